@@ -1,0 +1,52 @@
+# One target for each thing a person does. Each sets itself up: it needs only make, Python 3.11+ and a package index.
+# Setup runs once, and again when pyproject.toml changes.
+
+PYTHON  ?= python3
+WORKERS ?= 2
+
+VENV  := .venv
+BIN   := $(VENV)/bin
+READY := $(VENV)/.ready
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test torture check format clean distclean
+.DELETE_ON_ERROR:
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY)  ## create the environment in .venv (every other target does this by itself)
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "hockeystick needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+demo: $(READY)  ## account a real DP-SGD run, with a picture of its privacy curve in out/
+	$(BIN)/python examples/demo.py
+
+test: $(READY)  ## all tests, docstring examples and documentation examples (under five minutes)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
+
+torture: $(READY)  ## the long tests: thousands of random configurations
+	HYPOTHESIS_PROFILE=torture $(BIN)/python -m pytest -m torture --numprocesses $(WORKERS) --dist worksteal
+
+check: $(READY)  ## lint, formatting, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY)  ## format the code and apply safe fixes
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove caches, builds and everything under out/
+	rm -rf out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests examples benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +
+
+distclean: clean  ## clean, and remove the environments too
+	rm -rf .venv .venv-peers

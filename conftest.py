@@ -1,0 +1,70 @@
+"""Shared test configuration: examples in Markdown run as tests, and hypothesis profiles.
+
+In every Markdown file under test (see ``testpaths``):
+
+- ``python`` code blocks run top to bottom in one namespace per file; ``>>>`` examples are compared with their output;
+- in ``console`` code blocks each ``$ hockeystick ...`` command runs, and what follows it is compared with its output
+  (``...`` matches anything). Other commands in such a block, like ``$ make demo``, are not run.
+
+Put ``<!--- skip: next -->`` before a block that must not run, and say why there.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import shlex
+import subprocess
+import sys
+
+from hypothesis import settings
+from sybil import Example, Sybil
+from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
+
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+# Deterministic by default: a failure seen once is a failure everyone can repeat. `make torture` explores.
+settings.register_profile("default", deadline=None, derandomize=True)
+settings.register_profile("torture", deadline=None, max_examples=3000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def _run_console(example: Example) -> str | None:
+    """Run the ``$ hockeystick`` commands of a console block; a message when the output differs."""
+    for command, expected in _transcript(str(example.parsed)):
+        arguments = shlex.split(command)
+        if arguments[0] != "hockeystick":
+            continue
+        run = subprocess.run(
+            [sys.executable, "-c", "import sys; from hockeystick.cli import main; sys.exit(main())", *arguments[1:]],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        printed = run.stdout + run.stderr
+        if not doctest.OutputChecker().check_output(expected, printed, OPTIONS):
+            return f"$ {command}\nexpected:\n{expected}\nprinted:\n{printed}"
+    return None
+
+
+def _transcript(block: str) -> list[tuple[str, str]]:
+    """Commands (after ``$``, continued by a trailing backslash) with the output shown under each."""
+    pairs: list[tuple[str, str]] = []
+    for line in block.replace("\\\n", " ").splitlines():
+        if line.startswith("$ "):
+            pairs.append((line.removeprefix("$ "), ""))
+        elif pairs:
+            command, expected = pairs[-1]
+            pairs[-1] = (command, expected + line + "\n")
+    return pairs
+
+
+pytest_collect_file = Sybil(
+    parsers=[
+        SkipParser(),
+        PythonCodeBlockParser(doctest_optionflags=OPTIONS),
+        CodeBlockParser("console", _run_console),
+    ],
+    patterns=["*.md"],
+).pytest()

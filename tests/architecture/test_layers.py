@@ -1,0 +1,167 @@
+"""The room order: a module imports only from rooms below its own, or from its own.
+
+`ROOMS` is the order, lowest first. A room is a top-level module or package of ``hockeystick``; rooms in one row may use
+each other. ``exact`` stands beside the column: it is the independent truth that the float64 code is tested against, so
+it shares no numerics with it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from tests.architecture.imports import PACKAGE, Import, When, all_imports, module_name, read_imports, source_files
+
+ROOMS: tuple[frozenset[str], ...] = (
+    frozenset({"errors", "bound"}),
+    frozenset({"numerics"}),
+    frozenset({"pairs"}),
+    frozenset({"composition"}),
+    frozenset({"sampling"}),
+    frozenset({"mechanisms"}),
+    frozenset({"lattice"}),
+    frozenset({"accountants"}),
+    frozenset({"curve", "account"}),
+    frozenset({"calibrate", "odometer", "filters", "verify", "tradeoff"}),
+    frozenset({"report", "plots", "cli", "integrations", "ledger", "specification"}),
+)
+LEVEL = {room: level for level, row in enumerate(ROOMS) for room in row}
+
+EXACT = "exact"
+EXACT_MAY_IMPORT = frozenset({"errors", "bound", "pairs", "composition"})
+EXACT_IS_IMPORTED_FROM = LEVEL["accountants"]  # `hs.accountants.Exact` is its public door
+
+SHARED_BY_ACCOUNTANTS = frozenset({"base"})  # the abstract interface
+
+CORE_AT_IMPORT = frozenset({"numpy", "scipy.special", "scipy.fft"})
+NEEDED_BY = {  # optional or slow third-party packages, and the rooms that may ask for them inside functions
+    "matplotlib": frozenset({"plots", "report"}),
+    "flint": frozenset({EXACT}),
+}
+FIRST_CLASS = frozenset({"numpy", "scipy"})
+
+
+def room_of(module: str) -> str:
+    """The room of a dotted module of ours; the package itself is ``__init__``."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+def is_ours(found: Import) -> bool:
+    return found.target.split(".")[0] == PACKAGE
+
+
+def is_third_party(found: Import) -> bool:
+    top = found.target.split(".")[0]
+    return top != PACKAGE and top not in sys.stdlib_module_names
+
+
+def breaks_room_order(found: Import) -> bool:
+    if not is_ours(found):
+        return False
+    importer, target = room_of(found.importer), room_of(found.target)
+    if importer in {target, "__init__", "__main__"}:
+        return False
+    if target == "__init__":
+        # The public names sit above all rooms: a room that used them would depend on everything. Only a command reads
+        # the version from there, when it runs.
+        return not (importer in {"cli", "report"} and found.when is When.IN_FUNCTION)
+    if importer == EXACT:
+        return target not in EXACT_MAY_IMPORT
+    if target == EXACT:
+        return LEVEL[importer] < EXACT_IS_IMPORTED_FROM
+    return LEVEL[target] > LEVEL[importer]
+
+
+def breaks_accountant_separation(found: Import) -> bool:
+    if not is_ours(found):
+        return False
+    importer, target = found.importer.split("."), found.target.split(".")
+    both_inside = len(importer) > 2 and len(target) > 2 and importer[1] == target[1] == "accountants"
+    return both_inside and importer[2] != target[2] and target[2] not in SHARED_BY_ACCOUNTANTS
+
+
+def breaks_import_budget(found: Import) -> bool:
+    """Whether a third-party package is asked for where it must not be, or at a moment it must not be."""
+    if not is_third_party(found) or found.when is When.TYPE_CHECKING:
+        return False
+    importer, package = room_of(found.importer), found.target.split(".")[0]
+    if package in NEEDED_BY:
+        at_top_in_exact = package == "flint" and importer == EXACT
+        return importer not in NEEDED_BY[package] or (found.when is When.AT_IMPORT and not at_top_in_exact)
+    if package not in FIRST_CLASS:
+        return found.when is When.AT_IMPORT or importer != "integrations"
+    if found.when is When.IN_FUNCTION:
+        return False
+    allowed = any(found.target == name or found.target.startswith(name + ".") for name in CORE_AT_IMPORT)
+    return not allowed
+
+
+def violations(imports: Iterable[Import], rule: Callable[[Import], bool]) -> list[str]:
+    return [str(found) for found in imports if rule(found)]
+
+
+def test_every_module_has_a_room() -> None:
+    rooms = set(LEVEL) | {EXACT, "__init__", "__main__", "_version"}
+    homeless = sorted({module_name(path) for path in source_files() if room_of(module_name(path)) not in rooms})
+    assert not homeless, f"give these modules a row in ROOMS: {homeless}"
+
+
+@pytest.mark.parametrize("rule", [breaks_room_order, breaks_accountant_separation, breaks_import_budget])
+def test_imports_obey(rule: Callable[[Import], bool]) -> None:
+    imports = all_imports()
+    assert imports, "no import found: the test looks in the wrong place"
+    assert not violations(imports, rule)
+
+
+BROKEN = [
+    ("numerics.fft", "import hockeystick.pairs", breaks_room_order),
+    ("numerics.fft", "from hockeystick import pairs", breaks_room_order),
+    ("pairs.gaussian", "import hockeystick", breaks_room_order),
+    ("mechanisms.gaussian", "def f():\n    from hockeystick.accountants import lattice", breaks_room_order),
+    ("lattice.dots", "if TYPE_CHECKING:\n    from hockeystick.curve import PrivacyCurve", breaks_room_order),
+    ("exact.gaussian", "from hockeystick.numerics.fft import convolve", breaks_room_order),
+    ("exact.gaussian", "from hockeystick.lattice import dots", breaks_room_order),
+    ("pairs.gaussian", "from hockeystick.exact import gaussian", breaks_room_order),
+    ("accountants.moments", "from hockeystick.accountants.contour import Contour", breaks_accountant_separation),
+    ("accountants.moments", "import hockeystick.accountants.contour.nodes", breaks_accountant_separation),
+    ("pairs.gaussian", "from scipy import stats", breaks_import_budget),
+    ("pairs.gaussian", "import scipy.optimize", breaks_import_budget),
+    ("calibrate", "from scipy.optimize import brentq", breaks_import_budget),
+    ("pairs.gaussian", "def f():\n    import flint", breaks_import_budget),
+    ("pairs.gaussian", "import flint", breaks_import_budget),
+    ("plots", "import matplotlib.pyplot as plt", breaks_import_budget),
+    ("curve", "def plot():\n    import matplotlib", breaks_import_budget),
+    ("ledger", "import torch", breaks_import_budget),
+]
+ALLOWED = [
+    ("pairs.gaussian", "from hockeystick.numerics import fft\nfrom hockeystick.errors import NotCertified"),
+    ("accountants.moments", "from hockeystick.accountants.base import Accountant"),
+    ("accountants.exact", "def f():\n    from hockeystick.exact import gaussian"),
+    ("accountants", "from hockeystick.accountants.moments import Moments"),
+    ("exact.gaussian", "import flint\nfrom hockeystick.pairs import GaussianPair"),
+    ("calibrate", "import math\ndef f():\n    from scipy.optimize import brentq"),
+    ("plots", "def f():\n    import matplotlib.pyplot"),
+    ("numerics.tails", "import numpy as np\nfrom scipy import special\nfrom scipy.fft import rfft"),
+    ("integrations.opacus", "def f():\n    import opacus"),
+]
+
+
+@pytest.mark.parametrize(("module", "code", "rule"), BROKEN)
+def test_a_broken_rule_is_seen(module: str, code: str, rule: Callable[[Import], bool]) -> None:
+    assert violations(read_imports(f"{PACKAGE}.{module}", code), rule)
+
+
+@pytest.mark.parametrize(("module", "code"), ALLOWED)
+def test_what_is_allowed_passes(module: str, code: str) -> None:
+    imports = read_imports(f"{PACKAGE}.{module}", code)
+    assert imports
+    for rule in (breaks_room_order, breaks_accountant_separation, breaks_import_budget):
+        assert not violations(imports, rule)
+
+
+def test_relative_imports_are_refused() -> None:
+    with pytest.raises(AssertionError, match="relative import"):
+        read_imports(f"{PACKAGE}.pairs.gaussian", "from . import base")
