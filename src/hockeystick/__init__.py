@@ -1,0 +1,1 @@
+"""Certified numerical privacy accounting."""

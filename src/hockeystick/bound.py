@@ -1,0 +1,139 @@
+"""What a call returns: a certified ``Bound`` or an ``Estimate``, two types that no code can confuse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Bound", "Estimate", "Real"]
+
+Real = float | NDArray[np.float64]
+"""A scalar, or an array where arrays were asked for."""
+
+
+def _frozen(value: Real) -> Real:
+    if isinstance(value, np.ndarray):
+        if value.ndim == 0:
+            return float(value)
+        value = np.array(value, dtype=np.float64)
+        value.setflags(write=False)
+        return value
+    return float(value)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """A bracket that is proved to hold: ``lower <= true value <= upper``.
+
+    Attributes
+    ----------
+    lower, upper : float or ndarray
+        The two sides, of one shape. Epsilon is in nats.
+    method : str
+        What computed it.
+    notes : tuple of str
+        What a reader must know: where each side comes from, or why the bracket is wider than asked for.
+    errors : mapping of str to float
+        The size of each error source that is inside the bracket, in the unit of the bound (an upper bound
+        on each; for arrays the largest).
+
+    Guarantee
+    ---------
+    Both sides are certified: every error is inside, rounding included.
+
+    Examples
+    --------
+    >>> bound = Bound(1.0, 1.25, method="example")
+    >>> float(bound), bound.width, bound.contains(1.1)
+    (1.25, 0.25, True)
+    """
+
+    lower: Real
+    upper: Real
+    method: str
+    notes: tuple[str, ...] = ()
+    errors: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lower", _frozen(self.lower))
+        object.__setattr__(self, "upper", _frozen(self.upper))
+        object.__setattr__(self, "errors", MappingProxyType(dict(self.errors)))
+        if np.shape(self.lower) != np.shape(self.upper):
+            raise ValueError(f"lower has shape {np.shape(self.lower)} but upper has {np.shape(self.upper)}")
+        if not np.all(np.asarray(self.lower) <= np.asarray(self.upper)):  # also false for NaN
+            raise ValueError(f"lower must be at most upper, got {self.lower!r} and {self.upper!r}")
+
+    @property
+    def certified(self) -> bool:
+        """Always True: an uncertified number is an ``Estimate``."""
+        return True
+
+    @property
+    def width(self) -> Real:
+        """``upper - lower``, zero where both are the same infinity."""
+        lower, upper = np.asarray(self.lower), np.asarray(self.upper)
+        gap = np.subtract(upper, lower, out=np.zeros(lower.shape), where=lower != upper)
+        return _frozen(np.asarray(gap))
+
+    def contains(self, value: float) -> bool:
+        """Whether every bracket contains ``value``, with no slack."""
+        return bool(np.all((np.asarray(self.lower) <= value) & (value <= np.asarray(self.upper))))
+
+    def __float__(self) -> float:
+        """The safe side: ``upper``."""
+        if isinstance(self.upper, np.ndarray):
+            raise TypeError("this Bound holds an array: take .upper, or index it first")
+        return self.upper
+
+    def __len__(self) -> int:
+        if not isinstance(self.upper, np.ndarray):
+            raise TypeError("this Bound holds one value and has no length")
+        return len(self.upper)
+
+    def __getitem__(self, index: int | slice | tuple[int, ...]) -> Bound:
+        if not isinstance(self.upper, np.ndarray) or not isinstance(self.lower, np.ndarray):
+            raise TypeError("this Bound holds one value and cannot be indexed")
+        return replace(self, lower=self.lower[index], upper=self.upper[index])
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return repr(self)
+        return f"[{format(self.lower, spec)}, {format(self.upper, spec)}]"
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A number with an error estimate that is *not* proved to be a bound.
+
+    Attributes
+    ----------
+    value : float or ndarray
+        The estimate (epsilon in nats).
+    error : float or ndarray
+        The estimated absolute error; ``nan`` where none is known.
+    method : str
+        What computed it.
+    notes : tuple of str
+        What a reader must know.
+    """
+
+    value: Real
+    error: Real
+    method: str
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", _frozen(self.value))
+        object.__setattr__(self, "error", _frozen(self.error))
+
+    @property
+    def certified(self) -> bool:
+        """Always False: a proved bracket is a ``Bound``."""
+        return False

@@ -1,0 +1,150 @@
+"""What goes wrong, by name, and the checks at the public door.
+
+Bad input raises ``TypeError`` (wrong kind) or ``ValueError`` (wrong range) with what was given, what is
+allowed and what to try. Everything else that can fail has an exception of its own here.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+from collections.abc import Iterable
+from typing import Any, SupportsFloat
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "HockeystickError",
+    "PrecisionError",
+    "UnknownPairError",
+    "check_choice",
+    "check_count",
+    "check_epsilon",
+    "check_finite",
+    "check_positive",
+    "check_probability",
+    "check_rate",
+]
+
+
+class HockeystickError(Exception):
+    """Base of every exception that is not a plain ``TypeError`` or ``ValueError``."""
+
+
+class UnknownPairError(HockeystickError):
+    """No dominating pair is known (or proved) for this mechanism, sampling scheme and direction."""
+
+
+class PrecisionError(HockeystickError):
+    """An answer could not be computed to the precision asked for.
+
+    Attributes
+    ----------
+    best : object or None
+        The best certified answer obtained before giving up, if there is one.
+    """
+
+    def __init__(self, message: str, best: object | None = None) -> None:
+        super().__init__(message)
+        self.best = best
+
+
+def _real(name: str, value: Any, allowed: str) -> float:
+    """``value`` as a float; a ``TypeError`` for other kinds and a ``ValueError`` for NaN."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.number | SupportsFloat):
+        raise TypeError(f"{name} must be a real number {allowed}, got {value!r} of type {type(value).__name__}")
+    if isinstance(value, np.ndarray) and value.ndim > 0:
+        raise TypeError(f"{name} must be a single real number {allowed}, got an array of shape {value.shape}")
+    number = float(value)
+    if math.isnan(number):
+        raise ValueError(f"{name} is NaN; it must be a real number {allowed}")
+    return number
+
+
+def check_finite(name: str, value: Any) -> float:
+    """A finite real number."""
+    number = _real(name, value, "(finite)")
+    if math.isinf(number):
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    return number
+
+
+def check_positive(name: str, value: Any, *, hint: str = "") -> float:
+    """A finite real number above zero."""
+    number = _real(name, value, "above 0")
+    if not 0.0 < number < math.inf:
+        raise ValueError(f"{name} must be finite and above 0, got {value!r}" + (f"; {hint}" if hint else ""))
+    return number
+
+
+def check_probability(name: str, value: Any) -> float:
+    """A real number in [0, 1]."""
+    number = _real(name, value, "in [0, 1]")
+    if not 0.0 <= number <= 1.0:
+        raise ValueError(f"{name} must be in [0, 1], got {value!r}")
+    return number
+
+
+def check_rate(name: str, value: Any) -> float:
+    """A sampling rate, in (0, 1]."""
+    number = _real(name, value, "in (0, 1]")
+    if not 0.0 < number <= 1.0:
+        raise ValueError(
+            f"{name} must be in (0, 1], got {value!r}; it is the expected batch size divided by the number of examples"
+        )
+    return number
+
+
+def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
+    """An integer of at least ``minimum``; a float is refused even where it is whole."""
+    if isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be an integer of at least {minimum}, got {value!r}")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(
+            f"{name} must be an integer of at least {minimum}, got {value!r} of type {type(value).__name__}"
+            + ("; write it without a decimal point" if isinstance(value, float) else "")
+        ) from None
+    if number < minimum:
+        raise ValueError(f"{name} must be an integer of at least {minimum}, got {number}")
+    return number
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
+    """One of a few strings."""
+    allowed = tuple(choices)
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+    return value
+
+
+def _array(name: str, value: ArrayLike, allowed: str) -> NDArray[np.float64]:
+    array = np.asarray(value)
+    if array.dtype == np.bool_ or not np.issubdtype(array.dtype, np.number) or np.iscomplexobj(array):
+        raise TypeError(f"{name} must hold real numbers {allowed}, got {value!r}")
+    array = array.astype(np.float64)
+    if np.isnan(array).any():
+        raise ValueError(f"{name} is NaN; it must be {allowed}" if array.ndim == 0 else f"{name} holds NaN")
+    return array
+
+
+def check_epsilon(value: ArrayLike) -> NDArray[np.float64]:
+    """Epsilon or an array of them: real numbers of at least 0, infinity included (nats)."""
+    array = _array("epsilon", value, "at least 0")
+    if (array < 0.0).any():
+        raise ValueError(f"epsilon must be at least 0, got {float(array.min())!r}")
+    return array
+
+
+def check_delta(value: ArrayLike) -> NDArray[np.float64]:
+    """Delta or an array of them: real numbers in [0, 1]."""
+    array = _array("delta", value, "in [0, 1]")
+    if ((array < 0.0) | (array > 1.0)).any():
+        bad = float(array[(array < 0.0) | (array > 1.0)].flat[0])
+        raise ValueError(f"delta must be in [0, 1], got {bad!r}")
+    return array
