@@ -114,6 +114,19 @@ class Pair(ABC):
         return 0.0
 
     @property
+    def is_discrete(self) -> bool:
+        """Whether all mass sits on atoms: no density, however small, between them."""
+        return False
+
+    @property
+    def anchors(self) -> tuple[float, ...]:
+        """Finite losses where mass concentrates (atoms, ends of the range), the most important first; nats.
+
+        Lattices are laid through the first one or two: a guide, like `loss_range`.
+        """
+        return ()
+
+    @property
     def loss_quantum(self) -> LossQuantum | None:
         """The number of which every finite loss is a multiple; None where there is none."""
         return None

@@ -78,6 +78,15 @@ class DiscretePair(Pair):
         return _Atoms(loss[order], log_p[order], log_q[order], error, error)
 
     @property
+    def is_discrete(self) -> bool:
+        return True
+
+    @cached_property
+    def anchors(self) -> tuple[float, ...]:
+        heaviest = np.argsort(-self._atoms.log_p, kind="stable")[:2]
+        return tuple(float(loss) for loss in sorted(set(self._atoms.loss[heaviest]), reverse=True))
+
+    @property
     def loss_bounds(self) -> tuple[float, float]:
         loss = self._atoms.loss
         return (float(loss[0]), float(loss[-1])) if loss.size else (0.0, 0.0)

@@ -55,6 +55,10 @@ class LaplacePair(Pair):
     def loss_bounds(self) -> tuple[float, float]:
         return -self.shift, self.shift
 
+    @property
+    def anchors(self) -> tuple[float, ...]:
+        return self.shift, -self.shift
+
     def cells(self, losses: Array) -> CellMasses:
         m = self.shift
         # A cut at or above the largest loss has every point below it, and so on; at the ends the decision is

@@ -40,6 +40,14 @@ class ReversedPair(Pair):
         return self.base.mass_at_infinity
 
     @property
+    def is_discrete(self) -> bool:
+        return self.base.is_discrete
+
+    @property
+    def anchors(self) -> tuple[float, ...]:
+        return tuple(-loss for loss in reversed(self.base.anchors))
+
+    @property
     def loss_quantum(self) -> LossQuantum | None:
         return self.base.loss_quantum
 

@@ -51,6 +51,15 @@ class SubsampledPair(Pair):
         return float(low), float(high)
 
     @property
+    def is_discrete(self) -> bool:
+        return self.base.is_discrete
+
+    @property
+    def anchors(self) -> tuple[float, ...]:
+        anchors = tuple(float(loss) for loss in self._mixed(np.array(self.base.anchors)))
+        return anchors or ((math.log1p(-self.rate),) if self.rate < 1.0 else ())  # where a rare record leaves the loss
+
+    @property
     def mass_at_infinity(self) -> float:
         mass = self.base.mass_at_infinity
         return 0.0 if mass == 0.0 else up(self.rate * mass, 4.0 * U)

@@ -1,0 +1,48 @@
+"""What an accountant is: a way to turn the composition of one direction into a privacy curve.
+
+An accountant sees dominating pairs with their counts, never a mechanism. A new accountant is one file with a
+frozen dataclass (its settings) and a curve class (its state).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from hockeystick.bound import Bound, Estimate
+from hockeystick.pairs.base import Pair
+
+__all__ = ["Accountant", "DirectedCurve", "Parts"]
+
+Parts = tuple[tuple[Pair, int], ...]
+"""Distinct dominating pairs of one direction with their counts."""
+
+
+class DirectedCurve(ABC):
+    """The privacy curve of one direction, as one accountant sees it. Scalars in, one result out."""
+
+    @abstractmethod
+    def delta(self, epsilon: float) -> Bound | Estimate:
+        """delta(epsilon) for one epsilon of at least 0, infinity included (nats)."""
+
+    @abstractmethod
+    def epsilon(self, delta: float) -> Bound | Estimate:
+        """The smallest epsilon of at least 0 with delta(epsilon) at most ``delta``, in [0, 1] (nats)."""
+
+
+class Accountant(ABC):
+    """A method of accounting, with its settings."""
+
+    @property
+    def name(self) -> str:
+        """The method's name, as results carry it."""
+        return type(self).__name__
+
+    @abstractmethod
+    def directed(self, parts: Parts) -> DirectedCurve:
+        """The curve of the composition of one direction.
+
+        Raises
+        ------
+        PrecisionError
+            Where the method cannot serve this composition at all; the message says what can.
+        """

@@ -1,0 +1,74 @@
+"""The lower convex hull of a piecewise linear curve, in terms of its masses.
+
+A negative mass at a lattice point is a kink where the curve is concave. Taking that point out of the hull replaces
+the curve there by the chord between its neighbours, which lies below: the mass is handed to the neighbours so that
+total P-mass and total Q-mass stay. Repeat until no mass is negative. The order does not matter: the hull is unique.
+
+Cost: one step for each point taken out; none where the curve is convex.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.pairs.base import Array
+
+__all__ = ["spread_negative_masses"]
+
+_SAFETY = 16.0 * ELEMENTARY  # relative rounding of one hand-over, all of it taken from the mass received
+
+
+def spread_negative_masses(masses: Array, log_scale: Array, positions: Array) -> Array:
+    """Masses of the lower hull, none negative, rounded down.
+
+    Parameters
+    ----------
+    masses : ndarray, shape (n,)
+        P-masses in units of ``exp(log_scale)``.
+    log_scale : ndarray, shape (n,)
+        Finite.
+    positions : ndarray, shape (n,)
+        Losses of the points, increasing (nats).
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        In the same units; 0 at the points taken out. All zero where the curve is nowhere above zero.
+    """
+    hull = masses.copy()
+    n = hull.size
+    before, after = np.arange(-1, n - 1), np.arange(1, n + 1)
+    pending = [int(i) for i in np.flatnonzero(hull < 0.0)]
+    while pending:
+        i = pending.pop()
+        if not hull[i] < 0.0:
+            continue
+        left, right = int(before[i]), int(after[i])
+        if right == n:  # nothing above to hold the curve up: it is not above zero anywhere on the lattice
+            return np.zeros_like(hull)
+        mass, hull[i] = float(hull[i]), 0.0
+        x = float(positions[right] - positions[i])
+        if left >= 0:
+            y = float(positions[i] - positions[left])
+            share = math.expm1(-y) / math.expm1(-(x + y))  # P-mass that goes up; the rest goes down
+            _hand(hull, log_scale, i, left, mass * math.exp(-y) * math.expm1(-x) / math.expm1(-(x + y)))
+            after[left] = right
+            if hull[left] < 0.0:
+                pending.append(left)
+        else:
+            share = 1.0  # below the first point lies a = 0, where P has no mass
+        before[right] = left
+        _hand(hull, log_scale, i, right, mass * share)
+        if hull[right] < 0.0:
+            pending.append(right)
+    return hull
+
+
+def _hand(hull: Array, log_scale: Array, giver: int, taker: int, mass: float) -> None:
+    """Add a negative mass, in the giver's units, to the taker."""
+    change = mass * math.exp(min(float(log_scale[giver] - log_scale[taker]), 700.0))
+    hull[taker] += change
+    hull[taker] -= _SAFETY * abs(change) + 2.0 * U * abs(float(hull[taker]))

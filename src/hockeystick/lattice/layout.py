@@ -1,0 +1,81 @@
+"""Where the lattices of a composition lie: one spacing for all, an offset for each pair.
+
+Three cases, the best first: every loss is a multiple of one number (the lattice is exact); a pair whose mass concentrates at
+one or two losses (its anchors) has its lattice laid through them, where a lattice point costs nothing; otherwise a dyadic spacing, whose multiples are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from hockeystick.lattice.grid import dyadic_below
+from hockeystick.pairs.base import Pair
+
+__all__ = ["Layout", "common_layout"]
+
+_LARGEST_RATIO = 1000  # of two quanta that still share a lattice
+
+
+@final
+@dataclass(frozen=True)
+class Layout:
+    """One spacing and the offsets of the cuts.
+
+    Attributes
+    ----------
+    spacing : float
+        Nats.
+    offsets : tuple of float
+        One a pair: where its index 0 lies.
+    exact : bool
+        Whether all losses are multiples of the spacing, so that refining gains nothing.
+    """
+
+    spacing: float
+    offsets: tuple[float, ...]
+    exact: bool
+
+
+def common_layout(parts: Sequence[tuple[Pair, int]], spacing: float) -> Layout:
+    """The layout for a composition, with a spacing of at most about ``spacing`` unless it is exact."""
+    quantum = _common_quantum([pair for pair, _ in parts])
+    if quantum is not None and quantum >= spacing / 8.0:
+        return Layout(quantum, (0.0,) * len(parts), True)
+    h = dyadic_below(spacing)
+    by_count = sorted(parts, key=lambda part: -part[1])
+    for pair, _ in by_count:
+        if len(pair.anchors) >= 2:
+            distance = pair.anchors[0] - pair.anchors[1]
+            if distance >= 2.0 * spacing:
+                h = distance / math.ceil(distance / spacing)
+                break
+    offsets = tuple(math.remainder(pair.anchors[0], h) if pair.anchors else 0.0 for pair, _ in parts)
+    return Layout(h, offsets, False)
+
+
+def _common_quantum(pairs: Sequence[Pair]) -> float | None:
+    """The largest number of which all quanta are small multiples, to within rounding."""
+    common: float | None = None
+    for pair in pairs:
+        quantum = pair.loss_quantum
+        if quantum is None:
+            return None
+        common = quantum.value if common is None else _shared(common, quantum.value)
+        if common is None:
+            return None
+    return common
+
+
+def _shared(a: float, b: float) -> float | None:
+    """The greatest common divisor of two floats, if their ratio is close to a ratio of small integers."""
+    large, small = max(a, b), min(a, b)
+    for denominator in range(1, _LARGEST_RATIO + 1):
+        multiple = large * denominator / small
+        if multiple > _LARGEST_RATIO:
+            return None
+        if abs(multiple - round(multiple)) < 1e-13 * multiple:
+            return small / denominator
+    return None

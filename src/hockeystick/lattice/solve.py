@@ -1,0 +1,75 @@
+"""The epsilon at which a computed, nonincreasing delta(epsilon) crosses a target, on the side that is safe."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+__all__ = ["crossing"]
+
+_STEPS = 60
+
+
+def crossing(
+    delta: Callable[[float], float], target: float, *, guess: float, slope: float, step: float, above: bool
+) -> float:
+    """An epsilon of at least 0 beyond the crossing, by no more than about ``step``.
+
+    Parameters
+    ----------
+    delta : callable
+        A nonincreasing function of epsilon.
+    target : float
+        Above 0.
+    guess, slope : float
+        Where to start, and about ``-d ln(delta) / d epsilon`` there.
+    step : float
+        How far beyond the crossing the answer may lie (nats).
+    above : bool
+        True: the answer satisfies ``delta(answer) <= target`` (and is ``inf`` where none was found). False: it
+        satisfies ``delta(answer) >= target``, or is 0.
+
+    Notes
+    -----
+    The condition is verified by evaluation at the answer itself, whatever the function's shape.
+    """
+    log_target = math.log(target)
+
+    def excess(point: float) -> float:
+        value = delta(point)
+        return math.log(value) - log_target if value > 0.0 else -math.inf
+
+    at = max(guess, 0.0)
+    value = excess(at)
+    low, high = -math.inf, math.inf  # known to be before and beyond the crossing
+    f_low, f_high = math.inf, -math.inf
+    for _ in range(_STEPS):
+        if value > 0.0 or (value == 0.0 and not above):
+            low, f_low = at, value
+        else:
+            high, f_high = at, value
+        if at == 0.0 and value <= 0.0:
+            return 0.0
+        if high - low <= step:
+            break
+        at = _next(low, high, f_low, f_high, slope, step)
+        value = excess(at)
+    return max(high if above else low, 0.0)
+
+
+def _next(low: float, high: float, f_low: float, f_high: float, slope: float, step: float) -> float:
+    """Where to look next: just beyond or just before the root that a Newton or secant step foretells."""
+    if math.isinf(high):
+        ahead = f_low / slope if math.isfinite(f_low) else 1.0
+        return low + max(ahead, 0.0) * (1.0 + 1e-3) + 0.4 * step
+    if math.isinf(low):
+        back = -f_high / slope if math.isfinite(f_high) else max(high, 1.0)
+        return max(high - max(back, 0.0) * (1.0 + 1e-3) - 0.4 * step, 0.0)
+    width = high - low
+    if math.isinf(f_high) or math.isinf(f_low):
+        return 0.5 * (low + high)
+    root = low + width * f_low / (f_low - f_high)
+    aimed = root + 0.4 * step if high - root > 0.8 * step else root - 0.4 * step
+    margin = min(0.02 * width, 0.1 * step)
+    inside = low + margin < aimed < high - margin
+    return aimed if inside else 0.5 * (low + high)

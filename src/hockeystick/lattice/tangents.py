@@ -1,0 +1,166 @@
+"""The tangent lower bound of a pair on a lattice.
+
+The tangent of the hockey-stick curve h at a cut c is ``t(a) = P(L > c) - a Q(L > c)``. One cut lies between each two
+lattice points l_i, midway, so that each cell holds one. With a_i = e^{l_i}, p_i and q_i the masses of
+the cell around l_i and t_i the tangent at its lower cut, the lower bound is the function f that is linear between the a_i
+with ``f(a_i) = min(t_i(a_i), t_{i+1}(a_i))``: between neighbouring points both ends lie under one tangent, hence f <= h.
+
+In masses. With D_i = p_i - a_i q_i = A_i - B_i, A_i = max(D_i, 0), B_i = max(-D_i, 0), the Q-mass of f at a_i is
+
+    q_i + B_i / (a_{i+1} - a_i) + A_i / (a_i - a_{i-1}) - A_{i+1} / (a_{i+1} - a_i) - B_{i-1} / (a_i - a_{i-1}),
+
+the P-mass a_i times that: each cell corrects itself and takes from one neighbour; there is no difference of curve
+values. Only where the density changes abruptly can a mass turn negative; then f is not convex there and its lower
+convex hull is taken (`hull.py`).
+
+Where the mean loss of a cell misses its point, mass comes from a neighbour so that the mean stays: an error of higher
+order. Only the ends differ. Below the lowest point there is nothing to take from, so that a mean loss above the point is
+lowered to it, a loss of first order in D, which many steps would multiply; merging the cell into the next one costs the
+second order instead (merging outcomes is data processing). Likewise the highest cell must not have its mean below its point.
+
+Guarantee: lower. The curve of these masses at a_k is the sum over i > k of (q_i (a_i - a_k) + A_i - B_i), less B_k, so that
+p may be rounded down and q up: all that is used is that A_i - B_i is at most the true D_i. A cut that is off by s leaves losses
+within s of the cell; lowering q's counterpart by e^{2s} and every loss by s, the slack, makes good for it. The mass at infinity
+is kept apart. It replaces 000's Algorithm 2 (`algorithm2.py`). Cost: a few evaluations of the tails.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from hockeystick.lattice.grid import Grid
+from hockeystick.lattice.hull import spread_negative_masses
+from hockeystick.lattice.pld import LatticePLD
+from hockeystick.numerics.rounding import ELEMENTARY, U, down
+from hockeystick.pairs.base import Array, CellMasses, Pair
+
+__all__ = ["tangents"]
+
+
+def tangents(pair: Pair, grid: Grid, *, tilt: float = 1.0) -> LatticePLD:
+    """The tangent lattice PLD: a lower bound on the points of the grid.
+
+    Parameters
+    ----------
+    pair : Pair
+        The pair.
+    grid : Grid
+        The lattice points.
+    tilt : float
+        The theta at which it will be used: it weighs the two losses at the lower end.
+
+    Examples
+    --------
+    >>> from hockeystick.pairs import GaussianPair
+    >>> pld = tangents(GaussianPair(1.0), Grid.covering(-8.0, 8.0, 0.25))
+    >>> 0.0 <= 1.0 - pld.total_mass < 1e-12
+    True
+    """
+    points = grid.points
+    cells = pair.cells(0.5 * (points[:-1] + points[1:]))
+    slack = float(cells.slack.max()) + grid.rounding
+    merged = _merged(cells, points, tilt)
+    infinity = max(down(pair.mass_at_infinity, 8.0 * U), 0.0)
+    if merged is None:
+        index, log_mass = grid.index[:1], np.array([-math.inf])
+    else:
+        index = grid.index[merged.first : merged.first + merged.log_p.size]
+        deviation = _deviation(merged, points[merged.first : merged.first + merged.log_p.size], slack)
+        log_mass = _masses(merged.log_p - merged.error_p, deviation, index * grid.spacing)
+    return LatticePLD("lower", grid.spacing, index, grid.offset, log_mass, infinity, slack, 8.0 * U)
+
+
+@final
+@dataclass(frozen=True)
+class _Merged:
+    """Cells with both ends merged inwards; ``first`` is the index of the lowest point in use."""
+
+    first: int
+    log_p: Array
+    log_q: Array
+    error_p: Array
+    error_q: Array
+
+
+def _merged(cells: CellMasses, points: Array, tilt: float) -> _Merged | None:
+    """The cells whose ends hold the curve up; None where the pair has no finite loss."""
+    occupied = np.flatnonzero(cells.log_p > -math.inf)
+    if occupied.size == 0:
+        return None
+    low, high = int(occupied[0]), int(occupied[-1])
+    log_p, log_q, error_p, error_q = (
+        a.copy() for a in (cells.log_p, cells.log_q, cells.error_p, cells.error_q)
+    )
+    masses = ((log_p, error_p), (log_q, error_q))
+
+    def log_ratio(index: int) -> float:
+        """ln(a q / p): above 0 where the mean loss of the cell lies below its point."""
+        return float(points[index] + log_q[index] - log_p[index])
+
+    def move(start: int, stop: int) -> None:
+        for logs, errors in masses:
+            logs[stop] = np.logaddexp(logs[start], logs[stop])
+            errors[stop] = max(errors[start], errors[stop]) + 2.0 * ELEMENTARY + 2.0 * U * abs(logs[stop])
+
+    holding = _top_that_holds(points[: high + 1], log_p[: high + 1], log_q[: high + 1])
+    while high > low and (high > holding or log_ratio(high) > 0.0):
+        move(high, high - 1)
+        high -= 1
+    while low < high and -math.expm1(min(log_ratio(low), 1.0)) > tilt * float(points[low + 1] - points[low]) ** 2:
+        move(low, low + 1)
+        low += 1
+    keep = slice(low, high + 1)
+    return _Merged(low, log_p[keep], log_q[keep], error_p[keep], error_q[keep])
+
+
+def _deviation(merged: _Merged, points: Array, slack: float) -> Array:
+    """``D / p``, rounded down."""
+    with np.errstate(invalid="ignore"):
+        log_ratio = points + merged.log_q - merged.log_p  # ln(a q / p)
+    size = np.abs(points) + 2.0 * np.where(np.isfinite(merged.log_p), np.abs(merged.log_p), 0.0)
+    log_ratio = log_ratio + (merged.error_p + merged.error_q + 2.0 * slack + 4.0 * U * size)  # q up
+    deviation = -np.expm1(np.where(np.isnan(log_ratio), 0.0, np.minimum(log_ratio, 700.0)))
+    return np.asarray(deviation - ELEMENTARY * np.abs(deviation))
+
+
+def _top_that_holds(points: Array, log_p: Array, log_q: Array) -> int:
+    """The highest cell below which f stays above zero (an estimate: what follows is sound for any choice)."""
+    above_p = np.append(np.logaddexp.accumulate(log_p[::-1])[::-1][1:], -math.inf)
+    above_q = np.append(np.logaddexp.accumulate(log_q[::-1])[::-1][1:], -math.inf)
+    with np.errstate(invalid="ignore", over="ignore"):
+        tail = np.exp(above_p - log_p) - np.exp(points + above_q - log_p)  # t_{i+1}(a_i) / p_i
+        drop = np.maximum(np.expm1(np.minimum(points + log_q - log_p, 700.0)), 0.0)  # B_i / p_i
+    sinking = np.flatnonzero((log_p > -math.inf) & (tail < 1.01 * drop))
+    sinking = sinking[sinking > int(log_p.argmax())]
+    return int(sinking[0]) if sinking.size else points.size - 1
+
+
+def _masses(log_p: Array, deviation: Array, positions: Array) -> Array:
+    """``ln`` of the P-masses at the points, rounded down, of the lower hull."""
+    gaps = np.diff(positions)
+    up_gap = np.append(1.0 / np.expm1(gaps), 0.0)  # a_i / (a_{i+1} - a_i); nothing lies above the last point
+    down_gap = np.append(1.0, -1.0 / np.expm1(-gaps))  # a_i / (a_i - a_{i-1}); below the first lies a = 0
+    scale = _filled(log_p)
+    occupied = log_p > -math.inf
+    above = np.where(occupied, np.maximum(deviation, 0.0), 0.0)  # A / p
+    below = np.where(occupied, np.maximum(-deviation, 0.0), 0.0)  # B / p
+    gain = np.where(occupied, 1.0 - deviation, 0.0) + below * up_gap + above * down_gap
+    loss = np.zeros_like(gain)
+    loss[:-1] += above[1:] * np.exp(np.minimum(scale[1:] - scale[:-1], 700.0)) * up_gap[:-1]
+    loss[1:] += below[:-1] * np.exp(np.minimum(scale[:-1] - scale[1:], 700.0)) * down_gap[1:]
+    rounding = 6.0 * ELEMENTARY + U * float(np.max(np.abs(np.diff(scale)), initial=0.0))
+    masses = gain * (1.0 - rounding) - loss * (1.0 + rounding)
+    if (masses < 0.0).any():
+        masses = spread_negative_masses(masses, scale, positions)
+    with np.errstate(divide="ignore"):
+        return np.asarray(scale + np.log(masses) - 2.0 * ELEMENTARY - 2.0 * U * np.abs(scale))
+
+
+def _filled(log_p: Array) -> Array:
+    """``log_p`` with the entries of empty cells replaced by those of the next occupied cell above."""
+    index = np.where(log_p > -math.inf, np.arange(log_p.size), log_p.size)
+    return np.asarray(log_p[np.minimum.accumulate(index[::-1])[::-1]])
