@@ -110,6 +110,8 @@ def _merged(cells: CellMasses, points: Array, tilt: float) -> _Merged | None:
     while high > low and (high > holding or log_ratio(high) > 0.0):
         move(high, high - 1)
         high -= 1
+    if low < high and log_ratio(low) > float(points[low + 1] - points[low]):
+        low += 1  # the tail below a range that was cut short: leaving it out takes (p - a q)_+ >= 0 from the curve
     while low < high and -math.expm1(min(log_ratio(low), 1.0)) > tilt * float(points[low + 1] - points[low]) ** 2:
         move(low, low + 1)
         low += 1

@@ -1,0 +1,63 @@
+"""Accounting: from a composition to its privacy curve, with the method chosen for the caller."""
+
+from __future__ import annotations
+
+from hockeystick.accountants.base import Accountant
+from hockeystick.accountants.certified import Certified
+from hockeystick.composition import Composition, Step, directions
+from hockeystick.curve import PrivacyCurve
+
+__all__ = ["account"]
+
+
+def account(
+    run: Step | Composition,
+    adjacency: str = "add-remove",
+    *,
+    tolerance: float = 1e-3,
+    accountant: Accountant | None = None,
+) -> PrivacyCurve:
+    """The privacy curve of a run.
+
+    Parameters
+    ----------
+    run : Step or Composition
+        What is released: ``step * count``, sums of such, or one step.
+    adjacency : {"add-remove", "add", "remove", "substitute", "zero-out"}
+        Which datasets count as neighbours.
+    tolerance : float
+        Width of the epsilon bracket asked for (nats); where delta is asked for, its relative width.
+    accountant : Accountant, optional
+        A method of `hockeystick.accountants`; by default the certified one.
+
+    Returns
+    -------
+    PrivacyCurve
+        Its ``epsilon(delta=)`` and ``delta(epsilon=)`` return a ``Bound`` (certified) or an ``Estimate``.
+
+    Raises
+    ------
+    UnknownPairError
+        Where no dominating pair is known for a step under this relation.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> step = hs.Gaussian(noise_multiplier=1.0).poisson(rate=0.01)
+    >>> bound = hs.account(step * 2000).epsilon(delta=1e-5)
+    >>> bound.certified, bound.width <= 1e-3, bound.contains(2.583876)
+    (True, True, True)
+    """
+    if not isinstance(run, Step | Composition):
+        raise TypeError(
+            f"run must be a step or a composition, such as Gaussian(1.0).poisson(0.01) * 2000, got {run!r}"
+            f" of type {type(run).__name__}"
+        )
+    if accountant is not None and not isinstance(accountant, Accountant):
+        raise TypeError(f"accountant must be one of hockeystick.accountants, such as Certified(), got {accountant!r}")
+    composition = run * 1
+    method = Certified(tolerance) if accountant is None else accountant
+    directed = {
+        direction: method.directed(composition.pairs(direction)) for direction in directions(adjacency)
+    }
+    return PrivacyCurve(composition, adjacency, method, directed)

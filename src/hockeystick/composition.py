@@ -1,0 +1,150 @@
+"""Steps, compositions, directions: what is composed, how often, and which way it is looked at.
+
+A *step* is one release of a mechanism under one sampling scheme; for each direction it has a dominating pair. A
+*composition* is steps with counts. A neighbouring relation (*adjacency*) is a set of directions: each is composed apart, all
+steps of one direction together, and the maximum over directions is taken at the end (003, section 5).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, final
+
+from hockeystick.errors import check_choice, check_count
+from hockeystick.pairs.base import Pair
+
+__all__ = ["ADJACENCIES", "Adjacency", "Composition", "Direction", "Step", "compose", "directions"]
+
+Direction = Literal["add", "remove", "substitute", "zero-in", "zero-out"]
+"""One ordered way of neighbouring.
+
+``remove``: (M(D + x), M(D)), ``add``: the reverse, ``substitute``: (M(D + x), M(D + x')), ``zero-out``: (M(D + x), M(D + null)),
+``zero-in``: the reverse.
+"""
+
+Adjacency = Literal["add", "remove", "add-remove", "substitute", "zero-out"]
+"""A neighbouring relation."""
+
+ADJACENCIES: dict[str, tuple[Direction, ...]] = {
+    "add-remove": ("remove", "add"),
+    "add": ("add",),
+    "remove": ("remove",),
+    "substitute": ("substitute",),
+    "zero-out": ("zero-out", "zero-in"),
+}
+"""The directions of every relation."""
+
+
+def directions(adjacency: str) -> tuple[Direction, ...]:
+    """The directions of a neighbouring relation."""
+    return ADJACENCIES[check_choice("adjacency", adjacency, ADJACENCIES)]
+
+
+class Step(ABC):
+    """One release of a mechanism under one sampling scheme: frozen, hashable."""
+
+    @abstractmethod
+    def pair(self, direction: Direction) -> Pair:
+        """The dominating pair for one direction.
+
+        Raises
+        ------
+        UnknownPairError
+            Where none is known; the message says what to use instead.
+        """
+
+    def __mul__(self, count: int) -> Composition:
+        return Composition(((self, check_count("count", count)),))
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: Step | Composition) -> Composition:
+        return Composition(((self, 1),)) + other
+
+
+@final
+@dataclass(frozen=True)
+class Composition:
+    """Steps with their counts; the order does not matter.
+
+    Attributes
+    ----------
+    steps : tuple of (Step, int)
+        Each distinct step once: equal steps are merged and their counts added.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> run = hs.Gaussian(1.0) * 3 + hs.Laplace(2.0)
+    >>> run.total_steps
+    4
+    >>> run == hs.Laplace(2.0) + hs.Gaussian(1.0) * 3
+    True
+    """
+
+    steps: tuple[tuple[Step, int], ...]
+
+    def __post_init__(self) -> None:
+        counts: dict[Step, int] = {}
+        for step, count in self.steps:
+            if not isinstance(step, Step):
+                raise TypeError(f"a composition holds steps, got {step!r} of type {type(step).__name__}")
+            counts[step] = counts.get(step, 0) + check_count("count", count)
+        if not counts:
+            raise ValueError("a composition needs at least one step")
+        object.__setattr__(self, "steps", tuple(counts.items()))
+
+    @property
+    def total_steps(self) -> int:
+        """Sum of the counts."""
+        return sum(count for _, count in self.steps)
+
+    def pairs(self, direction: Direction) -> tuple[tuple[Pair, int], ...]:
+        """Distinct dominating pairs of one direction with their counts."""
+        counts: dict[Pair, int] = {}
+        for step, count in self.steps:
+            pair = step.pair(direction)
+            counts[pair] = counts.get(pair, 0) + count
+        return tuple(counts.items())
+
+    def __mul__(self, count: int) -> Composition:
+        times = check_count("count", count)
+        return Composition(tuple((step, own * times) for step, own in self.steps))
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: Step | Composition) -> Composition:
+        if isinstance(other, Step):
+            return Composition((*self.steps, (other, 1)))
+        if isinstance(other, Composition):
+            return Composition((*self.steps, *other.steps))
+        return NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Composition) and dict(self.steps) == dict(other.steps)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.steps))
+
+
+def compose(steps: Iterable[tuple[Step | Composition, int] | Step | Composition]) -> Composition:
+    """The composition of steps, or of ``(step, count)`` pairs.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.compose([(hs.Gaussian(1.0), 2), hs.Laplace(2.0)]).total_steps
+    3
+    """
+    if isinstance(steps, Step | Composition):
+        raise TypeError("compose takes a list of steps; for one step write step * count")
+    parts: list[tuple[Step, int]] = []
+    for item in steps:
+        step, count = item if isinstance(item, tuple) else (item, 1)
+        if isinstance(step, Composition):
+            parts.extend((step * count).steps)
+        else:
+            parts.append((step, count))
+    return Composition(tuple(parts))

@@ -1,0 +1,45 @@
+"""The Gaussian mechanism: a sum of values in a ball of radius 1, plus Gaussian noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from hockeystick.composition import Direction
+from hockeystick.errors import check_positive
+from hockeystick.mechanisms.base import Mechanism
+from hockeystick.pairs.base import Pair
+from hockeystick.pairs.gaussian import GaussianPair
+
+__all__ = ["Gaussian"]
+
+
+@final
+@dataclass(frozen=True)
+class Gaussian(Mechanism):
+    """Gaussian noise on a sum of vectors of norm at most 1.
+
+    Under *remove* the pair is N(1, s^2) against N(0, s^2), s the noise multiplier; under *substitute* the sensitivity
+    doubles.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation of the noise, in units of the clipping norm; above 0.
+
+    Examples
+    --------
+    >>> Gaussian(noise_multiplier=2.0).pair("substitute")
+    GaussianPair(sigma=2.0, sensitivity=2.0)
+    """
+
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise_multiplier", check_positive("noise_multiplier", self.noise_multiplier))
+
+    def pair(self, direction: Direction) -> Pair:
+        if direction == "substitute":
+            return GaussianPair(self.noise_multiplier, 2.0)
+        # N(1, s^2) against N(0, s^2) is its own reverse: mirror the line
+        return GaussianPair(self.noise_multiplier, 1.0)

@@ -1,0 +1,41 @@
+"""The Laplace mechanism: a sum of values in [-1, 1], plus Laplace noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from hockeystick.composition import Direction
+from hockeystick.errors import check_positive
+from hockeystick.mechanisms.base import Mechanism
+from hockeystick.pairs.base import Pair
+from hockeystick.pairs.laplace import LaplacePair
+
+__all__ = ["Laplace"]
+
+
+@final
+@dataclass(frozen=True)
+class Laplace(Mechanism):
+    """Laplace noise on a sum of numbers in [-1, 1].
+
+    Under *remove* the pair is Lap(1, b) against Lap(0, b); under *substitute* the sensitivity doubles.
+
+    Parameters
+    ----------
+    scale : float
+        Scale b of the noise, in units of the add/remove sensitivity; above 0.
+
+    Examples
+    --------
+    >>> Laplace(scale=2.0).pair("remove")
+    LaplacePair(scale=2.0, sensitivity=1.0)
+    """
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", check_positive("scale", self.scale))
+
+    def pair(self, direction: Direction) -> Pair:
+        return LaplacePair(self.scale, 2.0 if direction == "substitute" else 1.0)
