@@ -18,10 +18,11 @@ order. Only the ends differ. Below the lowest point there is nothing to take fro
 lowered to it, a loss of first order in D, which many steps would multiply; merging the cell into the next one costs the
 second order instead (merging outcomes is data processing). Likewise the highest cell must not have its mean below its point.
 
-Guarantee: lower. The curve of these masses at a_k is the sum over i > k of (q_i (a_i - a_k) + A_i - B_i), less B_k, so that
-p may be rounded down and q up: all that is used is that A_i - B_i is at most the true D_i. A cut that is off by s leaves losses
-within s of the cell; lowering q's counterpart by e^{2s} and every loss by s, the slack, makes good for it. The mass at infinity
-is kept apart. It replaces 000's Algorithm 2 (`algorithm2.py`). Cost: a few evaluations of the tails.
+Guarantee: lower. Every line P(S) - a Q(S), S any set of outcomes, lies below h, so that it does not matter where exactly
+the cuts are. The curve of the masses at a_k is the sum over i > k of (q_i (a_i - a_k) + A_i - B_i), less B_k, so that p may be
+rounded down and q up: all that is used is that A_i - B_i is at most the true D_i. Where an atom sits on the highest point, all
+points are lowered by its rounding error, which the slack reports. The mass at infinity is kept apart.
+It replaces 000's Algorithm 2 (`algorithm2.py`). Cost: one evaluation of the tails.
 """
 
 from __future__ import annotations
@@ -62,14 +63,14 @@ def tangents(pair: Pair, grid: Grid, *, tilt: float = 1.0) -> LatticePLD:
     """
     points = grid.points
     cells = pair.cells(0.5 * (points[:-1] + points[1:]))
-    slack = float(cells.slack.max()) + grid.rounding
     merged = _merged(cells, points, tilt)
     infinity = max(down(pair.mass_at_infinity, 8.0 * U), 0.0)
     if merged is None:
-        index, log_mass = grid.index[:1], np.array([-math.inf])
+        index, log_mass, slack = grid.index[:1], np.array([-math.inf]), 0.0
     else:
         index = grid.index[merged.first : merged.first + merged.log_p.size]
-        deviation = _deviation(merged, points[merged.first : merged.first + merged.log_p.size], slack)
+        slack = grid.rounding + merged.lowered
+        deviation = _deviation(merged, points[merged.first : merged.first + merged.log_p.size])
         log_mass = _masses(merged.log_p - merged.error_p, deviation, index * grid.spacing)
     return LatticePLD("lower", grid.spacing, index, grid.offset, log_mass, infinity, slack, 8.0 * U)
 
@@ -77,9 +78,13 @@ def tangents(pair: Pair, grid: Grid, *, tilt: float = 1.0) -> LatticePLD:
 @final
 @dataclass(frozen=True)
 class _Merged:
-    """Cells with both ends merged inwards; ``first`` is the index of the lowest point in use."""
+    """Cells with both ends merged inwards.
+
+    ``first`` is the index of the lowest point in use, ``lowered`` by how much (nats) all points are to be lowered.
+    """
 
     first: int
+    lowered: float
     log_p: Array
     log_q: Array
     error_p: Array
@@ -107,7 +112,11 @@ def _merged(cells: CellMasses, points: Array, tilt: float) -> _Merged | None:
             errors[stop] = max(errors[start], errors[stop]) + 2.0 * ELEMENTARY + 2.0 * U * abs(logs[stop])
 
     holding = _top_that_holds(points[: high + 1], log_p[: high + 1], log_q[: high + 1])
-    while high > low and (high > holding or log_ratio(high) > 0.0):
+    def rounding(index: int) -> float:
+        size = abs(float(points[index])) + 2.0 * abs(float(log_p[index]))
+        return float(error_p[index] + error_q[index]) + 4.0 * U * (size + 4.0)
+
+    while high > low and (high > holding or log_ratio(high) > 2.0 * rounding(high)):
         move(high, high - 1)
         high -= 1
     if low < high and log_ratio(low) > float(points[low + 1] - points[low]):
@@ -116,15 +125,16 @@ def _merged(cells: CellMasses, points: Array, tilt: float) -> _Merged | None:
         move(low, low + 1)
         low += 1
     keep = slice(low, high + 1)
-    return _Merged(low, log_p[keep], log_q[keep], error_p[keep], error_q[keep])
+    lowered = max(log_ratio(high) + 2.0 * rounding(high), 0.0)
+    return _Merged(low, lowered if lowered < 4.0 * rounding(high) else 0.0, log_p[keep], log_q[keep], error_p[keep], error_q[keep])
 
 
-def _deviation(merged: _Merged, points: Array, slack: float) -> Array:
+def _deviation(merged: _Merged, points: Array) -> Array:
     """``D / p``, rounded down."""
     with np.errstate(invalid="ignore"):
-        log_ratio = points + merged.log_q - merged.log_p  # ln(a q / p)
+        log_ratio = points - merged.lowered + merged.log_q - merged.log_p  # ln(a q / p)
     size = np.abs(points) + 2.0 * np.where(np.isfinite(merged.log_p), np.abs(merged.log_p), 0.0)
-    log_ratio = log_ratio + (merged.error_p + merged.error_q + 2.0 * slack + 4.0 * U * size)  # q up
+    log_ratio = log_ratio + (merged.error_p + merged.error_q + 4.0 * U * size)  # q up
     deviation = -np.expm1(np.where(np.isnan(log_ratio), 0.0, np.minimum(log_ratio, 700.0)))
     return np.asarray(deviation - ELEMENTARY * np.abs(deviation))
 
