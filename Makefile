@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test torture check format clean distclean
+.PHONY: help setup demo test torture check format bench clean distclean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -44,8 +44,24 @@ format: $(READY)  ## format the code and apply safe fixes
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-clean:  ## remove caches, builds and everything under out/
-	rm -rf out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+PEERS       := .venv-peers
+PEERS_READY := $(PEERS)/main/.ready $(PEERS)/autodp/.ready
+
+bench: $(READY) $(PEERS_READY)  ## measure us and other accountants side by side (BENCH="--only dpsgd" for less)
+	$(BIN)/python -m benchmarks $(BENCH)
+
+$(PEERS)/main/.ready: benchmarks/requirements-peers.txt
+$(PEERS)/autodp/.ready: benchmarks/requirements-autodp.txt
+
+# A peer that cannot be installed here becomes rows that say so, not the end of the benchmark.
+$(PEERS_READY):
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --requirement $< \
+	  || echo "could not install everything in $<: the rows of those peers will say so" >&2
+	@touch $@
+
+clean:  ## remove caches, builds, and what demo and bench wrote
+	rm -rf out benchmarks/results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests examples benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +
 
 distclean: clean  ## clean, and remove the environments too
