@@ -143,8 +143,11 @@ class Pair(ABC):
         """
 
     @abstractmethod
-    def nodes(self, log_tail: float) -> Nodes:
-        """A quadrature rule that covers both distributions up to tails of about ``e^log_tail``."""
+    def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
+        """A quadrature rule that covers both distributions up to tails of about ``e^log_tail``.
+
+        ``refine`` divides the step: comparing a rule with a finer one measures its error.
+        """
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:

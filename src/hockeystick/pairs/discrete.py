@@ -126,7 +126,7 @@ class DiscretePair(Pair):
     def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:
         return self.loss_bounds
 
-    def nodes(self, log_tail: float) -> Nodes:
+    def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
         return Nodes(self._atoms.loss, self._atoms.log_p, self._atoms.log_q)
 
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:

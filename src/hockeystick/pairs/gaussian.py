@@ -72,10 +72,10 @@ class GaussianPair(Pair):
         below, above = (math.sqrt(-2.0 * min(log, -1e-3)) for log in (log_below, log_above))
         return mean - m * below, mean + m * above
 
-    def nodes(self, log_tail: float) -> Nodes:
+    def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
         m = self.shift
         reach = math.sqrt(-2.0 * min(log_tail, -1.0))
-        step = min(0.4, 0.55 / m)  # also resolves the subsampled density, analytic for |Im y| < pi / m
+        step = min(0.4, 0.55 / m) / refine  # also resolves the subsampled density, analytic for |Im y| < pi / m
         y = np.arange(-reach, m + reach + step, step)
         scale = math.log(step) - _LOG_SQRT_2PI
         return Nodes(m * y - 0.5 * m * m, scale - 0.5 * (y - m) ** 2, scale - 0.5 * y * y)

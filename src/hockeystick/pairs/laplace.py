@@ -75,9 +75,9 @@ class LaplacePair(Pair):
     def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:
         return self.loss_bounds
 
-    def nodes(self, log_tail: float) -> Nodes:
+    def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
         m = self.shift
-        panels = max(1, math.ceil(m / 4.0))
+        panels = max(1, math.ceil(m / 4.0)) * refine
         x, w = np.polynomial.legendre.leggauss(32)
         starts = np.arange(panels) * (m / panels)
         y = (starts[:, None] + 0.5 * (m / panels) * (x + 1.0)).ravel()

@@ -58,8 +58,8 @@ class ReversedPair(Pair):
         low, high = self.base.loss_range(log_above, log_below, "Q" if measure == "P" else "P")
         return -high, -low
 
-    def nodes(self, log_tail: float) -> Nodes:
-        base = self.base.nodes(log_tail)
+    def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
+        base = self.base.nodes(log_tail, refine=refine)
         return Nodes(-base.loss, base.log_q, base.log_p)
 
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:

@@ -143,9 +143,9 @@ class SubsampledPair(Pair):
         low_mapped, high_mapped = self._mixed(np.array([low, high]))
         return float(low_mapped), float(high_mapped)
 
-    def nodes(self, log_tail: float) -> Nodes:
+    def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
         g = self.rate
-        base = self.base.nodes(log_tail)
+        base = self.base.nodes(log_tail, refine=refine)
         log_rest = math.log1p(-g) if g < 1.0 else -math.inf
         loss, log_q = self._mixed(base.loss), base.log_q
         log_p = np.logaddexp(log_rest + base.log_q, math.log(g) + base.log_p)
