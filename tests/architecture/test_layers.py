@@ -25,7 +25,9 @@ ROOMS: tuple[frozenset[str], ...] = (
     frozenset({"accountants"}),
     frozenset({"curve", "account"}),
     frozenset({"calibrate", "odometer", "filters", "verify", "tradeoff"}),
-    frozenset({"report", "plots", "cli", "integrations", "ledger", "specification"}),
+    frozenset({"spec"}),
+    frozenset({"report", "plots", "integrations", "ledger"}),
+    frozenset({"cli"}),
 )
 LEVEL = {room: level for level, row in enumerate(ROOMS) for room in row}
 

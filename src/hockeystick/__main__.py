@@ -1,0 +1,8 @@
+"""``python -m hockeystick``: the command line."""
+
+import sys
+
+from hockeystick.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+
+from hockeystick.cli.parsing import Parser, count, positive, rate
+from hockeystick.composition import ADJACENCIES
+from hockeystick.spec.model import Choice
+from hockeystick.spec.registry import samplings
+
+__all__ = ["add_adjacency", "add_json", "add_sampler", "add_tolerance", "add_unit", "sampler_of"]
+
+
+def add_adjacency(parser: Parser) -> None:
+    """Add ``--adjacency``."""
+    parser.add_argument(
+        "--adjacency",
+        choices=tuple(ADJACENCIES),
+        default="add-remove",
+        metavar="R",
+        help=f"which data sets are neighbours: {', '.join(ADJACENCIES)} (default: %(default)s)",
+    )
+
+
+def add_unit(parser: Parser) -> None:
+    """Add ``--unit``."""
+    parser.add_argument(
+        "--unit", default="example", metavar="NOUN", help="what one record is, for the wording (default: %(default)s)"
+    )
+
+
+def add_tolerance(parser: Parser) -> None:
+    """Add ``--tolerance``."""
+    parser.add_argument(
+        "--tolerance",
+        type=positive("--tolerance"),
+        default=1e-3,
+        metavar="W",
+        help="width of the bracket asked for: of epsilon, or of delta relative to itself (default: %(default)s)",
+    )
+
+
+def add_json(parser: Parser) -> None:
+    """Add ``--json``."""
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def add_sampler(parser: Parser) -> None:
+    """Add the options that say how batches are sampled."""
+    parser.add_argument(
+        "--rate", type=rate("--rate"), metavar="Q", help="probability that an example joins a batch, in (0, 1]"
+    )
+    parser.add_argument(
+        "--batch-size", type=count("--batch-size"), metavar="B", help="(expected) batch size, instead of --rate"
+    )
+    parser.add_argument("--examples", type=count("--examples"), metavar="N", help="number of examples in the data")
+    schemes = tuple(scheme for scheme in ("poisson", "without-replacement") if scheme in samplings())
+    parser.add_argument(
+        "--sampling",
+        choices=schemes,
+        default="poisson",
+        metavar="SCHEME",
+        help=f"how batches are drawn: {', '.join(schemes)} (default: %(default)s)",
+    )
+
+
+def sampler_of(options: argparse.Namespace) -> Choice:
+    """The sampling scheme the options describe."""
+    parser: Parser = options.parser
+    by_size = options.batch_size is not None
+    if by_size and options.rate is not None:
+        parser.error("give either --rate or --batch-size with --examples, not both")
+    if by_size and options.examples is None:
+        parser.error("--batch-size needs --examples, the number of examples in the data")
+    if not by_size and options.rate is None:
+        parser.error("give --rate, or --batch-size with --examples")
+    if by_size and options.batch_size > options.examples:
+        parser.error(f"--batch-size is {options.batch_size} but --examples is only {options.examples}")
+    if options.sampling == "without-replacement":
+        if not by_size:
+            parser.error("--sampling without-replacement needs --batch-size and --examples")
+        return Choice.of("without-replacement", batch_size=options.batch_size, population=options.examples)
+    if by_size:
+        return Choice.of("poisson", batch_size=options.batch_size, examples=options.examples)
+    return Choice.of("poisson", rate=options.rate)

@@ -1,0 +1,91 @@
+"""Progress on a terminal: nothing for half a second, then one line on stderr that is wiped at the end.
+
+Where stderr is no terminal nothing is written at all.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import TextIO, TypeVar, final
+
+__all__ = ["Progress"]
+
+Item = TypeVar("Item")
+
+_FRAMES = "|/-\\"
+_WIDTH = 24
+_WIPE = "\r\x1b[K"
+
+
+@final
+class Progress:
+    """A line that says what is being done, for how long, and how much of it is done.
+
+    Parameters
+    ----------
+    label : str
+        What is being done.
+    stream : file, optional
+        Where to write; stderr by default.
+    delay : float
+        Seconds of silence at the start.
+    """
+
+    def __init__(self, label: str, *, stream: TextIO | None = None, delay: float = 0.5) -> None:
+        self._label = label
+        self._stream = sys.stderr if stream is None else stream
+        self._delay = delay
+        self._done = 0
+        self._total = 0
+        self._start = 0.0
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Progress:
+        self._start = time.monotonic()
+        if self._stream.isatty() and os.environ.get("TERM") != "dumb":
+            self._thread = threading.Thread(target=self._spin, daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._thread is not None:
+            self._stop.set()
+            self._thread.join()
+
+    def each(self, items: Iterable[Item]) -> Iterator[Item]:
+        """The items, counted as they are done."""
+        listed = list(items)
+        self._total = len(listed)
+        for self._done, item in enumerate(listed):
+            yield item
+        self._done = self._total
+
+    def line(self) -> str:
+        """The line as it stands."""
+        seconds = time.monotonic() - self._start
+        frame = _FRAMES[int(seconds * 8) % len(_FRAMES)]
+        if self._total > 1:
+            full = _WIDTH * self._done // self._total
+            bar = f" [{'#' * full}{'.' * (_WIDTH - full)}] {self._done}/{self._total}"
+        else:
+            bar = ""
+        return f"{frame} {self._label}{bar} {seconds:.0f} s"
+
+    def _spin(self) -> None:
+        if self._stop.wait(self._delay):
+            return
+        while True:
+            self._stream.write(_WIPE + self.line())
+            self._stream.flush()
+            if self._stop.wait(0.125):
+                break
+        self._stream.write(_WIPE)
+        self._stream.flush()

@@ -1,0 +1,207 @@
+"""What a specification can name: mechanisms, sampling schemes and accountants, found by introspection.
+
+Nothing is listed here by hand. A mechanism is a concrete step exported by `hockeystick.mechanisms`, a sampling scheme
+is a public method of such a step that returns a step, an accountant is a concrete class of `hockeystick.accountants`.
+Names in a file are the class names in kebab case (``DiscreteGaussian`` is ``discrete-gaussian``), parameters keep
+their Python names. So a new mechanism or accountant can be written in a file the moment it exists.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, Union, final
+
+from hockeystick import accountants as accountant_room
+from hockeystick import mechanisms as mechanism_room
+from hockeystick.accountants.base import Accountant
+from hockeystick.composition import Step
+
+__all__ = ["AUTOMATIC", "Entry", "Kind", "Parameter", "accountants", "kebab", "mechanisms", "samplings"]
+
+Kind = Literal["number", "integer", "string", "boolean", "numbers"]
+"""The kind of value a parameter takes in a file."""
+
+AUTOMATIC = "automatic"
+"""The accountant's name that leaves the choice to `hockeystick.account`."""
+
+
+@final
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of an entry.
+
+    Attributes
+    ----------
+    name : str
+        As in Python.
+    kind : Kind
+        What a file must hold.
+    required : bool
+        Whether it has no default.
+    choices : tuple of str
+        What a string may be; empty where anything may stand.
+    summary : str
+        The parameter's description in the class's docstring.
+    """
+
+    name: str
+    kind: Kind
+    required: bool
+    choices: tuple[str, ...] = ()
+    summary: str = ""
+
+
+@final
+@dataclass(frozen=True)
+class Entry:
+    """Something a specification can name, with its parameters.
+
+    Attributes
+    ----------
+    name : str
+        As written in a file.
+    summary : str
+        The first line of its docstring.
+    parameters : tuple of Parameter
+        In the order of its signature.
+    build : callable
+        Makes it from its parameters, by keyword; a sampling scheme takes the step to be sampled first.
+    """
+
+    name: str
+    summary: str
+    parameters: tuple[Parameter, ...]
+    build: Callable[..., Any]
+
+    def parameter(self, name: str) -> Parameter | None:
+        """The parameter of that name, or None."""
+        return next((parameter for parameter in self.parameters if parameter.name == name), None)
+
+
+def kebab(name: str) -> str:
+    """A Python name as files and the command line write it.
+
+    Examples
+    --------
+    >>> kebab("DiscreteGaussian"), kebab("without_replacement"), kebab("ApproximateDP")
+    ('discrete-gaussian', 'without-replacement', 'approximate-dp')
+    """
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name)
+    return words.replace("_", "-").lower()
+
+
+@functools.cache
+def mechanisms() -> Mapping[str, Entry]:
+    """The mechanisms by name."""
+    return _classes(mechanism_room, Step)
+
+
+@functools.cache
+def accountants() -> Mapping[str, Entry]:
+    """The accountants by name; `AUTOMATIC` is not among them."""
+    return _classes(accountant_room, Accountant)
+
+
+@functools.cache
+def samplings() -> Mapping[str, Entry]:
+    """The sampling schemes by name."""
+    found: dict[str, Entry] = {}
+    for room_name in mechanism_room.__all__:
+        owner = getattr(mechanism_room, room_name)
+        if not (inspect.isclass(owner) and issubclass(owner, Step)):
+            continue
+        for name, method in inspect.getmembers(owner, inspect.isfunction):
+            if name.startswith("_") or kebab(name) in found or not _returns_a_step(method):
+                continue
+            parameters = _parameters(method, method.__doc__)
+            if parameters is not None:
+                found[kebab(name)] = Entry(kebab(name), _summary(method), parameters, _caller(name))
+    return types.MappingProxyType(found)
+
+
+def _caller(name: str) -> Callable[..., Any]:
+    def sample(step: Step, **parameters: Any) -> Any:
+        return getattr(step, name)(**parameters)
+
+    return sample
+
+
+def _classes(room: types.ModuleType, base: type) -> Mapping[str, Entry]:
+    found: dict[str, Entry] = {}
+    for name in room.__all__:
+        cls = getattr(room, name)
+        if not (inspect.isclass(cls) and issubclass(cls, base)) or inspect.isabstract(cls):
+            continue
+        parameters = _parameters(cls, cls.__doc__)
+        if parameters is not None:
+            found[kebab(name)] = Entry(kebab(name), _summary(cls), parameters, cls)
+    return types.MappingProxyType(found)
+
+
+def _returns_a_step(method: Callable[..., Any]) -> bool:
+    result = typing.get_type_hints(method).get("return")
+    return inspect.isclass(result) and issubclass(result, Step)
+
+
+def _parameters(owner: Any, doc: str | None) -> tuple[Parameter, ...] | None:
+    """The parameters of a class or method; None where a required one cannot be written in a file."""
+    hints = typing.get_type_hints(owner)
+    texts = _parameter_texts(doc or "")
+    found: list[Parameter] = []
+    for name, parameter in inspect.signature(owner).parameters.items():
+        if name == "self":
+            continue
+        required = parameter.default is inspect.Parameter.empty
+        kind, choices = _kind(hints.get(name))
+        if kind is None:
+            if required:
+                return None
+            continue
+        found.append(Parameter(name, kind, required, choices, texts.get(name, "")))
+    return tuple(found)
+
+
+def _kind(hint: Any) -> tuple[Kind | None, tuple[str, ...]]:
+    """What a file must hold for an annotation."""
+    simple: dict[Any, Kind] = {float: "number", int: "integer", str: "string", bool: "boolean", Fraction: "number"}
+    if hint in simple:
+        return simple[hint], ()
+    origin, inside = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Literal and all(isinstance(value, str) for value in inside):
+        return "string", inside
+    if origin in {Union, types.UnionType}:
+        kinds = [_kind(part) for part in inside if part is not types.NoneType]
+        known = [pair for pair in kinds if pair[0] is not None]
+        if ("number", ()) in known:  # a float, or an int, or a fraction: a number
+            return "number", ()
+        return known[0] if known else (None, ())
+    if origin is not None and inspect.isclass(origin) and issubclass(origin, typing.Iterable):
+        return ("numbers", ()) if inside and _kind(inside[0])[0] in {"number", "integer"} else (None, ())
+    return None, ()
+
+
+def _summary(owner: Any) -> str:
+    return (inspect.getdoc(owner) or "").split("\n\n", 1)[0].replace("\n", " ")
+
+
+def _parameter_texts(doc: str) -> dict[str, str]:
+    """Descriptions in the ``Parameters`` section of a NumPy docstring."""
+    section = re.search(r"Parameters\n-+\n(.*?)(?:\n\n\w+\n-+\n|\Z)", inspect.cleandoc(doc), re.DOTALL)
+    texts: dict[str, list[str]] = {}
+    names: list[str] = []
+    for line in (section.group(1) if section else "").splitlines():
+        head = re.match(r"(\w[\w, ]*?) ?:", line)
+        if head and not line.startswith(" "):
+            names = [name.strip() for name in head.group(1).split(",")]
+            texts.update({name: [] for name in names})
+        else:
+            for name in names:
+                texts[name].append(line.strip())
+    return {name: " ".join(lines).strip() for name, lines in texts.items()}

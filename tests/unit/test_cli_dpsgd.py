@@ -1,0 +1,128 @@
+"""``hockeystick dpsgd``: the answer contains the truth and says what it covers; bad input is one line and status 2."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hockeystick.cli import main
+from hockeystick.cli.status import Status
+
+RUN = ["dpsgd", "--noise-multiplier", "1.0", "--rate", "0.01", "--steps", "2000"]
+TRUE_EPSILON = 2.583876  # at delta 1e-5, six digits known
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
+    assert main([*arguments, "--json"]) == Status.OK
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    results: list[dict[str, object]] = json.loads(printed.out)["results"]
+    assert len(results) == 1
+    return results[0]
+
+
+def test_json_answer_contains_the_known_epsilon(capsys: pytest.CaptureFixture[str]) -> None:
+    result = answer(capsys, *RUN, "--delta", "1e-5")
+    assert result["certified"] is True
+    assert float(str(result["lower"])) <= TRUE_EPSILON <= float(str(result["upper"]))
+    assert float(str(result["width"])) <= 1e-3
+
+
+def test_tolerance_narrows_the_bracket(capsys: pytest.CaptureFixture[str]) -> None:
+    result = answer(capsys, *RUN, "--delta", "1e-5", "--tolerance", "1e-5")
+    assert float(str(result["width"])) <= 1e-5
+
+
+def test_batch_size_and_examples_are_the_rate(capsys: pytest.CaptureFixture[str]) -> None:
+    by_rate = answer(capsys, *RUN, "--delta", "1e-5")
+    sized = [*RUN[:3], "--batch-size", "500", "--examples", "50_000", "--steps", "2e3"]
+    by_size = answer(capsys, *sized, "--delta", "1e-5")
+    assert (by_rate["lower"], by_rate["upper"]) == (by_size["lower"], by_size["upper"])
+
+
+def test_epsilon_asks_for_delta(capsys: pytest.CaptureFixture[str]) -> None:
+    result = answer(capsys, *RUN, "--epsilon", str(TRUE_EPSILON))
+    assert result["quantity"] == "delta"
+    assert float(str(result["lower"])) <= 1e-5 * (1 + 1e-5)
+    assert float(str(result["upper"])) >= 1e-5 * (1 - 1e-5)
+
+
+def test_infinite_epsilon_is_valid_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert answer(capsys, *RUN, "--delta", "0")["upper"] == "inf"
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["2.584", "certified", "add-remove", "one example", "Poisson", "2,000", "clipping norm", "tuning", "shuffled"],
+)
+def test_text_says_what_is_included(capsys: pytest.CaptureFixture[str], said: str) -> None:
+    assert main([*RUN, "--delta", "1e-5"]) == Status.OK
+    assert said in capsys.readouterr().out
+
+
+def test_printed_epsilon_is_rounded_up(capsys: pytest.CaptureFixture[str]) -> None:
+    result = answer(capsys, *RUN, "--delta", "1e-5")
+    assert main([*RUN, "--delta", "1e-5"]) == Status.OK
+    headline = capsys.readouterr().out.splitlines()[0]
+    printed = float(headline.removeprefix("(").split(",")[0])
+    assert float(str(result["upper"])) <= printed <= float(str(result["upper"])) * 1.0001
+
+
+def test_delta_above_one_over_n_is_cautioned(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "--delta", "1e-4", "--examples", "50000"]) == Status.OK
+    assert "not below 1/n" in capsys.readouterr().out
+    assert main([*RUN, "--delta", "1e-6", "--examples", "50000"]) == Status.OK
+    assert "not below 1/n" not in capsys.readouterr().out
+
+
+BAD = {
+    "NaN noise": ["--noise-multiplier", "nan"],
+    "negative noise": ["--noise-multiplier", "-1"],
+    "negative noise in scientific notation": ["--noise-multiplier", "-1e-3"],
+    "infinite noise": ["--noise-multiplier", "inf"],
+    "zero noise": ["--noise-multiplier", "0"],
+    "rate 0": ["--rate", "0"],
+    "rate above 1": ["--rate", "1.5"],
+    "NaN rate": ["--rate", "nan"],
+    "no steps": ["--steps", "0"],
+    "negative steps": ["--steps", "-5"],
+    "fractional steps": ["--steps", "1.5"],
+    "float steps": ["--steps", "2000.0"],
+    "fractional power": ["--steps", "1.5e0"],
+    "NaN steps": ["--steps", "nan"],
+    "delta above 1": ["--delta", "2"],
+    "negative delta": ["--delta", "-1e-5"],
+    "NaN delta": ["--delta", "nan"],
+    "delta no number": ["--delta", "small"],
+    "unknown adjacency": ["--adjacency", "neighbour"],
+    "tolerance 0": ["--tolerance", "0"],
+    "rate and batch size": ["--batch-size", "500"],
+    "delta and epsilon": ["--epsilon", "1"],
+    "unknown option": ["--nosie", "1"],
+    "unknown scheme": ["--sampling", "reservoir"],
+}
+
+
+@pytest.mark.parametrize("arguments", BAD.values(), ids=BAD.keys())
+def test_bad_input_is_one_line_and_status_2(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    assert main([*RUN, "--delta", "1e-5", *arguments]) == Status.BAD_INPUT
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    assert arguments[0] in printed.err
+    assert "Traceback" not in printed.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--delta", "1e-5"], "--rate"),
+        (["--rate", "0.01"], "--delta"),
+        (["--batch-size", "5", "--delta", "1e-5"], "--examples"),
+        (["--batch-size", "5", "--examples", "4", "--delta", "1e-5"], "only 4"),
+    ],
+)
+def test_missing_input_is_named(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
+    assert main(["dpsgd", "--noise-multiplier", "1", "--steps", "10", *arguments]) == Status.BAD_INPUT
+    assert said in capsys.readouterr().err
