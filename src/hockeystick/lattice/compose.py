@@ -104,8 +104,12 @@ class TiltedComposition:
         self.slack = math.fsum(count * pld.slack for pld, count in parts) * (1.0 + 4.0 * U) + 8.0 * U * reach
         self._low_index = math.floor((window.low - offset) / first.spacing)
         self.delta_at_infinity = _composed_infinity(parts)
-        self.masses, self.log_scale, self.relative_error, self.mass_error = self._compose(parts)
-        self.aliased_mass = self._aliased(parts)
+        if all((pld.log_mass > -math.inf).any() for pld, _ in parts):
+            self.masses, self.log_scale, self.relative_error, self.mass_error = self._compose(parts)
+            self.aliased_mass = self._aliased(parts)
+        else:  # a part without finite losses leaves none
+            self.masses, self.log_scale, self.relative_error, self.mass_error = np.zeros(self.length), 0.0, 0.0, 0.0
+            self.aliased_mass = 0.0
 
     def _compose(self, parts: Parts) -> tuple[Array, float, float, float]:
         """Composed tilted masses, the log of their scale, their relative and their absolute error."""

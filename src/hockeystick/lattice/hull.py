@@ -21,7 +21,7 @@ __all__ = ["spread_negative_masses"]
 _SAFETY = 16.0 * ELEMENTARY  # relative rounding of one hand-over, all of it taken from the mass received
 
 
-def spread_negative_masses(masses: Array, log_scale: Array, positions: Array) -> Array:
+def spread_negative_masses(masses: Array, log_scale: Array, positions: Array) -> Array | None:
     """Masses of the lower hull, none negative, rounded down.
 
     Parameters
@@ -35,8 +35,8 @@ def spread_negative_masses(masses: Array, log_scale: Array, positions: Array) ->
 
     Returns
     -------
-    ndarray, shape (n,)
-        In the same units; 0 at the points taken out. All zero where the curve is nowhere above zero.
+    ndarray, shape (n,), or None
+        In the same units; 0 at the points taken out. None where nothing at the top holds the curve above zero.
     """
     hull = masses.copy()
     n = hull.size
@@ -47,8 +47,8 @@ def spread_negative_masses(masses: Array, log_scale: Array, positions: Array) ->
         if not hull[i] < 0.0:
             continue
         left, right = int(before[i]), int(after[i])
-        if right == n:  # nothing above to hold the curve up: it is not above zero anywhere on the lattice
-            return np.zeros_like(hull)
+        if right == n:
+            return None
         mass, hull[i] = float(hull[i]), 0.0
         x = float(positions[right] - positions[i])
         if left >= 0:

@@ -63,16 +63,18 @@ def tangents(pair: Pair, grid: Grid, *, tilt: float = 1.0) -> LatticePLD:
     """
     points = grid.points
     cells = pair.cells(0.5 * (points[:-1] + points[1:]))
-    merged = _merged(cells, points, tilt)
     infinity = max(down(pair.mass_at_infinity, 8.0 * U), 0.0)
-    if merged is None:
-        index, log_mass, slack = grid.index[:1], np.array([-math.inf]), 0.0
-    else:
+    lift = 0  # how many more cells at the top to merge, where the hull would have nothing to hold it up
+    while (merged := _merged(cells, points, tilt, lift)) is not None:
         index = grid.index[merged.first : merged.first + merged.log_p.size]
-        slack = grid.rounding + merged.lowered
         deviation = _deviation(merged, points[merged.first : merged.first + merged.log_p.size])
         log_mass = _masses(merged.log_p - merged.error_p, deviation, index * grid.spacing)
-    return LatticePLD("lower", grid.spacing, index, grid.offset, log_mass, infinity, slack, 8.0 * U)
+        if log_mass is not None:
+            slack = grid.rounding + merged.lowered
+            return LatticePLD("lower", grid.spacing, index, grid.offset, log_mass, infinity, slack, 8.0 * U)
+        lift = 2 * lift + 1
+    nothing = np.array([-math.inf])
+    return LatticePLD("lower", grid.spacing, grid.index[:1], grid.offset, nothing, infinity, 0.0, 8.0 * U)
 
 
 @final
@@ -91,10 +93,10 @@ class _Merged:
     error_q: Array
 
 
-def _merged(cells: CellMasses, points: Array, tilt: float) -> _Merged | None:
-    """The cells whose ends hold the curve up; None where the pair has no finite loss."""
+def _merged(cells: CellMasses, points: Array, tilt: float, lift: int) -> _Merged | None:
+    """The cells with their ends merged, ``lift`` more at the top than seems needed; None where none is left."""
     occupied = np.flatnonzero(cells.log_p > -math.inf)
-    if occupied.size == 0:
+    if occupied.size <= lift:
         return None
     low, high = int(occupied[0]), int(occupied[-1])
     log_p, log_q, error_p, error_q = (
@@ -111,7 +113,7 @@ def _merged(cells: CellMasses, points: Array, tilt: float) -> _Merged | None:
             logs[stop] = np.logaddexp(logs[start], logs[stop])
             errors[stop] = max(errors[start], errors[stop]) + 2.0 * ELEMENTARY + 2.0 * U * abs(logs[stop])
 
-    holding = _top_that_holds(points[: high + 1], log_p[: high + 1], log_q[: high + 1])
+    holding = max(_top_that_holds(points[: high + 1], log_p[: high + 1], log_q[: high + 1]) - lift, low)
     def rounding(index: int) -> float:
         size = abs(float(points[index])) + 2.0 * abs(float(log_p[index]))
         return float(error_p[index] + error_q[index]) + 4.0 * U * (size + 4.0)
@@ -151,8 +153,8 @@ def _top_that_holds(points: Array, log_p: Array, log_q: Array) -> int:
     return int(sinking[0]) if sinking.size else points.size - 1
 
 
-def _masses(log_p: Array, deviation: Array, positions: Array) -> Array:
-    """``ln`` of the P-masses at the points, rounded down, of the lower hull."""
+def _masses(log_p: Array, deviation: Array, positions: Array) -> Array | None:
+    """``ln`` of the P-masses at the points, rounded down, of the lower hull; None where it lies on the axis."""
     gaps = np.diff(positions)
     up_gap = np.append(1.0 / np.expm1(gaps), 0.0)  # a_i / (a_{i+1} - a_i); nothing lies above the last point
     down_gap = np.append(1.0, -1.0 / np.expm1(-gaps))  # a_i / (a_i - a_{i-1}); below the first lies a = 0
@@ -167,7 +169,10 @@ def _masses(log_p: Array, deviation: Array, positions: Array) -> Array:
     rounding = 6.0 * ELEMENTARY + U * float(np.max(np.abs(np.diff(scale)), initial=0.0))
     masses = gain * (1.0 - rounding) - loss * (1.0 + rounding)
     if (masses < 0.0).any():
-        masses = spread_negative_masses(masses, scale, positions)
+        hull = spread_negative_masses(masses, scale, positions)
+        if hull is None:
+            return None
+        masses = hull
     with np.errstate(divide="ignore"):
         return np.asarray(scale + np.log(masses) - 2.0 * ELEMENTARY - 2.0 * U * np.abs(scale))
 

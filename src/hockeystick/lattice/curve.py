@@ -1,0 +1,209 @@
+"""The certified curve of one direction, by tilted composition of lattices.
+
+Pick the tilt by the saddle-point equation, the spacing by the tolerance, build the connect-the-dots and the tangent lattice
+of every pair on one layout, compose both by tilted FFT, read the curve, and refine until the bracket is narrow enough.
+
+Guarantee: lower and upper are certified, rounding included. Cost: about sqrt(T) lattice points for T steps; memory is
+bounded, and where the bound does not allow the tolerance the bracket is wider and says so.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+from hockeystick.bound import Bound
+from hockeystick.lattice.compose import TiltedComposition, Window
+from hockeystick.lattice.dots import connect_the_dots
+from hockeystick.lattice.grid import GridCells
+from hockeystick.lattice.layout import Layout, common_layout
+from hockeystick.lattice.mesh import fitted_grid
+from hockeystick.lattice.pld import LatticePLD
+from hockeystick.lattice.plan import (
+    Cumulants,
+    Saddle,
+    saddle_at_delta,
+    saddle_at_epsilon,
+    spacing_for,
+    tail_exponents,
+    window_around,
+)
+from hockeystick.lattice.solve import crossing
+from hockeystick.lattice.tangents import tangents
+from hockeystick.pairs.base import Pair
+
+__all__ = ["LatticeCurve"]
+
+_METHOD = "certified lattice"
+_REFINEMENTS = 8
+_KEPT = 3  # compositions kept for later questions
+
+
+@final
+@dataclass(frozen=True)
+class _Bracket:
+    """Upper and lower composition around one saddle point."""
+
+    upper: TiltedComposition
+    lower: TiltedComposition
+    theta: float
+    limited: bool  # the spacing is coarser than asked for, to stay within memory
+
+
+@final
+class LatticeCurve:
+    """The privacy curve of one direction on lattices; compositions are kept for questions near their saddle points.
+
+    Parameters
+    ----------
+    parts : tuple of (Pair, int)
+        Dominating pairs with their counts.
+    tolerance : float
+        Width of the epsilon bracket asked for (nats), and relative width of the delta bracket.
+    points : int
+        Largest number of lattice points in a window.
+    """
+
+    def __init__(self, parts: tuple[tuple[Pair, int], ...], tolerance: float, points: int) -> None:
+        self.parts = parts
+        self.tolerance = tolerance
+        self.points = points
+        self._brackets: list[_Bracket] = []
+
+    def delta(self, epsilon: float) -> Bound:
+        """Certified delta(epsilon), epsilon finite and below the largest loss (nats)."""
+        tolerance = self.tolerance
+        for bracket in self._brackets:
+            bound = self._read_delta(bracket, epsilon)
+            if self._relative_width(bound) <= tolerance:
+                return bound
+        cumulants, saddle = saddle_at_epsilon(self.parts, epsilon)
+        best: Bound | None = None
+        width = tolerance / saddle.theta
+        for _ in range(_REFINEMENTS):
+            bracket = self._compose(cumulants, saddle, width)
+            best = _sharper(self._read_delta(bracket, epsilon), best)
+            self._keep(bracket)
+            found = self._relative_width(best)
+            if found <= tolerance or bracket.limited:
+                break
+            width *= max(min(0.8 * tolerance / found, 0.5), 0.02) if found < math.inf else 0.1
+        assert best is not None
+        return _explained(best, self._relative_width(best), tolerance, "a relative width")
+
+    def epsilon(self, delta: float) -> Bound:
+        """Certified epsilon at ``delta``, in (0, 1)."""
+        tolerance = self.tolerance
+        for bracket in self._brackets:
+            bound = self._read_epsilon(bracket, delta)
+            if float(bound.upper) - float(bound.lower) <= tolerance:
+                return bound
+        cumulants, saddle = saddle_at_delta(self.parts, max(delta, 1e-320))
+        if saddle.epsilon < 0.0:
+            cumulants, saddle = saddle_at_epsilon(self.parts, 0.0)
+        best: Bound | None = None
+        width = tolerance
+        for _ in range(_REFINEMENTS):
+            bracket = self._compose(cumulants, saddle, width)
+            best = _sharper(self._read_epsilon(bracket, delta, guess=saddle.epsilon), best)
+            self._keep(bracket)
+            found = float(best.width)
+            if found <= tolerance or bracket.limited:
+                break
+            width *= max(min(0.8 * tolerance / found, 0.5), 0.02) if found < math.inf else 0.1
+            cumulants, saddle = self._again(cumulants, saddle, best)
+        assert best is not None
+        return _explained(best, float(best.width), tolerance, "a width")
+
+    def _again(self, cumulants: Cumulants, saddle: Saddle, best: Bound) -> tuple[Cumulants, Saddle]:
+        """The saddle point for the epsilon found, where it is not the one foretold."""
+        found = float(best.upper) if math.isinf(float(best.lower)) or best.lower == 0.0 else float(best.lower)
+        if math.isinf(found) or abs(found - saddle.epsilon) * saddle.theta < 0.5:
+            return cumulants, saddle
+        return saddle_at_epsilon(self.parts, found)
+
+    def _keep(self, bracket: _Bracket) -> None:
+        """Remember the newest few compositions."""
+        self._brackets.insert(0, bracket)
+        del self._brackets[_KEPT:]
+
+    @staticmethod
+    def _relative_width(bound: Bound) -> float:
+        return float(bound.width) / float(bound.lower) if float(bound.lower) > 0.0 else math.inf * float(bound.width > 0.0)
+
+    def _compose(self, cumulants: Cumulants, saddle: Saddle, width: float) -> _Bracket:
+        """Both lattices of every pair around a saddle point, composed."""
+        steps = sum(count for _, count in self.parts)
+        relative = 1e-4 * min(width * saddle.theta, 1.0)
+        window = window_around(cumulants, saddle, math.log(relative))
+        layout = common_layout(self.parts, 0.7 * spacing_for(steps, saddle.theta, width))
+        limited = False
+        if (window.high - window.low) / layout.spacing > self.points:
+            limited = True
+            layout = common_layout(self.parts, (window.high - window.low) / self.points * 1.3)
+        return _Bracket(
+            *self._lattices(saddle, relative, window, layout), theta=window.theta, limited=limited or layout.exact
+        )
+
+    def _lattices(
+        self, saddle: Saddle, relative: float, window: Window, layout: Layout
+    ) -> tuple[TiltedComposition, TiltedComposition]:
+        """Upper and lower compositions on one layout."""
+        steps = sum(count for _, count in self.parts)
+        below, above = tail_exponents(steps, saddle, relative)
+        uppers: list[tuple[LatticePLD, int]] = []
+        lowers: list[tuple[LatticePLD, int]] = []
+        for (pair, count), offset in zip(self.parts, layout.offsets, strict=True):
+            low, high = pair.loss_range(below, above)
+            grid = fitted_grid(
+                pair.nodes(above),
+                saddle.theta,
+                low,
+                high,
+                spacing=layout.spacing,
+                offset=offset,
+                equal=pair.is_discrete,
+            )
+            upper, lower = connect_the_dots(GridCells.of(pair, grid)), tangents(pair, grid, tilt=saddle.theta)
+            uppers.append((upper, count))
+            lowers.append((lower, count))
+        return TiltedComposition(uppers, window), TiltedComposition(lowers, window)
+
+    def _read_delta(self, bracket: _Bracket, epsilon: float) -> Bound:
+        upper, lower = bracket.upper.delta(epsilon), bracket.lower.delta(epsilon)
+        errors = bracket.upper.budget(epsilon)
+        errors["lattice"] = max(upper - lower - sum(errors.values()), 0.0)
+        return Bound(min(lower, upper), upper, _METHOD, errors=errors)
+
+    def _read_epsilon(self, bracket: _Bracket, delta: float, guess: float | None = None) -> Bound:
+        if guess is None:
+            guess = bracket.upper.nearest_epsilon(delta)
+        step = 0.02 * self.tolerance
+        upper, lower = (
+            crossing(side.delta, delta, guess=guess, slope=bracket.theta, step=step, above=above)
+            for side, above in ((bracket.upper, True), (bracket.lower, False))
+        )
+        budget = bracket.upper.budget(upper) if math.isfinite(upper) else {}
+        errors = {name: size / (delta * bracket.theta) if delta > 0.0 else math.inf for name, size in budget.items()}
+        errors["lattice"] = max(upper - lower - sum(errors.values()), 0.0)
+        return Bound(min(lower, upper), upper, _METHOD, errors=errors)
+
+
+def _sharper(new: Bound, old: Bound | None) -> Bound:
+    """The intersection of two certified brackets, with the newer one's errors."""
+    if old is None:
+        return new
+    lower, upper = max(float(new.lower), float(old.lower)), min(float(new.upper), float(old.upper))
+    return Bound(lower, upper, new.method, new.notes, new.errors)
+
+
+def _explained(bound: Bound, found: float, tolerance: float, kind: str) -> Bound:
+    """The bound with a note where it is wider than asked for."""
+    if found <= tolerance:
+        return bound
+    note = (
+        f"{kind} of {tolerance:g} was asked for and {found:.3g} reached: a finer lattice does not fit the memory allowed"
+        " or the rounding errors dominate; allow more points or a larger tolerance"
+    )
+    return Bound(bound.lower, bound.upper, bound.method, (*bound.notes, note), bound.errors)
