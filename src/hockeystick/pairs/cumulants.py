@@ -25,7 +25,7 @@ from hockeystick.numerics.roots import increasing_root
 from hockeystick.pairs.base import Array, Pair
 from hockeystick.pairs.gaussian import GaussianPair
 
-__all__ = ["CumulantWindow", "LogMoment", "TiltedCumulants", "log_moment"]
+__all__ = ["CumulantWindow", "LogMoment", "TiltedCumulants", "covering_losses", "log_moment"]
 
 _FIRST_TAIL = -80.0  # ln of the tails that the first nodes cover
 _COVERED = 42.0  # nats by which the integrand must have fallen at the ends of the nodes
@@ -242,6 +242,12 @@ def _difference(coarse: TiltedCumulants, fine: TiltedCumulants) -> tuple[float, 
 
 def _first_five(c: TiltedCumulants) -> tuple[float, ...]:
     return c.log_moment, c.mean, c.variance, c.third, c.fourth
+
+
+def covering_losses(pair: Pair, theta: float, *, refine: int) -> Array:
+    """Increasing losses (nats) that divide finely where the tilted loss has its mass."""
+    loss, _, exponents = _Quadrature(pair).exponents(theta, refine)
+    return np.unique(loss[exponents > exponents.max() - 3.0 * _COVERED])
 
 
 def log_moment(pair: Pair, z: complex) -> LogMoment:
