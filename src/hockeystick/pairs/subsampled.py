@@ -47,8 +47,12 @@ class SubsampledPair(Pair):
 
     @property
     def loss_bounds(self) -> tuple[float, float]:
-        low, high = self._mixed(np.array(self.base.loss_bounds))
+        low, high = self._mixed(np.array([self._lowest(self.base.loss_bounds[0]), self.base.loss_bounds[1]]))
         return float(low), float(high)
+
+    def _lowest(self, low: float) -> float:
+        """The lowest base loss: ``-inf`` where Q has mass that P has not, which the mixture sees at ln(1 - g)."""
+        return -math.inf if self.base.reverse_mass_at_infinity > 0.0 and self.rate < 1.0 else low
 
     @property
     def is_discrete(self) -> bool:
@@ -140,7 +144,7 @@ class SubsampledPair(Pair):
             # P' = (1-g) Q + g P: its upper tail is the larger of Q's and g times P's
             _, high_p = self.base.loss_range(log_below, min(log_above - math.log(g), -1e-3), "P")
             high = max(high_q, high_p)
-        low_mapped, high_mapped = self._mixed(np.array([low, high]))
+        low_mapped, high_mapped = self._mixed(np.array([self._lowest(low), high]))
         return float(low_mapped), float(high_mapped)
 
     def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
