@@ -1,0 +1,37 @@
+"""The truths in the benchmark's table, computed again by ball arithmetic."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from benchmarks.cases import CASES, Case, Step
+from hockeystick.exact.evaluate import exact_epsilon
+from hockeystick.pairs import GaussianPair, Pair, SubsampledPair
+
+# Minutes in ball arithmetic, or out of its reach; benchmarks/README.md says how the latter are known.
+SLOW = {"rare", "rarer"}
+OTHERWISE_KNOWN = {"distinct-200", "tiny-noise"}
+
+
+def removed(step: Step) -> Pair:
+    """The pair of one step when the example is removed: the worse direction in all these cases."""
+    base = GaussianPair(step.noise_multiplier)
+    return base if step.rate == 1.0 else SubsampledPair(base, step.rate)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=pytest.mark.torture if case.name in SLOW else ())
+        for case in CASES
+        if case.name not in OTHERWISE_KNOWN
+    ],
+    ids=lambda case: case.name,
+)
+def test_truth_of_benchmark_case(case: Case) -> None:
+    exact = exact_epsilon([(removed(step), step.count) for step in case.steps], case.delta, digits=15)
+    truth, radius = Fraction(case.truth.value), Fraction(case.truth.radius)
+    assert exact.low - radius <= truth <= exact.high + radius
+    assert exact.high - exact.low <= Fraction(1, 10**12) * exact.high
