@@ -1,0 +1,156 @@
+"""A composition of transforms: the product of their powers, and float estimates for choosing a contour.
+
+Symbols: ``M(z) = prod_j M_j(z)^{T_j}``, ``K = ln M``; the saddle point of epsilon solves
+``K'(theta) = eps + 1/theta + 1/(1 + theta)``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from flint import acb, arb
+
+from hockeystick.exact.balls import ball, precision
+from hockeystick.exact.transform import Decay, Line, Sketch, Transform
+
+__all__ = ["Composite", "CompositeDecay", "bisect"]
+
+_LOW_BITS = 64
+
+
+def bisect(function: Callable[[float], float], low: float, high: float, *, steps: int = 60) -> float:
+    """A zero of an increasing function between ``low`` and ``high``, both above 0, in the logarithm (an estimate)."""
+    for _ in range(steps):
+        middle = math.sqrt(low * high)
+        if function(middle) < 0.0:
+            low = middle
+        else:
+            high = middle
+        if high < low * (1.0 + 1e-3):
+            break
+    return math.sqrt(low * high)
+
+
+@final
+@dataclass(frozen=True)
+class CompositeDecay:
+    """``prod_j |phi_j|^{T_j}``, bounded factor by factor."""
+
+    factors: tuple[tuple[Decay, int], ...]
+
+    def bound(self, s: arb) -> arb:
+        """At least the supremum over ``t >= s``."""
+        total = arb(1)
+        for decay, count in self.factors:
+            value = decay.bound(s).upper().min(arb(1))
+            if not value > 0:
+                return arb(0)
+            total *= (value.log() * count).exp()
+        return total
+
+
+@final
+@dataclass(frozen=True)
+class Composite:
+    """Transforms and how often each is composed."""
+
+    parts: tuple[tuple[Transform, int], ...]
+
+    @property
+    def count(self) -> int:
+        """Number of steps."""
+        return sum(count for _, count in self.parts)
+
+    def finite_mass(self) -> arb:
+        """``M(0)``: the mass of the outcomes of finite loss."""
+        total = arb(1)
+        for part, count in self.parts:
+            total *= ball(part.finite_mass) ** count
+        return total
+
+    def infinite(self) -> arb:
+        """The mass of the outcomes in which some step has an infinite loss."""
+        if not any(part.infinite_mass for part, _ in self.parts):
+            return arb(0)
+        log_total, log_share = arb(0), arb(0)
+        for part, count in self.parts:
+            whole = part.finite_mass + part.infinite_mass
+            log_total += ball(whole).log() * count
+            log_share += (-ball(part.infinite_mass / whole)).log1p() * count
+        return -log_total.exp() * log_share.expm1()
+
+    def loss_limit(self) -> arb | None:
+        """The largest finite loss of the composition, None where unbounded."""
+        total = arb(0)
+        for part, count in self.parts:
+            limit = part.loss_limit()
+            if limit is None:
+                return None
+            total += limit * count
+        return total
+
+    # --------------------------------------------------------------------------------------------------------- sketches
+
+    def sketch(self, theta: float) -> Sketch:
+        """Estimates of K, K', K'' at one tilt."""
+        sketches = [(part.sketch(theta), count) for part, count in self.parts]
+        return Sketch(
+            math.fsum(count * s.log_moment for s, count in sketches),
+            math.fsum(count * s.mean for s, count in sketches),
+            math.fsum(count * s.variance for s, count in sketches),
+        )
+
+    def saddle(self, epsilon: float) -> float:
+        """The tilt at the saddle point of one epsilon (an estimate)."""
+
+        def excess(theta: float) -> float:
+            return self.sketch(theta).mean - epsilon - 1.0 / theta - 1.0 / (1.0 + theta)
+
+        low, high = 1e-6, 1.0
+        while excess(high) < 0.0 and high < 1e7:
+            low, high = high, 4.0 * high
+        return bisect(excess, low, high)
+
+    def log_delta(self, theta: float, epsilon: float) -> float:
+        """``ln delta_finite`` by the saddle-point formula at its tilt (an estimate)."""
+        s = self.sketch(theta)
+        curvature = s.variance + 1.0 / theta**2 + 1.0 / (1.0 + theta) ** 2
+        pole = math.log(theta * (1.0 + theta)) + 0.5 * math.log(2.0 * math.pi * curvature)
+        return s.log_moment - theta * epsilon - pole
+
+    def saddle_of_delta(self, log_delta: float) -> tuple[float, float]:
+        """``(theta, epsilon)`` where the saddle-point formula gives this delta (an estimate)."""
+
+        def epsilon_at(theta: float) -> float:
+            return self.sketch(theta).mean - 1.0 / theta - 1.0 / (1.0 + theta)
+
+        def shortfall(theta: float) -> float:
+            return log_delta - self.log_delta(theta, epsilon_at(theta))
+
+        low, high = 1e-6, 1.0
+        while shortfall(high) < 0.0 and high < 1e7:
+            low, high = high, 4.0 * high
+        theta = bisect(shortfall, low, high)
+        return theta, epsilon_at(theta)
+
+    # ------------------------------------------------------------------------------------------------------- enclosures
+
+    def log_moment(self, theta: Fraction) -> arb:
+        """Enclosure of ``K(theta)``."""
+        with precision(_LOW_BITS + self.count.bit_length()):
+            return sum((part.log_moment(theta) * count for part, count in self.parts), arb(0))
+
+    def on_line(self, line: Line) -> list[acb]:
+        """Enclosures of ``M(z)`` at the points of a line."""
+        result = [acb(1)] * (line.nodes + 1)
+        for part, count in self.parts:
+            result = [a * b for a, b in zip(result, part.powers(line, count), strict=True)]
+        return result
+
+    def decay(self, theta: Fraction) -> CompositeDecay:
+        """A bound on ``|M(theta + i s)| / M(theta)``."""
+        return CompositeDecay(tuple((part.decay(theta), count) for part, count in self.parts))

@@ -1,0 +1,134 @@
+"""The exact curve of a composition: ``exact_delta`` and ``exact_epsilon``.
+
+Guarantee: an ``Enclosure`` is proved to contain the value of the composition curve of the stated pairs, every error
+inside: quadrature, aliasing, truncation, rounding. The pairs' parameters are exact numbers. Derivations:
+docs/derivations/exact.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import lru_cache
+
+from hockeystick.errors import check_count
+from hockeystick.exact.composite import Composite
+from hockeystick.exact.curve import ContourCurve, Curve, GaussianCurve
+from hockeystick.exact.enclosure import Enclosure
+from hockeystick.exact.exponent import Log, exact_epsilon_of
+from hockeystick.exact.gaussian import GaussianTransform
+from hockeystick.exact.logsum import LogSum
+from hockeystick.exact.mixture import MixtureTransform
+from hockeystick.exact.one_step import OneStepCurve
+from hockeystick.exact.shapes import MixtureShape, Shape, shape_of
+from hockeystick.exact.transform import Transform
+from hockeystick.pairs import Pair
+
+__all__ = ["curve_of", "exact_delta", "exact_epsilon"]
+
+Terms = Iterable[tuple[Pair, int]]
+"""Pairs and how often each is composed."""
+
+
+def exact_delta(terms: Terms, epsilon: float | Fraction | Log, *, digits: int = 15) -> Enclosure:
+    """Enclosure of delta(epsilon) of a composition, to so many relative digits.
+
+    Parameters
+    ----------
+    terms : iterable of (Pair, int)
+        The composition in one direction.
+    epsilon : float, Fraction or Log
+        Nats, any finite real number; a float stands for itself.
+    digits : int
+        Relative decimal digits, at least 1.
+
+    Raises
+    ------
+    PrecisionError
+        Where the digits cannot be had; its ``best`` is the narrowest enclosure found, or None.
+
+    Examples
+    --------
+    >>> from hockeystick.pairs import GaussianPair, SubsampledPair
+    >>> print(exact_delta([(SubsampledPair(GaussianPair(1.0), 0.01), 2000)], 2.0).decimal(10))
+    2.549593194e-4
+    """
+    point = exact_epsilon_of(epsilon)
+    wanted = check_count("digits", digits)
+    return Enclosure.of_ball(curve_of(terms).delta(point, wanted))
+
+
+def exact_epsilon(terms: Terms, delta: float | Fraction, *, digits: int = 15) -> Enclosure:
+    """Enclosure of ``inf {eps >= 0: delta(eps) <= delta}`` (nats) of a composition, to so many relative digits.
+
+    Infinite (both ends) where no epsilon has this delta.
+
+    Parameters
+    ----------
+    terms : iterable of (Pair, int)
+        The composition in one direction.
+    delta : float or Fraction
+        In [0, 1]; a float stands for itself.
+    digits : int
+        Relative decimal digits, at least 1.
+
+    Raises
+    ------
+    PrecisionError
+        Where the digits cannot be had; its ``best`` is the narrowest enclosure found, or None.
+
+    Examples
+    --------
+    >>> from hockeystick.pairs import GaussianPair
+    >>> print(exact_epsilon([(GaussianPair(1.0), 1)], 1e-5).decimal(12))
+    4.37717809568e0
+    """
+    from hockeystick.exact.inverse import epsilon_of
+
+    if isinstance(delta, bool) or not isinstance(delta, int | float | Fraction):
+        raise TypeError(f"delta must be a float or a Fraction, got {delta!r} of type {type(delta).__name__}")
+    if not 0 <= delta <= 1:
+        raise ValueError(f"delta must be in [0, 1], got {delta!r}")
+    return epsilon_of(curve_of(terms), Fraction(delta), digits=check_count("digits", digits))
+
+
+def curve_of(terms: Terms) -> Curve:
+    """The exact curve of a composition, which keeps what it has computed.
+
+    Raises
+    ------
+    UnknownPairError
+        For a pair that has no exact transform.
+    """
+    counts: dict[Shape, int] = {}
+    for pair, count in terms:
+        shape = shape_of(pair)
+        counts[shape] = counts.get(shape, 0) + check_count("count", count)
+    if not counts:
+        raise ValueError("a composition has at least one step, got none")
+    return _curve(tuple(sorted(counts.items(), key=repr)))
+
+
+@lru_cache(maxsize=64)
+def _curve(counts: tuple[tuple[Shape, int], ...]) -> Curve:
+    shift_squared, parts = Fraction(0), []
+    for shape, count in counts:
+        if isinstance(shape, MixtureShape) and shape.shift_squared is not None:
+            shift_squared += count * shape.shift_squared
+        else:
+            parts.append((_transform(shape), count))
+    if not parts:
+        return GaussianCurve(shift_squared)
+    if shift_squared:
+        parts.append((GaussianTransform(shift_squared), 1))
+    if not shift_squared and len(parts) == 1 and parts[0][1] == 1 and isinstance(parts[0][0], MixtureTransform):
+        return OneStepCurve(parts[0][0])
+    return ContourCurve(Composite(tuple(parts)))
+
+
+def _transform(shape: Shape) -> Transform:
+    if isinstance(shape, MixtureShape):
+        origin = shape.p[0][0] if len(shape.p) == 1 else shape.q[0][0]
+        sides = [tuple(zip(*((w, c - origin) for c, w in side), strict=True)) for side in (shape.p, shape.q)]
+        return MixtureTransform(*(LogSum(weights, centres) for weights, centres in sides))
+    raise NotImplementedError(f"{shape}")

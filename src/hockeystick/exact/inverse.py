@@ -1,0 +1,126 @@
+"""epsilon(delta) of a curve: the secant method finds it, two signs prove it.
+
+delta is nonincreasing in epsilon, so ``delta(low) > delta* >= delta(high)`` encloses
+``inf {eps >= 0: delta(eps) <= delta*}`` between low and high.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import final
+
+from flint import arb
+
+from hockeystick.errors import PrecisionError
+from hockeystick.exact.balls import ball, precision
+from hockeystick.exact.curve import Curve
+from hockeystick.exact.enclosure import Enclosure
+
+__all__ = ["epsilon_of"]
+
+_LOW_BITS = 64
+_MOST_STEPS = 200
+
+
+@final
+class _Search:
+    """Signs of ``ln delta(eps) - ln delta*`` and what they prove so far."""
+
+    def __init__(self, curve: Curve, delta: Fraction, digits: int) -> None:
+        self._curve, self._delta, self._digits = curve, delta, digits
+        self.low: Fraction = Fraction(0)
+        self.high: Fraction | None = None
+
+    def excess(self, epsilon: Fraction, digits: int) -> arb:
+        """``ln delta(epsilon) - ln delta*``, and what its sign proves is kept."""
+        with precision(math.ceil(digits * math.log2(10.0)) + _LOW_BITS):
+            value = self._curve.delta(epsilon, digits, floor=self._delta)
+            gap = value / ball(self._delta) - 1
+            if gap > 0:
+                self.low = max(self.low, epsilon)
+            elif gap <= 0:
+                self.high = epsilon if self.high is None else min(self.high, epsilon)
+            return gap.log1p() if gap > -1 else arb(-1e9)
+
+    def inside(self, epsilon: Fraction) -> Fraction:
+        """``epsilon``, or a point that halves or doubles what is left if it falls outside."""
+        if self.low < epsilon and (self.high is None or epsilon < self.high):
+            return epsilon
+        return (self.low + self.high) / 2 if self.high is not None else 2 * self.low + 1
+
+    @property
+    def narrow(self) -> bool:
+        """Whether what is proved is as narrow as the digits ask."""
+        return self.high is not None and (self.high - self.low) * 10**self._digits <= self.low
+
+
+def _rounded(value: Fraction, digits: int) -> Fraction:
+    scale = 2 ** max(0, math.ceil(digits * math.log2(10.0)) + 16 - _log2(value))
+    return Fraction(round(value * scale), scale)
+
+
+def _log2(value: Fraction) -> int:
+    return abs(value).numerator.bit_length() - value.denominator.bit_length() if value else 0
+
+
+def epsilon_of(curve: Curve, delta: Fraction, *, digits: int) -> Enclosure:
+    """Enclosure of ``inf {eps >= 0: delta(eps) <= delta*}`` (nats) to so many relative digits.
+
+    Raises
+    ------
+    PrecisionError
+        Where they cannot be had; its ``best`` is the narrowest enclosure found.
+    """
+    with precision(_LOW_BITS):
+        at_infinity = curve.infinite()
+        if delta < 0 or ball(delta) < at_infinity or (delta == 0 and curve.loss_limit() is None):
+            return Enclosure(math.inf, math.inf)
+    if delta == 0:
+        with precision(math.ceil(digits * math.log2(10.0)) + _LOW_BITS):
+            limit = curve.loss_limit()
+            return Enclosure.of_ball(limit.max(arb(0))) if limit is not None else Enclosure(math.inf, math.inf)
+    search = _Search(curve, delta, digits)
+    at_zero = search.excess(Fraction(0), 6)
+    if at_zero.contains(0):
+        at_zero = search.excess(Fraction(0), digits + 10)
+    if search.high == 0:
+        return Enclosure(Fraction(0), Fraction(0))
+    _iterate(search, curve.guess(delta), digits)
+    if search.high is None:
+        raise PrecisionError(f"epsilon was not found within {_MOST_STEPS} steps; it is at least {float(search.low)}")
+    result = Enclosure(search.low, search.high)
+    if not search.narrow:
+        raise PrecisionError(f"epsilon could not be enclosed to {digits} digits; best so far {result}", best=result)
+    return result
+
+
+def _iterate(search: _Search, start: tuple[float, float], digits: int) -> None:
+    """Secant steps, then a proof on either side of where they settle."""
+    point, slope = search.inside(Fraction(start[0])), start[1]
+    accuracy = digits + 3 + max(0, math.ceil(-math.log10(max(1e-12, slope * float(point)))))
+    before: tuple[Fraction, float] | None = None
+    for _ in range(_MOST_STEPS):
+        value = search.excess(point, accuracy)
+        if search.narrow:
+            break
+        step = _step(value, slope)
+        allowed = point * Fraction(4, 10 ** (digits + 1))
+        if abs(step) < allowed:
+            centre = _rounded(point + step, digits + 2)
+            for side in (centre - allowed, centre + allowed):
+                search.excess(max(Fraction(0), side), accuracy)
+            accuracy += 3
+        mantissa = float(value.mid())
+        if before is not None and point != before[0] and mantissa != before[1]:
+            trial = -(mantissa - before[1]) / float(point - before[0])
+            slope = trial if trial > 0.0 else slope
+            step = _step(value, slope)
+        before = (point, mantissa)
+        point = search.inside(_rounded(point + step, digits + 4))
+
+
+def _step(value: arb, slope: float) -> Fraction:
+    """Newton's step with this slope, from a ball of any size."""
+    mantissa, exponent = value.mid().man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent) / Fraction(slope)

@@ -1,0 +1,137 @@
+"""``g(x) = ln sum_k w_k e^{c_k x - c_k^2/2}``: the log-density of a Gaussian mixture over that of N(0, 1).
+
+It is convex, with a slope between the smallest and the largest centre, and without zeros of its exponential in the
+strip ``|Im x| < pi / (spread of the centres)``.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import final
+
+from flint import acb, arb
+
+from hockeystick.exact.balls import ball
+
+__all__ = ["LogSum", "Terms"]
+
+Terms = list[tuple[arb, arb]]
+"""``(slope, offset)`` of the exponents ``c x + (ln w - c^2/2)``, as balls of the working precision."""
+
+
+@final
+@dataclass(frozen=True)
+class LogSum:
+    """The function of the module header; centres in units of the common width, all numbers exact."""
+
+    weights: tuple[Fraction, ...]
+    centres: tuple[Fraction, ...]
+
+    @cached_property
+    def low(self) -> Fraction:
+        """Smallest centre."""
+        return min(self.centres)
+
+    @cached_property
+    def high(self) -> Fraction:
+        """Largest centre."""
+        return max(self.centres)
+
+    @cached_property
+    def spread(self) -> Fraction:
+        """Distance of the outermost centres."""
+        return self.high - self.low
+
+    @property
+    def mass(self) -> Fraction:
+        """Sum of the weights."""
+        return sum(self.weights, Fraction(0))
+
+    def terms(self) -> Terms:
+        """The exponents at the working precision."""
+        return [(ball(c), ball(w).log() - ball(c * c) / 2) for w, c in zip(self.weights, self.centres, strict=True)]
+
+    def value(self, terms: Terms, x: arb) -> arb:
+        """``g(x)``."""
+        if len(terms) == 1:
+            return terms[0][0] * x + terms[0][1]
+        return sum(((slope * x + offset).exp() for slope, offset in terms), arb(0)).log()
+
+    def value_at(self, terms: Terms, x: acb) -> acb:
+        """``g(x)`` for complex x in the strip, continued from the real line: the phase of the sum is below pi."""
+        slope, offset = terms[0]
+        if len(terms) == 1:
+            return x * slope + offset
+        total = acb(1)
+        for other, shift in terms[1:]:
+            total += (x * (other - slope) + (shift - offset)).exp()
+        return x * slope + offset + total.log()
+
+    def slope(self, terms: Terms, x: arb) -> arb:
+        """``g'(x)``."""
+        if len(terms) == 1:
+            return terms[0][0]
+        total, moment = arb(0), arb(0)
+        for slope, offset in terms:
+            term = (slope * x + offset).exp()
+            total += term
+            moment += slope * term
+        return moment / total
+
+    def lifted(self, terms: Terms, x: arb, y: arb) -> tuple[arb, arb]:
+        """``(|e^{g(x+iy)}| / e^{g(x)}, arg e^{g(x+iy)})`` for real x and y, relative to the lowest centre's phase.
+
+        The phase lies in ``[0, spread * y]``; x may be a wide ball. For two centres, c apart, the ratio squared is
+        ``1 - sin^2(c y / 2) / cosh^2(u / 2)``, u the logarithm of the ratio of the two terms.
+        """
+        if len(terms) == 1:
+            return arb(1), arb(0)
+        base_slope, base_offset = terms[0]
+        total, real = acb(1), arb(1)
+        for slope, offset in terms[1:]:
+            size = ((slope - base_slope) * x + offset - base_offset).exp()
+            total += acb(0, (slope - base_slope) * y).exp() * size
+            real += size
+        if len(terms) > 2:
+            return abs(total) / real, total.arg()
+        gap = terms[1][0] - base_slope
+        return (1 - ((gap * y / 2).sin() * ((gap * x + terms[1][1] - base_offset) / 2).sech()) ** 2).sqrt(), total.arg()
+
+    # ------------------------------------------------------------------------------------------------------- estimates
+
+    @cached_property
+    def _floats(self) -> tuple[tuple[float, float], ...]:
+        return tuple(
+            (float(c), math.log(w.numerator) - math.log(w.denominator) - 0.5 * float(c) ** 2)
+            for w, c in zip(self.weights, self.centres, strict=True)
+        )
+
+    def estimate(self, x: float) -> float:
+        """``g(x)`` in floats."""
+        exponents = [slope * x + offset for slope, offset in self._floats]
+        if len(exponents) == 1:
+            return exponents[0]
+        top = max(exponents)
+        return top + math.log(sum(math.exp(e - top) for e in exponents))
+
+    def slope_estimate(self, x: float) -> float:
+        """``g'(x)`` in floats."""
+        exponents = [slope * x + offset for slope, offset in self._floats]
+        top = max(exponents)
+        sizes = [math.exp(e - top) for e in exponents]
+        return sum(size * f[0] for size, f in zip(sizes, self._floats, strict=True)) / sum(sizes)
+
+    def lifted_estimate(self, x: float, y: float) -> tuple[float, float]:
+        """``(ln of the ratio, phase)`` as in ``lifted``, in floats."""
+        floats = self._floats
+        if len(floats) == 1:
+            return 0.0, 0.0
+        exponents = [slope * x + offset for slope, offset in floats]
+        top, low = max(exponents), floats[0][0]
+        sizes = [math.exp(e - top) for e in exponents]
+        total = sum(size * cmath.rect(1.0, (f[0] - low) * y) for size, f in zip(sizes, floats, strict=True))
+        return math.log(max(1e-300, abs(total)) / sum(sizes)), cmath.phase(total)

@@ -1,0 +1,147 @@
+"""Pairs in normal form: whatever was reversed or subsampled, three shapes remain.
+
+Every shape is closed under reversal, (P, Q) -> (Q, P), and under Poisson subsampling, (P, Q) -> ((1-g) Q + g P, Q):
+
+- ``MixtureShape``: two mixtures of Gaussians of one width, centres in units of it;
+- ``LaplaceShape``: ``P = (1-a) Q0 + a P0``, ``Q = (1-b) Q0 + b P0`` for one Laplace pair (P0, Q0);
+- ``DiscreteShape``: two vectors of masses.
+
+All numbers are fractions: the floats of a pair stand for themselves, and nothing is rounded here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import singledispatch
+from typing import final
+
+from hockeystick.errors import UnknownPairError
+from hockeystick.pairs import DiscretePair, GaussianPair, LaplacePair, Pair, ReversedPair, SubsampledPair
+
+__all__ = ["DiscreteShape", "LaplaceShape", "Mixture", "MixtureShape", "Shape", "shape_of"]
+
+Mixture = tuple[tuple[Fraction, Fraction], ...]
+"""``(centre, weight)``, centres increasing and distinct, weights above 0."""
+
+
+def _blend(parts: tuple[tuple[Fraction, Mixture], ...]) -> Mixture:
+    """The mixture of mixtures."""
+    weights: dict[Fraction, Fraction] = {}
+    for share, mixture in parts:
+        for centre, weight in mixture:
+            weights[centre] = weights.get(centre, Fraction(0)) + share * weight
+    return tuple(sorted((c, w) for c, w in weights.items() if w > 0))
+
+
+@final
+@dataclass(frozen=True)
+class MixtureShape:
+    """Two Gaussian mixtures of unit width."""
+
+    p: Mixture
+    q: Mixture
+
+    def reversed(self) -> MixtureShape:
+        """(Q, P)."""
+        return MixtureShape(self.q, self.p)
+
+    def subsampled(self, rate: Fraction) -> MixtureShape:
+        """((1 - rate) Q + rate P, Q)."""
+        return MixtureShape(_blend(((1 - rate, self.q), (rate, self.p))), self.q)
+
+    @property
+    def shift_squared(self) -> Fraction | None:
+        """mu^2 of a plain Gaussian pair, None for a proper mixture."""
+        if len(self.p) > 1 or len(self.q) > 1:
+            return None
+        return (self.p[0][0] - self.q[0][0]) ** 2
+
+
+@final
+@dataclass(frozen=True)
+class LaplaceShape:
+    """``P = (1-a) Q0 + a P0``, ``Q = (1-b) Q0 + b P0``, ``P0 = Lap(m, 1)``, ``Q0 = Lap(0, 1)``."""
+
+    m: Fraction
+    a: Fraction
+    b: Fraction
+
+    def reversed(self) -> LaplaceShape:
+        """(Q, P)."""
+        return LaplaceShape(self.m, self.b, self.a)
+
+    def subsampled(self, rate: Fraction) -> LaplaceShape:
+        """((1 - rate) Q + rate P, Q)."""
+        return LaplaceShape(self.m, (1 - rate) * self.b + rate * self.a, self.b)
+
+
+@final
+@dataclass(frozen=True)
+class DiscreteShape:
+    """Two vectors of masses; outcomes of equal likelihood ratio are merged, those of no mass left out."""
+
+    outcomes: tuple[tuple[Fraction, Fraction], ...]
+
+    @classmethod
+    def of(cls, pairs: tuple[tuple[Fraction, Fraction], ...]) -> DiscreteShape:
+        """From (p, q) of every outcome."""
+        merged: dict[Fraction | None, tuple[Fraction, Fraction]] = {}
+        for p, q in pairs:
+            if p or q:
+                ratio = p / q if q else None
+                before = merged.get(ratio, (Fraction(0), Fraction(0)))
+                merged[ratio] = (before[0] + p, before[1] + q)
+        return cls(tuple(merged.values()))
+
+    def reversed(self) -> DiscreteShape:
+        """(Q, P)."""
+        return DiscreteShape.of(tuple((q, p) for p, q in self.outcomes))
+
+    def subsampled(self, rate: Fraction) -> DiscreteShape:
+        """((1 - rate) Q + rate P, Q)."""
+        return DiscreteShape.of(tuple(((1 - rate) * q + rate * p, q) for p, q in self.outcomes))
+
+
+Shape = MixtureShape | LaplaceShape | DiscreteShape
+
+
+@singledispatch
+def shape_of(pair: Pair) -> Shape:
+    """The normal form of a pair.
+
+    Raises
+    ------
+    UnknownPairError
+        For a class of pairs that has no normal form here.
+    """
+    raise UnknownPairError(
+        f"no exact transform is known for {type(pair).__name__}; "
+        f"known are Gaussian, Laplace and discrete pairs, Gaussian mixtures, and these reversed or subsampled"
+    )
+
+
+@shape_of.register
+def _(pair: GaussianPair) -> Shape:
+    shift = Fraction(pair.sensitivity) / Fraction(pair.sigma)
+    return MixtureShape(((shift, Fraction(1)),), ((Fraction(0), Fraction(1)),))
+
+
+@shape_of.register
+def _(pair: LaplacePair) -> Shape:
+    return LaplaceShape(Fraction(pair.sensitivity) / Fraction(pair.scale), Fraction(1), Fraction(0))
+
+
+@shape_of.register
+def _(pair: DiscretePair) -> Shape:
+    return DiscreteShape.of(tuple((Fraction(p), Fraction(q)) for p, q in zip(pair.p, pair.q, strict=True)))
+
+
+@shape_of.register
+def _(pair: ReversedPair) -> Shape:
+    return shape_of(pair.base).reversed()
+
+
+@shape_of.register
+def _(pair: SubsampledPair) -> Shape:
+    return shape_of(pair.base).subsampled(Fraction(pair.rate))
