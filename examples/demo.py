@@ -64,7 +64,7 @@ def account_at(run: hs.Composition, delta: float) -> hs.Bound:
 
 def draw(run: hs.Composition, path: Path) -> int:
     """Draw delta against epsilon, for each direction and for the relation; return the number of points."""
-    epsilon = np.linspace(0.0, 12.0, 121)
+    epsilon = np.linspace(0.0, 12.0, 81)
     curves = {name: hs.account(run, adjacency=name).delta(epsilon=epsilon) for name in ("remove", "add")}
     brackets = {name: (np.asarray(certified(b).lower), np.asarray(certified(b).upper)) for name, b in curves.items()}
     figure = Figure(figsize=(8.0, 5.4), layout="constrained", dpi=160)
