@@ -12,15 +12,25 @@ compare with. Cost: one pass over the cells.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
-from hockeystick.lattice.grid import GridCells
-from hockeystick.lattice.pld import LatticePLD
+from hockeystick.lattice.grid import Grid, GridCells
+from hockeystick.lattice.pld import LatticePLD, Side
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, up
-from hockeystick.pairs.base import Array
+from hockeystick.pairs.base import Array, Pair
 
-__all__ = ["buckets_down", "buckets_up"]
+__all__ = ["bucket_cells", "buckets_down", "buckets_up"]
+
+
+def bucket_cells(pair: Pair, grid: Grid, side: Side) -> GridCells:
+    """The cells to make buckets of: for pairs of atoms cut a rounding error beyond the grid points, so that atoms on them stay."""
+    if not pair.is_discrete:
+        return GridCells.of(pair, grid)
+    margin = 4.0 * float(pair.cells(grid.points[:1]).slack.max()) + 4.0 * U * float(np.abs(grid.points).max())
+    cells = pair.cells(grid.points + (margin if side == "upper" else -margin))
+    return GridCells(grid, replace(cells, slack=cells.slack + margin * (1.0 + 4.0 * U)), pair.mass_at_infinity)
 
 
 def buckets_up(on: GridCells) -> LatticePLD:

@@ -99,9 +99,11 @@ class LatticeCurve:
             bound = self._read_epsilon(bracket, delta)
             if float(bound.upper) - float(bound.lower) <= tolerance:
                 return bound
-        cumulants, saddle = saddle_at_delta(self.parts, max(delta, 1e-320))
+        # beyond this tilt ln(delta) falls by 30 within the tolerance: the curve has a cliff there
+        largest = max(30.0 / tolerance, 1.0)
+        cumulants, saddle = saddle_at_delta(self.parts, max(delta, 1e-320), largest=largest)
         if saddle.epsilon < 0.0:
-            cumulants, saddle = saddle_at_epsilon(self.parts, 0.0)
+            cumulants, saddle = saddle_at_epsilon(self.parts, 0.0, largest=largest)
         best: Bound | None = None
         width = tolerance
         for _ in range(_REFINEMENTS):
@@ -121,7 +123,7 @@ class LatticeCurve:
         found = float(best.upper) if math.isinf(float(best.lower)) or best.lower == 0.0 else float(best.lower)
         if math.isinf(found) or abs(found - saddle.epsilon) * saddle.theta < 0.5:
             return cumulants, saddle
-        return saddle_at_epsilon(self.parts, found)
+        return saddle_at_epsilon(self.parts, found, largest=max(30.0 / self.tolerance, 1.0))
 
     def _keep(self, bracket: _Bracket) -> None:
         """Remember the newest few compositions."""

@@ -21,6 +21,7 @@ from hockeystick.pairs.base import Pair
 __all__ = ["Cumulants", "Saddle", "saddle_at_delta", "saddle_at_epsilon", "spacing_for", "tail_exponents", "window_around"]
 
 
+_LARGEST_THETA = 1e6
 _LARGEST_GROWTH = 9.0  # ln of the error growth that a lower tilt may cost
 
 
@@ -86,21 +87,25 @@ def _log_delta(theta: float, epsilon: float, k: float, second: float) -> float:
     return k - theta * epsilon - math.log(theta) - math.log1p(theta) - 0.5 * math.log(2.0 * math.pi * curvature)
 
 
-def saddle_at_epsilon(parts: Sequence[tuple[Pair, int]], epsilon: float) -> tuple[Cumulants, Saddle]:
-    """The saddle point for one epsilon, on nodes that reach as far as its delta needs."""
+def saddle_at_epsilon(
+    parts: Sequence[tuple[Pair, int]], epsilon: float, *, largest: float = _LARGEST_THETA
+) -> tuple[Cumulants, Saddle]:
+    """The saddle point for one epsilon, on nodes that reach as far as its delta needs; theta at most ``largest``."""
     log_steps = math.log(sum(count for _, count in parts))
     log_tail = -60.0 - log_steps
     while True:
         cumulants = Cumulants(parts, log_tail)
-        saddle = _saddle(cumulants, epsilon)
+        saddle = _saddle(cumulants, epsilon, largest)
         needed = saddle.log_delta - log_steps - 20.0
         if needed >= log_tail or log_tail < -1e5:
             return cumulants, saddle
         log_tail = max(2.0 * log_tail, 1.3 * needed - 20.0)
 
 
-def saddle_at_delta(parts: Sequence[tuple[Pair, int]], delta: float) -> tuple[Cumulants, Saddle]:
-    """The saddle point for one delta above 0, with its epsilon (which may come out below 0)."""
+def saddle_at_delta(
+    parts: Sequence[tuple[Pair, int]], delta: float, *, largest: float = _LARGEST_THETA
+) -> tuple[Cumulants, Saddle]:
+    """The saddle point for one delta above 0, with its epsilon (which may come out below 0); theta at most ``largest``."""
     log_delta = math.log(delta)
     cumulants = Cumulants(parts, min(log_delta, 0.0) * 1.1 - math.log(sum(count for _, count in parts)) - 40.0)
 
@@ -109,20 +114,20 @@ def saddle_at_delta(parts: Sequence[tuple[Pair, int]], delta: float) -> tuple[Cu
         k, first, _ = cumulants(theta)
         return theta * first - k + log_delta + math.log1p(theta)
 
-    theta = math.exp(increasing_root(gap, -12.0, 16.0, 1e-3))
+    theta = math.exp(increasing_root(gap, -12.0, math.log(largest), 1e-3))
     k, _, second = cumulants(theta)
     epsilon = (_log_delta(theta, 0.0, k, second) - log_delta) / theta
-    saddle = _saddle(cumulants, epsilon)
+    saddle = _saddle(cumulants, epsilon, largest)
     epsilon += (saddle.log_delta - log_delta) / saddle.theta
-    return cumulants, _saddle(cumulants, epsilon)
+    return cumulants, _saddle(cumulants, epsilon, largest)
 
 
-def _saddle(cumulants: Cumulants, epsilon: float) -> Saddle:
+def _saddle(cumulants: Cumulants, epsilon: float, largest: float) -> Saddle:
     def gap(log_theta: float) -> float:
         theta = math.exp(log_theta)
         return cumulants(theta)[1] - epsilon - 1.0 / theta - 1.0 / (1.0 + theta)
 
-    theta = math.exp(increasing_root(gap, -12.0, 16.0, 1e-3))
+    theta = math.exp(increasing_root(gap, -12.0, math.log(largest), 1e-3))
     k, _, second = cumulants(theta)
     return Saddle(theta, epsilon, _log_delta(theta, epsilon, k, second))
 
