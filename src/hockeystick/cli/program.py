@@ -6,14 +6,15 @@ import os
 import sys
 from collections.abc import Sequence
 
-from hockeystick.cli import dpsgd
+from hockeystick.cli import account, compare, completion, curve, dpsgd, receipt, schema
 from hockeystick.cli.parsing import Parser, joined_negatives
 from hockeystick.cli.status import STATUS_MEANING, CommandError, Status
 from hockeystick.errors import HockeystickError
+from hockeystick.spec.problems import SpecificationError
 
 __all__ = ["main", "parser"]
 
-_COMMANDS = (dpsgd,)
+_COMMANDS = (dpsgd, account, compare, curve, receipt, schema, completion)
 
 
 def parser() -> Parser:
@@ -53,6 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.status
     except (TypeError, ValueError) as error:
         print(f"hockeystick: error: {_one_line(error)}", file=sys.stderr)
+        return Status.BAD_INPUT
+    except SpecificationError as error:
+        print(error, file=sys.stderr)
         return Status.BAD_INPUT
     except HockeystickError as error:
         print(f"hockeystick: no answer: {_one_line(error)}", file=sys.stderr)

@@ -55,6 +55,11 @@ def _schemes(specification: Specification) -> set[str]:
 
 
 _ACCOUNTED_AS = {"poisson": "poisson", "without-replacement": "fixed-size", "shuffled": "shuffled"}
+_AS_NOUN = {
+    "poisson": "Poisson sampling",
+    "fixed-size": "random sets of fixed size",
+    "shuffled": "a shuffled pass over the data",
+}
 _IN_WORDS = {
     "poisson": "by Poisson sampling",
     "fixed-size": "as random sets of fixed size",
@@ -67,7 +72,7 @@ def _batches(specification: Specification) -> list[Caution]:
     stated = specification.circumstances.batches
     if not accounted:
         return []
-    assumed = " and ".join(_IN_WORDS[scheme] for scheme in sorted(accounted))
+    assumed = " and ".join(_AS_NOUN[scheme] for scheme in sorted(accounted))
     if stated is None:
         return [
             _unstated(

@@ -13,7 +13,17 @@ import numpy as np
 
 from hockeystick.bound import Bound, Estimate
 
-__all__ = ["bracket", "count_text", "jsonable", "nearest", "plain", "result_document", "rounded_down", "rounded_up"]
+__all__ = [
+    "bracket",
+    "count_text",
+    "jsonable",
+    "nearest",
+    "number",
+    "plain",
+    "result_document",
+    "rounded_down",
+    "rounded_up",
+]
 
 _DIGITS = 5
 
@@ -101,6 +111,14 @@ def jsonable(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
+
+
+def number(value: object) -> float:
+    """A number as JSON holds it, where infinities are texts; NaN for anything else."""
+    try:
+        return float(value) if isinstance(value, int | float | str) else math.nan
+    except ValueError:
+        return math.nan
 
 
 def result_document(result: Bound | Estimate) -> dict[str, Any]:

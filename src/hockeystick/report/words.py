@@ -86,7 +86,7 @@ def step_words(entry: StepEntry) -> str:
 def method_words(result: Bound | Estimate) -> str:
     """Which accountant, and what its answer is worth."""
     if isinstance(result, Bound):
-        return f"{result.method}; certified: both sides are proved, floating-point rounding included"
+        return f"{result.method}; both sides are proved, floating-point rounding included"
     return f"{result.method}; an estimate: it is NOT proved to be a bound and may under-report"
 
 

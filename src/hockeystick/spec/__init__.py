@@ -1,5 +1,19 @@
 """Specification files: a run, its relation, its unit of privacy and its accountant, in TOML or JSON."""
 
 from hockeystick.spec.model import Choice, Circumstances, Specification, StepEntry
+from hockeystick.spec.problems import Problem, SpecificationError
+from hockeystick.spec.reader import from_document, load, read
+from hockeystick.spec.schema import schema
 
-__all__ = ["Choice", "Circumstances", "Specification", "StepEntry"]
+__all__ = [
+    "Choice",
+    "Circumstances",
+    "Problem",
+    "Specification",
+    "SpecificationError",
+    "StepEntry",
+    "from_document",
+    "load",
+    "read",
+    "schema",
+]

@@ -17,7 +17,7 @@ from hockeystick.composition import Composition, Step, compose
 from hockeystick.curve import PrivacyCurve
 from hockeystick.spec.registry import AUTOMATIC, accountants, mechanisms, samplings
 
-__all__ = ["BATCHES", "TUNING", "Choice", "Circumstances", "Specification", "StepEntry", "Value"]
+__all__ = ["ADAPTIVE", "BATCHES", "TUNING", "Choice", "Circumstances", "Specification", "StepEntry", "Value"]
 
 Value = float | int | str | bool | tuple[float | int | str, ...]
 """A parameter as a file holds it; in a tuple a string such as ``"1/3"`` is an exact fraction."""

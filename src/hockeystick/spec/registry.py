@@ -21,9 +21,20 @@ from typing import Any, Literal, Union, final
 from hockeystick import accountants as accountant_room
 from hockeystick import mechanisms as mechanism_room
 from hockeystick.accountants.base import Accountant
+from hockeystick.accountants.certified import Certified
 from hockeystick.composition import Step
 
-__all__ = ["AUTOMATIC", "Entry", "Kind", "Parameter", "accountants", "kebab", "mechanisms", "samplings"]
+__all__ = [
+    "AUTOMATIC",
+    "AUTOMATIC_ENTRY",
+    "Entry",
+    "Kind",
+    "Parameter",
+    "accountants",
+    "kebab",
+    "mechanisms",
+    "samplings",
+]
 
 Kind = Literal["number", "integer", "string", "boolean", "numbers"]
 """The kind of value a parameter takes in a file."""
@@ -83,6 +94,17 @@ class Entry:
     def parameter(self, name: str) -> Parameter | None:
         """The parameter of that name, or None."""
         return next((parameter for parameter in self.parameters if parameter.name == name), None)
+
+
+_TOLERANCE = Parameter(
+    name="tolerance",
+    kind="number",
+    required=False,
+    summary="Width of the epsilon bracket asked for (nats); for delta its relative width.",
+)
+
+AUTOMATIC_ENTRY = Entry(AUTOMATIC, "The method chosen by hockeystick.account.", (_TOLERANCE,), Certified)
+"""The choice left to `hockeystick.account`; its tolerance is checked as the certified accountant checks it."""
 
 
 def kebab(name: str) -> str:

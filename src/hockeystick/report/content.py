@@ -1,0 +1,164 @@
+"""What a receipt says, arranged for reading: the same rows for the HTML page and for Markdown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+from hockeystick.report.numbers import count_text, nearest, number, plain, rounded_down, rounded_up
+from hockeystick.report.words import mechanism_words, sampling_words
+from hockeystick.spec.model import Specification, StepEntry
+from hockeystick.spec.reader import from_document
+
+__all__ = ["Content", "Row"]
+
+
+@final
+@dataclass(frozen=True)
+class Row:
+    """A name and what is said of it."""
+
+    name: str
+    text: str
+
+
+@final
+class Content:
+    """The parts of a receipt.
+
+    Parameters
+    ----------
+    receipt : mapping
+        As `hockeystick.report.receipt.receipt` makes it.
+    """
+
+    def __init__(self, receipt: Mapping[str, Any]) -> None:
+        self.receipt = receipt
+        self.specification: Specification = from_document(receipt["specification"])
+        self.results: list[dict[str, Any]] = receipt["results"]
+
+    @property
+    def title(self) -> str:
+        """The run's title."""
+        return self.specification.title or "Privacy receipt"
+
+    @property
+    def certified(self) -> bool:
+        """Whether every result is a proved bracket."""
+        return all(result["certified"] for result in self.results)
+
+    def figure(self, result: Mapping[str, Any]) -> str:
+        """The pair that may be quoted, such as ``epsilon = 2.5841 at delta = 1e-5``."""
+        ((given, level),) = result["at"].items()
+        value = (
+            rounded_up(number(result["upper"])) if result["certified"] else "about " + nearest(number(result["value"]))
+        )
+        return f"{result['quantity']} = {value} at {given} = {plain(number(level))}"
+
+    def bracket(self, result: Mapping[str, Any]) -> str:
+        """The bracket, rounded outward; or the estimate with its error."""
+        if result["certified"]:
+            return f"[{rounded_down(number(result['lower']))}, {rounded_up(number(result['upper']))}]"
+        return f"{nearest(number(result['value']))} (error about {nearest(number(result['error']), 2)}, not proved)"
+
+    def guarantee(self) -> list[Row]:
+        """Relation, unit, sampler, normalisation."""
+        unit = self.specification.unit
+        rows = [Row("Relation", self.receipt["relation"]), Row("Unit of privacy", self._unit())]
+        several = len(self.specification.steps) > 1
+        for place, entry in enumerate(self.specification.steps, 1):
+            mark = f" (step {place})" if several else ""
+            rows.append(
+                Row("Sampler" + mark, f"{sampling_words(entry.sampling, unit)}. {self._assumed(entry)}".strip())
+            )
+        rows.append(Row("Normalisation", self._normalisation()))
+        if self.specification.circumstances.examples is not None:
+            rows.append(Row("Data", f"{count_text(self.specification.circumstances.examples)} {unit}s"))
+        if self.specification.circumstances.notes:
+            rows.append(Row("Notes", self.specification.circumstances.notes))
+        return rows
+
+    def _unit(self) -> str:
+        unit = self.specification.unit
+        people = " A person behind several examples is not protected as one." if unit == "example" else ""
+        return f"one {unit}: each {unit} is one record, clipped and sampled as a whole.{people}"
+
+    @staticmethod
+    def _assumed(entry: StepEntry) -> str:
+        if entry.sampling is None:
+            return ""
+        return "Draws are assumed independent between steps, and which records were drawn is kept secret."
+
+    def _normalisation(self) -> str:
+        norm = self.specification.circumstances.clipping_norm
+        stated = "is not stated here" if norm is None else f"is {plain(norm)}"
+        doubled = " Under substitution the sensitivity is 2." if self.specification.adjacency == "substitute" else ""
+        return (
+            f"Noise is per unit of add/remove sensitivity: each {self.specification.unit}'s contribution is clipped"
+            " to norm C (or lies in [-1, 1] x C), contributions are summed, and noise of the stated size times C is"
+            f" added to the sum. C {stated}. A mean is the noisy sum over a number fixed in advance, such as the"
+            f" expected batch size, never over the size the batch happened to have.{doubled}"
+        )
+
+    def steps(self) -> list[Row]:
+        """One row a step: how often; mechanism and sampling with every parameter, and what is done."""
+        return [
+            Row(
+                f"{count_text(entry.count)} x",
+                f"{entry.mechanism.text}, sampling {'none' if entry.sampling is None else entry.sampling.text}."
+                f" {mechanism_words(entry.mechanism)}.",
+            )
+            for entry in self.specification.steps
+        ]
+
+    def accounting(self) -> list[Row]:
+        """The accountant and its settings."""
+        methods = dict.fromkeys(result["guarantee"] for result in self.results)
+        notes = dict.fromkeys(note for result in self.results for note in result["notes"])
+        rows = [Row("Accountant", self.specification.accountant.text)]
+        rows += [Row("Method", method) for method in methods]
+        return rows + [Row("Note", note) for note in notes]
+
+    def directions(self) -> list[tuple[str, ...]]:
+        """One row for each result and direction: what, direction, from, to."""
+        rows: list[tuple[str, ...]] = []
+        for result in self.results:
+            ((given, level),) = result["at"].items()
+            what = f"{result['quantity']} at {given} {plain(number(level))}"
+            for direction, sides in result["directions"].items():
+                low = rounded_down(number(sides["lower"]), 8) if "lower" in sides else ""
+                high = rounded_up(number(sides["upper"]), 8) if "upper" in sides else nearest(number(sides["value"]), 8)
+                rows.append((what, direction, low, high))
+        return rows
+
+    def errors(self) -> list[tuple[str, ...]]:
+        """One row for each error source and result: source, size, what it is an error of."""
+        return [
+            (source, rounded_up(number(size), 2), f"{result['quantity']} at {_at(result)}")
+            for result in self.results
+            for source, size in result.get("errors", {}).items()
+        ]
+
+    def curve(self) -> list[tuple[str, ...]]:
+        """One row for each point of the curve: delta, from, to."""
+        rows: list[tuple[str, ...]] = []
+        for point in self.receipt["curve"]:
+            low = rounded_down(number(point["lower"]), 6) if "lower" in point else ""
+            high = rounded_up(number(point["upper"]), 6) if "upper" in point else nearest(number(point["value"]), 6)
+            rows.append((plain(number(point["delta"])), low, high))
+        return rows
+
+    def versions(self) -> str:
+        """What made the receipt."""
+        return ", ".join(f"{name} {version}" for name, version in self.receipt["software"].items())
+
+    def specification_text(self) -> str:
+        """The specification as a JSON file."""
+        return json.dumps(self.receipt["specification"], indent=2, ensure_ascii=False)
+
+
+def _at(result: Mapping[str, Any]) -> str:
+    ((given, level),) = result["at"].items()
+    return f"{given} {plain(number(level))}"

@@ -1,0 +1,211 @@
+"""Where every key of a TOML or JSON document stands, so that an error can point at its line.
+
+The standard parsers give values without positions. These scanners walk a text that has already been parsed, hence is
+valid, and only note where keys and list items begin.
+"""
+
+from __future__ import annotations
+
+import bisect
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["DuplicateKeyError", "Lines", "Path", "json_lines", "line_of", "toml_lines"]
+
+Path = tuple[str | int, ...]
+"""Keys and list indices from the top of a document."""
+
+Lines = dict[Path, int]
+"""The line, from 1, on which each path begins."""
+
+
+class DuplicateKeyError(ValueError):
+    """A key that stands twice in one JSON object.
+
+    Attributes
+    ----------
+    line : int
+        Where it stands the second time.
+    """
+
+    def __init__(self, key: str, line: int) -> None:
+        super().__init__(f"the key {key!r} stands twice")
+        self.line = line
+
+
+def toml_lines(text: str) -> Lines:
+    r"""The lines of a valid TOML document.
+
+    Examples
+    --------
+    >>> toml_lines('a = 1\n[[b]]\nc.d = [1,\n2]')[("b", 0, "c", "d", 1)]
+    4
+    """
+    scanner = _TomlScanner(text)
+    scanner.document()
+    return scanner.lines
+
+
+def json_lines(text: str) -> Lines:
+    r"""The lines of a valid JSON document.
+
+    Raises
+    ------
+    DuplicateKeyError
+        Where a key stands twice in one object, which the standard parser accepts in silence.
+
+    Examples
+    --------
+    >>> json_lines('{"a": [1,\n {"b": 2}]}')[("a", 1, "b")]
+    2
+    """
+    scanner = _JsonScanner(text)
+    scanner.value(())
+    return scanner.lines
+
+
+def line_of(lines: Lines, path: Path) -> int:
+    """The line of a path, or of the nearest thing that holds it; 1 where nothing does."""
+    while path and path not in lines:
+        path = path[:-1]
+    return lines.get(path, 1)
+
+
+@dataclass
+class _Scanner:
+    text: str
+    at: int = 0
+    lines: Lines = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._ends = [match.start() for match in re.finditer("\n", self.text)]
+
+    def line(self) -> int:
+        return bisect.bisect_left(self._ends, self.at) + 1
+
+    def note(self, path: Path) -> None:
+        self.lines.setdefault(path, self.line())
+
+    def skip(self, pattern: str) -> str:
+        match = re.compile(pattern).match(self.text, self.at)
+        found = match.group() if match else ""
+        self.at += len(found)
+        return found
+
+    def sees(self, start: str) -> bool:
+        return self.text.startswith(start, self.at)
+
+    def items(self, close: str, blank: str, item: Callable[[int], Any]) -> None:
+        """The items between an opening mark, which is next, and a closing one, parted by commas."""
+        self.at += 1
+        index = 0
+        while True:
+            self.skip(blank)
+            if self.sees(close):
+                self.at += 1
+                return
+            item(index)
+            index += 1
+            self.skip(blank)
+            self.skip(",")
+
+
+class _JsonScanner(_Scanner):
+    _BLANK = r"\s*"
+    _STRING = r'"(?:[^"\\]|\\.)*"'
+
+    def value(self, path: Path) -> None:
+        self.skip(self._BLANK)
+        self.note(path)
+        if self.sees("{"):
+            seen: set[str] = set()
+            self.items("}", self._BLANK, lambda _: self.member(path, seen))
+        elif self.sees("["):
+            self.items("]", self._BLANK, lambda index: self.value((*path, index)))
+        elif self.sees('"'):
+            self.skip(self._STRING)
+        else:
+            self.skip(r"[^\s,\]}]+")
+
+    def member(self, path: Path, seen: set[str]) -> None:
+        start = self.line()
+        key = json.loads(self.skip(self._STRING))
+        if key in seen:
+            raise DuplicateKeyError(key, start)
+        seen.add(key)
+        self.lines.setdefault((*path, key), start)
+        self.skip(r"\s*:")
+        self.value((*path, key))
+
+
+class _TomlScanner(_Scanner):
+    _SPACE = r"[ \t]*"
+    _BLANK = r"(?:[ \t\r\n]|#[^\n]*)*"
+    _STRING = "|".join(
+        (
+            r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*"{3,5}',
+            r"'''(?:[^']|'(?!''))*'{3,5}",
+            r'"(?:[^"\\\n]|\\.)*"',
+            r"'[^'\n]*'",
+        )
+    )
+
+    def document(self) -> None:
+        table: Path = ()
+        counts: dict[Path, int] = {}
+        while self.skip(self._BLANK) or self.at < len(self.text):
+            if self.at >= len(self.text):
+                return
+            if self.sees("["):
+                table = self.header(counts)
+            else:
+                self.assignment(table)
+
+    def header(self, counts: dict[Path, int]) -> Path:
+        """The table a ``[header]`` or ``[[header]]`` opens; a name that is a list of tables means its last one."""
+        many = self.sees("[[")
+        self.at += 2 if many else 1
+        keys = self.key()
+        path: Path = ()
+        for number, key in enumerate(keys, 1):
+            path = (*path, key)
+            if many and number == len(keys):
+                counts[path] = counts.get(path, 0) + 1
+            if path in counts:
+                self.note(path)
+                path = (*path, counts[path] - 1)
+        self.note(path)
+        self.skip(r"[ \t]*\]+")
+        return path
+
+    def assignment(self, table: Path) -> None:
+        path = table
+        for key in self.key():
+            path = (*path, key)
+            self.note(path)
+        self.skip(r"[ \t]*=[ \t]*")
+        self.value(path)
+
+    def key(self) -> list[str]:
+        keys: list[str] = []
+        while True:
+            self.skip(self._SPACE)
+            if self.sees('"') or self.sees("'"):
+                keys.append(self.skip(self._STRING)[1:-1])
+            else:
+                keys.append(self.skip(r"[A-Za-z0-9_-]+"))
+            self.skip(self._SPACE)
+            if not self.skip(r"\."):
+                return keys
+
+    def value(self, path: Path) -> None:
+        self.note(path)
+        if self.sees("["):
+            self.items("]", self._BLANK, lambda index: self.value((*path, index)))
+        elif self.sees("{"):
+            self.items("}", self._BLANK, lambda _: self.assignment(path))
+        elif not self.skip(self._STRING):
+            self.skip(r"[^,\]}#\n]+")

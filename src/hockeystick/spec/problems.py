@@ -1,0 +1,55 @@
+"""What is wrong with a specification: every problem at once, each with its line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import final
+
+from hockeystick.errors import HockeystickError
+
+__all__ = ["Problem", "SpecificationError", "suggestion"]
+
+
+@final
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong.
+
+    Attributes
+    ----------
+    line : int
+        Where, from 1.
+    message : str
+        What was given, what is allowed, what to try.
+    """
+
+    line: int
+    message: str
+
+
+class SpecificationError(HockeystickError):
+    """A specification that cannot be read.
+
+    Attributes
+    ----------
+    source : str
+        The file's name.
+    problems : tuple of Problem
+        In the order of their lines; its text is one line each, ``file:line: message``.
+    """
+
+    def __init__(self, source: str, problems: Iterable[Problem]) -> None:
+        self.source = source
+        self.problems = tuple(sorted(problems, key=lambda problem: problem.line))
+        super().__init__("\n".join(f"{source}:{problem.line}: {problem.message}" for problem in self.problems))
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """What was probably meant, or what is allowed, as the tail of a message."""
+    allowed = list(known)
+    close = difflib.get_close_matches(word, allowed, n=1, cutoff=0.6)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; allowed: {', '.join(allowed)}" if allowed else ""
