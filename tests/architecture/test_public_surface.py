@@ -1,0 +1,83 @@
+"""The public surface: documented, keyword-only after two arguments, no bare booleans."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick import accountants
+from tests.architecture.imports import PACKAGE
+
+RESULTS = {
+    "Bound",
+    "Estimate",
+    "PrivacyCurve",
+}  # values a call returns; a reader takes them apart and seldom builds one
+
+
+def public_callables() -> Iterator[tuple[str, Any]]:
+    """Functions and classes of the public names, and the public methods of those classes."""
+    for room in (hs, accountants):
+        for name in room.__all__:
+            thing = getattr(room, name)
+            if not callable(thing):
+                continue
+            yield name, thing
+            if inspect.isclass(thing):
+                own = vars(thing).items()
+                yield from ((f"{name}.{key}", m) for key, m in own if inspect.isfunction(m) and key[0] != "_")
+
+
+def parameters(thing: Any) -> list[inspect.Parameter]:
+    """Parameters a caller gives; none for what has no signature, such as an exception type."""
+    try:
+        signature = inspect.signature(thing)
+    except ValueError:
+        return []
+    return [parameter for name, parameter in signature.parameters.items() if name != "self"]
+
+
+PUBLIC = dict(public_callables())
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if name not in RESULTS])
+def test_arguments_after_two_are_keyword_only(name: str) -> None:
+    positional = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
+    by_position = [parameter.name for parameter in parameters(PUBLIC[name]) if parameter.kind in positional]
+    assert len(by_position) <= 2, f"{name} takes {by_position} by position"
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_no_argument_is_a_bare_boolean(name: str) -> None:
+    booleans = [p.name for p in parameters(PUBLIC[name]) if isinstance(p.default, bool)]
+    assert not booleans, f"{name} takes {booleans}: a string choice or an enum says what it means"
+
+
+def undocumented(module_name: str) -> list[str]:
+    """Public functions, classes and methods of a module with no docstring of their own or from what they override."""
+    module = importlib.import_module(module_name)
+    missing = [] if module.__doc__ else [module_name]
+    for name, thing in vars(module).items():
+        if name.startswith("_") or getattr(thing, "__module__", None) != module_name:
+            continue
+        if inspect.isclass(thing):
+            members = [(key, member) for key, member in vars(thing).items() if not key.startswith("_")]
+            methods = [(key, m) for key, m in members if inspect.isfunction(m) or isinstance(m, property)]
+            missing += [f"{name}.{key}" for key, _ in methods if not inspect.getdoc(getattr(thing, key))]
+        if (inspect.isclass(thing) or inspect.isfunction(thing)) and not inspect.getdoc(thing):
+            missing.append(name)
+    return missing
+
+
+MODULES = [module.name for module in pkgutil.walk_packages(hs.__path__, f"{PACKAGE}.") if "__main__" not in module.name]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_everything_public_is_documented(module: str) -> None:
+    assert not undocumented(module)
