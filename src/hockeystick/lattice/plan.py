@@ -136,10 +136,12 @@ def _window(cumulants: Cumulants, theta: float, log_alias: float) -> Window:
     """A window outside which the composition tilted by theta has at most about ``e^log_alias`` on either side."""
     k, mean, second = cumulants(theta)
     width = math.sqrt(-2.0 * log_alias / max(second, 1e-300))
+    # on the scale of a normal distribution, and of the exponential decay at an end of the range
+    steps = np.concatenate((width * 2.0 ** np.arange(-4.0, 4.5, 0.5), (1.0 + theta) * 2.0 ** np.arange(-6.0, 1.0)))
     best: dict[int, tuple[float, float]] = {}
     for sign in (-1, 1):
-        for step in 2.0 ** np.arange(-5.0, 5.5, 0.5):
-            shift = sign * float(step) * width
+        for step in steps.tolist():
+            shift = sign * step
             edge = (cumulants.log_moment(theta + shift) - k - log_alias) / shift
             if sign not in best or sign * edge < sign * best[sign][1]:
                 best[sign] = (theta + shift, edge)

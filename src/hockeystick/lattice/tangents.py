@@ -68,6 +68,8 @@ def tangents(pair: Pair, grid: Grid, *, tilt: float = 1.0) -> LatticePLD:
     while (merged := _merged(cells, points, tilt, lift)) is not None:
         index = grid.index[merged.first : merged.first + merged.log_p.size]
         deviation = _deviation(merged, points[merged.first : merged.first + merged.log_p.size])
+        if index.size == 1 and deviation[0] < 0.0:
+            return _one_point(merged, grid, float(deviation[0]), infinity)
         log_mass = _masses(merged.log_p - merged.error_p, deviation, index * grid.spacing)
         if log_mass is not None:
             slack = grid.rounding + merged.lowered
@@ -75,6 +77,16 @@ def tangents(pair: Pair, grid: Grid, *, tilt: float = 1.0) -> LatticePLD:
         lift = 2 * lift + 1
     nothing = np.array([-math.inf])
     return LatticePLD("lower", grid.spacing, grid.index[:1], grid.offset, nothing, infinity, 0.0, 8.0 * U)
+
+
+def _one_point(merged: _Merged, grid: Grid, deviation: float, infinity: float) -> LatticePLD:
+    """All mass on the next lattice point below the mean loss: lowering losses lowers the curve."""
+    down_by = math.ceil(math.log1p(-deviation) / grid.spacing * (1.0 + 1e-12)) + 1
+    index = grid.index[merged.first : merged.first + 1] - down_by
+    slack = grid.rounding + 4.0 * U * down_by * grid.spacing
+    return LatticePLD(
+        "lower", grid.spacing, index, grid.offset, merged.log_p - merged.error_p, infinity, slack, 8.0 * U
+    )
 
 
 @final
@@ -130,7 +142,7 @@ def _merged(cells: CellMasses, points: Array, tilt: float, lift: int) -> _Merged
         low += 1
     keep = slice(low, high + 1)
     lowered = max(log_ratio(high) + 2.0 * rounding(high), 0.0)
-    return _Merged(low, lowered if lowered < 4.0 * rounding(high) else 0.0, log_p[keep], log_q[keep], error_p[keep], error_q[keep])
+    return _Merged(low, lowered if lowered <= 4.0 * rounding(high) else 0.0, log_p[keep], log_q[keep], error_p[keep], error_q[keep])
 
 
 def _deviation(merged: _Merged, points: Array) -> Array:
@@ -157,6 +169,8 @@ def _top_that_holds(points: Array, log_p: Array, log_q: Array) -> int:
 
 def _masses(log_p: Array, deviation: Array, positions: Array) -> Array | None:
     """``ln`` of the P-masses at the points, rounded down, of the lower hull; None where it lies on the axis."""
+    if deviation[-1] < 0.0:
+        return None  # the highest mean loss must not lie below its point
     gaps = np.diff(positions)
     up_gap = np.append(1.0 / np.expm1(gaps), 0.0)  # a_i / (a_{i+1} - a_i); nothing lies above the last point
     down_gap = np.append(1.0, -1.0 / np.expm1(-gaps))  # a_i / (a_i - a_{i-1}); below the first lies a = 0
