@@ -6,19 +6,40 @@ from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import Composition, Step, compose
 from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import HockeystickError, PrecisionError, UnknownPairError
-from hockeystick.mechanisms import Gaussian, Laplace
+from hockeystick.mechanisms import (
+    ApproximateDP,
+    Binomial,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    DiscretePair,
+    Gaussian,
+    GaussianDP,
+    GaussianMixture,
+    Laplace,
+    RandomizedResponse,
+    UserDefined,
+)
 
 __all__ = [
+    "ApproximateDP",
+    "Binomial",
     "Bound",
     "Composition",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "DiscretePair",
     "Estimate",
     "Gaussian",
+    "GaussianDP",
+    "GaussianMixture",
     "HockeystickError",
     "Laplace",
     "PrecisionError",
     "PrivacyCurve",
+    "RandomizedResponse",
     "Step",
     "UnknownPairError",
+    "UserDefined",
     "account",
     "accountants",
     "compose",

@@ -1,8 +1,8 @@
 """Steps, compositions, directions: what is composed, how often, and which way it is looked at.
 
 A *step* is one release of a mechanism under one sampling scheme; for each direction it has a dominating pair. A
-*composition* is steps with counts. A neighbouring relation (*adjacency*) is a set of directions: each is composed apart, all
-steps of one direction together, and the maximum over directions is taken at the end (003, section 5).
+*composition* is steps with counts. A neighbouring relation (*adjacency*) is a set of directions: each is composed
+apart, all steps of one direction together, and the maximum over directions is taken at the end (003, section 5).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ __all__ = ["ADJACENCIES", "Adjacency", "Composition", "Direction", "Step", "comp
 Direction = Literal["add", "remove", "substitute", "zero-in", "zero-out"]
 """One ordered way of neighbouring.
 
-``remove``: (M(D + x), M(D)), ``add``: the reverse, ``substitute``: (M(D + x), M(D + x')), ``zero-out``: (M(D + x), M(D + null)),
-``zero-in``: the reverse.
+``remove``: (M(D + x), M(D)), ``add``: the reverse, ``substitute``: (M(D + x), M(D + x')),
+``zero-out``: (M(D + x), M(D + null)), ``zero-in``: the reverse.
 """
 
 Adjacency = Literal["add", "remove", "add-remove", "substitute", "zero-out"]
@@ -54,6 +54,18 @@ class Step(ABC):
         UnknownPairError
             Where none is known; the message says what to use instead.
         """
+
+    def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
+        """Pairs that neighbouring datasets attain, where `pair` is an upper bound only.
+
+        One record may show any of them in any step. None where `pair` itself is attained, so that both sides of a
+        bracket come from it; empty where no pair is known, so that the lower side is trivial.
+        """
+        return None
+
+    def provenance(self, direction: Direction) -> tuple[str, ...]:
+        """Where the two sides of a bracket come from, where `attained` is not None: notes for the reader."""
+        return ()
 
     def __mul__(self, count: int) -> Composition:
         return Composition(((self, check_count("count", count)),))
@@ -108,6 +120,21 @@ class Composition:
             pair = step.pair(direction)
             counts[pair] = counts.get(pair, 0) + count
         return tuple(counts.items())
+
+    def attained(self, direction: Direction) -> tuple[tuple[tuple[Pair, ...], int], ...] | None:
+        """The attained pairs of every step with their counts; None where the pairs of all steps are attained."""
+        if all(step.attained(direction) is None for step, _ in self.steps):
+            return None
+        counts: dict[tuple[Pair, ...], int] = {}
+        for step, count in self.steps:
+            own = step.attained(direction)
+            pairs = (step.pair(direction),) if own is None else own
+            counts[pairs] = counts.get(pairs, 0) + count
+        return tuple(counts.items())
+
+    def provenance(self, direction: Direction) -> tuple[str, ...]:
+        """The notes of all steps on where the two sides come from, each once."""
+        return tuple(dict.fromkeys(note for step, _ in self.steps for note in step.provenance(direction)))
 
     def __mul__(self, count: int) -> Composition:
         times = check_count("count", count)

@@ -1,7 +1,29 @@
 """Mechanisms: one file each, building dominating pairs and nothing else."""
 
+from hockeystick.mechanisms.approximate_dp import ApproximateDP
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.binomial import Binomial
+from hockeystick.mechanisms.discrete_gaussian import DiscreteGaussian
+from hockeystick.mechanisms.discrete_laplace import DiscreteLaplace
+from hockeystick.mechanisms.discrete_pair import DiscretePair
 from hockeystick.mechanisms.gaussian import Gaussian
+from hockeystick.mechanisms.gaussian_dp import GaussianDP
+from hockeystick.mechanisms.gaussian_mixture import GaussianMixture
 from hockeystick.mechanisms.laplace import Laplace
+from hockeystick.mechanisms.randomized_response import RandomizedResponse
+from hockeystick.mechanisms.user_defined import UserDefined
 
-__all__ = ["Gaussian", "Laplace", "Mechanism"]
+__all__ = [
+    "ApproximateDP",
+    "Binomial",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "DiscretePair",
+    "Gaussian",
+    "GaussianDP",
+    "GaussianMixture",
+    "Laplace",
+    "Mechanism",
+    "RandomizedResponse",
+    "UserDefined",
+]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from hockeystick.composition import Step
-from hockeystick.sampling import Poisson
+from hockeystick.sampling import Poisson, Samplable, Shuffled, WithoutReplacement
 
 __all__ = ["Mechanism"]
 
 
-class Mechanism(Step):
+class Mechanism(Samplable):
     """An unsampled mechanism: builds a dominating pair for a direction, nothing else."""
 
     def poisson(self, rate: float) -> Poisson:
-        """This mechanism on a Poisson sample of the records.
+        """The mechanism on a Poisson sample of the records.
 
         Parameters
         ----------
@@ -20,3 +19,27 @@ class Mechanism(Step):
             Probability that a record takes part, in (0, 1].
         """
         return Poisson(self, rate)
+
+    def without_replacement(self, *, batch_size: int, population: int) -> WithoutReplacement:
+        """The mechanism on a batch of fixed size, all batches of that size being equally likely.
+
+        Parameters
+        ----------
+        batch_size : int
+            Records in a batch, at least 1.
+        population : int
+            Records in all, at least ``batch_size``.
+        """
+        return WithoutReplacement(self, batch_size, population)
+
+    def shuffled(self, *, batch_size: int, population: int) -> Shuffled:
+        """One epoch of this mechanism on shuffled batches, each used once.
+
+        Parameters
+        ----------
+        batch_size : int
+            Records in a batch, at least 1.
+        population : int
+            Records in all, a multiple of ``batch_size``.
+        """
+        return Shuffled(self, batch_size, population)

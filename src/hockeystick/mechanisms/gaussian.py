@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import final
 
 from hockeystick.composition import Direction
@@ -10,6 +11,8 @@ from hockeystick.errors import check_positive
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.pairs.base import Pair
 from hockeystick.pairs.gaussian import GaussianPair
+from hockeystick.pairs.largest import LargestResultPair
+from hockeystick.pairs.mixture import GaussianMixturePair
 
 __all__ = ["Gaussian"]
 
@@ -20,7 +23,7 @@ class Gaussian(Mechanism):
     """Gaussian noise on a sum of vectors of norm at most 1.
 
     Under *remove* the pair is N(1, s^2) against N(0, s^2), s the noise multiplier; under *substitute* the sensitivity
-    doubles.
+    doubles; a null record (*zero-out*) has value 0.
 
     Parameters
     ----------
@@ -43,3 +46,16 @@ class Gaussian(Mechanism):
             return GaussianPair(self.noise_multiplier, 2.0)
         # N(1, s^2) against N(0, s^2) is its own reverse: mirror the line
         return GaussianPair(self.noise_multiplier, 1.0)
+
+    def substitution_on_poisson(self, rate: float) -> Pair:
+        """(1-g) N(0) + g N(1) against (1-g) N(0) + g N(-1): 003, Proposition 13 (docs/derivations/fixed-size.md)."""
+        g = Fraction(rate)
+        return GaussianMixturePair(self.noise_multiplier, (1 - g, g), (0.0, 1.0), (1 - g, g), (0.0, -1.0))
+
+    def shuffled_lower(self, direction: Direction, batches: int) -> tuple[Pair, ...]:
+        """The other records have value -1, this one 1 against null, or against -1: a shift of 2 against 1, or 0."""
+        other = 0.0 if direction == "substitute" else 1.0
+        pair = LargestResultPair(self.noise_multiplier, batches, 2.0, other)
+        if direction == "substitute":
+            return pair, pair.reversed()
+        return (pair if direction == "zero-out" else pair.reversed(),)

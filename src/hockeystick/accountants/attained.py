@@ -1,0 +1,154 @@
+"""A bracket from two sources: a dominating pair above, datasets that are known below.
+
+Where a step's dominating pair is not attained by any known datasets, the curve of the pair is an upper bound only. The
+lower bound is the largest curve of known datasets: every step shows one of a few attained pairs, and since the order
+of steps does not matter a choice is a *split* of the steps among them (003, section 7: the k + 1 ways of giving i of k
+steps one direction and k - i the other).
+
+The search for the best split uses saddle-point estimates (nothing certified rests on them: every split is a valid
+lower bound); the best few are then accounted by the accountant in charge. Few steps are accounted for every split.
+
+Guarantee: both sides certified where the accountant's answers are. Cost: some forty estimates and four brackets an
+answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import product
+from typing import final
+
+from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
+from hockeystick.bound import Bound, Estimate
+from hockeystick.lattice.plan import saddle_at_delta, saddle_at_epsilon
+from hockeystick.pairs.base import Pair
+
+__all__ = ["AttainedCurve", "Groups"]
+
+Groups = tuple[tuple[tuple[Pair, ...], int], ...]
+"""The attained pairs that a step may show, with the number of such steps."""
+
+Split = tuple[int, ...]
+"""For every group, how many of its steps show its first pair; the others show its last."""
+
+_ALL = 9  # so many splits are all accounted
+_BEST = 2  # otherwise: the best splits by estimate, and the two pure ones
+_COARSE = 16  # intervals of the first pass over a group's splits
+
+
+@final
+class AttainedCurve(DirectedCurve):
+    """Upper side from dominating pairs, lower side from the best split among attained ones.
+
+    Parameters
+    ----------
+    upper : DirectedCurve
+        The curve of the dominating pairs.
+    accountant : Accountant
+        What accounts the splits.
+    groups : Groups
+        What is attained.
+    provenance : tuple of str
+        Notes on where the sides come from.
+    """
+
+    def __init__(
+        self, upper: DirectedCurve, accountant: Accountant, groups: Groups, *, provenance: tuple[str, ...]
+    ) -> None:
+        self._upper = upper
+        self._accountant = accountant
+        self._groups = groups
+        self._provenance = provenance
+        self._curves: dict[Parts, DirectedCurve] = {}
+
+    def delta(self, epsilon: float) -> Bound | Estimate:
+        def estimate(parts: Parts) -> float:
+            return saddle_at_epsilon(parts, epsilon)[1].log_delta
+
+        return self._joined(self._upper.delta(epsilon), lambda curve: curve.delta(epsilon), estimate)
+
+    def epsilon(self, delta: float) -> Bound | Estimate:
+        def estimate(parts: Parts) -> float:
+            return saddle_at_delta(parts, delta)[1].epsilon
+
+        return self._joined(self._upper.epsilon(delta), lambda curve: curve.epsilon(delta), estimate)
+
+    def _joined(
+        self,
+        upper: Bound | Estimate,
+        ask: Callable[[DirectedCurve], Bound | Estimate],
+        estimate: Callable[[Parts], float],
+    ) -> Bound | Estimate:
+        if isinstance(upper, Estimate):
+            note = "an estimate of the dominating pair's curve, which is an upper bound only"
+            return Estimate(upper.value, upper.error, upper.method, (*upper.notes, note, *self._provenance))
+        lower, note = 0.0, "lower: trivial, no datasets are known"
+        if all(pairs for pairs, _ in self._groups):
+            for split in self._candidates(estimate):
+                found = ask(self._curve(split))
+                if isinstance(found, Bound) and float(found.lower) > lower:
+                    lower, note = float(found.lower), self._described(split)
+        notes = (*upper.notes, note, *self._provenance)
+        return Bound(min(lower, float(upper.upper)), upper.upper, upper.method, notes, upper.errors)
+
+    def _curve(self, split: Split) -> DirectedCurve:
+        parts = self._parts(split)
+        if parts not in self._curves:
+            self._curves[parts] = self._accountant.directed(parts)
+        return self._curves[parts]
+
+    def _parts(self, split: Split) -> Parts:
+        counts: dict[Pair, int] = {}
+        for (pairs, count), first in zip(self._groups, split, strict=True):
+            for pair, own in ((pairs[0], first), (pairs[-1], count - first)):
+                if own:
+                    counts[pair] = counts.get(pair, 0) + own
+        return tuple(counts.items())
+
+    def _described(self, split: Split) -> str:
+        ways = [
+            f"{first} of {count} steps one way, {count - first} the other"
+            for (pairs, count), first in zip(self._groups, split, strict=True)
+            if len(pairs) > 1
+        ]
+        return "lower: the best of the known datasets" + (f", with {'; '.join(ways)}" if ways else "")
+
+    def _free(self) -> list[int]:
+        """Groups with a choice."""
+        return [index for index, (pairs, _) in enumerate(self._groups) if len(pairs) > 1]
+
+    def _candidates(self, estimate: Callable[[Parts], float]) -> list[Split]:
+        """The splits to account."""
+        ranges = [
+            range(0 if index in self._free() else count, count + 1) for index, (_, count) in enumerate(self._groups)
+        ]
+        if math.prod(len(own) for own in ranges) <= _ALL:
+            return list(product(*ranges))
+        scores: dict[Split, float] = {}
+
+        def score(split: Split) -> float:
+            if split not in scores:
+                scores[split] = estimate(self._parts(split))
+            return scores[split]
+
+        pure = [tuple(own[-1] for own in ranges), tuple(own[0] for own in ranges)]
+        best = max(pure, key=score)
+        for _ in range(min(len(self._free()), 2)):  # a second round where groups interact
+            for index in self._free():
+                best = _improved(best, index, self._groups[index][1], score)
+        ranked = sorted(scores, key=score, reverse=True)[:_BEST]
+        return list(dict.fromkeys([*ranked, *pure]))
+
+
+def _improved(best: Split, index: int, count: int, score: Callable[[Split], float]) -> Split:
+    """The best split over one group's choices: all over the range, then ever closer around the best so far."""
+    step = max(count // _COARSE, 1)
+    points = range(0, count + 1, step)
+    while True:
+        splits = [(*best[:index], first, *best[index + 1 :]) for first in points if 0 <= first <= count]
+        best = max([best, *splits], key=score)
+        if step == 1:
+            return best
+        reach, step = step, max(step // 4, 1)
+        points = range(best[index] - reach, best[index] + reach + 1, step)

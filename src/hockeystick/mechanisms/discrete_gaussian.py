@@ -1,0 +1,46 @@
+"""The discrete Gaussian mechanism: an integer sum plus discrete Gaussian noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from hockeystick.composition import Direction
+from hockeystick.errors import check_count
+from hockeystick.mechanisms.base import Mechanism
+from hockeystick.pairs.base import Pair
+from hockeystick.pairs.discrete_gaussian import DiscreteGaussianPair
+
+__all__ = ["DiscreteGaussian"]
+
+
+@final
+@dataclass(frozen=True)
+class DiscreteGaussian(Mechanism):
+    """Discrete Gaussian noise on a sum of integers in -sensitivity..sensitivity.
+
+    The noise is log-concave, so the largest shift dominates all smaller ones. Under *substitute* the shift doubles.
+
+    Parameters
+    ----------
+    sigma : float
+        Parameter of the noise, whose masses are proportional to e^{-x^2 / 2 sigma^2}; above 0.
+    sensitivity : int
+        Largest size of a record's value, at least 1.
+
+    Examples
+    --------
+    >>> DiscreteGaussian(3.0).pair("substitute")
+    DiscreteGaussianPair(sigma=3.0, sensitivity=2)
+    """
+
+    sigma: float
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        pair = DiscreteGaussianPair(self.sigma, self.sensitivity)
+        object.__setattr__(self, "sigma", pair.sigma)
+        object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))
+
+    def pair(self, direction: Direction) -> Pair:
+        return DiscreteGaussianPair(self.sigma, self.sensitivity * (2 if direction == "substitute" else 1))

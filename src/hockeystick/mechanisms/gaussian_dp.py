@@ -1,0 +1,42 @@
+"""A generic mu-Gaussian DP mechanism: nothing is known of it but its guarantee."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from hockeystick.composition import Direction
+from hockeystick.errors import check_positive
+from hockeystick.mechanisms.base import Mechanism
+from hockeystick.pairs.base import Pair
+from hockeystick.pairs.gaussian import GaussianPair
+
+__all__ = ["GaussianDP"]
+
+
+@final
+@dataclass(frozen=True)
+class GaussianDP(Mechanism):
+    """Any mechanism that is mu-GDP under the neighbouring relation it is accounted for.
+
+    Its outputs are no easier to tell apart than two unit normals at distance mu. On a Poisson sample the guarantee
+    must hold under add-remove, on a batch of fixed size under substitution (Dong, Roth and Su 2019).
+
+    Parameters
+    ----------
+    mu : float
+        Distance of the means of two unit normals, above 0.
+
+    Examples
+    --------
+    >>> GaussianDP(0.5).pair("remove")
+    GaussianPair(sigma=1.0, sensitivity=0.5)
+    """
+
+    mu: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu", check_positive("mu", self.mu))
+
+    def pair(self, direction: Direction) -> Pair:
+        return GaussianPair(1.0, self.mu)

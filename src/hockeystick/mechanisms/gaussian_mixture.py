@@ -1,0 +1,115 @@
+"""A mixture of Gaussians of given sensitivities: group privacy of DP-SGD."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import final
+
+from hockeystick.composition import Direction, Step
+from hockeystick.errors import UnknownPairError, check_count, check_finite, check_positive, check_rate
+from hockeystick.pairs.base import Pair
+from hockeystick.pairs.discrete import Probability
+from hockeystick.pairs.mixture import GaussianMixturePair
+
+__all__ = ["GaussianMixture"]
+
+
+@final
+@dataclass(frozen=True)
+class GaussianMixture(Step):
+    """A sum that moves by a random amount, plus Gaussian noise: sum_k w_k N(d_k, s^2) against N(0, s^2) under *remove*.
+
+    A group of records in a batch is of this kind: the shift is the number of them that are drawn (`poisson_group`), or
+    twice that number for batches of fixed size (`fixed_size_group`). Given how many are drawn, an event of probability
+    Phi(-t) without the group has at most Phi(d - t) with it, and half-lines attain that for all shifts at once: the
+    pair dominates, in any dimension (Ganesh 2024). It is sampled already.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation s of the noise, in units of the clipping norm; above 0.
+    sensitivities : tuple of float
+        The shifts d_k, distinct, at least 0.
+    probabilities : tuple of float or Fraction
+        Their probabilities w_k, summing to 1 within 1e-9; exact numbers.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> group = GaussianMixture.poisson_group(1.0, rate=0.01, size=3)
+    >>> group.sensitivities
+    (0.0, 1.0, 2.0, 3.0)
+    """
+
+    noise_multiplier: float
+    sensitivities: tuple[float, ...]
+    probabilities: tuple[Probability, ...] = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise_multiplier", check_positive("noise_multiplier", self.noise_multiplier))
+        if any(check_finite("sensitivities", shift) < 0.0 for shift in self.sensitivities):
+            raise ValueError(
+                f"sensitivities must be at least 0, got {self.sensitivities!r}; turn negative shifts around"
+            )
+        pair = GaussianMixturePair(
+            self.noise_multiplier, tuple(self.probabilities), tuple(self.sensitivities), (Fraction(1),), (0.0,)
+        )
+        object.__setattr__(self, "sensitivities", pair.p_centres)
+        object.__setattr__(self, "probabilities", pair.p_weights)
+
+    @classmethod
+    def poisson_group(cls, noise_multiplier: float, *, rate: float, size: int) -> GaussianMixture:
+        """A group of records on a Poisson sample: a binomial number of them takes part.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Above 0.
+        rate : float
+            Probability that a record takes part, in (0, 1].
+        size : int
+            Records in the group, at least 1.
+        """
+        g, k = Fraction(check_rate("rate", rate)), check_count("size", size)
+        weights = tuple(math.comb(k, j) * g**j * (1 - g) ** (k - j) for j in range(k + 1))
+        return cls(noise_multiplier, tuple(float(j) for j in range(k + 1)), probabilities=weights)
+
+    @classmethod
+    def fixed_size_group(
+        cls, noise_multiplier: float, *, batch_size: int, population: int, size: int
+    ) -> GaussianMixture:
+        """A group of records and batches of fixed size: a hypergeometric number of them takes part.
+
+        Each one that does pushes another record out of the batch, so the shifts are 0, 2, 4, ...
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Above 0.
+        batch_size, population : int
+            Records in a batch, and in all, the group included; without the group a batch must still be filled.
+        size : int
+            Records in the group, at least 1.
+        """
+        b, n, k = (
+            check_count("batch_size", batch_size),
+            check_count("population", population),
+            check_count("size", size),
+        )
+        if b > n - k:
+            raise ValueError(f"without the group of {k} there are {n - k} records, which fill no batch of {b}")
+        drawn = range(min(b, k) + 1)
+        weights = tuple(Fraction(math.comb(k, j) * math.comb(n - k, b - j), math.comb(n, b)) for j in drawn)
+        return cls(noise_multiplier, tuple(2.0 * j for j in drawn), probabilities=weights)
+
+    def pair(self, direction: Direction) -> Pair:
+        if direction == "substitute":
+            raise UnknownPairError(
+                "no dominating pair is proved for a group of records under 'substitute'; use adjacency 'add-remove'"
+            )
+        pair = GaussianMixturePair(
+            self.noise_multiplier, self.probabilities, self.sensitivities, (Fraction(1),), (0.0,)
+        )
+        return pair if direction in {"remove", "zero-out"} else pair.reversed()

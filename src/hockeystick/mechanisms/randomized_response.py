@@ -1,0 +1,55 @@
+"""Randomised response: the true category with some probability, else one of the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from hockeystick.composition import Direction
+from hockeystick.errors import check_count, check_probability
+from hockeystick.mechanisms.base import Mechanism
+from hockeystick.pairs.base import Pair
+from hockeystick.pairs.discrete import DiscretePair, Probability
+
+__all__ = ["RandomizedResponse"]
+
+
+@final
+@dataclass(frozen=True)
+class RandomizedResponse(Mechanism):
+    """The true one of k categories with probability p, each of the others with probability (1 - p) / (k - 1).
+
+    The record decides which category is the true one. Under *substitute* another record may make it any other
+    category; under *remove* and *zero-out* the category without the record may be any other (003, section 5: 1 if the
+    record is there, 0 if not). Either way two distinct categories are told apart, so that all directions have the same
+    pair: categories have no size, and nothing doubles.
+
+    Parameters
+    ----------
+    probability : float or Fraction
+        p, in [0, 1].
+    categories : int
+        k, at least 2.
+
+    Examples
+    --------
+    >>> RandomizedResponse(0.75).pair("remove").p
+    (Fraction(3, 4), Fraction(1, 4))
+    """
+
+    probability: Probability = 0.75
+    categories: int = 2
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.probability, Fraction):
+            object.__setattr__(self, "probability", check_probability("probability", self.probability))
+        elif not 0 <= self.probability <= 1:
+            raise ValueError(f"probability must be in [0, 1], got {self.probability!r}")
+        object.__setattr__(self, "categories", check_count("categories", self.categories, minimum=2))
+
+    def pair(self, direction: Direction) -> Pair:
+        true = Fraction(self.probability)
+        other = (1 - true) / (self.categories - 1)
+        rest = (other,) * (self.categories - 2)
+        return DiscretePair((true, other, *rest), (other, true, *rest))

@@ -1,0 +1,65 @@
+"""A mechanism given by its dominating pairs: anything that is not built in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+from hockeystick.composition import Direction
+from hockeystick.errors import UnknownPairError
+from hockeystick.mechanisms.base import Mechanism
+from hockeystick.pairs.base import Pair
+
+__all__ = ["UserDefined"]
+
+
+@final
+@dataclass(frozen=True)
+class UserDefined(Mechanism):
+    """A mechanism whose dominating pairs the caller states.
+
+    Parameters
+    ----------
+    remove : Pair
+        (P, Q) for (M(D + x), M(D)).
+    add : Pair, optional
+        For (M(D), M(D + x)); by default the reverse of ``remove``.
+    substitute : Pair, optional
+        For (M(D + x), M(D + x')); needed under *substitute* and for batches of fixed size.
+
+    Notes
+    -----
+    Zero-out has the pairs of remove and add: state those for a null record instead where they differ.
+
+    Examples
+    --------
+    >>> from hockeystick.pairs import LaplacePair
+    >>> UserDefined(remove=LaplacePair(2.0)).poisson(0.5).pair("remove")
+    SubsampledPair(base=LaplacePair(scale=2.0, sensitivity=1.0), rate=0.5)
+    """
+
+    remove: Pair
+    add: Pair | None = None
+    substitute: Pair | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        stated: tuple[tuple[str, object], ...] = (
+            ("remove", self.remove),
+            ("add", self.add),
+            ("substitute", self.substitute),
+        )
+        for name, pair in stated:
+            if not isinstance(pair, Pair) and (pair is not None or name == "remove"):
+                raise TypeError(f"{name} must be a pair of hockeystick.pairs, such as LaplacePair(2.0), got {pair!r}")
+
+    def pair(self, direction: Direction) -> Pair:
+        if direction in {"remove", "zero-out"}:
+            return self.remove
+        if direction in {"add", "zero-in"}:
+            return self.remove.reversed() if self.add is None else self.add
+        if self.substitute is None:
+            raise UnknownPairError(
+                "no pair was stated for substitution; give substitute=, or use adjacency 'add-remove' and no fixed-size"
+                " batches"
+            )
+        return self.substitute
