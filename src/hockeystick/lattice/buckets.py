@@ -1,12 +1,12 @@
 """Privacy buckets: every loss of a pair rounded to a lattice point, up or down (000, sections 4.1 and 5.2; 002's grid).
 
-A cell (l0, l1] with mass p under P becomes the mass p at l1 (up) or at l0 (down). What is below the lattice moves up to its
-first point, or is dropped; what is above moves to infinity, or down to the last point.
+A cell (l0, l1] with mass p under P becomes the mass p at l1 (up) or at l0 (down). What is below the lattice moves up
+to its first point, or is dropped; what is above moves to infinity, or down to the last point.
 
-Guarantee: upper and lower. delta(eps) is the mean of ``(1 - e^{eps - L})_+``, which grows with L, and so does that of a
-composition, whose loss is a sum. A cut that is off by s leaves losses within s of the cell: the slack. Each step is off by up
-to a whole cell, so that T steps are off by T cells, where connect-the-dots is off by the square of a cell: buckets are here to
-compare with. Cost: one pass over the cells.
+Guarantee: upper and lower. delta(eps) is the mean of ``(1 - e^{eps - L})_+``, which grows with L, and so does that of
+a composition, whose loss is a sum. A cut that is off by s leaves losses within s of the cell: the slack. Each step is
+off by up to a whole cell, so that T steps are off by T cells, where connect-the-dots is off by the square of a cell:
+buckets are here to compare with. Cost: one pass over the cells.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["bucket_cells", "buckets_down", "buckets_up"]
 
 
 def bucket_cells(pair: Pair, grid: Grid, side: Side) -> GridCells:
-    """The cells to make buckets of: for pairs of atoms cut a rounding error beyond the grid points, so that atoms on them stay."""
+    """The cells to make buckets of: atoms are cut a rounding error beyond the points, so that those on them stay."""
     if not pair.is_discrete:
         return GridCells.of(pair, grid)
     margin = 4.0 * float(pair.cells(grid.points[:1]).slack.max()) + 4.0 * U * float(np.abs(grid.points).max())
@@ -46,7 +46,11 @@ def buckets_up(on: GridCells) -> LatticePLD:
     """
     log_p = on.cells.log_p + on.cells.error_p
     log_mass = _outward(np.append(log_p[:-1], -math.inf)[: on.grid.index.size], 1.0)
-    beyond = math.exp(float(log_p[-1]) + 4.0 * ELEMENTARY + 4.0 * U * abs(float(log_p[-1]))) if log_p[-1] > -math.inf else 0.0
+    beyond = (
+        math.exp(float(log_p[-1]) + 4.0 * ELEMENTARY + 4.0 * U * abs(float(log_p[-1])))
+        if log_p[-1] > -math.inf
+        else 0.0
+    )
     infinity = min(up(beyond + on.mass_at_infinity, 2.0 * U), 1.0) if beyond + on.mass_at_infinity > 0.0 else 0.0
     excess = 8.0 * ELEMENTARY + 2.0 * float(on.cells.error_p.max()) + 8.0 * U * 750.0
     return LatticePLD("upper", on.grid.spacing, on.grid.index, on.grid.offset, log_mass, infinity, on.slack, excess)
@@ -70,4 +74,6 @@ def buckets_down(on: GridCells) -> LatticePLD:
 
 def _outward(log_mass: Array, sign: float) -> Array:
     """``log_mass`` moved outward by the rounding of one exponential of it."""
-    return np.asarray(log_mass + sign * (2.0 * ELEMENTARY + 2.0 * U * np.abs(np.where(np.isfinite(log_mass), log_mass, 0.0))))
+    return np.asarray(
+        log_mass + sign * (2.0 * ELEMENTARY + 2.0 * U * np.abs(np.where(np.isfinite(log_mass), log_mass, 0.0)))
+    )

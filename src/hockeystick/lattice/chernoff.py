@@ -1,7 +1,7 @@
 """Chernoff bounds on the losses of a composition of lattice PLDs: ``P(X >= x) <= e^{K(t) - t x}`` for every t > 0.
 
-K is the sum of the log moment generating functions of the PLDs, each a finite sum (002, equations 5.2 and 5.3). Any t gives a bound; the
-best of a search is taken, and only its value is rounded up.
+K is the sum of the log moment generating functions of the PLDs, each a finite sum (002, equations 5.2 and 5.3). Any t
+gives a bound; the best of a search is taken, and only its value is rounded up.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOVED = 0.02  # how far (nats) coarsening may move the composed loss
 
 
 def log_tail(parts: Parts, tilt: float, edge: float) -> float:
-    """``ln`` of the Chernoff bound on the mass at or above ``edge`` (tilt > 0) or at or below it (tilt < 0), rounded up."""
+    """``ln`` of the Chernoff bound on the mass at or above ``edge`` (tilt > 0) or at or below it (tilt < 0)."""
     total, size = -tilt * edge, abs(tilt * edge)
     for pld, count in parts:
         log_sum, error = log_moment(pld, tilt)

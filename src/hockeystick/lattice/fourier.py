@@ -1,20 +1,20 @@
-"""The Fourier accountant's composition (002, Algorithm 1): losses on a grid in the window [-L, L), convolved by FFT modulo 2 L.
+"""The Fourier accountant's composition (002, Algorithm 1): grid losses in [-L, L), convolved by FFT modulo 2 L.
 
-Symbols: h the spacing, n = 2 L / h the number of points, T_j the counts, k their sum, w_j the transform of one grid PLD. The masses are not
-tilted, so that all errors are absolute. What is computed is
+Symbols: h the spacing, n = 2 L / h the number of points, T_j the counts, k their sum, w_j the transform of one grid
+PLD. The masses are not tilted, so that all errors are absolute. What is computed is
 
     delta~(eps) = delta_inf + sum_{eps < x < L} (1 - e^{eps - x}) w~(x),     w~(x) = sum_m w(x + 2 L m),
 
 w the composed masses. Error budget, all inside the bounds (docs/derivations/fourier.md):
 
-- *truncation and periodisation* (002, Theorems 1 and 3): masses from above the window are wrapped to a smaller loss, which lowers
-  delta, by at most their sum; masses from below are wrapped to a larger one, which raises it by at most theirs. Both tails
-  are bounded by Chernoff at the best tilt;
+- *truncation and periodisation* (002, Theorems 1 and 3): masses from above the window are wrapped to a smaller loss,
+  which lowers delta, by at most their sum; masses from below are wrapped to a larger one, which raises it by at most
+  theirs. Both tails are bounded by Chernoff at the best tilt;
 - *rounding*: of the transforms as in `compose.py`, of the masses relative, of the sums.
 
-Guarantee: `PeriodicComposition.delta` brackets the curve of the composed grid measures themselves. Which side of the true curve they
-are on is the grids' affair (`buckets.py`). Cost: one real FFT of length n a distinct PLD; an answer one inner product with
-the transform of the kernel (`plancherel.py`), or an inverse transform once and a sum.
+Guarantee: `PeriodicComposition.delta` brackets the curve of the composed grid measures themselves. Which side of the
+true curve they are on is the grids' affair (`buckets.py`). Cost: one real FFT of length n a distinct PLD; an answer
+one inner product with the transform of the kernel (`plancherel.py`), or an inverse transform once and a sum.
 """
 
 from __future__ import annotations
@@ -99,23 +99,21 @@ class PeriodicComposition:
     def spectrum(self) -> Spectrum:
         """The product of the transforms; memory about 40 bytes a point."""
         n = self.points
-        product: NDArray[np.complex128] | None = None
+        product: NDArray[np.complex128] = np.ones(1, dtype=np.complex128)
         floor = np.ones(n // 2 + 1)
         relative, transform_error, shift = 0.0, 0.0, self._carried
         for pld, count in self.parts:
             masses = np.exp(pld.log_mass)
             start = int(pld.index[pld.log_mass.argmax()])
-            values = transform_real(np.bincount((pld.index - start) % n, weights=masses, minlength=n))
+            values = transform_real(np.asarray(np.bincount((pld.index - start) % n, masses, n), dtype=np.float64))
             magnitude = np.abs(values)
-            power = integer_power(values, count)
-            product = power if product is None else product * power
+            product = product * integer_power(values, count)
             floor *= np.maximum(magnitude, 0.5) ** float(count)
             total = float(masses.sum())
             size = float(np.max(np.abs(pld.log_mass[np.isfinite(pld.log_mass)]), initial=0.0))
-            relative += count * (ELEMENTARY + U * min(size, 745.0) + gamma(4))
+            relative += count * (ELEMENTARY + U * min(size, 745.0) + gamma(4 + int(np.ptp(pld.index)) // n))
             transform_error += count * (fft_error(n) * 1.0001 * max(total, 1.0) + POWER_STEP)
             shift += count * start
-        assert product is not None  # a composition has at least one part
         return Spectrum(product, floor, shift, transform_error, relative)
 
     @cached_property
@@ -178,7 +176,9 @@ class PeriodicComposition:
     def budget(self) -> dict[str, float]:
         """Sizes of the errors inside ``delta``: truncation and periodisation, rounding."""
         return {
-            "truncation and periodisation": min(math.exp(min(self.log_tail_above, 0.0)) + math.exp(min(self.log_tail_below, 0.0)), 1.0),
+            "truncation and periodisation": min(
+                math.exp(min(self.log_tail_above, 0.0)) + math.exp(min(self.log_tail_below, 0.0)), 1.0
+            ),
             "rounding": min(self._kept[2] + self.spectrum.relative_error, 1.0),
         }
 

@@ -1,7 +1,8 @@
-"""Hockey-stick sums in the frequency domain: one inner product for a new epsilon or a new number of steps (002, Lemma 5).
+"""Hockey-stick sums in the frequency domain: an inner product for a new epsilon or number of steps (002, Lemma 5).
 
-With masses w on the indices 0 .. n - 1 of a periodic lattice of spacing h, their transform ``W_j = sum_l w_l e^{-i phi_j l}``,
-``phi_j = 2 pi j / n``, and the kernel ``f(y) = e^{-theta y} (1 - e^{-y})`` laid from index s on, Plancherel's theorem gives
+With masses w on the indices 0 .. n - 1 of a periodic lattice of spacing h, their transform ``W_j = sum_l w_l e^{-i
+phi_j l}``, ``phi_j = 2 pi j / n``, and the kernel ``f(y) = e^{-theta y} (1 - e^{-y})`` laid from index s on,
+Plancherel's theorem gives
 
     S = sum_{m < N} f(y + m h) w_{s + m} = (1 / n) sum_j conj(F_j) W_j,
 
@@ -10,12 +11,13 @@ where the transform of the kernel is two geometric series in closed form: with `
 
     F_j = e^{-i phi_j s} (e^{-theta y} (1 - c^N) / (1 - c) - e^{-(1 + theta) y} (1 - d^N) / (1 - d)).
 
-No inverse transform is made, nor an exponential for each lattice point: of real masses half the frequencies are needed, and of a
-composition of many steps only the lowest few hundred, since the rest of W is negligible, and bounded. theta = 0 is 002's sum.
+No inverse transform is made, nor an exponential for each lattice point: of real masses half the frequencies are
+needed, and of a composition of many steps only the lowest few hundred, since the rest of W is negligible, and
+bounded. theta = 0 is 002's sum.
 
-Guarantee: `FrequencyKernel.rounding` bounds the error of a sum; with ``|F_j| <= 2 / |1 - c| + 2 / |1 - d|`` what is left out is bounded by
-the caller. Phases are reduced modulo n as integers, so that they are exact to rounding. Cost: one complex exponential and a few
-products a frequency kept.
+Guarantee: `FrequencyKernel.rounding` bounds the error of a sum; with ``|F_j| <= 2 / |1 - c| + 2 / |1 - d|`` what is
+left out is bounded by the caller. Phases are reduced modulo n as integers, so that they are exact to rounding. Cost:
+one complex exponential and a few products a frequency kept.
 """
 
 from __future__ import annotations

@@ -1,0 +1,204 @@
+"""One lattice at a spacing of the caller's choice: one side of the curve, as 000 and its predecessors compute it.
+
+Every loss distribution is put on the lattice by one rounding, composed by tilted FFT, and read with all numerical
+errors added on that rounding's side:
+
+- ``connect-the-dots`` (000, Algorithm 1) and ``buckets-up`` give upper bounds;
+- ``tangents``, ``algorithm-2`` (000, Algorithm 2) and ``buckets-down`` give lower bounds.
+
+Guarantee: the side computed is certified, rounding included; the other side is the trivial one, 0 or 1 for delta and
+0 or infinity for epsilon. For a bracket use the certified accountant, which also chooses the spacing. Cost: two FFTs
+a distinct pair and question far from the last one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, cast, final
+
+import numpy as np
+
+from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
+from hockeystick.bound import Bound
+from hockeystick.errors import PrecisionError, check_choice, check_positive
+from hockeystick.lattice.algorithm2 import algorithm_2
+from hockeystick.lattice.buckets import bucket_cells, buckets_down, buckets_up
+from hockeystick.lattice.compose import TiltedComposition
+from hockeystick.lattice.dots import connect_the_dots
+from hockeystick.lattice.grid import Grid, GridCells
+from hockeystick.lattice.plan import (
+    Cumulants,
+    Saddle,
+    saddle_at_delta,
+    saddle_at_epsilon,
+    tail_exponents,
+    window_around,
+)
+from hockeystick.lattice.pld import LatticePLD
+from hockeystick.lattice.solve import crossing
+from hockeystick.lattice.tangents import tangents
+from hockeystick.pairs.base import Nodes, Pair
+
+__all__ = ["Lattice", "Rounding"]
+
+Rounding = Literal["connect-the-dots", "tangents", "algorithm-2", "buckets-up", "buckets-down"]
+"""How a loss distribution is put on the lattice."""
+
+_RELATIVE = 1e-9  # of delta: what leaving the window may cost
+_POINTS = 1 << 24
+_KEPT = 3
+
+_BUILDERS: dict[str, Callable[[Pair, Grid, float], LatticePLD]] = {
+    "connect-the-dots": lambda pair, grid, _: connect_the_dots(GridCells.of(pair, grid)),
+    "tangents": lambda pair, grid, theta: tangents(pair, grid, tilt=theta),
+    "algorithm-2": lambda pair, grid, _: algorithm_2(GridCells.of(pair, grid)),
+    "buckets-up": lambda pair, grid, _: buckets_up(bucket_cells(pair, grid, "upper")),
+    "buckets-down": lambda pair, grid, _: buckets_down(bucket_cells(pair, grid, "lower")),
+}
+_UPPER = ("connect-the-dots", "buckets-up")
+
+
+@final
+@dataclass(frozen=True)
+class Lattice(Accountant):
+    """A one-sided certified bound on a lattice of given spacing.
+
+    Parameters
+    ----------
+    spacing : float
+        Distance of neighbouring lattice points (nats); 0 is one of them.
+    rounding : {"connect-the-dots", "tangents", "algorithm-2", "buckets-up", "buckets-down"}
+        How each loss distribution is put on the lattice.
+
+    Examples
+    --------
+    >>> from hockeystick.pairs import GaussianPair
+    >>> parts = ((GaussianPair(2.0), 4),)  # as one step of noise 1
+    >>> upper = Lattice(0.01).directed(parts).delta(1.0).upper
+    >>> lower = Lattice(0.01, rounding="tangents").directed(parts).delta(1.0).lower
+    >>> lower < 0.12693673750664397 < upper, upper - lower < 1e-4
+    (True, True)
+    """
+
+    spacing: float
+    rounding: Rounding = "connect-the-dots"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "spacing", check_positive("spacing", self.spacing))
+        check_choice("rounding", self.rounding, _BUILDERS)
+
+    def directed(self, parts: Parts) -> DirectedCurve:
+        return _OneSidedCurve(self, parts)
+
+
+@final
+class _OneSidedCurve(DirectedCurve):
+    """One direction; compositions are kept for questions near their saddle points."""
+
+    def __init__(self, settings: Lattice, parts: Parts) -> None:
+        self._settings = settings
+        self._parts = parts
+        self._steps = sum(count for _, count in parts)
+        self._upper = settings.rounding in _UPPER
+        self._method = f"lattice, {settings.rounding}"
+        self._made: list[tuple[Saddle, TiltedComposition]] = []
+
+    def delta(self, epsilon: float) -> Bound:
+        if math.isinf(epsilon):
+            value = self._at_epsilon(0.0)[1].delta_at_infinity
+        else:
+            value = self._at_epsilon(epsilon)[1].delta(epsilon)
+        return self._one_sided(value, 1.0)
+
+    def epsilon(self, delta: float) -> Bound:
+        if delta >= 1.0:
+            return Bound(0.0, 0.0, self._method)
+        if delta == 0.0:
+            return self._one_sided(self._largest_loss(), math.inf)
+        saddle, made = self._at_delta(delta)
+        if not self._upper and delta < made.delta_at_infinity:
+            return self._one_sided(math.inf, math.inf)
+        step = 1e-6 * max(self._settings.spacing, 1e-3)
+        found = crossing(made.delta, delta, guess=saddle.epsilon, slope=saddle.theta, step=step, above=self._upper)
+        return self._one_sided(found, math.inf)
+
+    def _one_sided(self, value: float, largest: float) -> Bound:
+        note = f"{self._settings.rounding} bounds one side only: the other is trivial"
+        sides = (0.0, value) if self._upper else (value, largest)
+        return Bound(*sides, self._method, notes=(note,))
+
+    def _largest_loss(self) -> float:
+        """The epsilon from which on this lattice's delta is 0."""
+        made = self._at_epsilon(0.0)[1]
+        if made.delta_at_infinity > 0.0:
+            return math.inf
+        highest = math.fsum(
+            count * float(pld.losses[pld.log_mass > -math.inf].max(initial=-math.inf)) for pld, count in self._plds(1.0)
+        )
+        return max(highest + made.slack if self._upper else highest - made.slack, 0.0)
+
+    def _at_epsilon(self, epsilon: float) -> tuple[Saddle, TiltedComposition]:
+        """A composition tilted for one epsilon, and the lattice's own saddle point there."""
+        for saddle, made in self._made:
+            if abs(saddle.epsilon - epsilon) * saddle.theta < 1.0:
+                return saddle, made
+        _, rough = saddle_at_epsilon(self._parts, epsilon)
+        plds = self._plds(rough.theta, *tail_exponents(self._steps, rough, _RELATIVE))
+        return self._composed(plds, saddle_at_epsilon(_as_parts(plds), epsilon))
+
+    def _at_delta(self, delta: float) -> tuple[Saddle, TiltedComposition]:
+        """A composition tilted for one delta, and the lattice's own saddle point there."""
+        delta = max(delta, 1e-320)
+        for saddle, made in self._made:
+            if abs(saddle.log_delta - math.log(delta)) < 1.0:
+                return saddle, made
+        _, rough = saddle_at_delta(self._parts, delta)
+        plds = self._plds(rough.theta, *tail_exponents(self._steps, rough, _RELATIVE))
+        cumulants, saddle = saddle_at_delta(_as_parts(plds), delta)
+        if saddle.epsilon < 0.0:
+            cumulants, saddle = saddle_at_epsilon(_as_parts(plds), 0.0)
+        return self._composed(plds, (cumulants, saddle))
+
+    def _composed(
+        self, plds: list[tuple[LatticePLD, int]], at: tuple[Cumulants, Saddle]
+    ) -> tuple[Saddle, TiltedComposition]:
+        cumulants, saddle = at
+        window = window_around(cumulants, saddle, math.log(_RELATIVE))
+        points = (window.high - window.low) / self._settings.spacing
+        if points > _POINTS:
+            raise PrecisionError(
+                f"spacing {self._settings.spacing!r} makes {points:.2g} lattice points over"
+                f" {window.high - window.low:.3g} nats, more than {_POINTS}: use a larger spacing, or accountants.Certified"
+            )
+        self._made.insert(0, (saddle, TiltedComposition(plds, window)))
+        del self._made[_KEPT:]
+        return self._made[0]
+
+    def _plds(self, theta: float, below: float = -60.0, above: float = -60.0) -> list[tuple[LatticePLD, int]]:
+        """Every pair on the lattice, with about ``e^below`` and ``e^above`` beyond its ends."""
+        h, build = self._settings.spacing, _BUILDERS[self._settings.rounding]
+        result = []
+        for pair, count in self._parts:
+            low, high = pair.loss_range(below, above)
+            grid = Grid.covering(min(low, -h), max(high, h), h)  # 0 inside: 000, Assumption 5.2
+            result.append((build(pair, grid, theta), count))
+        return result
+
+
+@final
+@dataclass(frozen=True)
+class _OnLattice:
+    """A lattice PLD seen through the nodes of a pair, which is all that choosing tilts and windows looks at."""
+
+    pld: LatticePLD
+
+    def nodes(self, log_tail: float) -> Nodes:
+        present = self.pld.log_mass > -np.inf
+        loss = self.pld.losses[present]
+        return Nodes(loss, self.pld.log_mass[present], self.pld.log_mass[present] - loss)
+
+
+def _as_parts(plds: list[tuple[LatticePLD, int]]) -> Parts:
+    return tuple((cast(Pair, _OnLattice(pld)), count) for pld, count in plds)
