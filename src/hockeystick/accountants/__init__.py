@@ -2,5 +2,24 @@
 
 from hockeystick.accountants.base import Accountant, DirectedCurve
 from hockeystick.accountants.certified import Certified
+from hockeystick.accountants.fourier import Fourier
+from hockeystick.accountants.gaussian_limit import GaussianLimit
+from hockeystick.accountants.gopi import PRV
+from hockeystick.accountants.lattice import Lattice
+from hockeystick.accountants.moments import Moments
+from hockeystick.accountants.monte_carlo import MonteCarlo, samples_needed
+from hockeystick.accountants.saddle_point import SaddlePoint
 
-__all__ = ["Accountant", "Certified", "DirectedCurve"]
+__all__ = [
+    "PRV",
+    "Accountant",
+    "Certified",
+    "DirectedCurve",
+    "Fourier",
+    "GaussianLimit",
+    "Lattice",
+    "Moments",
+    "MonteCarlo",
+    "SaddlePoint",
+    "samples_needed",
+]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import final
 
 import numpy as np
@@ -29,11 +29,13 @@ __all__ = ["CumulantWindow", "LogMoment", "TiltedCumulants", "covering_losses", 
 
 _FIRST_TAIL = -80.0  # ln of the tails that the first nodes cover
 _COVERED = 42.0  # nats by which the integrand must have fallen at the ends of the nodes
+_DEEPER, _DEPTHS = 1.3, 70  # ratio and number of the tail masses looked at for a second peak
 _MOST_NODES = 1 << 21
 _FINEST = 64
 _ACCURATE = 1e-11
 _SMALL = 0.1  # moments nearer to one than this are summed as their difference from one
 _SMALLEST_TILT, _LARGEST_TILT = 2.0**-60, 2.0**40
+_TILT_TOLERANCE = 1e-8  # relative; what rests on a tilt is flat there, or takes a Newton step of its own
 _ROOT_8_OVER_PI = math.sqrt(8.0 / math.pi)  # E|N|^3 of a standard normal
 
 
@@ -88,6 +90,24 @@ class _Quadrature:
         self._rules: dict[tuple[float, int], tuple[Array, Array]] = {}
 
     @cached_property
+    def _tails(self) -> tuple[Array, Array]:
+        """``ln`` of tail masses of P, ever deeper, and the losses that they begin at."""
+        logs = _FIRST_TAIL * _DEEPER ** np.arange(_DEPTHS)
+        return logs, np.array([self.pair.loss_range(-1.0, float(log), "P")[1] for log in logs])
+
+    def _needed(self, theta: float) -> float:
+        """``ln`` of the tail that the nodes must cover at this tilt.
+
+        Rare large losses (a record that takes part with a small probability) give the tilted density a second peak far
+        out, which the nodes around the first do not see.
+        """
+        logs, losses = self._tails
+        exponents = logs[:-1] + theta * losses[1:]  # at least the largest between two depths
+        deepest = int(np.flatnonzero(exponents >= max(float((logs + theta * losses).max()), 0.0) - _COVERED).max(initial=-1))
+        wanted = float(logs[deepest + 1])
+        return _FIRST_TAIL * 4.0 ** max(math.ceil(math.log(wanted / _FIRST_TAIL, 4.0) - 1e-9), 0)
+
+    @cached_property
     def _endless(self) -> bool:
         """Whether deeper tails need more nodes."""
         shallow, deep = (self.pair.nodes(tail).loss.size for tail in (_FIRST_TAIL, 4.0 * _FIRST_TAIL))
@@ -102,7 +122,7 @@ class _Quadrature:
 
     def exponents(self, theta: float, refine: int) -> tuple[Array, Array, Array]:
         """Losses, ``ln`` of their weights, and the exponents ``ln p + theta l``."""
-        log_tail = _FIRST_TAIL
+        log_tail = self._needed(theta) if self._endless else _FIRST_TAIL
         while True:
             loss, log_p = self._rule(log_tail, refine)
             exponents = log_p + theta * loss
@@ -145,6 +165,12 @@ class _Quadrature:
         )
 
 
+@lru_cache(maxsize=32)
+def _quadrature_of(pair: Pair) -> _Quadrature:
+    """The rules of a pair, kept: they depend on nothing else."""
+    return _Quadrature(pair)
+
+
 def _gaussian(m: float, theta: float) -> TiltedCumulants:
     """The Gaussian pair with shift m: normal at every tilt."""
     return TiltedCumulants(
@@ -176,7 +202,7 @@ class CumulantWindow:
     """
 
     def __init__(self, parts: Sequence[tuple[Pair, int]]) -> None:
-        self._parts = [(_Quadrature(pair), float(count)) for pair, count in parts]
+        self._parts = [(_quadrature_of(pair), float(count)) for pair, count in parts]
 
     def at(self, theta: float, *, refine: int = 1) -> TiltedCumulants:
         """Cumulants at one tilt of at least 0, errors not looked at."""
@@ -220,7 +246,7 @@ class CumulantWindow:
             while high < _LARGEST_TILT and excess(self.at(high)) <= 0.0:
                 low, high = high, high * 8.0
         return math.exp(
-            increasing_root(lambda x: excess(self.at(math.exp(x))), math.log(low), math.log(high), 1e-12)
+            increasing_root(lambda x: excess(self.at(math.exp(x))), math.log(low), math.log(high), _TILT_TOLERANCE)
         )
 
 
@@ -246,7 +272,7 @@ def _first_five(c: TiltedCumulants) -> tuple[float, ...]:
 
 def covering_losses(pair: Pair, theta: float, *, refine: int) -> Array:
     """Increasing losses (nats) that divide finely where the tilted loss has its mass."""
-    loss, _, exponents = _Quadrature(pair).exponents(theta, refine)
+    loss, _, exponents = _quadrature_of(pair).exponents(theta, refine)
     return np.unique(loss[exponents > exponents.max() - 3.0 * _COVERED])
 
 
@@ -271,7 +297,7 @@ def log_moment(pair: Pair, z: complex) -> LogMoment:
         value = 0.5 * m * m * z * (z + 1.0)
         turns = round(complex(value).imag / (2.0 * math.pi))
         return LogMoment(complex(value) - 2.0j * math.pi * turns, 4e-16 * abs(value))
-    quadrature = _Quadrature(pair)
+    quadrature = _quadrature_of(pair)
     refine, coarse, before = 1, _log_moment(quadrature, z, 1), math.inf
     while True:
         refine *= 2

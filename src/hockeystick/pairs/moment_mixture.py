@@ -26,6 +26,7 @@ from typing import final
 import numpy as np
 
 from hockeystick.errors import PrecisionError
+from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.pairs.base import Array
 
@@ -83,7 +84,7 @@ class _Rule:
     """Nodes of the trapezoidal rule with everything that does not depend on the tilt, shape (n,).
 
     ``ratio`` is p/q - 1, ``loss`` its log1p, ``log_q`` the logarithm of the weight of Q; errors are absolute bounds. ``spread_p``
-    and ``spread_q`` are (smallest, largest) centre.
+    and ``spread_q`` are (smallest, largest) centre, ``mean_q`` Q's posterior mean of the centre at the first and the last node.
     """
 
     step: float
@@ -96,6 +97,7 @@ class _Rule:
     log_q_error: Array
     spread_p: tuple[float, float]
     spread_q: tuple[float, float]
+    mean_q: tuple[float, float]
 
 
 def _step(spread: float, theta: float) -> float:
@@ -121,16 +123,44 @@ def _rule(mixture: GaussianMixture, theta: float) -> _Rule:
     spread_q = float(c[v > 0.0].min()), float(c[v > 0.0].max())
     spread = max(spread_p[1] - spread_p[0], spread_q[1] - spread_q[0]) * (1.0 + 8.0 * U)
     step = _step(spread, theta)
-    a = 1.0 + theta
-    peaks = (a * spread_p[0] - theta * spread_q[1], a * spread_p[1] - theta * spread_q[0], c[0], c[-1])
-    first = math.floor((min(peaks) - _REACH) / step)
-    last = math.ceil((max(peaks) + _REACH) / step)
+    low, high = _outermost(theta, spread_p, spread_q, (c, v))
+    first = math.floor((min(low, float(c[0])) - _REACH) / step)
+    last = math.ceil((max(high, float(c[-1])) + _REACH) / step)
     if last - first > _MOST_NODES:
         raise PrecisionError(f"a tilt of {theta:.3g} needs {last - first} quadrature nodes")
     x = np.arange(first, last + 1) * step  # exact: the step has few bits
     excess = float(sum(weights_p.values()) - sum(weights_q.values()))
     loss, loss_error, ratio, ratio_error, log_q, log_q_error = _densities(x, step, (c, w, v, gain), excess)
-    return _Rule(step, x, loss, loss_error, ratio, ratio_error, log_q, log_q_error, spread_p, spread_q)
+    mean_q = _posterior_mean(float(x[0]), c, v), _posterior_mean(float(x[-1]), c, v)
+    return _Rule(step, x, loss, loss_error, ratio, ratio_error, log_q, log_q_error, spread_p, spread_q, mean_q)
+
+
+def _posterior_mean(x: float, c: Array, weights: Array) -> float:
+    """``E[c | x]`` under a mixture, nondecreasing in x; to about 1e-12 of the spread."""
+    present = weights > 0.0
+    exponent = np.log(weights[present]) + c[present] * (x - 0.5 * c[present])
+    posterior = np.exp(exponent - exponent.max())
+    return float(posterior @ c[present]) / float(posterior.sum())
+
+
+def _outermost(
+    theta: float, spread_p: tuple[float, float], spread_q: tuple[float, float], q: tuple[Array, Array]
+) -> tuple[float, float]:
+    """Where the integrand of the largest tilt begins and ceases to rise, or beyond.
+
+    Its logarithm has slope ``-x + a E[c | x] - theta E[d | x]``; with the first mean replaced by an end of its range that
+    decreases in x, since the second mean rises.
+    """
+    a = 1.0 + theta
+    ends = []
+    for centre in spread_p:
+        low, high = a * centre - theta * spread_q[1], a * centre - theta * spread_q[0]
+        ends.append(
+            increasing_root(lambda x, top=a * centre: x - top + theta * _posterior_mean(x, *q), low, high, 0.1)  # type: ignore[misc]
+            if high - low > 0.2
+            else low
+        )
+    return min(ends[0], 0.0), max(ends[1], 0.0)
 
 
 def _densities(
@@ -264,8 +294,10 @@ def _tails(rule: _Rule, power: float, peak: float, total: float) -> float:
     """
     (p_low, p_high), (q_low, q_high) = rule.spread_p, rule.spread_q
     rest = 1.0 - power
-    highest = power * p_high + (rest * q_high if rest > 0.0 else rest * q_low)
-    lowest = power * p_low + (rest * q_low if rest > 0.0 else rest * q_high)
+    # a negative share of Q's mean: beyond the last node that mean is at least, before the first at most, what it is there
+    off = 1e-11 * (q_high - q_low)
+    highest = power * p_high + (rest * q_high if rest > 0.0 else rest * (rule.mean_q[1] - off))
+    lowest = power * p_low + (rest * q_low if rest > 0.0 else rest * (rule.mean_q[0] + off))
     result = 0.0
     for index, fall in ((-1, rule.x[-1] - highest), (0, lowest - rule.x[0])):
         rate = float(fall) * (1.0 - 1e-9) - 1e-9

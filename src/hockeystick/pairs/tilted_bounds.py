@@ -27,12 +27,10 @@ from hockeystick.pairs.cumulants import CumulantWindow, TiltedCumulants, coverin
 from hockeystick.pairs.moment_bounds import MomentBracket, atoms_of, discrete_form, log_moment_bounds
 from hockeystick.pairs.moment_cells import absolute_third_upper
 
-__all__ = ["TiltedBounds", "round_tilt", "tilted_bounds"]
+__all__ = ["Interval", "TiltedBounds", "round_tilt", "tilted_bounds"]
 
 _MEAN_BITS = 30  # the mean's step is at least theta 2^-30: added to a tilt of 20 bits it is exact
 _CELLS_A_NODE = 64
-_SHIFTS = 8  # of the tilt, each twice the one before, tried for what lies beyond the last cut
-_NEGLIGIBLE = 1e-3
 
 
 @final
@@ -74,6 +72,17 @@ class TiltedBounds:
     mean: Interval
     variance: Interval
     absolute_third: float
+
+    @classmethod
+    def of_estimates(cls, c: TiltedCumulants) -> TiltedBounds:
+        """Estimates in the place of bounds: what is made of them is an estimate."""
+        return cls(
+            c.theta,
+            Interval(c.log_moment, c.log_moment),
+            Interval(c.mean, c.mean),
+            Interval(c.variance, c.variance),
+            c.absolute_third,
+        )
 
     @property
     def is_known(self) -> bool:
@@ -134,7 +143,7 @@ def _step_bounds(pair: Pair, theta: float) -> TiltedBounds:
     log_moment = Interval(float(first.lower[0]), float(first.upper[0]))
     if not math.isfinite(mean.radius):
         return TiltedBounds(theta, log_moment, mean, variance, math.inf)
-    third = _absolute_third(pair, theta, centre, log_moment.lower, reach)
+    third = _absolute_third(pair, theta, centre, log_moment.lower)
     off = max(abs(mean.lower - centre), abs(mean.upper - centre)) * (1.0 + 4.0 * U)
     third = (third ** (1.0 / 3.0) * (1.0 + 1e-14) + off) ** 3 * (1.0 + 1e-14)
     return TiltedBounds(theta, log_moment, mean, variance, third)
@@ -165,8 +174,8 @@ def _mean_and_variance(
     return mean, Interval(lower - square_high - slack, upper - square_low + slack)
 
 
-def _absolute_third(pair: Pair, theta: float, centre: float, log_moment: float, reach: float) -> float:
-    """Upper bound on ``E~|L - centre|^3``; ``reach`` is the scale of the loss's tail."""
+def _absolute_third(pair: Pair, theta: float, centre: float, log_moment: float) -> float:
+    """Upper bound on ``E~|L - centre|^3``, from a lower bound of K."""
     discrete = discrete_form(pair)
     if discrete is not None:
         loss, log_p, loss_error, log_error, _ = atoms_of(discrete)
@@ -184,14 +193,12 @@ def _absolute_third(pair: Pair, theta: float, centre: float, log_moment: float, 
     # beyond the last cut e^{theta L} (L - c)^3 is at most its largest ratio to e^{(theta + eta) L} there
     last = float(losses[-1])
     distance = max(last - centre, 0.0)
-    rest = math.inf
-    for power in range(_SHIFTS):  # the smallest that will do: large tilts need many nodes
-        eta = _power_of_two(1.0 / reach) * 2.0**power
-        peak = max(3.0 / eta, distance)
-        log_larger = float(log_moment_bounds(pair, np.array([theta + eta])).upper[0])
-        exponent = log_larger - log_moment - eta * (last + peak - distance)
-        rounding = 8.0 * U * (abs(log_larger) + abs(log_moment) + eta * (abs(last) + peak))
-        rest = min(rest, math.exp(min(exponent + rounding, 600.0)) * peak**3)
-        if rest < _NEGLIGIBLE * inner:
-            break
+    # where the larger tilt has its mean at the last cut, Chernoff's bound is best
+    larger = max(CumulantWindow([(pair, 1)]).tilt_where(lambda c: c.mean - last), theta + 1.0 / max(last - centre, 1e-300))
+    eta = larger - theta
+    peak = max(3.0 / eta, distance)
+    log_larger = float(log_moment_bounds(pair, np.array([larger])).upper[0])
+    exponent = log_larger - log_moment - eta * (last + peak - distance)
+    rounding = 8.0 * U * (abs(log_larger) + abs(log_moment) + eta * (abs(last) + peak))
+    rest = math.exp(min(exponent + rounding, 600.0)) * peak**3
     return inner + rest * (1.0 + 1e-12)
