@@ -1,0 +1,278 @@
+"""The composition curve by the trapezoidal rule on the line through the saddle point: planning and answers.
+
+    delta(eps) = (h / 2 pi) sum_m e^{K(z_m) - z_m eps} / (z_m (1 + z_m)) - aliasing,   z_m = theta + i m h    (004, 28)
+
+The plan for one epsilon: the tilt solves the saddle-point equation on coarse rules; the cut-off s_M is where the
+certified bound on ``|phi|`` leaves less than the tolerance; rules are built again, accurate on ``|Im z| <= s_M``;
+Lambda = 2 pi / h is where Chernoff's bounds on the aliasing fall below the tolerance. Everything chosen is then
+bounded afresh, so a bad plan costs width, never truth.
+
+Guarantee: brackets are certified on both sides, rounding included; where the tolerance is out of reach `ContourRefusal`
+says why. Cost: about ``2 sqrt(M) n`` sines and ``M n`` products for n nodes in the loss and M in s; a few dozen of
+each for DP-SGD, whatever the number of steps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from hockeystick.errors import PrecisionError
+from hockeystick.numerics.contour_aliasing import Chernoff, chernoff
+from hockeystick.numerics.contour_decay import Rectangles, rectangles
+from hockeystick.numerics.contour_lattice import Lattice, LatticeLine, Runs, prepare_lattice_line, runs
+from hockeystick.numerics.contour_moments import TiltedRule, log_moments, rough_log_moments, tilt
+from hockeystick.numerics.contour_plan import LinePlan, plan_line
+from hockeystick.numerics.contour_rule import Array, LossRule, Window
+from hockeystick.numerics.contour_scout import LossSum, Saddle, find_saddle, scan
+from hockeystick.numerics.contour_sum import ContourLine, prepare_line
+from hockeystick.numerics.rounding import U
+
+__all__ = ["ContourRefusal", "line_for_epsilon", "log_complement", "saddle_of_delta", "saddle_of_epsilon"]
+
+_MOST_WORK = 250_000_000  # products of nodes in s and in the loss
+_UNIT_GRID = np.linspace(0.0, 1.0, 8)
+_MOST_NODES = 1 << 20
+
+
+@final
+class ContourRefusal(PrecisionError):  # noqa: N818 - an answer of its own, not a mistake
+    """The contour cannot reach the tolerance; the message says why.
+
+    Attributes
+    ----------
+    reason : str
+        One word or two: ``"tail"`` (the transform decays too slowly: few steps, or atoms), ``"aliasing"``,
+        ``"saddle"`` (no saddle point among the tilts tried), ``"width"`` (the bracket came out too wide) or
+        ``"pair"`` (no certified transform of a pair).
+    """
+
+    def __init__(self, reason: str, message: str, best: object | None = None) -> None:
+        super().__init__(message, best)
+        self.reason = reason
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Decay:
+    """Bound on ``ln prod |phi_k(t)|^{T_k}`` for all t at and above a frequency."""
+
+    parts: Sequence[tuple[Rectangles, Array]]
+    gaussian_variance: float
+
+    def log_bound(self, frequencies: Array) -> Array:
+        """At each frequency, shape (F,)."""
+        total = -0.5 * self.gaussian_variance * frequencies * frequencies
+        for part, counts in self.parts:
+            total = total + part.log_bound(frequencies) @ counts
+        return total * (1.0 - 1e-9)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _LatticeDecay:
+    """The same for losses on a lattice, up to half its frequency."""
+
+    parts: Sequence[tuple[Runs, float]]
+
+    def log_bound(self, frequencies: Array) -> Array:
+        """At each frequency, shape (F,)."""
+        total = np.zeros(frequencies.size)
+        for part, count in self.parts:
+            total = total + count * part.log_bound(frequencies)
+        return total * (1.0 - 1e-9)
+
+
+def _reach(decay: _Decay | _LatticeDecay, theta: float, scale: float, log_error: float) -> float:
+    """The frequency beyond which the bound leaves ``e^log_error``; infinite beyond a few million scales."""
+    low = high = math.log(scale)
+    for span in (15.4, 2.2, 0.32):  # each a little over the spacing of the one before
+        grid = np.exp(low + span * _UNIT_GRID)
+        rest = decay.log_bound(grid) + np.log(np.arctan(theta / grid) / (math.pi * theta))
+        below = rest <= log_error
+        if not below.any():
+            return math.inf
+        index = int(np.argmax(below))
+        high = float(grid[index])
+        low = math.log(float(grid[max(index - 1, 0)]))
+    return high
+
+
+def _decay(losses: LossSum, rules: Sequence[LossRule], exponent: float) -> _Decay:
+    parts = []
+    for rule in rules:
+        if rule.cells is not None:
+            moments = rough_log_moments(rule, exponent)
+            parts.append((rectangles(rule.cells, exponent, moments.value[0] + moments.total_error[0]), rule.counts))
+    return _Decay(parts, losses.gaussian_variance)
+
+
+def line_for_epsilon(
+    losses: LossSum, epsilon: float, tolerance: float, *, saddle: Saddle | None = None, log_delta: float | None = None
+) -> ContourLine | LatticeLine:
+    """A line that brackets delta_fin at and near ``epsilon`` to a relative width of about ``tolerance``.
+
+    Parameters
+    ----------
+    losses : LossSum
+        The composition.
+    epsilon : float
+        Nats, any sign.
+    tolerance : float
+        Relative width wanted.
+    saddle : Saddle, optional
+        The saddle point, where it is known.
+    log_delta : float, optional
+        ``ln delta_fin``, where it is known; by default its saddle-point estimate.
+
+    Raises
+    ------
+    ContourRefusal
+        Where no line of at most a million nodes does.
+    """
+    if saddle is None:
+        saddle = saddle_of_epsilon(losses, epsilon)
+    plan = plan_line(
+        lambda t: scan(saddle.rules, losses.gaussian_variance, t),
+        saddle,
+        epsilon,
+        tolerance=tolerance,
+        log_delta=log_delta,
+    )
+    accuracy = math.log(tolerance / 64.0) - math.log(max(losses.total_count, 1.0))
+    if losses.on_lattice:
+        window = Window(plan.exponents, 0.0, accuracy)
+        found = _Tilted.of(losses, plan, window)
+        lattice = losses.lattice(found.rules)
+        if lattice is not None:
+            return _lattice_line(found, lattice, plan, epsilon)
+    decay = _decay(losses, saddle.rules, 1.0 + plan.theta)
+    cut = _reach(decay, plan.theta, 1.0 / plan.deviation, plan.log_error)
+    if not math.isfinite(cut):
+        raise ContourRefusal("tail", "the transform decays too slowly for the tolerance: few steps, or atoms")
+    found = _Tilted.of(losses, plan, Window(plan.exponents, 1.05 * cut, accuracy))
+    step, nodes = _grid(found.period(epsilon, plan.log_error), cut, found.rules)
+    return prepare_line(
+        found.rules,
+        found.tilted,
+        losses.gaussian_variance,
+        chernoff=found.chernoff,
+        step=step,
+        nodes=nodes,
+        log_tail=float(decay.log_bound(np.array([step * (nodes - 1)]))[0]),
+    )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Tilted:
+    """Accurate rules, the same tilted, and K at all tilts of a plan."""
+
+    rules: Sequence[LossRule]
+    tilted: Sequence[TiltedRule]
+    chernoff: Chernoff
+
+    @classmethod
+    def of(cls, losses: LossSum, plan: LinePlan, window: Window) -> _Tilted:
+        rules = _rules(losses, window)
+        single = [log_moments(rule, np.array(plan.exponents)) for rule in rules]
+        moments = chernoff(rules, single, losses.gaussian_variance, (plan.theta, *plan.tilts))
+        exponent = plan.exponents[0]
+        tilted = [tilt(rule, exponent, m.value[0], m.error[0]) for rule, m in zip(rules, single, strict=True)]
+        return cls(rules, tilted, moments)
+
+    def period(self, epsilon: float, log_error: float) -> float:
+        """Lambda for which the aliasing falls below ``e^log_error``."""
+        period = self.chernoff.period(epsilon, log_error)
+        if not math.isfinite(period):
+            raise ContourRefusal("aliasing", "no tilt bounds the aliasing")
+        return period
+
+
+def _lattice_line(found: _Tilted, lattice: Lattice, plan: LinePlan, epsilon: float) -> LatticeLine:
+    size = 2 * math.ceil(0.5 * found.period(epsilon, plan.log_error) / lattice.spacing) + 1
+    step = 2.0 * math.pi / (size * lattice.spacing)
+    rows = [
+        (weight, float(count))
+        for t, r in zip(found.tilted, found.rules, strict=True)
+        for weight, count in zip(t.weight, r.counts, strict=True)
+    ]
+    decay = _LatticeDecay(
+        [
+            (runs(weight, index, lattice.spacing), count)
+            for (weight, count), index in zip(rows, lattice.indices, strict=True)
+        ]
+    )
+    cut = _reach(decay, plan.theta, 1.0 / plan.deviation, plan.log_error)
+    whole = (size + 1) // 2
+    nodes = whole if not math.isfinite(cut) else min(whole, math.ceil(cut / step) + 2)
+    _check_work(nodes, found.rules)
+    log_tail = -math.inf if nodes == whole else float(decay.log_bound(np.array([step * (nodes - 1)]))[0])
+    return prepare_lattice_line(
+        found.rules, found.tilted, lattice, chernoff=found.chernoff, size=size, nodes=nodes, log_tail=log_tail
+    )
+
+
+def log_complement(losses: LossSum, saddle: Saddle, epsilon: float) -> float:
+    """Upper bound on ``ln (1 - delta(eps))`` by Chernoff's bound, ``1 - delta(y) <= e^{K(t) - ty}``, -1 <= t <= 0."""
+    tilts = np.linspace(-1.0, -1.0 / 32.0, 32)
+    found = scan(saddle.rules, losses.gaussian_variance, tilts)
+    best = float(tilts[int(np.argmin(found.value - tilts * epsilon))])
+    exponents = np.array([1.0 + best])
+    rules = _rules(losses, Window((1.0 + best,), 0.0, -40.0))
+    moments = chernoff(rules, [log_moments(rule, exponents) for rule in rules], losses.gaussian_variance, (best,))
+    return moments.value + moments.error - best * epsilon + 4.0 * U * (abs(moments.value) + abs(best * epsilon))
+
+
+def saddle_of_epsilon(losses: LossSum, epsilon: float) -> Saddle:
+    """The saddle point of an epsilon.
+
+    Raises
+    ------
+    ContourRefusal
+        Where it is beyond every tilt tried.
+    """
+    saddle = find_saddle(losses, lambda found: found.saddle_excess(epsilon))
+    if saddle is None:
+        raise ContourRefusal("saddle", f"no tilt tried is large enough for epsilon {epsilon:g}")
+    return saddle
+
+
+def saddle_of_delta(losses: LossSum, log_delta: float) -> Saddle:
+    """The tilt at which the saddle-point estimate of ``ln delta`` is ``log_delta``.
+
+    Raises
+    ------
+    ContourRefusal
+        Where it is beyond every tilt tried.
+    """
+    saddle = find_saddle(losses, lambda found: log_delta - found.smooth_log_delta()[1])
+    if saddle is None:
+        raise ContourRefusal("saddle", f"no tilt tried is large enough for ln delta {log_delta:g}")
+    return saddle
+
+
+def _grid(period: float, cut: float, rules: Sequence[LossRule]) -> tuple[float, int]:
+    """Step of few bits, and number of nodes."""
+    exact = 2.0 * math.pi / period
+    unit = 2.0 ** (math.floor(math.log2(exact)) - 20)
+    step = math.floor(exact / unit) * unit
+    nodes = math.ceil(cut / step) + 2
+    _check_work(nodes, rules)
+    return step, nodes
+
+
+def _rules(losses: LossSum, window: Window) -> Sequence[LossRule]:
+    rules = losses.rules(window)
+    if rules is None:
+        raise ContourRefusal("tail", "a rule would need too many nodes at the frequencies and tilts asked for")
+    return rules
+
+
+def _check_work(nodes: int, rules: Sequence[LossRule]) -> None:
+    if nodes > _MOST_NODES or nodes * sum(rule.size * rule.nodes for rule in rules) > _MOST_WORK:
+        raise ContourRefusal("tail", f"{nodes} nodes would be needed: few steps, or atoms")

@@ -1,0 +1,131 @@
+"""The two sides of the aliasing, by Chernoff's bound at a few tilts.
+
+With ``D(y) = e^{theta y} delta(y)`` the trapezoidal rule of step h returns ``sum_j D(eps + j Lambda)``, Lambda = 2 pi
+/ h. Relative to ``e^{K(theta) - theta eps}``, the terms j > 0 sum to at most, for every t > theta,
+
+    c(t) e^{k(t)} / (e^{(t - theta) Lambda} - 1),   k(t) = K(t) - K(theta) - (t - theta) eps,  c(t) = t^t / (1+t)^{1+t},
+
+because ``(1 - e^{-y})+ <= c(t) e^{ty}``. The terms j < 0 sum to at most the same with theta - t for every t in (0,
+theta), and lie within ``e^{k(t)} / (e^{(theta - t) Lambda} - 1)`` below ``e^{k(0)} / (e^{theta Lambda} - 1)`` for
+every t in [-1, 0], because ``1 - delta(y) = E min(1, e^{y - L}) <= e^{K(t) - ty}``. The best tilt of each side counts
+(`docs/derivations/contour.md`, section 4).
+
+Guarantee: bounds. Cost: that of K at eight tilts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from hockeystick.numerics.contour_moments import LogMoments
+from hockeystick.numerics.contour_rule import Array, LossRule
+from hockeystick.numerics.rounding import U
+
+__all__ = ["Chernoff", "Interval", "chernoff", "log_constant"]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """Lower and upper bounds, arrays of one shape."""
+
+    lower: Array
+    upper: Array
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Chernoff:
+    """K of a sum of losses at theta and at a few more tilts, with errors.
+
+    Attributes
+    ----------
+    theta : float
+        The tilt of the line.
+    value, error : float
+        ``K(theta)`` (nats) and a bound on its error.
+    tilts, values, errors : ndarray, shape (k,)
+        The other tilts, 0 among them, and K there.
+    """
+
+    theta: float
+    value: float
+    error: float
+    tilts: Array
+    values: Array
+    errors: Array
+
+    def log_bounds(self, epsilon: Array) -> Array:
+        """Upper bounds on ``k(t) + ln c(t)``, shape (E, k)."""
+        gap = self.tilts - self.theta
+        size = np.abs(self.values) + abs(self.value) + np.abs(gap * epsilon[:, None])
+        slack = self.errors + self.error + 8.0 * U * size
+        return self.values - self.value - gap * epsilon[:, None] + slack + log_constant(self.tilts)
+
+    def period(self, epsilon: float, log_error: float) -> float:
+        """Lambda for which the bounds leave about ``e^log_error`` on either side (no bound itself)."""
+        gap = np.abs(self.tilts - self.theta)
+        needed = np.logaddexp(0.0, self.log_bounds(np.array([epsilon]))[0] - log_error) / gap
+        return float(max(needed[self.tilts > self.theta].min(), needed[self.tilts < self.theta].min()))
+
+    def right(self, epsilon: Array, period: float) -> Interval:
+        """The terms j > 0 relative to ``e^{K(theta) - theta eps}``, shape (E,)."""
+        chosen = self.tilts > self.theta
+        upper = self._series(epsilon, period)[:, chosen].min(axis=1)
+        return Interval(np.zeros_like(upper), upper)
+
+    def left(self, epsilon: Array, period: float) -> Interval:
+        """The terms j < 0, likewise."""
+        series = self._series(epsilon, period)
+        whole = series[:, self.tilts == 0.0][:, 0]  # c(0) = 1
+        direct = series[:, (self.tilts >= 0.0) & (self.tilts < self.theta)].min(axis=1)
+        gap = series[:, self.tilts <= 0.0].min(axis=1)
+        # whole is rounded up by its own errors: step back over them twice for the lower side
+        at_zero = self.tilts == 0.0
+        doubt = 2.0 * (self.errors[at_zero][0] + self.error) + 32.0 * U * (
+            1.0 + abs(self.value) + self.theta * (np.abs(epsilon) + period)
+        )
+        below = whole * np.exp(-1.01 * doubt) - gap
+        return Interval(np.clip(below, 0.0, direct), np.minimum(direct, whole))
+
+    def _series(self, epsilon: Array, period: float) -> Array:
+        """The geometric series of each tilt, rounded up, shape (E, k)."""
+        gap = np.abs(self.tilts - self.theta) * period
+        log_sum = self.log_bounds(epsilon) - gap - np.log(-np.expm1(-gap * (1.0 - 4.0 * U)))
+        return np.exp(np.minimum(log_sum, 700.0) + 8.0 * U * (1.0 + np.abs(log_sum) + gap))
+
+    def log_delta_bound(self, epsilon: Array) -> Array:
+        """Upper bounds on ``ln delta_fin(epsilon)`` by Chernoff's bound at the positive tilts, shape (E,)."""
+        chosen = self.tilts > 0.0
+        size = np.abs(self.values) + np.abs(self.tilts * epsilon[:, None])
+        logs = self.values + self.errors - self.tilts * epsilon[:, None] + 8.0 * U * size + log_constant(self.tilts)
+        return np.asarray(logs[:, chosen].min(axis=1))
+
+
+def log_constant(tilts: Array) -> Array:
+    """``ln c(t)``, rounded up; 0 for tilts of at most 0."""
+    t = np.maximum(tilts, 0.0)
+    inner = np.where(t > 0.0, t, 1.0)
+    return np.where(t > 0.0, -t * np.log1p(1.0 / inner) - np.log1p(t), 0.0) * (1.0 - 2.0**-40)
+
+
+def chernoff(
+    rules: Sequence[LossRule], moments: Sequence[LogMoments], gaussian_variance: float, tilts: Sequence[float]
+) -> Chernoff:
+    """K of the sum, given the moments of the rules at ``1 + tilts``; the first tilt is theta."""
+    every = np.array(tilts)
+    normal = 0.5 * gaussian_variance * every * (1.0 + every)
+    terms, errors = [normal], [24.0 * U * np.abs(normal)]
+    for rule, moment in zip(rules, moments, strict=True):
+        product = moment.value * rule.counts
+        terms.append(product.sum(axis=1))
+        errors.append(1.001 * (moment.total_error * rule.counts).sum(axis=1))
+        errors.append((rule.size + 2) * U * np.abs(product).sum(axis=1))
+    total = np.array([math.fsum(column) for column in np.array(terms).T])
+    doubt = 1.001 * np.sum(errors, axis=0) + U * np.abs(total)
+    return Chernoff(float(every[0]), float(total[0]), float(doubt[0]), every[1:], total[1:], doubt[1:])

@@ -1,0 +1,150 @@
+"""The error of the trapezoidal rule on the line for Gaussian mixtures of one width.
+
+In units of the width, ``P = sum_k w_k N(c_k, 1)`` and ``Q = sum_k v_k N(d_k, 1)``; the integrand of M(z) is
+``p(t)^{1+z} q(t)^{-z}``. On ``|Im t| < b`` with ``b max(spread_p, spread_q) < pi`` it is analytic, and its size is at
+most that of the real integrand at Re z times
+
+    kappa = e^{b^2/2 + |Im z| b cross} sec(b spread_p / 2)^{(-a)+} sec(b spread_q / 2)^{(a-1)+},       a = 1 + Re z,
+
+with spread_p and spread_q the widths of the sets of centres and cross the largest distance of a c from a d. So the
+rule of step eta errs by at most ``2 kappa / (e^{2 pi b / eta} - 1)`` relative to M(Re z), for every such b. The nodes
+left out beyond either end fall at least geometrically (`docs/derivations/contour.md`, section 3).
+
+Guarantee: upper bounds. Cost: a few dozen exponentials a rule.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from hockeystick.numerics.contour_rule import Array, Quadrature
+
+__all__ = ["Ends", "MixtureStrip", "cross_distance", "few_bits", "strip_step"]
+
+_OUT = 1.0 + 2.0**-40  # outward factor on the parameters, which are a few roundings off
+_FRACTIONS = np.array([0.02, 0.1, 0.25, 0.45, 0.65, 0.85, 0.95, 0.99])  # of the widest strip
+
+
+def _log_kappa(b: Array, negative_p: Array, negative_q: Array, spread_p: Array, spread_q: Array) -> Array:
+    """``ln kappa`` at frequency 0, with the arguments broadcast together."""
+    secant_p, secant_q = -np.log(np.cos(0.5 * b * spread_p)), -np.log(np.cos(0.5 * b * spread_q))
+    return 0.5 * b * b + negative_p * secant_p + negative_q * secant_q
+
+
+def _widest(spread_p: Array, spread_q: Array) -> Array:
+    """Half-width of the widest strip used, below pi / spread; 60 where nothing limits it."""
+    spread = np.maximum(spread_p, spread_q)
+    return np.minimum(60.0, 0.999 * math.pi / np.maximum(spread, 1e-3))
+
+
+def strip_step(
+    exponents: Array, frequency: float, log_accuracy: float, *, spread_p: Array, spread_q: Array, cross: Array
+) -> Array:
+    """Steps (in units of the width) whose strip error is about ``e^log_accuracy`` at every exponent, shape (B,)."""
+    b = _widest(spread_p, spread_q)[:, None] * _FRACTIONS
+    negative_p, negative_q = np.maximum(-exponents.min(), 0.0), np.maximum(exponents.max() - 1.0, 0.0)
+    worst = _log_kappa(b, negative_p, negative_q, spread_p[:, None], spread_q[:, None])
+    worst = worst + frequency * cross[:, None] * b
+    return np.asarray(np.max(2.0 * math.pi * b / (worst + math.log(2.0) - log_accuracy), axis=1))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """What is known of one of the two measures beyond the first and the last node, shape (B,) each.
+
+    The posterior mean of the centre is nondecreasing in t: it lies in ``[lowest, at_low]`` below the first node and in
+    ``[at_high, highest]`` above the last. Lengths in units of the width.
+    """
+
+    lowest: Array
+    at_low: Array
+    at_high: Array
+    highest: Array
+
+    @property
+    def spread(self) -> Array:
+        """Width of the set of centres, rounded outwards."""
+        return (self.highest - self.lowest) * _OUT
+
+    def pull_up(self, power: Array) -> Array:
+        """Largest ``power * mean`` above the last node, shape (K, B) for powers (K, 1)."""
+        return np.maximum(power * self.at_high, power * self.highest)
+
+    def pull_down(self, power: Array) -> Array:
+        """Smallest ``power * mean`` below the first node."""
+        return np.minimum(power * self.lowest, power * self.at_low)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class MixtureStrip(Quadrature):
+    """The quadrature error of a batch of mixture rules; lengths in units of the width.
+
+    Attributes
+    ----------
+    step, low, high : ndarray, shape (B,)
+        Step of the rule, position of its first and of its last node.
+    p, q : Ends
+        The two measures.
+    loss, log_weight : ndarray, shape (B, n)
+        The rule, whose first and last nodes bound what lies beyond.
+    """
+
+    step: Array
+    low: Array
+    high: Array
+    p: Ends
+    q: Ends
+    loss: Array
+    log_weight: Array
+
+    def error(self, exponents: Array, frequency: float) -> Array:
+        """Strip error and tails, shape (K, B)."""
+        strip = self._strip(exponents, frequency)
+        return strip + self._tails(exponents) * (1.0 + np.minimum(strip, 1.0))
+
+    def _strip(self, exponents: Array, frequency: float) -> Array:
+        spread_p, spread_q = self.p.spread[:, None], self.q.spread[:, None]
+        cross = cross_distance(self.p, self.q)[:, None]
+        step = self.step[:, None] * _OUT
+        b = _widest(spread_p, spread_q) * _FRACTIONS
+        a = exponents[:, None, None]
+        log_kappa = _log_kappa(b, np.maximum(-a, 0.0), np.maximum(a - 1.0, 0.0), spread_p, spread_q)
+        decay = 2.0 * math.pi * b / step
+        log_error = log_kappa + (frequency * cross * b - decay - np.log(-np.expm1(-decay)))
+        smallest = np.min(log_error, axis=2)
+        return np.asarray(2.0 * _OUT * np.exp(np.minimum(smallest + 1e-9 * (1.0 + np.abs(smallest)), 300.0)))
+
+    def _tails(self, exponents: Array) -> Array:
+        """Terms beyond both ends relative to the largest, over which the moment lies but for the strip error."""
+        a = exponents[:, None]
+        largest = np.max(self.log_weight + exponents[:, None, None] * self.loss, axis=2)
+        above = self.high - self.p.pull_up(a) - self.q.pull_up(1.0 - a)
+        below = self.p.pull_down(a) + self.q.pull_down(1.0 - a) - self.low
+        last = self.log_weight[:, -1] + a * self.loss[:, -1] - largest
+        first = self.log_weight[:, 0] + a * self.loss[:, 0] - largest
+        return _geometric(last, above, self.step) + _geometric(first, below, self.step)
+
+
+def cross_distance(p: Ends, q: Ends) -> Array:
+    """Largest distance of a centre of one measure from one of the other, rounded outwards, shape (B,)."""
+    return np.maximum(p.highest - q.lowest, q.highest - p.lowest) * _OUT
+
+
+def _geometric(log_end: Array, rate: Array, step: Array) -> Array:
+    """``e^log_end (rho + rho^2 + ...)`` with ``rho = e^{-step rate}``; infinite unless the rate is above 0."""
+    rate = rate - 1e-9 * (1.0 + np.abs(rate))
+    fall = np.where(rate > 0.0, step * rate, 1.0)
+    total = 1.001 * np.exp(log_end + 1e-9 * np.abs(log_end)) / np.expm1(fall)
+    return np.where(rate > 0.0, total, np.inf)
+
+
+def few_bits(step: Array) -> Array:
+    """Steps rounded down to 12 bits, so that small multiples are exact."""
+    unit = np.exp2(np.floor(np.log2(step)) - 11.0)
+    return np.asarray(np.floor(step / unit) * unit)

@@ -1,0 +1,331 @@
+"""Rules for discrete pairs: finite sums, every atom with the errors of its loss and mass; and the lattice they share.
+
+A rational pair is evaluated in exact arithmetic up to one rounding of each ratio; other atomic pairs bring their own
+error bounds. The discrete Gaussian has infinitely many atoms: those left out beyond either end fall at least
+geometrically, since
+
+    q_x e^{a l_x} = e^{-(x - aD)^2 / 2 s^2} * const.
+
+Losses of all pairs that are, to within rounding, ``o_k + d n`` with integers n share the lattice d: then one period
+of the transform is the whole of it (`hockeystick.numerics.contour_lattice`).
+
+Guarantee: every error stored bounds the true one (`docs/derivations/contour.md`, section 8).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import final
+
+import numpy as np
+
+from hockeystick.numerics.contour_lattice import Lattice
+from hockeystick.numerics.contour_rule import Array, LossRule, NoQuadrature, Quadrature, RuleSource, Window
+from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.pairs.atoms import AtomicPair
+from hockeystick.pairs.base import Pair
+from hockeystick.pairs.discrete import DiscretePair
+from hockeystick.pairs.discrete_gaussian import DiscreteGaussianPair
+from hockeystick.pairs.discrete_laplace import DiscreteLaplacePair
+from hockeystick.pairs.worst_case import WorstCasePair
+
+__all__ = ["AtomBatch", "DiscreteGaussianRule", "FiniteAtoms", "atoms_of", "shared_lattice"]
+
+_MOST_INTEGERS = 1 << 16
+_MOST_CELLS = 1 << 20
+_SAME = 64.0 * U  # of the largest loss: how near a multiple of the lattice a loss must lie
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class FiniteAtoms:
+    """Outcomes of finite loss of one pair, arrays of shape (n,), losses increasing.
+
+    Attributes
+    ----------
+    loss, loss_error : ndarray
+        Losses (nats) and bounds on their errors.
+    log_q, error : ndarray
+        ``ln`` of the masses under Q and bounds on their absolute errors.
+    missing_p, missing_q : float
+        One minus the finite masses, to one rounding.
+    infinite_p, infinite_q : float
+        P(L = inf) and Q(L = -inf), to one rounding.
+    """
+
+    loss: Array
+    loss_error: Array
+    log_q: Array
+    error: Array
+    missing_p: float = 0.0
+    missing_q: float = 0.0
+    infinite_p: float = 0.0
+    infinite_q: float = 0.0
+
+    def reversed(self) -> FiniteAtoms:
+        """The same of (Q, P)."""
+        log_p = self.log_q + self.loss
+        error = self.error + self.loss_error + U * np.abs(log_p)
+        return FiniteAtoms(
+            -self.loss[::-1],
+            self.loss_error[::-1],
+            log_p[::-1],
+            error[::-1],
+            missing_p=self.missing_q,
+            missing_q=self.missing_p,
+            infinite_p=self.infinite_q,
+            infinite_q=self.infinite_p,
+        )
+
+
+@lru_cache(maxsize=4096)
+def atoms_of(pair: Pair) -> FiniteAtoms | None:
+    """The atoms of a discrete pair; None for a pair whose atoms are not known well enough, or without finite losses."""
+    found = None
+    if isinstance(pair, DiscretePair):
+        found = _rational(pair)
+    elif isinstance(pair, WorstCasePair):
+        delta = pair.delta  # at infinite loss, under either measure
+        found = _stated(pair, delta)
+    elif isinstance(pair, DiscreteLaplacePair):
+        found = _stated(pair, 0.0)
+    return found if found is not None and found.loss.size else None
+
+
+def _rational(pair: DiscretePair) -> FiniteAtoms:
+    masses = [(Fraction(a), Fraction(b)) for a, b in zip(pair.p, pair.q, strict=True)]
+    both = sorted((a / b, b) for a, b in masses if a > 0 and b > 0)
+    losses, logs = [_log(ratio) for ratio, _ in both], [_log(mass) for _, mass in both]
+    return FiniteAtoms(
+        loss=np.array([value for value, _ in losses]),
+        loss_error=np.array([error for _, error in losses]),
+        log_q=np.array([value for value, _ in logs]),
+        error=np.array([error for _, error in logs]),
+        missing_p=float(1 - sum(a for a, b in masses if b > 0)),
+        missing_q=float(1 - sum(b for a, b in masses if a > 0)),
+        infinite_p=float(sum(a for a, b in masses if b == 0)),
+        infinite_q=float(sum(b for a, b in masses if a == 0)),
+    )
+
+
+def _log(value: Fraction) -> tuple[float, float]:
+    """``ln`` of a positive fraction and a bound on its error, relative to itself near 1."""
+    if Fraction(1, 2) < value < 2:
+        log = math.log1p(float(value - 1))
+        return log, 8.0 * U * abs(log)
+    exponent = value.numerator.bit_length() - value.denominator.bit_length()
+    log = math.log(float(value / Fraction(2) ** exponent)) + exponent * math.log(2.0)
+    return log, 8.0 * U * (abs(log) + abs(exponent) + 1.0)
+
+
+def _stated(pair: AtomicPair, missing: float) -> FiniteAtoms:
+    atoms = pair.atoms
+    one = np.ones(atoms.loss.size)
+    return FiniteAtoms(
+        atoms.loss,
+        atoms.slack * one,
+        atoms.log_q,
+        atoms.error * one,
+        missing_p=missing,
+        missing_q=missing,
+        infinite_p=missing,
+        infinite_q=missing,
+    )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class AtomBatch(RuleSource):
+    """Pairs with one number of atoms, stacked.
+
+    Attributes
+    ----------
+    atoms : tuple of FiniteAtoms
+        B of them.
+    counts : ndarray, shape (B,)
+        How often each is composed.
+    """
+
+    atoms: tuple[FiniteAtoms, ...]
+    counts: Array
+
+    @property
+    def steps(self) -> float:
+        """Sum of the counts."""
+        return float(self.counts.sum())
+
+    @property
+    def scale(self) -> float:
+        """The largest size of a loss."""
+        return max(float(np.abs(atoms.loss).max()) for atoms in self.atoms)
+
+    @property
+    def largest_loss(self) -> float:
+        """The sum of the largest losses, rounded up."""
+        tops = [float(c * (a.loss[-1] + a.loss_error[-1])) for a, c in zip(self.atoms, self.counts, strict=True)]
+        return math.fsum(tops) + 8.0 * U * math.fsum(map(abs, tops))
+
+    @property
+    def is_atomic(self) -> bool:
+        """They are."""
+        return True
+
+    @property
+    def log_finite(self) -> float:
+        """``sum T ln(1 - p_inf)``."""
+        pairs = zip(self.atoms, self.counts, strict=True)
+        return math.fsum(float(c) * math.log1p(-a.infinite_p) for a, c in pairs)
+
+    def rule(self, window: Window) -> LossRule:
+        """The finite sums."""
+
+        def stacked(name: str) -> Array:
+            return np.array([getattr(atoms, name) for atoms in self.atoms])
+
+        return LossRule(
+            stacked("loss"),
+            stacked("loss_error"),
+            stacked("log_q"),
+            stacked("error"),
+            stacked("missing_p"),
+            stacked("missing_q"),
+            self.counts,
+            quadrature=NoQuadrature(len(self.atoms)),
+            cells=None,
+        )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _AtomTails(Quadrature):
+    """What is left out of a discrete Gaussian beyond its first and last integer, relative to its largest term."""
+
+    first: float
+    last: float
+    sigma: float
+    shift: float
+    log_weight: Array
+    loss: Array
+
+    def error(self, exponents: Array, frequency: float) -> Array:
+        """The terms fall by ``e^{-(2 |x - a D| + 1) / 2 s^2}`` and more from one integer to the next, shape (K, 1)."""
+        logs = self.log_weight + exponents[:, None] * self.loss
+        largest = logs.max(axis=1)
+        two = 2.0 * self.sigma * self.sigma
+        total = np.zeros(exponents.size)
+        for index, distance in ((-1, self.last - exponents * self.shift), (0, exponents * self.shift - self.first)):
+            fall = (2.0 * distance + 1.0) / two * (1.0 - 1e-9)
+            tail = 1.001 * np.exp(logs[:, index] - largest) / np.expm1(np.maximum(fall, 1e-300))
+            total += np.where(fall > 0.0, tail, np.inf)
+        return total[:, None]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class DiscreteGaussianRule(RuleSource):
+    """One discrete Gaussian pair and how often it is composed; the pair is its own reverse."""
+
+    pair: DiscreteGaussianPair
+    count: float
+
+    @property
+    def steps(self) -> float:
+        """The count."""
+        return self.count
+
+    @property
+    def scale(self) -> float:
+        """Sensitivity over sigma."""
+        return self.pair.sensitivity / self.pair.sigma
+
+    @property
+    def largest_loss(self) -> float:
+        """There is none."""
+        return math.inf
+
+    @property
+    def is_atomic(self) -> bool:
+        """It is."""
+        return True
+
+    def rule(self, window: Window) -> LossRule | None:
+        """A rule on the integers that matter; None where they are too many."""
+        s, shift = self.pair.sigma, float(self.pair.sensitivity)
+        reach = s * (math.sqrt(-2.0 * window.log_accuracy) + 1.0) + 2.0
+        first = math.floor(min(0.0, *window.exponents) * shift - reach)
+        last = math.ceil(max(1.0, *window.exponents) * shift + reach)
+        if last - first > _MOST_INTEGERS:
+            return None
+        x = np.arange(first, last + 1.0)
+        loss = shift / (2.0 * s * s) * (2.0 * x - shift)
+        log_normaliser, normaliser_error = _log_normaliser(s)
+        log_q = -x * x / (2.0 * s * s) - log_normaliser
+        error = U * (6.0 * x * x / (2.0 * s * s) + 2.0 * np.abs(log_q)) + normaliser_error
+        zero = np.zeros(1)
+        return LossRule(
+            loss[None],
+            4.0 * U * np.abs(loss[None]),
+            log_q[None],
+            error[None],
+            zero,
+            zero,
+            np.array([self.count]),
+            quadrature=_AtomTails(first, last, s, shift, log_q, loss),
+            cells=None,
+        )
+
+
+def _log_normaliser(s: float) -> tuple[float, float]:
+    """``ln sum_x e^{-x^2/2s^2}`` and a bound on its error; from s = 1 on by Poisson summation."""
+    if s >= 1.0:
+        # s sqrt(2 pi) (1 + 2 e^{-2 pi^2 s^2} + 2 e^{-8 pi^2 s^2} + ...): the third term is below 1e-34
+        value = math.log(s) + 0.5 * math.log(2.0 * math.pi) + math.log1p(2.0 * math.exp(-2.0 * (math.pi * s) ** 2))
+    else:
+        value = math.log1p(2.0 * math.fsum(math.exp(-0.5 * (x / s) ** 2) for x in range(1, 41)))
+    return value, 8.0 * ELEMENTARY * (1.0 + abs(value))
+
+
+def shared_lattice(atoms: Sequence[tuple[Array, Array, float]]) -> Lattice | None:
+    """The lattice on which all losses lie, to within rounding; None where there is none.
+
+    Parameters
+    ----------
+    atoms : sequence of (loss, loss_error, count)
+        Losses and their errors of every pair, shape (n,) each, and how often it is composed.
+    """
+    size = max(float(np.abs(loss).max()) for loss, _, _ in atoms)
+    gaps = np.unique(np.concatenate([np.abs(loss - loss[0]) for loss, _, _ in atoms]))
+    spacing = _common_divisor(gaps[gaps > _SAME * size], _SAME * size)
+    if spacing is None:
+        return None
+    indices, slack, origin = [], 0.0, Fraction(0)
+    for loss, error, count in atoms:
+        index = np.rint((loss - loss[0]) / spacing)
+        if float(np.ptp(index)) > _MOST_CELLS:
+            return None
+        off = np.abs(loss - (loss[0] + spacing * index)) + error + 4.0 * U * (np.abs(loss) + np.abs(loss[0]))
+        indices.append(index.astype(np.int64))
+        slack += count * float(off.max()) * (1.0 + 1e-12)
+        origin += Fraction(count) * Fraction(float(loss[0]))
+    return Lattice(spacing, origin, slack, tuple(indices))
+
+
+def _common_divisor(gaps: Array, tolerance: float) -> float | None:
+    """The largest number of which all gaps are multiples within the tolerance, by Euclid; 1 where there is no gap."""
+    if gaps.size == 0:
+        return 1.0
+    spacing = float(gaps.min())
+    while True:
+        rest = np.abs(gaps - np.rint(gaps / spacing) * spacing)
+        rest = rest[rest > 4.0 * tolerance]
+        if rest.size == 0:
+            break
+        spacing = float(rest.min())
+        if spacing * _MOST_CELLS < float(gaps.max()):
+            return None
+    index = np.rint(gaps / spacing)
+    return float((index @ gaps) / (index @ index))
