@@ -2,6 +2,7 @@
 
 from hockeystick.pairs.base import CellMasses, LossQuantum, Nodes, Pair
 from hockeystick.pairs.binomial import BinomialPair
+from hockeystick.pairs.continuous import ContinuousPair
 from hockeystick.pairs.discrete import DiscretePair
 from hockeystick.pairs.discrete_gaussian import DiscreteGaussianPair
 from hockeystick.pairs.discrete_laplace import DiscreteLaplacePair
@@ -16,6 +17,7 @@ from hockeystick.pairs.worst_case import WorstCasePair
 __all__ = [
     "BinomialPair",
     "CellMasses",
+    "ContinuousPair",
     "DiscreteGaussianPair",
     "DiscreteLaplacePair",
     "DiscretePair",
