@@ -46,7 +46,7 @@ def add(commands: Any) -> None:
         "--accountants",
         metavar="A;A",
         help="accountants by commas, parameters after a colon (by semicolons where one has"
-        f" several parameters); all: every one that needs no parameters. Known: {AUTOMATIC}, {', '.join(accountants())}",
+        f" several parameters); all: every one that needs none. Known: {AUTOMATIC}, {', '.join(accountants())}",
     )
     parser.add_argument("--adjacencies", metavar="R,R", help=f"relations, or all: {', '.join(ADJACENCIES)}")
     parser.add_argument("--samplings", metavar="S,S", help=f"sampling schemes, or all: none, {', '.join(samplings())}")
@@ -154,8 +154,8 @@ def _resampled(entry: StepEntry, name: str, specification: Specification) -> Ste
     missing = [parameter for parameter in needed if parameter not in known]
     if missing:
         raise CommandError(
-            f"hockeystick compare: error: --samplings {name} needs {' and '.join(missing)}: give batch_size and examples"
-            " under sampling, or examples under [circumstances]"
+            f"hockeystick compare: error: --samplings {name} needs {' and '.join(missing)}: give batch_size and"
+            " examples under sampling, or examples under [circumstances]"
         )
     return replace(entry, sampling=Choice(name, tuple((parameter, known[parameter]) for parameter in needed)))
 

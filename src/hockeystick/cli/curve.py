@@ -48,6 +48,8 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> Status:
     """Read the curve at every point asked for."""
+    if options.plot and Path(options.plot).suffix.lower() != ".svg":
+        raise CommandError(f"hockeystick curve: error: --plot must end in .svg, got {options.plot!r}")
     specification = specification_of(options)
     if options.delta is None and options.epsilon is None:
         specification = replace(specification, deltas=_DELTAS, epsilons=())
@@ -89,11 +91,7 @@ def _row(answer: Answer) -> tuple[str, ...]:
 
 def _plot(name: str, found: Sequence[Answer]) -> None:
     """Draw the points that were read."""
-    form = Path(name).suffix.lower()
-    if form == ".svg":
-        write_text(name, _svg(found))
-        return
-    raise CommandError(f"hockeystick curve: error: --plot must end in .svg, got {name!r}")
+    write_text(name, _svg(found))
 
 
 def _svg(found: Sequence[Answer]) -> str:

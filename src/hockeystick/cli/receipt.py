@@ -17,7 +17,7 @@ from hockeystick.report.content import Content
 from hockeystick.report.markdown import markdown
 from hockeystick.report.page import page
 from hockeystick.report.receipt import receipt
-from hockeystick.report.verification import NoReceiptError, open_receipt, verify
+from hockeystick.report.verification import NoReceiptError, is_page, open_receipt, verify
 
 __all__ = ["add", "run_report", "run_verify"]
 
@@ -104,11 +104,12 @@ def _written(made: dict[str, Any], form: str) -> str:
 def run_verify(options: argparse.Namespace) -> Status:
     """Compute the receipt again and print what came of it."""
     try:
-        document = open_receipt(read_text(options.receipt))
+        given = read_text(options.receipt)
+        document = open_receipt(given)
     except NoReceiptError as error:
         raise CommandError(f"{options.receipt}: error: {error}") from None
     with Progress("computing the receipt again"):
-        found = verify(document)
+        found = verify(document, shown=given if is_page(given) else None)
     if options.json:
         print_json(
             {"holds": found.holds, "checked": found.checked, "findings": found.findings, "remarks": found.remarks}

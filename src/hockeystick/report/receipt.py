@@ -7,6 +7,7 @@ over all of it, so that a changed figure is seen at once; and the curve and the 
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import hashlib
 import json
 import math
@@ -82,6 +83,11 @@ def checksum(document: Mapping[str, Any]) -> str:
 
 def software() -> dict[str, str]:
     """The versions that made a receipt."""
+    return dict(_software())
+
+
+@functools.cache
+def _software() -> dict[str, str]:
     from importlib.metadata import version  # needed here only, and slow to import
 
     return {

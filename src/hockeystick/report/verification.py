@@ -17,13 +17,14 @@ from typing import Any, final
 
 from hockeystick.bound import Bound
 from hockeystick.errors import HockeystickError
+from hockeystick.report.page import page
 from hockeystick.report.receipt import FORMAT, checksum, receipt, software
 from hockeystick.spec.model import Choice, Specification
 from hockeystick.spec.problems import SpecificationError
 from hockeystick.spec.reader import from_document
 from hockeystick.spec.registry import AUTOMATIC
 
-__all__ = ["NoReceiptError", "Verification", "open_receipt", "verify"]
+__all__ = ["NoReceiptError", "Verification", "is_page", "open_receipt", "verify"]
 
 _SAME = 1e-9  # relative: the order of a few sums may differ between machines, nothing else
 _SHARPER = 0.02  # with other versions: how much narrower the brackets are that decide a claim
@@ -59,7 +60,7 @@ class Verification:
 
 def open_receipt(text: str) -> dict[str, Any]:
     """The receipt in a JSON file, or inside an HTML page."""
-    embedded = _EMBEDDED.search(text)
+    embedded = _EMBEDDED.search(text)  # in JSON itself every quote of such a line is escaped: no match
     try:
         document = json.loads(embedded.group(1) if embedded else text)
     except json.JSONDecodeError as error:
@@ -75,13 +76,20 @@ def open_receipt(text: str) -> dict[str, Any]:
     return document
 
 
-def verify(document: Mapping[str, Any]) -> Verification:
+def is_page(text: str) -> bool:
+    """Whether a text is a receipt's HTML page."""
+    return _EMBEDDED.search(text) is not None
+
+
+def verify(document: Mapping[str, Any], *, shown: str | None = None) -> Verification:
     """Whether a receipt holds.
 
     Parameters
     ----------
     document : mapping
         As `open_receipt` returns it.
+    shown : str, optional
+        The HTML page it came in, to be compared with what the receipt inside says.
     """
     findings: list[str] = []
     if not _has_checksum(document):
@@ -96,6 +104,8 @@ def verify(document: Mapping[str, Any]) -> Verification:
     if not same_software:
         remarks.append(f"made with {_versions(document.get('software'))}; checked with {_versions(again['software'])}")
         again["software"] = document.get("software")
+    if shown is not None and same_software and shown != page(document):
+        findings.append("page: what is shown is not what the receipt inside it says")
     compared = _exactly(document, again) if same_software else _compatibly(document, again, specification)
     checked = 1
     for finding in compared:

@@ -61,6 +61,11 @@ def sampling_words(sampling: Choice | None, unit: str) -> str:
             f"fixed size: every batch is a uniformly random set of {values['batch_size']} of the"
             f" {values['population']} {unit}s, drawn afresh for each step"
         )
+    if sampling.name == "shuffled" and {"batch_size", "population"} <= values.keys():
+        return (
+            f"shuffled: each step is one epoch over the {values['population']} {unit}s in a fresh random order, in batches"
+            f" of {values['batch_size']}"
+        )
     entry = samplings()[sampling.name]
     return f"{sampling.text}: {entry.summary.rstrip('.')}"
 
@@ -135,12 +140,19 @@ def statement(specification: Specification, quantity: str, given: float, result:
     )
 
 
+_OTHER_BATCHES = {
+    "poisson": "batches taken from a shuffled data set or of a fixed size: the guarantee is for Poisson sampling",
+    "without-replacement": "batches taken from a shuffled data set: the guarantee is for fresh random batches at every step",
+    "shuffled": "batches taken from the same order in every epoch: the guarantee is for a fresh order each",
+}
+
+
 def not_included(specification: Specification) -> tuple[str, ...]:
     """What the number does not cover, whatever the specification says."""
     unit = specification.unit
     items = ["tuning hyperparameters on the same data: every run counts, released or not"]
-    if any(entry.sampling is not None and entry.sampling.name == "poisson" for entry in specification.steps):
-        items.append("batches taken from a shuffled data set or of a fixed size: the guarantee is for Poisson sampling")
+    schemes = {entry.sampling.name for entry in specification.steps if entry.sampling is not None}
+    items += [_OTHER_BATCHES[scheme] for scheme in sorted(schemes & _OTHER_BATCHES.keys())]
     if unit == "example":
         items.append("people behind several examples: the unit is one example, not one person")
     items.append(

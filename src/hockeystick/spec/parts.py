@@ -23,7 +23,7 @@ from hockeystick.spec.model import (
     Value,
 )
 from hockeystick.spec.positions import Lines, Path, line_of
-from hockeystick.spec.problems import Problem, suggestion
+from hockeystick.spec.problems import Problem, meant, suggestion
 from hockeystick.spec.registry import AUTOMATIC, AUTOMATIC_ENTRY, Entry, accountants, mechanisms, samplings
 
 __all__ = ["DocumentReader"]
@@ -166,7 +166,7 @@ class DocumentReader:
                 value = self.value((*path, parameter.name), table[parameter.name], parameter.kind, parameter.choices)
                 if value is not None:
                     parameters.append((parameter.name, value))
-            elif parameter.required:
+            elif parameter.required and not any(meant(key, known) == parameter.name for key in table):
                 self.problem(path, f"{parameter.name} is missing for {entry.name!r}: {parameter.summary or 'required'}")
         return Choice(entry.name, tuple(parameters)) if len(self.problems) == before else None
 

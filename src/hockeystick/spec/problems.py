@@ -9,7 +9,7 @@ from typing import final
 
 from hockeystick.errors import HockeystickError
 
-__all__ = ["Problem", "SpecificationError", "suggestion"]
+__all__ = ["Problem", "SpecificationError", "meant", "suggestion"]
 
 
 @final
@@ -46,10 +46,17 @@ class SpecificationError(HockeystickError):
         super().__init__("\n".join(f"{source}:{problem.line}: {problem.message}" for problem in self.problems))
 
 
+def meant(word: str, known: Iterable[str]) -> str | None:
+    """The known word a misspelled one stands for, if one is close."""
+    allowed = list(known)
+    close = difflib.get_close_matches(word, allowed, n=1, cutoff=0.6)
+    return close[0] if close and word not in allowed else None
+
+
 def suggestion(word: str, known: Iterable[str]) -> str:
     """What was probably meant, or what is allowed, as the tail of a message."""
     allowed = list(known)
-    close = difflib.get_close_matches(word, allowed, n=1, cutoff=0.6)
+    close = meant(word, allowed)
     if close:
-        return f"; did you mean {close[0]!r}?"
+        return f"; did you mean {close!r}?"
     return f"; allowed: {', '.join(allowed)}" if allowed else ""

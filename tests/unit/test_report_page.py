@@ -1,0 +1,208 @@
+"""The receipt's page: valid HTML, complete, and in need of nothing from outside."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from hockeystick.report.figures import drawable, privacy_chart, standalone
+from hockeystick.report.markdown import markdown
+from hockeystick.report.markup import tag
+from hockeystick.report.page import page
+from hockeystick.report.receipt import receipt
+from hockeystick.report.verification import open_receipt, verify
+from hockeystick.spec import from_document, read
+
+RUN = """\
+title = "a <b>bold</b> title & </script><!-- more"
+[[steps]]
+mechanism = "gaussian"
+noise_multiplier = 2.0
+[guarantee]
+delta = 1e-5
+unit = "user </td>"
+[circumstances]
+examples = 10
+tuning = "not-counted"
+notes = "see https://example.org/?a=1&b=2"
+"""
+VOID = {"meta", "link", "br", "hr"}
+
+
+class Checker(HTMLParser):
+    """Balanced tags, unique ids, no attribute that would fetch anything."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.seen: list[str] = []
+        self.problems: list[str] = []
+        self.references: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+        names = [name for name, _ in attrs]
+        if len(set(names)) != len(names):
+            self.problems.append(f"<{tag}> repeats an attribute")
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value or "")
+            if name in {"src", "href", "data", "action", "poster", "srcset", "xlink:href"} or name.startswith("on"):
+                self.problems.append(f"<{tag}> has {name}={value!r}")
+            if name == "aria-labelledby":
+                self.references += (value or "").split()
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.problems.append(f"</{tag}> closes something else")
+
+    def handle_data(self, data: str) -> None:
+        if not self.open or self.open[-1] not in {"style", "script"}:
+            self.text += data
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, Any]:
+    return receipt(read(RUN), created="2030-01-02")
+
+
+@pytest.fixture(scope="module")
+def html(made: dict[str, Any]) -> str:
+    return page(made)
+
+
+@pytest.fixture(scope="module")
+def checked(html: str) -> Checker:
+    checker = Checker()
+    checker.feed(html)
+    checker.close()
+    return checker
+
+
+def test_tags_are_balanced_and_ids_unique(checked: Checker) -> None:
+    assert not checked.problems
+    assert not checked.open
+    assert len(set(checked.ids)) == len(checked.ids)
+    assert set(checked.references) <= set(checked.ids)
+
+
+def test_a_broken_page_is_seen(html: str) -> None:
+    for broken in (
+        html.replace("</table>", "", 1),
+        html.replace("<h1>", '<h1 id="receipt">'),
+        html.replace("<p>", '<p><img src="x">', 1),
+    ):
+        checker = Checker()
+        checker.feed(broken)
+        assert checker.problems or checker.open or len(set(checker.ids)) != len(checker.ids)
+
+
+def test_nothing_comes_from_outside(html: str, checked: Checker) -> None:
+    css = "".join(re.findall(r"<style>(.*?)</style>", html, re.DOTALL))
+    assert "url(" not in css
+    assert "@import" not in css
+    assert not {"img", "link", "iframe", "object", "embed", "base"} & set(checked.seen)
+    assert re.findall(r"<script([^>]*)>", html) == [' type="application/json" id="receipt"']
+
+
+def test_one_document_with_a_language_a_title_and_one_heading(html: str, checked: Checker) -> None:
+    assert html.startswith("<!DOCTYPE html>")
+    assert '<html lang="en">' in html
+    for once in ("html", "head", "body", "h1", "main"):
+        assert checked.seen.count(once) == 1
+    assert html.count("<title>") == 1 or "svg" in checked.seen
+    assert 'name="viewport"' in html
+    assert "@media print" in html
+
+
+def test_text_from_the_file_is_escaped(html: str, checked: Checker) -> None:
+    assert "a <b>bold</b> title & </script><!-- more" in checked.text
+    assert "<b>" not in html.split("<script", maxsplit=1)[0]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "epsilon = ",
+        "certified",
+        "add-remove",
+        "user </td>",
+        "Warning",
+        "clipped to norm C",
+        "aliasing|rounding",
+        "numpy",
+        "noise_multiplier",
+        "hockeystick verify",
+        "sha256:",
+        "not included",
+        "2030-01-02",
+        "scipy",
+    ],
+)
+def test_everything_needed_to_check_is_there(checked: Checker, said: str) -> None:
+    assert re.search(said, checked.text)
+
+
+def test_both_figures_are_drawn_with_words_for_them(checked: Checker) -> None:
+    assert checked.seen.count("svg") == 2
+    assert checked.seen.count("title") == 3
+    assert {"curve-title", "curve-desc", "tradeoff-title", "tradeoff-desc", "receipt"} == set(checked.ids)
+
+
+def test_no_figure_is_not_a_number(html: str) -> None:
+    assert not re.search(r'points="[^"]*(nan|inf)', html)
+
+
+def test_the_page_carries_its_receipt(html: str, made: dict[str, Any]) -> None:
+    assert open_receipt(html) == json.loads(json.dumps(made))
+    assert verify(open_receipt(html), shown=html).holds
+
+
+def test_a_number_changed_in_what_is_shown_is_found(html: str, made: dict[str, Any]) -> None:
+    shown = re.search(r"epsilon = ([0-9.]+) at", html)
+    assert shown
+    changed = html.replace(shown.group(0), shown.group(0).replace(shown.group(1), "0.1"), 1)
+    found = verify(open_receipt(changed), shown=changed)
+    assert not found.holds
+    assert any(finding.startswith("page:") for finding in found.findings)
+
+
+def test_markdown_says_the_same(made: dict[str, Any], checked: Checker) -> None:
+    text = markdown(made)
+    figure = re.search(r"epsilon = [0-9.]+ at delta = 1e-5", text)
+    assert figure
+    assert figure.group(0) in checked.text
+    for said in ("# a \\<b\\>bold", "Warning", "## How it was computed", "```json", "sha256:"):
+        assert said in text
+
+
+def test_markup_escapes_text_and_attributes() -> None:
+    assert tag("p", "<", tag("i", "&"), class_='"') == '<p class="&quot;">&lt;<i>&amp;</i></p>'
+
+
+def test_a_curve_without_finite_epsilon_is_not_drawn() -> None:
+    document = read(RUN).document()
+    document["steps"] = [{"mechanism": "laplace", "scale": 1e300}]
+    assert "<svg" in page(receipt(from_document(document)))  # the trade-off is
+    assert drawable([{"delta": 0.1, "lower": 1.0, "upper": "inf"}]) is None
+
+
+def test_a_chart_stands_alone_as_a_file() -> None:
+    points = drawable([{"delta": 10.0**-k, "lower": k, "upper": k + 0.1} for k in range(1, 6)])
+    assert points is not None
+    text = standalone(privacy_chart(points))
+    assert text.startswith('<svg xmlns="http://www.w3.org/2000/svg"')
+    assert "<style>" in text

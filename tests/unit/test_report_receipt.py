@@ -1,0 +1,238 @@
+"""Receipts: what they state, that they verify, and that no single number in them can be changed."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.report import verification
+from hockeystick.report.cautions import cautions
+from hockeystick.report.markdown import markdown
+from hockeystick.report.page import page
+from hockeystick.report.receipt import checksum, receipt
+from hockeystick.report.verification import NoReceiptError, open_receipt, verify
+from hockeystick.spec import Specification, from_document, read
+
+RUN = """\
+title = "one release"
+[[steps]]
+mechanism = "gaussian"
+noise_multiplier = 2.0
+[guarantee]
+delta = 1e-5
+epsilon = 1.0
+[circumstances]
+examples = 1000
+clipping_norm = 0.5
+"""
+
+Keys = tuple[str | int, ...]
+
+
+@pytest.fixture(scope="module")
+def specification() -> Specification:
+    return read(RUN)
+
+
+@pytest.fixture(scope="module")
+def made(specification: Specification) -> dict[str, Any]:
+    return receipt(specification, created="2030-01-02")
+
+
+@pytest.fixture
+def computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verification that computes each distinct specification only once, for tests with hundreds of edits."""
+    kept: dict[tuple[Specification, str], dict[str, Any]] = {}
+
+    def remembered(specification: Specification, *, created: str) -> dict[str, Any]:
+        key = (specification, created)
+        if key not in kept:
+            kept[key] = receipt(specification, created=created)
+        return copy.deepcopy(kept[key])
+
+    monkeypatch.setattr(verification, "receipt", remembered)
+
+
+def numbers(value: Any, path: Keys = ()) -> Iterator[Keys]:
+    """The places of all numbers of a document."""
+    if isinstance(value, dict):
+        for key, inside in value.items():
+            yield from numbers(inside, (*path, key))
+    elif isinstance(value, list):
+        for place, inside in enumerate(value):
+            yield from numbers(inside, (*path, place))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path
+
+
+def edited(document: dict[str, Any], path: Keys, change: Callable[[Any], Any]) -> dict[str, Any]:
+    changed = copy.deepcopy(document)
+    holder: Any = changed
+    for key in path[:-1]:
+        holder = holder[key]
+    holder[path[-1]] = change(holder[path[-1]])
+    return changed
+
+
+def signed_anew(document: dict[str, Any]) -> dict[str, Any]:
+    return document | {"checksum": checksum(document)}
+
+
+def test_a_receipt_holds(made: dict[str, Any]) -> None:
+    found = verify(open_receipt(json.dumps(made)))
+    assert found.holds, found.findings
+    assert found.checked > 100
+
+
+def test_a_receipt_contains_the_truth(made: dict[str, Any]) -> None:
+    truth = hs.account(hs.Gaussian(2.0)).epsilon(1e-5)
+    assert isinstance(truth, hs.Bound)
+    result = made["results"][0]
+    assert result["certified"] is True
+    assert result["lower"] <= float(truth.upper)
+    assert result["upper"] >= float(truth.lower)
+
+
+@pytest.mark.usefixtures("computed_once")
+def test_every_edited_number_is_rejected(made: dict[str, Any]) -> None:
+    places = list(numbers(made))
+    assert len(places) > 120
+    for path in places:
+        changed = edited(made, path, lambda x: x + 1 if isinstance(x, int) else x * 1.000001 + 1e-9)
+        try:
+            found = verify(open_receipt(json.dumps(changed)))
+        except NoReceiptError:
+            continue  # an edited format version is no receipt at all
+        assert not found.holds, path
+
+
+@pytest.mark.usefixtures("computed_once")
+def test_a_new_checksum_does_not_save_an_edited_result(made: dict[str, Any]) -> None:
+    places = [path for path in numbers(made) if path[0] in {"results", "curve", "tradeoff"}]
+    places += [path for path in numbers(made) if path[:2] == ("specification", "steps")]
+    assert len(places) > 100
+    for path in places:
+        found = verify(signed_anew(edited(made, path, lambda x: x * 1.001 + 1e-3)))
+        assert not found.holds, path
+
+
+@pytest.mark.usefixtures("computed_once")
+@pytest.mark.parametrize("key", ["statement", "guarantee", "method"])
+def test_an_edited_text_is_rejected(made: dict[str, Any], key: str) -> None:
+    changed = edited(made, ("results", 0, key), lambda text: text.replace("2", "1") + " indeed")
+    assert not verify(changed).holds
+    assert not verify(signed_anew(changed)).holds
+
+
+@pytest.mark.usefixtures("computed_once")
+def test_a_dropped_caution_is_rejected(made: dict[str, Any]) -> None:
+    assert made["cautions"]
+    assert not verify(signed_anew(edited(made, ("cautions",), lambda found: found[1:]))).holds
+
+
+class TestOtherVersions:
+    """Receipts made with other versions: brackets must meet and claims must be provable, digits may differ."""
+
+    @pytest.fixture
+    def foreign(self, made: dict[str, Any]) -> dict[str, Any]:
+        return signed_anew(edited(made, ("software", "numpy"), lambda _: "0.0"))
+
+    def test_it_holds_and_says_so(self, foreign: dict[str, Any]) -> None:
+        found = verify(foreign)
+        assert found.holds, found.findings
+        assert "numpy 0.0" in found.remarks[0]
+
+    def test_slightly_different_digits_hold(self, foreign: dict[str, Any]) -> None:
+        wider = edited(foreign, ("results", 0, "upper"), lambda upper: upper * (1 + 1e-7))
+        assert verify(signed_anew(wider)).holds
+
+    @pytest.mark.parametrize("factor", [0.999, 0.5])
+    def test_a_smaller_claim_is_rejected(self, foreign: dict[str, Any], factor: float) -> None:
+        for side in ("upper", "lower"):
+            foreign = edited(foreign, ("results", 0, side), lambda value: value * factor)
+        assert not verify(signed_anew(foreign)).holds
+
+    def test_a_claim_beside_the_truth_is_rejected(self, foreign: dict[str, Any]) -> None:
+        for side in ("upper", "lower"):
+            foreign = edited(foreign, ("results", 0, side), lambda value: value * 1.01)
+        assert not verify(signed_anew(foreign)).holds
+
+    def test_an_estimate_passed_off_as_certified_is_rejected(self, foreign: dict[str, Any]) -> None:
+        assert not verify(signed_anew(edited(foreign, ("results", 0, "certified"), lambda _: False))).holds
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", '{"receipt": 1}', '{"receipt": 99, "specification": {}}', "<html></html>"]
+)
+def test_what_is_no_receipt_is_said_to_be_none(text: str) -> None:
+    with pytest.raises(NoReceiptError):
+        open_receipt(text)
+
+
+def test_a_broken_specification_inside_is_a_finding(made: dict[str, Any]) -> None:
+    broken = edited(made, ("specification", "steps", 0, "noise_multiplier"), lambda _: -1)
+    found = verify(broken)
+    assert not found.holds
+    assert any("noise_multiplier" in finding for finding in found.findings)
+
+
+def test_a_receipt_needs_a_guarantee() -> None:
+    with pytest.raises(ValueError, match="give delta or epsilon"):
+        receipt(read('[[steps]]\nmechanism = "gaussian"\nnoise_multiplier = 1\n'))
+
+
+def test_infinite_epsilon_can_be_stated() -> None:
+    made = receipt(read('[[steps]]\nmechanism = "gaussian"\nnoise_multiplier = 1\n[guarantee]\ndelta = 0\n'))
+    assert made["results"][0]["upper"] == "inf"
+    assert "No guarantee" in made["results"][0]["statement"]
+    assert verify(json.loads(json.dumps(made))).holds
+    assert "inf" in page(made)
+
+
+def test_an_estimate_says_it_is_none_of_ours_to_quote() -> None:
+    document = read(RUN).document() | {"accountant": {"method": "gaussian-limit"}}
+    made = receipt(from_document(document))
+    assert made["results"][0]["certified"] is False
+    assert "no guarantee" in made["results"][0]["statement"]
+    for shown in (page(made), markdown(made)):
+        assert "not proved" in shown
+        assert "both sides are proved" not in shown
+    assert verify(made).holds
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "broken"),
+    [
+        ('batches = "shuffled"', "shuffled-accounted-as-poisson", True),
+        ('batches = "fixed-size"', "fixed-size-accounted-as-poisson", True),
+        ('batches = "poisson"', "sampler-unstated", None),
+        ("", "sampler-unstated", False),
+        ("examples = 100_000", "delta-above-one-over-n", True),
+        ("examples = 100_001", "delta-above-one-over-n", True),
+        ("examples = 99_999", "delta-above-one-over-n", None),
+        ("", "examples-unstated", False),
+        ('adaptive = "yes"', "adaptive-parameters", True),
+        ("", "adaptive-unstated", False),
+        ('tuning = "not-counted"', "tuning-not-counted", True),
+        ('tuning = "none"', "tuning-unstated", None),
+        ("", "tuning-unstated", False),
+    ],
+)
+def test_cautions(change: str, name: str, broken: bool | None) -> None:
+    text = RUN.split("[circumstances]", maxsplit=1)[0].replace("epsilon = 1.0\n", "")
+    text = text.replace("noise_multiplier = 2.0", 'noise_multiplier = 2.0\nsampling = {scheme = "poisson", rate = 0.5}')
+    found = {caution.name: caution.broken for caution in cautions(read(f"{text}[circumstances]\n{change}\n"))}
+    assert found.get(name) is broken
+
+
+def test_relation_with_one_direction_is_cautioned_and_has_no_tradeoff(specification: Specification) -> None:
+    document = specification.document()
+    document["guarantee"]["adjacency"] = "add"
+    made = receipt(from_document(document))
+    assert made["tradeoff"] is None
+    assert "one-direction" in {caution["name"] for caution in made["cautions"]}
