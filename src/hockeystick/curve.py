@@ -1,21 +1,25 @@
 """The privacy curve: what an accounted composition answers.
 
-The curve is the pointwise maximum over the directions of the neighbouring relation, taken after composing.
+The curve is the pointwise maximum over the directions of the neighbouring relation, taken after composing. What can be read
+off it beyond epsilon and delta is in `tradeoff` and `summary`, imported when asked for.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hockeystick.accountants.base import Accountant, DirectedCurve
 from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import Composition
 from hockeystick.errors import check_delta, check_epsilon
+
+if TYPE_CHECKING:
+    from hockeystick.tradeoff import TradeOff
 
 __all__ = ["PrivacyCurve"]
 
@@ -70,7 +74,7 @@ class PrivacyCurve:
         >>> import hockeystick as hs
         >>> curve = hs.account(hs.Gaussian(noise_multiplier=2.0))
         >>> f"{curve.epsilon(delta=1e-5):.4f}"
-        '[2.0203, 2.0203]'
+        '[1.9931, 1.9931]'
         """
         return _mapped(check_delta(delta), lambda value: self._worst(lambda curve: curve.epsilon(value)))
 
@@ -94,6 +98,97 @@ class PrivacyCurve:
         True
         """
         return _mapped(check_epsilon(epsilon), lambda value: self._worst(lambda curve: curve.delta(value)))
+
+    def trade_off(
+        self, false_positive_rate: ArrayLike, *, direction: str = "worst", tolerance: float = 1e-3
+    ) -> TradeOff:
+        """The trade-off function: the smallest false-negative rate of any attack with these false-positive rates.
+
+        See `hockeystick.tradeoff.trade_off` for the arguments.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> curve = hs.account(hs.Gaussian(noise_multiplier=1.0))
+        >>> curve.trade_off([0.05, 0.5]).false_negative_rate.upper.round(3).tolist()
+        [0.741, 0.159]
+        """
+        from hockeystick.tradeoff import trade_off
+
+        return trade_off(self, false_positive_rate, direction=direction, tolerance=tolerance)
+
+    def true_positive_rate(self, false_positive_rate: ArrayLike, *, direction: str = "worst") -> Bound | Estimate:
+        """The largest true-positive rate of any attack with these false-positive rates (see `trade_off`).
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> curve = hs.account(hs.Gaussian(noise_multiplier=1.0))
+        >>> f"{float(curve.true_positive_rate(0.001)):.3f}"
+        '0.018'
+        """
+        from hockeystick.tradeoff import trade_off
+
+        return trade_off(self, false_positive_rate, direction=direction).true_positive_rate
+
+    def advantage(self) -> Bound | Estimate:
+        """The largest difference of true-positive and false-positive rate of any attack: delta(0), the total variation.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> f"{float(hs.account(hs.Gaussian(noise_multiplier=1.0)).advantage()):.3f}"
+        '0.383'
+        """
+        return self.delta(0.0)
+
+    def mu(self, *, floor: float = 0.0, tolerance: float = 1e-3) -> Bound | Estimate:
+        """The smallest mu for which the run is mu-Gaussian-DP, proved over all epsilons.
+
+        See `hockeystick.summary.smallest_mu`; a run with sampling needs a ``floor``, such as 1e-10.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> f"{float(hs.account(hs.Gaussian(noise_multiplier=2.0) * 4).mu()):.3f}"
+        '1.000'
+        """
+        from hockeystick.summary import smallest_mu
+
+        return smallest_mu(self, floor=floor, tolerance=tolerance)
+
+    def regret(self, mu: float, *, tolerance: float = 1e-2) -> Bound | Estimate:
+        """What the summary "mu-GDP" loses, between 0 and 1/2 (see `hockeystick.summary.regret`).
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> float(hs.account(hs.Gaussian(noise_multiplier=2.0) * 4).regret(1.0)) < 1e-4
+        True
+        """
+        from hockeystick.summary import regret
+
+        return regret(self, mu, tolerance=tolerance)
+
+    def to_table(self, *, epsilon: ArrayLike | None = None, delta: ArrayLike | None = None) -> dict[str, list[float]]:
+        """Columns by name, as a data frame takes them: delta at given epsilons, or epsilon at given deltas.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> table = hs.account(hs.Gaussian(noise_multiplier=1.0)).to_table(epsilon=[0.0, 1.0])
+        >>> list(table), len(table["delta_upper"])
+        (['epsilon', 'delta_lower', 'delta_upper'], 2)
+        """
+        from hockeystick.tradeoff import columns
+
+        if (epsilon is None) == (delta is None):
+            raise TypeError("to_table takes either epsilon or delta: the values at which the other is wanted")
+        if epsilon is not None:
+            at = check_epsilon(epsilon)
+            return {"epsilon": [float(value) for value in at.ravel()]} | columns("delta", self.delta(at))
+        at = check_delta(delta if delta is not None else 0.0)
+        return {"delta": [float(value) for value in at.ravel()]} | columns("epsilon", self.epsilon(at))
 
     def _worst(self, ask: Callable[[DirectedCurve], Bound | Estimate]) -> Bound | Estimate:
         answers = {direction: ask(curve) for direction, curve in self.directed.items()}
@@ -125,7 +220,7 @@ def _decided(direction: str, answers: Mapping[str, Bound | Estimate]) -> tuple[s
     return (f"direction: {direction}",) if len(answers) > 1 else ()
 
 
-def _mapped(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], answer: Callable[[float], Bound | Estimate]) -> Bound | Estimate:
+def _mapped(values: NDArray[np.float64], answer: Callable[[float], Bound | Estimate]) -> Bound | Estimate:
     """One answer a value, gathered into one result of the same shape."""
     if values.ndim == 0:
         return answer(float(values))

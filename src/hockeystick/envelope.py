@@ -1,20 +1,21 @@
 """A convex hockey-stick curve enclosed between lines, from certified values at finitely many points.
 
 Symbols: (P, Q) is one ordered pair, ``h(a) = sup_S P(S) - a Q(S)`` its curve for a >= 0, *forward* the values
-``h(e^eps)`` and *backward* those of (Q, P), each for eps >= 0; ``h(a) = 1 - a + a h_backward(1/a)`` joins them at a = 1.
-``l_i <= h(a_i) <= u_i`` are the certified values at ``a_i = e^eps_i``.
+``h(e^eps)`` and *backward* those of (Q, P), each for eps >= 0; ``h(a) = 1 - a + a h_backward(1/a)`` joins them
+at a = 1. ``l_i <= h(a_i) <= u_i`` are the certified values at ``a_i = e^eps_i``.
 
 A test with false-positive rate ``alpha = Q(S)`` has a false-negative rate of at least
 
     f(alpha) = sup_a 1 - h(a) - a alpha = sup_b ((1 - alpha) - h_backward(b)) / b         (a = 1/b)
 
-so every single ``u_i`` gives a valid line below f, and no control between the points is needed. Above f it is: h is convex, hence
-in a cell [a_i, a_{i+1}] it lies above the line through its points on the left, carried on, and above that through its points on
-the right. The enclosure takes the first up to a point of the cell and the second beyond it; the supremum is then attained at
-finitely many *corners*. Cutting at the corner that decides, again and again, is Kelley's method.
+so every single ``u_i`` gives a valid line below f, and no control between the points is needed. Above f it is:
+h is convex, hence in a cell [a_i, a_{i+1}] it lies above the line through its points on the left, carried on,
+and above that through its points on the right. The enclosure takes the first up to a point of the cell and the
+second beyond it; the supremum is then attained at finitely many *corners*. Cutting at the corner that decides,
+again and again, is Kelley's method.
 
-Guarantee: ``Enclosure.rates`` is certified on both sides where the values are, rounding included. Cost: a few evaluations of the
-curve for each alpha; neighbouring alphas share them.
+Guarantee: ``Enclosure.rates`` is certified on both sides where the values are, rounding included. Cost: a few
+evaluations of the curve for each alpha; neighbouring alphas share them.
 """
 
 from __future__ import annotations
@@ -137,7 +138,8 @@ class Side:
     def _steepest(self, a: Array, other: Side) -> Array:
         """For each point a bound on how steeply the curve may fall beyond it: the flattest line from points before it.
 
-        By convexity ``h(a) >= h_i - (h_j - h_i) (a - a_i) / (a_i - a_j)`` for j < i, at least the line with u_j and l_i.
+        By convexity ``h(a) >= h_i - (h_j - h_i) (a - a_i) / (a_i - a_j)`` for j < i, at least the line with u_j
+        and l_i.
         """
         low, high, epsilon = self.lower, self.upper, self.epsilon
         slope = np.full(a.size, np.inf)
@@ -206,8 +208,8 @@ class Enclosure:
     Parameters
     ----------
     forward, backward : callable
-        From epsilon (>= 0, infinity included) to the `Value` of ``H_{e^eps}(P || Q)`` and of ``H_{e^eps}(Q || P)``; a curve
-        that is its own reverse needs only the first.
+        From epsilon (>= 0, infinity included) to the `Value` of ``H_{e^eps}(P || Q)`` and ``H_{e^eps}(Q || P)``; a
+        curve that is its own reverse needs only the first.
     """
 
     def __init__(self, forward: Callable[[float], Value], backward: Callable[[float], Value] | None = None) -> None:
@@ -287,10 +289,10 @@ def _backward(alpha: float, rest: float, at: Corners) -> tuple[Array, Array]:
 
 
 def _extremes(alpha: float, rest: float, forward: Corners, backward: Corners, sign: float) -> tuple[float, float]:
-    """The largest false-negative and the smallest true-positive rate over points, the first rounded by sign, the second against.
+    """The largest false-negative and smallest true-positive rate over points, rounded by and against the sign.
 
-    A difference from ``rest`` matters where it is positive: its terms are then at most ``rest``, and so is its rounding but
-    for a factor of U. All else is relative to itself.
+    A difference from ``rest`` matters where it is positive: its terms are then at most ``rest``, and so is its
+    rounding but for a factor of U. All else is relative to itself.
     """
     negatives, positives = [], []
     for rates, at in ((_forward, forward), (_backward, backward)):

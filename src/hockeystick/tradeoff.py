@@ -1,9 +1,9 @@
 """The trade-off function of a privacy curve: what any attack can reach, certified from both sides.
 
-An attack guesses which of two neighbouring datasets was used. Its *false-positive rate* alpha is how often it claims the first
-of an ordered pair where the second was used; its *false-negative rate* is how often it misses. The trade-off function
-f(alpha) is the smallest false-negative rate of any attack (Dong, Roth and Su 2022), and 1 - f(alpha) the largest true-positive
-rate. Mathematics and rounding: `envelope`.
+An attack guesses which of two neighbouring datasets was used. Its *false-positive rate* alpha is how often it
+claims the first of an ordered pair where the second was used; its *false-negative rate* is how often it misses.
+The trade-off function f(alpha) is the smallest false-negative rate of any attack (Dong, Roth and Su 2022), and
+1 - f(alpha) the largest true-positive rate. Mathematics and rounding: `envelope`.
 
 Guarantee: ``Bound`` from a certified accountant: no attack misses less often than ``false_negative_rate.lower``, and
 some attack on the stated dominating pair misses no more often than ``upper``.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hockeystick.accountants.base import DirectedCurve
     from hockeystick.curve import PrivacyCurve
 
-__all__ = ["TradeOff", "enclosure_of", "trade_off", "value_of"]
+__all__ = ["OPPOSITE", "Asked", "TradeOff", "columns", "enclosure_of", "trade_off", "value_of"]
 
 OPPOSITE: Mapping[str, Direction] = {
     "add": "remove",
@@ -52,7 +52,8 @@ class TradeOff:
     false_negative_rate : Bound or Estimate
         The smallest false-negative rate of any attack, f(alpha), of the same shape; ``lower`` is the guarantee.
     true_positive_rate : Bound or Estimate
-        The largest true-positive rate of any attack, 1 - f(alpha), accurate relative to itself; ``upper`` is the guarantee.
+        The largest true-positive rate of any attack, 1 - f(alpha), accurate relative to itself; ``upper`` is
+        the guarantee.
     direction : str
         The ordered pair attacked, or ``"worst"`` for the function that holds for every pair of neighbours.
     """
@@ -100,9 +101,10 @@ def trade_off(
     false_positive_rate : float or array_like
         alpha, in [0, 1].
     direction : str
-        ``"worst"``: the function that holds for every pair of neighbours and both ways round, symmetric. Or a direction of the
-        relation: ``"remove"`` is the attack that claims the record was there (alpha: how often it claims so where it was not),
-        ``"add"`` the one that claims it was not; each is the other's inverse function.
+        ``"worst"``: the function that holds for every pair of neighbours and both ways round, symmetric. Or a
+        direction of the relation: ``"remove"`` is the attack that claims the record was there (alpha: how often
+        it claims so where it was not), ``"add"`` the one that claims it was not; each is the other's inverse
+        function.
     tolerance : float
         Relative width asked for of both rates; the accountant's own width limits it.
 
@@ -121,7 +123,7 @@ def trade_off(
     """
     alphas = _rates(false_positive_rate)
     width = check_positive("tolerance", tolerance)
-    enclosure, certified = enclosure_of(curve, direction)
+    enclosure, ask = enclosure_of(curve, direction)
     found = [enclosure.refined(float(alpha), width) for alpha in alphas.ravel()]
     notes = () if direction == "worst" else (f"direction: {direction}",)
     method = f"trade-off of {curve.accountant.name}"
@@ -130,7 +132,7 @@ def trade_off(
         lower = np.array([value.lower for value in values], dtype=np.float64).reshape(alphas.shape)
         upper = np.array([value.upper for value in values], dtype=np.float64).reshape(alphas.shape)
         lower = np.minimum(lower, upper)
-        if certified:
+        if ask.certified:
             return Bound(lower, upper, method, notes)
         return Estimate(0.5 * (lower + upper), upper - lower, method, notes)
 
@@ -148,21 +150,28 @@ def _rates(value: ArrayLike) -> NDArray[np.float64]:
     return array.astype(np.float64)
 
 
-def enclosure_of(curve: PrivacyCurve, direction: str) -> tuple[Enclosure, bool]:
-    """The enclosure of one direction's curve (or of the worst), and whether its values are certified."""
+def enclosure_of(curve: PrivacyCurve, direction: str) -> tuple[Enclosure, Asked]:
+    """The enclosure of one direction's curve (or of the worst), and what knows whether its values are certified."""
     names = list(curve.directed)
     check_choice("direction", direction, ("worst", *names, *(OPPOSITE[name] for name in names)))
-    ask = _Asked(curve)
+    ask = Asked(curve)
     if direction == "worst" and all(OPPOSITE[name] in names for name in names):
         enclosure = Enclosure(ask(*names))
     else:
         direction = names[0] if direction == "worst" else direction  # a one-sided relation has one direction
         enclosure = Enclosure(ask(direction), None if direction == OPPOSITE[direction] else ask(OPPOSITE[direction]))
-    return enclosure, ask.certified
+    return enclosure, ask
 
 
-class _Asked:
-    """The values of directed curves, remembering whether all of them were certified."""
+@final
+class Asked:
+    """The values of a curve's directions, remembering whether all of them were certified.
+
+    Parameters
+    ----------
+    curve : PrivacyCurve
+        Whose directions are asked for.
+    """
 
     def __init__(self, curve: PrivacyCurve) -> None:
         self._curve = curve
@@ -184,6 +193,11 @@ class _Asked:
             return Value(max(lower, 0.0), min(upper, 1.0))
 
         return evaluate
+
+    def both_ways(self) -> Callable[[float], Value]:
+        """The largest delta over the directions of the relation and their opposites."""
+        names = list(self._curve.directed)
+        return self(*dict.fromkeys([*names, *(OPPOSITE[name] for name in names)]))
 
     def _directed(self, name: str) -> DirectedCurve:
         """The curve of a direction; for a one-sided relation also that of the other side, which the pairs define."""

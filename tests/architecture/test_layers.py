@@ -23,7 +23,7 @@ ROOMS: tuple[frozenset[str], ...] = (
     frozenset({"mechanisms"}),
     frozenset({"lattice"}),
     frozenset({"accountants"}),
-    frozenset({"curve", "account", "tradeoff", "envelope", "summary"}),
+    frozenset({"curve", "account", "tradeoff", "envelope", "gaussian_dp", "summary"}),
     frozenset({"calibrate", "dpsgd", "odometer", "filters", "verify"}),
     frozenset({"spec"}),
     frozenset({"report", "plots", "integrations", "ledger"}),
