@@ -2,6 +2,7 @@
 
 from hockeystick import accountants
 from hockeystick.account import account
+from hockeystick.accountants import renyi
 from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import Composition, Step, compose
 from hockeystick.curve import PrivacyCurve
@@ -43,4 +44,5 @@ __all__ = [
     "account",
     "accountants",
     "compose",
+    "renyi",
 ]

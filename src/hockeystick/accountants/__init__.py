@@ -8,10 +8,12 @@ from hockeystick.accountants.gopi import PRV
 from hockeystick.accountants.lattice import Lattice
 from hockeystick.accountants.moments import Moments
 from hockeystick.accountants.monte_carlo import MonteCarlo, samples_needed
+from hockeystick.accountants.renyi import RENYI_ORDERS, RenyiCurve, renyi
 from hockeystick.accountants.saddle_point import SaddlePoint
 
 __all__ = [
     "PRV",
+    "RENYI_ORDERS",
     "Accountant",
     "Certified",
     "DirectedCurve",
@@ -20,6 +22,8 @@ __all__ = [
     "Lattice",
     "Moments",
     "MonteCarlo",
+    "RenyiCurve",
     "SaddlePoint",
+    "renyi",
     "samples_needed",
 ]

@@ -2,13 +2,13 @@
 
 Two variants, both the limit of very many steps of very small loss:
 
-- ``"gaussian-dp"``: mu-Gaussian DP with ``mu^2 = sum_j T_j chi^2(P_j || Q_j)``, ``chi^2 = e^{K(1)} - 1``; for the subsampled Gaussian
-  ``mu = g sqrt(T (e^{1/s^2} - 1))`` (Bu et al. 2020; 002, appendix A.3). A loss N(mu^2/2, mu^2).
+- ``"gaussian-dp"``: mu-Gaussian DP with ``mu^2 = sum_j T_j chi^2(P_j || Q_j)``, ``chi^2 = e^{K(1)} - 1``; for the
+  subsampled Gaussian ``mu = g sqrt(T (e^{1/s^2} - 1))`` (Bu et al. 2020; 002, appendix A.3). A loss N(mu^2/2, mu^2).
 - ``"normal-loss"``: a loss N(K'(0), K''(0)), its own mean and variance (004, equation 97).
 
-Guarantee: an estimate, which can under-report, and does at small delta: a normal tail is too thin. The stated error is the
-Berry-Esseen distance ``0.56 P_0 / K''(0)^{3/2}`` (004, equation 88, whose exponent is misprinted), not certified here; for
-epsilon it is nan. Cost: constant.
+Guarantee: an estimate, which can under-report, and does at small delta: a normal tail is too thin. The stated error
+is the Berry-Esseen distance ``0.56 P_0 / K''(0)^{3/2}`` (004, equation 88, whose exponent is misprinted), not
+certified here; for epsilon it is nan. Cost: constant.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hockeystick.errors import check_choice
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.tilted_normal import tilted_normal
 from hockeystick.pairs.cumulants import CumulantWindow
-from hockeystick.pairs.moment_bounds import composed_infinity
+from hockeystick.pairs.moment_atoms import composed_infinity
 
 __all__ = ["GaussianLimit"]
 
@@ -74,7 +74,10 @@ class _LimitCurve(DirectedCurve):
         """The parameter of Gaussian DP; infinite where chi-square is."""
         if self._infinity > 0.0:
             return math.inf
-        squares = [count * math.expm1(min(CumulantWindow([(pair, 1)]).at(1.0).log_moment, 700.0)) for pair, count in self._parts]
+        squares = [
+            count * math.expm1(min(CumulantWindow([(pair, 1)]).at(1.0).log_moment, 700.0))
+            for pair, count in self._parts
+        ]
         return math.sqrt(math.fsum(squares))
 
     @cached_property
@@ -90,7 +93,7 @@ class _LimitCurve(DirectedCurve):
         at_zero = self._window.checked(0.0)
         if at_zero.variance <= 0.0:
             return 1.0
-        return min(_BERRY_ESSEEN * at_zero.absolute_third / at_zero.variance**1.5, 1.0)
+        return min(_BERRY_ESSEEN * at_zero.absolute_third / (at_zero.variance * math.sqrt(at_zero.variance)), 1.0)
 
     def _log_delta(self, epsilon: float) -> float:
         """``ln delta`` of the finite losses."""

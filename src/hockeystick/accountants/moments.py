@@ -9,11 +9,12 @@ With K of the composition and ``f(x) = e^{-theta x} (1 - e^{-x})``, for every th
     quadratic  B = f(x0) + f'(x0) d + f''(x0) (K'' + d^2) / 2,   x0 = 3 ln((1 + theta) / theta),
                d = K' - eps - x0                                                                (equation 46 at d = 0)
 
-The last is Taylor's parabola at x0, where f''' changes sign, so it lies above f_+ everywhere; 004 prints equation (46) without the
-factor 1/2 of the last term (`docs/derivations/moments.md`). delta_inf is the mass of infinite losses.
+The last is Taylor's parabola at x0, where f''' changes sign, so it lies above f_+ everywhere; 004 prints equation
+(46) without the factor 1/2 of the last term (`docs/derivations/moments.md`). delta_inf is the mass of infinite
+losses.
 
-Guarantee: upper bounds, certified where K is bounded (`hockeystick.pairs.moment_bounds`), whatever theta; the lower side is
-trivial. Elsewhere an estimate. Cost: a one-dimensional search, the same for any number of steps.
+Guarantee: upper bounds, certified where K is bounded (`hockeystick.pairs.moment_bounds`), whatever theta; the lower
+side is trivial. Elsewhere an estimate. Cost: a one-dimensional search, the same for any number of steps.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from hockeystick.errors import PrecisionError, check_choice
 from hockeystick.lattice.solve import crossing
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, up
 from hockeystick.pairs.cumulants import CumulantWindow, TiltedCumulants
-from hockeystick.pairs.moment_bounds import ComposedMoments, composed_infinity
+from hockeystick.pairs.moment_atoms import composed_infinity
+from hockeystick.pairs.moment_bounds import ComposedMoments
 from hockeystick.pairs.tilted_bounds import TiltedBounds, round_tilt, tilted_bounds
 
 __all__ = ["Moments"]
@@ -56,7 +58,7 @@ class Moments(Accountant):
     >>> import hockeystick as hs
     >>> run = hs.Gaussian(1.0).poisson(0.01) * 2000
     >>> hs.account(run, accountant=Moments()).epsilon(delta=1e-5).upper
-    2.888...
+    2.866410...
     """
 
     conversion: Conversion = "tight"
@@ -225,8 +227,6 @@ def _log_parabola(bounds: TiltedBounds, epsilon: float) -> float:
     off = 4.0 * U * (abs(epsilon) + x0 + abs(bounds.mean.lower) + abs(bounds.mean.upper))
     # the expectation is convex in d: largest at an end
     ends = (bounds.mean.lower - epsilon - x0 - off, bounds.mean.upper - epsilon - x0 + off)
-    value = max(
-        (1.0 - s**3) - s * (1.0 + s) * d + 0.5 * s * s / rest * (bounds.variance.upper + d * d) for d in ends
-    )
+    value = max((1.0 - s**3) - s * (1.0 + s) * d + 0.5 * s * s / rest * (bounds.variance.upper + d * d) for d in ends)
     size = max(1.0 + 2.0 * abs(d) + s * s / rest * (bounds.variance.upper + d * d) for d in ends)
     return math.log(value + 32.0 * U * size) - theta * x0 * (1.0 - 4.0 * ELEMENTARY)

@@ -1,19 +1,21 @@
 """The saddle-point accountant (004): three approximations of the inverse transform at its saddle point.
 
-Symbols: K of the composition, ``F(t) = K(t) - eps t - ln t - ln(1 + t)``; theta the saddle point, F'(theta) = 0 (equation 50);
-``sigma^2 = K''(theta)``, ``gamma = (K'(theta) - eps) / sigma``, q the scaled normal tail of `hockeystick.numerics.tilted_normal`.
+Symbols: K of the composition, ``F(t) = K(t) - eps t - ln t - ln(1 + t)``; theta the saddle point, F'(theta) = 0
+(equation 50); ``sigma^2 = K''(theta)``, ``gamma = (K'(theta) - eps) / sigma``, q the scaled normal tail of
+`hockeystick.numerics.tilted_normal`.
 
     msd0   e^F / sqrt(2 pi F'')                                                                  (equation 60)
     msd1   msd0 (1 + F'''' / (8 F''^2) - 5 F'''^2 / (24 F''^3))                                   (equation 61)
     clt    e^{K - theta eps - gamma^2/2} (q(alpha) - q(beta)) / sqrt(2 pi)                         (equation 79)
            +- e^{K - theta eps} theta^theta / (1 + theta)^{1 + theta} 1.12 P / sigma^3               (equation 76)
 
-P the sum of the tilted absolute third central moments. The mass of infinite losses is added to each. 004's Algorithm 1 has
-q(alpha)/alpha - q(beta)/beta in line 13 where Proposition 6 proves q(alpha) - q(beta): the latter is right, and what the second
-form of equation (60) prints misses two squares (`docs/derivations/saddle-point.md`).
+P the sum of the tilted absolute third central moments. The mass of infinite losses is added to each. 004's Algorithm
+1 has q(alpha)/alpha - q(beta)/beta in line 13 where Proposition 6 proves q(alpha) - q(beta): the latter is right, and
+what the second form of equation (60) prints misses two squares (`docs/derivations/saddle-point.md`).
 
-Guarantee: msd0 and msd1 are estimates; the stated error of msd0 is the correction that msd1 makes, that of msd1 its square. clt is certified where
-K is bounded (`hockeystick.pairs.tilted_bounds`): Berry-Esseen holds at any tilt. Cost: the same for any number of steps.
+Guarantee: msd0 and msd1 are estimates; the stated error of msd0 is the correction that msd1 makes, that of msd1 its
+square. clt is certified where K is bounded (`hockeystick.pairs.tilted_bounds`): Berry-Esseen holds at any tilt. Cost:
+the same for any number of steps.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from hockeystick.lattice.solve import crossing
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, up
 from hockeystick.numerics.tilted_normal import tilted_normal
 from hockeystick.pairs.cumulants import CumulantWindow, TiltedCumulants
-from hockeystick.pairs.moment_bounds import composed_infinity
+from hockeystick.pairs.moment_atoms import composed_infinity
 from hockeystick.pairs.tilted_bounds import TiltedBounds, round_tilt, tilted_bounds
 
 __all__ = ["SaddlePoint"]
@@ -58,7 +60,7 @@ class SaddlePoint(Accountant):
     >>> import hockeystick as hs
     >>> run = hs.Gaussian(1.0).poisson(0.01) * 2000
     >>> hs.account(run, accountant=SaddlePoint()).delta(epsilon=2.0).value
-    0.00025497...
+    0.0002578512...
     """
 
     variant: Variant = "msd1"
@@ -221,7 +223,9 @@ class _TiltedNormalCurve(_SaddleCurve):
             high = min(high, max(self.largest_loss, 0.0))
         low = min(low, high)
         if certified:
-            return Bound(low, high, self.method, errors={"berry-esseen": 0.5 * (high - low)} if math.isfinite(high) else {})
+            return Bound(
+                low, high, self.method, errors={"berry-esseen": 0.5 * (high - low)} if math.isfinite(high) else {}
+            )
         return Estimate(0.5 * (low + high), 0.5 * (high - low), self.method, (_NOT_CERTIFIED,))
 
 

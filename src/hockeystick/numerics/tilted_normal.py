@@ -1,7 +1,8 @@
 """The tilted hockey-stick expectation of a normal variable.
 
 Symbols: Z normal with deviation sigma and mean ``eps + gamma sigma``; theta the tilt, at least 0;
-``alpha = sigma theta - gamma``, ``beta = sigma (theta + 1) - gamma``; ``Q(z) = P(N > z)``, ``q(z) = sqrt(2 pi) e^{z^2/2} Q(z)``. Then
+``alpha = sigma theta - gamma``, ``beta = sigma (theta + 1) - gamma``; ``Q(z) = P(N > z)``, ``q(z) = sqrt(2 pi)
+e^{z^2/2} Q(z)``. Then
 
     S = E[e^{-theta (Z - eps)} (1 - e^{-(Z - eps)})_+] = e^{-gamma^2/2} (q(alpha) - q(beta)) / sqrt(2 pi)
 

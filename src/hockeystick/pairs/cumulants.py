@@ -1,13 +1,13 @@
 """The cumulants window: estimates of K(z) and of the tilted cumulants of a pair and of a composition.
 
-Symbols: ``K(z) = ln E_P[e^{zL}; L finite]``. Tilted by theta the loss has mean K', variance K'' and cumulants K''', K''''; its
-absolute third central moment is ``E~|L - K'|^3`` (004, equation 73). For a composition every one of them is the sum over
-steps. In closed form for the Gaussian pair, ``K(z) = z (z + 1) m^2 / 2``; otherwise by the pairs' quadrature nodes, which converge
-geometrically for analytic densities.
+Symbols: ``K(z) = ln E_P[e^{zL}; L finite]``. Tilted by theta the loss has mean K', variance K'' and cumulants K''',
+K''''; its absolute third central moment is ``E~|L - K'|^3`` (004, equation 73). For a composition every one of them
+is the sum over steps. In closed form for the Gaussian pair, ``K(z) = z (z + 1) m^2 / 2``; otherwise by the pairs'
+quadrature nodes, which converge geometrically for analytic densities.
 
-Guarantee: estimates. The error stated is the change when every step is halved, halved again until it is small; the absolute third moment has
-a kink and converges slower, so its error stands apart. Certified bounds are in `hockeystick.pairs.moment_bounds`.
-Cost: one exponential a node and tilt, whatever the counts.
+Guarantee: estimates. The error stated is the change when every step is halved, halved again until it is small; the
+absolute third moment has a kink and converges slower, so its error stands apart. Certified bounds are in
+`hockeystick.pairs.moment_bounds`. Cost: one exponential a node and tilt, whatever the counts.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class _Quadrature:
     @cached_property
     def _tails(self) -> tuple[Array, Array]:
         """``ln`` of tail masses of P, ever deeper, and the losses that they begin at."""
-        logs = _FIRST_TAIL * _DEEPER ** np.arange(_DEPTHS)
+        logs: Array = _FIRST_TAIL * _DEEPER ** np.arange(_DEPTHS, dtype=np.float64)
         return logs, np.array([self.pair.loss_range(-1.0, float(log), "P")[1] for log in logs])
 
     def _needed(self, theta: float) -> float:
@@ -103,7 +103,9 @@ class _Quadrature:
         """
         logs, losses = self._tails
         exponents = logs[:-1] + theta * losses[1:]  # at least the largest between two depths
-        deepest = int(np.flatnonzero(exponents >= max(float((logs + theta * losses).max()), 0.0) - _COVERED).max(initial=-1))
+        deepest = int(
+            np.flatnonzero(exponents >= max(float((logs + theta * losses).max()), 0.0) - _COVERED).max(initial=-1)
+        )
         wanted = float(logs[deepest + 1])
         return _FIRST_TAIL * 4.0 ** max(math.ceil(math.log(wanted / _FIRST_TAIL, 4.0) - 1e-9), 0)
 
@@ -129,7 +131,9 @@ class _Quadrature:
             if not self._endless or max(exponents[0], exponents[-1]) < exponents.max() - _COVERED:
                 return loss, log_p, exponents
             if loss.size > _MOST_NODES:
-                raise PrecisionError(f"a tilt of {theta:.3g} needs more than {_MOST_NODES} quadrature nodes for {self.pair!r}")
+                raise PrecisionError(
+                    f"a tilt of {theta:.3g} needs more than {_MOST_NODES} quadrature nodes for {self.pair!r}"
+                )
             log_tail *= 4.0  # twice as far for a Gaussian tail
 
     def log_moment(self, theta: float, log_p: Array, loss: Array, exponents: Array) -> float:
@@ -198,7 +202,7 @@ class CumulantWindow:
     >>> from hockeystick.pairs import GaussianPair, SubsampledPair
     >>> window = CumulantWindow([(SubsampledPair(GaussianPair(1.0), 0.01), 2000)])
     >>> window.checked(1.0).mean
-    0.52176...
+    0.524209767...
     """
 
     def __init__(self, parts: Sequence[tuple[Pair, int]]) -> None:

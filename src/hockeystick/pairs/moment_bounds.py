@@ -1,11 +1,11 @@
-"""Certified bounds of ``K(theta) = ln E_P[e^{theta L}; L finite]`` for any pair, and of what tilting does to a composition.
+"""Certified bounds of ``K(theta) = ln E_P[e^{theta L}; L finite]`` for any pair and for compositions.
 
-How each kind of pair is bounded: the Gaussian and the Laplace pair by their closed forms, Gaussian mixtures (subsampled,
-reversed) by a trapezoidal rule with its strip bound, discrete pairs by their finite sums, anything else by its cells. Where
-nothing is known the upper bound is infinite.
+How each kind of pair is bounded: the Gaussian and the Laplace pair by their closed forms, Gaussian mixtures
+(subsampled, reversed) by a trapezoidal rule with its strip bound, discrete pairs by their finite sums, anything else
+by its cells. Where nothing is known the upper bound is infinite.
 
-Guarantee: every bracket contains the value for the stated pairs, rounding included. Derivations: `docs/derivations/moments.md`.
-Cost: about a millisecond for a pair and tilt, whatever the counts.
+Guarantee: every bracket contains the value for the stated pairs, rounding included. Derivations:
+`docs/derivations/moments.md`. Cost: about a millisecond for a pair and tilt, whatever the counts.
 """
 
 from __future__ import annotations
@@ -19,25 +19,19 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.numerics.rounding import ELEMENTARY, U, down, up
+from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.pairs.base import Array, Pair
-from hockeystick.pairs.discrete import DiscretePair
+from hockeystick.pairs.discrete_gaussian import DiscreteGaussianPair
 from hockeystick.pairs.gaussian import GaussianPair
 from hockeystick.pairs.laplace import LaplacePair
+from hockeystick.pairs.mixture import GaussianMixturePair
+from hockeystick.pairs.moment_atoms import atom_table
 from hockeystick.pairs.moment_cells import LossCells
 from hockeystick.pairs.moment_mixture import GaussianMixture, mixture_log_moments
 from hockeystick.pairs.reversed import ReversedPair
 from hockeystick.pairs.subsampled import SubsampledPair
 
-__all__ = [
-    "ComposedMoments",
-    "MomentBracket",
-    "atoms_of",
-    "composed_infinity",
-    "discrete_form",
-    "log_moment_bounds",
-    "mixture_form",
-]
+__all__ = ["ComposedMoments", "MomentBracket", "log_moment_bounds"]
 
 Parts = Sequence[tuple[Pair, int]]
 
@@ -61,55 +55,37 @@ class MomentBracket:
 
 
 @singledispatch
-def mixture_form(pair: Pair) -> GaussianMixture | None:  # noqa: ARG001 - the dispatch looks at it
+def _mixture(pair: Pair) -> GaussianMixture | None:  # noqa: ARG001 - the dispatch looks at it
     """The pair as two mixtures of Gaussians of one width; None where it is no such pair."""
     return None
 
 
-@mixture_form.register
+@_mixture.register
 def _(pair: GaussianPair) -> GaussianMixture:
     shift = Fraction(pair.sensitivity) / Fraction(pair.sigma)
     return GaussianMixture(((shift, Fraction(1)),), ((Fraction(0), Fraction(1)),))
 
 
-@mixture_form.register
+@_mixture.register
 def _(pair: SubsampledPair) -> GaussianMixture | None:
-    base = mixture_form(pair.base)
+    base = _mixture(pair.base)
     return None if base is None else base.subsampled(Fraction(pair.rate))
 
 
-@mixture_form.register
+@_mixture.register
 def _(pair: ReversedPair) -> GaussianMixture | None:
-    base = mixture_form(pair.base)
+    base = _mixture(pair.base)
     return None if base is None else base.reversed()
 
 
-@singledispatch
-def discrete_form(pair: Pair) -> DiscretePair | None:  # noqa: ARG001 - the dispatch looks at it
-    """The pair as two probability vectors; None where it is no such pair."""
-    return None
-
-
-@discrete_form.register
-def _(pair: DiscretePair) -> DiscretePair:
-    return pair
-
-
-@discrete_form.register
-def _(pair: SubsampledPair) -> DiscretePair | None:
-    base = discrete_form(pair.base)
-    if base is None:
-        return None
-    g = Fraction(pair.rate)
-    return DiscretePair(
-        tuple((1 - g) * Fraction(q) + g * Fraction(p) for p, q in zip(base.p, base.q, strict=True)), base.q
+@_mixture.register
+def _(pair: GaussianMixturePair) -> GaussianMixture:
+    width = Fraction(pair.sigma)
+    p, q = (
+        tuple(sorted((Fraction(c) / width, Fraction(w)) for c, w in zip(centres, weights, strict=True) if w > 0))
+        for centres, weights in ((pair.p_centres, pair.p_weights), (pair.q_centres, pair.q_weights))
     )
-
-
-@discrete_form.register
-def _(pair: ReversedPair) -> DiscretePair | None:
-    base = discrete_form(pair.base)
-    return None if base is None else DiscretePair(base.q, base.p)
+    return GaussianMixture(p, q)
 
 
 # ------------------------------------------------------------------------------------------------------- one pair's K
@@ -133,17 +109,21 @@ def log_moment_bounds(pair: Pair, tilts: Array) -> MomentBracket:
     >>> bool(bracket.lower[0] <= exact <= bracket.upper[0]), bool(bracket.upper[0] < exact * (1.0 + 1e-11))
     (True, True)
     """
-    mixture = mixture_form(pair)
+    mixture = _mixture(pair)
     if mixture is not None:
         shift = mixture.single_shift
         lower, upper = mixture_log_moments(mixture, tilts) if shift is None else _gaussian(shift, tilts)
         return MomentBracket(lower, upper)
-    discrete = discrete_form(pair)
-    if discrete is not None:
-        return MomentBracket(*_outward(*_discrete(discrete, tilts)))
+    atoms = atom_table(pair)
+    if atoms is not None:
+        return MomentBracket(*atoms.log_moments(tilts))
     plain = pair.base if isinstance(pair, ReversedPair) else pair
     if isinstance(plain, LaplacePair):  # its own reverse: mirror the line
         return MomentBracket(*_outward(*_laplace(plain.shift, tilts)))
+    if isinstance(plain, DiscreteGaussianPair):
+        return MomentBracket(
+            *_discrete_gaussian(Fraction(plain.sensitivity) / Fraction(plain.sigma), plain.sigma, tilts)
+        )
     return MomentBracket(*_cells_of(pair).log_moments(tilts))
 
 
@@ -172,55 +152,18 @@ def _laplace(m: float, tilts: Array) -> tuple[Array, Array]:
     return value, np.where(tilts * m < 500.0, near_error, far_error)
 
 
-@lru_cache(maxsize=32)
-def atoms_of(pair: DiscretePair) -> tuple[Array, Array, Array, Array, float]:
-    """Losses, masses under P, bounds on the errors of both, and one minus the mass of P at finite losses."""
-    both = [(Fraction(p), Fraction(q)) for p, q in zip(pair.p, pair.q, strict=True) if p > 0 and q > 0]
-    loss = np.array([_log_ratio(p, q) for p, q in both])
-    log_p = np.array([_log_ratio(p, Fraction(1)) for p, _ in both])
-    missing = float(1 - sum((p for p, _ in both), Fraction(0)))
-    return loss, log_p, 8.0 * U * np.abs(loss) + 1e-300, 8.0 * U * np.abs(log_p) + 1e-300, missing
+def _discrete_gaussian(shift: Fraction, sigma: float, tilts: Array) -> tuple[Array, Array]:
+    """``M = e^{theta a m^2 / 2} Z(a D) / Z(0)``, ``Z(c) = sum_x e^{-(x - c)^2 / 2 s^2}`` between Z(1/2) and Z(0).
 
-
-def _log_ratio(p: Fraction, q: Fraction) -> float:
-    """``ln(p / q)`` to a relative error of 8 u, also where the ratio is near one."""
-    ratio = p / q
-    if Fraction(1, 2) < ratio < 2:
-        return math.log1p(float(ratio - 1))
-    if Fraction(1, 2**1000) < ratio < 2**1000:
-        return math.log(float(ratio))
-    return math.log(ratio.numerator) - math.log(ratio.denominator)
-
-
-def _discrete(pair: DiscretePair, tilts: Array) -> tuple[Array, Array]:
-    loss, log_p, loss_error, log_error, missing = atoms_of(pair)
-    results = [_discrete_log_moment(loss, log_p, loss_error, log_error, missing, float(theta)) for theta in tilts]
-    return np.array([value for value, _ in results]), np.array([error for _, error in results])
-
-
-def _discrete_log_moment(
-    loss: Array, log_p: Array, loss_error: Array, log_error: Array, missing: float, theta: float
-) -> tuple[float, float]:
-    if loss.size == 0:
-        return -math.inf, 0.0
-    x = theta * loss
-    exponents = log_p + x
-    peak = float(exponents.max())
-    each = log_error + theta * loss_error + U * (2.0 * np.abs(x) + 2.0 * np.abs(log_p) + 4.0)
-    if peak < 600.0 and float(x.max()) < 600.0:
-        p, grown = np.exp(log_p), np.expm1(x)
-        terms = p * grown
-        total = math.fsum(terms) - missing
-        error = float((p * (grown + 1.0)) @ (theta * loss_error + 2.0 * U * np.abs(x)))
-        error += float(np.abs(terms) @ (log_error + (2.0 * np.abs(log_p) + 16.0) * U))
-        error = 1.01 * error + 4.0 * U * (abs(total) + abs(missing)) + 1e-300
-        if total - error > -0.5:
-            value = math.log1p(total)
-            return value, error / (1.0 + total - error) + 2.0 * ELEMENTARY * abs(value)
-    terms = np.exp(exponents - peak)
-    total = math.fsum(terms)
-    value = peak + math.log(total)
-    return value, 1.01 * float(terms @ each) / total + 4.0 * ELEMENTARY + 4.0 * U * (abs(peak) + abs(value))
+    By Poisson summation ``Z(1/2) / Z(0) >= (1 - 2 w) / (1 + 2 w)`` with ``w = r / (1 - r)``, ``r = e^{-2 pi^2 s^2}``;
+    directly ``Z(1/2) / Z(0) >= 2 e^{-1/8s^2} / (1 + 2 e^{-1/2s^2} / (1 - e^{-1/2s^2}))``.
+    """
+    low, high = _gaussian(shift, tilts)
+    r, q = math.exp(-2.0 * (math.pi * sigma) ** 2), math.exp(-0.5 / (sigma * sigma))
+    wide = (1.0 - 2.0 * r / (1.0 - r)) / (1.0 + 2.0 * r / (1.0 - r)) if r < 0.3 else 0.0
+    narrow = 2.0 * q**0.25 / (1.0 + 2.0 * q / (1.0 - q)) if q < 1.0 else 0.0
+    ratio = max(wide, narrow) * (1.0 - 1e-12)
+    return low + (math.log(ratio) if ratio > 0.0 else -math.inf), high
 
 
 @lru_cache(maxsize=16)
@@ -229,25 +172,6 @@ def _cells_of(pair: Pair) -> LossCells:
 
 
 # ------------------------------------------------------------------------------------------------------- compositions
-
-
-def composed_infinity(parts: Parts) -> tuple[float, float]:
-    """Lower and upper bound of the mass of infinite losses of a composition."""
-    if not any(pair.mass_at_infinity for pair, _ in parts):
-        return 0.0, 0.0
-    log_total, log_finite = 0.0, 0.0
-    for pair, count in parts:
-        discrete = discrete_form(pair)
-        if discrete is None:  # mass one by definition
-            log_finite += count * math.log1p(-pair.mass_at_infinity) if pair.mass_at_infinity < 1.0 else -math.inf
-        else:
-            total = sum((Fraction(p) for p in discrete.p), Fraction(0))
-            infinite = sum((Fraction(p) for p, q in zip(discrete.p, discrete.q, strict=True) if q == 0), Fraction(0))
-            log_total += count * math.log1p(float(total - 1))
-            log_finite += count * (math.log1p(-float(infinite / total)) if infinite < total else -math.inf)
-    mass = -math.expm1(log_finite) * math.exp(log_total)
-    relative = 1e-14 * (1.0 + abs(log_total)) + 1e-15 * len(parts)
-    return (max(down(mass, relative), 0.0), min(up(mass, relative), 1.0)) if mass > 0.0 else (0.0, 0.0)
 
 
 @final

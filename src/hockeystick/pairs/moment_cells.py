@@ -1,12 +1,14 @@
 """Certified ``K(theta)`` and absolute third moments from the tails window alone, for any pair.
 
-A cell ``(l0, l1]`` with masses p and q determines the mean of ``e^{-L}`` in it, and ``e^{theta L}`` is a convex function of
-``e^{-L}``: its expectation lies between Jensen's bound ``p (p/q)^theta`` and the chord's ``u e^{theta l0} + v e^{theta l1}`` with
-``u + v = p``, ``u e^{-l0} + v e^{-l1} = q``. They differ by a relative ``theta (1 + theta) w^2 / 12`` for cells of width w.
+A cell ``(l0, l1]`` with masses p and q determines the mean of ``e^{-L}`` in it, and ``e^{theta L}`` is a convex
+function of ``e^{-L}``: its expectation lies between Jensen's bound ``p (p/q)^theta`` and the chord's ``u e^{theta l0}
++ v e^{theta l1}`` with ``u + v = p``, ``u e^{-l0} + v e^{-l1} = q``. They differ by a relative ``theta (1 + theta)
+w^2 / 12`` for cells of width w.
 
-Guarantee: both sides certified, the errors of the masses and the slack of the cuts inside. The upper bound of K is infinite for
-a pair with unbounded losses; a class of pairs that has a better rule has it in `hockeystick.pairs.moment_bounds`. Cost: the tails at
-some 2^15 cuts, once a pair, and two exponentials a cut and tilt.
+Guarantee: both sides certified, the errors of the masses and the slack of the cuts inside. The upper bound of K is
+infinite for a pair with unbounded losses; a class of pairs that has a better rule has it in
+`hockeystick.pairs.moment_bounds`. Cost: the tails at some 2^15 cuts, once a pair, and two exponentials a cut and
+tilt.
 """
 
 from __future__ import annotations
@@ -61,7 +63,9 @@ class LossCells:
         both = np.isfinite(cells.log_p) & np.isfinite(cells.log_q)
         log_p, log_q = cells.log_p[both], cells.log_q[both]
         size = np.abs(log_p) + np.abs(log_q)
-        error = (1.0 + theta) * cells.error_p[both] + theta * cells.error_q[both] + 8.0 * U * (1.0 + theta) * (1.0 + size)
+        error = (
+            (1.0 + theta) * cells.error_p[both] + theta * cells.error_q[both] + 8.0 * U * (1.0 + theta) * (1.0 + size)
+        )
         jensen = (1.0 + theta) * log_p - theta * log_q - error
         return _log_sum(jensen, -1.0), _log_sum(self._chords(theta), 1.0)
 
@@ -122,7 +126,9 @@ def absolute_third_upper(pair: Pair, theta: float, centre: float, *, losses: Arr
     high = losses + cells.slack
     log_p = (cells.log_p + cells.error_p)[:-1]
     exponent = log_p + theta * high - log_moment
-    exponent = exponent + 8.0 * U * (np.abs(np.where(np.isfinite(log_p), log_p, 0.0)) + theta * np.abs(high) + abs(log_moment))
+    exponent = exponent + 8.0 * U * (
+        np.abs(np.where(np.isfinite(log_p), log_p, 0.0)) + theta * np.abs(high) + abs(log_moment)
+    )
     distance = np.maximum(np.abs(low - centre), np.abs(high - centre)) * (1.0 + 4.0 * U)
     distance[0] = max(abs(float(high[0]) - centre), 0.0)
     inner = float(np.exp(exponent) @ distance**3)
@@ -130,7 +136,7 @@ def absolute_third_upper(pair: Pair, theta: float, centre: float, *, losses: Arr
 
 
 def _below(log_mass: float, theta: float, distance: float) -> float:
-    """What losses below the first cut add to their cell: ``mass * sup_y e^{-theta y} ((d + y)^3 - d^3)``, y the depth."""
+    """What losses below the first cut add to their cell: ``mass sup_y e^{-theta y} (d + y)^3 - d^3``, y the depth."""
     if log_mass == -math.inf:
         return 0.0
     if theta <= 0.0:

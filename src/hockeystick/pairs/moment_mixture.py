@@ -1,18 +1,19 @@
 """Certified ``K(theta)`` of Gaussian mixtures of one width: plain and subsampled Gaussians, and their reverses.
 
-Symbols: in units of the width and with some centre of Q as origin, ``P = sum_k w_k N(c_k, 1)``, ``Q = sum_k v_k N(c_k, 1)``;
-``lambda_k = c_k (x - c_k / 2)``, so that ``p / phi = sum w_k e^{lambda_k}`` with phi the standard normal density; ``a = 1 + theta``.
+Symbols: in units of the width and with some centre of Q as origin, ``P = sum_k w_k N(c_k, 1)``, ``Q = sum_k v_k
+N(c_k, 1)``; ``lambda_k = c_k (x - c_k / 2)``, so that ``p / phi = sum w_k e^{lambda_k}`` with phi the standard normal
+density; ``a = 1 + theta``.
 
     M(theta) = int p^a q^{-theta},     M - 1 = int q ((p/q)^a - 1 - a (p/q - 1)) dx   for weights that sum to one.
 
-The second integrand is of second order in the loss, so a rare record costs no accuracy. Both are summed by the trapezoidal
-rule. On ``|Im x| <= b``, b times the spread of the centres below pi, ``|p| <= e^{b^2/2} p(Re x)`` and
-``|q| >= e^{b^2/2} cos(b spread / 2) q(Re x)``, so that the rule of step eta errs by at most ``2 N / (e^{2 pi b / eta} - 1)`` with
-``N = e^{b^2/2} sec(b spread / 2)^theta M`` (plus ``e^{b^2/2} (a + theta)`` for the second). Beyond the first and the last node the terms
-fall at least geometrically (`docs/derivations/moments.md`).
+The second integrand is of second order in the loss, so a rare record costs no accuracy. Both are summed by the
+trapezoidal rule. On ``|Im x| <= b``, b times the spread of the centres below pi, ``|p| <= e^{b^2/2} p(Re x)`` and
+``|q| >= e^{b^2/2} cos(b spread / 2) q(Re x)``, so that the rule of step eta errs by at most ``2 N / (e^{2 pi b / eta}
+- 1)`` with ``N = e^{b^2/2} sec(b spread / 2)^theta M`` (plus ``e^{b^2/2} (a + theta)`` for the second). Beyond the
+first and the last node the terms fall at least geometrically (`docs/derivations/moments.md`).
 
-Guarantee: the bracket contains K(theta); strip error, tails and rounding are inside. Cost: one logarithm a node, one exponential a
-node and tilt.
+Guarantee: the bracket contains K(theta); strip error, tails and rounding are inside. Cost: one logarithm a node, one
+exponential a node and tilt.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class GaussianMixture:
     @cached_property
     def single_shift(self) -> Fraction | None:
         """Distance of the two centres of a plain Gaussian pair; None for a proper mixture."""
-        if len(self.p) > 1 or len(self.q) > 1:
+        if len(self.p) > 1 or len(self.q) > 1 or self.p[0][1] != 1 or self.q[0][1] != 1:
             return None
         return abs(self.p[0][0] - self.q[0][0])
 
@@ -83,8 +84,9 @@ class GaussianMixture:
 class _Rule:
     """Nodes of the trapezoidal rule with everything that does not depend on the tilt, shape (n,).
 
-    ``ratio`` is p/q - 1, ``loss`` its log1p, ``log_q`` the logarithm of the weight of Q; errors are absolute bounds. ``spread_p``
-    and ``spread_q`` are (smallest, largest) centre, ``mean_q`` Q's posterior mean of the centre at the first and the last node.
+    ``ratio`` is p/q - 1, ``loss`` its log1p, ``log_q`` the logarithm of the weight of Q; errors are absolute bounds.
+    ``spread_p`` and ``spread_q`` are (smallest, largest) centre, ``mean_q`` Q's posterior mean of the centre at the
+    first and the last node.
     """
 
     step: float
@@ -128,7 +130,7 @@ def _rule(mixture: GaussianMixture, theta: float) -> _Rule:
     last = math.ceil((max(high, float(c[-1])) + _REACH) / step)
     if last - first > _MOST_NODES:
         raise PrecisionError(f"a tilt of {theta:.3g} needs {last - first} quadrature nodes")
-    x = np.arange(first, last + 1) * step  # exact: the step has few bits
+    x: Array = np.arange(first, last + 1, dtype=np.float64) * step  # exact: the step has few bits
     excess = float(sum(weights_p.values()) - sum(weights_q.values()))
     loss, loss_error, ratio, ratio_error, log_q, log_q_error = _densities(x, step, (c, w, v, gain), excess)
     mean_q = _posterior_mean(float(x[0]), c, v), _posterior_mean(float(x[-1]), c, v)
@@ -148,8 +150,8 @@ def _outermost(
 ) -> tuple[float, float]:
     """Where the integrand of the largest tilt begins and ceases to rise, or beyond.
 
-    Its logarithm has slope ``-x + a E[c | x] - theta E[d | x]``; with the first mean replaced by an end of its range that
-    decreases in x, since the second mean rises.
+    Its logarithm has slope ``-x + a E[c | x] - theta E[d | x]``; with the first mean replaced by an end of its range
+    that decreases in x, since the second mean rises.
     """
     a = 1.0 + theta
     ends = []
@@ -194,7 +196,9 @@ def _densities(
         log_p, log_q = _log_sums(exponent - peak, w), _log_sums(exponent - peak, v)
         sum_error = scaled_error.max(axis=0)
     else:
-        sum_error = np.maximum((w * scaled * scaled_error).sum(axis=0) / sum_p, (v * scaled * scaled_error).sum(axis=0) / sum_q)
+        sum_error = np.maximum(
+            (w * scaled * scaled_error).sum(axis=0) / sum_p, (v * scaled * scaled_error).sum(axis=0) / sum_q
+        )
     log_error = 1.01 * sum_error + (terms + 6.0) * U * (1.0 + np.abs(log_p) + np.abs(log_q))
     far_loss = log_p - log_q
     far_error = 2.02 * log_error + U * np.abs(far_loss)
@@ -259,7 +263,8 @@ def _near_one(rule: _Rule, theta: float, strip: float, mass_p: float, mass_q: fl
     error = error + a * (rule.ratio_error + 4.0 * U * np.abs(rule.ratio)) + U * np.abs(bracket)
     size = np.abs(bracket)
     total = float(weight @ bracket)
-    absolute = float(weight @ (1.01 * error + size * (1.01 * rule.log_q_error + ELEMENTARY))) + x.size * U * float(weight @ size)
+    absolute = float(weight @ (1.01 * error + size * (1.01 * rule.log_q_error + ELEMENTARY)))
+    absolute += x.size * U * float(weight @ size)
     # the strip error of each of the three terms, and what lies beyond the ends
     absolute += 4.0 * strip * (1.0 + a + theta)
     for power, factor in ((a, 1.0), (0.0, theta), (1.0, a)):
@@ -267,7 +272,8 @@ def _near_one(rule: _Rule, theta: float, strip: float, mass_p: float, mass_q: fl
         absolute += 2.0 * factor * _tails(rule, power, peak, 1.0) * math.exp(min(peak, 600.0))
     moved = a * mass_p - theta * mass_q
     total += moved
-    absolute += 8.0 * U * (a * abs(mass_p) + theta * abs(mass_q) + abs(total)) + 1e-40 * (1.0 + a)  # weights that underflow
+    absolute += 8.0 * U * (a * abs(mass_p) + theta * abs(mass_q) + abs(total))
+    absolute += 1e-40 * (1.0 + a)  # weights that underflow
     if not total - absolute > -1.0:
         return -math.inf, math.inf
     low, high = math.log1p(total - absolute), math.log1p(total + absolute)
@@ -294,7 +300,7 @@ def _tails(rule: _Rule, power: float, peak: float, total: float) -> float:
     """
     (p_low, p_high), (q_low, q_high) = rule.spread_p, rule.spread_q
     rest = 1.0 - power
-    # a negative share of Q's mean: beyond the last node that mean is at least, before the first at most, what it is there
+    # a negative share of Q's mean, which beyond the last node is at least what it is there, before the first at most
     off = 1e-11 * (q_high - q_low)
     highest = power * p_high + (rest * q_high if rest > 0.0 else rest * (rule.mean_q[1] - off))
     lowest = power * p_low + (rest * q_low if rest > 0.0 else rest * (rule.mean_q[0] + off))

@@ -1,13 +1,14 @@
 """Certified tilted mean, variance and absolute third moment, from nothing but certified values of K and the tails.
 
-Symbols: c a number near the tilted mean, ``G(s) = E~ e^{s (L - c)} = e^{K(theta + s) - K(theta) - s c}``, ``d = K' - c``, ``V = E~ (L - c)^2``,
-``D(h) = (G(h) + G(-h) - 2) / h^2``. Since G is convex and all its even derivatives are positive,
+Symbols: c a number near the tilted mean, ``G(s) = E~ e^{s (L - c)} = e^{K(theta + s) - K(theta) - s c}``, ``d = K' -
+c``, ``V = E~ (L - c)^2``, ``D(h) = (G(h) + G(-h) - 2) / h^2``. Since G is convex and all its even derivatives are
+positive,
 
     (1 - G(-h)) / h <= d <= (G(h) - 1) / h,          (4 D(h) - D(2h)) / 3 <= V <= D(h),
 
-whatever h: the second is the Taylor series of D term by term. Hence ``K'' = V - d^2``. The absolute third moment is bounded over
-cells (`hockeystick.pairs.moment_cells`), beyond the last by Chernoff at a larger tilt, and about c instead of K' by Minkowski
-(`docs/derivations/saddle-point.md`).
+whatever h: the second is the Taylor series of D term by term. Hence ``K'' = V - d^2``. The absolute third moment is
+bounded over cells (`hockeystick.pairs.moment_cells`), beyond the last by Chernoff at a larger tilt, and about c
+instead of K' by Minkowski (`docs/derivations/saddle-point.md`).
 
 Guarantee: every bracket is certified. Cost: K at nine tilts and the tails at a few thousand cuts for each pair.
 """
@@ -24,7 +25,8 @@ import numpy as np
 from hockeystick.numerics.rounding import U
 from hockeystick.pairs.base import Array, Pair
 from hockeystick.pairs.cumulants import CumulantWindow, TiltedCumulants, covering_losses
-from hockeystick.pairs.moment_bounds import MomentBracket, atoms_of, discrete_form, log_moment_bounds
+from hockeystick.pairs.moment_atoms import AtomTable, atom_table
+from hockeystick.pairs.moment_bounds import MomentBracket, log_moment_bounds
 from hockeystick.pairs.moment_cells import absolute_third_upper
 
 __all__ = ["Interval", "TiltedBounds", "round_tilt", "tilted_bounds"]
@@ -87,7 +89,13 @@ class TiltedBounds:
     @property
     def is_known(self) -> bool:
         """Whether all bounds are finite and the variance is known to be above 0."""
-        values = (self.log_moment.lower, self.log_moment.upper, self.mean.radius, self.variance.upper, self.absolute_third)
+        values = (
+            self.log_moment.lower,
+            self.log_moment.upper,
+            self.mean.radius,
+            self.variance.upper,
+            self.absolute_third,
+        )
         return all(math.isfinite(value) for value in values) and self.variance.lower > 0.0
 
 
@@ -153,7 +161,9 @@ def _mean_and_variance(
     bracket: MomentBracket, first: MomentBracket, shifts: Array, centre: float
 ) -> tuple[Interval, Interval]:
     drift = shifts * centre
-    size = np.abs(bracket.upper) + np.abs(bracket.lower) + np.abs(first.upper[0]) + np.abs(first.lower[0]) + np.abs(drift)
+    size = (
+        np.abs(bracket.upper) + np.abs(bracket.lower) + np.abs(first.upper[0]) + np.abs(first.lower[0]) + np.abs(drift)
+    )
     rounding = 4.0 * U * size
     with np.errstate(over="ignore", invalid="ignore"):
         high = np.expm1((bracket.upper - first.lower[0]) - drift + rounding)  # G - 1
@@ -170,18 +180,17 @@ def _mean_and_variance(
     lower = (4.0 * float(low[2] + low[3]) - 0.25 * float(high[4] + high[5])) / (3.0 * wide**2)
     square_low = 0.0 if d_low <= 0.0 <= d_high else min(d_low * d_low, d_high * d_high)
     square_high = max(d_low * d_low, d_high * d_high)
-    slack = 16.0 * U * (float(np.abs(high[2:6]).sum()) + float(np.abs(low[2:6]).sum())) / wide**2 + 8.0 * U * square_high
+    slack = (
+        16.0 * U * (float(np.abs(high[2:6]).sum()) + float(np.abs(low[2:6]).sum())) / wide**2 + 8.0 * U * square_high
+    )
     return mean, Interval(lower - square_high - slack, upper - square_low + slack)
 
 
 def _absolute_third(pair: Pair, theta: float, centre: float, log_moment: float) -> float:
     """Upper bound on ``E~|L - centre|^3``, from a lower bound of K."""
-    discrete = discrete_form(pair)
-    if discrete is not None:
-        loss, log_p, loss_error, log_error, _ = atoms_of(discrete)
-        exponent = log_p + theta * loss - log_moment
-        error = log_error + theta * loss_error + 8.0 * U * (np.abs(log_p) + theta * np.abs(loss) + abs(log_moment) + 1.0)
-        return float(np.exp(exponent + error) @ (np.abs(loss - centre) + loss_error) ** 3) * (1.0 + 1e-12)
+    atoms = atom_table(pair)
+    if atoms is not None:
+        return _of_atoms(atoms, theta, centre, log_moment)
     losses = covering_losses(pair, theta, refine=_CELLS_A_NODE)
     margin = 1e-13 * (1.0 + float(np.abs(losses).max()))
     largest = pair.loss_bounds[1]
@@ -194,7 +203,8 @@ def _absolute_third(pair: Pair, theta: float, centre: float, log_moment: float) 
     last = float(losses[-1])
     distance = max(last - centre, 0.0)
     # where the larger tilt has its mean at the last cut, Chernoff's bound is best
-    larger = max(CumulantWindow([(pair, 1)]).tilt_where(lambda c: c.mean - last), theta + 1.0 / max(last - centre, 1e-300))
+    at_last = CumulantWindow([(pair, 1)]).tilt_where(lambda c: c.mean - last)
+    larger = max(at_last, theta + 1.0 / max(last - centre, 1e-300))
     eta = larger - theta
     peak = max(3.0 / eta, distance)
     log_larger = float(log_moment_bounds(pair, np.array([larger])).upper[0])
@@ -202,3 +212,10 @@ def _absolute_third(pair: Pair, theta: float, centre: float, log_moment: float) 
     rounding = 8.0 * U * (abs(log_larger) + abs(log_moment) + eta * (abs(last) + peak))
     rest = math.exp(min(exponent + rounding, 600.0)) * peak**3
     return inner + rest * (1.0 + 1e-12)
+
+
+def _of_atoms(atoms: AtomTable, theta: float, centre: float, log_moment: float) -> float:
+    exponent = atoms.log_p + theta * atoms.loss - log_moment
+    size = np.abs(atoms.log_p) + theta * np.abs(atoms.loss) + abs(log_moment) + 1.0
+    weight = np.exp(exponent + atoms.log_error + theta * atoms.loss_error + 8.0 * U * size)
+    return float(weight @ (np.abs(atoms.loss - centre) + atoms.loss_error) ** 3) * (1.0 + 1e-12)
