@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, final
 
 from hockeystick.bound import Bound, Estimate
@@ -157,7 +158,23 @@ def _resampled(entry: StepEntry, name: str, specification: Specification) -> Ste
             f"hockeystick compare: error: --samplings {name} needs {' and '.join(missing)}: give batch_size and"
             " examples under sampling, or examples under [circumstances]"
         )
-    return replace(entry, sampling=Choice(name, tuple((parameter, known[parameter]) for parameter in needed)))
+    sampling = Choice(name, tuple((parameter, known[parameter]) for parameter in needed))
+    return replace(entry, sampling=sampling, count=_releases(entry, name, known))
+
+
+def _releases(entry: StepEntry, name: str, known: Mapping[str, float]) -> int:
+    """The count of the same run under another scheme: a step of a shuffled run is a whole epoch."""
+    own = "" if entry.sampling is None else entry.sampling.name
+    if (own == "shuffled") == (name == "shuffled"):
+        return entry.count
+    batches = Fraction(int(known["population"]), int(known["batch_size"]))
+    count = entry.count * batches if own == "shuffled" else entry.count / batches
+    if count.denominator != 1:
+        raise CommandError(
+            f"hockeystick compare: error: {entry.count} steps of {batches} batches an epoch are no whole number of"
+            " epochs, which shuffled sampling needs"
+        )
+    return int(count)
 
 
 def _sizes(sampling: Choice, specification: Specification) -> dict[str, float | int]:

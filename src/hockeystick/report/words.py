@@ -63,8 +63,8 @@ def sampling_words(sampling: Choice | None, unit: str) -> str:
         )
     if sampling.name == "shuffled" and {"batch_size", "population"} <= values.keys():
         return (
-            f"shuffled: each step is one epoch over the {values['population']} {unit}s in a fresh random order, in batches"
-            f" of {values['batch_size']}"
+            f"shuffled: each step is one epoch over the {values['population']} {unit}s in a fresh random order, in"
+            f" batches of {values['batch_size']}"
         )
     entry = samplings()[sampling.name]
     return f"{sampling.text}: {entry.summary.rstrip('.')}"
@@ -142,7 +142,7 @@ def statement(specification: Specification, quantity: str, given: float, result:
 
 _OTHER_BATCHES = {
     "poisson": "batches taken from a shuffled data set or of a fixed size: the guarantee is for Poisson sampling",
-    "without-replacement": "batches taken from a shuffled data set: the guarantee is for fresh random batches at every step",
+    "without-replacement": "batches taken from a shuffled data set: the guarantee is for fresh sets at every step",
     "shuffled": "batches taken from the same order in every epoch: the guarantee is for a fresh order each",
 }
 
