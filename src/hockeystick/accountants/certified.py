@@ -75,7 +75,7 @@ class _CertifiedCurve(DirectedCurve):
         self._largest_loss = up(math.fsum(count * pair.loss_bounds[1] for pair, count in parts), 1e-13) + 1e-13
         self._at_infinity = _mass_at_infinity(parts)
         closed = _closed_form(parts) if settings.engine == "automatic" else None
-        self._engine = closed or LatticeCurve(parts, settings.tolerance, settings.points)
+        self._engine = closed or LatticeCurve(parts, settings.tolerance, settings.points, self._largest_loss)
 
     def delta(self, epsilon: float) -> Bound:
         if epsilon > self._largest_loss:

@@ -63,12 +63,17 @@ class LatticeCurve:
         Width of the epsilon bracket asked for (nats), and relative width of the delta bracket.
     points : int
         Largest number of lattice points in a window.
+    largest_loss : float
+        Upper bound on the composed loss where it is finite (nats); epsilon does not go beyond it.
     """
 
-    def __init__(self, parts: tuple[tuple[Pair, int], ...], tolerance: float, points: int) -> None:
+    def __init__(
+        self, parts: tuple[tuple[Pair, int], ...], tolerance: float, points: int, largest_loss: float = math.inf
+    ) -> None:
         self.parts = parts
         self.tolerance = tolerance
         self.points = points
+        self.largest_loss = largest_loss
         self._brackets: list[_Bracket] = []
 
     def delta(self, epsilon: float) -> Bound:
@@ -99,11 +104,9 @@ class LatticeCurve:
             bound = self._read_epsilon(bracket, delta)
             if float(bound.upper) - float(bound.lower) <= tolerance:
                 return bound
-        # beyond this tilt ln(delta) falls by 30 within the tolerance: the curve has a cliff there
-        largest = max(30.0 / tolerance, 1.0)
-        cumulants, saddle = saddle_at_delta(self.parts, max(delta, 1e-320), largest=largest)
+        cumulants, saddle = saddle_at_delta(self.parts, max(delta, 1e-320))
         if saddle.epsilon < 0.0:
-            cumulants, saddle = saddle_at_epsilon(self.parts, 0.0, largest=largest)
+            cumulants, saddle = saddle_at_epsilon(self.parts, 0.0)
         best: Bound | None = None
         width = tolerance
         for _ in range(_REFINEMENTS):
@@ -120,10 +123,12 @@ class LatticeCurve:
 
     def _again(self, cumulants: Cumulants, saddle: Saddle, best: Bound) -> tuple[Cumulants, Saddle]:
         """The saddle point for the epsilon found, where it is not the one foretold."""
-        found = float(best.upper) if math.isinf(float(best.lower)) or best.lower == 0.0 else float(best.lower)
+        found = float(best.lower)
+        if math.isinf(found) or found == 0.0:  # where the curve has a cliff, aim within the tolerance before it
+            found = max(float(best.upper) - 0.5 * self.tolerance, 0.0)
         if math.isinf(found) or abs(found - saddle.epsilon) * saddle.theta < 0.5:
             return cumulants, saddle
-        return saddle_at_epsilon(self.parts, found, largest=max(30.0 / self.tolerance, 1.0))
+        return saddle_at_epsilon(self.parts, found)
 
     def _keep(self, bracket: _Bracket) -> None:
         """Remember the newest few compositions."""
@@ -188,6 +193,8 @@ class LatticeCurve:
         )
         budget = bracket.upper.budget(upper) if math.isfinite(upper) else {}
         errors = {name: size / (delta * bracket.theta) if delta > 0.0 else math.inf for name, size in budget.items()}
+        if bracket.upper.delta_at_infinity == 0.0:
+            upper = min(upper, max(self.largest_loss, 0.0))
         errors["lattice"] = max(upper - lower - sum(errors.values()), 0.0)
         return Bound(min(lower, upper), upper, _METHOD, errors=errors)
 

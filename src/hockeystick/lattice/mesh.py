@@ -19,6 +19,7 @@ __all__ = ["fitted_grid"]
 
 _GROWTH, _EXPONENT = 0.3, 0.4
 _FEW = 64  # equal cells where there are no more than these
+_MOST = 50_000  # cells of one pair: beyond, all grow alike
 
 
 def fitted_grid(
@@ -47,7 +48,8 @@ def fitted_grid(
     widths = np.interp(knots, loss, width)
     # cells per nat integrate to a running number of cells
     number = np.concatenate(([0.0], np.cumsum(0.5 * (1.0 / widths[1:] + 1.0 / widths[:-1]) * np.diff(knots))))
-    count = math.ceil(number[-1])
+    count = min(math.ceil(number[-1]), _MOST)
+    number *= count / number[-1]
     cuts = (np.interp(np.arange(count + 1), number, knots) - offset) / spacing
     index = np.unique(np.round(cuts).astype(np.int64))
     first, last = math.floor((low - offset) / spacing), math.ceil((high - offset) / spacing)

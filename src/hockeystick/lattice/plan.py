@@ -22,6 +22,7 @@ __all__ = ["Cumulants", "Saddle", "saddle_at_delta", "saddle_at_epsilon", "spaci
 
 
 _LARGEST_THETA = 1e6
+_RESOLVED = 12.0  # how far (in ln) the outermost nodes must lie below the peak
 _LARGEST_GROWTH = 9.0  # ln of the error growth that a lower tilt may cost
 
 
@@ -56,6 +57,15 @@ class Cumulants:
         self._lengths = lengths
         self._counts = np.array([float(count) for _, count in parts])
         self.log_tail = log_tail
+        self._ends = np.array(  # outermost nodes of unbounded losses, and the composition's part each belongs to
+            [
+                (start + (n.loss.argmax() if end else n.loss.argmin()), part)
+                for part, (start, n, (pair, _)) in enumerate(zip(self._starts, nodes, parts, strict=True))
+                for end in (0, 1)
+                if math.isinf(pair.loss_bounds[end])
+            ],
+            dtype=np.intp,
+        ).reshape(-1, 2)
         self.largest_loss = float(self._counts @ np.maximum.reduceat(self._loss, self._starts))
 
     def __call__(self, theta: float) -> tuple[float, float, float]:
@@ -74,9 +84,11 @@ class Cumulants:
         )
 
     def log_moment(self, theta: float) -> float:
-        """K(theta) alone."""
+        """K(theta) alone; ``inf`` where the nodes do not reach far enough to tell."""
         exponents = self._log_p + theta * self._loss
         peaks = np.maximum.reduceat(exponents, self._starts)
+        if (exponents[self._ends[:, 0]] > peaks[self._ends[:, 1]] - _RESOLVED).any():
+            return math.inf
         total = np.add.reduceat(np.exp(exponents - np.repeat(peaks, self._lengths)), self._starts)
         return float(self._counts @ (np.log(total) + peaks))
 
@@ -87,25 +99,21 @@ def _log_delta(theta: float, epsilon: float, k: float, second: float) -> float:
     return k - theta * epsilon - math.log(theta) - math.log1p(theta) - 0.5 * math.log(2.0 * math.pi * curvature)
 
 
-def saddle_at_epsilon(
-    parts: Sequence[tuple[Pair, int]], epsilon: float, *, largest: float = _LARGEST_THETA
-) -> tuple[Cumulants, Saddle]:
-    """The saddle point for one epsilon, on nodes that reach as far as its delta needs; theta at most ``largest``."""
+def saddle_at_epsilon(parts: Sequence[tuple[Pair, int]], epsilon: float) -> tuple[Cumulants, Saddle]:
+    """The saddle point for one epsilon, on nodes that reach as far as its delta needs; theta at most 1e6."""
     log_steps = math.log(sum(count for _, count in parts))
     log_tail = -60.0 - log_steps
     while True:
         cumulants = Cumulants(parts, log_tail)
-        saddle = _saddle(cumulants, epsilon, largest)
+        saddle = _saddle(cumulants, epsilon)
         needed = saddle.log_delta - log_steps - 20.0
         if needed >= log_tail or log_tail < -1e5:
             return cumulants, saddle
         log_tail = max(2.0 * log_tail, 1.3 * needed - 20.0)
 
 
-def saddle_at_delta(
-    parts: Sequence[tuple[Pair, int]], delta: float, *, largest: float = _LARGEST_THETA
-) -> tuple[Cumulants, Saddle]:
-    """The saddle point for one delta above 0, with its epsilon (which may come out below 0); theta at most ``largest``."""
+def saddle_at_delta(parts: Sequence[tuple[Pair, int]], delta: float) -> tuple[Cumulants, Saddle]:
+    """The saddle point for one delta above 0, with its epsilon (which may come out below 0); theta at most 1e6."""
     log_delta = math.log(delta)
     cumulants = Cumulants(parts, min(log_delta, 0.0) * 1.1 - math.log(sum(count for _, count in parts)) - 40.0)
 
@@ -114,20 +122,20 @@ def saddle_at_delta(
         k, first, _ = cumulants(theta)
         return theta * first - k + log_delta + math.log1p(theta)
 
-    theta = math.exp(increasing_root(gap, -12.0, math.log(largest), 1e-3))
+    theta = math.exp(increasing_root(gap, -12.0, math.log(_LARGEST_THETA), 1e-3))
     k, _, second = cumulants(theta)
     epsilon = (_log_delta(theta, 0.0, k, second) - log_delta) / theta
-    saddle = _saddle(cumulants, epsilon, largest)
+    saddle = _saddle(cumulants, epsilon)
     epsilon += (saddle.log_delta - log_delta) / saddle.theta
-    return cumulants, _saddle(cumulants, epsilon, largest)
+    return cumulants, _saddle(cumulants, epsilon)
 
 
-def _saddle(cumulants: Cumulants, epsilon: float, largest: float) -> Saddle:
+def _saddle(cumulants: Cumulants, epsilon: float) -> Saddle:
     def gap(log_theta: float) -> float:
         theta = math.exp(log_theta)
         return cumulants(theta)[1] - epsilon - 1.0 / theta - 1.0 / (1.0 + theta)
 
-    theta = math.exp(increasing_root(gap, -12.0, math.log(largest), 1e-3))
+    theta = math.exp(increasing_root(gap, -12.0, math.log(_LARGEST_THETA), 1e-3))
     k, _, second = cumulants(theta)
     return Saddle(theta, epsilon, _log_delta(theta, epsilon, k, second))
 
@@ -140,9 +148,14 @@ def _window(cumulants: Cumulants, theta: float, log_alias: float) -> Window:
     steps = np.concatenate((width * 2.0 ** np.arange(-4.0, 4.5, 0.5), (1.0 + theta) * 2.0 ** np.arange(-6.0, 1.0)))
     best: dict[int, tuple[float, float]] = {}
     for sign in (-1, 1):
-        for step in steps.tolist():
+        for step in sorted(steps.tolist()):
             shift = sign * step
-            edge = (cumulants.log_moment(theta + shift) - k - log_alias) / shift
+            moment = cumulants.log_moment(theta + shift)
+            if math.isinf(moment) and sign in best:
+                break
+            if math.isinf(moment):  # the shortest step is beyond what the nodes resolve: they are all there is
+                moment = cumulants(theta + shift)[0]
+            edge = (moment - k - log_alias) / shift
             if sign not in best or sign * edge < sign * best[sign][1]:
                 best[sign] = (theta + shift, edge)
     (theta_below, low), (theta_above, high) = best[-1], best[1]

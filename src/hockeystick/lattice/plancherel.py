@@ -71,6 +71,11 @@ class FrequencyKernel:
             self.size[0] = self._weight[0] * (length + 2.0 * abs(self._second[0]))
         self.size.setflags(write=False)
 
+    def series(self, gap: float) -> tuple[Spectrum, Spectrum]:
+        """The two geometric series of a kernel that begins at ``gap``, endless and weighted; phases left out."""
+        outer, inner = math.exp(-self.theta * gap), math.exp(-(1.0 + self.theta) * gap)
+        return self._weight * outer * self._first, self._weight * inner * self._second
+
     def phases(self, index: int) -> Spectrum:
         """``e^{-i phi_j index}``, shape (kept,)."""
         turns = (self._frequency * (index % self.length)) % self.length
@@ -113,15 +118,10 @@ class FrequencyKernel:
         return float(np.vdot(transform, spectrum).real)
 
     def beyond(self, low: int, high: int) -> float:
-        """Sum of ``size`` over the frequencies ``low <= j < high`` (rounded up), whether kept or not."""
-        total = 0.0
-        for first in range(low, high, 1 << 18):
-            j = np.arange(first, min(first + (1 << 18), high))
-            both = np.abs(_at(self.theta * self.spacing, self.length, j)) + np.abs(
-                _at((1.0 + self.theta) * self.spacing, self.length, j)
-            )
-            total += float(both.sum())
-        return total * (2.0 / self.length) * 2.0 * (1.0 + 1e-9)
+        """Bound on the sum of ``size`` over the frequencies ``low <= j < high``, whether kept or not."""
+        both = sum(abs(_at(decay * self.spacing, self.length, np.array([low]))[0]) for decay in (self.theta, 1.0 + self.theta))
+        # |1 - e^{-x - i phi}| grows with phi in [0, pi], so that the first of them is the largest
+        return (high - low) * (2.0 / self.length) * (2.0 + 1e-9) * float(both)
 
 
 def _weights(length: int, kept: int) -> Array:

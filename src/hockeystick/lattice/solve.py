@@ -43,6 +43,7 @@ def crossing(
     value = excess(at)
     low, high = -math.inf, math.inf  # known to be before and beyond the crossing
     f_low, f_high = math.inf, -math.inf
+    reach = step  # how far to go where there is nothing to foretell by
     for _ in range(_STEPS):
         if value > 0.0 or (value == 0.0 and not above):
             low, f_low = at, value
@@ -52,19 +53,20 @@ def crossing(
             return 0.0
         if high - low <= step:
             break
-        at = _next(low, high, f_low, f_high, slope, step)
+        reach *= 2.0
+        at = _next(low, high, f_low, f_high, slope=slope, step=step, reach=reach)
         value = excess(at)
     return max(high if above else low, 0.0)
 
 
-def _next(low: float, high: float, f_low: float, f_high: float, slope: float, step: float) -> float:
+def _next(low: float, high: float, f_low: float, f_high: float, *, slope: float, step: float, reach: float) -> float:
     """Where to look next: just beyond or just before the root that a Newton or secant step foretells."""
     if math.isinf(high):
-        ahead = f_low / slope if math.isfinite(f_low) else 1.0
-        return low + max(ahead, 0.0) * (1.0 + 1e-3) + 0.4 * step
+        ahead = f_low / slope if math.isfinite(f_low) else reach
+        return low + max(ahead, 0.1 * reach) * (1.0 + 1e-3) + 0.4 * step
     if math.isinf(low):
-        back = -f_high / slope if math.isfinite(f_high) else max(high, 1.0)
-        return max(high - max(back, 0.0) * (1.0 + 1e-3) - 0.4 * step, 0.0)
+        back = -f_high / slope if math.isfinite(f_high) else reach
+        return max(high - max(back, 0.1 * reach) * (1.0 + 1e-3) - 0.4 * step, 0.0)
     width = high - low
     if math.isinf(f_high) or math.isinf(f_low):
         return 0.5 * (low + high)

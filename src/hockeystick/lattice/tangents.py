@@ -135,6 +135,8 @@ def _merged(cells: CellMasses, points: Array, tilt: float, lift: int) -> _Merged
         high -= 1
     if low < high and log_ratio(low) > float(points[low + 1] - points[low]):
         low += 1  # the tail below a range that was cut short: leaving it out takes (p - a q)_+ >= 0 from the curve
+        while log_p[low] == -math.inf:  # and so does going on to the next atom
+            low += 1
     # merged upwards, the lowest point must stay where the tangent there is above zero
     mean = float(np.logaddexp.reduce(log_p[low : high + 1]) - np.logaddexp.reduce(log_q[low : high + 1]))
     while low < high and points[low + 1] < mean and -math.expm1(min(log_ratio(low), 1.0)) > tilt * float(points[low + 1] - points[low]) ** 2:
