@@ -137,13 +137,14 @@ def line_for_epsilon(
     if saddle is None:
         saddle = saddle_of_epsilon(losses, epsilon)
     plan = plan_line(
-        lambda t: scan(saddle.rules, losses.gaussian_variance, t),
+        lambda t: saddle.look(losses, t),
         saddle,
         epsilon,
         tolerance=tolerance,
         log_delta=log_delta,
     )
-    accuracy = math.log(tolerance / 64.0) - math.log(max(losses.total_count, 1.0))
+    # errors of the identities sum q = sum p = 1 count with the exponents, all errors with the number of steps
+    accuracy = math.log(tolerance / 64.0) - math.log(max(losses.total_count, 1.0) * (1.0 + 2.0 * max(plan.exponents)))
     if losses.on_lattice:
         window = Window(plan.exponents, 0.0, accuracy)
         found = _Tilted.of(losses, plan, window)
@@ -154,7 +155,8 @@ def line_for_epsilon(
     cut = _reach(decay, plan.theta, 1.0 / plan.deviation, plan.log_error)
     if not math.isfinite(cut):
         raise ContourRefusal("tail", "the transform decays too slowly for the tolerance: few steps, or atoms")
-    found = _Tilted.of(losses, plan, Window(plan.exponents, 1.05 * cut, accuracy))
+    frequency = 1.02 * cut + 1.5 * 2.0 * math.pi / plan.period  # the last node lies within a step beyond the cut-off
+    found = _Tilted.of(losses, plan, Window(plan.exponents, frequency, accuracy))
     step, nodes = _grid(found.period(epsilon, plan.log_error), cut, found.rules)
     return prepare_line(
         found.rules,
@@ -209,7 +211,7 @@ def _lattice_line(found: _Tilted, lattice: Lattice, plan: LinePlan, epsilon: flo
     )
     cut = _reach(decay, plan.theta, 1.0 / plan.deviation, plan.log_error)
     whole = (size + 1) // 2
-    nodes = whole if not math.isfinite(cut) else min(whole, math.ceil(cut / step) + 2)
+    nodes = whole if not math.isfinite(cut) else min(whole, math.ceil(cut / step) + 1)
     _check_work(nodes, found.rules)
     log_tail = -math.inf if nodes == whole else float(decay.log_bound(np.array([step * (nodes - 1)]))[0])
     return prepare_lattice_line(
@@ -261,7 +263,7 @@ def _grid(period: float, cut: float, rules: Sequence[LossRule]) -> tuple[float, 
     exact = 2.0 * math.pi / period
     unit = 2.0 ** (math.floor(math.log2(exact)) - 20)
     step = math.floor(exact / unit) * unit
-    nodes = math.ceil(cut / step) + 2
+    nodes = math.ceil(cut / step) + 1
     _check_work(nodes, rules)
     return step, nodes
 

@@ -28,6 +28,8 @@ _SAFE = 1.0 - 2.0**-30  # inward factor on masses and widths, far above their ro
 _RIPPLE = 0.21724  # above the largest |sinc x| beyond pi: 0.217233..., where tan x = x
 _DOUBT = 2.0**-44  # of a loss relative to itself, and a tenth of that of a log density
 _PEELS = 2
+_TOGETHER = 6  # rectangles merged where there are many rules
+_FEW = 8
 
 
 @final
@@ -76,9 +78,13 @@ def _unimodal_minorant(density: Array) -> Array:
 
 
 def _level_sets(profile: Array, width: Array) -> tuple[Array, Array]:
-    """Masses and lengths of the rectangles between consecutive levels of unimodal step functions."""
+    """Masses and lengths of the rectangles between consecutive levels of unimodal step functions, a few at a time.
+
+    A few rectangles of like lengths count as one of the least length, which can only weaken the bound.
+    """
     order = np.argsort(-profile, axis=1, kind="stable")
     level = np.take_along_axis(profile, order, axis=1)
     length = np.cumsum(np.take_along_axis(width, order, axis=1), axis=1)
     drop = level - np.concatenate((level[:, 1:], np.zeros((level.shape[0], 1))), axis=1)
-    return drop * length, length
+    starts = np.arange(0, length.shape[1], _TOGETHER if length.shape[0] > _FEW else 1)
+    return np.add.reduceat(drop * length, starts, axis=1), length[:, starts]

@@ -22,9 +22,9 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.numerics.contour_moments import CHUNK, TiltedRule
+from hockeystick.numerics.contour_moments import TiltedRule
 from hockeystick.numerics.contour_residuals import TRIGONOMETRIC, sine_residual
-from hockeystick.numerics.contour_rule import Array
+from hockeystick.numerics.contour_rule import CHUNK, Array
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
 __all__ = ["LineSum", "line_sum"]
@@ -65,8 +65,9 @@ class LineSum:
 def line_sum(tilted: TiltedRule, counts: Array, step: float, nodes: int, quadrature: Array) -> LineSum:
     """The sum over a batch at ``m * step``, m below ``nodes``; ``quadrature``, shape (B,), bounds each error of phi."""
     rows = math.isqrt(nodes)
-    group = max(1, _SMALL // rows)
-    blocks = -(-nodes // (rows * group)) * group
+    needed = -(-nodes // rows)
+    group = min(needed, max(1, _SMALL // rows))
+    blocks = -(-needed // group) * group
     most = max(1, _TABLE // ((2 * CHUNK + rows) * (rows + blocks)))
     total: LineSum | None = None
     for start in range(0, counts.size, most):

@@ -16,18 +16,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final, final
+from typing import final
 
 import numpy as np
 
 from hockeystick.numerics.contour_residuals import SWITCH
-from hockeystick.numerics.contour_rule import Array, LossRule
+from hockeystick.numerics.contour_rule import Array, LossRule, additions, node_sum
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
-__all__ = ["CHUNK", "LogMoments", "TiltedRule", "log_moments", "rough_log_moments", "tilt"]
-
-CHUNK: Final = 64
-"""Sums over nodes run over this many at a time, and then over the chunks."""
+__all__ = ["LogMoments", "TiltedRule", "log_moments", "rough_log_moments", "tilt"]
 
 _SERIES = 12  # terms of psi; the first one left out is below 26 (1/4)^12 / 14! < u / 6 of the first
 _OVERFLOW = 600.0  # exponent of a weighted node from which the scaled sum is used
@@ -112,12 +109,12 @@ def _above_one(rule: LossRule, exponents: Array, room: Array) -> tuple[Array, Ar
     slope = grown.value - (1.0 - lean) * rule.gain.value  # q (e^{al} - e^l)
     moved = _moved_by_loss(rule, a, slope)
     errors = rounding + np.abs(term) * np.expm1(rule.weight_error) + moved
-    total = term.sum(axis=2)
+    total = node_sum(term)
     exponent = exponents[:, None]
     defect = (exponent - 1.0) * rule.missing_q - exponent * rule.missing_p
     error = (
         errors.sum(axis=2)
-        + rule.nodes * U * np.abs(term).sum(axis=2)
+        + additions(rule.nodes) * U * node_sum(np.abs(term))
         + (np.abs(1.0 - exponent) + np.abs(exponent)) * rule.identity_error
         + 4.0 * U * (np.abs((exponent - 1.0) * rule.missing_q) + np.abs(exponent * rule.missing_p) + np.abs(total))
     )
@@ -151,10 +148,10 @@ def _scaled(rule: LossRule, exponents: Array, x: Array, peak: Array) -> tuple[Ar
     """``ln sum exp(ln q + x)`` with the largest term taken out, and a bound on its error."""
     logs = rule.log_weight + x
     terms = np.exp(logs - peak[:, :, None])
-    total = terms.sum(axis=2)
+    total = node_sum(terms)
     own = U * (3.0 * np.abs(x) + 2.0 * np.abs(rule.log_weight) + np.abs(peak)[:, :, None]) + ELEMENTARY
     own = own + rule.weight_error + np.abs(exponents)[:, None, None] * rule.loss_error
-    relative = (terms * own).sum(axis=2) / total + rule.nodes * U
+    relative = (terms * own).sum(axis=2) / total + additions(rule.nodes) * U
     value = peak + np.log(total)
     return value, _SLACK * relative + 2.0 * ELEMENTARY * (np.abs(np.log(total)) + np.abs(value))
 
@@ -199,7 +196,7 @@ def tilt(rule: LossRule, exponent: float, log_m: Array, log_m_error: Array) -> T
     offset = rule.loss - centre[:, None]
     slip = rule.loss_error + U * np.abs(offset)
     size = np.abs(offset)
-    evaluation = (80.0 + 4.0 * _additions(rule.nodes)) * U + relative
+    evaluation = (80.0 + 4.0 * additions(rule.nodes)) * U + relative
     spread = (weight * size * size).sum(axis=1)
     bend_error = _SLACK * (weight * size * (evaluation * size + slip)).sum(axis=1) + (weight * slip * slip).sum(axis=1)
     slope_error = 2.0 * _SLACK * (weight * (evaluation * size + slip)).sum(axis=1)
@@ -216,20 +213,15 @@ def tilt(rule: LossRule, exponent: float, log_m: Array, log_m_error: Array) -> T
     )
 
 
-def _additions(nodes: int) -> int:
-    """The number of roundings a term of a chunked sum meets, at most."""
-    return min(nodes, CHUNK) + -(-nodes // CHUNK)
-
-
 def _mean(
     rule: LossRule, exponent: float, x: Array, log_m: Array, log_m_error: Array, weight: Array, relative: Array
 ) -> tuple[Array, Array]:
     """``sum_j w_j l_j`` and a bound on its error: second order in the loss, but for large exponents."""
     loss = rule.loss
     size = np.abs(loss)
-    first_order = (weight * loss).sum(axis=1)
+    first_order = node_sum(weight * loss)
     first_error = (weight * (relative * size + rule.loss_error)).sum(axis=1)
-    first_error = _SLACK * (first_error + rule.nodes * U * (weight * size).sum(axis=1))
+    first_error = _SLACK * (first_error + additions(rule.nodes) * U * node_sum(weight * size))
     fits = np.max(rule.log_weight + x, axis=1) < _OVERFLOW
     room = _OVERFLOW - rule.log_weight - np.maximum(loss, 0.0)
     lean = np.array([[1.0 if exponent > 0.5 else 0.0]])
@@ -244,9 +236,9 @@ def _mean(
     bend = (2.0 * abs(exponent) + exponent * exponent * size) * whole + rule.weight_p
     moved = rule.loss_error * (slope + bend * rule.loss_error)
     moment = np.exp(np.minimum(log_m, _OVERFLOW))
-    total = term.sum(axis=1) + rule.missing_q - rule.missing_p
+    total = node_sum(term) + rule.missing_q - rule.missing_p
     error = (rounding + moved + np.abs(term) * np.expm1(rule.weight_error)).sum(axis=1)
-    error = error + rule.nodes * U * np.abs(term).sum(axis=1) + rule.identity_error * 2.0
+    error = error + additions(rule.nodes) * U * node_sum(np.abs(term)) + rule.identity_error * 2.0
     error = error + 4.0 * U * (np.abs(rule.missing_q) + np.abs(rule.missing_p)) + _UNDERFLOW
     mean = total / moment
     mean_error = _SLACK * (error / moment + np.abs(mean) * (log_m_error + 2.0 * ELEMENTARY + U * np.abs(log_m)))

@@ -22,9 +22,11 @@ from hockeystick.numerics.contour_scout import Saddle, Scan, round_tilt, smooth_
 
 __all__ = ["LinePlan", "plan_line"]
 
-_FACTORS = np.array([0.1, 0.25, 0.4, 0.5, 0.6, 0.7, 0.8, 0.86, 0.92, 0.96, 1.0, 1.02, 1.05, 1.1, 1.2, 1.4, 1.8, 2.5])
+_FACTORS = np.array(
+    [0.01, 0.03, 0.08, 0.15, 0.25, 0.35, 0.5, 0.6, 0.7, 0.8, 0.86, 0.92, 0.96, 1.0, 1.02, 1.05, 1.1, 1.2, 1.4, 1.8, 2.5]
+)
 _GAPS = np.array([0.1, 0.3, 0.8, 2.0, 4.0, 7.5])  # over the standard deviation at the saddle point
-_LEAST = 0.35  # candidates are not below this fraction of the saddle point
+_LEAST = 0.009  # candidates are not below this fraction of the saddle point
 _PRICE = 0.5  # of a nat of conditioning, in nats of the period
 _KEPT = 3  # tilts of each side that are certified
 
@@ -44,12 +46,15 @@ class LinePlan:
         ``ln`` of the absolute error that each part of ``S = delta / e^{K - theta eps}`` may have.
     deviation : float
         Standard deviation of the tilted loss and its kernel together (nats).
+    period : float
+        Lambda that the aliasing needs (nats).
     """
 
     theta: float
     tilts: tuple[float, ...]
     log_error: float
     deviation: float
+    period: float
 
     @property
     def exponents(self) -> tuple[float, ...]:
@@ -102,6 +107,7 @@ def plan_line(
         tilts=tuple(sorted(chosen - {theta})),
         log_error=float(log_error[candidates[best]]),
         deviation=(variance + theta**-2.0 + (1.0 + theta) ** -2.0) ** 0.5,
+        period=float(period[best]),
     )
 
 

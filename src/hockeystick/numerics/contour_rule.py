@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,39 @@ from numpy.typing import NDArray
 from hockeystick.numerics.contour_residuals import exponential_residual
 from hockeystick.numerics.rounding import U
 
-__all__ = ["Array", "Cells", "Grown", "LossRule", "NoQuadrature", "Quadrature", "RuleSource", "Window"]
+__all__ = [
+    "CHUNK",
+    "Array",
+    "Cells",
+    "Grown",
+    "LossRule",
+    "NoQuadrature",
+    "Quadrature",
+    "RuleSource",
+    "Window",
+    "additions",
+    "node_sum",
+]
 
 Array = NDArray[np.float64]
 
+CHUNK: Final = 64
+"""Sums over nodes run over this many at a time, and then over the chunks."""
+
 _LARGE = 30.0  # exponents from which e^x is taken together with the weight, so that neither overflows
+
+
+def additions(nodes: int) -> int:
+    """The number of roundings that a term meets, at most, in a sum over nodes by chunks."""
+    return min(nodes, CHUNK) + -(-nodes // CHUNK)
+
+
+def node_sum(terms: Array) -> Array:
+    """The sum over the last axis, by chunks."""
+    nodes = terms.shape[-1]
+    if nodes <= CHUNK:
+        return np.asarray(terms.sum(axis=-1))
+    return np.asarray(np.add.reduceat(terms, np.arange(0, nodes, CHUNK), axis=-1).sum(axis=-1))
 
 
 class Quadrature(ABC):

@@ -130,6 +130,8 @@ class Saddle:
         K, K' and K''.
     rules : sequence of LossRule
         The coarse rules used.
+    top : float
+        The largest tilt that they serve.
     """
 
     theta: float
@@ -137,6 +139,18 @@ class Saddle:
     mean: float
     variance: float
     rules: Sequence[LossRule]
+    top: float
+
+    def look(self, losses: LossSum, tilts: Array) -> Scan:
+        """K at tilts of any size that rules can be had for; infinite beyond."""
+        served = tilts <= self.top
+        if served.all():
+            return scan(self.rules, losses.gaussian_variance, tilts)
+        wider = losses.rules(Window((1.0, 1.0 + float(tilts.max())), 0.0, _COARSE))
+        if wider is not None:
+            return scan(wider, losses.gaussian_variance, tilts)
+        found = scan(self.rules, losses.gaussian_variance, np.minimum(tilts, self.top))
+        return Scan(tilts, np.where(served, found.value, np.inf), found.mean, found.variance)
 
     @property
     def epsilon(self) -> float:
@@ -190,7 +204,7 @@ def _search(losses: LossSum, rules: Sequence[LossRule], top: float, excess: Call
     theta = round_tilt(max(theta, SMALLEST_TILT))
     columns = (fine.value, fine.mean, fine.variance)
     value, mean, variance = (float(np.interp(theta, fine.tilts, column)) for column in columns)
-    return Saddle(theta, value, mean, variance, rules)
+    return Saddle(theta, value, mean, variance, rules, top)
 
 
 def round_tilt(theta: float) -> float:

@@ -139,7 +139,7 @@ def cross_distance(p: Ends, q: Ends) -> Array:
 def _geometric(log_end: Array, rate: Array, step: Array) -> Array:
     """``e^log_end (rho + rho^2 + ...)`` with ``rho = e^{-step rate}``; infinite unless the rate is above 0."""
     rate = rate - 1e-9 * (1.0 + np.abs(rate))
-    fall = np.where(rate > 0.0, step * rate, 1.0)
+    fall = np.where(rate > 0.0, np.minimum(step * rate, 700.0), 1.0)
     total = 1.001 * np.exp(log_end + 1e-9 * np.abs(log_end)) / np.expm1(fall)
     return np.where(rate > 0.0, total, np.inf)
 
