@@ -14,7 +14,7 @@ from typing import final
 
 from flint import acb, arb
 
-from hockeystick.exact.balls import ball, precision
+from hockeystick.exact.balls import precision
 from hockeystick.exact.transform import Decay, Line, Sketch, Transform
 
 __all__ = ["Composite", "CompositeDecay", "bisect"]
@@ -69,19 +69,20 @@ class Composite:
         """``M(0)``: the mass of the outcomes of finite loss."""
         total = arb(1)
         for part, count in self.parts:
-            total *= ball(part.finite_mass) ** count
+            total *= part.finite_mass() ** count
         return total
 
     def infinite(self) -> arb:
         """The mass of the outcomes in which some step has an infinite loss."""
-        if not any(part.infinite_mass for part, _ in self.parts):
-            return arb(0)
-        log_total, log_share = arb(0), arb(0)
+        whole, log_share = arb(1), arb(0)
         for part, count in self.parts:
-            whole = part.finite_mass + part.infinite_mass
-            log_total += ball(whole).log() * count
-            log_share += (-ball(part.infinite_mass / whole)).log1p() * count
-        return -log_total.exp() * log_share.expm1()
+            finite, infinite = part.finite_mass(), part.infinite_mass()
+            whole *= (finite + infinite) ** count
+            if not infinite.is_zero():
+                if finite.is_zero():
+                    return whole
+                log_share += (-infinite / (finite + infinite)).log1p() * count
+        return -whole * log_share.expm1()
 
     def loss_limit(self) -> arb | None:
         """The largest finite loss of the composition, None where unbounded."""
@@ -140,7 +141,7 @@ class Composite:
     # ------------------------------------------------------------------------------------------------------- enclosures
 
     def log_moment(self, theta: Fraction) -> arb:
-        """Enclosure of ``K(theta)``."""
+        """Enclosure of ``K(theta)``, to a precision that does for bounds."""
         with precision(_LOW_BITS + self.count.bit_length()):
             return sum((part.log_moment(theta) * count for part, count in self.parts), arb(0))
 

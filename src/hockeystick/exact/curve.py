@@ -12,14 +12,13 @@ from flint import arb
 from hockeystick.errors import PrecisionError
 from hockeystick.exact.balls import ball, precision
 from hockeystick.exact.composite import Composite
-from hockeystick.exact.contour import Contour, plan_contour
 from hockeystick.exact.enclosure import Enclosure
 from hockeystick.exact.exponent import Epsilon, nats
-from hockeystick.exact.gaussian import gaussian_delta
 
-__all__ = ["ClosedCurve", "ContourCurve", "Curve", "GaussianCurve", "relative_digits"]
+__all__ = ["ClosedCurve", "Curve", "EpsilonLine", "FirstThatServes", "LineCurve", "relative_digits"]
 
 _MOST_BITS = 60_000
+_ZERO_BITS = 4_000
 _LOW_BITS = 64
 _ZERO = Fraction(0)
 
@@ -73,17 +72,24 @@ class ClosedCurve(Curve):
     def formula(self, epsilon: arb) -> arb:
         """Delta at the working precision."""
 
+    @property
+    def spare_bits(self) -> int:
+        """Bits that the formula is known to lose."""
+        return 0
+
     def delta(self, epsilon: Epsilon, digits: int, *, floor: Fraction = _ZERO) -> arb:
         """Enclosure of delta to so many digits."""
-        bits = math.ceil(digits * math.log2(10.0)) + 32
+        bits = math.ceil(digits * math.log2(10.0)) + 32 + self.spare_bits
         while True:
             with precision(bits):
                 value = self.formula(nats(epsilon))
                 known = relative_digits(value)
                 if known >= digits or value < ball(floor / 2):
                     return value
+                if bits > _ZERO_BITS and value.contains(0):
+                    return value  # cannot be told from zero
                 if bits > _MOST_BITS:
-                    raise _out_of_reach(digits, value, f"{bits} bits are not enough; it may be exactly zero")
+                    raise _out_of_reach(digits, value, f"{bits} bits are not enough")
             bits += math.ceil((digits - known) * 3.4) + 8 if known > 0.0 else bits
 
     def infinite(self) -> arb:
@@ -113,25 +119,29 @@ class ClosedCurve(Curve):
         return 0.5 * (low + high), max(1e-3, slope) if math.isfinite(slope) else 1.0
 
 
-@final
-class GaussianCurve(ClosedCurve):
-    """Gaussian pairs alone: one Gaussian pair."""
+class EpsilonLine(ABC):
+    """A line on which the transform has been computed."""
 
-    def __init__(self, mu_squared: Fraction) -> None:
-        self._mu_squared = mu_squared
-
-    def formula(self, epsilon: arb) -> arb:
-        """Delta in terms of the normal tail."""
-        return gaussian_delta(self._mu_squared, epsilon)
+    @abstractmethod
+    def delta(self, epsilon: Epsilon) -> arb:
+        """Enclosure of delta at one epsilon, narrow near the one the line was planned for."""
 
 
-@final
-class ContourCurve(Curve):
-    """A composition by the trapezoidal rule on a line; a line once computed serves every epsilon it is good for."""
+class LineCurve(Curve):
+    """A composition by quadrature on a line; a line once computed serves every epsilon it is good for."""
 
     def __init__(self, composite: Composite) -> None:
         self._composite = composite
-        self._contours: list[Contour] = []
+        self._lines: list[EpsilonLine] = []
+
+    @property
+    def composite(self) -> Composite:
+        """What is composed."""
+        return self._composite
+
+    @abstractmethod
+    def new_line(self, estimate: float, digits: int) -> EpsilonLine:
+        """A line planned for one epsilon."""
 
     def infinite(self) -> arb:
         """The mass of infinite losses."""
@@ -172,20 +182,50 @@ class ContourCurve(Curve):
         value = self._near_total(epsilon, digits)
         if value is not None:
             return value
-        for contour in reversed(self._contours):
-            value = contour.delta(epsilon)
+        for line in reversed(self._lines):
+            value = line.delta(epsilon)
             if relative_digits(value) >= digits or value < ball(floor / 2):
                 return value
-        return self._new_line(epsilon, estimate, digits)
+        return self._on_new_line(epsilon, estimate, digits)
 
-    def _new_line(self, epsilon: Epsilon, estimate: float, digits: int) -> arb:
+    def _on_new_line(self, epsilon: Epsilon, estimate: float, digits: int) -> arb:
         wanted, value = digits + 2, arb(0)
         for _ in range(8):
-            contour = Contour(self._composite, plan_contour(self._composite, estimate, digits=wanted))
-            value = contour.delta(epsilon)
+            line = self.new_line(estimate, wanted)
+            value = line.delta(epsilon)
             known = relative_digits(value)
             if known >= digits:
-                self._contours.append(contour)
+                self._lines.append(line)
                 return value
             wanted += max(2, math.ceil(digits - known) + 1)
         raise _out_of_reach(digits, value, f"a line planned for {wanted} digits does not give them")
+
+
+@final
+class FirstThatServes(Curve):
+    """Several ways to one curve; each is tried where the ones before cannot give the digits."""
+
+    def __init__(self, ways: tuple[Curve, ...]) -> None:
+        self._ways = ways
+
+    def infinite(self) -> arb:
+        """The mass of infinite losses."""
+        return self._ways[0].infinite()
+
+    def loss_limit(self) -> arb | None:
+        """The largest finite loss."""
+        return self._ways[0].loss_limit()
+
+    def guess(self, delta: Fraction) -> tuple[float, float]:
+        """The first way's."""
+        return self._ways[0].guess(delta)
+
+    def delta(self, epsilon: Epsilon, digits: int, *, floor: Fraction = _ZERO) -> arb:
+        """Enclosure of delta from the first way that gives the digits."""
+        *others, last = self._ways
+        for way in others:
+            try:
+                return way.delta(epsilon, digits, floor=floor)
+            except PrecisionError:
+                continue  # the next way may serve; the last one's refusal is the caller's
+        return last.delta(epsilon, digits, floor=floor)

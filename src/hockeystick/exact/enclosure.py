@@ -90,6 +90,10 @@ class Enclosure:
         digits = self.digits
         return self.decimal(min(50, max(1, int(digits) if math.isfinite(digits) else 17)))
 
+    def at_least(self, floor: int) -> Enclosure:
+        """The part of the interval that is at least ``floor``, which the value is known to be."""
+        return Enclosure(max(self.low, Fraction(floor)), max(self.high, Fraction(floor)))
+
     @classmethod
     def of_ball(cls, ball: arb) -> Enclosure:
         """The interval of an ``arb``, which must be finite."""

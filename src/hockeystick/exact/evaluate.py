@@ -12,17 +12,28 @@ from fractions import Fraction
 from functools import lru_cache
 
 from hockeystick.errors import check_count
+from hockeystick.exact.atomic import AtomicTransform
+from hockeystick.exact.atoms import Atoms
 from hockeystick.exact.composite import Composite
-from hockeystick.exact.curve import ContourCurve, Curve, GaussianCurve
+from hockeystick.exact.contour import ContourCurve
+from hockeystick.exact.curve import Curve, FirstThatServes
 from hockeystick.exact.enclosure import Enclosure
+from hockeystick.exact.enumeration import EnumerationCurve, enumeration_size
 from hockeystick.exact.exponent import Log, exact_epsilon_of
-from hockeystick.exact.gaussian import GaussianTransform
+from hockeystick.exact.gaussian import GaussianCurve, GaussianTransform
+from hockeystick.exact.laplace import LaplaceTransform
+from hockeystick.exact.laplace_sum import LaplaceCurve, laplace_size
+from hockeystick.exact.lattice import LatticeCurve
 from hockeystick.exact.logsum import LogSum
 from hockeystick.exact.mixture import MixtureTransform
 from hockeystick.exact.one_step import OneStepCurve
-from hockeystick.exact.shapes import MixtureShape, Shape, shape_of
+from hockeystick.exact.quantum import common_lattice
+from hockeystick.exact.shapes import LaplaceShape, MixtureShape, Shape, shape_of
 from hockeystick.exact.transform import Transform
 from hockeystick.pairs import Pair
+
+_FEW_OUTCOMES, _MOST_OUTCOMES = 10_000, 400_000
+_FEW_RESIDUES, _MOST_RESIDUES = 30_000, 5_000_000
 
 __all__ = ["curve_of", "exact_delta", "exact_epsilon"]
 
@@ -55,7 +66,7 @@ def exact_delta(terms: Terms, epsilon: float | Fraction | Log, *, digits: int = 
     """
     point = exact_epsilon_of(epsilon)
     wanted = check_count("digits", digits)
-    return Enclosure.of_ball(curve_of(terms).delta(point, wanted))
+    return Enclosure.of_ball(curve_of(terms).delta(point, wanted)).at_least(0)
 
 
 def exact_epsilon(terms: Terms, delta: float | Fraction, *, digits: int = 15) -> Enclosure:
@@ -121,14 +132,34 @@ def _curve(counts: tuple[tuple[Shape, int], ...]) -> Curve:
         return GaussianCurve(shift_squared)
     if shift_squared:
         parts.append((GaussianTransform(shift_squared), 1))
-    if not shift_squared and len(parts) == 1 and parts[0][1] == 1 and isinstance(parts[0][0], MixtureTransform):
-        return OneStepCurve(parts[0][0])
-    return ContourCurve(Composite(tuple(parts)))
+    return _best_curve(Composite(tuple(parts)))
+
+
+def _best_curve(composite: Composite) -> Curve:
+    """The first way that serves: a closed form, a sum over all outcomes, a lattice, a line."""
+    (first, count), *others = composite.parts
+    if isinstance(first, MixtureTransform) and count == 1 and not others:
+        return OneStepCurve(first)
+    outcomes = enumeration_size(composite)
+    if outcomes <= _FEW_OUTCOMES:
+        return EnumerationCurve(composite)
+    lattice = common_lattice([part for part, _ in composite.parts if isinstance(part, AtomicTransform)])
+    if lattice is not None and len(lattice.indices) == len(composite.parts):
+        return LatticeCurve(composite, lattice)
+    if outcomes <= _MOST_OUTCOMES:
+        return EnumerationCurve(composite)
+    residues = laplace_size(composite)
+    if residues <= _FEW_RESIDUES:
+        return LaplaceCurve(composite)
+    line = ContourCurve(composite)
+    return FirstThatServes((line, LaplaceCurve(composite))) if residues <= _MOST_RESIDUES else line
 
 
 def _transform(shape: Shape) -> Transform:
-    if isinstance(shape, MixtureShape):
-        origin = shape.p[0][0] if len(shape.p) == 1 else shape.q[0][0]
-        sides = [tuple(zip(*((w, c - origin) for c, w in side), strict=True)) for side in (shape.p, shape.q)]
-        return MixtureTransform(*(LogSum(weights, centres) for weights, centres in sides))
-    raise NotImplementedError(f"{shape}")
+    if isinstance(shape, Atoms):
+        return AtomicTransform(shape)
+    if isinstance(shape, LaplaceShape):
+        return LaplaceTransform(shape.m, shape.a, shape.b)
+    origin = shape.p[0][0] if len(shape.p) == 1 else shape.q[0][0]
+    sides = [tuple(zip(*((w, c - origin) for c, w in side), strict=True)) for side in (shape.p, shape.q)]
+    return MixtureTransform(*(LogSum(weights, centres) for weights, centres in sides))

@@ -15,9 +15,10 @@ from typing import final
 from flint import acb, arb
 
 from hockeystick.exact.balls import ball
+from hockeystick.exact.curve import ClosedCurve
 from hockeystick.exact.transform import Decay, Line, Sketch, Transform
 
-__all__ = ["GaussianTransform", "gaussian_delta", "normal_tail"]
+__all__ = ["GaussianCurve", "GaussianTransform", "gaussian_delta", "normal_tail"]
 
 
 def normal_tail(x: arb) -> arb:
@@ -64,6 +65,18 @@ class GaussianTransform(Transform):
         points = (acb(theta, step * m) for m in range(line.nodes + 1))
         return [(scale * z * (1 + z)).exp() for z in points]
 
-    def decay(self, theta: Fraction) -> Decay:  # noqa: ARG002 - the same at every tilt
+    def decay(self, theta: Fraction) -> Decay:
         """The Gaussian characteristic function itself."""
         return _GaussianDecay(self.mu_squared)
+
+
+@final
+class GaussianCurve(ClosedCurve):
+    """Gaussian pairs alone: one Gaussian pair."""
+
+    def __init__(self, mu_squared: Fraction) -> None:
+        self._mu_squared = mu_squared
+
+    def formula(self, epsilon: arb) -> arb:
+        """Delta in terms of the normal tail."""
+        return gaussian_delta(self._mu_squared, epsilon)

@@ -31,6 +31,7 @@ class _Search:
         self._curve, self._delta, self._digits = curve, delta, digits
         self.low: Fraction = Fraction(0)
         self.high: Fraction | None = None
+        self._looked_at_zero = False
 
     def excess(self, epsilon: Fraction, digits: int) -> arb:
         """``ln delta(epsilon) - ln delta*``, and what its sign proves is kept."""
@@ -45,6 +46,9 @@ class _Search:
 
     def inside(self, epsilon: Fraction) -> Fraction:
         """``epsilon``, or a point that halves or doubles what is left if it falls outside."""
+        if epsilon <= 0 and not self._looked_at_zero:
+            self._looked_at_zero = True
+            return Fraction(0)
         if self.low < epsilon and (self.high is None or epsilon < self.high):
             return epsilon
         return (self.low + self.high) / 2 if self.high is not None else 2 * self.low + 1
@@ -52,7 +56,7 @@ class _Search:
     @property
     def narrow(self) -> bool:
         """Whether what is proved is as narrow as the digits ask."""
-        return self.high is not None and (self.high - self.low) * 10**self._digits <= self.low
+        return (self.high is not None and (self.high - self.low) * 10**self._digits <= self.low) or self.high == 0
 
 
 def _rounded(value: Fraction, digits: int) -> Fraction:
@@ -81,12 +85,9 @@ def epsilon_of(curve: Curve, delta: Fraction, *, digits: int) -> Enclosure:
             limit = curve.loss_limit()
             return Enclosure.of_ball(limit.max(arb(0))) if limit is not None else Enclosure(math.inf, math.inf)
     search = _Search(curve, delta, digits)
-    at_zero = search.excess(Fraction(0), 6)
-    if at_zero.contains(0):
-        at_zero = search.excess(Fraction(0), digits + 10)
+    _iterate(search, curve.guess(delta), digits)
     if search.high == 0:
         return Enclosure(Fraction(0), Fraction(0))
-    _iterate(search, curve.guess(delta), digits)
     if search.high is None:
         raise PrecisionError(f"epsilon was not found within {_MOST_STEPS} steps; it is at least {float(search.low)}")
     result = Enclosure(search.low, search.high)

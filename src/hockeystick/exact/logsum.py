@@ -51,6 +51,10 @@ class LogSum:
         """Sum of the weights."""
         return sum(self.weights, Fraction(0))
 
+    def weight_at(self, centre: Fraction) -> Fraction:
+        """Weight of a centre, zero where there is none."""
+        return dict(zip(self.centres, self.weights, strict=True)).get(centre, Fraction(0))
+
     def terms(self) -> Terms:
         """The exponents at the working precision."""
         return [(ball(c), ball(w).log() - ball(c * c) / 2) for w, c in zip(self.weights, self.centres, strict=True)]

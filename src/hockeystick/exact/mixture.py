@@ -58,15 +58,16 @@ class MixtureTransform(Transform):
     p: LogSum
     q: LogSum
 
-    @property
-    def finite_mass(self) -> Fraction:
+    def finite_mass(self) -> arb:
         """Sum of the weights of P: one, up to the rounding of weights given as floats."""
-        return self.p.mass
+        return ball(self.p.mass)
 
-    @property
+    @cached_property
     def direction(self) -> int:
         """1 where the loss increases with x, -1 where it decreases: a pair's loss does one of the two."""
-        return 1 if self.p.high + self.p.low > self.q.high + self.q.low else -1
+        low, high = min(self.p.low, self.q.low), max(self.p.high, self.q.high)
+        rising = self.p.weight_at(high) * self.q.weight_at(low) - self.p.weight_at(low) * self.q.weight_at(high)
+        return 1 if rising > 0 else -1
 
     def loss_limit(self) -> arb | None:
         """The supremum of the loss, the ratio of the outermost weights where the outermost centres agree."""

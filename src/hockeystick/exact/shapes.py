@@ -4,22 +4,35 @@ Every shape is closed under reversal, (P, Q) -> (Q, P), and under Poisson subsam
 
 - ``MixtureShape``: two mixtures of Gaussians of one width, centres in units of it;
 - ``LaplaceShape``: ``P = (1-a) Q0 + a P0``, ``Q = (1-b) Q0 + b P0`` for one Laplace pair (P0, Q0);
-- ``DiscreteShape``: two vectors of masses.
+- ``Atoms``: finitely many outcomes.
 
 All numbers are fractions: the floats of a pair stand for themselves, and nothing is rounded here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import singledispatch
 from typing import final
 
 from hockeystick.errors import UnknownPairError
-from hockeystick.pairs import DiscretePair, GaussianPair, LaplacePair, Pair, ReversedPair, SubsampledPair
+from hockeystick.exact.atoms import Atoms, BinomialSource, LaplaceSource, RationalSource, WorstCaseSource
+from hockeystick.pairs import (
+    BinomialPair,
+    DiscreteLaplacePair,
+    DiscretePair,
+    GaussianMixturePair,
+    GaussianPair,
+    LaplacePair,
+    Pair,
+    ReversedPair,
+    SubsampledPair,
+    WorstCasePair,
+)
 
-__all__ = ["DiscreteShape", "LaplaceShape", "Mixture", "MixtureShape", "Shape", "shape_of"]
+__all__ = ["LaplaceShape", "Mixture", "MixtureShape", "Shape", "rational_atoms", "shape_of"]
 
 Mixture = tuple[tuple[Fraction, Fraction], ...]
 """``(centre, weight)``, centres increasing and distinct, weights above 0."""
@@ -76,34 +89,18 @@ class LaplaceShape:
         return LaplaceShape(self.m, (1 - rate) * self.b + rate * self.a, self.b)
 
 
-@final
-@dataclass(frozen=True)
-class DiscreteShape:
-    """Two vectors of masses; outcomes of equal likelihood ratio are merged, those of no mass left out."""
-
-    outcomes: tuple[tuple[Fraction, Fraction], ...]
-
-    @classmethod
-    def of(cls, pairs: tuple[tuple[Fraction, Fraction], ...]) -> DiscreteShape:
-        """From (p, q) of every outcome."""
-        merged: dict[Fraction | None, tuple[Fraction, Fraction]] = {}
-        for p, q in pairs:
-            if p or q:
-                ratio = p / q if q else None
-                before = merged.get(ratio, (Fraction(0), Fraction(0)))
-                merged[ratio] = (before[0] + p, before[1] + q)
-        return cls(tuple(merged.values()))
-
-    def reversed(self) -> DiscreteShape:
-        """(Q, P)."""
-        return DiscreteShape.of(tuple((q, p) for p, q in self.outcomes))
-
-    def subsampled(self, rate: Fraction) -> DiscreteShape:
-        """((1 - rate) Q + rate P, Q)."""
-        return DiscreteShape.of(tuple(((1 - rate) * q + rate * p, q) for p, q in self.outcomes))
+def rational_atoms(pairs: Iterable[tuple[Fraction, Fraction]]) -> Atoms:
+    """Two rational vectors; outcomes of equal likelihood ratio are merged, those of no mass left out."""
+    merged: dict[Fraction | None, tuple[Fraction, Fraction]] = {}
+    for p, q in pairs:
+        if p or q:
+            ratio = p / q if q else None
+            before = merged.get(ratio, (Fraction(0), Fraction(0)))
+            merged[ratio] = (before[0] + p, before[1] + q)
+    return Atoms(RationalSource(tuple(merged.values())))
 
 
-Shape = MixtureShape | LaplaceShape | DiscreteShape
+Shape = MixtureShape | LaplaceShape | Atoms
 
 
 @singledispatch
@@ -133,8 +130,34 @@ def _(pair: LaplacePair) -> Shape:
 
 
 @shape_of.register
+def _(pair: GaussianMixturePair) -> Shape:
+    sides = ((pair.p_weights, pair.p_centres), (pair.q_weights, pair.q_centres))
+    sigma = Fraction(pair.sigma)
+    p, q = (
+        _blend(tuple((Fraction(w), ((Fraction(c) / sigma, Fraction(1)),)) for w, c in zip(*side, strict=True)))
+        for side in sides
+    )
+    return MixtureShape(p, q) if p != q else rational_atoms(((Fraction(1), Fraction(1)),))
+
+
+@shape_of.register
 def _(pair: DiscretePair) -> Shape:
-    return DiscreteShape.of(tuple((Fraction(p), Fraction(q)) for p, q in zip(pair.p, pair.q, strict=True)))
+    return rational_atoms((Fraction(p), Fraction(q)) for p, q in zip(pair.p, pair.q, strict=True))
+
+
+@shape_of.register
+def _(pair: DiscreteLaplacePair) -> Shape:
+    return Atoms(LaplaceSource(Fraction(pair.scale), pair.sensitivity))
+
+
+@shape_of.register
+def _(pair: BinomialPair) -> Shape:
+    return Atoms(BinomialSource(pair.trials, Fraction(pair.probability), pair.sensitivity))
+
+
+@shape_of.register
+def _(pair: WorstCasePair) -> Shape:
+    return Atoms(WorstCaseSource(Fraction(pair.epsilon), Fraction(pair.delta)))
 
 
 @shape_of.register

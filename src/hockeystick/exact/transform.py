@@ -53,7 +53,7 @@ class Decay(ABC):
 class NoDecay(Decay):
     """``|phi| <= 1``, all that is known of a loss with large atoms."""
 
-    def bound(self, s: arb) -> arb:  # noqa: ARG002 - the bound holds at every s
+    def bound(self, s: arb) -> arb:
         """One."""
         return arb(1)
 
@@ -61,15 +61,13 @@ class NoDecay(Decay):
 class Transform(ABC):
     """One dominating pair seen through ``M(z)``. Balls are computed at the working precision of the moment."""
 
-    @property
-    def finite_mass(self) -> Fraction:
+    def finite_mass(self) -> arb:
         """P(L < inf) = M(0)."""
-        return Fraction(1)
+        return arb(1)
 
-    @property
-    def infinite_mass(self) -> Fraction:
-        """P(L = +inf)."""
-        return Fraction(0)
+    def infinite_mass(self) -> arb:
+        """P(L = +inf); exactly zero where there is none."""
+        return arb(0)
 
     def loss_limit(self) -> arb | None:
         """The largest finite loss, None where losses are unbounded."""

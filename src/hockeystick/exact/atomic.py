@@ -1,0 +1,116 @@
+"""Discrete pairs: M(z) as a finite sum over the atoms of the loss.
+
+    M(z) = sum_i p_i (p_i / q_i)^z    over the outcomes with p_i > 0 and q_i > 0
+
+|phi| does not decay, so on a line such a pair needs the company of one whose transform does; alone it is summed exactly
+(``enumeration``, ``lattice``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import final
+
+from flint import acb, arb
+
+from hockeystick.exact.atoms import Atoms, Outcome
+from hockeystick.exact.balls import ball, precision
+from hockeystick.exact.transform import Decay, Line, NoDecay, Sketch, Transform, integer_power
+
+__all__ = ["AtomicTransform", "log_ratio"]
+
+_LOW_BITS = 64
+
+
+def log_ratio(outcome: Outcome) -> arb:
+    """The loss of an outcome that has mass under both."""
+    return (outcome[0] / outcome[1]).log()
+
+
+@final
+@dataclass(frozen=True)
+class AtomicTransform(Transform):
+    """``M(z)`` of a discrete pair."""
+
+    atoms: Atoms
+
+    def finite(self) -> list[Outcome]:
+        """The outcomes of finite loss."""
+        return [(p, q) for p, q in self.atoms.outcomes() if not p.is_zero() and not q.is_zero()]
+
+    def finite_mass(self) -> arb:
+        """P-mass of the outcomes of finite loss."""
+        return sum((p for p, _ in self.finite()), arb(0))
+
+    def infinite_mass(self) -> arb:
+        """P-mass of the outcomes that have none under Q."""
+        return sum((p for p, q in self.atoms.outcomes() if q.is_zero()), arb(0))
+
+    def loss_limit(self) -> arb:
+        """The largest finite loss; minus infinity where there is none."""
+        largest = arb.neg_inf()
+        for outcome in self.finite():
+            largest = largest.max(log_ratio(outcome))
+        return largest
+
+    def loss_floor(self) -> arb:
+        """The smallest finite loss."""
+        smallest = arb.pos_inf()
+        for outcome in self.finite():
+            smallest = smallest.min(log_ratio(outcome))
+        return smallest
+
+    @cached_property
+    def _floats(self) -> tuple[tuple[float, float], ...]:
+        """``(loss, ln p)`` of every outcome of finite loss."""
+        with precision(_LOW_BITS):
+            return tuple((float(log_ratio(o)), float(o[0].log())) for o in self.finite())
+
+    @cached_property
+    def kinds(self) -> int:
+        """Number of outcomes of finite loss."""
+        return len(self._floats)
+
+    @property
+    def float_losses(self) -> tuple[float, ...]:
+        """The finite losses, about."""
+        return tuple(loss for loss, _ in self._floats)
+
+    @cached_property
+    def largest(self) -> float:
+        """About the largest finite loss in size."""
+        return max((abs(loss) for loss, _ in self._floats), default=0.0)
+
+    def sketch(self, theta: float) -> Sketch:
+        """Estimates at one tilt."""
+        exponents = [theta * loss + log_p for loss, log_p in self._floats]
+        peak = max(exponents)
+        weights = [math.exp(e - peak) for e in exponents]
+        mass = math.fsum(weights)
+        mean = math.fsum(w * loss for w, (loss, _) in zip(weights, self._floats, strict=True)) / mass
+        square = math.fsum(w * (loss - mean) ** 2 for w, (loss, _) in zip(weights, self._floats, strict=True)) / mass
+        return Sketch(peak + math.log(mass), mean, square)
+
+    def log_moment(self, theta: Fraction) -> arb:
+        """Enclosure of ``K(theta)``."""
+        tilt = ball(theta)
+        return sum((p * (tilt * log_ratio((p, q))).exp() for p, q in self.finite()), arb(0)).log()
+
+    def on_line(self, line: Line) -> list[acb]:
+        """Enclosures of ``M(z)`` at the points of a line."""
+        theta, step = ball(line.theta), ball(line.step)
+        tilted = [(p * (theta * loss).exp(), step * loss) for p, q in self.finite() for loss in (log_ratio((p, q)),)]
+        return [
+            sum((acb(0, angle * m).exp() * weight for weight, angle in tilted), acb(0)) for m in range(line.nodes + 1)
+        ]
+
+    def powers(self, line: Line, count: int) -> list[acb]:
+        """Enclosures of ``M(z)^count``."""
+        return [integer_power(value, count) for value in self.on_line(line)]
+
+    def decay(self, theta: Fraction) -> Decay:
+        """None."""
+        return NoDecay()
