@@ -98,6 +98,7 @@ CASES: tuple[Case, ...] = (
         5e-14,
         truth="45.1611154241",
         why="small delta: the rounding of an untilted transform shows",
+        also=("opacus-0.1",),
     ),
     subsampled(
         "million-steps",

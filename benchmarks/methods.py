@@ -52,6 +52,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "dp-accounting-rdp": peer("dp-accounting RDP", "with_dp_accounting", method="rdp"),
         "prv-accountant": peer("prv-accountant, eps_error 1e-3", "with_prv_accountant"),
         "opacus": peer("Opacus PRV", "with_opacus"),
+        "opacus-0.1": peer("Opacus PRV, eps_error 0.1", "with_opacus", eps_error=0.1),
         "opacus-rdp": peer("Opacus RDP", "with_opacus", method="rdp"),
         "autodp": peer("autodp RDP", "with_autodp", "autodp"),
         "autodp-fourier": peer("autodp Fourier", "with_autodp", "autodp", method="fourier"),

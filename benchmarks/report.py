@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks.summary import Comparison, Row
 
 HEADER = ("method", "lower", "upper", "width", "above truth", "time", "x ours", "peak MiB", "verdict")
+LONGEST_MESSAGE = 64
 
 
 def table(comparison: Comparison) -> str:
@@ -46,8 +47,13 @@ def cells(comparison: Comparison, row: Row) -> tuple[str, ...]:
         seconds(row.seconds),
         number(ratio, ".3g"),
         number(row.peak_mib, ".0f"),
-        row.verdict(truth),
+        shortened(row.verdict(truth)),
     )
+
+
+def shortened(message: str) -> str:
+    """A message that leaves the table legible; the JSON file has all of it."""
+    return message if len(message) <= LONGEST_MESSAGE else message[: LONGEST_MESSAGE - 3] + "..."
 
 
 def number(value: float | None, form: str, prefix: str = "") -> str:

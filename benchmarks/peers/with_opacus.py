@@ -9,12 +9,12 @@ from opacus.accountants import PRVAccountant, RDPAccountant
 ACCOUNTANTS = {"prv": PRVAccountant, "rdp": RDPAccountant}
 
 
-def epsilon(steps, delta, method="prv"):
+def epsilon(steps, delta, method="prv", **accuracy):
     """Upper epsilon."""
     accountant = ACCOUNTANTS[method]()
     # What `step`, called once a step, leaves behind; a million calls would be timed otherwise.
     accountant.history = [(noise, rate, int(count)) for noise, rate, count in steps]
-    return {"upper": accountant.get_epsilon(delta=delta)}
+    return {"upper": accountant.get_epsilon(delta=delta, **accuracy)}
 
 
 def versions():

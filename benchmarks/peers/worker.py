@@ -2,8 +2,8 @@
 
 Run as ``python worker.py path/to/with_something.py``, by any interpreter. The protocol:
 
-1. the worker imports the adapter, answers one small warm-up case, and writes ``{"ready": true, ...}`` with the seconds
-   the import took, the versions found and the peak memory so far;
+1. the worker imports the adapter, answers one small warm-up case by the same method, and writes ``{"ready": true, ...}``
+   with the seconds the import took, the versions found and the peak memory so far;
 2. it reads one case, ``{"steps": [[noise_multiplier, rate, count], ...], "delta": d, "options": {...}}``;
 3. it answers it once and writes lower, estimate and upper epsilon (null where the library has none), wall-clock and
    processor seconds, and the peak memory of the process in MiB.
@@ -75,8 +75,10 @@ def main() -> None:
         start = time.perf_counter()
         adapter = load(sys.argv[1])
         imported = time.perf_counter() - start
-        options = json.loads(os.environ.get("BENCH_OPTIONS", "{}"))
-        answer(adapter, {**WARM_UP, "options": options, "steps": getattr(adapter, "WARM_UP", WARM_UP["steps"])})
+        method = {
+            key: value for key, value in json.loads(os.environ.get("BENCH_OPTIONS", "{}")).items() if key == "method"
+        }
+        answer(adapter, {**WARM_UP, "options": method, "steps": getattr(adapter, "WARM_UP", WARM_UP["steps"])})
         reply(
             {"ready": True, "import_seconds": imported, "import_mib": peak_mebibytes(), "versions": adapter.versions()}
         )
