@@ -203,6 +203,14 @@ def test_curve_decreases_and_is_drawn(capsys: pytest.CaptureFixture[str], spec: 
     assert picture.read_text(encoding="utf-8").startswith("<svg")
 
 
+@pytest.mark.parametrize(("name", "magic"), [("c.png", b"\x89PNG"), ("c.pdf", b"%PDF")])
+def test_curve_is_drawn_by_matplotlib_too(
+    capsys: pytest.CaptureFixture[str], spec: str, tmp_path: Path, name: str, magic: bytes
+) -> None:
+    told(capsys, "curve", spec, "--delta", "1e-2,1e-5,1e-9", "--plot", str(tmp_path / name))
+    assert (tmp_path / name).read_bytes().startswith(magic)
+
+
 def test_report_and_verify(capsys: pytest.CaptureFixture[str], spec: str, tmp_path: Path) -> None:
     outputs = [str(tmp_path / name) for name in ("r.html", "r.json", "r.md")]
     shown = told(capsys, "report", spec, "-o", outputs[0], "-o", outputs[1], "-o", outputs[2])

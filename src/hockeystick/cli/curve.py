@@ -18,16 +18,18 @@ from hockeystick.cli.status import CommandError, Status
 from hockeystick.cli.table import table
 from hockeystick.report.figures import drawable, privacy_chart, standalone
 from hockeystick.report.numbers import nearest, plain, result_document, rounded_down, rounded_up
+from hockeystick.report.picture import picture
 from hockeystick.spec.model import Specification
 
 __all__ = ["add", "run"]
 
 _EXAMPLES = """examples:
   hockeystick curve spec.toml
-  hockeystick curve spec.toml --delta 1e-3,1e-6,1e-9 --plot curve.svg
+  hockeystick curve spec.toml --delta 1e-3,1e-6,1e-9 --plot curve.png
   hockeystick curve spec.toml --epsilon 0.5,1,2,4 --json
 """
 
+_FORMATS = (".svg", ".png", ".pdf")
 _DELTAS = tuple(float(f"1e-{power}") for power in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30))
 
 
@@ -41,15 +43,15 @@ def add(commands: Any) -> None:
     )
     add_specification(parser)
     add_changes(parser)
-    parser.add_argument("--plot", metavar="FILE", help="draw the curve, as .svg")
+    parser.add_argument("--plot", metavar="FILE", help="draw the curve: .svg, or .png and .pdf with matplotlib")
     add_json(parser)
     parser.set_defaults(run=run, parser=parser)
 
 
 def run(options: argparse.Namespace) -> Status:
     """Read the curve at every point asked for."""
-    if options.plot and Path(options.plot).suffix.lower() != ".svg":
-        raise CommandError(f"hockeystick curve: error: --plot must end in .svg, got {options.plot!r}")
+    if options.plot and Path(options.plot).suffix.lower() not in _FORMATS:
+        raise CommandError(f"hockeystick curve: error: --plot must end in .svg, .png or .pdf, got {options.plot!r}")
     specification = specification_of(options)
     if options.delta is None and options.epsilon is None:
         specification = replace(specification, deltas=_DELTAS, epsilons=())
@@ -90,15 +92,21 @@ def _row(answer: Answer) -> tuple[str, ...]:
 
 
 def _plot(name: str, found: Sequence[Answer]) -> None:
-    """Draw the points that were read."""
-    write_text(name, _svg(found))
-
-
-def _svg(found: Sequence[Answer]) -> str:
+    """Draw the points that were read: SVG by ourselves, anything else by matplotlib."""
     points = drawable(sorted(map(_place, found), key=lambda point: -point["delta"]))
     if points is None:
         raise CommandError("hockeystick curve: error: --plot needs two points with a finite epsilon", Status.NO_ANSWER)
-    return standalone(privacy_chart(points))
+    if Path(name).suffix.lower() == ".svg":
+        write_text(name, standalone(privacy_chart(points)))
+        return
+    try:
+        picture(points, Path(name))
+    except ModuleNotFoundError:
+        raise CommandError(
+            "hockeystick curve: error: this needs matplotlib: pip install 'hockeystick[plots]'; .svg needs nothing"
+        ) from None
+    except OSError as error:
+        raise CommandError(f"hockeystick curve: error: cannot write {name}: {error.strerror}") from None
 
 
 def _place(answer: Answer) -> dict[str, float]:
