@@ -10,12 +10,13 @@ w the composition of the tilted masses, computed by FFT modulo n. Error budget o
 
 - *aliasing*: f_max times the tilted mass outside the window, which Chernoff bounds with a tilt on either side;
 - *rounding of the transforms*: with e_j the error of one transform, every frequency of the product errs by at most
-  ``2 G sum T_j e_j``, G = prod max(|w_j|, 1/2)^{T_j} (each term of the telescoping sum has one factor less, which is made
-  good by the 2), plus the inverse transform;
+  ``2 G sum T_j e_j``, G = prod max(|w_j|, 1/2)^{T_j} (each term of the telescoping sum has one factor less, which is
+  made good by the 2), plus the inverse transform;
 - *rounding of the masses, the powers and the sums*: relative, on every term alike.
 
 Slack moves epsilon: an upper composition is read at ``eps - slack``, a lower one at ``eps + slack``.
-Source: 000 and 002 and 004 together (DESIGN, section 4). Cost: two real FFTs of length n a distinct PLD, O(n) an answer.
+Source: 000 and 002 and 004 together (DESIGN, section 4). Cost: two real FFTs of length n a distinct PLD, O(n) an
+answer.
 """
 
 from __future__ import annotations
@@ -102,7 +103,11 @@ class TiltedComposition:
         self.length = smooth_length(math.ceil((window.high - window.low + 2.0 * self._margin) / first.spacing) + 1)
         # Position of the composed index 0, and slack, with the rounding of both.
         offset = math.fsum(count * pld.offset for pld, count in parts)
-        reach = max(abs(window.low), abs(window.high)) + self._margin + math.fsum(count * abs(pld.offset) for pld, count in parts)
+        reach = (
+            max(abs(window.low), abs(window.high))
+            + self._margin
+            + math.fsum(count * abs(pld.offset) for pld, count in parts)
+        )
         self._offset = offset
         self.slack = math.fsum(count * pld.slack for pld, count in parts) * (1.0 + 4.0 * U) + 8.0 * U * reach
         self._low_index = math.floor((window.low - self._margin - offset) / first.spacing)
@@ -117,7 +122,7 @@ class TiltedComposition:
     def _compose(self, parts: Parts) -> tuple[Array, float, float, float]:
         """Composed tilted masses, the log of their scale, their relative and their absolute error."""
         theta, n = self.window.theta, self.length
-        product: NDArray[np.complex128] | None = None
+        product = np.ones(n // 2 + 1, dtype=np.complex128)
         floor = np.ones(n // 2 + 1)
         log_scales, relative, transform_error, shift = [], 0.0, 0.0, 0
         for pld, count in parts:
@@ -126,13 +131,12 @@ class TiltedComposition:
             spectrum = transform_real(folded)
             magnitude = np.abs(spectrum)
             power = integer_power(spectrum, count)
-            product = power if product is None else product * power
+            product = product * power
             floor *= np.maximum(magnitude, 0.5) ** float(count)
             log_scales.append(count * log_scale)
             relative += count * (error + U * abs(log_scale))
             transform_error += count * (fft_error(n) * 1.0001 + POWER_STEP)
             shift += count * start
-        assert product is not None
         spread = 1.0 / n * (2.0 * float(floor.sum()))  # mean of G over all frequencies, each half counted twice
         # |w_j| is at most the computed magnitude plus 2 e_j, and the floor of G at least 1/2
         growth = math.exp(min(4.0 * transform_error, 700.0))
@@ -187,7 +191,9 @@ class TiltedComposition:
             value = float(kernel @ masses)
             beyond = math.exp(-theta * float(y[-1])) if stop < self.length else 0.0
             error = self.mass_error * float(kernel.sum()) + beyond
-            error += (gamma(stop - start) + 2.0 * ELEMENTARY + U * (2.0 * _KERNEL_REACH + 8.0)) * float(kernel @ np.abs(masses))
+            error += (gamma(stop - start) + 2.0 * ELEMENTARY + U * (2.0 * _KERNEL_REACH + 8.0)) * float(
+                kernel @ np.abs(masses)
+            )
         error += _kernel_peak(theta) * self.aliased_mass
         total = value + sign * error
         if total <= 0.0:
@@ -200,7 +206,6 @@ class TiltedComposition:
         finite = math.exp(log_value) if log_value < 0.0 else 1.0
         combined = (finite + self.delta_at_infinity) * (1.0 + sign * 8.0 * U)
         return min(max(combined, 0.0), 1.0)
-
 
     def budget(self, epsilon: float) -> dict[str, float]:
         """Sizes of the errors inside ``delta(epsilon)``, in units of delta: aliasing, rounding, truncation."""
@@ -239,7 +244,8 @@ def _tilted(pld: LatticePLD, theta: float) -> tuple[Array, float, float]:
 def _folded(masses: Array, index: NDArray[np.int64], length: int) -> tuple[Array, int]:
     """Masses modulo the window, the heaviest at 0, and the lattice index that 0 stands for."""
     start = int(index[masses.argmax()])
-    return np.bincount((index - start) % length, weights=masses, minlength=length), start
+    folded = np.bincount((index - start) % length, weights=masses, minlength=length)
+    return folded.astype(np.float64, copy=False), start
 
 
 def _composed_infinity(parts: Parts) -> float:

@@ -1,7 +1,8 @@
 """The certified curve of one direction, by tilted composition of lattices.
 
-Pick the tilt by the saddle-point equation, the spacing by the tolerance, build the connect-the-dots and the tangent lattice
-of every pair on one layout, compose both by tilted FFT, read the curve, and refine until the bracket is narrow enough.
+Pick the tilt by the saddle-point equation, the spacing by the tolerance, build the connect-the-dots and the tangent
+lattice of every pair on one layout, compose both by tilted FFT, read the curve, and refine until the bracket is
+narrow enough.
 
 Guarantee: lower and upper are certified, rounding included. Cost: about sqrt(T) lattice points for T steps; memory is
 bounded, and where the bound does not allow the tolerance the bracket is wider and says so.
@@ -19,7 +20,6 @@ from hockeystick.lattice.dots import connect_the_dots
 from hockeystick.lattice.grid import GridCells
 from hockeystick.lattice.layout import Layout, common_layout
 from hockeystick.lattice.mesh import fitted_grid
-from hockeystick.lattice.pld import LatticePLD
 from hockeystick.lattice.plan import (
     Cumulants,
     Saddle,
@@ -29,6 +29,7 @@ from hockeystick.lattice.plan import (
     tail_exponents,
     window_around,
 )
+from hockeystick.lattice.pld import LatticePLD
 from hockeystick.lattice.solve import crossing
 from hockeystick.lattice.tangents import tangents
 from hockeystick.pairs.base import Pair
@@ -84,17 +85,15 @@ class LatticeCurve:
             if self._relative_width(bound) <= tolerance:
                 return bound
         cumulants, saddle = saddle_at_epsilon(self.parts, epsilon)
-        best: Bound | None = None
+        best = Bound(0.0, 1.0, _METHOD)
         width = tolerance / saddle.theta
         for _ in range(_REFINEMENTS):
             bracket = self._compose(cumulants, saddle, width)
             best = _sharper(self._read_delta(bracket, epsilon), best)
-            self._keep(bracket)
             found = self._relative_width(best)
             if found <= tolerance or bracket.limited:
                 break
-            width *= max(min(0.8 * tolerance / found, 0.5), 0.02) if found < math.inf else 0.1
-        assert best is not None
+            width *= _refinement(tolerance, found)
         return _explained(best, self._relative_width(best), tolerance, "a relative width")
 
     def epsilon(self, delta: float) -> Bound:
@@ -107,18 +106,16 @@ class LatticeCurve:
         cumulants, saddle = saddle_at_delta(self.parts, max(delta, 1e-320))
         if saddle.epsilon < 0.0:
             cumulants, saddle = saddle_at_epsilon(self.parts, 0.0)
-        best: Bound | None = None
+        best = Bound(0.0, math.inf, _METHOD)
         width = tolerance
         for _ in range(_REFINEMENTS):
             bracket = self._compose(cumulants, saddle, width)
             best = _sharper(self._read_epsilon(bracket, delta, guess=saddle.epsilon), best)
-            self._keep(bracket)
             found = float(best.width)
             if found <= tolerance or bracket.limited:
                 break
-            width *= max(min(0.8 * tolerance / found, 0.5), 0.02) if found < math.inf else 0.1
+            width *= _refinement(tolerance, found)
             cumulants, saddle = self._again(cumulants, saddle, best)
-        assert best is not None
         return _explained(best, float(best.width), tolerance, "a width")
 
     def _again(self, cumulants: Cumulants, saddle: Saddle, best: Bound) -> tuple[Cumulants, Saddle]:
@@ -130,14 +127,10 @@ class LatticeCurve:
             return cumulants, saddle
         return saddle_at_epsilon(self.parts, found)
 
-    def _keep(self, bracket: _Bracket) -> None:
-        """Remember the newest few compositions."""
-        self._brackets.insert(0, bracket)
-        del self._brackets[_KEPT:]
-
     @staticmethod
     def _relative_width(bound: Bound) -> float:
-        return float(bound.width) / float(bound.lower) if float(bound.lower) > 0.0 else math.inf * float(bound.width > 0.0)
+        lower, width = float(bound.lower), float(bound.width)
+        return width / lower if lower > 0.0 else math.inf if width > 0.0 else 0.0
 
     def _compose(self, cumulants: Cumulants, saddle: Saddle, width: float) -> _Bracket:
         """Both lattices of every pair around a saddle point, composed."""
@@ -149,9 +142,12 @@ class LatticeCurve:
         if (window.high - window.low) / layout.spacing > self.points:
             limited = True
             layout = common_layout(self.parts, (window.high - window.low) / self.points * 1.3)
-        return _Bracket(
+        bracket = _Bracket(
             *self._lattices(saddle, relative, window, layout), theta=window.theta, limited=limited or layout.exact
         )
+        self._brackets.insert(0, bracket)  # for later questions near this one
+        del self._brackets[_KEPT:]
+        return bracket
 
     def _lattices(
         self, saddle: Saddle, relative: float, window: Window, layout: Layout
@@ -199,10 +195,13 @@ class LatticeCurve:
         return Bound(min(lower, upper), upper, _METHOD, errors=errors)
 
 
-def _sharper(new: Bound, old: Bound | None) -> Bound:
+def _refinement(tolerance: float, found: float) -> float:
+    """The factor to ask the next width down by, after a width was found above the tolerance."""
+    return max(min(0.8 * tolerance / found, 0.5), 0.02) if math.isfinite(found) else 0.1
+
+
+def _sharper(new: Bound, old: Bound) -> Bound:
     """The intersection of two certified brackets, with the newer one's errors."""
-    if old is None:
-        return new
     lower, upper = max(float(new.lower), float(old.lower)), min(float(new.upper), float(old.upper))
     return Bound(lower, upper, new.method, new.notes, new.errors)
 
@@ -212,7 +211,7 @@ def _explained(bound: Bound, found: float, tolerance: float, kind: str) -> Bound
     if found <= tolerance:
         return bound
     note = (
-        f"{kind} of {tolerance:g} was asked for and {found:.3g} reached: a finer lattice does not fit the memory allowed"
-        " or the rounding errors dominate; allow more points or a larger tolerance"
+        f"{kind} of {tolerance:g} was asked for and {found:.3g} reached: a finer lattice does not fit the memory"
+        " allowed or the rounding errors dominate; allow more points or a larger tolerance"
     )
     return Bound(bound.lower, bound.upper, bound.method, (*bound.notes, note), bound.errors)

@@ -1,7 +1,8 @@
 """Where the lattices of a composition lie: one spacing for all, an offset for each pair.
 
-Three cases, the best first: every loss is a multiple of one number (the lattice is exact); a pair whose mass concentrates at
-one or two losses (its anchors) has its lattice laid through them, where a lattice point costs nothing; otherwise a dyadic spacing, whose multiples are exact.
+Three cases, the best first: every loss is a multiple of one number (the lattice is exact); a pair whose mass
+concentrates at one or two losses (its anchors) has its lattice laid through them, where a lattice point costs
+nothing; otherwise a dyadic spacing, whose multiples are exact.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def common_layout(parts: Sequence[tuple[Pair, int]], spacing: float) -> Layout:
     """The layout for a composition, with a spacing of at most about ``spacing`` unless it is exact."""
     quantum = _common_quantum([pair for pair, _ in parts])
     if quantum is not None and quantum >= spacing / 8.0:
-        return Layout(quantum, (0.0,) * len(parts), True)
+        return Layout(quantum, (0.0,) * len(parts), exact=True)
     h = dyadic_below(spacing)
     by_count = sorted(parts, key=lambda part: -part[1])
     for pair, _ in by_count:
@@ -53,7 +54,7 @@ def common_layout(parts: Sequence[tuple[Pair, int]], spacing: float) -> Layout:
                 h = distance / math.ceil(distance / spacing)
                 break
     offsets = tuple(math.remainder(pair.anchors[0], h) if pair.anchors else 0.0 for pair, _ in parts)
-    return Layout(h, offsets, False)
+    return Layout(h, offsets, exact=False)
 
 
 def _common_quantum(pairs: Sequence[Pair]) -> float | None:

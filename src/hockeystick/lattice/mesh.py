@@ -1,9 +1,9 @@
 """Where the cells of a lattice may be wide: a grid fitted to a pair and a tilt.
 
-The lattice error of a cell of width w is proportional to its tilted mass times w^2. Far out, where little tilted mass is
-left, cells may therefore grow: with S(l) the tilted mass beyond l, widths ``h max(1, 0.3 S^{-0.4})`` add half of the
-error that equal cells have, and a few hundred cells serve any range. A cell stays narrower than the distance over which
-the density changes, and than 1 / (1 + theta). Estimates only: any grid is sound.
+The lattice error of a cell of width w is proportional to its tilted mass times w^2. Far out, where little tilted mass
+is left, cells may therefore grow: with S(l) the tilted mass beyond l, widths ``h max(1, 0.3 S^{-0.4})`` add half of
+the error that equal cells have, and a few hundred cells serve any range. A cell stays narrower than the distance over
+which the density changes, and than 1 / (1 + theta). Estimates only: any grid is sound.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ def _widths(nodes: Nodes, theta: float, spacing: float) -> tuple[Array, Array]:
     with np.errstate(divide="ignore", invalid="ignore"):
         density = nodes.log_p[order][1:-1] - np.log(0.5 * (gaps[1:] + gaps[:-1]))
         change = np.abs(np.diff(density)) / gaps[1:-1]
-    slope = np.pad(np.nan_to_num(change, nan=0.0, posinf=0.0), 2, mode="edge") if change.size else np.zeros(loss.size + 1)
+    slope = (
+        np.pad(np.nan_to_num(change, nan=0.0, posinf=0.0), 2, mode="edge") if change.size else np.zeros(loss.size + 1)
+    )
     slope = np.maximum(slope[1:], slope[:-1])[: loss.size]
     scale = np.minimum(np.append(gaps, np.inf), np.append(np.inf, gaps))
     width = np.minimum(width, np.minimum(scale, 0.5 / (1.0 + theta + slope)))

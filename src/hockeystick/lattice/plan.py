@@ -1,8 +1,8 @@
 """Choosing tilt, spacing and window: estimates only, nothing certified rests on them.
 
-The cumulant generating function ``K(theta) = sum_j T_j ln E_{P_j} e^{theta L_j}`` of a composition is evaluated by the pairs'
-quadrature nodes; the tilt solves 004's saddle-point equation (50), the spacing comes from the variance that
-connect-the-dots adds, and the window from Chernoff bounds.
+The cumulant generating function ``K(theta) = sum_j T_j ln E_{P_j} e^{theta L_j}`` of a composition is evaluated by
+the pairs' quadrature nodes; the tilt solves 004's saddle-point equation (50), the spacing comes from the variance
+that connect-the-dots adds, and the window from Chernoff bounds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ from hockeystick.lattice.compose import Window
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.pairs.base import Pair
 
-__all__ = ["Cumulants", "Saddle", "saddle_at_delta", "saddle_at_epsilon", "spacing_for", "tail_exponents", "window_around"]
+__all__ = [
+    "Cumulants",
+    "Saddle",
+    "saddle_at_delta",
+    "saddle_at_epsilon",
+    "spacing_for",
+    "tail_exponents",
+    "window_around",
+]
 
 
 _LARGEST_THETA = 1e6
@@ -166,12 +174,15 @@ def window_around(cumulants: Cumulants, saddle: Saddle, log_alias: float) -> Win
     """The tilt and window to compose with: usually the saddle point's, a lower tilt where that is far shorter.
 
     With small noise and rate, K has a cliff: tilted to the saddle point a few steps jump far, and the window must hold
-    their jumps. A lower tilt keeps them rare; all errors grow by ``e^{K(theta) - theta eps} / delta``, which the window makes
-    good for.
+    their jumps. A lower tilt keeps them rare; all errors grow by ``e^{K(theta) - theta eps} / delta``, which the
+    window makes good for.
     """
     best = _window(cumulants, saddle.theta, log_alias)
     deviation = math.sqrt(cumulants(saddle.theta)[2])
-    if best.high - best.low < 4.0 * math.sqrt(-2.0 * log_alias) * deviation and best.high < saddle.epsilon + 8.0 * deviation:
+    if (
+        best.high - best.low < 4.0 * math.sqrt(-2.0 * log_alias) * deviation
+        and best.high < saddle.epsilon + 8.0 * deviation
+    ):
         return best  # as short as a normal distribution's
     for factor in (0.85, 0.7, 0.55):
         theta = factor * saddle.theta
@@ -198,5 +209,3 @@ def tail_exponents(steps: int, saddle: Saddle, relative: float) -> tuple[float, 
     """ln of the mass of one step that may lie below and above its lattice, for a relative error of delta."""
     log_steps, log_relative = math.log(steps), math.log(relative)
     return log_relative - log_steps - 4.0, min(saddle.log_delta, 0.0) + log_relative - log_steps - 4.0
-
-

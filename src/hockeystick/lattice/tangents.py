@@ -2,8 +2,9 @@
 
 The tangent of the hockey-stick curve h at a cut c is ``t(a) = P(L > c) - a Q(L > c)``. One cut lies between each two
 lattice points l_i, midway, so that each cell holds one. With a_i = e^{l_i}, p_i and q_i the masses of
-the cell around l_i and t_i the tangent at its lower cut, the lower bound is the function f that is linear between the a_i
-with ``f(a_i) = min(t_i(a_i), t_{i+1}(a_i))``: between neighbouring points both ends lie under one tangent, hence f <= h.
+the cell around l_i and t_i the tangent at its lower cut, the lower bound is the function f that is linear between the
+a_i with ``f(a_i) = min(t_i(a_i), t_{i+1}(a_i))``: between neighbouring points both ends lie under one tangent, hence
+f <= h.
 
 In masses. With D_i = p_i - a_i q_i = A_i - B_i, A_i = max(D_i, 0), B_i = max(-D_i, 0), the Q-mass of f at a_i is
 
@@ -14,15 +15,16 @@ values. Only where the density changes abruptly can a mass turn negative; then f
 convex hull is taken (`hull.py`).
 
 Where the mean loss of a cell misses its point, mass comes from a neighbour so that the mean stays: an error of higher
-order. Only the ends differ. Below the lowest point there is nothing to take from, so that a mean loss above the point is
-lowered to it, a loss of first order in D, which many steps would multiply; merging the cell into the next one costs the
-second order instead (merging outcomes is data processing). Likewise the highest cell must not have its mean below its point.
+order. Only the ends differ. Below the lowest point there is nothing to take from, so that a mean loss above the point
+is lowered to it, a loss of first order in D, which many steps would multiply; merging the cell into the next one
+costs the second order instead (merging outcomes is data processing). Likewise the highest cell must not have its mean
+below its point.
 
-Guarantee: lower. Every line P(S) - a Q(S), S any set of outcomes, lies below h, so that it does not matter where exactly
-the cuts are. The curve of the masses at a_k is the sum over i > k of (q_i (a_i - a_k) + A_i - B_i), less B_k, so that p may be
-rounded down and q up: all that is used is that A_i - B_i is at most the true D_i. Where an atom sits on the highest point, all
-points are lowered by its rounding error, which the slack reports. The mass at infinity is kept apart.
-It replaces 000's Algorithm 2 (`algorithm2.py`). Cost: one evaluation of the tails.
+Guarantee: lower. Every line P(S) - a Q(S), S any set of outcomes, lies below h, so that it does not matter where
+exactly the cuts are. The curve of the masses at a_k is the sum over i > k of (q_i (a_i - a_k) + A_i - B_i), less B_k,
+so that p may be rounded down and q up: all that is used is that A_i - B_i is at most the true D_i. Where an atom sits
+on the highest point, all points are lowered by its rounding error, which the slack reports. The mass at infinity is
+kept apart. It replaces 000's Algorithm 2 (`algorithm2.py`). Cost: one evaluation of the tails.
 """
 
 from __future__ import annotations
@@ -70,7 +72,7 @@ def tangents(pair: Pair, grid: Grid, *, tilt: float = 1.0) -> LatticePLD:
         deviation = _deviation(merged, points[merged.first : merged.first + merged.log_p.size])
         if index.size == 1 and deviation[0] < 0.0:
             return _one_point(merged, grid, float(deviation[0]), infinity)
-        log_mass = _masses(merged.log_p - merged.error_p, deviation, index * grid.spacing)
+        log_mass = _masses(merged.log_p - merged.error_p, deviation, np.asarray(index * grid.spacing, dtype=np.float64))
         if log_mass is not None:
             slack = grid.rounding + merged.lowered
             return LatticePLD("lower", grid.spacing, index, grid.offset, log_mass, infinity, slack, 8.0 * U)
@@ -111,9 +113,7 @@ def _merged(cells: CellMasses, points: Array, tilt: float, lift: int) -> _Merged
     if occupied.size <= lift:
         return None
     low, high = int(occupied[0]), int(occupied[-1])
-    log_p, log_q, error_p, error_q = (
-        a.copy() for a in (cells.log_p, cells.log_q, cells.error_p, cells.error_q)
-    )
+    log_p, log_q, error_p, error_q = (a.copy() for a in (cells.log_p, cells.log_q, cells.error_p, cells.error_q))
     masses = ((log_p, error_p), (log_q, error_q))
 
     def log_ratio(index: int) -> float:
@@ -126,6 +126,7 @@ def _merged(cells: CellMasses, points: Array, tilt: float, lift: int) -> _Merged
             errors[stop] = max(errors[start], errors[stop]) + 2.0 * ELEMENTARY + 2.0 * U * abs(logs[stop])
 
     holding = max(_top_that_holds(points[: high + 1], log_p[: high + 1], log_q[: high + 1]) - lift, low)
+
     def rounding(index: int) -> float:
         size = abs(float(points[index])) + 2.0 * abs(float(log_p[index]))
         return float(error_p[index] + error_q[index]) + 4.0 * U * (size + 4.0)
@@ -139,12 +140,18 @@ def _merged(cells: CellMasses, points: Array, tilt: float, lift: int) -> _Merged
             low += 1
     # merged upwards, the lowest point must stay where the tangent there is above zero
     mean = float(np.logaddexp.reduce(log_p[low : high + 1]) - np.logaddexp.reduce(log_q[low : high + 1]))
-    while low < high and points[low + 1] < mean and -math.expm1(min(log_ratio(low), 1.0)) > tilt * float(points[low + 1] - points[low]) ** 2:
+    while (
+        low < high
+        and points[low + 1] < mean
+        and -math.expm1(min(log_ratio(low), 1.0)) > tilt * float(points[low + 1] - points[low]) ** 2
+    ):
         move(low, low + 1)
         low += 1
     keep = slice(low, high + 1)
     lowered = max(log_ratio(high) + 2.0 * rounding(high), 0.0)
-    return _Merged(low, lowered if lowered <= 4.0 * rounding(high) else 0.0, log_p[keep], log_q[keep], error_p[keep], error_q[keep])
+    return _Merged(
+        low, lowered if lowered <= 4.0 * rounding(high) else 0.0, log_p[keep], log_q[keep], error_p[keep], error_q[keep]
+    )
 
 
 def _deviation(merged: _Merged, points: Array) -> Array:

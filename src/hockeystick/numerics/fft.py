@@ -48,19 +48,19 @@ def inverse_real(spectrum: NDArray[np.complex128], length: int) -> NDArray[np.fl
 
 
 def integer_power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
-    """``base ** exponent`` by repeated squaring; relative error at most ``gamma`` of ``exponent`` POWER_STEPs.
+    """``base ** exponent``, exponent at least 1, by repeated squaring.
+
+    The relative error is at most ``gamma`` of ``exponent`` POWER_STEPs.
 
     Values that underflow become zero, an absolute error below 1e-300.
     """
-    result: NDArray[np.complex128] | None = None
     square = base
     with np.errstate(under="ignore"):
-        while True:
-            if exponent & 1:
-                result = square.copy() if result is None else result * square
-            exponent >>= 1
-            if exponent == 0:
-                break
+        while not exponent & 1:
+            square, exponent = square * square, exponent >> 1
+        result = square
+        while exponent := exponent >> 1:
             square = square * square
-    assert result is not None  # the exponent is at least 1
+            if exponent & 1:
+                result = result * square
     return result

@@ -150,7 +150,7 @@ class DiscretePair(Pair):
         return DiscretePair(self.q, self.p)
 
 
-def _vector(name: str, values: tuple[Probability, ...]) -> tuple[Probability, ...]:
+def _vector(name: str, values: object) -> tuple[Probability, ...]:
     if isinstance(values, str | bytes) or not np.iterable(values):
         raise TypeError(f"{name} must be a sequence of probabilities, got {values!r}")
     entries: list[Probability] = []

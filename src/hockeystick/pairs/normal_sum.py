@@ -1,7 +1,8 @@
 """Compositions of Gaussian pairs alone: one Gaussian pair, known to within rounding.
 
-Composing N(D_j, s_j^2) against N(0, s_j^2), each T_j times, is the Gaussian pair with ``mu^2 = sum_j T_j (D_j / s_j)^2``: project on
-the direction of the means. delta grows with mu, so that mu rounded down and up brackets the curve.
+Composing N(D_j, s_j^2) against N(0, s_j^2), each T_j times, is the Gaussian pair with ``mu^2 = sum_j T_j (D_j /
+s_j)^2``: project on the direction of the means. delta grows with mu, so that mu rounded down and up brackets the
+curve.
 """
 
 from __future__ import annotations

@@ -124,14 +124,18 @@ class SubsampledPair(Pair):
         error_p[0] += rounding
         return log_q, error_q, log_p, error_p
 
-    def _slack(self, losses: Array, cuts: Array, inside: np.ndarray[tuple[int], np.dtype[np.bool_]], base: Array) -> Array:
+    def _slack(
+        self, losses: Array, cuts: Array, inside: np.ndarray[tuple[int], np.dtype[np.bool_]], base: Array
+    ) -> Array:
         """How far the mapped cuts lie from those asked for: the map's own rounding and the base's slack."""
         g = self.rate
         slack = 4.0 * U * (np.abs(losses) + g / max(1.0 - g, U))  # the decision that a cut lies below all losses
         forward = self._mixed(cuts[inside])
         moved = g * np.expm1(np.minimum(cuts[inside], 30.0))
         slope = np.where(cuts[inside] <= 30.0, (moved + g) / (1.0 + moved), 1.0)  # d l' / d l <= 1
-        rounding = 4.0 * U * (np.abs(forward) + np.minimum(np.abs(moved), 1.0) / np.maximum(1.0 + np.minimum(moved, 0.0), U))
+        rounding = (
+            4.0 * U * (np.abs(forward) + np.minimum(np.abs(moved), 1.0) / np.maximum(1.0 + np.minimum(moved, 0.0), U))
+        )
         rounding = rounding + np.where(cuts[inside] > 30.0, 4.0 * U * (np.abs(cuts[inside]) - math.log(g)), 0.0)
         slack[inside] = np.abs(forward - losses[inside]) + 2.0 * rounding + 1.01 * slope * base
         return slack

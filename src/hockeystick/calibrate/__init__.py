@@ -1,0 +1,179 @@
+"""Calibration: the smallest noise, or the largest rate, batch size or number of steps, that is proved to meet a target.
+
+Guarantee: the value returned is safe by a certified upper bound, and a neighbouring value is unsafe by a certified lower
+one: the best value lies between the two. Cost: some ten estimates and usually two or three certified evaluations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from hockeystick.accountants.base import Accountant
+from hockeystick.calibrate.axis import Axis
+from hockeystick.calibrate.result import Calibration, UnreachableTargetError
+from hockeystick.calibrate.search import Problem, Search
+from hockeystick.calibrate.settle import settle
+from hockeystick.calibrate.targets import Target, target_of
+from hockeystick.composition import Composition, Step, directions
+from hockeystick.errors import check_choice, check_count, check_positive
+
+__all__ = ["Calibration", "UnreachableTargetError", "calibrate"]
+
+_WITHIN = (1e-6, 1e9)
+_FINEST = 1e-12
+_DETECTION = (1.0, 2.0, 0.5, 8.0, 0.125, 64.0, 1.0 / 64.0)  # of the guess, where estimates are compared
+
+
+def calibrate(
+    family: Callable[[Any], Step | Composition],
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    mu: float | None = None,
+    floor: float = 0.0,
+    true_positive_rate: float | None = None,
+    false_positive_rate: float | None = None,
+    advantage: float | None = None,
+    adjacency: str = "add-remove",
+    values: str = "real",
+    within: tuple[float, float] | None = None,
+    safe: str = "detect",
+    precision: float = 1e-4,
+    guess: float | None = None,
+    accountant: Accountant | None = None,
+) -> Calibration:
+    """The best value of a one-parameter family that is proved to meet a target.
+
+    Parameters
+    ----------
+    family : callable
+        From one positive number (an int where ``values="integer"``) to a step or a composition; privacy must get steadily
+        better or steadily worse as the number grows.
+    epsilon, delta : float
+        Target: (epsilon, delta)-differential privacy.
+    mu, floor : float
+        Target: Gaussian differential privacy, for delta above the floor (see `hockeystick.summary.smallest_mu`).
+    true_positive_rate, false_positive_rate : float
+        Target: no attack with this false-positive rate has a larger true-positive rate.
+    advantage : float
+        Target: no attack has a larger difference of the two rates.
+    adjacency : str
+        Which datasets count as neighbours, as for `hockeystick.account`.
+    values : {"real", "integer"}
+        Which numbers the family takes.
+    within : (float, float), optional
+        Smallest and largest number allowed; say ``(1e-6, 1.0)`` for a sampling rate.
+    safe : {"detect", "larger", "smaller"}
+        Which numbers are safer; by default found out from estimates.
+    precision : float
+        Relative distance between the value returned and one proved unsafe. Integers are exact.
+    guess : float, optional
+        Where to look first, as a value found for a similar run.
+    accountant : Accountant, optional
+        One that certifies; by default the fastest that serves.
+
+    Returns
+    -------
+    Calibration
+        ``value`` is proved safe, ``unsafe`` proved unsafe.
+
+    Raises
+    ------
+    UnreachableTargetError
+        Where even the safest value is proved to miss the target.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> found = calibrate(lambda s: hs.Gaussian(s).poisson(0.001) * 10_000, epsilon=1.0, delta=1e-6)
+    >>> f"{found.value:.4f}", bool(found.bound.upper <= 1e-6), found.precision <= 1e-4
+    ('0.7876', True, True)
+    >>> steps = calibrate(lambda n: hs.Gaussian(1.0).poisson(0.001) * n, epsilon=1.0, delta=1e-6, values="integer")
+    >>> steps.unsafe - steps.value
+    1
+    """
+    if not callable(family):
+        raise TypeError(f"family must be a function from a number to a run, got {family!r}")
+    target = target_of(
+        epsilon=epsilon,
+        delta=delta,
+        mu=mu,
+        floor=floor,
+        true_positive_rate=true_positive_rate,
+        false_positive_rate=false_positive_rate,
+        advantage=advantage,
+    )
+    directions(adjacency)
+    whole = check_choice("values", values, ("real", "integer")) == "integer"
+    check_choice("safe", safe, ("detect", "larger", "smaller"))
+    if accountant is not None and not isinstance(accountant, Accountant):
+        raise TypeError(f"accountant must be one of hockeystick.accountants, such as Certified(), got {accountant!r}")
+    low, high = _limits(within, whole)
+    start = _start(guess, low, high, whole, given=within is not None)
+    problem = Problem(family, target, adjacency, accountant)
+    width = max(check_positive("precision", precision), _FINEST)
+    search = Search(problem, Axis(low, high, whole, 1, width))
+    sign = {"larger": -1, "smaller": 1}.get(safe) or _detected(search, start)
+    search.axis = Axis(low, high, whole, sign, width)
+    return _calibration(search, target, start)
+
+
+def _calibration(search: Search, target: Target, start: float) -> Calibration:
+    found = settle(search, start)
+    safe, unsafe = found.safe, found.unsafe
+    return Calibration(
+        value=safe.value,
+        unsafe=None if unsafe is None else unsafe.value,
+        precision=0.0 if unsafe is None else abs(unsafe.value - safe.value) / safe.value,
+        target=str(target),
+        bound=safe.bound,
+        bound_at_unsafe=None if unsafe is None else unsafe.bound,
+        curve=safe.curve,
+        evaluations=search.evaluations,
+        estimates=search.estimates,
+        notes=found.notes,
+    )
+
+
+def _limits(within: tuple[float, float] | None, whole: bool) -> tuple[float, float]:  # noqa: FBT001 - from a checked choice
+    if within is None:
+        return (1, int(_WITHIN[1])) if whole else _WITHIN
+    if not isinstance(within, tuple | list) or len(within) != 2:
+        raise TypeError(f"within must be a pair (smallest, largest), got {within!r}")
+    if whole:
+        low, high = (check_count("within", limit) for limit in within)
+    else:
+        low, high = (check_positive("within", limit) for limit in within)
+    if not low < high:
+        raise ValueError(f"within must be a pair (smallest, largest), got {within!r}")
+    return low, high
+
+
+def _start(guess: float | None, low: float, high: float, whole: bool, *, given: bool) -> float:  # noqa: FBT001
+    if guess is None:
+        start = math.sqrt(low * high) if given else (1000.0 if whole else 1.0)
+    else:
+        start = check_positive("guess", guess)
+    start = min(max(start, low), high)
+    return round(start) if whole else start
+
+
+def _detected(search: Search, start: float) -> int:
+    """1 where larger values are less safe, -1 where smaller ones are, from estimates."""
+    axis = search.axis
+    seen: list[tuple[float, float]] = []
+    for factor in _DETECTION:
+        value = axis.value(axis.place(min(max(start * factor, axis.low), axis.high)))
+        if any(value == other for other, _ in seen):
+            continue
+        excess = search.estimated(axis.place(value))
+        for other, known in seen:
+            if abs(excess - known) > 1e-6:
+                return 1 if (excess > known) == (value > other) else -1
+        seen.append((value, excess))
+    raise ValueError(
+        "could not tell whether larger or smaller values are safer: all that were tried are alike; give safe='larger' or"
+        " safe='smaller', and a guess near the answer"
+    )

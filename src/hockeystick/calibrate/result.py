@@ -1,0 +1,76 @@
+"""What a calibration returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from hockeystick.bound import Bound
+from hockeystick.curve import PrivacyCurve
+from hockeystick.errors import HockeystickError
+
+__all__ = ["Calibration", "UnreachableTargetError"]
+
+
+class UnreachableTargetError(HockeystickError):
+    """No value of the family meets the target, proved at the safest one.
+
+    Attributes
+    ----------
+    value : float
+        The safest value tried.
+    bound : Bound
+        The quantity there.
+    """
+
+    def __init__(self, message: str, value: float, bound: Bound) -> None:
+        super().__init__(message)
+        self.value = value
+        self.bound = bound
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """The best value of a family that is proved to meet a target.
+
+    Attributes
+    ----------
+    value : float or int
+        Safe: the certified upper bound meets the target there. ``float(calibration)`` is this.
+    unsafe : float, int or None
+        The nearest value proved to miss the target; None where every value allowed meets it.
+    precision : float
+        ``|value - unsafe| / value``: the best value lies between the two. 0 where there is no unsafe value.
+    target : str
+        What was aimed at, in words.
+    bound : Bound
+        The quantity aimed at, at ``value``.
+    bound_at_unsafe : Bound or None
+        The same at ``unsafe``.
+    curve : PrivacyCurve
+        The privacy curve at ``value``.
+    evaluations, estimates : int
+        How many certified evaluations and how many estimates it took.
+    notes : tuple of str
+        What a reader must know: where the precision asked for was not reached, and why.
+    """
+
+    value: float
+    unsafe: float | None
+    precision: float
+    target: str
+    bound: Bound
+    bound_at_unsafe: Bound | None
+    curve: PrivacyCurve
+    evaluations: int
+    estimates: int
+    notes: tuple[str, ...] = ()
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __int__(self) -> int:
+        if not isinstance(self.value, int):
+            raise TypeError(f"this calibration found a real number, {self.value!r}; use float() or .value")
+        return self.value

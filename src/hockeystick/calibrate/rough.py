@@ -1,0 +1,97 @@
+"""A fast estimate of the curve, to know where to look: nothing certified rests on it.
+
+The trapezoidal rule on 004's integral (28), along the line through the saddle point, with the pairs' quadrature nodes; where
+it does not converge soon, 004's saddle-point approximation of order 0. Some four to ten digits in under a millisecond for
+DP-SGD, two for a few steps.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
+from hockeystick.bound import Estimate
+from hockeystick.lattice.plan import Cumulants, Saddle, saddle_at_delta, saddle_at_epsilon
+from hockeystick.pairs.base import Array
+
+__all__ = ["Rough"]
+
+_METHOD = "rough estimate"
+_CHUNK = 32  # frequencies at a time
+_MOST = 512  # frequencies
+_SLOW = 0.05  # of the first term: what is left after a chunk when the sum is given up
+_CONVERGED = 1e-11
+_LARGEST = 700.0
+
+
+@final
+@dataclass(frozen=True)
+class Rough(Accountant):
+    """Estimates good enough to bracket a root.
+
+    Examples
+    --------
+    >>> from hockeystick.pairs import GaussianPair
+    >>> estimate = Rough().directed(((GaussianPair(20.0), 400),)).delta(1.0)
+    >>> bool(abs(estimate.value - 0.12693673750664397) < 1e-7)
+    True
+    """
+
+    def directed(self, parts: Parts) -> DirectedCurve:
+        return _RoughCurve(parts)
+
+
+@final
+class _RoughCurve(DirectedCurve):
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        log_finite = sum(count * math.log1p(-min(pair.mass_at_infinity, 1.0 - 1e-16)) for pair, count in parts)
+        self._infinite = -math.expm1(log_finite)
+
+    def delta(self, epsilon: float) -> Estimate:
+        if epsilon > _LARGEST:
+            return Estimate(self._infinite, math.nan, _METHOD)
+        cumulants, saddle = saddle_at_epsilon(self._parts, epsilon)
+        log_delta = self._log_delta(cumulants, saddle)
+        return Estimate(min(self._infinite + math.exp(min(log_delta, 0.0)), 1.0), math.nan, _METHOD)
+
+    def epsilon(self, delta: float) -> Estimate:
+        finite = delta - self._infinite
+        if finite <= 0.0:
+            return Estimate(math.inf, math.nan, _METHOD)
+        _, saddle = saddle_at_delta(self._parts, finite)
+        return Estimate(max(saddle.epsilon, 0.0), math.nan, _METHOD)
+
+    def _log_delta(self, cumulants: Cumulants, saddle: Saddle) -> float:
+        """ln delta at the saddle's epsilon (finite part)."""
+        theta = saddle.theta
+        k, _, second = cumulants(theta)
+        period = max((23.0 - saddle.log_delta) / theta, 12.0 * math.sqrt(second))
+        nodes = [pair.nodes(cumulants.log_tail) for pair, _ in self._parts]
+        tilted = [_tilted(node.log_p + theta * node.loss) for node in nodes]
+        step = 2.0 * math.pi / period
+        total = 0.0
+        for start in range(0, _MOST, _CHUNK):
+            s = step * np.arange(start, start + _CHUNK)
+            value = np.exp(-1j * s * saddle.epsilon) / ((theta + 1j * s) * (1.0 + theta + 1j * s))
+            for node, weight, (_, count) in zip(nodes, tilted, self._parts, strict=True):
+                value = value * (np.exp(1j * np.outer(s, node.loss)) @ weight) ** count
+            total += float(np.sum(value.real)) - (0.5 * float(value[0].real) if start == 0 else 0.0)
+            size = np.abs(value)
+            if float(np.max(size[-4:])) <= _CONVERGED * max(abs(total), 1e-300):
+                break
+            if float(size[-1]) > _SLOW * abs(total):
+                return saddle.log_delta
+        else:
+            return saddle.log_delta
+        total *= 2.0 / period
+        return k - theta * saddle.epsilon + math.log(total) if total > 0.0 else saddle.log_delta
+
+
+def _tilted(exponents: Array) -> Array:
+    weights = np.exp(exponents - float(np.max(exponents)))
+    return np.asarray(weights / float(np.sum(weights)), dtype=np.float64)

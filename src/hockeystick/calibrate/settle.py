@@ -1,0 +1,197 @@
+"""The strategy of a calibration: which value to evaluate next, and when to stop."""
+
+from __future__ import annotations
+
+from typing import final
+
+from hockeystick.calibrate.result import UnreachableTargetError
+from hockeystick.calibrate.search import Probe, Search
+from hockeystick.errors import PrecisionError
+
+__all__ = ["Settled", "settle"]
+
+_ASIDE = 0.45  # of the precision: how far from the foretold root the proof is sought
+_PROBES = 60
+_SECANTS = 10  # evaluations after which every other one halves the interval
+_REFINED = 3  # times a value may be asked again at a tenth of the tolerance
+
+
+@final
+class Settled:
+    """Both sides of the answer.
+
+    Attributes
+    ----------
+    safe : Probe
+        The least safe value proved safe.
+    unsafe : Probe or None
+        The safest proved unsafe; None where the whole range is safe.
+    notes : tuple of str
+        Why they are further apart than asked for.
+    """
+
+    def __init__(self, safe: Probe, unsafe: Probe | None, notes: tuple[str, ...] = ()) -> None:
+        self.safe, self.unsafe, self.notes = safe, unsafe, notes
+
+
+def settle(search: Search, guess: float) -> Settled:
+    """Evaluate until a safe and an unsafe value are neighbours.
+
+    Raises
+    ------
+    UnreachableTargetError
+        Where the safest value is proved unsafe.
+    PrecisionError
+        Where no value could be decided.
+    """
+    axis = search.axis
+    root = search.foretold(guess)
+    undecided: list[Probe] = []
+    for count in range(_PROBES):
+        safe, unsafe = search.safe, search.unsafe
+        if safe is not None and (safe.value == axis.end or (unsafe is not None and axis.close(safe.value, unsafe.value))):
+            return Settled(safe, None if safe.value == axis.end else unsafe, _ends(search, safe))
+        if unsafe is not None and unsafe.value == axis.start:
+            raise UnreachableTargetError(
+                f"no value meets {search.problem.target}: at the safest one, {unsafe.value!r}, the quantity aimed at is"
+                f" already {float(unsafe.bound.lower):.6g} or more; allow safer values or a weaker target",
+                unsafe.value,
+                unsafe.bound,
+            )
+        if safe is not None and unsafe is not None and _between(undecided, safe, unsafe):
+            return Settled(safe, unsafe, (_undecided_note(undecided),))
+        value = _proposal(search, root, undecided, count)
+        if value is None:
+            break
+        found = _decided(search, value)
+        root = _root(search, found, root)
+        if not found.safe and not found.unsafe:
+            undecided.append(found)
+    return _as_far_as_known(search)
+
+
+def _decided(search: Search, value: float) -> Probe:
+    """A probe at a value, asked again more sharply while that may help."""
+    tolerance = search.tolerance()
+    found = search.probe(value, tolerance)
+    for _ in range(_REFINED):
+        if found.safe or found.unsafe or search.problem.accountant is not None:
+            break
+        before = float(found.bound.upper) - float(found.bound.lower)
+        tolerance *= 0.1
+        found = search.probe(value, tolerance)
+        if float(found.bound.upper) - float(found.bound.lower) > 0.7 * before:
+            break
+    return found
+
+
+def _root(search: Search, latest: Probe, root: float) -> float:
+    """Where the excess vanishes, from the evaluations: the slope by secant, the offset by the nearest one."""
+    others = [p for p in search.probes if p.place != latest.place and abs(p.excess) < 3.0]
+    if others and abs(latest.excess) < 3.0:
+        nearest = min(others, key=lambda p: abs(p.excess))
+        slope = (latest.excess - nearest.excess) / (latest.place - nearest.place)
+        apart = abs(latest.excess - nearest.excess)
+        noise = latest.bound.width if latest.bound.upper else 0.0
+        if slope > 0.0 and apart > 10.0 * float(noise) / max(float(latest.bound.upper), 1e-300):
+            search.slope = slope
+    best = min(search.probes, key=lambda p: abs(p.excess))
+    return best.place - best.excess / search.slope if abs(best.excess) < 40.0 else root
+
+
+def _proposal(search: Search, root: float, undecided: list[Probe], count: int) -> float | None:
+    """The next value to evaluate; None where there is none left."""
+    axis, safe, unsafe = search.axis, search.safe, search.unsafe
+    if safe is not None and unsafe is not None and count >= _SECANTS and count % 2:
+        value = axis.value(0.5 * (safe.place + unsafe.place))
+        if value != safe.value:
+            return value
+    if axis.whole:
+        value = _whole_proposal(search, root)
+    else:
+        value = _real_proposal(search, root, undecided)
+    return None if any(value == probe.value for probe in search.probes) else value
+
+
+def _real_proposal(search: Search, root: float, undecided: list[Probe]) -> float:
+    axis, safe, unsafe = search.axis, search.safe, search.unsafe
+    step = _ASIDE * axis.precision
+    if safe is None or root - safe.place > 1.2 * step:
+        place, outward = root - step, -1.0
+    elif unsafe is None or unsafe.place - root > 1.2 * step:
+        place, outward = root + step, 1.0
+    else:
+        place, outward = 0.5 * (safe.place + unsafe.place), -1.0 if len(undecided) % 2 else 1.0
+    for probe in undecided:  # move out of what cannot be decided, further each time
+        if (place - probe.place) * outward < step:
+            width = abs(float(probe.bound.upper) / max(float(probe.bound.lower), 1e-300) - 1.0) / search.slope
+            place = probe.place + outward * max(1.1 * width, 2.0 * step)
+    if safe is not None and place <= safe.place:
+        place = 0.5 * (safe.place + unsafe.place) if unsafe is not None else safe.place + _further(search, step)
+    if unsafe is not None and place >= unsafe.place:
+        place = 0.5 * (safe.place + unsafe.place) if safe is not None else unsafe.place - _further(search, step)
+    return axis.value(place)
+
+
+def _further(search: Search, step: float) -> float:
+    """A step out of the decided range, growing with every evaluation."""
+    return step * 4.0 ** len(search.probes)
+
+
+def _whole_proposal(search: Search, root: float) -> float:
+    axis, safe, unsafe = search.axis, search.safe, search.unsafe
+    value = axis.value(root)
+    tried = {probe.value for probe in search.probes}
+    if value not in tried and _inside(search, value):
+        return value
+    if safe is not None and unsafe is None:
+        return axis.value(axis.place(safe.value) + _galloped(search, safe)) if value in tried and len(tried) > 3 else axis.beyond(safe.value)
+    if unsafe is not None and safe is None:
+        back = unsafe.value - axis.sign * max(1, round(4.0 ** (len(tried) - 3)))
+        return axis.value(axis.place(max(back, axis.low)))
+    if safe is not None and unsafe is not None:
+        near = axis.beyond(safe.value)
+        if abs(axis.place(value) - safe.place) <= abs(axis.place(value) - unsafe.place) and near not in tried:
+            return near
+        before = int(unsafe.value) - axis.sign
+        return before if before not in tried else int(0.5 * (safe.value + unsafe.value))
+    return value
+
+
+def _galloped(search: Search, safe: Probe) -> float:
+    return (4.0 ** (len(search.probes) - 3)) / max(float(safe.value), 1.0)
+
+
+def _inside(search: Search, value: float) -> bool:
+    place, safe, unsafe = search.axis.place(value), search.safe, search.unsafe
+    return (safe is None or place > safe.place) and (unsafe is None or place < unsafe.place)
+
+
+def _between(undecided: list[Probe], safe: Probe, unsafe: Probe) -> bool:
+    """Whether values that could not be decided lie between, and the proofs are as near to them as makes sense."""
+    inner = [probe.place for probe in undecided if safe.place < probe.place < unsafe.place]
+    return bool(inner)
+
+
+def _undecided_note(undecided: list[Probe]) -> str:
+    return (
+        f"between the two the accountant cannot decide (for one, at {undecided[-1].value:.17g} it finds"
+        f" {undecided[-1].bound:.12g})"
+    )
+
+
+def _ends(search: Search, safe: Probe) -> tuple[str, ...]:
+    return ("every value allowed meets the target",) if safe.value == search.axis.end else ()
+
+
+def _as_far_as_known(search: Search) -> Settled:
+    """Both sides as far as they are known, or an error with the best bound."""
+    safe, unsafe = search.safe, search.unsafe
+    if safe is None:
+        best = min(search.probes, key=lambda p: float(p.bound.upper))
+        raise PrecisionError(
+            f"no value could be proved to meet {search.problem.target}: at {best.value!r} the accountant finds"
+            f" {best.bound:.6g}; allow safer values or a sharper accountant",
+            best.bound,
+        )
+    return Settled(safe, unsafe, ("the precision asked for was not reached: the accountant does not decide any closer",))

@@ -1,0 +1,67 @@
+"""Laws that every certified curve obeys, whatever the numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hockeystick as hs
+
+steps_of = st.one_of(
+    st.builds(lambda s, g: hs.Gaussian(s).poisson(g), st.floats(0.4, 20.0), st.floats(1e-4, 1.0)),
+    st.builds(hs.Gaussian, st.floats(0.4, 20.0)),
+    st.builds(hs.Laplace, st.floats(0.3, 20.0)),
+    st.builds(lambda b, g: hs.Laplace(b).poisson(g), st.floats(0.3, 20.0), st.floats(1e-3, 1.0)),
+)
+
+
+@settings(max_examples=15, deadline=None)
+@given(step=steps_of, count=st.integers(2, 300))
+def test_delta_is_monotone_in_epsilon_and_steps(step: hs.Step, count: int) -> None:
+    epsilons = np.linspace(0.0, 6.0, 7)
+    fewer, more = (hs.account(step * n).delta(epsilons) for n in (count, count + count // 2))
+    for bound in (fewer, more):
+        assert ((bound.lower >= 0.0) & (bound.upper <= 1.0)).all()
+        assert (bound.upper[1:] <= bound.upper[:-1] * (1.0 + 2e-3)).all()  # each is its own bracket
+        assert (bound.lower[1:] <= bound.upper[:-1]).all()
+    assert (fewer.lower <= more.upper).all()
+
+
+@settings(max_examples=8, deadline=None)
+@given(a=steps_of, b=steps_of)
+def test_order_does_not_matter(a: hs.Step, b: hs.Step) -> None:
+    assert a + b == b + a
+    first, second = (hs.account(run * 3).epsilon(1e-6) for run in (a + b, b + a))
+    assert max(first.lower, second.lower) <= min(first.upper, second.upper)
+
+
+def test_count_is_repeated_composition() -> None:
+    step = hs.Gaussian(2.0).poisson(0.1)
+    assert step * 3 == step + step + step == hs.compose([(step, 2), step])
+    assert (step * 2) * 3 == step * 6
+    assert len((step * 3 + step).steps) == 1
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-9, 1e-20])
+def test_add_remove_is_the_maximum_over_directions(delta: float) -> None:
+    run = hs.Gaussian(0.9).poisson(0.05) * 200
+    both, add, remove = (hs.account(run, adjacency).epsilon(delta) for adjacency in ("add-remove", "add", "remove"))
+    assert both.upper == max(add.upper, remove.upper)
+    assert both.lower == max(add.lower, remove.lower)
+
+
+def test_sampling_at_rate_one_is_no_sampling() -> None:
+    plain, sampled = (hs.account(s * 50).epsilon(1e-6) for s in (hs.Gaussian(3.0), hs.Gaussian(3.0).poisson(1.0)))
+    assert (plain.lower, plain.upper) == (sampled.lower, sampled.upper)
+
+
+@settings(max_examples=10, deadline=None)
+@given(noise=st.floats(0.5, 10.0), rate=st.floats(1e-3, 0.5), factor=st.floats(1.05, 3.0))
+def test_more_noise_or_less_sampling_is_more_private(noise: float, rate: float, factor: float) -> None:
+    base = hs.account(hs.Gaussian(noise).poisson(rate) * 100).epsilon(1e-6)
+    noisier = hs.account(hs.Gaussian(noise * factor).poisson(rate) * 100).epsilon(1e-6)
+    rarer = hs.account(hs.Gaussian(noise).poisson(rate / factor) * 100).epsilon(1e-6)
+    assert noisier.lower <= base.upper
+    assert rarer.lower <= base.upper

@@ -1,0 +1,108 @@
+"""The stated errors of the primitives that certified numbers rest on, against ball arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from flint import acb, arb, ctx
+from mpmath import mp, mpf
+from scipy.special import erf, erfcx
+
+from hockeystick.numerics.fft import fft_error, integer_power, inverse_real, smooth_length, transform_real
+from hockeystick.numerics.normal import normal_intervals
+from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U, down, gamma, up
+
+RNG = np.random.default_rng(20240601)
+
+
+def _relative_errors(computed: np.ndarray, exact: list[arb]) -> float:
+    worst = 0.0
+    for value, truth in zip(computed.tolist(), exact, strict=True):
+        if abs(value) >= 2.0**-1022:
+            worst = max(worst, float(((arb(value) - truth) / truth).abs_upper()))
+    return worst
+
+
+@pytest.fixture(autouse=True)
+def _precision() -> Iterator[None]:
+    before, ctx.prec = ctx.prec, 200
+    yield
+    ctx.prec = before
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [("exp", -700.0, 700.0), ("expm1", -40.0, 40.0), ("log1p", -0.999, 50.0), ("log", 1e-300, 1e3), ("sqrt", 0.0, 1e3)],
+)
+def test_elementary_functions(name: str, low: float, high: float) -> None:
+    uniform = RNG.uniform(low, high, 3000)
+    small = np.geomspace(1e-12, min(high, 0.9), 1000) * RNG.choice([-1.0, 1.0], 1000)
+    points = np.concatenate((uniform, small[(small > low)]))
+    exact = [getattr(arb(x), name)() for x in points.tolist()]
+    assert _relative_errors(getattr(np, name)(points), exact) <= ELEMENTARY
+
+
+def test_error_functions() -> None:
+    points = np.concatenate((RNG.uniform(0.0, 30.0, 2000), np.geomspace(1e-12, 1e6, 1000)))
+    scaled = [arb(x).erfc() * (arb(x) ** 2).exp() for x in points.tolist()]
+    assert _relative_errors(erfcx(points), scaled) <= ERFCX
+    points = np.concatenate((RNG.uniform(0.0, 6.0, 2000), np.geomspace(1e-300, 1.0, 1000)))
+    assert _relative_errors(erf(points), [arb(x).erf() for x in points.tolist()]) <= ELEMENTARY
+
+
+@pytest.mark.parametrize("length", [64, 1000, 4096, 6075, 30_000])
+def test_fft_errors_are_within_the_stated_bound(length: int) -> None:
+    length = smooth_length(length)
+    values = RNG.random(length) ** 8
+    values /= values.sum()
+    computed = transform_real(values)
+    exact = [arb(v) for v in values.tolist()]
+    worst = 0.0
+    for k in [0, 1, 2, 7, length // 3, length // 2, *RNG.integers(0, length // 2, 2).tolist()]:
+        small, large = (
+            [(acb(0, -2) * acb.pi() * k * j / length).exp() for j in range(0, min(length, 256 * s), s)]
+            for s in (1, 256)
+        )
+        truth = acb(0)
+        for block, root in enumerate(large):  # powers of the root in two steps: errors do not build up
+            part = acb(0)
+            for v, power in zip(exact[256 * block : 256 * block + 256], small[:256], strict=False):
+                part += v * power
+            truth += root * part
+        worst = max(worst, float((acb(computed[k].real, computed[k].imag) - truth).abs_upper()))
+    assert worst <= fft_error(length)
+    assert np.abs(inverse_real(computed, length) - values).max() <= 2.0 * fft_error(length) * np.abs(computed).mean()
+
+
+@pytest.mark.parametrize("exponent", [1, 2, 3, 10, 1000, 12345])
+def test_integer_power_errs_by_one_rounding_a_multiplication(exponent: int) -> None:
+    base = np.exp(1j * RNG.uniform(-0.01, 0.01, 20)) * RNG.uniform(0.999, 1.0, 20)
+    powers = integer_power(base, exponent)
+    for b, p in zip(base.tolist(), powers.tolist(), strict=True):
+        truth = acb(b.real, b.imag) ** exponent
+        assert float(((acb(p.real, p.imag) - truth) / truth).abs_upper()) <= gamma(2.5 * exponent)
+
+
+@pytest.mark.parametrize("count", [3, 50, 3000])
+@pytest.mark.parametrize("centre", [0.0, 0.001, 3.0, 20.0])
+def test_normal_masses_are_within_their_stated_error(count: int, centre: float) -> None:
+    edges = np.concatenate(([-math.inf], np.sort(RNG.uniform(-36.0, 36.0 + centre, count)), [math.inf]))
+    masses = normal_intervals(edges, centre)
+    with mp.workdps(60):
+        for i in RNG.integers(0, count + 1, 60):
+            a, b = ((mpf(x) - mpf(centre)) / mp.sqrt(2) for x in edges[i : i + 2].tolist())
+            exact = (mp.erfc(a) - mp.erfc(b)) / 2 if a > 0 else (mp.erfc(-b) - mp.erfc(-a)) / 2
+            assert abs(mpf(float(masses.log_mass[i])) - mp.log(exact)) <= mpf(float(masses.error[i]))
+            assert masses.error[i] <= 1e-9
+
+
+def test_outward_rounding() -> None:
+    for value in (1.0, -1.0, 1e-300, 3.7):
+        assert down(value) < value < up(value)
+        assert up(value, 1e-3) >= value + 1e-3 * abs(value)
+    assert gamma(10) >= 10 * U
+    with pytest.raises(OverflowError):
+        gamma(1e16)
