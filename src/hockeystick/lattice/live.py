@@ -1,10 +1,12 @@
 """One direction of a run that is being followed: upper and lower running compositions, planned anew as the run grows.
 
-A plan fixes tilt, window, spacing and the frequencies kept, for numbers of steps from now to four times as many: the tilt is the saddle
-point's at twice as many, the window holds the composed losses at both ends. When the run outgrows it, or the bracket is wider than the tolerance,
-a new plan is made from the counts. That happens a few times in a factor of a thousand.
+A plan fixes tilt, window, spacing and the frequencies kept, for numbers of steps from now to four times as many: the
+tilt is the saddle point's at twice as many, the window holds the composed losses at both ends. When the run outgrows
+it, or the bracket is wider than the tolerance, a new plan is made from the counts. That happens a few times in a
+factor of a thousand.
 
-Guarantee: lower and upper are certified, rounding included. Cost: a plan builds every distinct step anew; everything else is `running.py`'s.
+Guarantee: lower and upper are certified, rounding included. Cost: a plan builds every distinct step anew; everything
+else is `running.py`'s.
 """
 
 from __future__ import annotations
@@ -24,13 +26,13 @@ from hockeystick.lattice.layout import common_layout
 from hockeystick.lattice.mesh import fitted_grid
 from hockeystick.lattice.plan import Cumulants, Saddle, saddle_at_delta, saddle_at_epsilon, spacing_for, tail_exponents
 from hockeystick.lattice.pld import LatticePLD
-from hockeystick.lattice.running import Frame, RunningComposition
+from hockeystick.lattice.running import Frame, Magnitudes, RunningComposition
 from hockeystick.lattice.step_spectrum import StepSpectrum, TiltedStep, band_edges
 from hockeystick.lattice.tangents import tangents
 from hockeystick.numerics.fft import smooth_length
 from hockeystick.pairs.base import Array, Pair
 
-__all__ = ["LiveDirection", "Plan"]
+__all__ = ["LiveDirection", "Plan", "Progress"]
 
 _HORIZON = 4  # a plan serves up to so many times the steps it was made for
 _MIDDLE = 2
@@ -98,7 +100,6 @@ class Plan:
         )
         return connect_the_dots(GridCells.of(pair, grid)), tangents(pair, grid, tilt=self.theta)
 
-
     def tilted(self, pair: Pair) -> tuple[TiltedStep, TiltedStep]:
         """Upper and lower lattice of a pair, tilted."""
         upper, lower = self.lattices(pair)
@@ -113,6 +114,16 @@ class Plan:
 
 Counts = Mapping[Pair, int]
 Steps = Mapping[Pair, tuple[TiltedStep, TiltedStep]]
+
+
+@final
+@dataclass(frozen=True)
+class Progress:
+    """A plan, and the products of the upper and the lower side on it with their magnitudes."""
+
+    plan: Plan
+    products: tuple[NDArray[np.complex128], NDArray[np.complex128]]
+    magnitudes: tuple[Magnitudes | None, Magnitudes | None]
 
 
 @final
@@ -149,7 +160,10 @@ class LiveDirection:
         if self._sides is None or self.plan is None:
             return
         if pair not in self._numbers:
-            if self.plan.exact and common_layout(tuple(self.counts.items()), self.plan.spacing).spacing != self.plan.spacing:
+            if (
+                self.plan.exact
+                and common_layout(tuple(self.counts.items()), self.plan.spacing).spacing != self.plan.spacing
+            ):
                 self._forget()
                 return
             self._register(self._sides, self.plan, pair)
@@ -184,12 +198,12 @@ class LiveDirection:
             raise RuntimeError("no plan was made")  # `epsilon` always makes one first
         upper, lower = self._sides
         high = upper.curve().epsilon(self.delta_target, self.guess)
-        low = lower.curve().epsilon(self.delta_target, high if math.isfinite(high) else self.guess)
         if math.isfinite(high):
             self.guess = high
-        if self.delta_target < lower.curve().delta_at_infinity:
-            low = math.inf
-        return min(low, high), high
+        below = lower.curve()
+        if self.delta_target < below.delta_at_infinity:
+            return math.inf, math.inf
+        return min(below.epsilon(self.delta_target, self.guess), high), high
 
     def _forget(self) -> None:
         self.plan, self._sides, self._numbers = None, None, {}
@@ -216,34 +230,37 @@ class LiveDirection:
             for side, step in zip(sides, both, strict=True):
                 self._numbers[pair] = side.register(plan.spectrum(step))
 
-    def products(self) -> tuple[NDArray[np.complex128], NDArray[np.complex128]] | None:
-        """Upper and lower product as they stand; None before the first plan."""
-        return None if self._sides is None else (self._sides[0].product, self._sides[1].product)
+    def progress(self) -> Progress | None:
+        """What has been multiplied so far; None before the first plan."""
+        if self.plan is None or self._sides is None:
+            return None
+        upper, lower = self._sides
+        return Progress(self.plan, (upper.product, lower.product), (upper.magnitudes, lower.magnitudes))
+
+    def recompute(self) -> None:
+        """Make the products anew from the counts."""
+        for side in self._sides or ():
+            side.product = side.recomputed()
 
     def refined_at(self) -> int:
         """Steps up to which refining has been tried in vain."""
         return self._refined_at
 
-    def restore(
-        self,
-        counts: Counts,
-        *,
-        guess: float,
-        refined_at: int,
-        plan: Plan | None,
-        products: tuple[NDArray[np.complex128], NDArray[np.complex128]] | None,
-    ) -> bool:
+    def restore(self, counts: Counts, progress: Progress | None, *, guess: float, refined_at: int) -> bool:
         """Take up a stored state; whether the stored products agree with the counts to rounding."""
         self.counts, self.guess, self._refined_at = dict(counts), guess, refined_at
         self._forget()
-        if plan is None or products is None:
+        if progress is None:
             return True
+        plan = progress.plan
         self._build(plan, {pair: plan.tilted(pair) for pair in counts})
         agree = True
-        for side, product in zip(self._sides or (), products, strict=True):
-            side.restore(list(counts.values()), product)
-            agree = agree and product.shape == (plan.kept,)
-            agree = agree and bool(np.all(np.abs(product - side.recomputed()) <= 4.0 * side.product_error() + 1e-300))
+        for side, product, magnitudes in zip(self._sides or (), progress.products, progress.magnitudes, strict=True):
+            if product.shape != (plan.kept,):
+                return False
+            side.restore(list(counts.values()), product, magnitudes)
+            allowed = 4.0 * side.product_error() + 1e-300
+            agree = agree and bool(np.all(np.abs(product - side.recomputed()) <= allowed))
         return agree
 
 
@@ -290,7 +307,8 @@ def _range(cumulants: Cumulants, theta: float, log_alias: float) -> tuple[float,
     """Ends of a window that holds the tilted composition now and at the horizon, and the tilts for its Chernoff bounds."""
     k, mean, second = cumulants(theta)
     deviation = math.sqrt(-2.0 * log_alias / max(second, 1e-300))
-    shifts = np.concatenate((deviation * 2.0 ** np.arange(-4.0, 4.5, 0.5), (1.0 + theta) * 2.0 ** np.arange(-6.0, 1.0)))
+    doubling, growing = np.arange(-4.0, 4.5, 0.5), np.arange(-6.0, 1.0)
+    shifts = np.concatenate((deviation * 2.0**doubling, (1.0 + theta) * 2.0**growing))
 
     def edge(shift: float, times: int) -> float:
         return (times * (cumulants.log_moment(theta + shift) - k) - log_alias) / shift
@@ -301,7 +319,7 @@ def _range(cumulants: Cumulants, theta: float, log_alias: float) -> tuple[float,
 
 
 def _with_frequencies(plan: Plan, steps: Steps, counts: Counts) -> Plan:
-    """The plan with as many frequencies as are worth keeping: those beyond add a negligible part to the sum, now and later."""
+    """The plan with the frequencies worth keeping: those beyond add a negligible part to the sum, now and later."""
     edges = band_edges(_FEWEST, plan.length)
     if edges.size > 2:
         frame = Frame(plan.window, plan.spacing, length=plan.length, kept=_FEWEST)

@@ -119,7 +119,9 @@ class FrequencyKernel:
 
     def beyond(self, low: int, high: int) -> float:
         """Bound on the sum of ``size`` over the frequencies ``low <= j < high``, whether kept or not."""
-        both = sum(abs(_at(decay * self.spacing, self.length, np.array([low]))[0]) for decay in (self.theta, 1.0 + self.theta))
+        both = sum(
+            abs(_at(decay * self.spacing, self.length, np.array([low]))[0]) for decay in (self.theta, 1.0 + self.theta)
+        )
         # |1 - e^{-x - i phi}| grows with phi in [0, pi], so that the first of them is the largest
         return (high - low) * (2.0 / self.length) * (2.0 + 1e-9) * float(both)
 

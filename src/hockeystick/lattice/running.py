@@ -1,17 +1,20 @@
 """A composition that grows step by step: one vector product a step, a few inner products an answer (002, Lemma 5).
 
-Symbols as in `compose.py` and `plancherel.py`: ``W_j = prod w_{i,j}^{T_i}`` over the distinct steps i with counts T_i, kept on low frequencies. On
-the points of the lattice the kernel's transform is one fixed vector times phases, so that the curve at a lattice point is one inner product:
+Symbols as in `compose.py` and `plancherel.py`: ``W_j = prod w_{i,j}^{T_i}`` over the distinct steps i with counts
+T_i, kept on low frequencies. On the points of the lattice the kernel's transform is one fixed vector times phases, so
+that the curve at a lattice point is one inner product:
 
     delta(x_k) = delta_inf + e^{sum T_i K_i - theta x_k} S_k,      S_k = (1 / n) sum_j conj(F_j(x_k)) W_j.
 
-The curve of a lattice measure is linear in e^eps between neighbouring points, so that the epsilon for a delta is read off the two points around it
-without further evaluations: the chord between two upper (lower) bounds is an upper (lower) bound.
+The curve of a lattice measure is linear in e^eps between neighbouring points, so that the epsilon for a delta is read
+off the two points around it without further evaluations: the chord between two upper (lower) bounds is an upper
+(lower) bound.
 
-Errors, all inside the answer: those of `compose.py`, and the frequencies left out, at most ``sum_j size_j prod_i |w_{i,j}|^{T_i}``, from the
-bands of every step. A product of T steps errs by at most ``T (e + POWER_STEP)``, e the error of one transform, whether
-made at once or one step at a time: nothing drifts. Since every ``|w_j|`` is at most one (to rounding), bounds on sums of magnitudes stay valid while steps
-are added; they are renewed when the number of steps has grown by a quarter.
+Errors, all inside the answer: those of `compose.py`, and the frequencies left out, at most ``sum_j size_j prod_i
+|w_{i,j}|^{T_i}``, from the bands of every step. A product of T steps errs by at most ``T (e + POWER_STEP)``, e the
+error of one transform, whether made at once or one step at a time: nothing drifts. Since every ``|w_j|`` is at most
+one (to rounding), bounds on sums of magnitudes stay valid while steps are added; they are renewed when the number of
+steps has grown by a quarter.
 
 Guarantee: upper or lower, rounding included. Memory: 16 bytes a kept frequency and distinct step.
 """
@@ -21,6 +24,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import final
 
 import numpy as np
@@ -34,7 +38,7 @@ from hockeystick.numerics.fft import POWER_STEP, integer_power
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.pairs.base import Array
 
-__all__ = ["Frame", "RunningComposition"]
+__all__ = ["Frame", "Magnitudes", "RunningComposition"]
 
 _RENEWED = 1.25
 _GONE = 80.0  # e^-80: where the end of the window is out of sight; inside `FrequencyKernel.rounding`
@@ -61,7 +65,7 @@ class Frame:
         self.window, self.spacing, self.length, self.kept = window, spacing, length, kept
         self.kernel = FrequencyKernel(window.theta, spacing, length=length, kept=kept)
         edges = band_edges(kept, length)
-        self.band_sizes = np.array([self.kernel.beyond(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)])
+        self.band_sizes = np.array([self.kernel.beyond(int(a), int(b)) for a, b in pairwise(edges)])
         theta = window.theta
         peak = math.exp(theta * math.log(theta / (1.0 + theta)) - math.log1p(theta))
         self.kernel_peak = peak * (1.0 + 1e-12)
@@ -71,13 +75,23 @@ class Frame:
 
 
 @final
-@dataclass
-class _Bounds:
-    """Bounds that hold from the number of steps at which they were made on."""
+@dataclass(frozen=True)
+class Magnitudes:
+    """Sums over the kept frequencies, valid from the number of steps at which they were made on.
+
+    Attributes
+    ----------
+    steps : int
+        When they were made.
+    product : float
+        Bound on the sum of ``size |W|``.
+    floor : float
+        Bound on the sum of ``size prod max(|w_j|, 1/2)^T``.
+    """
 
     steps: int
-    magnitude: float  # sum of size |W|
-    noise: float  # sum of size G over all frequencies
+    product: float
+    floor: float
 
 
 @final
@@ -99,7 +113,7 @@ class RunningComposition:
         self._counts: list[int] = []
         self._scalars = np.empty((0, len(SCALARS)))
         self._bands = np.empty((0, frame.band_sizes.size))
-        self._bounds: _Bounds | None = None
+        self.magnitudes: Magnitudes | None = None
 
     def register(self, spectrum: StepSpectrum) -> int:
         """Make a distinct step known, with count 0; its number."""
@@ -120,9 +134,9 @@ class RunningComposition:
         self.product = self.product * (values if count == 1 else integer_power(values, count))
         self._counts[number] += count
 
-    def restore(self, counts: list[int], product: NDArray[np.complex128]) -> None:
-        """Set the counts of the known steps and the product that belongs to them."""
-        self._counts, self.product, self._bounds = list(counts), product.copy(), None
+    def restore(self, counts: list[int], product: NDArray[np.complex128], magnitudes: Magnitudes | None) -> None:
+        """Set the counts of the known steps, and the product and the magnitudes that belong to them."""
+        self._counts, self.product, self.magnitudes = list(counts), product.copy(), magnitudes
 
     def recomputed(self) -> NDArray[np.complex128]:
         """The product, from the counts alone."""
@@ -152,9 +166,9 @@ class RunningComposition:
         """Lattice index of the product's origin."""
         return sum(count * spectrum.start for spectrum, count in zip(self._spectra, self._counts, strict=True))
 
-    def _renewed(self, counts: Array) -> _Bounds:
+    def _renewed(self, counts: Array) -> Magnitudes:
         steps = self.steps
-        if self._bounds is None or steps > _RENEWED * self._bounds.steps:
+        if self.magnitudes is None or steps > _RENEWED * self.magnitudes.steps:
             log_floor = np.zeros(self.frame.kept)
             for spectrum, count in zip(self._spectra, counts, strict=True):
                 if count:
@@ -162,36 +176,38 @@ class RunningComposition:
             size = self.frame.kernel.size
             magnitude = float(size @ np.abs(self.product)) * (1.0 + 1e-9)
             noise = float(size @ np.exp(log_floor)) * (1.0 + 1e-6)
-            self._bounds = _Bounds(steps, magnitude, noise)
-        return self._bounds
+            self.magnitudes = Magnitudes(steps, magnitude, noise)
+        return self.magnitudes
 
 
 @final
 class _Curve:
     """The curve of a running composition at one moment."""
 
-    def __init__(self, of: RunningComposition, counts: Array, bounds: _Bounds, scalars: Array, bands: Array) -> None:
+    def __init__(
+        self, of: RunningComposition, counts: Array, magnitudes: Magnitudes, scalars: Array, bands: Array
+    ) -> None:
         frame = of.frame
         self._frame, self._sign = frame, 1.0 if of.side == "upper" else -1.0
         total = dict(zip(SCALARS, (counts @ scalars).tolist(), strict=True))
         size = dict(zip(SCALARS, (counts @ np.abs(scalars)).tolist(), strict=True))
         adding = (counts.size + 4.0) * U  # rounding of the sums over distinct steps
-        theta, h = frame.window.theta, frame.spacing
+        h = frame.spacing
         self._log_scale = total["log_scale"]
         self._relative = total["relative_error"] * (1.0 + 1e-9) + U * of.steps + adding * size["log_scale"]
         reach = max(abs(frame.window.low), abs(frame.window.high)) + size["offset"] * (1.0 + counts.size)
-        self._slack = total["slack"] * (1.0 + 1e-9) + 8.0 * U * reach
-        self._offset = math.remainder(total["offset"], h)
+        self._slack: float = total["slack"] * (1.0 + 1e-9) + 8.0 * U * reach
+        self._offset: float = math.remainder(total["offset"], h)
         carried = round((total["offset"] - self._offset) / h)
-        self._low = math.floor((frame.window.low - self._offset) / h)
+        self._low: int = math.floor((frame.window.low - self._offset) / h)
         self._product = of.product
         self._weighted = frame.unit * of.product
         self._origin = of.start() + carried
         transform = of.product_error()
         growth = math.exp(min(4.0 * transform, 700.0))
         beyond = float(frame.band_sizes @ np.exp(np.minimum(counts @ bands, 1.0))) * (1.0 + 1e-6) * growth
-        self._error = 2.0 * transform * growth * bounds.noise * growth + beyond
-        self._error += frame.kernel.rounding(bounds.magnitude * growth) + 1e-300
+        self._error = 2.0 * transform * growth * magnitudes.floor * growth + beyond
+        self._error += frame.kernel.rounding(magnitudes.product * growth) + 1e-300
         self._alias_error = self._alias(total, size, adding) * frame.kernel_peak * (1.0 + 1e-9)
         self._error += self._alias_error
         self.delta_at_infinity = _infinity(total, size, adding, self._sign)
@@ -199,7 +215,10 @@ class _Curve:
     def _alias(self, total: dict[str, float], size: dict[str, float], adding: float) -> float:
         """Bound on the composed tilted mass outside the window, and on what the kernel loses where the window ends."""
         window, result = self._frame.window, 0.0
-        for name, tilt, edge in (("log_below", window.theta_below, window.low), ("log_above", window.theta_above, window.high)):
+        for name, tilt, edge in (
+            ("log_below", window.theta_below, window.low),
+            ("log_above", window.theta_above, window.high),
+        ):
             log_tail = total[name] - total["log_scale"] - (tilt - window.theta) * edge
             rounding = 8.0 * U * abs((tilt - window.theta) * edge) + adding * (size[name] + size["log_scale"])
             result += math.exp(min(log_tail + rounding + self._relative, 700.0))

@@ -1,18 +1,22 @@
 """One step in the frequency domain: the transform of a tilted lattice PLD on low frequencies, and bounds for the rest.
 
-Symbols as in `compose.py`: theta the tilt, n the length of the window, ``w_j = sum_a w_a e^{-i phi_j a}``, ``phi_j = 2 pi j / n``, the transform of the
-tilted masses w_a, which sum to one. The lowest ``kept`` frequencies are stored; the others fall into bands, and of each band a bound on
-``|w_j|`` is. A composition multiplies the first and adds the logarithms of the second, so that a step costs the memory of the frequencies kept.
+Symbols as in `compose.py`: theta the tilt, n the length of the window, ``w_j = sum_a w_a e^{-i phi_j a}``, ``phi_j =
+2 pi j / n``, the transform of the tilted masses w_a, which sum to one. The lowest ``kept`` frequencies are stored;
+the others fall into bands, and of each band a bound on ``|w_j|`` is. A composition multiplies the first and adds the
+logarithms of the second, so that a step costs the memory of the frequencies kept.
 
-Two ways. *Full*: one FFT of length n, and the largest ``|w_j|`` of each band. *Low*: the frequencies kept by their sums over the few hundred points that carry
-mass, and for the rest an inequality that needs no transform: split each mass in halves, pair one half of a with one of a + d as far as both reach, and
+Two ways. *Full*: one FFT of length n, and the largest ``|w_j|`` of each band. *Low*: the frequencies kept by their
+sums over the few hundred points that carry mass, and for the rest an inequality that needs no transform: split each
+mass in halves, pair one half of a with one of a + d as far as both reach, and
 
     |w(phi)| <= 1 - M_d (1 - |cos(phi d / 2)|),     M_d = sum_a min(w_a, w_{a + d}),
 
-since the two halves of a pair at distance d sum to at most ``2 m |cos(phi d / 2)|``. For a band around phi the distance ``d = pi / phi`` makes the cosine small.
-With many steps the product of these is negligible: then no array of the window's length is ever made.
+since the two halves of a pair at distance d sum to at most ``2 m |cos(phi d / 2)|``. For a band around phi the
+distance ``d = pi / phi`` makes the cosine small. With many steps the product of these is negligible: then no array of
+the window's length is ever made.
 
-Guarantee: the transform errors bound every w_j, and the bands are upper bounds. Cost: an FFT, or points x kept exponentials.
+Guarantee: the transform errors bound every w_j, and the bands are upper bounds. Cost: an FFT, or points x kept
+exponentials.
 """
 
 from __future__ import annotations
@@ -89,6 +93,19 @@ def band_edges(kept: int, length: int) -> NDArray[np.int64]:
     return np.array(edges)
 
 
+def low_transform(index: NDArray[np.int64], masses: Array, length: int, kept: int) -> NDArray[np.complex128]:
+    """``sum_a masses_a e^{-2 pi i j index_a / length}`` for j below ``kept``: a product of two tables of phases.
+
+    With j = r q + s the phases factor, and the sums are one matrix product. Phases are reduced as integers.
+    """
+    rows = max(math.isqrt(kept), 1)
+    columns = -(-kept // rows)
+    unit = -2j * math.pi / length
+    coarse = np.exp(((index[None, :] * (rows * np.arange(columns))[:, None]) % length) * unit)
+    fine = np.exp(((index[None, :] * np.arange(rows)[:, None]) % length) * unit)
+    return np.asarray((coarse * masses) @ fine.T).reshape(-1)[:kept]
+
+
 @final
 class TiltedStep:
     """A lattice PLD, tilted: masses that sum to one, before any transform.
@@ -140,16 +157,17 @@ class TiltedStep:
     def full(self, length: int) -> StepSpectrum:
         """All frequencies, by FFT; no bands."""
         folded = np.asarray(np.bincount(self.index % length, self.masses, length), dtype=np.float64)
-        return StepSpectrum(transform_real(folded), self.start, np.empty(0), self._with_error(fft_error(length) * 1.0001))
+        return StepSpectrum(
+            transform_real(folded), self.start, np.empty(0), self._with_error(fft_error(length) * 1.0001)
+        )
 
     def low(self, kept: int, length: int) -> StepSpectrum:
         """The lowest frequencies, by their sums, and bounds on the rest."""
         # a negligible mass has no part in the sums: what is left out is in the error
         heavy = self.masses > 1e-22 / self.masses.size
         index, masses = self.index[heavy], self.masses[heavy]
-        turns = (index[None, :] * np.arange(kept)[:, None]) % length
-        values = np.exp(turns * (-2j * math.pi / length)) @ masses
-        error = (masses.size + 24.0) * U * 1.001 + 1e-22
+        values = low_transform(index, masses, length, kept)
+        error = (masses.size + 48.0) * U * 1.001 + 1e-22
         return StepSpectrum(values, self.start, self.bands(band_edges(kept, length), length), self._with_error(error))
 
     def bands(self, edges: NDArray[np.int64], length: int) -> Array:
