@@ -1,6 +1,6 @@
 """Certified numerical privacy accounting: how private is this composition of mechanisms?"""
 
-from hockeystick import accountants
+from hockeystick import accountants, filters
 from hockeystick.account import account
 from hockeystick.accountants import renyi
 from hockeystick.bound import Bound, Estimate
@@ -20,6 +20,7 @@ from hockeystick.mechanisms import (
     RandomizedResponse,
     UserDefined,
 )
+from hockeystick.odometer import Odometer, OdometerStateError
 
 __all__ = [
     "ApproximateDP",
@@ -35,6 +36,8 @@ __all__ = [
     "GaussianMixture",
     "HockeystickError",
     "Laplace",
+    "Odometer",
+    "OdometerStateError",
     "PrecisionError",
     "PrivacyCurve",
     "RandomizedResponse",
@@ -44,5 +47,6 @@ __all__ = [
     "account",
     "accountants",
     "compose",
+    "filters",
     "renyi",
 ]

@@ -304,7 +304,7 @@ def _planned(parts: tuple[tuple[Pair, int], ...], delta: float, width: float, po
 
 
 def _range(cumulants: Cumulants, theta: float, log_alias: float) -> tuple[float, float, float, float]:
-    """Ends of a window that holds the tilted composition now and at the horizon, and the tilts for its Chernoff bounds."""
+    """Ends of a window that holds the tilted composition now and at the horizon, and its Chernoff bounds' tilts."""
     k, mean, second = cumulants(theta)
     deviation = math.sqrt(-2.0 * log_alias / max(second, 1e-300))
     doubling, growing = np.arange(-4.0, 4.5, 0.5), np.arange(-6.0, 1.0)
