@@ -19,7 +19,7 @@ def case_of(name: str) -> Case:
 
 
 def test_the_table_has_rows() -> None:
-    assert len(ROWS) == 5
+    assert len(ROWS) == 6
 
 
 @pytest.mark.parametrize(("name", "cells"), ROWS, ids=[name for name, _ in ROWS])
