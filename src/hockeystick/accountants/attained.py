@@ -90,7 +90,7 @@ class AttainedCurve(DirectedCurve):
                 if isinstance(found, Bound) and float(found.lower) > lower:
                     lower, note = float(found.lower), self._described(split)
         notes = (*upper.notes, note, *self._provenance)
-        return Bound(min(lower, float(upper.upper)), upper.upper, upper.method, notes, upper.errors)
+        return Bound(lower, upper.upper, upper.method, notes, upper.errors)  # sides that contradict each other raise
 
     def _curve(self, split: Split) -> DirectedCurve:
         parts = self._parts(split)

@@ -28,6 +28,8 @@ from hockeystick.numerics.rounding import ELEMENTARY, U, up
 from hockeystick.pairs.base import Array, CellMasses, Measure, Nodes, Pair
 from hockeystick.pairs.discrete import DiscretePair, Probability
 from hockeystick.pairs.one_step import one_step_delta
+from hockeystick.pairs.reversed import ReversedPair
+from hockeystick.pairs.subsampled import SubsampledPair
 
 __all__ = ["JoinedPair", "joined", "mixed_exactly"]
 
@@ -101,12 +103,13 @@ class JoinedPair(Pair):
     @cached_property
     def _above(self) -> Pair:
         """The pair whose positive losses are ours."""
-        return self.base.subsampled(self.rate)
+        return SubsampledPair(self.base, self.rate)
 
     @cached_property
     def _below(self) -> Pair:
         """The pair whose positive losses, negated and with P and Q exchanged, are our negative ones."""
-        return self.base.reversed().subsampled(self.rate)
+        # Not base.reversed(), which may be the base mirrored: an atom at L = 0 must be on one side of the cut in both.
+        return SubsampledPair(ReversedPair(self.base), self.rate)
 
     @cached_property
     def _middle(self) -> tuple[float, float]:

@@ -1,0 +1,264 @@
+"""The whole table: every mechanism, sampling scheme and direction, against its definition or with its refusal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+import hockeystick as hs
+from hockeystick import pairs
+from hockeystick.composition import Direction, Step
+from tests import mechanism_truths as truths
+from tests.mechanism_truths import LinePair, Noise, Vectors
+
+mp.dps = 60
+
+RATE = 0.25  # of Poisson samples
+BATCH, POPULATION = 2, 6  # a rate of 1/3, which no float64 is
+G = Fraction(BATCH, POPULATION)
+EPSILONS = (0.0, 0.7)
+WIDTH = 2e-3  # relative width allowed; the default tolerance is 1e-3
+DIRECTIONS: tuple[Direction, ...] = ("remove", "add", "substitute", "zero-out", "zero-in")
+AS_REMOVE = {"zero-out": "remove", "zero-in": "add"}
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What a bracket must contain: ``below`` and ``above`` differ where only an upper bound is known."""
+
+    below: Callable[[mpf], mpf]
+    above: Callable[[mpf], mpf]
+    error: float = 0.0
+
+
+@dataclass(frozen=True)
+class Line:
+    """A mechanism on the line, by the distances of its centres."""
+
+    noise: Noise
+    remove: float
+    substitute: float | None
+
+    def pair(self, p: float, q: float, share: Fraction = Fraction(1)) -> LinePair:
+        """((1 - g) at q + g at p, q)."""
+        rest = ((1 - share, q),) if share < 1 else ()
+        return LinePair(self.noise, (*rest, (share, p)), ((Fraction(1), q),))
+
+    def turned(self, p: float, q: float, share: Fraction) -> LinePair:
+        """(q, (1 - g) at q + g at p), mirrored so that the ratio rises."""
+        rest = ((1 - share, -q),) if share < 1 else ()
+        return LinePair(self.noise, ((Fraction(1), -q),), (*rest, (share, -p)))
+
+    def poisson_substitution(self) -> LinePair:
+        g = Fraction(RATE)
+        return LinePair(self.noise, ((1 - g, 0.0), (g, 1.0)), ((1 - g, 0.0), (g, -1.0)))
+
+    def truth(self, shift: float, share: Fraction, direction: str, steps: int) -> Truth:
+        if direction == "joined":
+            return self._joined(shift, share, steps)
+        pair = self.pair(shift, 0.0, share) if direction == "remove" else self.turned(shift, 0.0, share)
+        return _on_line(pair, steps)
+
+    def _joined(self, shift: float, share: Fraction, steps: int) -> Truth:
+        one, other = self.pair(shift, 0.0, share), self.turned(shift, 0.0, share)
+        if steps == 1:
+            return Truth(one.once, one.once)
+        return Truth(
+            lambda a: mpf(max(one.twice(float(a)), other.twice(float(a)), one.twice(float(a), other))),
+            lambda a: mpf(truths.joined_twice(one, other, float(a))),
+            1e-8,  # of the quadrature about the kinks of the joined curve
+        )
+
+
+def _on_line(pair: LinePair, steps: int) -> Truth:
+    if steps == 1:
+        return Truth(pair.once, pair.once)
+    return Truth(*(2 * (lambda a: mpf(pair.twice(float(a))),)), truths.LINE_ERROR)
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A mechanism with countably many outcomes, by its vectors under remove and substitute."""
+
+    remove: Vectors
+    substitute: Vectors | None
+
+    def truth(self, vectors: Vectors, share: Any, direction: str, steps: int) -> Truth:
+        one = truths.mixed(vectors, share) if share != 1 else vectors
+        if direction == "joined":
+            other = truths.turned(one)
+            if steps == 1:
+                return _summed(one, one, 1)
+            best = [_summed(x, y, 2) for x, y in ((one, one), (other, other), (one, other))]
+            joined = truths.joined_vectors(vectors, share)
+            return Truth(lambda a: max(curve.below(a) for curve in best), _summed(joined, joined, 2).above)
+        return _summed(one, one, steps) if direction == "remove" else _summed(*2 * (truths.turned(one),), steps)
+
+
+def _summed(one: Vectors, other: Vectors, steps: int) -> Truth:
+    def curve(a: mpf) -> mpf:
+        return truths.hockey_stick(one, a, other if steps == 2 else None)
+
+    return Truth(curve, curve)
+
+
+def _shifts(noise: dict[int, Any], *, doubled: bool = True) -> Sum:
+    return Sum(truths.shifted(noise, 1), truths.shifted(noise, 2) if doubled else None)
+
+
+_THIRD = Fraction(1, 3)
+_RESPONSE = ((Fraction(3, 4), Fraction(1, 8)), (Fraction(1, 8), Fraction(3, 4)), (Fraction(1, 8), Fraction(1, 8)))
+_VECTORS = ([0.5, 0.25, 0.25, 0.0], [0.125, 0.25, 0.5, 0.125])
+_GENERIC = tuple(
+    (mpf(p), mpf(q))
+    for p, q in (
+        (mpf(0.01), mpf(0)),
+        (mpf(0), mpf(0.01)),
+        ((1 - mpf(0.01)) / (1 + mp.exp(-mpf(0.7))), (1 - mpf(0.01)) / (1 + mp.exp(mpf(0.7)))),
+        ((1 - mpf(0.01)) / (1 + mp.exp(mpf(0.7))), (1 - mpf(0.01)) / (1 + mp.exp(-mpf(0.7)))),
+    )
+)
+_SKEWED = Sum(truths.shifted(truths.binomial(8, 0.25), 1), None)
+_STATED = tuple((Fraction(p), Fraction(q)) for p, q in zip(*_VECTORS, strict=True))
+
+MECHANISMS: dict[str, tuple[Any, Line | Sum]] = {
+    "gaussian": (hs.Gaussian(1.25), Line(truths.gaussian_noise(1.25), 1.0, 2.0)),
+    "laplace": (hs.Laplace(1.5), Line(truths.laplace_noise(1.5), 1.0, 2.0)),
+    "gaussian-dp": (hs.GaussianDP(0.75), Line(truths.gaussian_noise(1.0), 0.75, 0.75)),
+    "user-defined": (hs.UserDefined(remove=pairs.LaplacePair(1.5)), Line(truths.laplace_noise(1.5), 1.0, None)),
+    "discrete-gaussian": (hs.DiscreteGaussian(1.25), _shifts(truths.discrete_gaussian(1.25))),
+    "discrete-laplace": (
+        hs.DiscreteLaplace(1.0),
+        Sum(truths.shifted_discrete_laplace(1.0, 1), truths.shifted_discrete_laplace(1.0, 2)),
+    ),
+    "randomized-response": (hs.RandomizedResponse(0.75, 3), Sum(_RESPONSE, _RESPONSE)),
+    "binomial": (hs.Binomial(12), _shifts(truths.binomial(12, 0.5))),
+    "skewed-binomial": (hs.Binomial(8, 0.25), _SKEWED),
+    "approximate-dp": (hs.ApproximateDP(0.7, 0.01), Sum(_GENERIC, _GENERIC)),
+    "discrete-pair": (hs.DiscretePair(*_VECTORS), Sum(_STATED, None)),
+}
+SAMPLINGS: dict[str, Callable[[Any], Step]] = {
+    "none": lambda mechanism: mechanism,
+    "poisson": lambda mechanism: mechanism.poisson(RATE),
+    "fixed-size": lambda mechanism: mechanism.without_replacement(batch_size=BATCH, population=POPULATION),
+    "shuffled": lambda mechanism: mechanism.shuffled(batch_size=3, population=6),
+}
+
+
+def is_refused(name: str, sampling: str, direction: str) -> bool:
+    """The cells of the table for which no pair is known, as documented."""
+    no_substitution = name in {"user-defined", "skewed-binomial", "discrete-pair"}
+    if direction == "substitute":
+        return no_substitution or (sampling == "poisson" and name != "gaussian")
+    if sampling == "fixed-size":
+        return no_substitution or direction in AS_REMOVE
+    return sampling == "shuffled" and direction in {"add", "remove"}
+
+
+def truth_of(name: str, sampling: str, direction: str, steps: int) -> Truth:
+    """From the definitions: docs/concepts/sampling.md."""
+    base = MECHANISMS[name][1]
+    plain = AS_REMOVE.get(direction, direction)
+    if sampling == "poisson" and direction == "substitute":
+        assert isinstance(base, Line)
+        return _on_line(base.poisson_substitution(), steps)
+    if sampling == "fixed-size":
+        assert base.substitute is not None
+        shape = "joined" if direction == "substitute" else direction
+        return base.truth(base.substitute, G, shape, steps)  # type: ignore[arg-type]
+    share = Fraction(RATE) if sampling == "poisson" else Fraction(1)
+    if direction == "substitute":
+        return base.truth(base.substitute, Fraction(1), "remove", steps)  # type: ignore[arg-type]
+    return base.truth(base.remove, share, plain, steps)  # type: ignore[arg-type]
+
+
+def account(step: Step, direction: Direction, steps: int) -> Any:
+    adjacency = "zero-out" if direction in AS_REMOVE else direction
+    return hs.account(step * steps, adjacency).directed[direction]
+
+
+CELLS = [(n, s, d) for n in MECHANISMS for s in SAMPLINGS for d in DIRECTIONS]
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+@pytest.mark.parametrize(("name", "sampling", "direction"), CELLS)
+def test_every_cell_contains_its_definition_or_is_refused(
+    name: str, sampling: str, direction: Direction, steps: int
+) -> None:
+    step = SAMPLINGS[sampling](MECHANISMS[name][0])
+    if is_refused(name, sampling, direction):
+        with pytest.raises(hs.UnknownPairError, match=r"use|state|give"):
+            step.pair(direction)
+        return
+    curve, truth = account(step, direction, steps), truth_of(name, sampling, direction, steps)
+    for epsilon in EPSILONS:
+        bound, a = curve.delta(epsilon), mp.exp(mpf(epsilon))
+        above, below = truth.above(a), truth.below(a)
+        assert bound.upper >= above * (1 - truth.error), (epsilon, bound)
+        assert bound.upper <= above * (1 + WIDTH) + mpf(1e-15), (epsilon, bound)
+        if sampling == "shuffled":
+            assert bound.lower <= above, (epsilon, bound)  # the lower side has a test of its own
+            continue
+        assert bound.lower <= below * (1 + truth.error), (epsilon, bound)
+        assert bound.lower >= below * (1 - WIDTH) - mpf(1e-15), (epsilon, bound)
+
+
+def test_a_mixture_of_sensitivities_contains_its_definition() -> None:
+    weights = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
+    step = hs.GaussianMixture(1.25, (0.0, 0.5, 2.0), probabilities=weights)
+    noise = truths.gaussian_noise(1.25)
+    remove = LinePair(noise, tuple(zip(weights, (0.0, 0.5, 2.0), strict=True)), ((Fraction(1), 0.0),))
+    add = LinePair(noise, ((Fraction(1), 0.0),), tuple(zip(weights, (0.0, -0.5, -2.0), strict=True)))
+    for direction, pair in (("remove", remove), ("add", add)):
+        for epsilon in EPSILONS:
+            a = mp.exp(mpf(epsilon))
+            once = hs.account(step, direction).delta(epsilon=epsilon)
+            assert once.lower <= pair.once(a) <= once.upper
+            assert once.width <= 1e-11
+            twice = hs.account(step * 2, direction).delta(epsilon=epsilon)
+            value = pair.twice(math.exp(epsilon))
+            assert twice.lower <= value * (1 + truths.LINE_ERROR)
+            assert twice.upper >= value * (1 - truths.LINE_ERROR)
+    with pytest.raises(hs.UnknownPairError, match="add-remove"):
+        step.pair("substitute")
+
+
+def test_the_lower_side_of_shuffled_batches_is_below_its_datasets() -> None:
+    """Two batches: the whole pair of datasets by a quadrature in two dimensions, the maximum forgotten nowhere."""
+    sigma, epsilons = 0.8, (0.5, 1.5)
+    x = np.linspace(-10 * sigma, 2 + 10 * sigma, 1501)
+    w = np.full(x.size, x[1] - x[0])
+    density = {c: np.exp(-0.5 * ((x - c) / sigma) ** 2) / (sigma * math.sqrt(2 * math.pi)) for c in (0.0, 1.0, 2.0)}
+
+    def law(shift: float) -> Any:
+        one = np.outer(density[shift], density[0.0])
+        return 0.5 * (one + one.T)
+
+    step = hs.Gaussian(sigma).shuffled(batch_size=3, population=6)
+    weights = np.outer(w, w)
+    for direction, p, q in (("zero-out", 2.0, 1.0), ("zero-in", 1.0, 2.0), ("substitute", 2.0, 0.0)):
+        for epsilon in epsilons:
+            bound = account(step, direction, 1).delta(epsilon)  # type: ignore[arg-type]
+            value = float((weights * np.maximum(law(p) - math.exp(epsilon) * law(q), 0.0)).sum())
+            assert 0.0 < bound.lower <= value * (1 + 1e-4)  # of the quadrature across the kink
+            assert bound.upper >= value * (1 - 1e-4)
+            assert any("no amplification" in note for note in bound.notes)
+
+
+@pytest.mark.parametrize("direction", ["remove", "substitute", "zero-out"])
+def test_sensitivity_is_per_unit_of_add_remove(direction: Direction) -> None:
+    """mu doubles under substitution, and only there."""
+    mu = mpf(2 if direction == "substitute" else 1) / mpf(3)
+    for epsilon in EPSILONS:
+        exact = (
+            mp.erfc((mpf(epsilon) / mu - mu / 2) / mp.sqrt(2))
+            - mp.exp(mpf(epsilon)) * mp.erfc((mpf(epsilon) / mu + mu / 2) / mp.sqrt(2))
+        ) / 2
+        assert account(hs.Gaussian(3.0), direction, 1).delta(epsilon).contains(exact)
