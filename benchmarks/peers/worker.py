@@ -2,7 +2,7 @@
 
 Run as ``python worker.py path/to/with_something.py``, by any interpreter. The protocol:
 
-1. the worker imports the adapter, answers one small warm-up case by the same method, and writes ``{"ready": true, ...}``
+1. the worker imports the adapter, answers a small warm-up case by the same method, and writes ``{"ready": true, ...}``
    with the seconds the import took, the versions found and the peak memory so far;
 2. it reads one case, ``{"steps": [[noise_multiplier, rate, count], ...], "delta": d, "options": {...}}``;
 3. it answers it once and writes lower, estimate and upper epsilon (null where the library has none), wall-clock and
