@@ -1,7 +1,8 @@
 """Calibration: the smallest noise, or the largest rate, batch size or number of steps, that is proved to meet a target.
 
-Guarantee: the value returned is safe by a certified upper bound, and a neighbouring value is unsafe by a certified lower
-one: the best value lies between the two. Cost: some ten estimates and usually two or three certified evaluations.
+Guarantee: the value returned is safe by a certified upper bound, and a neighbouring value is unsafe by a
+certified lower one: the best value lies between the two. Cost: some ten estimates and usually two or three
+certified evaluations.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ def calibrate(
     Parameters
     ----------
     family : callable
-        From one positive number (an int where ``values="integer"``) to a step or a composition; privacy must get steadily
-        better or steadily worse as the number grows.
+        From one positive number (an int where ``values="integer"``) to a step or a composition; privacy must
+        get steadily better or steadily worse as the number grows.
     epsilon, delta : float
         Target: (epsilon, delta)-differential privacy.
     mu, floor : float
@@ -110,12 +111,12 @@ def calibrate(
     check_choice("safe", safe, ("detect", "larger", "smaller"))
     if accountant is not None and not isinstance(accountant, Accountant):
         raise TypeError(f"accountant must be one of hockeystick.accountants, such as Certified(), got {accountant!r}")
-    low, high = _limits(within, whole)
-    start = _start(guess, low, high, whole, given=within is not None)
+    low, high = _limits(within, whole=whole)
+    start = _start(guess, low, high, whole=whole, given=within is not None)
     problem = Problem(family, target, adjacency, accountant)
     width = max(check_positive("precision", precision), _FINEST)
     search = Search(problem, Axis(low, high, whole, 1, width))
-    sign = {"larger": -1, "smaller": 1}.get(safe) or _detected(search, start)
+    sign = _detected(search, start) if safe == "detect" else {"larger": -1, "smaller": 1}[safe]
     search.axis = Axis(low, high, whole, sign, width)
     return _calibration(search, target, start)
 
@@ -137,21 +138,22 @@ def _calibration(search: Search, target: Target, start: float) -> Calibration:
     )
 
 
-def _limits(within: tuple[float, float] | None, whole: bool) -> tuple[float, float]:  # noqa: FBT001 - from a checked choice
+def _limits(within: tuple[float, float] | None, *, whole: bool) -> tuple[float, float]:
     if within is None:
         return (1, int(_WITHIN[1])) if whole else _WITHIN
-    if not isinstance(within, tuple | list) or len(within) != 2:
+    pair: object = within
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise TypeError(f"within must be a pair (smallest, largest), got {within!r}")
     if whole:
-        low, high = (check_count("within", limit) for limit in within)
+        limits = [float(check_count("within", limit)) for limit in within]
     else:
-        low, high = (check_positive("within", limit) for limit in within)
-    if not low < high:
+        limits = [check_positive("within", limit) for limit in within]
+    if not limits[0] < limits[1]:
         raise ValueError(f"within must be a pair (smallest, largest), got {within!r}")
-    return low, high
+    return limits[0], limits[1]
 
 
-def _start(guess: float | None, low: float, high: float, whole: bool, *, given: bool) -> float:  # noqa: FBT001
+def _start(guess: float | None, low: float, high: float, *, whole: bool, given: bool) -> float:
     if guess is None:
         start = math.sqrt(low * high) if given else (1000.0 if whole else 1.0)
     else:
@@ -174,6 +176,6 @@ def _detected(search: Search, start: float) -> int:
                 return 1 if (excess > known) == (value > other) else -1
         seen.append((value, excess))
     raise ValueError(
-        "could not tell whether larger or smaller values are safer: all that were tried are alike; give safe='larger' or"
-        " safe='smaller', and a guess near the answer"
+        "could not tell whether larger or smaller values are safer: all that were tried are alike;"
+        " give safe='larger' or safe='smaller', and a guess near the answer"
     )

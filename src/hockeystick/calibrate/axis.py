@@ -1,7 +1,7 @@
 """The values a calibration may take, on an axis along which privacy gets worse.
 
-A value x sits at ``v = ln x`` where larger values are less safe, at ``v = -ln x`` where smaller ones are: the sought value is
-always the largest v that is safe.
+A value x sits at ``v = ln x`` where larger values are less safe, at ``v = -ln x`` where smaller ones are: the
+sought value is always the largest v that is safe.
 """
 
 from __future__ import annotations

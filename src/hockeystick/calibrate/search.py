@@ -1,8 +1,8 @@
 """The search: estimates bracket the root, certified bounds settle it on both sides.
 
-The *excess* of a value is ``ln(quantity / most)``; it grows along the `Axis`. Estimates find its root; the first certified
-evaluation corrects them by what they were off; two more, just to either side, are the proof. Where the accountant cannot
-decide a value at any tolerance it has, the search moves outward and says so.
+The *excess* of a value is ``ln(quantity / most)``; it grows along the `Axis`. Estimates find its root; the
+first certified evaluation corrects them by what they were off; two more, just to either side, are the proof.
+Where the accountant cannot decide a value at any tolerance it has, the search moves outward and says so.
 """
 
 from __future__ import annotations
@@ -10,24 +10,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import cast, final
 
 from hockeystick.account import account
 from hockeystick.accountants.base import Accountant
 from hockeystick.accountants.contour import Contour
+from hockeystick.accountants.moments import Moments
 from hockeystick.bound import Bound, Estimate
 from hockeystick.calibrate.axis import Axis
 from hockeystick.calibrate.rough import Rough
-from hockeystick.calibrate.targets import DirectedTarget, EpsilonAt, Target
-from hockeystick.composition import Composition, Step
+from hockeystick.calibrate.targets import DeltaAt, DirectedTarget, EpsilonAt, Target
+from hockeystick.composition import Composition, Direction, Step
 from hockeystick.curve import PrivacyCurve, worst
 from hockeystick.errors import HockeystickError, PrecisionError
 from hockeystick.numerics.roots import increasing_root
 
-__all__ = ["Problem", "Probe", "Search"]
+__all__ = ["Probe", "Problem", "Search"]
 
 _FAR = 800.0  # the largest excess that counts
 _COARSE = 0.05  # tolerance of estimates that need one
+_SECANTS = 4
+_SURE = 4  # estimates after which only the direction that decided is estimated
+_APART = 1e-2  # between places from which a slope is taken
 _FINEST = 1e-9  # relative tolerance below which nothing finer is asked for
 _ASIDE = 0.45  # of the precision: how far from the foretold root the proof is sought
 
@@ -47,7 +51,9 @@ class Problem:
         try:
             run = self.family(value)
         except (TypeError, ValueError) as error:
-            error.add_note(f"the family was asked for {value!r}: give within=(low, high) to keep it where it is defined")
+            error.add_note(
+                f"the family was asked for {value!r}: give within=(low, high) to keep it where it is defined"
+            )
             raise
         if not isinstance(run, Step | Composition):
             raise TypeError(
@@ -98,10 +104,20 @@ class Search:
         run, target = self.problem.run(self.axis.value(place)), self.problem.target
         if isinstance(target, EpsilonAt):  # the largest loss, which costs nothing to certify
             answer = target.measure(account(run, self.problem.adjacency), _COARSE)
+        elif isinstance(target, DirectedTarget):
+            answer = self._roughly(account(run, self.problem.adjacency, accountant=Rough()), target)
         else:
             answer = target.measure(account(run, self.problem.adjacency, accountant=Rough()), _COARSE)
         value = answer.value if isinstance(answer, Estimate) else answer.upper
         return self.problem.excess(float(value))
+
+    def _roughly(self, curve: PrivacyCurve, target: DirectedTarget) -> Bound | Estimate:
+        """The estimate of all directions, and once it is known which decides, of that one alone."""
+        if self._worst is not None and self.estimates > _SURE:
+            return target.measure_direction(curve.directed[self._worst])
+        answers = {name: target.measure_direction(directed) for name, directed in curve.directed.items()}
+        self._worst = max(answers, key=lambda name: _upper(answers[name]))
+        return answers[self._worst]
 
     def foretold(self, guess: float) -> float:
         """The place where the estimated excess vanishes, or an end of the axis."""
@@ -121,13 +137,29 @@ class Search:
             seen[place] = self.estimated(place)
             return seen[place]
 
-        root = increasing_root(excess, min(inner, at), max(inner, at), 1e-4)
-        near = sorted(seen, key=lambda place: abs(place - root))[:2]
-        if len(near) == 2 and near[0] != near[1]:
-            slope = (seen[near[0]] - seen[near[1]]) / (near[0] - near[1])
+        root = increasing_root(excess, min(inner, at), max(inner, at), 0.05)
+        self._slope_near(root, seen)
+        near = min(seen, key=lambda place: abs(seen[place]))
+        for _ in range(_SECANTS):
+            root = min(max(near - seen[near] / self.slope, low), high)
+            if abs(root - near) < 0.05 * self.axis.precision or root in seen:
+                break
+            excess(root)
+            self._slope_near(root, seen)
+            near = min(seen, key=lambda place: abs(seen[place]))
+        return root
+
+    def _slope_near(self, root: float, seen: dict[float, float]) -> None:
+        """Take the slope from the estimates nearest to a place that are not too near to each other."""
+        known = [place for place in seen if abs(seen[place]) < _FAR]
+        if not known:
+            return
+        near = min(known, key=lambda place: abs(place - root))
+        apart = [place for place in known if abs(place - near) > _APART]
+        if apart:
+            other = min(apart, key=lambda place: abs(place - near))
+            slope = (seen[near] - seen[other]) / (near - other)
             self.slope = slope if slope > 1e-3 else self.slope
-            root = near[0] - seen[near[0]] / self.slope
-        return min(max(root, low), high)
 
     # certified ------------------------------------------------------------------------------------------------------
 
@@ -144,37 +176,57 @@ class Search:
 
     def _settled(self, run: Composition, tolerance: float) -> tuple[Bound, PrivacyCurve]:
         """The quantity of a run, certified, by the fastest method that serves."""
-        problem = self.problem
-        if problem.accountant is None:
-            try:
-                fast = account(run, problem.adjacency, accountant=Contour(max(0.1 * tolerance, _FINEST)))
-                return self._measured(fast, tolerance), fast
-            except PrecisionError:  # the contour does not serve this run: the lattice does
-                pass
-            curve = account(run, problem.adjacency, tolerance=tolerance)
-            return self._measured(curve, tolerance), curve
-        curve = account(run, problem.adjacency, accountant=problem.accountant)
-        return self._measured(curve, tolerance), curve
+        problem, target = self.problem, self.problem.target
+        if problem.accountant is not None:
+            curve = account(run, problem.adjacency, accountant=problem.accountant)
+            return self._certified(target.measure(curve, tolerance), curve), curve
+        fast = account(run, problem.adjacency, accountant=Contour(max(0.1 * tolerance, _FINEST)))
+        slow = account(run, problem.adjacency, tolerance=tolerance)
+        if isinstance(target, DirectedTarget):
+            return self._by_direction(fast, slow, target), slow
+        try:
+            return self._certified(target.measure(fast, tolerance), fast), fast
+        except PrecisionError:  # the contour does not serve this run: the lattice does
+            return self._certified(target.measure(slow, tolerance), slow), slow
 
-    def _measured(self, curve: PrivacyCurve, tolerance: float) -> Bound:
-        """The quantity; of the directions only the worst where that already proves the value unsafe."""
+    def _by_direction(self, fast: PrivacyCurve, slow: PrivacyCurve, target: DirectedTarget) -> Bound:
+        """The largest over the directions, the one that decided last first: it may prove the value unsafe alone."""
+        answers: dict[str, Bound] = {}
+        for name in sorted(slow.directed, key=lambda name: name != self._worst):
+            most = max((float(answer.lower) for answer in answers.values()), default=0.0)
+            quick = self._far_below(slow, name, 0.5 * min(most, target.most))
+            answers[name] = self._sharply(fast, slow, name, target) if quick is None else quick
+            if float(answers[name].lower) > target.most:
+                break
+        self._worst = max(answers, key=lambda name: float(answers[name].upper))
+        return self._certified(worst(answers), slow)
+
+    def _far_below(self, curve: PrivacyCurve, name: str, most: float) -> Bound | None:
+        """A quick bound of a direction that cannot decide; None where it may."""
         target = self.problem.target
-        if isinstance(target, DirectedTarget) and len(curve.directed) > 1:
-            names = sorted(curve.directed, key=lambda name: name != self._worst)
-            answers: dict[str, Bound | Estimate] = {}
-            for name in names:
-                answers[name] = target.measure_direction(curve.directed[name])
-                answer = answers[name]
-                if isinstance(answer, Bound) and float(answer.lower) > target.most:
-                    break
-            self._worst = max(answers, key=lambda name: _upper(answers[name]))
-            answer = worst(answers)
-        else:
-            answer = target.measure(curve, tolerance)
+        if most <= 0.0 or not isinstance(target, DeltaAt):
+            return None
+        parts = curve.composition.pairs(cast("Direction", name))
+        try:
+            answer = Moments().directed(parts).delta(target.epsilon)
+        except HockeystickError:
+            return None
+        return answer if isinstance(answer, Bound) and float(answer.upper) <= most else None
+
+    def _sharply(self, fast: PrivacyCurve, slow: PrivacyCurve, name: str, target: DirectedTarget) -> Bound:
+        """The quantity of one direction by the contour, or where that refuses by the default accountant."""
+        try:
+            answer = target.measure_direction(fast.directed[name])
+        except PrecisionError:
+            answer = target.measure_direction(slow.directed[name])
+        return self._certified(answer, slow)
+
+    @staticmethod
+    def _certified(answer: Bound | Estimate, curve: PrivacyCurve) -> Bound:
         if not isinstance(answer, Bound):
-            raise HockeystickError(
-                f"{curve.accountant!r} returns estimates, and a calibration needs certified bounds: leave accountant out,"
-                " or give one that certifies"
+            raise TypeError(
+                f"accountant {curve.accountant!r} returns estimates, and a calibration needs certified bounds:"
+                " leave it out, or give one that certifies"
             )
         return answer
 

@@ -49,7 +49,9 @@ def settle(search: Search, guess: float) -> Settled:
     undecided: list[Probe] = []
     for count in range(_PROBES):
         safe, unsafe = search.safe, search.unsafe
-        if safe is not None and (safe.value == axis.end or (unsafe is not None and axis.close(safe.value, unsafe.value))):
+        if safe is not None and (
+            safe.value == axis.end or (unsafe is not None and axis.close(safe.value, unsafe.value))
+        ):
             return Settled(safe, None if safe.value == axis.end else unsafe, _ends(search, safe))
         if unsafe is not None and unsafe.value == axis.start:
             raise UnreachableTargetError(
@@ -126,16 +128,22 @@ def _real_proposal(search: Search, root: float, undecided: list[Probe]) -> float
         if (place - probe.place) * outward < step:
             width = abs(float(probe.bound.upper) / max(float(probe.bound.lower), 1e-300) - 1.0) / search.slope
             place = probe.place + outward * max(1.1 * width, 2.0 * step)
+    if safe is None or unsafe is None:  # all on one side: go further with every evaluation
+        least = _further(search, step)
+        if safe is not None:
+            place = max(place, safe.place + least)
+        elif unsafe is not None:
+            place = min(place, unsafe.place - least)
     if safe is not None and place <= safe.place:
-        place = 0.5 * (safe.place + unsafe.place) if unsafe is not None else safe.place + _further(search, step)
+        place = 0.5 * (safe.place + unsafe.place) if unsafe is not None else safe.place + step
     if unsafe is not None and place >= unsafe.place:
-        place = 0.5 * (safe.place + unsafe.place) if safe is not None else unsafe.place - _further(search, step)
+        place = 0.5 * (safe.place + unsafe.place) if safe is not None else unsafe.place - step
     return axis.value(place)
 
 
 def _further(search: Search, step: float) -> float:
     """A step out of the decided range, growing with every evaluation."""
-    return step * 4.0 ** len(search.probes)
+    return step * 4.0 ** (len(search.probes) - 3)
 
 
 def _whole_proposal(search: Search, root: float) -> float:
@@ -145,7 +153,11 @@ def _whole_proposal(search: Search, root: float) -> float:
     if value not in tried and _inside(search, value):
         return value
     if safe is not None and unsafe is None:
-        return axis.value(axis.place(safe.value) + _galloped(search, safe)) if value in tried and len(tried) > 3 else axis.beyond(safe.value)
+        return (
+            axis.value(axis.place(safe.value) + _galloped(search, safe))
+            if value in tried and len(tried) > 3
+            else axis.beyond(safe.value)
+        )
     if unsafe is not None and safe is None:
         back = unsafe.value - axis.sign * max(1, round(4.0 ** (len(tried) - 3)))
         return axis.value(axis.place(max(back, axis.low)))
@@ -194,4 +206,6 @@ def _as_far_as_known(search: Search) -> Settled:
             f" {best.bound:.6g}; allow safer values or a sharper accountant",
             best.bound,
         )
-    return Settled(safe, unsafe, ("the precision asked for was not reached: the accountant does not decide any closer",))
+    return Settled(
+        safe, unsafe, ("the precision asked for was not reached: the accountant does not decide any closer",)
+    )

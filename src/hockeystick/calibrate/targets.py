@@ -44,7 +44,7 @@ class DirectedTarget(Target):
     def measure_direction(self, curve: DirectedCurve) -> Bound | Estimate:
         """The quantity of one direction."""
 
-    def measure(self, curve: PrivacyCurve, tolerance: float) -> Bound | Estimate:  # noqa: ARG002 - the accountant's own
+    def measure(self, curve: PrivacyCurve, tolerance: float) -> Bound | Estimate:
         return worst({name: self.measure_direction(directed) for name, directed in curve.directed.items()})
 
 
@@ -145,7 +145,9 @@ def target_of(
     }
     named = [name for name, present in given.items() if present]
     if len(named) != 1:
-        raise TypeError(f"give one target ({'; or '.join(given)}), got {' as well as '.join(named) if named else 'none'}")
+        raise TypeError(
+            f"give one target ({'; or '.join(given)}), got {' as well as '.join(named) if named else 'none'}"
+        )
     if mu is not None:
         return Mu(check_positive("mu", mu), check_probability("floor", floor))
     if floor != 0.0:
@@ -179,7 +181,10 @@ def _epsilon_delta(epsilon: float | None, delta: float | None) -> Target:
 def _attack(true_positive_rate: float | None, false_positive_rate: float | None) -> Target:
     if true_positive_rate is None or false_positive_rate is None:
         raise TypeError("true_positive_rate and false_positive_rate go together: give both")
-    most, alpha = _inside("true_positive_rate", true_positive_rate), check_probability("false_positive_rate", false_positive_rate)
+    most, alpha = (
+        _inside("true_positive_rate", true_positive_rate),
+        check_probability("false_positive_rate", false_positive_rate),
+    )
     if not alpha < most:
         raise ValueError(
             f"true_positive_rate must be above false_positive_rate, which guessing reaches: got {most!r} at {alpha!r}"

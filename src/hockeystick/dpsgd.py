@@ -1,0 +1,199 @@
+"""DP-SGD in the words of those who train: how much noise, how many steps, how large a batch.
+
+One step adds Gaussian noise of standard deviation ``noise_multiplier`` times the clipping norm to the sum of
+the clipped gradients of a sample. Each function answers for a target as `hockeystick.calibrate` takes it,
+proved from both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hockeystick.calibrate import Calibration, calibrate
+from hockeystick.composition import Composition
+from hockeystick.errors import check_choice, check_count, check_rate
+from hockeystick.mechanisms import Gaussian
+
+__all__ = ["batch_size_for", "noise_multiplier_for", "noise_multipliers_for", "rate_for", "run", "steps_for"]
+
+_SCHEMES = ("poisson", "without-replacement")
+_SMALLEST_RATE = 1e-9
+
+
+def run(
+    noise_multiplier: float,
+    steps: int,
+    *,
+    rate: float | None = None,
+    batch_size: int | None = None,
+    population: int | None = None,
+    sampling: str = "poisson",
+) -> Composition:
+    """A DP-SGD run.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation of the noise in units of the clipping norm.
+    steps : int
+        Number of gradient steps.
+    rate : float, optional
+        Probability that an example is in a batch; or, instead:
+    batch_size, population : int, optional
+        (Expected) batch size and number of examples.
+    sampling : {"poisson", "without-replacement"}
+        How batches are drawn; without replacement needs batch_size and population.
+
+    Examples
+    --------
+    >>> run(1.0, 100, rate=0.01) == run(1.0, 100, batch_size=6, population=600)
+    True
+    """
+    scheme = check_choice("sampling", sampling, _SCHEMES)
+    mechanism = Gaussian(noise_multiplier)
+    if (rate is None) == (batch_size is None and population is None):
+        raise TypeError("give either rate, or batch_size and population")
+    if rate is not None:
+        if scheme != "poisson":
+            raise TypeError("sampling without replacement needs batch_size and population instead of rate")
+        return mechanism.poisson(check_rate("rate", rate)) * steps
+    if batch_size is None or population is None:
+        raise TypeError("batch_size and population go together: give both")
+    size, records = check_count("batch_size", batch_size), check_count("population", population)
+    if size > records:
+        raise ValueError(f"batch_size must be at most the population, {records}, got {size}")
+    if scheme == "poisson":
+        return mechanism.poisson(size / records) * steps
+    return mechanism.without_replacement(batch_size=size, population=records) * steps
+
+
+def noise_multiplier_for(
+    *,
+    steps: int,
+    rate: float | None = None,
+    batch_size: int | None = None,
+    population: int | None = None,
+    sampling: str = "poisson",
+    **target: Any,
+) -> Calibration:
+    """The smallest noise multiplier with which a DP-SGD run is proved to meet a target.
+
+    Parameters
+    ----------
+    steps, rate, batch_size, population, sampling
+        The run, as for `run`.
+    **target
+        The target and the settings of `hockeystick.calibrate`: ``epsilon=`` and ``delta=``, ``mu=``,
+        ``precision=``, ...
+
+    Examples
+    --------
+    >>> found = noise_multiplier_for(epsilon=1.0, delta=1e-6, steps=10_000, rate=0.001)
+    >>> f"{found.value:.4f}"
+    '0.7876'
+    """
+    return calibrate(
+        lambda noise: run(noise, steps, rate=rate, batch_size=batch_size, population=population, sampling=sampling),
+        safe="larger",
+        **target,
+    )
+
+
+def steps_for(
+    *,
+    noise_multiplier: float,
+    rate: float | None = None,
+    batch_size: int | None = None,
+    population: int | None = None,
+    sampling: str = "poisson",
+    **target: Any,
+) -> Calibration:
+    """The largest number of steps a DP-SGD run may take to meet a target (arguments as for `noise_multiplier_for`).
+
+    Examples
+    --------
+    >>> steps_for(epsilon=1.0, delta=1e-6, noise_multiplier=1.0, rate=0.001).value
+    31117
+    """
+    return calibrate(
+        lambda steps: run(
+            noise_multiplier, steps, rate=rate, batch_size=batch_size, population=population, sampling=sampling
+        ),
+        values="integer",
+        safe="smaller",
+        **target,
+    )
+
+
+def rate_for(*, noise_multiplier: float, steps: int, **target: Any) -> Calibration:
+    """The largest Poisson sampling rate with which a DP-SGD run meets a target (arguments as for `noise_multiplier_for`).
+
+    Examples
+    --------
+    >>> f"{rate_for(epsilon=1.0, delta=1e-6, noise_multiplier=1.0, steps=10_000).value:.5f}"
+    '0.00173'
+    """
+    target.setdefault("within", (_SMALLEST_RATE, 1.0))
+    target.setdefault("guess", 1e-3)
+    return calibrate(lambda rate: run(noise_multiplier, steps, rate=rate), safe="smaller", **target)
+
+
+def batch_size_for(
+    *, noise_multiplier: float, steps: int, population: int, sampling: str = "poisson", **target: Any
+) -> Calibration:
+    """The largest (expected) batch size with which a DP-SGD run meets a target (arguments as for `noise_multiplier_for`).
+
+    Examples
+    --------
+    >>> batch_size_for(epsilon=1.0, delta=1e-6, noise_multiplier=1.0, steps=10_000, population=60_000).value
+    103
+    """
+    target.setdefault("within", (1, check_count("population", population)))
+    return calibrate(
+        lambda size: run(noise_multiplier, steps, batch_size=size, population=population, sampling=sampling),
+        values="integer",
+        safe="smaller",
+        **target,
+    )
+
+
+def noise_multipliers_for(
+    *, steps: int, rates: Sequence[float] | None = None, batch_sizes: Sequence[int] | None = None, **settings: Any
+) -> list[Calibration]:
+    """Noise multipliers for a range of sampling rates or batch sizes, each search started from its neighbour's answer.
+
+    Parameters
+    ----------
+    steps : int
+        Number of gradient steps.
+    rates, batch_sizes : sequence, one of the two
+        In order, so that neighbours are alike.
+    **settings
+        As for `noise_multiplier_for`.
+
+    Examples
+    --------
+    >>> found = noise_multipliers_for(epsilon=1.0, delta=1e-6, steps=1000, rates=[0.001, 0.002, 0.004])
+    >>> [f"{one.value:.3f}" for one in found]
+    ['0.614', '0.696', '0.850']
+    """
+    if (rates is None) == (batch_sizes is None):
+        raise TypeError("give either rates or batch_sizes")
+    runs: list[dict[str, Any]] = [{"rate": rate} for rate in rates or ()]
+    runs += [{"batch_size": size} for size in batch_sizes or ()]
+    found: list[Calibration] = []
+    guess = settings.pop("guess", None)
+    for one in runs:
+        near = guess if not found else _ahead(found)
+        found.append(noise_multiplier_for(steps=steps, guess=near, **one, **settings))
+    return found
+
+
+def _ahead(found: list[Calibration]) -> float:
+    """The next answer as the last two foretell it, on a logarithmic scale."""
+    last = float(found[-1])
+    if len(found) == 1:
+        return last
+    growth = last / float(found[-2])
+    return last * min(max(growth, 0.5), 2.0)
