@@ -44,6 +44,7 @@ _TRIES = 8
 _SHARE = 0.01  # of the tolerance, that a line is planned for: digits are cheap here
 _FINEST = 1e-12
 _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
+_DEEPEST = -690.0  # ln of the mass that may always be left out
 _FAR = 5.0  # standard deviations below the mean from which 1 - delta is looked at
 _REACH = 2.5  # standard deviations from its own epsilon within which a line is asked
 
@@ -106,26 +107,50 @@ class _ContourCurve(DirectedCurve):
                 bound = self._delta_bound(placed.line.curve(np.array([epsilon])))
                 if self._narrow(bound):
                     return bound
-        saddle = saddle_of_epsilon(self.losses, epsilon)
-        near_one = self._near_one(saddle, epsilon)
-        return self._new_delta(saddle, epsilon) if near_one is None else near_one
+        return self._new_delta(epsilon)
 
-    def _new_delta(self, saddle: Saddle, epsilon: float) -> Bound:
-        log_delta: float | None = None
+    def _new_delta(self, epsilon: float) -> Bound:
+        """A fresh line; where large losses of small mass stand in the way, ever more of them are left out."""
+        log_drop, refusal = _DEEPEST, None
         best: Bound | None = None
         for _ in range(_TRIES):
-            placed = self._place(saddle, epsilon, log_delta)
+            try:
+                best = self._try_delta(self.losses.dropping(log_drop), epsilon)
+                if self._narrow(best):
+                    return best
+            except ContourRefusal as error:
+                refusal = error
+            sharper = self._log_drop(1.0 if best is None else float(best.upper))
+            if log_drop not in {_DEEPEST, max(log_drop, sharper + 1.0)}:
+                break
+            log_drop = sharper
+        raise refusal or ContourRefusal("width", f"a relative width of {self.tolerance:g} was not reached", best)
+
+    def _try_delta(self, losses: PairSum, epsilon: float) -> Bound:
+        saddle = saddle_of_epsilon(losses, epsilon)
+        near_one = self._near_one(saddle, epsilon)
+        if near_one is not None:
+            return near_one
+        log_delta: float | None = None
+        for _ in range(2):
+            placed = self._place(losses, saddle, epsilon, log_delta)
             curve = placed.line.curve(np.array([epsilon]))
             best = self._delta_bound(curve)
             if self._narrow(best):
                 self._keep(placed)
-                return best
+                break
             log_delta = curve.guess()
-        raise ContourRefusal("width", f"a relative width of {self.tolerance:g} was not reached", best)
+        return best
 
-    def _place(self, saddle: Saddle, epsilon: float, log_delta: float | None) -> _Placed:
+    def _log_drop(self, delta: float) -> float:
+        """``ln`` of the mass that each step may leave out where delta matters to the tolerance."""
+        return (
+            math.log(max(delta, 1e-300)) + math.log(self.tolerance / 64.0) - math.log(max(self.losses.total_count, 1.0))
+        )
+
+    def _place(self, losses: PairSum, saddle: Saddle, epsilon: float, log_delta: float | None) -> _Placed:
         finest = max(_SHARE * self.tolerance, _FINEST)
-        line = line_for_epsilon(self.losses, epsilon, finest, saddle=saddle, log_delta=log_delta)
+        line = line_for_epsilon(losses, epsilon, finest, saddle=saddle, log_delta=log_delta)
         return _Placed(line, epsilon, math.sqrt(saddle.curvature))
 
     def _keep(self, placed: _Placed) -> None:
@@ -149,7 +174,7 @@ class _ContourCurve(DirectedCurve):
         log_gap = log_complement(self.losses, saddle, epsilon)
         if log_gap > math.log(0.5 * self.tolerance):
             return None
-        gap = up(math.exp(log_gap), 8.0 * U)
+        gap = up(math.exp(log_gap) + self.losses.mass_defect, 8.0 * U)
         return Bound(max(down(1.0 - gap), 0.0), 1.0, _METHOD, errors={"Chernoff's bound": gap})
 
     def epsilon(self, delta: float) -> Bound:
@@ -161,10 +186,8 @@ class _ContourCurve(DirectedCurve):
         if delta <= high:
             return self._end(delta)
         targets = _Targets(_log(up(delta - low), math.inf), _log(down(delta - high), -math.inf))
-        saddle = saddle_of_delta(self.losses, targets.undercut)
-        if saddle.epsilon <= 0.0:
-            saddle = saddle_of_epsilon(self.losses, 0.0)
-        return self._new_epsilon(saddle, targets)
+        losses = self.losses.dropping(self._log_drop(math.exp(targets.undercut)))
+        return self._new_epsilon(losses, saddle_of_delta(losses, targets.undercut), targets)
 
     def _end(self, delta: float) -> Bound:
         """Where delta is the mass at infinite loss, to within rounding."""
@@ -173,18 +196,29 @@ class _ContourCurve(DirectedCurve):
             return Bound(largest, largest, _TRIVIAL, notes=(f"delta {delta:g} is reached at no epsilon",))
         raise ContourRefusal("saddle", "delta is the mass at infinite loss: epsilon is near the largest loss")
 
-    def _new_epsilon(self, saddle: Saddle, targets: _Targets) -> Bound:
+    def _new_epsilon(self, losses: PairSum, saddle: Saddle, targets: _Targets) -> Bound:
+        if saddle.epsilon <= 0.0:
+            saddle = saddle_of_epsilon(losses, 0.0)
         epsilon, log_delta = max(saddle.epsilon, 0.0), None
+        best: Bound | None = None
         for _ in range(_TRIES):
-            placed = self._place(saddle, epsilon, log_delta)
+            placed = self._place(losses, saddle, epsilon, log_delta)
             found, curve = self._solve(placed, targets)
-            if math.isfinite(found.upper - found.lower) and float(curve.relative_width()[0]) <= self.tolerance:
-                self._keep(placed)
+            if math.isfinite(found.upper - found.lower):
                 slope = placed.line.chernoff.theta * math.exp(targets.undercut)
-                return Bound(max(found.lower, 0.0), max(found.upper, 0.0), _METHOD, errors=_errors(curve, slope))
+                errors = _errors(curve, slope)
+                best = Bound(max(found.lower, 0.0), max(found.upper, 0.0), _METHOD, errors=errors)
+                if float(curve.relative_width()[0]) <= self.tolerance:
+                    self._keep(placed)
+                    return best
+            if log_delta is not None and abs(found.point - epsilon) <= 1e-6 * placed.deviation:
+                break  # the same line would come again
             epsilon, log_delta = max(found.point, 0.0), targets.undercut
-            saddle = saddle_of_epsilon(self.losses, epsilon)
-        raise ContourRefusal("width", f"the crossing near epsilon {epsilon:g} was not proved to {self.tolerance:g}")
+            saddle = saddle_of_epsilon(losses, epsilon)
+        reason = (
+            f"the crossing near epsilon {epsilon:g} was not proved to a relative width of {self.tolerance:g} in delta"
+        )
+        raise ContourRefusal("width", reason, best)
 
     def _solve(self, placed: _Placed, targets: _Targets) -> tuple[Crossing, Curve]:
         """Where the line's curve takes the value, in epsilon of at least 0, and the curve there."""

@@ -88,7 +88,7 @@ class Chernoff:
         # whole is rounded up by its own errors: step back over them twice for the lower side
         at_zero = self.tilts == 0.0
         doubt = 2.0 * (self.errors[at_zero][0] + self.error) + 32.0 * U * (
-            1.0 + abs(self.value) + self.theta * (np.abs(epsilon) + period)
+            1.0 + abs(self.value) + np.abs(self.values[at_zero][0]) + self.theta * (np.abs(epsilon) + period)
         )
         below = whole * np.exp(-1.01 * doubt) - gap
         return Interval(np.clip(below, 0.0, direct), np.minimum(direct, whole))

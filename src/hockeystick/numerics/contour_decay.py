@@ -21,12 +21,13 @@ from typing import final
 import numpy as np
 
 from hockeystick.numerics.contour_rule import Array, Cells
+from hockeystick.numerics.rounding import U
 
 __all__ = ["Rectangles", "rectangles"]
 
 _SAFE = 1.0 - 2.0**-30  # inward factor on masses and widths, far above their roundings
 _RIPPLE = 0.21724  # above the largest |sinc x| beyond pi: 0.217233..., where tan x = x
-_DOUBT = 2.0**-44  # of a loss relative to itself, and a tenth of that of a log density
+_DOUBT = 2.0**-44  # of a loss relative to itself, far above its rounding
 _PEELS = 2
 _TOGETHER = 6  # rectangles merged where there are many rules
 _FEW = 8
@@ -53,11 +54,13 @@ class Rectangles:
 
 def rectangles(cells: Cells, exponent: float, log_moment: Array) -> Rectangles:
     """Rectangles under the density of the tilted loss, given upper bounds on ``K(exponent - 1)``, shape (B,)."""
-    logs = cells.log_density + exponent * cells.loss - log_moment[:, None]
-    log_height = np.minimum(logs[:, 1:], logs[:, :-1]) - cells.log_slope - cells.sag(exponent)[:, None]
+    grown = exponent * cells.loss
+    logs = cells.log_density + grown - log_moment[:, None]
+    doubt = _DOUBT * (10.0 + np.abs(logs)) + 32.0 * U * (np.abs(grown) + np.abs(cells.log_density))
+    logs = logs - doubt
+    height = np.exp(np.minimum(logs[:, 1:], logs[:, :-1]) - cells.log_slope - cells.sag(exponent)[:, None])
     size = np.abs(cells.loss)
     width = np.abs(np.diff(cells.loss, axis=1)) - _DOUBT * np.maximum(size[:, 1:], size[:, :-1])
-    height = np.exp(log_height - 10.0 * _DOUBT * (1.0 + np.abs(log_height)))
     masses, widths = [], []
     for _ in range(_PEELS):
         profile = _unimodal_minorant(height)

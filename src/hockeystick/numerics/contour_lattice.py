@@ -165,7 +165,10 @@ class LatticeLine:
         growth = math.exp(theta * y) * (1.0 + 1e-12 * (1.0 + theta * y))  # from e^{K - theta eps} to e^{K - theta x}
         right = growth * float(self.chernoff.right(at, period * (1.0 - 4.0 * U)).upper[0])
         left = self.chernoff.left(at, period)
-        left_low, left_high = float(left.lower[0]) * growth * (1.0 - 1e-11), growth * float(left.upper[0])
+        left_low, left_high = (
+            float(left.lower[0]) * (1.0 - 4e-12 * (1.0 + theta * y)) * growth,
+            growth * float(left.upper[0]),
+        )
         slack = 4.0 * U * (abs(value) + rounding + tail + right + left_high)
         x = float(point)
         # a loss without a node adds at most e^{-theta eps} E[e^{theta L}; such a loss]

@@ -196,7 +196,7 @@ def tilt(rule: LossRule, exponent: float, log_m: Array, log_m_error: Array) -> T
     offset = rule.loss - centre[:, None]
     slip = rule.loss_error + U * np.abs(offset)
     size = np.abs(offset)
-    evaluation = (80.0 + 4.0 * additions(rule.nodes)) * U + relative
+    evaluation = (24.0 + 3.0 * additions(rule.nodes)) * U + relative
     spread = (weight * size * size).sum(axis=1)
     bend_error = _SLACK * (weight * size * (evaluation * size + slip)).sum(axis=1) + (weight * slip * slip).sum(axis=1)
     slope_error = 2.0 * _SLACK * (weight * (evaluation * size + slip)).sum(axis=1)
@@ -206,7 +206,7 @@ def tilt(rule: LossRule, exponent: float, log_m: Array, log_m_error: Array) -> T
         offset=offset,
         centre=centre,
         drift=drift,
-        drift_error=mean_error + U * np.abs(drift),
+        drift_error=mean_error + 3.0 * U * np.abs(drift),
         spread=spread,
         bend_error=bend_error + _UNDERFLOW,
         slope_error=slope_error,

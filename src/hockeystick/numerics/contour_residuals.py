@@ -9,7 +9,7 @@ bounded there.
 Guarantee (`docs/derivations/contour.md`, section 7; tests check it against ball arithmetic), u the unit roundoff:
 
 - ``|computed - true| <= EXPONENTIAL_RESIDUAL * min(x^2, |x|) e^max(x, 0)``, for x up to 700,
-- ``|computed - true| <= SINE_RESIDUAL * x^2``, for every x.
+- ``|computed - true| <= SINE_RESIDUAL * x^2``, for every x, given a sine within `TRIGONOMETRIC`.
 """
 
 from __future__ import annotations
@@ -30,16 +30,19 @@ TRIGONOMETRIC: Final = ELEMENTARY
 """Bound on ``|computed - sin x| / min(1, |x|)``, on ``|computed - cos x|`` and on the relative error of arctan2."""
 
 SWITCH: Final = 0.25
-"""Size of the argument up to which the Taylor polynomials are used."""
+"""Size of the argument up to which the Taylor polynomial of exp is used."""
 
-# Above the switch: 4 u (1 + ...) from expm1 and u from the difference, times (e^x - 1) / x^2 or |x| / x^2 <= 4.6.
+_SINE_SWITCH: Final = 0.5
+
+# Above its switch: 4 u from expm1 and u from the difference, times (e^x - 1) / x^2 <= 4.6.
 EXPONENTIAL_RESIDUAL: Final = 32.0 * U
-SINE_RESIDUAL: Final = 32.0 * U
+# Above its switch: 4 u |x| from the sine, at most 8 u x^2, and u from the difference, below x^2 / 2.
+SINE_RESIDUAL: Final = 10.0 * U
 
 # (e^x - 1 - x) / x^2 = sum_k x^k / (k + 2)!; the first term left out, 0.25^11 / 13!, is below u / 4000.
 _EXPONENTIAL: Final = tuple(1.0 / factorial(k + 2) for k in range(11))
-# (x - sin x) / x^3 = sum_k (-x^2)^k / (2k + 3)!; the first term left out, over x^2: 0.25^11 / 13!.
-_SINE: Final = tuple((-1.0) ** k / factorial(2 * k + 3) for k in range(5))
+# (x - sin x) / x^3 = sum_k (-x^2)^k / (2k + 3)!; the first term left out, over x^2: 0.5^15 / 17! < u / 1000.
+_SINE: Final = tuple((-1.0) ** k / factorial(2 * k + 3) for k in range(7))
 
 
 def _horner(coefficients: tuple[float, ...], x: Array) -> Array:
@@ -59,7 +62,7 @@ def exponential_residual(x: Array) -> Array:
 
 def sine_residual(x: Array, sine: Array) -> Array:
     """``x - sin x``, given ``sine``, the computed ``sin x``; any shape."""
-    small = np.clip(x, -SWITCH, SWITCH)
+    small = np.clip(x, -_SINE_SWITCH, _SINE_SWITCH)
     square = small * small
     series = small * square * _horner(_SINE, square)
-    return np.where(np.abs(x) <= SWITCH, series, x - sine)
+    return np.where(np.abs(x) <= _SINE_SWITCH, series, x - sine)

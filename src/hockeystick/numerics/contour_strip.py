@@ -29,10 +29,12 @@ _OUT = 1.0 + 2.0**-40  # outward factor on the parameters, which are a few round
 _FRACTIONS = np.array([0.02, 0.1, 0.25, 0.45, 0.65, 0.85, 0.95, 0.99])  # of the widest strip
 
 
-def _log_kappa(b: Array, negative_p: Array, negative_q: Array, spread_p: Array, spread_q: Array) -> Array:
-    """``ln kappa`` at frequency 0, with the arguments broadcast together."""
+def _log_kappa(
+    b: Array, negative_p: Array, negative_q: Array, spread_p: Array, spread_q: Array, *, growth: Array
+) -> Array:
+    """``ln kappa`` at frequency 0, with the arguments broadcast together; ``growth`` is 1/2 but for a cut-off."""
     secant_p, secant_q = -np.log(np.cos(0.5 * b * spread_p)), -np.log(np.cos(0.5 * b * spread_q))
-    return 0.5 * b * b + negative_p * secant_p + negative_q * secant_q
+    return growth * b * b + negative_p * secant_p + negative_q * secant_q
 
 
 def _widest(spread_p: Array, spread_q: Array) -> Array:
@@ -42,12 +44,20 @@ def _widest(spread_p: Array, spread_q: Array) -> Array:
 
 
 def strip_step(
-    exponents: Array, frequency: float, log_accuracy: float, *, spread_p: Array, spread_q: Array, cross: Array
+    exponents: Array,
+    frequency: float,
+    log_accuracy: float,
+    *,
+    spread_p: Array,
+    spread_q: Array,
+    cross: Array,
+    growth: Array,
 ) -> Array:
     """Steps (in units of the width) whose strip error is about ``e^log_accuracy`` at every exponent, shape (B,)."""
     b = _widest(spread_p, spread_q)[:, None] * _FRACTIONS
     negative_p, negative_q = np.maximum(-exponents.min(), 0.0), np.maximum(exponents.max() - 1.0, 0.0)
-    worst = _log_kappa(b, negative_p, negative_q, spread_p[:, None], spread_q[:, None])
+    column = growth[:, None]
+    worst = _log_kappa(b, negative_p, negative_q, spread_p[:, None], spread_q[:, None], growth=column)
     worst = worst + frequency * cross[:, None] * b
     return np.asarray(np.max(2.0 * math.pi * b / (worst + math.log(2.0) - log_accuracy), axis=1))
 
@@ -93,6 +103,10 @@ class MixtureStrip(Quadrature):
         The two measures.
     loss, log_weight : ndarray, shape (B, n)
         The rule, whose first and last nodes bound what lies beyond.
+    growth : ndarray, shape (B,)
+        The integrand grows by at most ``e^{growth b^2}`` at distance b from the line, but for the powers of p and q.
+    fall : ndarray, shape (B,)
+        How much faster than P and Q alone the integrand falls beyond the last node.
     """
 
     step: Array
@@ -102,6 +116,8 @@ class MixtureStrip(Quadrature):
     q: Ends
     loss: Array
     log_weight: Array
+    growth: Array
+    fall: Array
 
     def error(self, exponents: Array, frequency: float) -> Array:
         """Strip error and tails, shape (K, B)."""
@@ -114,7 +130,8 @@ class MixtureStrip(Quadrature):
         step = self.step[:, None] * _OUT
         b = _widest(spread_p, spread_q) * _FRACTIONS
         a = exponents[:, None, None]
-        log_kappa = _log_kappa(b, np.maximum(-a, 0.0), np.maximum(a - 1.0, 0.0), spread_p, spread_q)
+        negative_p, negative_q = np.maximum(-a, 0.0), np.maximum(a - 1.0, 0.0)
+        log_kappa = _log_kappa(b, negative_p, negative_q, spread_p, spread_q, growth=self.growth[:, None])
         decay = 2.0 * math.pi * b / step
         log_error = log_kappa + (frequency * cross * b - decay - np.log(-np.expm1(-decay)))
         smallest = np.min(log_error, axis=2)
@@ -124,7 +141,7 @@ class MixtureStrip(Quadrature):
         """Terms beyond both ends relative to the largest, over which the moment lies but for the strip error."""
         a = exponents[:, None]
         largest = np.max(self.log_weight + exponents[:, None, None] * self.loss, axis=2)
-        above = self.high - self.p.pull_up(a) - self.q.pull_up(1.0 - a)
+        above = self.high + self.fall - self.p.pull_up(a) - self.q.pull_up(1.0 - a)
         below = self.p.pull_down(a) + self.q.pull_down(1.0 - a) - self.low
         last = self.log_weight[:, -1] + a * self.loss[:, -1] - largest
         first = self.log_weight[:, 0] + a * self.loss[:, 0] - largest

@@ -97,6 +97,8 @@ class ContourLine:
         K' of the normal part.
     log_tail : float
         Upper bound on ``ln prod |phi|^T`` at and beyond ``M h``.
+    dropped : float
+        Bound on the mass that the rules leave out on purpose: delta may be larger by that much.
     """
 
     chernoff: Chernoff
@@ -107,6 +109,7 @@ class ContourLine:
     normal_mean: float
     normal_mean_error: float
     log_tail: float
+    dropped: float
 
     @cached_property
     def frequencies(self) -> Array:
@@ -132,17 +135,25 @@ class ContourLine:
         truncation = self._truncation()
         log_scale = c.value - theta * epsilon
         lower = value - rounding - truncation - right.upper - left.upper
-        upper = value + rounding + truncation - left.lower
+        log_scale_error = c.error + 4.0 * U * (abs(c.value) + theta * np.abs(epsilon))
+        upper = value + rounding + truncation + self._left_out(log_scale - log_scale_error) - left.lower
         slack = 4.0 * U * (np.abs(value) + rounding + truncation + right.upper + left.upper)
         return Curve(
             log_scale=log_scale,
             lower=lower - slack,
             upper=upper + slack,
-            log_scale_error=c.error + 4.0 * U * (abs(c.value) + theta * np.abs(epsilon)),
+            log_scale_error=log_scale_error,
             rounding=rounding + slack,
             truncation=np.full_like(epsilon, truncation),
             aliasing=right.upper + left.upper - left.lower,
         )
+
+    def _left_out(self, log_scale: Array) -> Array:
+        """The mass left out, relative to E."""
+        if self.dropped == 0.0:
+            return np.zeros_like(log_scale)
+        log_ratio = math.log(self.dropped) - log_scale
+        return np.exp(np.minimum(log_ratio + 1e-9 * (1.0 + np.abs(log_ratio)), 700.0))
 
     def _truncation(self) -> float:
         """What is left out beyond the last node, relative to E."""
@@ -219,4 +230,5 @@ def prepare_line(
         normal_mean=mean,
         normal_mean_error=24.0 * U * abs(mean),
         log_tail=log_tail,
+        dropped=math.fsum(float(rule.dropped @ rule.counts) for rule in rules) * (1.0 + 1e-9),
     )

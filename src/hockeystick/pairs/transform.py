@@ -10,9 +10,10 @@ Guarantee: the rules built here carry bounds on all their errors. Pairs without 
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Literal, final
@@ -100,6 +101,7 @@ class PairSum(LossSum):
 
     def __init__(self, parts: Iterable[tuple[Pair, int]]) -> None:
         self.parts = tuple(parts)
+        self.log_drop = -math.inf
         forms: dict[_Form, int] = {}
         for pair, count in self.parts:
             form = _form(pair)
@@ -138,7 +140,13 @@ class PairSum(LossSum):
         if log_finite == 0.0:
             return 0.0, 0.0
         mass = -math.expm1(log_finite)  # of terms of one sign
-        return max(down(mass, 32.0 * U), 0.0), min(up(mass, 32.0 * U), 1.0)
+        return max(down(mass, 64.0 * U), 0.0), min(up(mass, 64.0 * U), 1.0)
+
+    @cached_property
+    def mass_defect(self) -> float:
+        """Bound on how far the mass of the composition of the P's is from one."""
+        total = math.fsum(source.mass_defect for source in self._sources) * (1.0 + 8.0 * U)
+        return up(math.expm1(2.0 * total), 8.0 * U) if total > 0.0 else 0.0
 
     @cached_property
     def largest_loss(self) -> float:
@@ -158,8 +166,15 @@ class PairSum(LossSum):
         """The largest scale of a part."""
         return max((source.scale for source in self._sources), default=1.0)
 
+    def dropping(self, log_drop: float) -> PairSum:
+        """The same sum, each of whose steps may leave out ``e^log_drop`` of its mass where its loss is largest."""
+        other = copy.copy(self)
+        other.log_drop = log_drop
+        return other
+
     def rules(self, window: Window) -> Sequence[LossRule] | None:
         """Rules for everything but the normal part; None where one would be too long."""
+        window = replace(window, log_drop=self.log_drop)
         found = [source.rule(window) for source in self._sources]
         rules = [rule for rule in found if rule is not None]
         return rules if len(rules) == len(found) else None

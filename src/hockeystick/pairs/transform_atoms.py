@@ -25,7 +25,7 @@ import numpy as np
 
 from hockeystick.numerics.contour_lattice import Lattice
 from hockeystick.numerics.contour_rule import Array, LossRule, NoQuadrature, Quadrature, RuleSource, Window
-from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.numerics.rounding import ELEMENTARY, U, up
 from hockeystick.pairs.atoms import AtomicPair
 from hockeystick.pairs.base import Pair
 from hockeystick.pairs.discrete import DiscretePair
@@ -53,8 +53,10 @@ class FiniteAtoms:
         ``ln`` of the masses under Q and bounds on their absolute errors.
     missing_p, missing_q : float
         One minus the finite masses, to one rounding.
-    infinite_p, infinite_q : float
-        P(L = inf) and Q(L = -inf), to one rounding.
+    log_finite_p, log_finite_q : float
+        ``ln P(L < inf)`` and ``ln Q(L > -inf)``, to 16 u relative.
+    defect_p, defect_q : float
+        How far the masses of P and of Q are from one, rounded up.
     """
 
     loss: Array
@@ -63,8 +65,10 @@ class FiniteAtoms:
     error: Array
     missing_p: float = 0.0
     missing_q: float = 0.0
-    infinite_p: float = 0.0
-    infinite_q: float = 0.0
+    log_finite_p: float = 0.0
+    log_finite_q: float = 0.0
+    defect_p: float = 0.0
+    defect_q: float = 0.0
 
     def reversed(self) -> FiniteAtoms:
         """The same of (Q, P)."""
@@ -77,8 +81,10 @@ class FiniteAtoms:
             error[::-1],
             missing_p=self.missing_q,
             missing_q=self.missing_p,
-            infinite_p=self.infinite_q,
-            infinite_q=self.infinite_p,
+            log_finite_p=self.log_finite_q,
+            log_finite_q=self.log_finite_p,
+            defect_p=self.defect_q,
+            defect_q=self.defect_p,
         )
 
 
@@ -107,8 +113,10 @@ def _rational(pair: DiscretePair) -> FiniteAtoms:
         error=np.array([error for _, error in logs]),
         missing_p=float(1 - sum(a for a, b in masses if b > 0)),
         missing_q=float(1 - sum(b for a, b in masses if a > 0)),
-        infinite_p=float(sum(a for a, b in masses if b == 0)),
-        infinite_q=float(sum(b for a, b in masses if a == 0)),
+        log_finite_p=_log(Fraction(1 - sum(a for a, b in masses if b == 0)))[0],
+        log_finite_q=_log(Fraction(1 - sum(b for a, b in masses if a == 0)))[0],
+        defect_p=up(abs(float(1 - sum(a for a, _ in masses)))),
+        defect_q=up(abs(float(1 - sum(b for _, b in masses)))),
     )
 
 
@@ -132,8 +140,8 @@ def _stated(pair: AtomicPair, missing: float) -> FiniteAtoms:
         atoms.error * one,
         missing_p=missing,
         missing_q=missing,
-        infinite_p=missing,
-        infinite_q=missing,
+        log_finite_p=math.log1p(-missing),
+        log_finite_q=math.log1p(-missing),
     )
 
 
@@ -177,8 +185,12 @@ class AtomBatch(RuleSource):
     @property
     def log_finite(self) -> float:
         """``sum T ln(1 - p_inf)``."""
-        pairs = zip(self.atoms, self.counts, strict=True)
-        return math.fsum(float(c) * math.log1p(-a.infinite_p) for a, c in pairs)
+        return math.fsum(float(c) * a.log_finite_p for a, c in zip(self.atoms, self.counts, strict=True))
+
+    @property
+    def mass_defect(self) -> float:
+        """``sum T |1 - sum p|``."""
+        return math.fsum(float(c) * a.defect_p for a, c in zip(self.atoms, self.counts, strict=True)) * (1.0 + 8.0 * U)
 
     def rule(self, window: Window) -> LossRule:
         """The finite sums."""
@@ -196,6 +208,7 @@ class AtomBatch(RuleSource):
             self.counts,
             quadrature=NoQuadrature(len(self.atoms)),
             cells=None,
+            dropped=np.zeros(len(self.atoms)),
         )
 
 
@@ -276,6 +289,7 @@ class DiscreteGaussianRule(RuleSource):
             np.array([self.count]),
             quadrature=_AtomTails(first, last, s, shift, log_q, loss),
             cells=None,
+            dropped=zero,
         )
 
 

@@ -17,16 +17,18 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from scipy.special import erfcx
 
 from hockeystick.numerics.contour_rule import Array, Cells, LossRule, RuleSource, Window
 from hockeystick.numerics.contour_strip import Ends, MixtureStrip, few_bits, strip_step
-from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U
 
 __all__ = ["SubsampledGaussians"]
 
 _WIDEST_STEP = 1.5  # in units of the noise; beyond it nothing is gained
 _MOST_NODES = 1 << 20  # in a batch
 _LARGE = 30.0  # base losses from which ln r is taken as u + ln(g + (1 - g) e^-u)
+_CUT_WIDTHS = (1.5, 0.8, 0.5, 0.3)  # in units of the noise; the widest that serves is taken
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -70,24 +72,53 @@ class SubsampledGaussians(RuleSource):
         m = self.shift
         exponents = np.array([0.0, 1.0, *window.exponents])
         own = exponents if self.direction == "remove" else 1.0 - exponents  # powers of r
-        step = strip_step(own, window.frequency, window.log_accuracy, spread_p=m, spread_q=np.zeros_like(m), cross=m)
+        cut = self._cut(own, window)
+        zero = np.zeros_like(m)
+        step = strip_step(
+            own, window.frequency, window.log_accuracy, spread_p=m, spread_q=zero, cross=m, growth=cut.growth
+        )
         step = few_bits(np.minimum(step, _WIDEST_STEP) * m)
-        u = self._nodes(own, step, window.log_accuracy)
+        u = self._nodes(own, step, window.log_accuracy, cut)
         if u is None:
             return None
-        loss, loss_error = self._loss(u)
-        log_weight, weight_error = self._log_weight(u, step)
-        cells = self._cells(u, step, window.cells) if window.cells else None
-        return self._assembled(u, step, (loss, loss_error), (log_weight, weight_error), cells)
+        cells = self._cells(u, step, window.cells, cut) if window.cells else None
+        return self._assembled(u, step, cut, cells)
 
-    def _nodes(self, own: Array, step: Array, log_accuracy: float) -> Array | None:
+    def _cut(self, own: Array, window: Window) -> _Cut:
+        """Cut-offs far above all losses that matter, for the pairs where a large tilt would reach beyond them."""
+        m = self.shift
+        nowhere = _Cut(np.full_like(m, np.inf), np.ones_like(m), np.zeros_like(m))
+        if self.direction == "add" or window.log_drop < -1e8:
+            return nowhere
+        largest = max(float(own.max()), 1.0)
+        depth = math.sqrt(-2.0 * window.log_drop)
+        width, place = np.full_like(m, np.nan), np.full_like(m, np.nan)
+        for candidate in _CUT_WIDTHS:
+            edge = m + math.sqrt(1.0 + 0.5 * candidate**2) * (1.0 + 1e-9) * depth
+            open_still = np.isnan(width) & ((candidate == _CUT_WIDTHS[-1]) | self._is_tamed(largest, edge, candidate))
+            width, place = np.where(open_still, candidate, width), np.where(open_still, edge, place)
+        useful = place + 4.0 * width < largest * m + math.sqrt(-2.0 * window.log_accuracy)
+        dropped = math.exp(window.log_drop) * (1.0 + 1e-9) + 1e-300
+        return _Cut(np.where(useful, place, np.inf), np.where(useful, width, 1.0), np.where(useful, dropped, 0.0))
+
+    def _is_tamed(self, power: float, place: Array, width: float) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        """Whether the integrand at a power of r stays small beyond a cut-off (a guide)."""
+        m = self.shift[:, None]
+        weight = 2.0 / width**2
+        peak = (power * m + weight * place[:, None]) / (1.0 + weight)
+        t = place[:, None] + np.maximum(peak + 5.0 - place[:, None], 1.0) * np.linspace(0.1, 1.0, 64)
+        loss, _ = self._loss(m * t - 0.5 * m * m)
+        beyond = power * loss - 0.5 * t * t - np.square(t - place[:, None]) / width**2
+        return np.asarray(beyond.max(axis=1) < -30.0)
+
+    def _nodes(self, own: Array, step: Array, log_accuracy: float, cut: _Cut) -> Array | None:
         """Equally spaced base losses that cover the integrand at every power of r, shape (B, n); None if very many."""
         m, g = self.shift, self.rate
         reach = math.sqrt(-2.0 * log_accuracy) + 0.5
         # the integrand at power e is largest at t = e m q(u), q the posterior weight of the record: in [0, e m] for e
         # >= 0, in [e m g, 0] for e < 0
         low = np.minimum(own.min(), 0.0) * m * g - reach
-        high = np.maximum(own.max(), 1.0) * m + reach
+        high = cut.highest(np.maximum(own.max(), 1.0) * m) + reach
         first = np.floor((m * low - 0.5 * m * m) / step)
         last = np.ceil((m * high - 0.5 * m * m) / step)
         size = float((last - first).max()) + 1.0
@@ -114,23 +145,25 @@ class SubsampledGaussians(RuleSource):
             error = np.where(large, 7.1 * U + ELEMENTARY * np.abs(rest) + U * np.abs(u + rest), error)
         return loss, error
 
-    def _log_weight(self, u: Array, step: Array) -> tuple[Array, Array]:
-        """``ln`` of step times the density of Q at u, and bounds on its error."""
+    def _log_weight(self, u: Array, step: Array, cut: _Cut) -> tuple[Array, Array]:
+        """``ln`` of step times the density of Q at u, cut off, and bounds on its error."""
         m = self.shift[:, None]
         t = u / m + 0.5 * m
         constant = np.log(step / self.shift)[:, None] - _LOG_SQRT_2PI
         value = constant - 0.5 * t * t
         error = U * (12.0 * t * t + 8.0 * np.abs(t) * m + 8.0 * (2.0 + np.abs(constant)) + 2.0 * np.abs(value))
+        if cut.is_used:
+            factor, factor_error = cut.log_factor(t, m)
+            value = value + factor
+            error = error + factor_error + U * np.abs(value)
         return value, error
 
-    def _assembled(
-        self, u: Array, step: Array, loss: tuple[Array, Array], weight: tuple[Array, Array], cells: Cells | None
-    ) -> LossRule:
-        m, g = self.shift, self.rate
+    def _assembled(self, u: Array, step: Array, cut: _Cut, cells: Cells | None) -> LossRule:
+        m = self.shift
         remove = self.direction == "remove"
-        value, value_error = loss
-        log_weight, weight_error = weight
-        log_posterior = np.log(g)[:, None] + u - value  # ln(dl / du), increasing in u
+        value, value_error = self._loss(u)
+        log_weight, weight_error = self._log_weight(u, step, cut)
+        log_posterior = np.log(self.rate)[:, None] + u - value  # ln(dl / du), increasing in u
         zero = np.zeros_like(m)
         ends = m * np.exp(log_posterior[:, [0, -1]].T) * np.array([[1.0 + 1e-9], [1.0 - 1e-9]])
         mixture = Ends(lowest=zero, at_low=np.minimum(ends[0], m), at_high=np.minimum(ends[1], m), highest=m)
@@ -138,27 +171,42 @@ class SubsampledGaussians(RuleSource):
         if not remove:
             log_weight, weight_error = log_weight + value, weight_error + value_error + U * np.abs(log_weight + value)
             value = -value
+        low, high = u[:, 0] / m + 0.5 * m, u[:, -1] / m + 0.5 * m
         strip = MixtureStrip(
             step=step / m,
-            low=u[:, 0] / m + 0.5 * m,
-            high=u[:, -1] / m + 0.5 * m,
+            low=low,
+            high=high,
             p=mixture if remove else single,
             q=single if remove else mixture,
             loss=value,
             log_weight=log_weight,
+            growth=cut.growth,
+            fall=cut.fall(high),
         )
         return LossRule(
-            value, value_error, log_weight, weight_error, zero, zero, self.counts, quadrature=strip, cells=cells
+            value,
+            value_error,
+            log_weight,
+            weight_error,
+            zero,
+            zero,
+            self.counts,
+            quadrature=strip,
+            cells=cells,
+            dropped=cut.dropped,
         )
 
-    def _cells(self, u: Array, step: Array, between: int) -> Cells:
+    def _cells(self, u: Array, step: Array, between: int, cut: _Cut) -> Cells:
         """The density of the loss, ``between`` cells to a step."""
         m = self.shift
         remove = self.direction == "remove"
         length = step / between
         fine = u[:, :1] + np.arange((u.shape[1] - 1) * between + 1) * length[:, None]
         loss, _ = self._loss(fine)
-        log_density = -0.5 * np.square(fine / m[:, None] + 0.5 * m[:, None]) - (np.log(m) + _LOG_SQRT_2PI)[:, None]
+        t = fine / m[:, None] + 0.5 * m[:, None]
+        log_density = -0.5 * t * t - (np.log(m) + _LOG_SQRT_2PI)[:, None]
+        if cut.is_used:
+            log_density = log_density + cut.log_factor(t, m[:, None])[0]  # log-concave: it bends down only
         log_slope = np.log(self.rate)[:, None] + fine - loss  # ln(dl / du), increasing in u
         quarter, zero = np.full_like(m, 0.25), np.zeros_like(m)  # ln r bends by at most a quarter
         return Cells(
@@ -170,3 +218,60 @@ class SubsampledGaussians(RuleSource):
             curvature_q=zero if remove else quarter,
             square=length * length,
         )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Cut:
+    """Smooth cut-offs ``erfc((t - t_0) / w) / 2`` in units of the noise; t_0 infinite for none.
+
+    Under N(0, 1) and N(m, 1) the cut-off leaves out a normal tail beyond t_0 - m of variance 1 + w^2 / 2. On
+    ``|Im t| <= b`` it is at most ``e^{b^2/w^2}`` times its value on the line, and it is log-concave.
+
+    Attributes
+    ----------
+    place, width : ndarray, shape (B,)
+        t_0 and w.
+    dropped : ndarray, shape (B,)
+        Bounds on the mass left out, under P and under Q.
+    """
+
+    place: Array
+    width: Array
+    dropped: Array
+
+    @property
+    def is_used(self) -> bool:
+        """Whether there is any."""
+        return bool(np.isfinite(self.place).any())
+
+    @property
+    def growth(self) -> Array:
+        """Half, and one over w^2 for the cut-off."""
+        return np.where(np.isfinite(self.place), 0.5 + (1.0 + 1e-9) / self.width**2, 0.5)
+
+    def highest(self, peak: Array) -> Array:
+        """Where the integrand is largest, given where it would be without the cut-off."""
+        weight = 2.0 / self.width**2
+        place = np.where(np.isfinite(self.place), self.place, peak)
+        return np.where(place < peak, (peak + weight * place) / (1.0 + weight), peak)
+
+    def fall(self, high: Array) -> Array:
+        """``-d ln / dt`` of the cut-off at and beyond a point, rounded down: at least 2 (t - t_0) / w^2."""
+        return np.maximum(2.0 * (high - self.place) / self.width**2, 0.0) * (1.0 - 1e-9)
+
+    def log_factor(self, t: Array, m: Array) -> tuple[Array, Array]:
+        """``ln`` of the cut-off and a bound on its error; t carries three roundings of terms of its size and m's."""
+        used = np.isfinite(self.place)[:, None]
+        width = self.width[:, None]
+        x = np.where(used, (t - np.where(used, self.place[:, None], 0.0)) / width, -30.0)
+        size = np.abs(x)
+        scaled = 0.5 * erfcx(size)
+        beyond = np.log(scaled) - size * size
+        before = np.log1p(-scaled * np.exp(-size * size))
+        value = np.where(x > 0.0, beyond, before)
+        slip = U * ((6.0 * np.abs(t) + 4.0 * m) / width + 4.0 * size)
+        above = slip * (2.0 * size + 1.2) + ERFCX + ELEMENTARY * (1.0 + np.abs(np.log(scaled))) + 4.0 * U * size * size
+        below = 1.2 * np.exp(-size * size) * (slip + ERFCX + 2.0 * ELEMENTARY + 4.0 * U * size * size)
+        error = np.where(x > 0.0, above, below) + (ELEMENTARY + U) * np.abs(value)
+        return value, np.where(used, error, 0.0)

@@ -139,6 +139,7 @@ class LaplaceRule(RuleSource):
             np.array([self.count]),
             quadrature=_Panels(self.shift / panels * (1.0 + 1e-12), self.rate == 1.0, self.direction),
             cells=self._cells(window.cells) if window.cells else None,
+            dropped=zero,
         )
 
     def _nodes(self, panels: int) -> tuple[Array, Array, Array, Array]:

@@ -124,6 +124,12 @@ class MixtureRule(RuleSource):
             excess=float(sum(gaps)),
         )
 
+    @property
+    def mass_defect(self) -> float:
+        """``T |1 - sum w|``."""
+        missing = self._sides.missing_p if self.direction == "remove" else self._sides.missing_q
+        return self.count * abs(missing) * (1.0 + 8.0 * U)
+
     def rule(self, window: Window) -> LossRule | None:
         """A rule that serves the window; None where it would be too long."""
         exponents = np.array([0.0, 1.0, *window.exponents])
@@ -136,6 +142,7 @@ class MixtureRule(RuleSource):
             spread_p=rough_p.spread,
             spread_q=rough_q.spread,
             cross=cross_distance(rough_p, rough_q),
+            growth=np.array([0.5]),
         )
         step = few_bits(np.minimum(step, _WIDEST_STEP))
         reach = math.sqrt(-2.0 * window.log_accuracy) + 0.5
@@ -232,6 +239,8 @@ class MixtureRule(RuleSource):
             q=ends_q if remove else ends_p,
             loss=loss[None],
             log_weight=log_weight[None],
+            growth=np.array([0.5]),
+            fall=np.zeros(1),
         )
         return LossRule(
             loss[None],
@@ -243,6 +252,7 @@ class MixtureRule(RuleSource):
             np.array([self.count]),
             quadrature=strip,
             cells=cells,
+            dropped=np.zeros(1),
         )
 
     def _cells(self, t: Array, step: float, between: int) -> Cells:
