@@ -46,17 +46,18 @@ def add_json(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
-def add_sampler(parser: Parser) -> None:
-    """Add the options that say how batches are sampled."""
-    parser.add_argument(
+def add_sampler(parser: Parser, group: argparse._ArgumentGroup | None = None) -> None:
+    """Add the options that say how batches are sampled, to a group of the parser where one is given."""
+    to = parser if group is None else group
+    to.add_argument(
         "--rate", type=rate("--rate"), metavar="Q", help="probability that an example joins a batch, in (0, 1]"
     )
-    parser.add_argument(
+    to.add_argument(
         "--batch-size", type=count("--batch-size"), metavar="B", help="(expected) batch size, instead of --rate"
     )
-    parser.add_argument("--examples", type=count("--examples"), metavar="N", help="number of examples in the data")
+    to.add_argument("--examples", type=count("--examples"), metavar="N", help="number of examples in the data")
     schemes = tuple(scheme for scheme in ("poisson", "without-replacement") if scheme in samplings())
-    parser.add_argument(
+    to.add_argument(
         "--sampling",
         choices=schemes,
         default="poisson",

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from hockeystick.cli import account, compare, completion, curve, dpsgd, receipt, schema
+from hockeystick.cli import account, calibrate, compare, completion, curve, dpsgd, receipt, schema
 from hockeystick.cli.parsing import Parser, joined_negatives
 from hockeystick.cli.status import STATUS_MEANING, CommandError, Status
 from hockeystick.errors import HockeystickError
@@ -14,7 +14,7 @@ from hockeystick.spec.problems import SpecificationError
 
 __all__ = ["main", "parser"]
 
-_COMMANDS = (dpsgd, account, compare, curve, receipt, schema, completion)
+_COMMANDS = (dpsgd, calibrate, account, compare, curve, receipt, schema, completion)
 
 
 def parser() -> Parser:
