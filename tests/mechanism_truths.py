@@ -45,7 +45,7 @@ def gaussian_noise(sigma: float) -> Noise:
         lambda x: ndtr(-x / sigma),
         lambda x: mp.npdf(x / mpf(sigma)) / mpf(sigma),
         lambda x: mp.erfc(x / mpf(sigma) / mp.sqrt(2)) / 2,
-        12.0 * sigma,
+        25.0 * sigma,
         (),
     )
 
@@ -151,7 +151,7 @@ def joined_once(above: LinePair, below: LinePair, a: Array) -> Array:
 
 
 def joined_twice(above: LinePair, below: LinePair, a: float) -> float:
-    """Two steps of the pair whose curve is joined: its losses are those of ``above`` where positive, else of ``below``.
+    """Two steps of the pair whose curve is joined: positive losses are those of ``above``, others those of ``below``.
 
     ``H_a = integral of h(a / r) dP(r)``, the mass that is left over lying at r = 1.
     """
@@ -183,7 +183,7 @@ def turned(pairs: Vectors) -> Vectors:
 
 
 def joined_vectors(pairs: Vectors, rate: Any) -> Vectors:
-    """Outcomes of the joined curve: ((1-g) Q + g P, Q) where p > q, (P, (1-g) P + g Q) elsewhere, the rest at ratio 1."""
+    """Outcomes of the joined curve: ((1-g) Q + g P, Q) where p > q, (P, (1-g) P + g Q) elsewhere; the rest at 1."""
     kept = [((1 - rate) * q + rate * p, q) if p > q else (p, (1 - rate) * p + rate * q) for p, q in pairs]
     return (*kept, (1 - sum(p for p, _ in kept), 1 - sum(q for _, q in kept)))
 
@@ -207,7 +207,7 @@ def shifted(masses: dict[int, Any], shift: int) -> Vectors:
 
 
 def discrete_gaussian(sigma: float) -> dict[int, mpf]:
-    reach = math.ceil(18 * sigma) + 2  # what is left out is below 1e-60
+    reach = math.ceil(30 * sigma) + 2  # what is left out is below 1e-190
     weights = {x: mp.exp(-(mpf(x) ** 2) / (2 * mpf(sigma) ** 2)) for x in range(-reach, reach + 1)}
     total = mp.fsum(weights.values())
     return {x: weight / total for x, weight in weights.items()}
