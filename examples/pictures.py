@@ -13,6 +13,7 @@ from pathlib import Path
 
 import demo
 
+import hockeystick as hs
 from hockeystick.report.page import page
 from hockeystick.report.receipt import receipt
 from hockeystick.spec import load
@@ -24,7 +25,7 @@ WINDOW = "860,1040"
 
 def main() -> None:
     """Draw both."""
-    run = demo.hs.Gaussian(noise_multiplier=demo.NOISE).poisson(rate=demo.BATCH / demo.EXAMPLES) * demo.STEPS
+    run = hs.Gaussian(noise_multiplier=demo.NOISE).poisson(rate=demo.BATCH / demo.EXAMPLES) * demo.STEPS
     demo.draw(run, IMAGES / "privacy_curve.png")
     print("docs/images/privacy_curve.png")
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
