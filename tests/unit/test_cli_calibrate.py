@@ -78,8 +78,12 @@ def test_the_value_is_shown_with_what_it_covers(capsys: pytest.CaptureFixture[st
 
 def test_an_unreachable_target_has_its_own_status(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "spec.toml"
-    path.write_text(SPEC.replace("scale = 5", "scale = 0.5"), encoding="utf-8")
-    assert main([*TARGET, str(path), "--step", "2", "--find", "noise_multiplier"]) == Status.NO_ANSWER
+    kinds = [
+        "[[steps]]\nmechanism = 'gaussian'\nnoise_multiplier = 0.5\n",
+        "[[steps]]\nmechanism = 'gaussian-dp'\nmu = 3\n",
+    ]
+    path.write_text("".join(kinds), encoding="utf-8")
+    assert main([*TARGET, str(path), "--step", "1", "--find", "noise_multiplier"]) == Status.NO_ANSWER
     assert "no answer" in capsys.readouterr().err
 
 
