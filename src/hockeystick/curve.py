@@ -1,7 +1,7 @@
 """The privacy curve: what an accounted composition answers.
 
-The curve is the pointwise maximum over the directions of the neighbouring relation, taken after composing. What can be read
-off it beyond epsilon and delta is in `tradeoff` and `summary`, imported when asked for.
+The curve is the pointwise maximum over the directions of the neighbouring relation, taken after composing. What can be
+read off it beyond epsilon and delta is in `tradeoff` and `summary`, imported when asked for.
 """
 
 from __future__ import annotations

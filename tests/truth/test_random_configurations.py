@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants.certified import Certified
-from hockeystick.accountants.contour import Contour
+from hockeystick.accountants import Certified, Contour
 from hockeystick.errors import PrecisionError
 
 LATTICE = Certified(tolerance=1e-2, points=1 << 17, engine="lattice")

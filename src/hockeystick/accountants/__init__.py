@@ -2,6 +2,7 @@
 
 from hockeystick.accountants.base import Accountant, DirectedCurve
 from hockeystick.accountants.certified import Certified
+from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.fourier import Fourier
 from hockeystick.accountants.gaussian_limit import GaussianLimit
 from hockeystick.accountants.gopi import PRV
@@ -16,6 +17,7 @@ __all__ = [
     "RENYI_ORDERS",
     "Accountant",
     "Certified",
+    "Contour",
     "DirectedCurve",
     "Fourier",
     "GaussianLimit",
