@@ -18,7 +18,7 @@ from typing import Literal, Protocol, final
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound
 from hockeystick.contour.curve import ContourCurve
-from hockeystick.errors import PrecisionError, check_choice, check_count, check_positive
+from hockeystick.errors import PrecisionError, UnknownPairError, check_choice, check_count, check_positive
 from hockeystick.lattice.curve import LatticeCurve
 from hockeystick.lattice.plan import saddle_at_delta
 from hockeystick.lattice.solve import crossing
@@ -82,7 +82,7 @@ class _CertifiedCurve(DirectedCurve):
         self._at_infinity = _mass_at_infinity(parts)
         lattice = LatticeCurve(parts, settings.tolerance, settings.points, self._largest_loss)
         if settings.engine == "automatic":
-            self._engine: _Engine = _closed_form(parts) or _ContourThenLattice(parts, lattice)
+            self._engine: _Engine = _closed_form(parts) or _with_contour(parts, lattice)
         else:
             self._engine = lattice if settings.engine == "lattice" else ContourCurve(PairSum(parts), _CONTOUR_TOLERANCE)
 
@@ -133,8 +133,8 @@ class _Engine(Protocol):
 class _ContourThenLattice:
     """The contour, and lattices where it hands over."""
 
-    def __init__(self, parts: Parts, lattice: LatticeCurve) -> None:
-        self._contour = ContourCurve(PairSum(parts), _CONTOUR_TOLERANCE)
+    def __init__(self, contour: ContourCurve, lattice: LatticeCurve) -> None:
+        self._contour = contour
         self._lattice = lattice
         self._refusals = 0
 
@@ -156,6 +156,14 @@ class _ContourThenLattice:
             bound = ask(self._lattice)
             note = f"the contour handed over: {refusal}"
             return Bound(bound.lower, bound.upper, bound.method, (*bound.notes, note), bound.errors)
+
+
+def _with_contour(parts: Parts, lattice: LatticeCurve) -> _Engine:
+    """The contour before lattices, where all pairs have a certified transform."""
+    try:
+        return _ContourThenLattice(ContourCurve(PairSum(parts), _CONTOUR_TOLERANCE), lattice)
+    except UnknownPairError:
+        return lattice
 
 
 @final
