@@ -3,7 +3,7 @@
 Symbols: order alpha > 1, ``R_alpha = K(alpha - 1) / (alpha - 1)``; divergences of a composition add up. From R at one
 order,
 
-    classic    delta = e^{(alpha - 1)(R - eps)}                                          (004, equation 40)
+    classic    delta = e^{(alpha - 1)(R - eps)}                                         (004, equation 40)
     tight      delta = e^{(alpha - 1)(R - eps)} (alpha - 1)^{alpha - 1} / alpha^alpha     (004, equation 43)
 
 and the best order of the curve is taken. The tight one is that of Canonne, Kamath and Steinke (2020) and of Asoodeh et

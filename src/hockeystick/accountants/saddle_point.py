@@ -33,6 +33,7 @@ from hockeystick.numerics.rounding import ELEMENTARY, U, down, up
 from hockeystick.numerics.tilted_normal import tilted_normal
 from hockeystick.pairs.cumulants import CumulantWindow, TiltedCumulants
 from hockeystick.pairs.moment_atoms import composed_infinity
+from hockeystick.pairs.moment_bounds import ComposedMoments
 from hockeystick.pairs.tilted_bounds import TiltedBounds, round_tilt, tilted_bounds
 
 __all__ = ["SaddlePoint"]
@@ -41,6 +42,7 @@ Variant = Literal["msd1", "msd0", "clt"]
 
 _BERRY_ESSEEN = 1.12  # twice 0.56 (Shevtsova 2010): the kernel rises and falls, so each level set has two ends
 _LARGEST_TILT = 2.0**39
+_NO_VARIANCE = "the variance of the tilted loss is not known: the upper side is Chernoff's"
 _NOT_CERTIFIED = "no certified bound of the moments is known for this pair: value and error are estimates"
 
 
@@ -129,8 +131,8 @@ class _DescentCurve(_SaddleCurve):
         exponent = c.log_moment - t * epsilon - math.log(t) - math.log1p(t)
         value = exponent - 0.5 * math.log(2.0 * math.pi * second)
         correction = fourth / (8.0 * second * second) - 5.0 * third * third / (24.0 * second**3)
-        if self._first_order:
-            value += math.log1p(max(correction, -0.999))
+        if self._first_order and abs(correction) < 1.0:
+            value += math.log1p(correction)
         return value, correction
 
     def _relative_error(self, c: TiltedCumulants, correction: float) -> float:
@@ -141,7 +143,8 @@ class _DescentCurve(_SaddleCurve):
     def _notes(self, correction: float) -> tuple[str, ...]:
         if abs(correction) < 0.5:
             return ()
-        return (f"the correction of first order is {correction:.2g}: too few steps for this approximation",)
+        left_out = ", and it is left out" if self._first_order and abs(correction) >= 1.0 else ""
+        return (f"the correction of first order is {correction:.2g}: too few steps for this approximation{left_out}",)
 
     def delta(self, epsilon: float) -> Bound | Estimate:
         trivial = self.trivial_delta(epsilon)
@@ -151,7 +154,8 @@ class _DescentCurve(_SaddleCurve):
         log_value, correction = self._log_delta(c, epsilon)
         finite = math.exp(min(log_value, 0.0))
         value = min(self.infinity[1] + finite, 1.0)
-        return Estimate(value, finite * self._relative_error(c, correction), self.method, self._notes(correction))
+        error = min(finite * self._relative_error(c, correction), 1.0)
+        return Estimate(value, error, self.method, self._notes(correction))
 
     def epsilon(self, delta: float) -> Bound | Estimate:
         trivial = self.trivial_epsilon(delta)
@@ -174,36 +178,29 @@ class _TiltedNormalCurve(_SaddleCurve):
 
     method = "saddle point (clt)"
 
-    def _bounds(self, theta: float) -> tuple[TiltedBounds, bool]:
-        """K, mean, variance and third moment at one tilt, and whether they are certified."""
-        try:
-            bounds = tilted_bounds(self.parts, theta)
-        except PrecisionError:
-            return TiltedBounds.of_estimates(self.window.checked(theta)), False
-        if bounds.is_known:
-            return bounds, True
-        return TiltedBounds.of_estimates(self.window.checked(theta)), False
+    @cached_property
+    def is_certified(self) -> bool:
+        """Whether K is bounded for these pairs."""
+        return math.isfinite(ComposedMoments(self.parts).log_moment(1.0)[1])
 
     def delta(self, epsilon: float) -> Bound | Estimate:
         trivial = self.trivial_delta(epsilon)
         if trivial is not None:
             return trivial
-        theta = self.window.tilt_where(lambda c: _saddle_excess(c) - epsilon)
-        bounds, certified = self._bounds(round_tilt(min(theta, _LARGEST_TILT)))
-        if bounds.variance.upper <= 0.0:  # no variance left at this tilt: all tilted mass at one loss
-            return self._nothing_known(certified=certified)
+        theta = round_tilt(min(self.window.tilt_where(lambda c: _saddle_excess(c) - epsilon), _LARGEST_TILT))
+        if not self.is_certified:
+            low, high = _bracket(TiltedBounds.of_estimates(self.window.checked(theta)), epsilon)
+            value = 0.5 * (low + high) + self.infinity[1]
+            return Estimate(min(value, 1.0), 0.5 * (high - low), self.method, (_NOT_CERTIFIED,))
+        try:
+            bounds = tilted_bounds(self.parts, theta)
+        except PrecisionError as failure:
+            return Bound(self.infinity[0], 1.0, self.method, (f"trivial: {failure}",))
         low, high = _bracket(bounds, epsilon)
-        low = max(down(low + self.infinity[0], 4.0 * U), 0.0) if low + self.infinity[0] > 0.0 else 0.0
+        low = max(down(low + self.infinity[0], 4.0 * U), self.infinity[0])
         high = min(up(high + self.infinity[1], 4.0 * U), 1.0)
-        if certified:
-            return Bound(max(low, self.infinity[0]), high, self.method, errors={"berry-esseen": 0.5 * (high - low)})
-        return Estimate(0.5 * (low + high), 0.5 * (high - low), self.method, (_NOT_CERTIFIED,))
-
-    def _nothing_known(self, *, certified: bool) -> Bound | Estimate:
-        note = "the tilted loss has no variance: the normal approximation says nothing"
-        if certified:
-            return Bound(self.infinity[0], 1.0, self.method, (note,))
-        return Estimate(0.5, 0.5, self.method, (note, _NOT_CERTIFIED))
+        notes = () if bounds.is_known else (_NO_VARIANCE,)
+        return Bound(min(low, high), high, self.method, notes, {"berry-esseen": 0.5 * (high - low)})
 
     def epsilon(self, delta: float) -> Bound | Estimate:
         trivial = self.trivial_epsilon(delta)
@@ -212,38 +209,32 @@ class _TiltedNormalCurve(_SaddleCurve):
         start = _DescentCurve(self.parts, "msd0").epsilon(delta)
         guess = float(start.upper if isinstance(start, Bound) else start.value)
         slope = max(self.window.tilt_where(lambda c: _saddle_excess(c) - guess), 1e-6)
-        ends, certified = [], True
-        for above in (True, False):
-            search = _Side(self, above=above)
-            step = 1e-7 * max(guess, 1e-2)
-            ends.append(crossing(search, delta, guess=guess, slope=min(slope, 1e9), step=step, above=above))
-            certified = certified and search.certified
+        ends = [
+            crossing(
+                lambda eps, above=above: self._side(eps, above=above),  # type: ignore[misc]
+                delta,
+                guess=guess,
+                slope=min(slope, 1e9),
+                step=1e-7 * max(guess, 1e-2),
+                above=above,
+            )
+            for above in (True, False)
+        ]
         high, low = ends
         if delta > self.infinity[1]:
             high = min(high, max(self.largest_loss, 0.0))
         low = min(low, high)
-        if certified:
-            return Bound(
-                low, high, self.method, errors={"berry-esseen": 0.5 * (high - low)} if math.isfinite(high) else {}
-            )
+        if self.is_certified:
+            errors = {"berry-esseen": 0.5 * (high - low)} if math.isfinite(high) else {}
+            return Bound(low, high, self.method, errors=errors)
         return Estimate(0.5 * (low + high), 0.5 * (high - low), self.method, (_NOT_CERTIFIED,))
 
-
-@final
-class _Side:
-    """One side of the bracket as a function of epsilon, which remembers whether all of it was certified."""
-
-    def __init__(self, curve: _TiltedNormalCurve, *, above: bool) -> None:
-        self._curve, self._above = curve, above
-        self.certified = True
-
-    def __call__(self, epsilon: float) -> float:
-        answer = self._curve.delta(epsilon)
+    def _side(self, epsilon: float, *, above: bool) -> float:
+        """One side of the bracket of delta."""
+        answer = self.delta(epsilon)
         if isinstance(answer, Bound):
-            return float(answer.upper if self._above else answer.lower)
-        self.certified = False
-        sign = 1.0 if self._above else -1.0
-        return max(float(answer.value) + sign * float(answer.error), 0.0)
+            return float(answer.upper if above else answer.lower)
+        return max(float(answer.value) + (1.0 if above else -1.0) * float(answer.error), 0.0)
 
 
 def _bracket(bounds: TiltedBounds, epsilon: float) -> tuple[float, float]:
@@ -253,16 +244,17 @@ def _bracket(bounds: TiltedBounds, epsilon: float) -> tuple[float, float]:
     their total variation, ``|dm| / (sigma sqrt(2 pi)) + 0.4839.. |d ln sigma|``.
     """
     theta = bounds.theta
-    variance = bounds.variance.middle
-    sigma = math.sqrt(variance)
+    log_peak = -theta * math.log1p(1.0 / theta) - math.log1p(theta)
+    peak = math.exp(log_peak * (1.0 - 4.0 * ELEMENTARY)) * (1.0 + 2.0 * ELEMENTARY)
+    if not bounds.is_known:
+        return 0.0, _scaled(peak, bounds.log_moment.upper, theta, epsilon, sign=1.0)
+    sigma = math.sqrt(bounds.variance.middle)
     gamma = (bounds.mean.middle - epsilon) / sigma
     normal = tilted_normal(theta, gamma, sigma)
     off = bounds.mean.radius + 8.0 * U * (abs(bounds.mean.middle) + abs(epsilon))
     lowest = bounds.variance.lower
     moved = 0.4 * off / math.sqrt(lowest) + 0.25 * bounds.variance.radius / lowest * (1.0 + 1e-9) + 8.0 * U
     esseen = _BERRY_ESSEEN * bounds.absolute_third / lowest**1.5
-    log_peak = -theta * math.log1p(1.0 / theta) - math.log1p(theta)
-    peak = math.exp(log_peak * (1.0 - 4.0 * ELEMENTARY)) * (1.0 + 2.0 * ELEMENTARY)
     scale = math.exp(normal.log_scale)
     error = peak * min(moved + esseen, 1.0) * (1.0 + 16.0 * ELEMENTARY) + scale * normal.error
     middle = scale * normal.value

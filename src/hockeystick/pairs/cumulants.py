@@ -277,7 +277,8 @@ def _first_five(c: TiltedCumulants) -> tuple[float, ...]:
 def covering_losses(pair: Pair, theta: float, *, refine: int) -> Array:
     """Increasing losses (nats) that divide finely where the tilted loss has its mass."""
     loss, _, exponents = _quadrature_of(pair).exponents(theta, refine)
-    return np.unique(loss[exponents > exponents.max() - 3.0 * _COVERED])
+    inside = np.flatnonzero(exponents > exponents.max() - 3.0 * _COVERED)
+    return np.unique(loss[inside[0] : inside[-1] + 1])  # a valley between two peaks included
 
 
 def log_moment(pair: Pair, z: complex) -> LogMoment:
