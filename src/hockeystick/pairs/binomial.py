@@ -55,7 +55,7 @@ class BinomialPair(AtomicPair):
         trials = check_count("trials", self.trials)
         if trials > _LARGEST_TRIALS:
             raise ValueError(
-                f"trials must be at most {_LARGEST_TRIALS}, got {trials}; beyond, Gaussian noise serves as well"
+                f"trials must be at most {_LARGEST_TRIALS}, got {trials}; beyond that use DiscreteGaussian"
             )
         object.__setattr__(self, "trials", trials)
         probability = check_probability("probability", self.probability)

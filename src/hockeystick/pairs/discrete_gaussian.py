@@ -58,7 +58,7 @@ class DiscreteGaussianPair(Pair):
         sigma = check_positive("sigma", self.sigma)
         if sigma > _LARGEST_SIGMA:
             raise ValueError(
-                f"sigma must be at most {_LARGEST_SIGMA:g}, got {sigma!r}; use Gaussian, or coarser integers"
+                f"sigma must be at most {_LARGEST_SIGMA:g}, got {sigma!r}; count in larger units"
             )
         object.__setattr__(self, "sigma", sigma)
         object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))

@@ -200,11 +200,12 @@ class JoinedPair(Pair):
             rest = 1.0 - self.rate  # of what is infinite
             zero_p = np.log(((1.0 - kept_p) * p).sum() + rest * self.base.mass_at_infinity)
             zero_q = np.log(((1.0 - kept_q) * q).sum() + rest * self.base.reverse_mass_at_infinity)
-            return Nodes(
-                np.append(self._mapped(base.loss), 0.0),
-                np.append(base.log_p + np.log(kept_p), zero_p),
-                np.append(base.log_q + np.log(kept_q), zero_q),
-            )
+        order = np.argsort(np.append(self._mapped(base.loss), 0.0), kind="stable")  # increasing losses
+        return Nodes(
+            np.append(self._mapped(base.loss), 0.0)[order],
+            np.append(base.log_p + np.log(kept_p), zero_p)[order],
+            np.append(base.log_q + np.log(kept_q), zero_q)[order],
+        )
 
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
         loss = self.base.sample(rng, size, measure)

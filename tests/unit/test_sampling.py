@@ -1,0 +1,188 @@
+"""Sampling schemes: what they refuse, what they say, how the two sides of a bracket are chosen."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.accountants import Certified, SaddlePoint
+from hockeystick.accountants.attained import AttainedCurve
+from hockeystick.pairs import DiscretePair, GaussianPair, LaplacePair
+from hockeystick.sampling import Poisson, Shuffled, WithoutReplacement
+
+
+def test_the_rate_of_fixed_size_batches_is_bracketed_by_float64s() -> None:
+    step = hs.Gaussian(1.0).without_replacement(batch_size=1, population=3)
+    upper, attained = step.pair("remove"), step.attained("remove")
+    assert attained is not None
+    assert len(attained) == 1
+    assert Fraction(attained[0].rate) < Fraction(1, 3) < Fraction(upper.rate)  # type: ignore[attr-defined]
+    assert math.nextafter(attained[0].rate, 1.0) == upper.rate  # type: ignore[attr-defined]
+
+
+def test_an_exact_rate_needs_no_second_pair_and_no_note() -> None:
+    step = hs.Gaussian(1.0).without_replacement(batch_size=1, population=8)
+    assert step.attained("remove") is None
+    assert step.provenance("remove") == ()
+    bound = hs.account(step * 3, "remove").delta(epsilon=0.5)
+    assert not any("fixed-size" in note for note in bound.notes)
+
+
+def test_probability_vectors_keep_any_rate_exactly() -> None:
+    step = hs.RandomizedResponse(0.75).without_replacement(batch_size=1, population=3)
+    pair = step.pair("remove")
+    assert isinstance(pair, DiscretePair)
+    assert pair.p == (Fraction(5, 12), Fraction(7, 12))
+    assert step.attained("remove") is None
+
+
+def test_a_full_batch_is_no_sampling_under_substitution_and_impossible_under_add_remove() -> None:
+    step = hs.Gaussian(1.0).without_replacement(batch_size=5, population=5)
+    assert step.pair("substitute") == GaussianPair(1.0, 2.0)
+    assert step.attained("substitute") is None
+    with pytest.raises(hs.UnknownPairError, match="no batch of 5"):
+        step.pair("remove")
+
+
+def test_one_shuffled_batch_is_no_sampling() -> None:
+    step = hs.Gaussian(1.0).shuffled(batch_size=5, population=5)
+    assert step.attained("substitute") is None
+    assert step.provenance("substitute") == ()
+
+
+def test_shuffled_batches_are_never_poisson() -> None:
+    shuffled = hs.Gaussian(0.5).shuffled(batch_size=10, population=10_000)
+    bound = hs.account(shuffled, "zero-out").epsilon(delta=1e-5)
+    poisson = hs.account(hs.Gaussian(0.5).poisson(0.001) * 1000, "zero-out").epsilon(delta=1e-5)
+    assert isinstance(bound, hs.Bound)
+    assert isinstance(poisson, hs.Bound)
+    assert bound.lower > 1.5 * float(poisson.upper)  # even the lower side is far above the Poisson accounting
+    assert any("Poisson" in note for note in bound.notes)
+
+
+def test_other_noise_on_shuffled_batches_has_a_trivial_lower_side_and_says_so() -> None:
+    bound = hs.account(hs.Laplace(1.0).shuffled(batch_size=1, population=4) * 2, "zero-out").delta(epsilon=0.5)
+    assert isinstance(bound, hs.Bound)
+    assert bound.lower == 0.0
+    assert bound.upper > 0.0
+    assert any("trivial" in note for note in bound.notes)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"batch_size": 0, "population": 4}, ValueError, "batch_size"),
+        ({"batch_size": 5, "population": 4}, ValueError, "at most population"),
+        ({"batch_size": 1.0, "population": 4}, TypeError, "without a decimal point"),
+        ({"batch_size": True, "population": 4}, TypeError, "batch_size"),
+        ({"batch_size": 1, "population": "4"}, TypeError, "population"),
+    ],
+)
+def test_bad_sizes_are_refused_by_name(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
+    for scheme in (hs.Gaussian(1.0).without_replacement, hs.Gaussian(1.0).shuffled):
+        with pytest.raises(error, match=message):
+            scheme(**arguments)
+
+
+def test_shuffled_batches_must_come_out_even() -> None:
+    with pytest.raises(ValueError, match="multiple of batch_size"):
+        hs.Gaussian(1.0).shuffled(batch_size=3, population=10)
+
+
+@pytest.mark.parametrize("rate", [0.0, -0.1, 1.5, math.nan, math.inf])
+def test_bad_rates_are_refused(rate: float) -> None:
+    with pytest.raises(ValueError, match="rate"):
+        hs.Gaussian(1.0).poisson(rate)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: hs.RandomizedResponse(1.5), ValueError, "probability"),
+        (lambda: hs.RandomizedResponse(Fraction(3, 2)), ValueError, "probability"),
+        (lambda: hs.RandomizedResponse(0.75, 1), ValueError, "categories"),
+        (lambda: hs.Binomial(0), ValueError, "trials"),
+        (lambda: hs.Binomial(10**6), ValueError, "DiscreteGaussian"),
+        (lambda: hs.Binomial(10, 1.0), ValueError, "no noise"),
+        (lambda: hs.DiscreteGaussian(0.0), ValueError, "sigma"),
+        (lambda: hs.DiscreteGaussian(1e9), ValueError, "larger units"),
+        (lambda: hs.DiscreteGaussian(1.0, 0.5), TypeError, "sensitivity"),  # type: ignore[arg-type]
+        (lambda: hs.DiscreteLaplace(math.nan), ValueError, "NaN"),
+        (lambda: hs.ApproximateDP(-1.0), ValueError, "epsilon"),
+        (lambda: hs.ApproximateDP(1.0, 1.5), ValueError, "delta"),
+        (lambda: hs.GaussianDP(math.inf), ValueError, "mu"),
+        (lambda: hs.DiscretePair((0.5, 0.4), (0.5, 0.5)), ValueError, "sum to 1"),
+        (lambda: hs.UserDefined("pair"), TypeError, "pair of hockeystick.pairs"),  # type: ignore[arg-type]
+        (lambda: hs.GaussianMixture(1.0, (-1.0, 0.0), probabilities=(0.5, 0.5)), ValueError, "at least 0"),
+        (
+            lambda: hs.GaussianMixture.fixed_size_group(1.0, batch_size=3, population=4, size=2),
+            ValueError,
+            "fill no batch",
+        ),
+    ],
+)
+def test_bad_mechanisms_are_refused(make: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_steps_are_hashable_and_equal_where_their_parameters_are() -> None:
+    steps = [
+        Poisson(hs.Gaussian(1.0), 0.5),
+        WithoutReplacement(hs.Laplace(1.0), 1, 3),
+        Shuffled(hs.Gaussian(2.0), 2, 4),
+        hs.DiscretePair([0.5, 0.5], [0.25, 0.75]),  # type: ignore[arg-type]
+        hs.GaussianMixture.poisson_group(1.0, rate=0.5, size=2),
+        hs.UserDefined(remove=LaplacePair(1.0)),
+    ]
+    assert len({*steps, *steps}) == len(steps)
+    run = hs.compose([(step, 2) for step in steps])
+    assert run == hs.compose([(step, 1) for step in reversed(steps)] * 2)
+    assert run.total_steps == 12
+
+
+def test_a_mixed_run_combines_attained_and_open_steps() -> None:
+    """Gaussian steps are attained, fixed-size ones are not: the lower side mixes both."""
+    fixed = hs.Gaussian(3.0).without_replacement(batch_size=1, population=8)
+    run = fixed * 20 + hs.Gaussian(20.0) * 5 + hs.Laplace(40.0).without_replacement(batch_size=1, population=4) * 3
+    curve = hs.account(run, "substitute")
+    assert isinstance(curve.directed["substitute"], AttainedCurve)
+    bound = curve.delta(epsilon=0.5)
+    assert isinstance(bound, hs.Bound)
+    assert 0.0 < bound.lower < bound.upper < 1.0
+    parts = [
+        (fixed.attained("substitute") or ())[0],
+        (hs.Laplace(40.0).without_replacement(batch_size=1, population=4).attained("substitute") or ())[0],
+    ]
+    one_way = Certified().directed(((parts[0], 20), (GaussianPair(20.0, 2.0), 5), (parts[1], 3))).delta(0.5)
+    assert isinstance(one_way, hs.Bound)
+    assert bound.lower >= one_way.lower  # at least as good as one direction throughout
+    assert len(bound.notes) >= 3
+
+
+def test_both_sides_fall_with_epsilon_and_meet_the_epsilon_they_answer() -> None:
+    curve = hs.account(hs.Gaussian(2.0).without_replacement(batch_size=1, population=5) * 12, "substitute")
+    epsilons = np.array([0.0, 0.3, 0.8, 2.0])
+    bound = curve.delta(epsilon=epsilons)
+    assert isinstance(bound, hs.Bound)
+    assert (np.diff(np.asarray(bound.lower)) < 0).all()
+    assert (np.diff(np.asarray(bound.upper)) < 0).all()
+    answer = curve.epsilon(delta=1e-3)
+    assert isinstance(answer, hs.Bound)
+    at_upper, at_lower = curve.delta(epsilon=answer.upper), curve.delta(epsilon=answer.lower)
+    assert isinstance(at_upper, hs.Bound)
+    assert isinstance(at_lower, hs.Bound)
+    assert at_upper.upper <= 1e-3 * (1 + 2e-3)
+    assert at_lower.lower >= 1e-3 * (1 - 2e-3)
+
+
+def test_an_estimating_accountant_says_that_the_pair_is_an_upper_bound_only() -> None:
+    step = hs.Gaussian(2.0).without_replacement(batch_size=1, population=5)
+    found = hs.account(step * 30, "substitute", accountant=SaddlePoint()).delta(epsilon=1.0)
+    assert not found.certified
+    assert any("upper bound only" in note for note in found.notes)
