@@ -1,9 +1,10 @@
 """Certified numerical privacy accounting: how private is this composition of mechanisms?"""
 
-from hockeystick import accountants, filters
+from hockeystick import accountants, dpsgd, filters
 from hockeystick.account import account
 from hockeystick.accountants import renyi
 from hockeystick.bound import Bound, Estimate
+from hockeystick.calibrate import Calibration, UnreachableTargetError, calibrate
 from hockeystick.composition import Composition, Step, compose
 from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import HockeystickError, PrecisionError, UnknownPairError
@@ -21,11 +22,13 @@ from hockeystick.mechanisms import (
     UserDefined,
 )
 from hockeystick.odometer import Odometer, OdometerStateError
+from hockeystick.tradeoff import TradeOff
 
 __all__ = [
     "ApproximateDP",
     "Binomial",
     "Bound",
+    "Calibration",
     "Composition",
     "DiscreteGaussian",
     "DiscreteLaplace",
@@ -42,11 +45,15 @@ __all__ = [
     "PrivacyCurve",
     "RandomizedResponse",
     "Step",
+    "TradeOff",
     "UnknownPairError",
+    "UnreachableTargetError",
     "UserDefined",
     "account",
     "accountants",
+    "calibrate",
     "compose",
+    "dpsgd",
     "filters",
     "renyi",
 ]

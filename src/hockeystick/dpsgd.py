@@ -127,7 +127,9 @@ def steps_for(
 
 
 def rate_for(*, noise_multiplier: float, steps: int, **target: Any) -> Calibration:
-    """The largest Poisson sampling rate with which a DP-SGD run meets a target (arguments as for `noise_multiplier_for`).
+    """The largest Poisson sampling rate with which a DP-SGD run meets a target.
+
+    Arguments as for `noise_multiplier_for`.
 
     Examples
     --------
@@ -142,7 +144,9 @@ def rate_for(*, noise_multiplier: float, steps: int, **target: Any) -> Calibrati
 def batch_size_for(
     *, noise_multiplier: float, steps: int, population: int, sampling: str = "poisson", **target: Any
 ) -> Calibration:
-    """The largest (expected) batch size with which a DP-SGD run meets a target (arguments as for `noise_multiplier_for`).
+    """The largest (expected) batch size with which a DP-SGD run meets a target.
+
+    Arguments as for `noise_multiplier_for`.
 
     Examples
     --------

@@ -41,7 +41,7 @@ OPPOSITE: Mapping[str, Direction] = {
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TradeOff:
     """A trade-off function at given false-positive rates.
 
@@ -137,7 +137,10 @@ def trade_off(
         return Estimate(0.5 * (lower + upper), upper - lower, method, notes)
 
     return TradeOff(
-        alphas, gathered([rates.negative for rates in found]), gathered([rates.positive for rates in found]), direction
+        false_positive_rate=alphas,
+        false_negative_rate=gathered([rates.negative for rates in found]),
+        true_positive_rate=gathered([rates.positive for rates in found]),
+        direction=direction,
     )
 
 

@@ -24,6 +24,7 @@ __all__ = ["Calibration", "UnreachableTargetError", "calibrate"]
 
 _WITHIN = (1e-6, 1e9)
 _FINEST = 1e-12
+_FAR, _NEAR = 0.5, 0.05  # first step of the search from a value made up and from one given, in ln
 _DETECTION = (1.0, 2.0, 0.5, 8.0, 0.125, 64.0, 1.0 / 64.0)  # of the guess, where estimates are compared
 
 
@@ -118,11 +119,11 @@ def calibrate(
     search = Search(problem, Axis(low, high, whole, 1, width))
     sign = _detected(search, start) if safe == "detect" else {"larger": -1, "smaller": 1}[safe]
     search.axis = Axis(low, high, whole, sign, width)
-    return _calibration(search, target, start)
+    return _calibration(search, target, start, _FAR if guess is None else _NEAR)
 
 
-def _calibration(search: Search, target: Target, start: float) -> Calibration:
-    found = settle(search, start)
+def _calibration(search: Search, target: Target, start: float, step: float) -> Calibration:
+    found = settle(search, start, step)
     safe, unsafe = found.safe, found.unsafe
     return Calibration(
         value=safe.value,

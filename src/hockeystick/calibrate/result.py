@@ -23,14 +23,14 @@ class UnreachableTargetError(HockeystickError):
         The quantity there.
     """
 
-    def __init__(self, message: str, value: float, bound: Bound) -> None:
+    def __init__(self, message: str, *, value: float, bound: Bound) -> None:
         super().__init__(message)
         self.value = value
         self.bound = bound
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Calibration:
     """The best value of a family that is proved to meet a target.
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Estimate
-from hockeystick.lattice.plan import Cumulants, Saddle, saddle_at_delta, saddle_at_epsilon
+from hockeystick.lattice.plan import Cumulants, Saddle, saddle_at_delta, saddle_at_epsilon, window_around
 from hockeystick.pairs.base import Array
 
 __all__ = ["Rough"]
@@ -25,7 +25,9 @@ _CHUNK = 32  # frequencies at a time
 _MOST = 512  # frequencies
 _WORK = 400_000  # frequencies times nodes
 _CONVERGED = 1e-11
+_LOG_ALIAS = -16.0
 _LARGEST = 700.0
+_SHY = 0.9999  # of the largest loss, beyond which delta counts as 0
 
 
 @final
@@ -51,9 +53,10 @@ class _RoughCurve(DirectedCurve):
         self._parts = parts
         log_finite = sum(count * math.log1p(-min(pair.mass_at_infinity, 1.0 - 1e-16)) for pair, count in parts)
         self._infinite = -math.expm1(log_finite)
+        self._largest = sum(count * pair.loss_bounds[1] for pair, count in parts)
 
     def delta(self, epsilon: float) -> Estimate:
-        if epsilon > _LARGEST:
+        if epsilon > min(_LARGEST, _SHY * self._largest):
             return Estimate(self._infinite, math.nan, _METHOD)
         cumulants, saddle = saddle_at_epsilon(self._parts, epsilon)
         log_delta = self._log_delta(cumulants, saddle)
@@ -68,9 +71,8 @@ class _RoughCurve(DirectedCurve):
 
     def _log_delta(self, cumulants: Cumulants, saddle: Saddle) -> float:
         """ln delta at the saddle's epsilon (finite part)."""
-        theta = saddle.theta
-        k, _, second = cumulants(theta)
-        period = max((23.0 - saddle.log_delta) / theta, 12.0 * math.sqrt(second))
+        theta, period = _line(cumulants, saddle)
+        k = cumulants.log_moment(theta)
         nodes = [pair.nodes(cumulants.log_tail) for pair, _ in self._parts]
         tilted = [_tilted(node.log_p + theta * node.loss) for node in nodes]
         step = 2.0 * math.pi / period
@@ -89,6 +91,23 @@ class _RoughCurve(DirectedCurve):
             return saddle.log_delta
         total *= 2.0 / period
         return k - theta * saddle.epsilon + math.log(total) if total > 0.0 else saddle.log_delta
+
+
+def _line(cumulants: Cumulants, saddle: Saddle) -> tuple[float, float]:
+    """The tilt and the period of the aliasing.
+
+    With small noise and rate a few steps jump far, and the saddle's tilt weighs them up: the period must hold their
+    jumps, or a lower tilt keep them rare.
+    """
+    theta = saddle.theta
+    k, _, second = cumulants(theta)
+    period = max((23.0 - saddle.log_delta) / theta, 12.0 * math.sqrt(second))
+    tilt = 6.0 / math.sqrt(second)
+    if cumulants.log_moment(theta + tilt) - k - tilt * (saddle.epsilon + period) < _LOG_ALIAS:
+        return theta, period
+    window = window_around(cumulants, saddle, _LOG_ALIAS)
+    lower_side = (23.0 - saddle.log_delta) / window.theta
+    return window.theta, max(lower_side, window.high - saddle.epsilon)
 
 
 def _tilted(exponents: Array) -> Array:

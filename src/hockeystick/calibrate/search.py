@@ -14,6 +14,7 @@ from typing import cast, final
 
 from hockeystick.account import account
 from hockeystick.accountants.base import Accountant
+from hockeystick.accountants.certified import Certified
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.moments import Moments
 from hockeystick.bound import Bound, Estimate
@@ -22,12 +23,14 @@ from hockeystick.calibrate.rough import Rough
 from hockeystick.calibrate.targets import DeltaAt, DirectedTarget, EpsilonAt, Target
 from hockeystick.composition import Composition, Direction, Step
 from hockeystick.curve import PrivacyCurve, worst
-from hockeystick.errors import HockeystickError, PrecisionError
+from hockeystick.errors import PrecisionError
 from hockeystick.numerics.roots import increasing_root
 
 __all__ = ["Probe", "Problem", "Search"]
 
 _FAR = 800.0  # the largest excess that counts
+_CLEAR = 10.0  # how many times the other directions' quantity the worst one's must be, to be estimated alone
+_QUICK = 0.3  # relative tolerance for a direction that does not decide
 _COARSE = 0.05  # tolerance of estimates that need one
 _SECANTS = 4
 _SURE = 4  # estimates after which only the direction that decided is estimated
@@ -94,6 +97,7 @@ class Search:
         self.probes: list[Probe] = []
         self.evaluations = self.estimates = 0
         self._worst: str | None = None  # the direction that decided last
+        self._clear = False  # by far
         self.slope = 1.0  # of the excess along the axis
 
     # estimates ------------------------------------------------------------------------------------------------------
@@ -113,17 +117,19 @@ class Search:
 
     def _roughly(self, curve: PrivacyCurve, target: DirectedTarget) -> Bound | Estimate:
         """The estimate of all directions, and once it is known which decides, of that one alone."""
-        if self._worst is not None and self.estimates > _SURE:
+        if self._worst is not None and (self._clear or self.estimates > _SURE):
             return target.measure_direction(curve.directed[self._worst])
         answers = {name: target.measure_direction(directed) for name, directed in curve.directed.items()}
         self._worst = max(answers, key=lambda name: _upper(answers[name]))
+        others = [_upper(answer) for name, answer in answers.items() if name != self._worst]
+        self._clear = 0.0 < _CLEAR * max(others, default=0.0) < _upper(answers[self._worst])
         return answers[self._worst]
 
-    def foretold(self, guess: float) -> float:
-        """The place where the estimated excess vanishes, or an end of the axis."""
+    def foretold(self, guess: float, step: float) -> float:
+        """The place where the estimated excess vanishes, sought outward from a guess, or an end of the axis."""
         low, high = self.axis.place(self.axis.start), self.axis.place(self.axis.end)
         at = min(max(self.axis.place(guess), low), high)
-        value, step = self.estimated(at), 0.5
+        value = self.estimated(at)
         outward = -1.0 if value > 0.0 else 1.0
         inner = at
         while (value > 0.0) == (outward < 0.0):
@@ -175,31 +181,32 @@ class Search:
         return found
 
     def _settled(self, run: Composition, tolerance: float) -> tuple[Bound, PrivacyCurve]:
-        """The quantity of a run, certified, by the fastest method that serves."""
+        """The quantity of a run, certified: by the contour at the width that is needed, where that serves."""
         problem, target = self.problem, self.problem.target
+        curve = account(run, problem.adjacency, tolerance=tolerance, accountant=problem.accountant)
         if problem.accountant is not None:
-            curve = account(run, problem.adjacency, accountant=problem.accountant)
             return self._certified(target.measure(curve, tolerance), curve), curve
         fast = account(run, problem.adjacency, accountant=Contour(max(0.1 * tolerance, _FINEST)))
-        slow = account(run, problem.adjacency, tolerance=tolerance)
         if isinstance(target, DirectedTarget):
-            return self._by_direction(fast, slow, target), slow
+            return self._by_direction(fast, curve, target), curve
         try:
-            return self._certified(target.measure(fast, tolerance), fast), fast
-        except PrecisionError:  # the contour does not serve this run: the lattice does
-            return self._certified(target.measure(slow, tolerance), slow), slow
+            return self._certified(target.measure(fast, tolerance), fast), curve
+        except PrecisionError:
+            return self._certified(target.measure(curve, tolerance), curve), curve
 
-    def _by_direction(self, fast: PrivacyCurve, slow: PrivacyCurve, target: DirectedTarget) -> Bound:
+    def _by_direction(self, fast: PrivacyCurve, curve: PrivacyCurve, target: DirectedTarget) -> Bound:
         """The largest over the directions, the one that decided last first: it may prove the value unsafe alone."""
         answers: dict[str, Bound] = {}
-        for name in sorted(slow.directed, key=lambda name: name != self._worst):
+        for name in sorted(curve.directed, key=lambda name: name != self._worst):
             most = max((float(answer.lower) for answer in answers.values()), default=0.0)
-            quick = self._far_below(slow, name, 0.5 * min(most, target.most))
-            answers[name] = self._sharply(fast, slow, name, target) if quick is None else quick
-            if float(answers[name].lower) > target.most:
+            answer = self._far_below(curve, name, 0.5 * min(most, target.most))
+            if answer is None:
+                answer = self._sharply(fast, curve, name, target)
+            answers[name] = answer
+            if float(answer.lower) > target.most:
                 break
         self._worst = max(answers, key=lambda name: float(answers[name].upper))
-        return self._certified(worst(answers), slow)
+        return self._certified(worst(answers), curve)
 
     def _far_below(self, curve: PrivacyCurve, name: str, most: float) -> Bound | None:
         """A quick bound of a direction that cannot decide; None where it may."""
@@ -207,19 +214,24 @@ class Search:
         if most <= 0.0 or not isinstance(target, DeltaAt):
             return None
         parts = curve.composition.pairs(cast("Direction", name))
-        try:
-            answer = Moments().directed(parts).delta(target.epsilon)
-        except HockeystickError:
-            return None
-        return answer if isinstance(answer, Bound) and float(answer.upper) <= most else None
+        for quick in (Moments(), Certified(_QUICK, engine="lattice")):
+            try:
+                answer = quick.directed(parts).delta(target.epsilon)
+            except PrecisionError:
+                continue
+            if isinstance(answer, Bound) and float(answer.upper) <= most:
+                return answer
+            if float(answer.lower if isinstance(answer, Bound) else 0.0) > 0.1 * most:
+                break
+        return None
 
-    def _sharply(self, fast: PrivacyCurve, slow: PrivacyCurve, name: str, target: DirectedTarget) -> Bound:
+    def _sharply(self, fast: PrivacyCurve, curve: PrivacyCurve, name: str, target: DirectedTarget) -> Bound:
         """The quantity of one direction by the contour, or where that refuses by the default accountant."""
         try:
             answer = target.measure_direction(fast.directed[name])
         except PrecisionError:
-            answer = target.measure_direction(slow.directed[name])
-        return self._certified(answer, slow)
+            answer = target.measure_direction(curve.directed[name])
+        return self._certified(answer, curve)
 
     @staticmethod
     def _certified(answer: Bound | Estimate, curve: PrivacyCurve) -> Bound:

@@ -34,7 +34,7 @@ class Settled:
         self.safe, self.unsafe, self.notes = safe, unsafe, notes
 
 
-def settle(search: Search, guess: float) -> Settled:
+def settle(search: Search, guess: float, step: float) -> Settled:
     """Evaluate until a safe and an unsafe value are neighbours.
 
     Raises
@@ -45,7 +45,7 @@ def settle(search: Search, guess: float) -> Settled:
         Where no value could be decided.
     """
     axis = search.axis
-    root = search.foretold(guess)
+    root = search.foretold(guess, step)
     undecided: list[Probe] = []
     for count in range(_PROBES):
         safe, unsafe = search.safe, search.unsafe
@@ -57,8 +57,8 @@ def settle(search: Search, guess: float) -> Settled:
             raise UnreachableTargetError(
                 f"no value meets {search.problem.target}: at the safest one, {unsafe.value!r}, the quantity aimed at is"
                 f" already {float(unsafe.bound.lower):.6g} or more; allow safer values or a weaker target",
-                unsafe.value,
-                unsafe.bound,
+                value=unsafe.value,
+                bound=unsafe.bound,
             )
         if safe is not None and unsafe is not None and _between(undecided, safe, unsafe):
             return Settled(safe, unsafe, (_undecided_note(undecided),))
