@@ -17,7 +17,7 @@ CASES: dict[str, tuple[hs.Composition, str, float]] = {
     "subsampled laplace": (hs.Laplace(2.0).poisson(0.1) * 5, "remove", 0.2),
     "randomised response": (hs.RandomizedResponse(0.75) * 20, "remove", 15.0),
     "generic": (hs.ApproximateDP(0.1, 1e-6) * 10, "remove", 0.8),
-    "joined": (hs.Gaussian(4.0).without_replacement(batch_size=1, population=20) * 8, "substitute", 0.4),
+    "joined": (hs.Gaussian(4.0).without_replacement(batch_size=1, population=20) * 3, "substitute", 0.2),
     "mixed": (hs.Gaussian(2.0) * 3 + hs.DiscreteLaplace(2.0).poisson(0.25) * 4, "remove", 4.0),
 }
 

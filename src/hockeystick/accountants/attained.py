@@ -32,8 +32,8 @@ Groups = tuple[tuple[tuple[Pair, ...], int], ...]
 Split = tuple[int, ...]
 """For every group, how many of its steps show its first pair; the others show its last."""
 
-_ALL = 9  # so many splits are all accounted
-_BEST = 2  # otherwise: the best splits by estimate, and the two pure ones
+_ALL = 5  # so many splits are all accounted
+_BEST = 3  # otherwise: the best splits by estimate, and the two pure ones
 _COARSE = 16  # intervals of the first pass over a group's splits
 
 
