@@ -175,6 +175,9 @@ class ContourCurve:
         for _ in range(_TRIES):
             placed = self._place(losses, saddle, epsilon, log_delta)
             found, curve = self._solve(placed, targets)
+            if found.upper == 0.0:
+                self._keep(placed)
+                return Bound(0.0, 0.0, _METHOD, notes=("delta is proved to be smaller at epsilon 0",))
             if math.isfinite(found.upper - found.lower):
                 slope = placed.line.chernoff.theta * math.exp(targets.undercut)
                 errors = _errors(curve, slope)

@@ -26,6 +26,7 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -49,20 +50,25 @@ class Lattice:
 
     Attributes
     ----------
-    spacing : float
-        d (nats), an exact number.
+    exact_spacing : Fraction
+        d (nats).
     origin : Fraction
-        The sum of the losses with index 0, exact.
+        The sum of the losses with index 0.
     slack : float
         Bound on the distance of any sum of losses from its point of the lattice (nats).
     indices : tuple of ndarray of int
         The index of every loss of every pair, in the order of the pairs.
     """
 
-    spacing: float
+    exact_spacing: Fraction
     origin: Fraction
     slack: float
     indices: tuple[np.ndarray[tuple[int, ...], np.dtype[np.int64]], ...]
+
+    @cached_property
+    def spacing(self) -> float:
+        """d, rounded."""
+        return float(self.exact_spacing)
 
 
 @final
@@ -154,7 +160,7 @@ class LatticeLine:
 
     def _at(self, epsilon: Fraction) -> _Value:
         """The lattice's own curve at one epsilon, relative to ``e^{K - theta x}``."""
-        d = Fraction(self.lattice.spacing)
+        d = self.lattice.exact_spacing
         steps = -((self.lattice.origin - epsilon) // d)  # ceil((eps - origin) / d)
         point = self.lattice.origin + steps * d
         y, theta = float(point - epsilon), self.chernoff.theta

@@ -239,7 +239,7 @@ class Window:
     """What a rule must serve: exponents a = 1 + theta, a largest frequency, and ``ln`` of the accuracy wanted of M.
 
     ``cells`` is the number of cells between nodes, where a bound on the decay is wanted; 0 otherwise. ``log_drop`` is
-    ``ln`` of the mass that each step may leave out where its loss is largest, so that large tilts are not swamped by it.
+    ``ln`` of the mass that each step may leave out where its loss is largest, lest it swamp large tilts.
     """
 
     exponents: tuple[float, ...]

@@ -186,11 +186,11 @@ class PairSum(LossSum):
 
     def lattice(self, rules: Sequence[LossRule]) -> Lattice | None:
         """The lattice of discrete pairs, if they share one."""
-        rows = [
-            (loss, error, float(count))
-            for rule in rules
-            for loss, error, count in zip(rule.loss, rule.loss_error, rule.counts, strict=True)
-        ]
+        rows: list[tuple[Sequence[Fraction], float]] = []
+        for source, rule in zip(self._sources, rules, strict=True):
+            if not isinstance(source, AtomBatch | DiscreteGaussianRule):
+                return None
+            rows += source.precise(rule)
         return shared_lattice(rows)
 
 

@@ -14,9 +14,11 @@ Guarantee: every error stored bounds the true one (`docs/derivations/contour.md`
 
 from __future__ import annotations
 
+import decimal
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import final
@@ -33,11 +35,14 @@ from hockeystick.pairs.discrete_gaussian import DiscreteGaussianPair
 from hockeystick.pairs.discrete_laplace import DiscreteLaplacePair
 from hockeystick.pairs.worst_case import WorstCasePair
 
-__all__ = ["AtomBatch", "DiscreteGaussianRule", "FiniteAtoms", "atoms_of", "shared_lattice"]
+__all__ = ["PRECISE", "AtomBatch", "DiscreteGaussianRule", "FiniteAtoms", "atoms_of", "shared_lattice"]
 
 _MOST_INTEGERS = 1 << 16
 _MOST_CELLS = 1 << 20
 _SAME = 64.0 * U  # of the largest loss: how near a multiple of the lattice a loss must lie
+
+PRECISE = 1e-60
+"""Bound on the absolute error (nats) of a loss held as a fraction."""
 
 
 @final
@@ -51,6 +56,8 @@ class FiniteAtoms:
         Losses (nats) and bounds on their errors.
     log_q, error : ndarray
         ``ln`` of the masses under Q and bounds on their absolute errors.
+    precise : tuple of Fraction
+        The losses to within `PRECISE`, so that a lattice is known better than its points are in float64.
     missing_p, missing_q : float
         One minus the finite masses, to one rounding.
     log_finite_p, log_finite_q : float
@@ -63,6 +70,7 @@ class FiniteAtoms:
     loss_error: Array
     log_q: Array
     error: Array
+    precise: tuple[Fraction, ...]
     missing_p: float = 0.0
     missing_q: float = 0.0
     log_finite_p: float = 0.0
@@ -79,6 +87,7 @@ class FiniteAtoms:
             self.loss_error[::-1],
             log_p[::-1],
             error[::-1],
+            tuple(-loss for loss in reversed(self.precise)),
             missing_p=self.missing_q,
             missing_q=self.missing_p,
             log_finite_p=self.log_finite_q,
@@ -96,9 +105,11 @@ def atoms_of(pair: Pair) -> FiniteAtoms | None:
         found = _rational(pair)
     elif isinstance(pair, WorstCasePair):
         delta = pair.delta  # at infinite loss, under either measure
-        found = _stated(pair, delta)
+        loss = Fraction(pair.epsilon)
+        found = _stated(pair, delta, (-loss, loss) if pair.epsilon > 0.0 else (loss,))
     elif isinstance(pair, DiscreteLaplacePair):
-        found = _stated(pair, 0.0)
+        shift, scale = pair.sensitivity, Fraction(pair.scale)
+        found = _stated(pair, 0.0, tuple((2 * x - shift) / scale for x in range(shift + 1)))
     return found if found is not None and found.loss.size else None
 
 
@@ -111,6 +122,7 @@ def _rational(pair: DiscretePair) -> FiniteAtoms:
         loss_error=np.array([error for _, error in losses]),
         log_q=np.array([value for value, _ in logs]),
         error=np.array([error for _, error in logs]),
+        precise=tuple(_precise_log(ratio) for ratio, _ in both),
         missing_p=float(1 - sum(a for a, b in masses if b > 0)),
         missing_q=float(1 - sum(b for a, b in masses if a > 0)),
         log_finite_p=_log(Fraction(1 - sum(a for a, b in masses if b == 0)))[0],
@@ -130,7 +142,13 @@ def _log(value: Fraction) -> tuple[float, float]:
     return log, 8.0 * U * (abs(log) + abs(exponent) + 1.0)
 
 
-def _stated(pair: AtomicPair, missing: float) -> FiniteAtoms:
+def _precise_log(value: Fraction) -> Fraction:
+    """``ln`` of a positive fraction, to within `PRECISE`."""
+    with decimal.localcontext(prec=70):
+        return Fraction((Decimal(value.numerator) / Decimal(value.denominator)).ln())
+
+
+def _stated(pair: AtomicPair, missing: float, precise: tuple[Fraction, ...]) -> FiniteAtoms:
     atoms = pair.atoms
     one = np.ones(atoms.loss.size)
     return FiniteAtoms(
@@ -138,6 +156,7 @@ def _stated(pair: AtomicPair, missing: float) -> FiniteAtoms:
         atoms.slack * one,
         atoms.log_q,
         atoms.error * one,
+        precise,
         missing_p=missing,
         missing_q=missing,
         log_finite_p=math.log1p(-missing),
@@ -181,6 +200,10 @@ class AtomBatch(RuleSource):
     def is_atomic(self) -> bool:
         """They are."""
         return True
+
+    def precise(self, rule: LossRule) -> Sequence[tuple[Sequence[Fraction], float]]:
+        """The losses of each pair to within `PRECISE`, and its count."""
+        return [(atoms.precise, float(count)) for atoms, count in zip(self.atoms, self.counts, strict=True)]
 
     @property
     def log_finite(self) -> float:
@@ -265,6 +288,12 @@ class DiscreteGaussianRule(RuleSource):
         """It is."""
         return True
 
+    def precise(self, rule: LossRule) -> Sequence[tuple[Sequence[Fraction], float]]:
+        """The losses of a rule, exact, and the count."""
+        unit = Fraction(self.pair.sensitivity) / (2 * Fraction(self.pair.sigma) ** 2)
+        first = round(float(rule.loss[0, 0]) / float(unit))
+        return [([unit * (first + 2 * k) for k in range(rule.nodes)], self.count)]
+
     def rule(self, window: Window) -> LossRule | None:
         """A rule on the integers that matter; None where they are too many."""
         s, shift = self.pair.sigma, float(self.pair.sensitivity)
@@ -303,29 +332,39 @@ def _log_normaliser(s: float) -> tuple[float, float]:
     return value, 8.0 * ELEMENTARY * (1.0 + abs(value))
 
 
-def shared_lattice(atoms: Sequence[tuple[Array, Array, float]]) -> Lattice | None:
+def shared_lattice(losses: Sequence[tuple[Sequence[Fraction], float]]) -> Lattice | None:
     """The lattice on which all losses lie, to within rounding; None where there is none.
 
     Parameters
     ----------
-    atoms : sequence of (loss, loss_error, count)
-        Losses and their errors of every pair, shape (n,) each, and how often it is composed.
+    losses : sequence of (fractions, float)
+        The losses of every pair, to within `PRECISE`, and how often it is composed.
     """
-    size = max(float(np.abs(loss).max()) for loss, _, _ in atoms)
-    gaps = np.unique(np.concatenate([np.abs(loss - loss[0]) for loss, _, _ in atoms]))
-    spacing = _common_divisor(gaps[gaps > _SAME * size], _SAME * size)
-    if spacing is None:
+    rows = [np.array([float(loss - row[0]) for loss in row]) for row, _ in losses]
+    size = max(float(np.abs(row).max()) for row in rows)
+    gaps = np.unique(np.abs(np.concatenate(rows)))
+    rough = _common_divisor(gaps[gaps > _SAME * size], _SAME * size)
+    if rough is None:
         return None
-    indices, slack, origin = [], 0.0, Fraction(0)
-    for loss, error, count in atoms:
-        index = np.rint((loss - loss[0]) / spacing)
-        if float(np.ptp(index)) > _MOST_CELLS:
-            return None
-        off = np.abs(loss - (loss[0] + spacing * index)) + error + 4.0 * U * (np.abs(loss) + np.abs(loss[0]))
-        indices.append(index.astype(np.int64))
-        slack += count * float(off.max()) * (1.0 + 1e-12)
-        origin += Fraction(count) * Fraction(float(loss[0]))
+    indices = [np.rint(row / rough).astype(np.int64) for row in rows]
+    if any(float(np.ptp(index)) > _MOST_CELLS for index in indices):
+        return None
+    spacing = _spacing([row for row, _ in losses], indices, rough)
+    slack, origin = 0.0, Fraction(0)
+    for (row, count), index in zip(losses, indices, strict=True):
+        off = max(abs(loss - row[0] - spacing * int(n)) for loss, n in zip(row, index, strict=True))
+        slack += count * (float(off) + 2.0 * PRECISE) * (1.0 + 1e-12)
+        origin += Fraction(count) * row[0]
     return Lattice(spacing, origin, slack, tuple(indices))
+
+
+def _spacing(
+    rows: Sequence[Sequence[Fraction]], indices: Sequence[np.ndarray[tuple[int, ...], np.dtype[np.int64]]], rough: float
+) -> Fraction:
+    """The spacing from the two losses farthest apart, exact where the losses are."""
+    ends = [(int(index.max() - index.min()), row, index) for row, index in zip(rows, indices, strict=True)]
+    span, row, index = max(ends, key=lambda item: item[0])
+    return (row[int(index.argmax())] - row[int(index.argmin())]) / span if span else Fraction(rough)
 
 
 def _common_divisor(gaps: Array, tolerance: float) -> float | None:

@@ -1,0 +1,267 @@
+"""Every stated error bound inside the contour, against ball arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import arb, ctx, fmpq
+
+from hockeystick.numerics.contour_decay import rectangles
+from hockeystick.numerics.contour_lattice import runs
+from hockeystick.numerics.contour_line import line_sum
+from hockeystick.numerics.contour_moments import log_moments, rough_log_moments, tilt
+from hockeystick.numerics.contour_residuals import (
+    EXPONENTIAL_RESIDUAL,
+    SINE_RESIDUAL,
+    TRIGONOMETRIC,
+    exponential_residual,
+    sine_residual,
+)
+from hockeystick.numerics.contour_rule import LossRule, NoQuadrature, Window, additions, node_sum
+from hockeystick.numerics.rounding import U
+from hockeystick.pairs import GaussianPair, LaplacePair, Pair, SubsampledPair
+from hockeystick.pairs.transform import PairSum
+from hockeystick.pairs.transform_laplace import NODE_ERROR, WEIGHT_ERROR, gauss_legendre
+
+RNG = np.random.default_rng(20240704)
+
+
+@pytest.fixture(autouse=True)
+def _precision() -> Iterator[None]:
+    before, ctx.prec = ctx.prec, 300
+    yield
+    ctx.prec = before
+
+
+def spread_out(size: int, smallest: float, largest: float) -> np.ndarray:
+    return RNG.choice([-1.0, 1.0], size) * np.exp(RNG.uniform(math.log(smallest), math.log(largest), size))
+
+
+def test_trigonometric_functions() -> None:
+    x = np.concatenate((spread_out(1500, 1e-9, 1e6), np.arange(-300, 300) * math.pi))
+    for value, point in zip(np.sin(x).tolist(), x.tolist(), strict=True):
+        if point:
+            assert abs(arb(value) - arb(point).sin()) <= TRIGONOMETRIC * min(1.0, abs(point))
+    for value, point in zip(np.cos(x).tolist(), x.tolist(), strict=True):
+        assert abs(arb(value) - arb(point).cos()) <= TRIGONOMETRIC
+    y, other = spread_out(1500, 1e-9, 1.0), RNG.uniform(-1.0, 1.0, 1500)
+    for value, a, b in zip(np.arctan2(y, other).tolist(), y.tolist(), other.tolist(), strict=True):
+        exact = arb.atan2(arb(a), arb(b))
+        assert abs(arb(value) - exact) <= TRIGONOMETRIC * abs(exact)
+
+
+def test_residuals() -> None:
+    x = np.concatenate((spread_out(2000, 1e-9, 600.0), spread_out(1000, 0.1, 1.0)))
+    exponential = exponential_residual(np.minimum(x, 600.0))
+    sine = sine_residual(x, np.sin(x))
+    for point, e, s in zip(x.tolist(), exponential.tolist(), sine.tolist(), strict=True):
+        ball = arb(point)
+        scale = arb(min(point * point, abs(point))) * arb(max(point, 0.0)).exp()
+        assert abs(arb(e) - (ball.expm1() - ball)) <= EXPONENTIAL_RESIDUAL * scale
+        assert abs(arb(s) - (ball - ball.sin())) <= SINE_RESIDUAL * point * point
+
+
+def test_sums_over_nodes_meet_few_roundings() -> None:
+    terms = RNG.lognormal(0.0, 3.0, (20, 777))
+    for row, total in zip(terms.tolist(), node_sum(terms).tolist(), strict=True):
+        exact = sum((arb(value) for value in row), arb(0))
+        assert abs(arb(total) - exact) <= additions(777) * U * exact
+
+
+def test_gauss_legendre_nodes_and_weights() -> None:
+    nodes, weights = gauss_legendre()
+    count = nodes.size
+    for k, (node, weight) in enumerate(zip(nodes.tolist(), weights.tolist(), strict=True)):
+        exact_node, exact_weight = arb.legendre_p_root(count, count - 1 - k, weight=True)
+        assert abs(arb(node) - exact_node) <= NODE_ERROR
+        assert abs(arb(weight) - exact_weight) <= WEIGHT_ERROR * exact_weight
+
+
+# ------------------------------------------------------------------------------------------ finite sums, taken as exact
+
+
+def finite_rule(loss: np.ndarray, q: np.ndarray, count: float) -> LossRule:
+    """A rule whose floats are meant: no error but rounding. Its masses are known exactly."""
+    ctx.prec = 300  # rules are built when the module is read, before any fixture
+    losses, logs = loss[None], np.log(q)[None]
+    exact_q = sum((arb(value).exp() for value in logs[0].tolist()), arb(0))
+    exact_p = sum((arb(a + 0.0).exp() * arb(b).exp() for a, b in zip(logs[0], loss, strict=True)), arb(0))
+    zero = np.zeros_like(losses)
+    return LossRule(
+        losses,
+        zero,
+        logs,
+        zero,
+        np.array([float((1 - exact_p).mid())]),
+        np.array([float((1 - exact_q).mid())]),
+        np.array([count]),
+        quadrature=NoQuadrature(1),
+        cells=None,
+        dropped=np.array([1e-30]),  # of the masses, which are one rounding off where they are far from one
+    )
+
+
+def exact_moment(rule: LossRule, exponent: float) -> arb:
+    pairs = zip(rule.log_weight[0].tolist(), rule.loss[0].tolist(), strict=True)
+    return sum(((arb(q) + arb(exponent) * arb(loss)).exp() for q, loss in pairs), arb(0))
+
+
+def small_losses(size: int, scale: float) -> LossRule:
+    """Losses of one scale with masses near one in total, as a quadrature rule has them."""
+    y = np.linspace(-9.0, 9.0, size)
+    q = np.exp(-0.5 * y * y) * (y[1] - y[0]) / math.sqrt(2.0 * math.pi)
+    loss = scale * y - 0.5 * scale * scale
+    return finite_rule(loss, q, 1e6)
+
+
+RULES = [small_losses(40, 1e-4), small_losses(90, 0.05), small_losses(61, 0.9), small_losses(300, 4.0)]
+EXPONENTS = np.array([0.0, 0.25, 0.5, 0.9990234375, 1.0, 1.0009765625, 1.5, 4.0, 31.0])
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_log_moments_are_within_their_errors(rule: LossRule) -> None:
+    found = log_moments(rule, EXPONENTS)
+    for k, exponent in enumerate(EXPONENTS.tolist()):
+        exact = exact_moment(rule, exponent).log()
+        assert abs(arb(float(found.value[k, 0])) - exact) <= float(found.error[k, 0])
+        rough = rough_log_moments(rule, exponent)
+        assert abs(arb(float(rough.value[0, 0])) - exact) <= float(rough.error[0, 0])
+
+
+def test_the_error_of_a_small_moment_is_relative_to_it() -> None:
+    for exponent in (1.0009765625, 2.0, 9.0):
+        found = log_moments(RULES[0], np.array([exponent]))
+        assert 0.0 < found.value[0, 0] < 1e-6
+        assert found.error[0, 0] <= 1e-13 * found.value[0, 0] + 1e-28
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("exponent", [1.0009765625, 3.0, 12.0])
+@pytest.mark.parametrize("nodes", [2, 7, 100])
+def test_line_sum_is_within_its_error(rule: LossRule, exponent: float, nodes: int) -> None:
+    moments = log_moments(rule, np.array([exponent]))
+    tilted = tilt(rule, exponent, moments.value[0], moments.error[0])
+    count = 50.0
+    step = 2.0 ** math.floor(math.log2(0.5 / math.sqrt(count * float(tilted.spread[0]))))
+    found = line_sum(tilted, np.array([count]), step, nodes, np.zeros(1))
+    total = exact_moment(rule, exponent)
+    centre = arb(float(tilted.centre[0]))
+    assert found.log_size[0] == found.argument[0] == 0.0
+    for m in range(1, nodes, 9):
+        s = arb(step * m)
+        real = imaginary = arb(0)
+        for q, loss in zip(rule.log_weight[0].tolist(), rule.loss[0].tolist(), strict=True):
+            weight = (arb(q) + arb(exponent) * arb(loss)).exp() / total
+            real += weight * (s * (arb(loss) - centre)).cos()
+            imaginary += weight * (s * (arb(loss) - centre)).sin()
+        size, argument = (real * real + imaginary * imaginary).log() / 2 * count, arb.atan2(imaginary, real) * count
+        error = float(found.error[m])
+        assert size <= float(found.log_size_bound[m])
+        if math.isfinite(error):
+            assert abs(arb(float(found.log_size[m])) - size) <= error
+            assert abs(arb(float(found.argument[m])) - argument) <= error
+    if rule is not RULES[3]:  # moments of e^1000 lose some digits
+        assert float(found.error[found.log_size > -8.0].max()) <= 2e-10
+
+
+def test_a_billion_steps_cost_no_accuracy() -> None:
+    """phi - 1 is of the order 1 / T, and so is its error."""
+    rule = small_losses(40, 1e-5)
+    moments = log_moments(rule, np.array([5.0]))
+    tilted = tilt(rule, 5.0, moments.value[0], moments.error[0])
+    found = line_sum(tilted, np.array([1e9]), 2.0, 4, np.zeros(1))
+    assert found.log_size[1] < -0.05
+    assert found.error.max() <= 2e-12
+
+
+# ------------------------------------------------------------------------------------------------ rules of known pairs
+
+
+def transform(pair: Pair, exponent: float, frequency: float) -> tuple[arb, arb]:
+    """Real and imaginary part of E_Q[r^{a + is}], by the trapezoidal rule with 1000 nodes and 300 bits."""
+    assert isinstance(pair, SubsampledPair)
+    base, rate = pair.base, arb(fmpq(*Fraction(pair.rate).as_integer_ratio()))
+    assert isinstance(base, GaussianPair)
+    m = arb(fmpq(*(Fraction(base.sensitivity) / Fraction(base.sigma)).as_integer_ratio()))
+    low, high, size = -14.0, 14.0 + exponent * float(m), 1000
+    step = arb((high - low) / size)
+    real = imaginary = arb(0)
+    for k in range(size + 1):
+        t = arb(low) + step * k
+        loss = (rate * (m * t - m * m / 2).expm1()).log1p()
+        weight = (-t * t / 2 + exponent * loss).exp()
+        real += weight * (frequency * loss).cos()
+        imaginary += weight * (frequency * loss).sin()
+    scale = step / (2 * arb.pi()).sqrt()
+    return real * scale, imaginary * scale
+
+
+@pytest.mark.parametrize(("sigma", "rate"), [(1.0, 0.01), (0.7, 0.3), (4.0, 0.001), (0.9, 0.999)])
+@pytest.mark.parametrize("accuracy", [-12.0, -45.0])
+def test_subsampled_gaussian_rule_is_within_its_quadrature_error(sigma: float, rate: float, accuracy: float) -> None:
+    pair = SubsampledPair(GaussianPair(sigma), rate)
+    exponents = np.array([1.0, 1.5, 3.25])
+    rules = PairSum([(pair, 1)]).rules(Window(tuple(exponents), 30.0, accuracy))
+    assert rules is not None
+    (rule,) = rules
+    found = log_moments(rule, exponents)
+    for k, exponent in enumerate(exponents.tolist()):
+        exact, _ = transform(pair, exponent, 0.0)
+        gap = abs(arb(float(found.value[k, 0])) - exact.log())
+        assert gap <= float(found.total_error[k, 0])
+        assert found.quadrature[k, 0] <= 3.0 * math.exp(accuracy)
+        for frequency in (3.0, 30.0):
+            real, imaginary = transform(pair, exponent, frequency)
+            a = b = arb(0)
+            for q, loss in zip(rule.log_weight[0].tolist(), rule.loss[0].tolist(), strict=True):
+                weight = (arb(q) + arb(exponent) * arb(loss)).exp()
+                a += weight * (frequency * arb(loss)).cos()
+                b += weight * (frequency * arb(loss)).sin()
+            distance = ((a - real) ** 2 + (b - imaginary) ** 2).sqrt()
+            rounding = 1e-12  # of the floats in the rule, whose errors are carried elsewhere
+            assert distance <= exact * (float(rule.quadrature.error(np.array([exponent]), frequency)[0, 0]) + rounding)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        SubsampledPair(GaussianPair(1.0), 0.01),
+        SubsampledPair(GaussianPair(0.4), 0.001),
+        SubsampledPair(GaussianPair(5.0), 0.2),
+        SubsampledPair(GaussianPair(1.0), 0.01).reversed(),
+        LaplacePair(1.0),
+        SubsampledPair(LaplacePair(0.5), 0.1),
+        SubsampledPair(LaplacePair(0.5), 0.1).reversed(),
+    ],
+)
+@pytest.mark.parametrize("exponent", [1.25, 6.0])
+def test_rectangles_bound_the_transform_from_any_frequency_on(pair: Pair, exponent: float) -> None:
+    window = Window((exponent,), 60.0, -30.0, cells=8)
+    rules = PairSum([(pair, 1)]).rules(window)
+    assert rules is not None
+    (rule,) = rules
+    assert rule.cells is not None
+    moments = log_moments(rule, np.array([exponent]))
+    found = rectangles(rule.cells, exponent, moments.value[0] + moments.total_error[0])
+    tilted = tilt(rule, exponent, moments.value[0], moments.error[0])
+    s = np.geomspace(0.05, 60.0, 300)
+    size = np.abs((np.exp(1j * s[:, None] * tilted.offset[0]) * tilted.weight[0]).sum(axis=1))
+    bound = np.exp(found.log_bound(s)[:, 0])
+    from_here_on = np.maximum.accumulate(size[::-1])[::-1]
+    assert (from_here_on <= bound + 1e-9).all()
+    assert (np.diff(bound) <= 1e-15).all()
+    covered = float(found.mass.sum())
+    assert covered > 0.05
+
+
+def test_runs_bound_the_transform_over_half_a_period() -> None:
+    for weight in (np.array([0.7, 0.3]), np.array([0.1, 0.2, 0.5, 0.15, 0.05]), RNG.dirichlet(np.ones(40))):
+        index = np.arange(weight.size)
+        s = np.linspace(0.01, math.pi, 800)
+        size = np.abs((np.exp(1j * s[:, None] * index) * weight).sum(axis=1))
+        bound = np.exp(runs(weight, index, 1.0).log_bound(s))
+        assert (np.maximum.accumulate(size[::-1])[::-1] <= bound + 1e-12).all()
