@@ -73,6 +73,12 @@ class ContourCurve:
     def delta(self, epsilon: float) -> Bound:
         if epsilon >= self.losses.largest_loss:
             return Bound(*self.losses.infinite_mass, _TRIVIAL, notes=("epsilon is at or beyond the largest loss",))
+        room = self.losses.largest_loss - epsilon  # rounded up: delta of the finite losses is at most 1 - e^-room
+        if room <= 1e-12 * (1.0 + epsilon):
+            low, high = self.losses.infinite_mass
+            return Bound(
+                low, min(up(high + room, 4.0 * U), 1.0), _TRIVIAL, notes=("epsilon is next to the largest loss",)
+            )
         for placed in self._lines:
             if placed.serves(epsilon):
                 bound = self._delta_bound(placed.line.curve(np.array([epsilon])))

@@ -1,0 +1,305 @@
+"""The contour against the exact curve: containment with no slack, and narrow brackets."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from hockeystick.bound import Bound
+from hockeystick.contour.curve import ContourCurve
+from hockeystick.errors import PrecisionError
+from hockeystick.exact import exact_delta
+from hockeystick.numerics.contour import ContourRefusal
+from hockeystick.pairs import (
+    DiscretePair,
+    GaussianPair,
+    LaplacePair,
+    Pair,
+    SubsampledPair,
+)
+from hockeystick.pairs.discrete_gaussian import DiscreteGaussianPair
+from hockeystick.pairs.discrete_laplace import DiscreteLaplacePair
+from hockeystick.pairs.mixture import GaussianMixturePair
+from hockeystick.pairs.transform import PairSum
+from hockeystick.pairs.worst_case import WorstCasePair
+
+Parts = list[tuple[Pair, int]]
+
+TOLERANCE = 1e-9
+
+
+def curve_of(*parts: tuple[Pair, int]) -> ContourCurve:
+    return ContourCurve(PairSum(parts), TOLERANCE)
+
+
+def sampled(sigma: float, rate: float, direction: str = "remove") -> Pair:
+    pair = SubsampledPair(GaussianPair(sigma), rate)
+    return pair if direction == "remove" else pair.reversed()
+
+
+def response(probability: Fraction) -> DiscretePair:
+    return DiscretePair((probability, 1 - probability), (1 - probability, probability))
+
+
+def poisson_substitution(sigma: float, rate: Fraction) -> Pair:
+    return GaussianMixturePair(sigma, (1 - rate, rate), (0.0, 1.0), (1 - rate, rate), (0.0, -1.0))
+
+
+def group(sigma: float, rate: Fraction, size: int) -> Pair:
+    weights = tuple(math.comb(size, k) * rate**k * (1 - rate) ** (size - k) for k in range(size + 1))
+    return GaussianMixturePair(sigma, weights, tuple(map(float, range(size + 1))), (Fraction(1),), (0.0,))
+
+
+def assert_contains(bound: Bound, parts: Parts, epsilon: float) -> None:
+    exact = exact_delta(parts, epsilon, digits=14)
+    assert Fraction(float(bound.lower)) <= exact.low
+    assert exact.high <= Fraction(float(bound.upper))
+    assert float(bound.width) <= TOLERANCE * float(bound.lower)
+
+
+DP_SGD = [
+    (1.0, 0.01, 2_000, 2.0),
+    (0.8, 0.001, 10_000, 0.7),
+    (1.5, 0.22, 10_000, 237.7),
+    (0.6, 0.05, 500, 45.0),
+    (10.0, 1e-3, 1_000_000, 0.34),
+    (1.0, 1e-6, 100_000_000, 0.03),
+    (100.0, 0.5, 100_000, 2.0),
+    (0.3, 0.3, 50, 100.0),
+    (4.0, 0.9, 40, 8.0),
+    (0.5, 0.1, 100, 20.0),
+]
+
+
+@pytest.mark.parametrize(("sigma", "rate", "steps", "epsilon"), DP_SGD)
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_subsampled_gaussian_contains_the_exact_delta(
+    sigma: float, rate: float, steps: int, epsilon: float, direction: str
+) -> None:
+    parts: Parts = [(sampled(sigma, rate, direction), steps)]
+    assert_contains(curve_of(*parts).delta(epsilon), parts, epsilon)
+
+
+@pytest.mark.parametrize("exponent", [1, 5, 10, 30, 60, 100])
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_epsilon_is_bracketed_down_to_delta_1e_100(exponent: int, direction: str) -> None:
+    parts: Parts = [(sampled(1.3, 0.05, direction), 300)]
+    delta = 10.0**-exponent
+    bound = curve_of(*parts).epsilon(delta)
+    assert 0.0 < float(bound.width) <= 1e-10
+    assert exact_delta(parts, float(bound.lower), digits=14).high >= Fraction(delta)
+    assert exact_delta(parts, float(bound.upper), digits=14).low <= Fraction(delta)
+
+
+KNOWN = {
+    "remove": {1e-7: 1.17076284, 1e-6: 0.94719569, 1e-5: 0.78238778, 1e-4: 0.62860624},
+    "add": {1e-7: 0.82417304, 1e-6: 0.74270049, 1e-5: 0.65072288, 1e-4: 0.54387833},
+}
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_known_epsilons(direction: str) -> None:
+    curve = curve_of((sampled(0.8, 0.001, direction), 10_000))
+    for delta, epsilon in KNOWN[direction].items():
+        assert abs(float(curve.epsilon(delta)) - epsilon) <= 0.5e-8  # the values known have eight digits
+
+
+OTHERS: list[tuple[Parts, float]] = [
+    ([(GaussianPair(1.0), 1)], 1.0),
+    ([(GaussianPair(3.0, 2.0), 40), (GaussianPair(7.0), 3)], 25.0),
+    ([(response(Fraction(3, 4)), 1)], 0.5),
+    ([(response(Fraction(3, 4)), 10)], 2.0),
+    ([(response(Fraction(11, 20)), 1_000)], 30.0),
+    ([(response(Fraction(3, 4)).subsampled(0.01), 5_000)], 0.2),
+    ([(response(Fraction(3, 4)).subsampled(0.01).reversed(), 5_000)], 0.2),
+    ([(DiscretePair((0.7, 0.3), (0.3, 0.7)), 200)], 80.5),
+    ([(response(Fraction(3, 4)), 30), (response(Fraction(9, 10)), 5)], 12.0),  # ln 9 = 2 ln 3: one lattice
+    ([(DiscretePair((0.5, 0.25, 0.25, 0.0), (0.25, 0.25, 0.25, 0.25)), 60)], 1.0),
+    ([(DiscretePair((Fraction(1, 100), Fraction(99, 100)), (Fraction(0), Fraction(1))), 7)], 0.0),
+    ([(WorstCasePair(0.1, 1e-6), 300)], 3.0),
+    ([(DiscreteLaplacePair(3.0, 2), 300)], 25.0),
+    ([(LaplacePair(1.0), 200)], 90.0),
+    ([(SubsampledPair(LaplacePair(1.0), 0.1), 1_000)], 5.0),
+    ([(SubsampledPair(LaplacePair(1.0), 0.1).reversed(), 1_000)], 5.0),
+    ([(poisson_substitution(1.0, Fraction(1, 100)), 2_000)], 2.0),
+    ([(group(2.0, Fraction(1, 100), 3), 1_000)], 1.5),
+    ([(group(2.0, Fraction(1, 100), 3).reversed(), 1_000)], 1.0),
+    ([(sampled(1.0, 0.01), 1_000), (sampled(0.9, 0.02), 200), (GaussianPair(30.0), 10)], 1.5),
+    ([(sampled(1.0, 0.01, "add"), 500), (response(Fraction(11, 20)), 20), (LaplacePair(5.0), 3)], 3.0),
+]
+
+
+@pytest.mark.parametrize(("parts", "epsilon"), OTHERS)
+def test_every_kind_of_pair_contains_the_exact_delta(parts: Parts, epsilon: float) -> None:
+    assert_contains(curve_of(*parts).delta(epsilon), parts, epsilon)
+
+
+def test_discrete_gaussian_contains_its_rational_sum() -> None:
+    """Against the sum over all outcomes of three steps, in floats far more accurate than the tails left out."""
+    pair, steps, epsilon = DiscreteGaussianPair(1.0, 1), 3, 2.5
+    x = np.arange(-40, 42)
+    p, q = np.exp(-0.5 * (x - 1.0) ** 2), np.exp(-0.5 * x.astype(float) ** 2)
+    p, q = p / p.sum(), q / q.sum()
+    for _ in range(steps - 1):
+        p, q = np.convolve(p, np.exp(-0.5 * (x - 1.0) ** 2)), np.convolve(q, np.exp(-0.5 * x.astype(float) ** 2))
+        p, q = p / p.sum(), q / q.sum()
+    truth = math.fsum(np.maximum(p - math.exp(epsilon) * q, 0.0))
+    bound = curve_of((pair, steps)).delta(epsilon)
+    assert float(bound.lower) * (1.0 - 1e-13) <= truth <= float(bound.upper) * (1.0 + 1e-13)  # rounding of the sum
+    assert float(bound.width) <= TOLERANCE * float(bound.lower)
+
+
+CLIFFS = [  # rare records behind large noise: K explodes at a tilt that the curve does not feel
+    (6.81, 4.26e-4, 857, 1e-9),
+    (6.168, 2.9e-4, 133, 1.49e-17),
+    (12.9, 0.0035, 46, 1e-36),
+    (2.0, 0.01, 30, 1e-9),
+]
+
+
+@pytest.mark.parametrize(("sigma", "rate", "steps", "delta"), CLIFFS)
+def test_epsilon_behind_a_cliff(sigma: float, rate: float, steps: int, delta: float) -> None:
+    parts: Parts = [(sampled(sigma, rate), steps)]
+    curve = curve_of(*parts)
+    bound = curve.epsilon(delta)
+    assert exact_delta(parts, float(bound.upper), digits=12).low <= Fraction(delta)
+    assert exact_delta(parts, float(bound.lower), digits=12).high >= Fraction(delta)
+    assert float(bound.width) <= 1e-9 * float(bound.upper)
+    again = curve_of(*parts).delta(float(bound.upper))  # with delta not known beforehand
+    assert again.contains(delta) or float(again.upper) <= delta
+
+
+# ------------------------------------------------------------------------------------------------------ laws, refusals
+
+
+def test_nearby_epsilons_share_one_line() -> None:
+    curve = curve_of((sampled(1.0, 0.01), 2_000))
+    first = curve.delta(2.0)
+    others = [curve.delta(2.0 + shift) for shift in (-0.4, -0.01, 0.01, 0.4)]
+    assert all(a.upper >= b.lower for a, b in pairwise(others))
+    for shift, bound in zip((-0.4, -0.01, 0.01, 0.4), others, strict=True):
+        fresh = curve_of((sampled(1.0, 0.01), 2_000)).delta(2.0 + shift)
+        assert bound.lower <= fresh.upper
+        assert fresh.lower <= bound.upper
+    assert first.lower <= curve.delta(2.0).upper
+
+
+def test_counts_equal_repeated_parts() -> None:
+    pair, other = sampled(1.0, 0.01), sampled(1.0, 0.02)
+    whole = curve_of((pair, 300), (other, 7)).delta(0.9)
+    split = curve_of((other, 3), (pair, 100), (other, 4), (pair, 200)).delta(0.9)
+    assert whole.lower <= split.upper
+    assert split.lower <= whole.upper
+
+
+def test_a_billion_steps_are_as_accurate_as_a_thousand() -> None:
+    for steps, rate in ((1_000, 1e-2), (1_000_000_000, 1e-5)):
+        bound = curve_of((sampled(1.0, rate), steps)).delta(1.0)
+        assert float(bound.width) <= 1e-11 * float(bound.lower)
+
+
+def test_heterogeneous_batches_agree_with_their_parts_in_any_order() -> None:
+    rng = np.random.default_rng(5)
+    parts = [
+        (sampled(float(s), float(r)), 1)
+        for s, r in zip(rng.uniform(0.8, 2.0, 300), rng.uniform(0.001, 0.02, 300), strict=True)
+    ]
+    bound = curve_of(*parts).epsilon(1e-6)
+    shuffled = curve_of(*(parts[i] for i in rng.permutation(300))).epsilon(1e-6)
+    assert bound.lower <= shuffled.upper
+    assert shuffled.lower <= bound.upper
+    assert float(bound.width) <= 1e-9
+
+
+def test_delta_near_one() -> None:
+    curve = curve_of((sampled(0.5, 0.5), 100_000))
+    bound = curve.delta(10.0)
+    assert float(bound.upper) == 1.0
+    assert float(bound.lower) >= 1.0 - 1e-9
+
+
+def test_ends_of_the_curve() -> None:
+    curve = curve_of((WorstCasePair(0.5, 0.01), 4))
+    mass = 1.0 - 0.99**4
+    for epsilon in (2.0, 3.0, math.inf):  # at and beyond the largest loss
+        assert abs(float(curve.delta(epsilon)) - mass) < 1e-11
+        assert float(curve.delta(epsilon).width) < 1e-11
+    assert float(curve.epsilon(1.0)) == 0.0
+    assert float(curve.epsilon(0.5 * mass).lower) == math.inf
+    assert float(curve_of((GaussianPair(50.0), 1)).epsilon(0.5)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("parts", "epsilon"),
+    [
+        ([(DiscretePair((0.5, 0.3, 0.2), (0.2, 0.3, 0.5)), 3), (DiscretePair((0.6, 0.4), (0.3, 0.7)), 5)], 0.7),
+        ([(LaplacePair(10.0), 20)], 0.3),
+    ],
+)
+def test_atoms_without_a_lattice_are_refused_by_name(parts: Parts, epsilon: float) -> None:
+    with pytest.raises(ContourRefusal, match="decays too slowly") as refusal:
+        curve_of(*parts).delta(epsilon)
+    assert refusal.value.reason == "tail"
+
+
+# -------------------------------------------------------------------------------------------------------- random sweeps
+
+
+def random_pair(rng: np.random.Generator) -> Pair:
+    sigma, rate = float(10.0 ** rng.uniform(-0.5, 2.0)), float(10.0 ** rng.uniform(-4.0, -0.01))
+    kind = rng.random()
+    pair: Pair
+    if kind < 0.75:
+        pair = SubsampledPair(GaussianPair(sigma), rate)
+    elif kind < 0.8:
+        pair = GaussianPair(sigma)
+    elif kind < 0.9:
+        pair = response(Fraction(int(rng.integers(51, 99)), 100))
+        pair = pair.subsampled(rate) if rng.random() < 0.5 else pair
+    else:
+        pair = SubsampledPair(LaplacePair(float(10.0 ** rng.uniform(-0.5, 1.0))), rate)
+    return pair.reversed() if rng.random() < 0.5 else pair
+
+
+def contained(rng: np.random.Generator) -> str:
+    """One random configuration: "contained", "refused" or "unknown"; an assertion fails on a violation."""
+    steps = int(10.0 ** rng.uniform(1.0, 8.0))
+    parts: Parts = [(random_pair(rng), steps)]
+    if rng.random() < 0.15:
+        parts.append((random_pair(rng), max(1, steps // 10)))
+    delta = float(10.0 ** -(10.0 ** rng.uniform(0.0, 2.0)))
+    curve = curve_of(*parts)
+    try:
+        bound = curve.epsilon(delta)
+        upper = float(bound.upper)
+        at_upper = curve.delta(upper)
+    except ContourRefusal:
+        return "refused"
+    if upper == 0.0:
+        return "contained"
+    try:
+        exact = exact_delta(parts, upper, digits=12)
+    except PrecisionError:
+        return "unknown"
+    assert exact.low <= Fraction(delta), (parts, delta, bound)
+    assert Fraction(float(at_upper.lower)) <= exact.high, (parts, upper, at_upper)
+    assert exact.low <= Fraction(float(at_upper.upper)), (parts, upper, at_upper)
+    return "contained"
+
+
+def test_random_configurations() -> None:
+    rng = np.random.default_rng(20240705)
+    found = [contained(rng) for _ in range(25)]
+    assert found.count("contained") >= 15
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("seed", range(20))
+def test_many_random_configurations(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    found = [contained(rng) for _ in range(250)]
+    assert found.count("contained") >= 150
