@@ -146,6 +146,9 @@ class MixtureRule(RuleSource):
         )
         step = few_bits(np.minimum(step, _WIDEST_STEP))
         reach = math.sqrt(-2.0 * window.log_accuracy) + 0.5
+        furthest = float((np.abs(own) + np.abs(1.0 - own)).max() * np.abs(self._sides.centres).max())
+        if (furthest + reach) * self.scale > 700.0:  # so far out, a side without the outermost centre underflows
+            return None
         low, high = self._hull(own)
         first, last = math.floor((low - reach) / step[0]), math.ceil((high + reach) / step[0])
         if last - first > _MOST_NODES:
