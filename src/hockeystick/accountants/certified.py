@@ -20,7 +20,6 @@ from hockeystick.bound import Bound
 from hockeystick.contour.curve import ContourCurve
 from hockeystick.errors import PrecisionError, UnknownPairError, check_choice, check_count, check_positive
 from hockeystick.lattice.curve import LatticeCurve
-from hockeystick.lattice.plan import saddle_at_delta
 from hockeystick.lattice.solve import crossing
 from hockeystick.numerics.rounding import down, up
 from hockeystick.pairs.base import Pair
@@ -183,12 +182,15 @@ class _ClosedForm:
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
-        _, saddle = saddle_at_delta(((self._above, 1),), max(delta, 1e-320))
-        step = 1e-12 * max(1.0, saddle.epsilon)
+        log_delta = math.log(max(delta, 1e-320))
+        guess = max(self._above.loss_range(log_delta, log_delta)[1], 0.0)
+        step = 1e-12 * max(1.0, guess)
+        near, far = self._side(guess, 1), self._side(guess * (1.0 + 1e-3) + 1e-3, 1)
+        slope = math.log(near / far) / (1e-3 * guess + 1e-3) if near > far > 0.0 else 1.0
 
         def beyond(side: int) -> float:
             curve: Callable[[float], float] = lambda eps: self._side(eps, side)  # noqa: E731 - one expression
-            return crossing(curve, delta, guess=saddle.epsilon, slope=saddle.theta, step=step, above=side == 1)
+            return crossing(curve, delta, guess=guess, slope=slope, step=step, above=side == 1)
 
         lower, upper = beyond(0), beyond(1)
         return Bound(min(lower, upper), upper, self._method, errors={"rounding": max(upper - lower, 0.0)})
