@@ -110,10 +110,15 @@ class _Quadrature:
         return _FIRST_TAIL * 4.0 ** max(math.ceil(math.log(wanted / _FIRST_TAIL, 4.0) - 1e-9), 0)
 
     @cached_property
+    def _sizes(self) -> tuple[int, int]:
+        """How many nodes cover the first tail, and one four times as deep."""
+        shallow, deep = (self.pair.nodes(tail).loss.size for tail in (_FIRST_TAIL, 4.0 * _FIRST_TAIL))
+        return shallow, deep
+
+    @property
     def _endless(self) -> bool:
         """Whether deeper tails need more nodes."""
-        shallow, deep = (self.pair.nodes(tail).loss.size for tail in (_FIRST_TAIL, 4.0 * _FIRST_TAIL))
-        return shallow != deep
+        return self._sizes[0] != self._sizes[1]
 
     def _rule(self, log_tail: float, refine: int) -> tuple[Array, Array]:
         key = (log_tail, refine)
@@ -126,14 +131,15 @@ class _Quadrature:
         """Losses, ``ln`` of their weights, and the exponents ``ln p + theta l``."""
         log_tail = self._needed(theta) if self._endless else _FIRST_TAIL
         while True:
+            finer = 1 if self.pair.is_discrete else refine  # atoms stay as they are
+            if self._sizes[1] * finer * math.sqrt(max(log_tail / _FIRST_TAIL, 1.0)) > _MOST_NODES:
+                raise PrecisionError(
+                    f"a tilt of {theta:.3g} needs more than {_MOST_NODES} quadrature nodes for {self.pair!r}"
+                )
             loss, log_p = self._rule(log_tail, refine)
             exponents = log_p + theta * loss
             if not self._endless or max(exponents[0], exponents[-1]) < exponents.max() - _COVERED:
                 return loss, log_p, exponents
-            if loss.size > _MOST_NODES:
-                raise PrecisionError(
-                    f"a tilt of {theta:.3g} needs more than {_MOST_NODES} quadrature nodes for {self.pair!r}"
-                )
             log_tail *= 4.0  # twice as far for a Gaussian tail
 
     def log_moment(self, theta: float, log_p: Array, loss: Array, exponents: Array) -> float:
@@ -227,10 +233,15 @@ class CumulantWindow:
 
     def checked(self, theta: float) -> TiltedCumulants:
         """Cumulants at one tilt with their estimated errors, refined until these are near rounding."""
-        refine, coarse, before = 1, self.at(theta), math.inf
+        refine, coarse, before, absolute_error = 1, self.at(theta), math.inf, math.inf
         while True:
             refine *= 2
-            fine = self.at(theta, refine=refine)
+            try:
+                fine = self.at(theta, refine=refine)
+            except PrecisionError:
+                if refine == 2:
+                    raise
+                return replace(coarse, error=before, absolute_third_error=absolute_error)
             error, absolute_error = _difference(coarse, fine)
             settled = error <= _ACCURATE or error > 0.25 * before  # what is left is rounding
             if (settled and absolute_error <= 1e-3) or refine >= _FINEST:

@@ -1,0 +1,239 @@
+"""Certified brackets of K contain values that share no code with them, and are narrow."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+from hockeystick.pairs import (
+    BinomialPair,
+    DiscreteGaussianPair,
+    DiscreteLaplacePair,
+    DiscretePair,
+    GaussianMixturePair,
+    GaussianPair,
+    LaplacePair,
+    Pair,
+    SubsampledPair,
+    WorstCasePair,
+)
+from hockeystick.pairs.moment_atoms import composed_infinity
+from hockeystick.pairs.moment_bounds import ComposedMoments, log_moment_bounds
+from hockeystick.pairs.tilted_bounds import round_tilt, tilted_bounds
+
+DIGITS = 40
+
+
+def binomial_sum(sigma: float, rate: float, order: int) -> mpmath.mpf:
+    """ln E_Q[(P/Q)^order] of the subsampled Gaussian at an integer order: a finite sum, exact but for its digits."""
+    g, s = mpmath.mpf(rate), mpmath.mpf(sigma)
+    terms = (
+        mpmath.mpf(math.comb(order, k)) * (1 - g) ** (order - k) * g**k * mpmath.exp((k * k - k) / (2 * s * s))
+        for k in range(order + 1)
+    )
+    return mpmath.log(mpmath.fsum(terms))
+
+
+def _mpf(value: Fraction) -> mpmath.mpf:
+    return mpmath.mpf(value.numerator) / value.denominator
+
+
+def trapezoid(sigma: float, rate: float, power: float) -> mpmath.mpf:
+    """ln int q (p/q)^power of the subsampled Gaussian at any real power: sixty digits of a trapezoidal rule."""
+    s, g, step = mpmath.mpf(sigma), mpmath.mpf(rate), mpmath.mpf("0.06")
+    last = max(mpmath.mpf(power), 1) / s + 16
+    first = min(mpmath.mpf(power), 0) / s - 16
+    terms = []
+    for k in range(int(first / step), int(last / step) + 1):
+        x = k * step  # in units of sigma
+        ratio = 1 - g + g * mpmath.exp(x / s - 1 / (2 * s * s))
+        terms.append(mpmath.npdf(x) * ratio ** mpmath.mpf(power) * step)
+    return mpmath.log(mpmath.fsum(terms))
+
+
+def assert_contains(pair: Pair, theta: float, truth: mpmath.mpf, *, narrow: float) -> None:
+    bracket = log_moment_bounds(pair, np.array([theta]))
+    lower, upper = mpmath.mpf(float(bracket.lower[0])), mpmath.mpf(float(bracket.upper[0]))
+    assert lower <= truth <= upper, (pair, theta)
+    assert upper - lower <= narrow * max(abs(truth), mpmath.mpf("1e-13")), (pair, theta)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "rate"), [(1.0, 0.01), (0.3, 1e-4), (0.65, 0.01), (5.0, 0.5), (100.0, 1e-4), (0.1, 0.9)]
+)
+@pytest.mark.parametrize("order", [2, 3, 17, 256])
+def test_subsampled_gaussian_contains_the_binomial_sum(sigma: float, rate: float, order: int) -> None:
+    with mpmath.workdps(DIGITS):
+        truth = binomial_sum(sigma, rate, order)
+    assert_contains(SubsampledPair(GaussianPair(sigma), rate), order - 1.0, truth, narrow=1e-7)
+
+
+@pytest.mark.parametrize("theta", [0.1, 1.7, 30.5])
+@pytest.mark.parametrize(("sigma", "rate"), [(1.0, 0.01), (0.6, 0.3), (8.0, 0.001)])
+def test_subsampled_gaussian_contains_the_integral_at_real_orders(sigma: float, rate: float, theta: float) -> None:
+    with mpmath.workdps(DIGITS):
+        remove, add = trapezoid(sigma, rate, 1.0 + theta), trapezoid(sigma, rate, -theta)
+    pair = SubsampledPair(GaussianPair(sigma), rate)
+    assert_contains(pair, theta, remove, narrow=1e-8)
+    assert_contains(pair.reversed(), theta, add, narrow=1e-8)
+
+
+def test_reversed_pair_of_a_large_tilt_stays_cheap_and_true() -> None:
+    with mpmath.workdps(DIGITS):
+        truth = trapezoid(8.0, 0.1, -900.0)
+    assert_contains(SubsampledPair(GaussianPair(8.0), 0.1).reversed(), 900.0, truth, narrow=1e-11)
+
+
+@pytest.mark.parametrize("theta", [0.01, 1.0, 7.3, 400.0])
+def test_gaussian_and_laplace_contain_their_closed_forms(theta: float) -> None:
+    with mpmath.workdps(DIGITS):
+        t = mpmath.mpf(theta)
+        m = 1 / mpmath.mpf(3.7)
+        assert_contains(GaussianPair(3.7), theta, t * (1 + t) * m * m / 2, narrow=1e-14)
+        laplace = mpmath.log(((1 + t) * mpmath.exp(t * m) + t * mpmath.exp(-(1 + t) * m)) / (1 + 2 * t))
+        assert_contains(LaplacePair(3.7), theta, laplace, narrow=1e-11)
+
+
+@pytest.mark.parametrize("theta", [0.05, 2.0, 40.0])
+@pytest.mark.parametrize("rate", [0.01, 0.6])
+def test_subsampled_laplace_contains_the_integral(theta: float, rate: float) -> None:
+    """Both directions, by Gauss-Legendre on the density and the two atoms."""
+    with mpmath.workdps(DIGITS):
+        m, g = 1 / mpmath.mpf(0.8), mpmath.mpf(rate)
+
+        def moment(power: mpmath.mpf) -> mpmath.mpf:
+            def f(y: mpmath.mpf) -> mpmath.mpf:
+                return (1 - g + g * mpmath.exp(2 * y - m)) ** power
+
+            atoms = f(mpmath.mpf(0)) / 2 + f(m) * mpmath.exp(-m) / 2
+            return mpmath.log(atoms + mpmath.quad(lambda y: mpmath.exp(-y) / 2 * f(y), mpmath.linspace(0, m, 5)))
+
+        pair = SubsampledPair(LaplacePair(0.8), rate)
+        assert_contains(pair, theta, moment(1 + mpmath.mpf(theta)), narrow=1e-5)
+        assert_contains(pair.reversed(), theta, moment(-mpmath.mpf(theta)), narrow=1e-5)
+
+
+VECTORS = [
+    ((Fraction(3, 4), Fraction(1, 4)), (Fraction(1, 4), Fraction(3, 4))),
+    ((Fraction(500001, 1000000), Fraction(499999, 1000000)), (Fraction(1, 2), Fraction(1, 2))),
+    (
+        (Fraction(1, 3), Fraction(1, 3), Fraction(1, 3), Fraction(0)),
+        (Fraction(1, 6), Fraction(1, 2), Fraction(0), Fraction(1, 3)),
+    ),
+]
+
+
+@pytest.mark.parametrize(("p", "q"), VECTORS)
+@pytest.mark.parametrize("theta", [0.02, 1.0, 60.0, 2000.0])
+def test_probability_vectors_contain_their_sums(p: tuple[Fraction, ...], q: tuple[Fraction, ...], theta: float) -> None:
+    with mpmath.workdps(DIGITS):
+        sums = [
+            _mpf(a) ** (1 + mpmath.mpf(theta)) * _mpf(b) ** -mpmath.mpf(theta)
+            for a, b in zip(p, q, strict=True)
+            if a and b
+        ]
+        truth = mpmath.log(mpmath.fsum(sums))
+    assert_contains(DiscretePair(p, q), theta, truth, narrow=1e-3)
+
+
+@pytest.mark.parametrize("theta", [0.5, 3.0, 20.0])
+def test_mechanisms_on_the_integers_contain_their_sums(theta: float) -> None:
+    with mpmath.workdps(DIGITS):
+        t = mpmath.mpf(theta)
+        two = 2 * mpmath.mpf(1.5) ** 2
+        noise = mpmath.fsum(mpmath.exp(-(mpmath.mpf(x) ** 2) / two) for x in range(-60, 61))
+        gaussian = mpmath.fsum(
+            mpmath.exp(-((1 + t) * (x - 1) ** 2 - t * mpmath.mpf(x) ** 2) / two) for x in range(-60, 160)
+        )
+        assert_contains(DiscreteGaussianPair(1.5), theta, mpmath.log(gaussian / noise), narrow=1e-9)
+        e = mpmath.mpf(1)
+        top, bottom = mpmath.exp(e) / (1 + mpmath.exp(e)), 1 / (1 + mpmath.exp(e))
+        assert_contains(
+            WorstCasePair(1.0), theta, mpmath.log(top * mpmath.exp(t) + bottom * mpmath.exp(-t)), narrow=1e-12
+        )
+        b = 1 / mpmath.mpf(2)  # scale 2, in steps of one
+        base = mpmath.tanh(b / 2)
+        laplace = mpmath.fsum(base * mpmath.exp(-b * ((1 + t) * abs(x - 1) - t * abs(x))) for x in range(-400, 400))
+        assert_contains(DiscreteLaplacePair(2.0), theta, mpmath.log(laplace), narrow=1e-10)
+
+
+def test_binomial_moments_agree_with_its_atoms_as_a_vector() -> None:
+    """The same outcomes, once as stated atoms and once as exact fractions: the brackets overlap and are narrow."""
+    trials = 30
+    masses = [Fraction(math.comb(trials, k), 2**trials) for k in range(trials + 1)]
+    vector = DiscretePair((Fraction(0), *masses), (*masses, Fraction(0)))
+    for theta in (0.3, 4.0):
+        own = log_moment_bounds(BinomialPair(trials), np.array([theta]))
+        exact = log_moment_bounds(vector, np.array([theta]))
+        mirrored = log_moment_bounds(vector.reversed(), np.array([theta]))
+        agreeing = [o for o in (exact, mirrored) if o.lower[0] <= own.upper[0] and own.lower[0] <= o.upper[0]]
+        assert agreeing
+        assert own.upper[0] - own.lower[0] <= 1e-9 * abs(own.upper[0])
+
+
+@pytest.mark.parametrize("theta", [0.5, 6.0])
+def test_mixtures_contain_the_substitution_integral(theta: float) -> None:
+    g = Fraction(1, 8)
+    pair = GaussianMixturePair(0.9, (1 - g, g), (0.0, 1.0), (1 - g, g), (0.0, -1.0))
+    with mpmath.workdps(DIGITS):
+        s, rate, step, t = mpmath.mpf(0.9), _mpf(g), mpmath.mpf("0.05"), mpmath.mpf(theta)
+        terms = []
+        for k in range(-600, 900):
+            x = k * step
+            up, down = mpmath.exp(x / s - 1 / (2 * s * s)), mpmath.exp(-x / s - 1 / (2 * s * s))
+            terms.append(mpmath.npdf(x) * (1 - rate + rate * up) ** (1 + t) * (1 - rate + rate * down) ** -t * step)
+        truth = mpmath.log(mpmath.fsum(terms))
+    assert_contains(pair, theta, truth, narrow=1e-10)
+
+
+def test_composed_moments_add_up_and_stay_narrow_for_a_billion_steps() -> None:
+    with mpmath.workdps(DIGITS):
+        truth = 10**9 * binomial_sum(10.0, 1e-4, 9)
+    low, high = ComposedMoments([(SubsampledPair(GaussianPair(10.0), 1e-4), 10**9)]).log_moment(8.0)
+    assert mpmath.mpf(low) <= truth <= mpmath.mpf(high)
+    assert high - low <= 1e-6 * high
+
+
+def test_unbounded_losses_of_an_unknown_pair_have_no_upper_bound() -> None:
+    pair = SubsampledPair(DiscreteGaussianPair(2.0), 0.1)
+    bracket = log_moment_bounds(pair, np.array([1.0]))
+    assert bracket.upper[0] == math.inf
+    assert 0.0 < bracket.lower[0] < 0.1
+
+
+def test_infinite_mass_of_a_composition_is_bracketed() -> None:
+    pair = DiscretePair((Fraction(19, 20), Fraction(1, 20)), (Fraction(1), Fraction(0)))
+    low, high = composed_infinity([(pair, 10)])
+    assert Fraction(low) <= 1 - Fraction(19, 20) ** 10 <= Fraction(high)
+    assert high - low <= 1e-12
+
+
+@pytest.mark.parametrize("theta", [0.2, 3.0, 11.0])
+@pytest.mark.parametrize("reverse", ["no", "yes"])
+def test_tilted_moments_are_bracketed(theta: float, reverse: str) -> None:
+    """Mean and variance from convexity, the absolute third moment from cells: against a plain high-precision sum."""
+    tilt = round_tilt(theta)
+    pair: Pair = SubsampledPair(GaussianPair(1.0), 0.01)
+    with mpmath.workdps(30):
+        g, step, t = mpmath.mpf(0.01), mpmath.mpf("0.01"), mpmath.mpf(tilt)
+        power = 1 + t if reverse == "no" else -t
+        sign = 1 if reverse == "no" else -1
+        nodes = [k * step for k in range(-1400, 2800)]
+        losses = [mpmath.log(1 - g + g * mpmath.exp(x - mpmath.mpf(1) / 2)) for x in nodes]
+        weights = [mpmath.npdf(x) * mpmath.exp(power * l) for x, l in zip(nodes, losses, strict=True)]
+        total = mpmath.fsum(weights)
+        mean = sign * mpmath.fsum(w * l for w, l in zip(weights, losses, strict=True)) / total
+        central = [sign * l - mean for l in losses]
+        variance = mpmath.fsum(w * d * d for w, d in zip(weights, central, strict=True)) / total
+        third = mpmath.fsum(w * abs(d) ** 3 for w, d in zip(weights, central, strict=True)) / total
+    bounds = tilted_bounds([(pair if reverse == "no" else pair.reversed(), 1)], tilt)
+    assert bounds.is_known
+    assert mpmath.mpf(bounds.mean.lower) <= mean <= mpmath.mpf(bounds.mean.upper)
+    assert mpmath.mpf(bounds.variance.lower) <= variance <= mpmath.mpf(bounds.variance.upper)
+    assert third <= bounds.absolute_third * (1 + mpmath.mpf("1e-6"))  # the sum itself errs by that at the kink
+    assert bounds.absolute_third <= 1.1 * float(third)
+    assert bounds.variance.radius <= 1e-3 * float(variance)
