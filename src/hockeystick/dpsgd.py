@@ -180,7 +180,7 @@ def noise_multipliers_for(
     --------
     >>> found = noise_multipliers_for(epsilon=1.0, delta=1e-6, steps=1000, rates=[0.001, 0.002, 0.004])
     >>> [f"{one.value:.3f}" for one in found]
-    ['0.614', '0.696', '0.850']
+    ['0.697', '0.785', '0.927']
     """
     if (rates is None) == (batch_sizes is None):
         raise TypeError("give either rates or batch_sizes")

@@ -107,6 +107,7 @@ class _Search:
         self._limit = evaluate(math.inf)
         self._low = 0.0
         self._spent = 0
+        self._uppers: list[tuple[float, float]] = []
 
     def run(self, tail: CompositionTail | None) -> tuple[float, float, tuple[str, ...]]:
         """Both sides of the smallest mu, and what to say about them."""
@@ -164,9 +165,12 @@ class _Search:
     def _point(self, epsilon: float) -> Point:
         value = self._evaluate(epsilon)
         self._spent += 1
+        # delta falls: what bounds it before bounds it here
+        upper = min([value.upper, *(known for before, known in self._uppers if before <= epsilon)])
+        self._uppers.append((epsilon, upper))
         if value.lower > self._floor:
             self._low = max(self._low, mu_below(epsilon, value.lower))
-        return Point.at(epsilon, value.lower, value.upper)
+        return Point.at(epsilon, min(value.lower, upper), upper)
 
     def _cells(self, points: list[Point]) -> float:
         """The mu that all cells need, split until it is close to what the points need."""

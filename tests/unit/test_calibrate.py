@@ -1,0 +1,239 @@
+"""Calibrations are safe by the exact truth, nearly optimal, and say what they are."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.bound import Bound
+from hockeystick.composition import Composition, directions
+from hockeystick.exact import exact_delta
+
+THRESHOLD = 0.7876178  # true noise multiplier at epsilon 1, delta 1e-6, rate 0.001, 10,000 steps, rounded up
+
+
+def sgd(noise: float) -> Composition:
+    return hs.Gaussian(noise).poisson(0.001) * 10_000
+
+
+def true_delta(run: Composition, epsilon: float, adjacency: str = "add-remove") -> tuple[Fraction, Fraction]:
+    """Exact enclosure of delta, over the directions of the relation."""
+    found = [exact_delta(run.pairs(direction), epsilon, digits=12) for direction in directions(adjacency)]
+    return max(Fraction(one.lower) for one in found), max(Fraction(one.upper) for one in found)
+
+
+def test_dp_sgd_noise_is_safe_and_within_a_millionth_of_the_true_threshold() -> None:
+    found = hs.calibrate(sgd, epsilon=1.0, delta=1e-6, precision=1e-6)
+    assert true_delta(sgd(found.value), 1.0)[1] <= Fraction(1e-6)
+    assert found.value <= THRESHOLD + 1e-6
+    assert found.unsafe is not None
+    assert true_delta(sgd(found.unsafe), 1.0)[0] > Fraction(1e-6)
+    assert found.precision <= 1e-6
+    assert found.evaluations <= 5
+
+
+def test_result_carries_the_proof_on_both_sides() -> None:
+    found = hs.calibrate(sgd, epsilon=1.0, delta=1e-6)
+    assert found.unsafe is not None
+    assert found.bound_at_unsafe is not None
+    assert float(found.bound.upper) <= 1e-6 < float(found.bound_at_unsafe.lower)
+    assert found.unsafe < found.value == float(found)
+    assert found.curve.composition == sgd(found.value)
+    with pytest.raises(TypeError, match="real number"):
+        int(found)
+
+
+def random_case(seed: int) -> tuple[Any, dict[str, Any]]:
+    """A family of DP-SGD runs or of plain noise, and its target."""
+    rng = np.random.default_rng(seed)
+    rate, steps = float(np.exp(rng.uniform(-6.0, -1.0))), int(np.exp(rng.uniform(5.0, 10.0)))
+    noise = float(np.exp(rng.uniform(0.0, 1.5)))
+    target = {"epsilon": float(np.exp(rng.uniform(-1.0, 2.0))), "delta": float(10.0 ** rng.uniform(-12.0, -3.0))}
+    kind = seed % 4
+    if kind == 0:
+        return (lambda s: hs.Gaussian(s).poisson(rate) * steps), target
+    if kind == 1:
+        return (lambda g: hs.Gaussian(noise).poisson(g) * steps), {**target, "within": (1e-7, 1.0)}
+    if kind == 2:
+        return (lambda n: hs.Gaussian(noise).poisson(rate / 10) * n), {**target, "values": "integer"}
+    return (lambda s: hs.Gaussian(s) * 7), target
+
+
+def safe_by_exact(seed: int) -> None:
+    family, target = random_case(seed)
+    try:
+        found = hs.calibrate(family, **target)
+    except hs.UnreachableTargetError as error:
+        assert true_delta(family(error.value), target["epsilon"])[0] > Fraction(target["delta"])  # noqa: PT017
+        return
+    assert true_delta(family(found.value), target["epsilon"])[1] <= Fraction(target["delta"])
+    if found.unsafe is not None:
+        assert true_delta(family(found.unsafe), target["epsilon"])[0] > Fraction(target["delta"])
+        assert found.precision <= (1e-4 if target.get("values") is None else 1.0)
+        if target.get("values") is not None:
+            assert abs(found.unsafe - found.value) == 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_calibrations_are_safe_and_tight(seed: int) -> None:
+    safe_by_exact(seed)
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("seed", range(12, 212))
+def test_many_random_calibrations_are_safe_and_tight(seed: int) -> None:
+    safe_by_exact(seed)
+
+
+def test_integers_are_exact() -> None:
+    steps = hs.dpsgd.steps_for(epsilon=1.0, delta=1e-6, noise_multiplier=1.0, rate=0.001)
+    assert isinstance(steps.value, int)
+    assert steps.unsafe == int(steps) + 1
+    run = hs.Gaussian(1.0).poisson(0.001)
+    assert true_delta(run * steps.value, 1.0)[1] <= Fraction(1e-6) < true_delta(run * steps.unsafe, 1.0)[0]
+
+
+def test_batch_size_and_rate_agree() -> None:
+    size = hs.dpsgd.batch_size_for(epsilon=1.0, delta=1e-6, noise_multiplier=1.0, steps=10_000, population=60_000)
+    rate = hs.dpsgd.rate_for(epsilon=1.0, delta=1e-6, noise_multiplier=1.0, steps=10_000)
+    assert size.value / 60_000 <= rate.value * (1.0 + 1e-4)
+    assert rate.value <= (size.value + 1) / 60_000
+
+
+def test_gaussian_dp_target_has_its_closed_form() -> None:
+    found = hs.calibrate(lambda s: hs.Gaussian(s) * 4, mu=1.0, precision=1e-6)
+    assert 2.0 <= found.value <= 2.0 * (1.0 + 1e-6)
+
+
+def test_pure_target_has_its_closed_form() -> None:
+    found = hs.calibrate(lambda s: hs.Laplace(s) * 10, epsilon=1.0, delta=0.0, precision=1e-6)
+    assert 10.0 <= found.value <= 10.0 * (1.0 + 1e-6)
+
+
+def test_attack_targets_have_their_closed_forms() -> None:
+    # G_mu: power Phi(Phi^-1(alpha) + mu), advantage 2 Phi(mu / 2) - 1, at mu = 1
+    attack = hs.calibrate(hs.Gaussian, true_positive_rate=0.2595110225414, false_positive_rate=0.05, precision=1e-3)
+    assert attack.value == pytest.approx(1.0, rel=2e-3)
+    advantage = hs.calibrate(hs.Gaussian, advantage=0.38292492254802624, precision=1e-6)
+    assert 1.0 - 1e-9 <= advantage.value <= 1.0 + 2e-6
+
+
+def test_floor_of_mu_target_is_kept() -> None:
+    found = hs.calibrate(sgd, mu=0.5, floor=1e-6, precision=1e-2)
+    assert float(found.bound.upper) <= 0.5
+    assert found.unsafe is not None
+    assert found.bound_at_unsafe is not None
+    assert float(found.bound_at_unsafe.lower) > 0.5
+
+
+def test_a_smaller_epsilon_needs_more_noise() -> None:
+    values = [hs.calibrate(sgd, epsilon=epsilon, delta=1e-6).value for epsilon in (0.5, 1.0, 2.0)]
+    assert values[0] > values[1] > values[2]
+
+
+def test_sampling_without_replacement_needs_twice_the_noise() -> None:
+    # 003, Proposition 9: its add/remove pairs are those of Poisson with twice the sensitivity
+    poisson = hs.dpsgd.noise_multiplier_for(epsilon=2.0, delta=1e-6, steps=1000, batch_size=100, population=10_000)
+    fixed = hs.dpsgd.noise_multiplier_for(
+        epsilon=2.0, delta=1e-6, steps=1000, batch_size=100, population=10_000, sampling="without-replacement"
+    )
+    assert poisson.unsafe is not None
+    assert fixed.unsafe is not None
+    assert 2.0 * poisson.unsafe <= fixed.value * (1 + 1e-12)
+    assert fixed.unsafe <= 2.0 * poisson.value * (1 + 1e-12)
+
+
+def test_neighbours_help_each_other() -> None:
+    rates = [0.001, 0.0012, 0.00145]
+    warm = hs.dpsgd.noise_multipliers_for(epsilon=1.0, delta=1e-6, steps=10_000, rates=rates)
+    cold = hs.dpsgd.noise_multiplier_for(epsilon=1.0, delta=1e-6, steps=10_000, rate=rates[-1])
+    assert warm[-1].value == pytest.approx(cold.value, rel=1e-4)
+    assert warm[-1].estimates < cold.estimates
+
+
+def test_an_unreachable_target_says_so_with_a_bound() -> None:
+    with pytest.raises(hs.UnreachableTargetError, match="no value meets epsilon 0.1") as caught:
+        hs.calibrate(lambda n: hs.Gaussian(1.0) * n, epsilon=0.1, delta=1e-6, values="integer")
+    assert caught.value.value == 1
+    assert float(caught.value.bound.lower) > 1e-6
+
+
+def test_a_range_that_is_safe_throughout_returns_its_end() -> None:
+    found = hs.calibrate(
+        lambda n: hs.Gaussian(10.0) * n, epsilon=5.0, delta=1e-6, values="integer", within=(1, 20), safe="smaller"
+    )
+    assert found.value == 20
+    assert found.unsafe is None
+    assert "every value allowed" in found.notes[0]
+
+
+def test_a_coarse_accountant_still_returns_a_safe_value_and_says_how_close_it_is() -> None:
+    coarse = hs.accountants.Certified(0.1, engine="lattice")
+    found = hs.calibrate(sgd, epsilon=1.0, delta=1e-6, accountant=coarse)
+    assert true_delta(sgd(found.value), 1.0)[1] <= Fraction(1e-6)
+    assert found.precision <= 1e-4 or "cannot decide" in " ".join(found.notes)
+
+
+def test_an_accountant_of_estimates_is_refused() -> None:
+    with pytest.raises(TypeError, match="returns estimates"):
+        hs.calibrate(sgd, epsilon=1.0, delta=1e-6, accountant=hs.accountants.SaddlePoint())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({}, TypeError, "give one target"),
+        ({"epsilon": 1.0}, TypeError, "go together"),
+        ({"epsilon": 1.0, "delta": 1e-6, "mu": 1.0}, TypeError, "as well as"),
+        ({"epsilon": math.nan, "delta": 1e-6}, ValueError, "NaN"),
+        ({"epsilon": -1.0, "delta": 1e-6}, ValueError, "epsilon"),
+        ({"epsilon": 1.0, "delta": 1.5}, ValueError, "delta"),
+        ({"epsilon": 1.0, "delta": 1.0}, ValueError, "every run"),
+        ({"epsilon": 0.0, "delta": 0.0}, ValueError, "no run"),
+        ({"advantage": 0.0}, ValueError, "advantage"),
+        ({"true_positive_rate": 0.01, "false_positive_rate": 0.1}, ValueError, "guessing"),
+        ({"epsilon": 1.0, "delta": 1e-6, "floor": 1e-9}, TypeError, "floor"),
+        ({"epsilon": 1.0, "delta": 1e-6, "within": (2.0, 1.0)}, ValueError, "within"),
+        ({"epsilon": 1.0, "delta": 1e-6, "within": 3.0}, TypeError, "within"),
+        ({"epsilon": 1.0, "delta": 1e-6, "values": "whole"}, ValueError, "values"),
+        ({"epsilon": 1.0, "delta": 1e-6, "safe": "up"}, ValueError, "safe"),
+        ({"epsilon": 1.0, "delta": 1e-6, "precision": 0.0}, ValueError, "precision"),
+        ({"epsilon": 1.0, "delta": 1e-6, "adjacency": "near"}, ValueError, "adjacency"),
+        ({"epsilon": 1.0, "delta": 1e-6, "accountant": "contour"}, TypeError, "accountant"),
+    ],
+)
+def test_bad_arguments_are_refused_by_name(arguments: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        hs.calibrate(sgd, **arguments)
+
+
+def test_a_family_outside_its_domain_points_at_within() -> None:
+    with pytest.raises(ValueError, match="rate must be in") as caught:
+        hs.calibrate(lambda g: hs.Gaussian(1.0).poisson(g) * 10, epsilon=1.0, delta=1e-6)
+    assert "within" in "".join(caught.value.__notes__)
+    with pytest.raises(TypeError, match="family must"):
+        hs.calibrate(lambda s: s, epsilon=1.0, delta=1e-6)  # type: ignore[arg-type, return-value]
+    with pytest.raises(TypeError, match="family must"):
+        hs.calibrate(1.0, epsilon=1.0, delta=1e-6)  # type: ignore[arg-type]
+
+
+def test_dpsgd_asks_for_rate_or_sizes() -> None:
+    with pytest.raises(TypeError, match="either rate"):
+        hs.dpsgd.run(1.0, 10)
+    with pytest.raises(TypeError, match="go together"):
+        hs.dpsgd.run(1.0, 10, batch_size=3)
+    with pytest.raises(ValueError, match="at most the population"):
+        hs.dpsgd.run(1.0, 10, batch_size=3, population=2)
+    with pytest.raises(TypeError, match="batch_size and population"):
+        hs.dpsgd.run(1.0, 10, rate=0.1, sampling="without-replacement")
+
+
+def test_bounds_at_both_ends_are_certified() -> None:
+    found = hs.dpsgd.noise_multiplier_for(epsilon=1.0, delta=1e-6, steps=1000, rate=0.01)
+    assert isinstance(found.bound, Bound)
+    assert isinstance(found.bound_at_unsafe, Bound)

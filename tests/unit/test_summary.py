@@ -1,0 +1,154 @@
+"""mu-GDP summaries are proved above the curve; regret brackets the distance."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from mpmath import erfc, log, mp, mpf, sqrt
+from scipy.special import log_ndtr
+
+import hockeystick as hs
+from hockeystick.bound import Bound
+from hockeystick.composition import Composition
+from hockeystick.gaussian_dp import _LOG_NDTR, gaussian_tail, mu_at
+from hockeystick.pairs import GaussianPair, LaplacePair
+from hockeystick.pairs.one_step import one_step_delta
+
+EPSILONS = (0.0, 0.01, 0.1, 0.3, 0.7, 1.0, 1.7)
+
+
+def violations(run: Composition, mu: float, floor: float) -> list[float]:
+    """Epsilons at which the run is proved to exceed the curve of mu."""
+    curve = hs.account(run, tolerance=1e-2)
+    found = []
+    for epsilon in EPSILONS:
+        bound = curve.delta(epsilon)
+        assert isinstance(bound, Bound)
+        if float(bound.lower) > max(one_step_delta(GaussianPair(1.0, mu), epsilon)[1], floor):
+            found.append(epsilon)
+    return found
+
+
+def random_run(rng: np.random.Generator) -> Composition:
+    def step() -> hs.Step:
+        kind = rng.integers(4)
+        noise = float(np.exp(rng.uniform(-0.3, 2.0)))
+        if kind == 0:
+            return hs.Gaussian(noise)
+        if kind == 1:
+            return hs.Laplace(2.0 * noise)
+        if kind == 2:
+            return hs.RandomizedResponse(float(rng.uniform(0.51, 0.9)))
+        return hs.Gaussian(noise).poisson(float(np.exp(rng.uniform(-5.0, 0.0))))
+
+    return hs.compose([(step(), int(rng.integers(1, 5))) for _ in range(int(rng.integers(1, 3)))])
+
+
+def proved_above(seed: int) -> None:
+    run = random_run(np.random.default_rng(seed))
+    floor = 1e-8
+    bound = hs.account(run).mu(floor=floor, tolerance=0.02)
+    assert isinstance(bound, Bound)
+    assert math.isfinite(float(bound.upper))
+    assert not violations(run, float(bound.upper), floor)
+    if float(bound.lower) > 0.0:
+        assert float(bound.upper) / float(bound.lower) < 1.1
+    strict = hs.account(run).mu(tolerance=0.02)
+    assert isinstance(strict, Bound)
+    assert float(strict.upper) >= float(bound.lower)
+    assert math.isinf(float(strict.upper)) or not violations(run, float(strict.upper), 0.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_summary_is_above_random_compositions(seed: int) -> None:
+    proved_above(seed)
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("seed", range(5, 105))
+def test_summary_is_above_many_random_compositions(seed: int) -> None:
+    proved_above(seed)
+
+
+def test_gaussians_add_in_squares() -> None:
+    bound = hs.account(hs.Gaussian(2.0) * 3 + hs.Gaussian(0.5)).mu()
+    assert bound.contains(math.sqrt(4.75))  # type: ignore[union-attr]
+    assert float(bound.width) < 1e-12  # type: ignore[union-attr]
+
+
+def test_randomised_response_needs_the_mu_of_its_corner() -> None:
+    # f has the corner (1/4, 1/4), where G_mu passes for mu = 2 Phi^-1(3/4)
+    bound = hs.account(hs.RandomizedResponse(0.75)).mu(tolerance=1e-4)
+    assert bound.contains(1.3489795003921634)  # type: ignore[union-attr]
+    assert float(bound.width) < 1e-3  # type: ignore[union-attr]
+
+
+def test_sampling_gains_nothing_without_a_floor_and_says_why() -> None:
+    bound = hs.account(hs.Gaussian(1.0).poisson(0.01) * 400).mu()
+    assert isinstance(bound, Bound)
+    assert bound.contains(20.0)
+    assert "floor" in " ".join(bound.notes)
+
+
+def test_mass_at_infinity_has_no_mu_but_above_a_floor() -> None:
+    curve = hs.account(hs.ApproximateDP(0.5, 1e-6))
+    assert float(curve.mu()) == math.inf  # type: ignore[arg-type]
+    assert float(curve.mu(floor=1e-5)) < 2.0  # type: ignore[arg-type]
+
+
+def test_a_higher_floor_never_needs_a_larger_mu() -> None:
+    curve = hs.account(hs.Gaussian(1.0).poisson(0.02) * 500)
+    found = [curve.mu(floor=floor, tolerance=5e-3) for floor in (1e-12, 1e-8, 1e-4)]
+    assert all(isinstance(bound, Bound) for bound in found)
+    lower, upper = [float(b.lower) for b in found], [float(b.upper) for b in found]  # type: ignore[union-attr]
+    assert lower[1] <= upper[0]
+    assert lower[2] <= upper[1]
+
+
+def test_regret_of_an_exact_summary_vanishes_and_brackets_otherwise() -> None:
+    gaussian = hs.account(hs.Gaussian(1.0))
+    assert float(gaussian.regret(1.0)) < 1e-4  # type: ignore[arg-type]
+    bound = gaussian.regret(1.5)
+    mus = (GaussianPair(1.0, 1.5), GaussianPair(1.0, 1.0))
+    sampled = max(
+        (one_step_delta(mus[0], e)[0] - one_step_delta(mus[1], e)[1]) / (1.0 + math.exp(e))
+        for e in np.linspace(0, 3, 301)
+    )
+    assert isinstance(bound, Bound)
+    assert sampled <= float(bound.upper) <= 1.02 * sampled + 1e-5
+    assert float(bound.lower) <= 0.0819101864  # at epsilon 0, where it is largest
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.3), (1.0, 1e-5), (3.0, 1e-30), (0.5, 0.9), (20.0, 1e-12)])
+def test_mu_at_a_point_brackets_the_curve(epsilon: float, delta: float) -> None:
+    bound = mu_at(epsilon, delta)
+    assert one_step_delta(GaussianPair(1.0, float(bound.lower)), epsilon)[0] <= delta
+    assert one_step_delta(GaussianPair(1.0, float(bound.upper)), epsilon)[1] >= delta
+    assert float(bound.width) <= 1e-8 * float(bound.upper)
+
+
+def test_tails_are_known_for_bounded_and_gaussian_pairs() -> None:
+    laplace = gaussian_tail(LaplacePair(2.0))
+    assert laplace is not None
+    assert laplace.mu == 0.0
+    assert laplace.epsilon >= 0.5
+    sampled = gaussian_tail(GaussianPair(2.0).subsampled(0.1).reversed())
+    assert sampled is not None
+    assert sampled.mu >= 0.5
+    assert not sampled.gaussian
+
+
+def test_log_of_the_normal_distribution_is_as_accurate_as_stated() -> None:
+    points = np.concatenate([-np.logspace(-3, 3, 300), np.linspace(-3.0, 8.0, 300)])
+    with mp.workdps(50):
+        for x in points:
+            truth = log(erfc(-mpf(float(x)) / sqrt(2)) / 2)
+            assert abs((mpf(float(log_ndtr(x))) - truth) / truth) <= _LOG_NDTR
+
+
+@pytest.mark.parametrize("arguments", [{"floor": -0.1}, {"floor": math.nan}, {"tolerance": 0.0}])
+def test_bad_settings_are_refused(arguments: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(arguments))):
+        hs.account(hs.Gaussian(1.0)).mu(**arguments)

@@ -1,0 +1,153 @@
+"""Trade-off functions contain their closed forms on both sides, with no slack."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from mpmath import erfinv, mp, mpf, ncdf, sqrt
+
+import hockeystick as hs
+from hockeystick.bound import Bound
+from hockeystick.envelope import Enclosure, Value
+from hockeystick.pairs import GaussianPair
+from hockeystick.pairs.one_step import one_step_delta
+
+ALPHAS = (0.0, 1e-12, 1e-6, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.999, 1.0 - 1e-9, 1.0)
+
+
+def gaussian_rates(mu: float, alpha: float) -> tuple[Any, Any]:
+    """G_mu(alpha) and its complement, each to 40 digits."""
+    with mp.workdps(60):
+        if alpha in {0.0, 1.0}:
+            return mpf(1 - alpha), mpf(alpha)
+        quantile = -sqrt(2) * erfinv(2 * mpf(alpha) - 1)  # Phi^-1(1 - alpha)
+        return ncdf(quantile - mpf(mu)), ncdf(mpf(mu) - quantile)
+
+
+def holds(bound: hs.Bound | hs.Estimate, index: int, value: Any) -> bool:
+    assert isinstance(bound, Bound)
+    return bool(mpf(float(bound[index].lower)) <= value <= mpf(float(bound[index].upper)))
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.5, 1.0, 4.0])
+def test_contains_the_gaussians_trade_off(mu: float) -> None:
+    found = hs.account(hs.GaussianDP(mu)).trade_off(ALPHAS)
+    for index, alpha in enumerate(ALPHAS):
+        negative, positive = gaussian_rates(mu, alpha)
+        assert holds(found.false_negative_rate, index, negative), alpha
+        assert holds(found.true_positive_rate, index, positive), alpha
+
+
+def test_is_as_narrow_as_asked_for_in_both_rates() -> None:
+    found = hs.account(hs.Gaussian(1.0)).trade_off(np.linspace(0.001, 0.999, 40), tolerance=1e-4)
+    for bound in (found.false_negative_rate, found.true_positive_rate):
+        assert isinstance(bound, Bound)
+        assert np.all(np.asarray(bound.width) <= 1e-4 * np.asarray(bound.upper))
+
+
+@pytest.mark.parametrize("noise", [1e-9, 1e-4, 0.2])
+def test_values_known_only_roughly_widen_the_enclosure_and_never_lose_the_truth(noise: float) -> None:
+    rng = np.random.default_rng(7)
+    pair = GaussianPair(1.0, 1.5)
+
+    def rough(epsilon: float) -> Value:
+        if math.isinf(epsilon):
+            return Value(0.0, 0.0)
+        low, high = one_step_delta(pair, epsilon)
+        return Value(low * (1.0 - noise * rng.random()), min(high * (1.0 + noise * rng.random()), 1.0))
+
+    enclosure = Enclosure(rough)
+    for alpha in (1e-8, 1e-3, 0.1, 0.4, 0.9):
+        rates = enclosure.refined(alpha, 1e-3)
+        negative, positive = gaussian_rates(1.5, alpha)
+        assert mpf(rates.negative.lower) <= negative <= mpf(rates.negative.upper)
+        assert mpf(rates.positive.lower) <= positive <= mpf(rates.positive.upper)
+        assert rates.gap <= 2e-3 + 20.0 * noise
+
+
+@pytest.mark.parametrize("probability", [0.6, 0.75, 0.9])
+def test_contains_randomised_responses_trade_off_and_is_exact_at_its_corner(probability: float) -> None:
+    alphas = np.array([0.0, 0.01, 0.1, 1.0 - probability, 0.5, 0.9, 1.0])
+    found = hs.account(hs.RandomizedResponse(probability)).trade_off(alphas)
+    p, q = mpf(probability), 1 - mpf(probability)
+    for index, alpha in enumerate(alphas):
+        a = mpf(float(alpha))
+        positive = min(p / q * a, 1 - (q / p) * (1 - a))  # the two lines through (q, p)
+        assert holds(found.true_positive_rate, index, positive), alpha
+        assert holds(found.false_negative_rate, index, 1 - positive), alpha
+    bound = found.true_positive_rate
+    assert isinstance(bound, Bound)
+    assert np.all(np.asarray(bound.width) <= 1e-3 * np.asarray(bound.upper))
+
+
+def test_a_sampled_mechanism_is_asymmetric_and_its_directions_are_inverse_functions() -> None:
+    curve = hs.account(hs.Gaussian(1.0).poisson(0.1) * 50)
+    alphas = np.array([1e-3, 0.05, 0.3])
+    remove, add = (curve.trade_off(alphas, direction=name).false_negative_rate for name in ("remove", "add"))
+    worst = curve.trade_off(alphas).false_negative_rate
+    assert isinstance(remove, Bound)
+    assert isinstance(add, Bound)
+    assert isinstance(worst, Bound)
+    # proved different: the brackets are disjoint
+    assert np.any(
+        (np.asarray(remove.upper) < np.asarray(add.lower)) | (np.asarray(add.upper) < np.asarray(remove.lower))
+    )
+    back = curve.trade_off(np.asarray(remove.lower), direction="add").false_negative_rate
+    assert isinstance(back, Bound)
+    assert np.all(np.asarray(back.upper) >= alphas)  # f_add(beta) >= alpha for beta below f_remove(alpha)
+    assert np.all(np.asarray(worst.lower) <= np.minimum(np.asarray(remove.upper), np.asarray(add.upper)))
+
+
+def test_a_one_sided_relation_has_that_directions_trade_off() -> None:
+    run = hs.Gaussian(1.0).poisson(0.1) * 50
+    both, one = hs.account(run), hs.account(run, "remove")
+    for direction in ("remove", "add"):
+        a, b = both.trade_off(0.01, direction=direction), one.trade_off(0.01, direction=direction)
+        assert float(a.true_positive_rate.upper) == pytest.approx(float(b.true_positive_rate.upper), rel=1e-9)  # type: ignore[union-attr]
+
+
+def test_mass_at_infinity_is_found_at_no_false_positive() -> None:
+    found = hs.account(hs.ApproximateDP(0.5, 0.01)).trade_off([0.0, 0.1])
+    assert holds(found.true_positive_rate, 0, mpf(0.01))
+    expected = mpf(0.01) + mp.exp(mpf(0.5)) * mpf(0.1)
+    assert holds(found.true_positive_rate, 1, expected)
+
+
+def test_advantage_is_the_total_variation() -> None:
+    bound = hs.account(hs.Gaussian(1.0)).advantage()
+    assert isinstance(bound, Bound)
+    assert mpf(float(bound.lower)) <= 2 * ncdf(mpf("0.5")) - 1 <= mpf(float(bound.upper))
+
+
+def test_estimates_stay_estimates() -> None:
+    curve = hs.account(hs.Gaussian(1.0).poisson(0.01) * 1000, accountant=hs.accountants.SaddlePoint())
+    assert isinstance(curve.true_positive_rate(0.01), hs.Estimate)
+
+
+def test_tables_have_columns_of_one_length() -> None:
+    curve = hs.account(hs.Gaussian(1.0))
+    table = curve.trade_off([0.1, 0.2, 0.3]).to_table()
+    assert {len(column) for column in table.values()} == {3}
+    assert set(curve.to_table(delta=[1e-5])) == {"delta", "epsilon_lower", "epsilon_upper"}
+    with pytest.raises(TypeError, match="either epsilon or delta"):
+        curve.to_table()
+
+
+@pytest.mark.parametrize(
+    ("alpha", "error", "words"),
+    [
+        (1.5, ValueError, "1.5"),
+        (math.nan, ValueError, "NaN"),
+        ("x", TypeError, "real numbers"),
+        (True, TypeError, "real"),
+    ],
+)
+def test_bad_rates_are_refused_by_name(alpha: Any, error: type[Exception], words: str) -> None:
+    curve = hs.account(hs.Gaussian(1.0))
+    with pytest.raises(error, match=words):
+        curve.trade_off(alpha)
+    with pytest.raises(ValueError, match="direction"):
+        curve.trade_off(0.1, direction="sideways")
