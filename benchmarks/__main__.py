@@ -79,8 +79,8 @@ def parser() -> argparse.ArgumentParser:
     add("--only", nargs="+", default=[], choices=names, metavar="CASE", help=f"some of: {', '.join(names)}")
     add("--methods", nargs="+", default=[], choices=keys, metavar="METHOD", help=f"some of: {', '.join(keys)}")
     add("--runs", type=int, default=5, help="rounds, over which medians are taken (default 5)")
-    add("--timeout", type=float, default=60.0, help="seconds one answer may take (default 60)")
-    add("--budget", type=float, default=15.0, help="seconds after which a method is not repeated (default 15)")
+    add("--timeout", type=float, default=60.0, help="seconds of processor time one answer may take (default 60)")
+    add("--budget", type=float, default=20.0, help="seconds after which a method is not repeated (default 20)")
     add("--memory", type=float, default=8.0, help="GiB one process may allocate, on Linux (default 8)")
     return result
 

@@ -20,12 +20,13 @@ from benchmarks.methods import ADAPTERS, ROOT, Method
 WORKER = ADAPTERS / "worker.py"
 # Every method gets one core: threads that wait for each other on a busy machine would be timed otherwise.
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+PATIENCE = 6.0  # a busy machine may take so many times longer than the processor time used
 SETUP_TIMEOUT = 180.0  # seconds, for importing a library and answering the warm-up case
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one answer may use: seconds on the wall clock, and bytes of memory."""
+    """What one answer may use: seconds of processor time (`PATIENCE` times that on the clock), bytes of memory."""
 
     seconds: float
     memory: int
@@ -52,7 +53,7 @@ class Outcome:
 
 
 def measure(case: Case, method: Method, limits: Limits) -> Outcome:
-    """Ask ``method`` once, in a fresh process, and wait at most ``limits.seconds`` for the answer."""
+    """Ask ``method`` once, in a fresh process, and wait for the answer within ``limits``."""
     if not method.interpreter.exists():
         return Outcome(error="not installed (run `make bench`, which creates the environments)")
     with _start(method, limits) as process:
@@ -63,7 +64,11 @@ def measure(case: Case, method: Method, limits: Limits) -> Outcome:
 
 
 def _start(method: Method, limits: Limits) -> subprocess.Popen[str]:
-    settings = {"BENCH_MEMORY_LIMIT": str(limits.memory), "BENCH_OPTIONS": json.dumps(dict(method.options))}
+    settings = {
+        "BENCH_MEMORY_LIMIT": str(limits.memory),
+        "BENCH_PROCESSOR_LIMIT": str(limits.seconds),
+        "BENCH_OPTIONS": json.dumps(dict(method.options)),
+    }
     return subprocess.Popen(
         [str(method.interpreter), "-W", "ignore", str(WORKER), str(method.adapter)],
         stdin=subprocess.PIPE,
@@ -84,7 +89,7 @@ def _converse(process: subprocess.Popen[str], case: Case, method: Method, limits
     request = {"steps": steps, "delta": case.delta, "options": dict(method.options)}
     process.stdin.write(json.dumps(request) + "\n")
     process.stdin.flush()
-    reply = _listen(process, limits.seconds)
+    reply = _listen(process, PATIENCE * limits.seconds)
     return Outcome(
         import_seconds=ready["import_seconds"],
         import_mib=ready["import_mib"],
@@ -112,5 +117,7 @@ def _listen(process: subprocess.Popen[str], timeout: float) -> dict[str, Any]:
     if expired.is_set():
         return {"error": f"no answer within {timeout:g} s"}
     status = process.wait()
+    if status == -signal.SIGXCPU:
+        return {"error": "no answer within its processor time"}
     ended = f"killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
     return {"error": f"crashed: {ended}"}

@@ -10,7 +10,19 @@ from pathlib import Path
 
 from benchmarks.summary import Comparison, Row
 
-HEADER = ("method", "lower", "upper", "width", "above truth", "time", "x ours", "peak MiB", "verdict")
+HEADER = (
+    "method",
+    "lower",
+    "upper",
+    "width",
+    "above truth",
+    "time",
+    "x ours",
+    "processor",
+    "x ours",
+    "peak MiB",
+    "verdict",
+)
 LONGEST_MESSAGE = 64
 
 
@@ -46,6 +58,8 @@ def cells(comparison: Comparison, row: Row) -> tuple[str, ...]:
         number(row.excess(truth), "+.1e"),
         seconds(row.seconds),
         number(ratio, ".3g"),
+        seconds(row.processor_seconds),
+        number(comparison.processor_ratio(row), ".3g"),
         number(row.peak_mib, ".0f"),
         shortened(row.verdict(truth)),
     )
@@ -116,7 +130,9 @@ def as_json(comparison: Comparison) -> dict[str, object]:
             "method": row.key,
             "options": dict(row.method.options),
             "median_seconds": row.seconds,
+            "median_processor_seconds": row.processor_seconds,
             "times_ours": comparison.ratio(row),
+            "processor_times_ours": comparison.processor_ratio(row),
             "verdict": row.verdict(comparison.case.truth),
             "runs": [outcome.as_json() for outcome in row.outcomes],
         }

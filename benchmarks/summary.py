@@ -36,6 +36,12 @@ class Row:
         return statistics.median(times) if times else None
 
     @property
+    def processor_seconds(self) -> float | None:
+        """Median seconds of processor time, which a busy machine hardly changes."""
+        times = [outcome.processor_seconds for outcome in self.outcomes if outcome.processor_seconds is not None]
+        return statistics.median(times) if times else None
+
+    @property
     def peak_mib(self) -> float | None:
         """Largest peak memory of its processes, in MiB."""
         peaks = [outcome.peak_mib for outcome in self.outcomes if outcome.peak_mib is not None]
@@ -85,9 +91,14 @@ class Comparison:
     rows: tuple[Row, ...]
 
     def ratio(self, row: Row) -> float | None:
-        """How many times longer than ours a method took; below one it is faster."""
+        """How many times longer than ours a method took on the clock; below one it is faster."""
         ours = self.rows[0].seconds
         return None if ours is None or row.seconds is None else row.seconds / ours
+
+    def processor_ratio(self, row: Row) -> float | None:
+        """How many times more processor time than ours a method used."""
+        ours = self.rows[0].processor_seconds
+        return None if ours is None or row.processor_seconds is None else row.processor_seconds / ours
 
     def faster_peers(self) -> tuple[Row, ...]:
         """The peers that answered sooner than we did."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import os
 import resource
 import sys
@@ -38,6 +39,14 @@ def limit_memory() -> None:
     limit = int(os.environ.get("BENCH_MEMORY_LIMIT", "0"))
     if limit and sys.platform == "linux":
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+
+def limit_processor() -> None:
+    """End this process by SIGXCPU once it has used that much more processor time; waiting for a turn does not count."""
+    seconds = float(os.environ.get("BENCH_PROCESSOR_LIMIT", "0"))
+    if seconds:
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + seconds), hard))
 
 
 def load(path):
@@ -82,7 +91,9 @@ def main() -> None:
         reply(
             {"ready": True, "import_seconds": imported, "import_mib": peak_mebibytes(), "versions": adapter.versions()}
         )
-        reply(answer(adapter, json.loads(sys.stdin.readline())))
+        case = json.loads(sys.stdin.readline())
+        limit_processor()
+        reply(answer(adapter, case))
     except MemoryError:
         reply({"error": "out of memory"})
     except Exception as problem:  # noqa: BLE001 - whatever a library raises is a row of the table

@@ -52,13 +52,20 @@ def test_an_answer_is_measured(tmp_path: Path) -> None:
         ("raise MemoryError", "out of memory"),
         ("os._exit(3)", "crashed: ended with status 3"),
         ("os.abort()", "crashed: killed by SIGABRT"),
-        ("time.sleep(60)", "no answer within 0.5 s"),
+        ("while True: pass", "no answer within its processor time"),
     ],
 )
-def test_every_failure_is_an_outcome(tmp_path: Path, body: str, message: str) -> None:
+def test_every_failure_is_an_outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, message: str) -> None:
+    monkeypatch.setattr("benchmarks.measure.PATIENCE", 60.0)
     outcome = measure(CASE, adapter(tmp_path, body), Limits(seconds=0.5, memory=2 * 2**30))
     assert outcome.error == message
     assert outcome.upper is None
+
+
+def test_waiting_for_ever_is_an_outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.measure.PATIENCE", 1.0)
+    outcome = measure(CASE, adapter(tmp_path, "time.sleep(60)"), Limits(seconds=0.5, memory=2 * 2**30))
+    assert outcome.error == "no answer within 0.5 s"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is set on Linux only")
