@@ -25,7 +25,8 @@ __all__ = ["Calibration", "UnreachableTargetError", "calibrate"]
 _WITHIN = (1e-6, 1e9)
 _FINEST = 1e-12
 _FAR, _NEAR = 0.5, 0.05  # first step of the search from a value made up and from one given, in ln
-_DETECTION = (1.0, 2.0, 0.5, 8.0, 0.125, 64.0, 1.0 / 64.0)  # of the guess, where estimates are compared
+_DETECTION = (4.0, 0.25, 1.0, 32.0, 1.0 / 32.0)  # of the guess, where estimates are compared
+_TELLING = 0.1  # difference of the excess that tells a direction
 
 
 def calibrate(
@@ -117,9 +118,28 @@ def calibrate(
     problem = Problem(family, target, adjacency, accountant)
     width = max(check_positive("precision", precision), _FINEST)
     search = Search(problem, Axis(low, high, whole, 1, width))
-    sign = _detected(search, start) if safe == "detect" else {"larger": -1, "smaller": 1}[safe]
-    search.axis = Axis(low, high, whole, sign, width)
-    return _calibration(search, target, start, _FAR if guess is None else _NEAR)
+    step = _FAR if guess is None else _NEAR
+    if safe != "detect":
+        search.axis = Axis(low, high, whole, {"larger": -1, "smaller": 1}[safe], width)
+        return _calibration(search, target, start, step)
+    search.axis = Axis(low, high, whole, _detected(search, start), width)
+    return _checked(search, target, start, step)
+
+
+def _checked(search: Search, target: Target, start: float, step: float) -> Calibration:
+    """A calibration whose direction was told from estimates: an answer at one end is checked at the other."""
+    axis = search.axis
+    other = Axis(axis.low, axis.high, axis.whole, -axis.sign, axis.precision)
+    try:
+        found = _calibration(search, target, start, step)
+    except UnreachableTargetError:
+        if not search.probe(axis.end, search.tolerance()).safe:
+            raise
+    else:
+        if found.unsafe is not None or not search.probe(axis.start, search.tolerance()).unsafe:
+            return found
+    again = Search(search.problem, other)
+    return _calibration(again, target, start, step)
 
 
 def _calibration(search: Search, target: Target, start: float, step: float) -> Calibration:
@@ -173,7 +193,7 @@ def _detected(search: Search, start: float) -> int:
             continue
         excess = search.estimated(axis.place(value))
         for other, known in seen:
-            if abs(excess - known) > 1e-6:
+            if abs(excess - known) > _TELLING:
                 return 1 if (excess > known) == (value > other) else -1
         seen.append((value, excess))
     raise ValueError(
