@@ -81,7 +81,13 @@ class AtomicPair(Pair):
         return CellMasses(log_p, log_q, error, error, np.full(losses.size, atoms.slack))
 
     def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:
-        return self.loss_bounds
+        logs = self.atoms.log_p if measure == "P" else self.atoms.log_q
+        if logs.size == 0:
+            return self.loss_bounds
+        low = int(np.searchsorted(np.logaddexp.accumulate(logs), log_below))
+        high = logs.size - 1 - int(np.searchsorted(np.logaddexp.accumulate(logs[::-1]), log_above))
+        low, high = min(low, logs.size - 1), max(high, 0)
+        return float(self.atoms.loss[min(low, high)]), float(self.atoms.loss[max(low, high)])
 
     def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
         return Nodes(self.atoms.loss, self.atoms.log_p, self.atoms.log_q)
