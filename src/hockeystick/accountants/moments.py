@@ -96,7 +96,7 @@ class _MomentsCurve(DirectedCurve, ABC):
 
     def delta(self, epsilon: float) -> Bound | Estimate:
         low, high = self.infinity
-        if epsilon > self.largest_loss or math.isinf(epsilon):
+        if epsilon >= self.largest_loss:
             return Bound(low, high, self.method, ("epsilon is beyond the largest loss",))
         finite = math.exp(min(self._log_delta(epsilon), 0.0))
         upper = min(up(finite + high, 4.0 * ELEMENTARY), 1.0)

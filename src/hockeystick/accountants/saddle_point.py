@@ -97,7 +97,7 @@ class _SaddleCurve(DirectedCurve):
 
     def trivial_delta(self, epsilon: float) -> Bound | None:
         """Delta where no finite loss lies above epsilon."""
-        if epsilon <= self.largest_loss and math.isfinite(epsilon):
+        if epsilon < self.largest_loss:
             return None
         return Bound(*self.infinity, self.method, ("epsilon is beyond the largest loss",))
 

@@ -30,6 +30,7 @@ __all__ = ["CumulantWindow", "LogMoment", "TiltedCumulants", "covering_losses", 
 _FIRST_TAIL = -80.0  # ln of the tails that the first nodes cover
 _COVERED = 42.0  # nats by which the integrand must have fallen at the ends of the nodes
 _DEEPER, _DEPTHS = 1.3, 70  # ratio and number of the tail masses looked at for a second peak
+_KEPT = 100.0  # nats below the peak from which nodes add nothing to any cumulant
 _MOST_NODES = 1 << 21
 _FINEST = 64
 _ACCURATE = 1e-11
@@ -158,7 +159,9 @@ class _Quadrature:
         if isinstance(self.pair, GaussianPair):
             return _gaussian(self.pair.shift, theta)
         loss, log_p, exponents = self.exponents(theta, refine)
-        weights = np.exp(exponents - exponents.max())
+        value = self.log_moment(theta, log_p, loss, exponents)
+        kept = exponents > exponents.max() - _KEPT
+        loss, weights = loss[kept], np.exp(exponents[kept] - exponents.max())
         weights /= weights.sum()
         mean = float(weights @ loss)
         deviation = loss - mean
@@ -166,7 +169,7 @@ class _Quadrature:
         second, third = float(weights @ square), float(weights @ (square * deviation))
         return TiltedCumulants(
             theta=theta,
-            log_moment=self.log_moment(theta, log_p, loss, exponents),
+            log_moment=value,
             mean=mean,
             variance=second,
             third=third,

@@ -4,9 +4,11 @@ Symbols: c a number near the tilted mean, ``G(s) = E~ e^{s (L - c)} = e^{K(theta
 c``, ``V = E~ (L - c)^2``, ``D(h) = (G(h) + G(-h) - 2) / h^2``. Since G is convex and all its even derivatives are
 positive,
 
-    (1 - G(-h)) / h <= d <= (G(h) - 1) / h,          (4 D(h) - D(2h)) / 3 <= V <= D(h),
+    (1 - G(-h)) / h <= d <= (G(h) - 1) / h,
+    (4 D(h) - D(2h)) / 3 <= V <= (64 D(h) - 20 D(2h) + D(4h)) / 45,
 
-whatever h: the second is the Taylor series of D term by term. Hence ``K'' = V - d^2``. The absolute third moment is
+whatever h: by the Taylor series of D term by term, the terms beyond the first are then all of one sign. Hence
+``K'' = V - d^2``. The absolute third moment is
 bounded over cells (`hockeystick.pairs.moment_cells`), beyond the last by Chernoff at a larger tilt, and about c
 instead of K' by Minkowski (`docs/derivations/saddle-point.md`).
 
@@ -143,8 +145,8 @@ def _step_bounds(pair: Pair, theta: float) -> TiltedBounds:
     fourth = max(guess.fourth + 3.0 * guess.variance**2, guess.variance**2)
     reach = math.sqrt(fourth / guess.variance)  # where the fourth moment has its mass
     near = _power_of_two(min(max(math.sqrt(doubt / guess.variance), theta * 2.0**-_MEAN_BITS), theta / 4.0))
-    wide = _power_of_two(min(0.06 / reach, theta / 4.0))
-    shifts = np.array([-near, near, -wide, wide, -2.0 * wide, 2.0 * wide])
+    wide = _power_of_two(min(0.12 / reach, theta / 8.0))
+    shifts = np.array([-near, near, -wide, wide, -2.0 * wide, 2.0 * wide, -4.0 * wide, 4.0 * wide])
     bracket = log_moment_bounds(pair, theta + shifts)
     centre = guess.mean
     mean, variance = _mean_and_variance(bracket, first, shifts, centre)
@@ -176,13 +178,16 @@ def _mean_and_variance(
     d_low, d_high = -float(high[0]) / near, float(high[1]) / near
     mean_rounding = 4.0 * U * (abs(centre) + abs(d_low) + abs(d_high))
     mean = Interval(centre + d_low - mean_rounding, centre + d_high + mean_rounding)
-    upper = float(high[2] + high[3]) / wide**2
-    lower = (4.0 * float(low[2] + low[3]) - 0.25 * float(high[4] + high[5])) / (3.0 * wide**2)
+    square = wide * wide
+    (d1_low, d2_low, _), (d1_high, d2_high, d4_high) = (
+        [float(g[2 * k] + g[2 * k + 1]) / (4.0 ** (k - 1) * square) for k in (1, 2, 3)] for g in (low, high)
+    )
+    lower = (4.0 * d1_low - d2_high) / 3.0
+    upper = min((64.0 * d1_high - 20.0 * d2_low + d4_high) / 45.0, d1_high)
     square_low = 0.0 if d_low <= 0.0 <= d_high else min(d_low * d_low, d_high * d_high)
     square_high = max(d_low * d_low, d_high * d_high)
-    slack = (
-        16.0 * U * (float(np.abs(high[2:6]).sum()) + float(np.abs(low[2:6]).sum())) / wide**2 + 8.0 * U * square_high
-    )
+    size = float(np.abs(high[2:]).sum()) + float(np.abs(low[2:]).sum())
+    slack = 16.0 * U * size / square + 8.0 * U * square_high
     return mean, Interval(lower - square_high - slack, upper - square_low + slack)
 
 

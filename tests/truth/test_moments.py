@@ -1,0 +1,254 @@
+"""The moments accountant and Renyi curves: certified upper bounds, ordered as theory says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Literal
+
+import mpmath
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.accountants import RENYI_ORDERS, Certified, Moments, RenyiCurve
+from hockeystick.exact import exact_delta, exact_epsilon
+from hockeystick.pairs import DiscreteGaussianPair, DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
+
+CONVERSIONS: tuple[Literal["tight", "classic", "quadratic"], ...] = ("tight", "classic", "quadratic")
+SMALL_NOISE = SubsampledPair(GaussianPair(0.65), 0.01)  # 004, experiment 1: one epoch is 100 steps
+
+PAIRS: list[tuple[Pair, int]] = [
+    (SMALL_NOISE, 300),
+    (SMALL_NOISE.reversed(), 300),
+    (SubsampledPair(GaussianPair(2.0), 0.01), 2000),
+    (GaussianPair(3.0), 20),
+    (LaplacePair(10.0), 200),
+    (DiscretePair((Fraction(3, 5), Fraction(2, 5)), (Fraction(2, 5), Fraction(3, 5))), 50),
+    (DiscretePair((Fraction(99, 100), Fraction(1, 100)), (Fraction(1), Fraction(0))), 3),
+]
+
+
+@pytest.mark.parametrize(("pair", "count"), PAIRS)
+@pytest.mark.parametrize("conversion", CONVERSIONS)
+def test_delta_contains_the_exact_value(
+    pair: Pair, count: int, conversion: Literal["tight", "classic", "quadratic"]
+) -> None:
+    curve = Moments(conversion).directed(((pair, count),))
+    for epsilon in (0.0, 0.7, 3.0):
+        truth = exact_delta([(pair, count)], epsilon, digits=8)
+        bound = curve.delta(epsilon)
+        assert isinstance(bound, hs.Bound)
+        assert Fraction(float(bound.lower)) <= truth.upper
+        assert truth.lower <= Fraction(_upper(bound))
+
+
+@pytest.mark.parametrize(("pair", "count"), PAIRS[:6])
+@pytest.mark.parametrize("delta", [1e-3, 1e-10, 1e-40])
+def test_epsilon_over_reports_and_inverts_delta(pair: Pair, count: int, delta: float) -> None:
+    truth = exact_epsilon([(pair, count)], delta, digits=6)
+    for conversion in CONVERSIONS:
+        curve = Moments(conversion).directed(((pair, count),))
+        epsilon = _upper(curve.epsilon(delta))
+        assert truth.lower <= Fraction(epsilon)
+        assert _upper(curve.delta(epsilon)) <= delta * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("steps", [100, 300, 1000, 2000])
+def test_moments_over_report_where_the_paper_says(steps: int) -> None:
+    truth = float(exact_epsilon([(SMALL_NOISE, steps)], 1e-5, digits=8).lower)
+    assert 1.10 * truth < _upper(Moments().directed(((SMALL_NOISE, steps),)).epsilon(1e-5)) < 1.35 * truth
+
+
+@pytest.mark.parametrize(("pair", "count"), PAIRS)
+def test_tight_is_never_looser_than_classic(pair: Pair, count: int) -> None:
+    tight, classic = (Moments(kind).directed(((pair, count),)) for kind in ("tight", "classic"))
+    for epsilon in (0.0, 0.3, 2.0, 9.0):
+        assert _upper(tight.delta(epsilon)) <= _upper(classic.delta(epsilon))
+    for delta in (0.5, 1e-3, 1e-9, 1e-200):
+        assert _upper(tight.epsilon(delta)) <= _upper(classic.epsilon(delta))
+
+
+def _uppers(result: hs.Bound | hs.Estimate) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    assert isinstance(result, hs.Bound)
+    return np.asarray(result.upper)
+
+
+def _upper(result: hs.Bound | hs.Estimate) -> float:
+    return float(_uppers(result))
+
+
+def test_quadratic_matches_a_hand_computation() -> None:
+    """Equation (46) with the factor 1/2, for a Gaussian, whose K is a parabola: every term by hand."""
+    m = 0.1
+    epsilon = 1.5
+
+    def excess(t: mpmath.mpf) -> mpmath.mpf:
+        return 100 * m * m * (t + 0.5) - epsilon - 3 * mpmath.log((t + 1) / t)
+
+    t = mpmath.findroot(excess, 2.0)
+    s = t / (1 + t)
+    kernel = s ** (3 * t) * (1 - s**3) + 0.5 * t * s ** (1 + 3 * t) * 100 * m * m
+    expected = mpmath.exp(100 * m * m * t * (t + 1) / 2 - epsilon * t) * kernel
+    found = Moments("quadratic").directed(((GaussianPair(10.0), 100),)).delta(epsilon)
+    assert float(expected) == pytest.approx(_upper(found), rel=3e-6)  # the tilt is rounded to 20 bits
+
+
+def test_parabola_lies_above_the_kernel() -> None:
+    """The inequality behind the quadratic conversion, on a fine grid, far into both tails."""
+    for theta in (0.01, 0.3, 1.0, 5.0, 100.0):
+        s, x0 = theta / (1.0 + theta), 3.0 * math.log1p(1.0 / theta)
+        d = np.concatenate((np.linspace(-40.0, 40.0, 4001) * x0, np.linspace(-0.1, 0.1, 2001) * x0))
+        parabola = (1.0 - s**3) - s * (1.0 + s) * d + 0.5 * s * s * (1.0 + theta) * d * d
+        x = x0 + d
+        kernel = np.where(x > 0.0, np.exp(-theta * np.maximum(d, -x0)) * -np.expm1(-np.maximum(x, 0.0)), 0.0)
+        assert (parabola >= kernel * (1.0 - 1e-12)).all(), theta
+
+
+def test_the_certified_default_is_never_worse() -> None:
+    for run in (
+        hs.Gaussian(0.65).poisson(0.01) * 300,
+        hs.Gaussian(1.0).poisson(0.01) * 2000,
+        hs.Gaussian(4.0) * 10,
+        hs.Laplace(5.0) * 100,
+        hs.RandomizedResponse(0.6) * 30,
+        hs.Gaussian(20.0).poisson(0.5) * 10_000,
+    ):
+        default, moments = hs.account(run), hs.account(run, accountant=Moments())
+        for delta in (1e-2, 1e-6, 1e-30):
+            assert _upper(default.epsilon(delta)) <= _upper(moments.epsilon(delta))
+
+
+def test_count_equals_repeated_composition() -> None:
+    together = Moments().directed(((SMALL_NOISE, 100), (LaplacePair(10.0), 5)))
+    apart = Moments().directed(((LaplacePair(10.0), 5), (SMALL_NOISE, 40), (SMALL_NOISE, 60)))
+    assert _upper(together.epsilon(1e-6)) == pytest.approx(_upper(apart.epsilon(1e-6)), rel=1e-12)
+
+
+def test_a_pair_without_moment_bounds_gives_an_estimate_near_the_certified_value() -> None:
+    pair = SubsampledPair(DiscreteGaussianPair(3.0), 0.05)
+    estimate = Moments().directed(((pair, 50),)).epsilon(1e-6)
+    assert isinstance(estimate, hs.Estimate)
+    certified = Certified().directed(((pair, 50),)).epsilon(1e-6)
+    assert isinstance(certified, hs.Bound)
+    assert float(certified.lower) <= float(estimate.value) <= 2.0 * float(certified.upper)
+
+
+def test_ends_of_the_range() -> None:
+    curve = Moments().directed(((LaplacePair(2.0), 4),))
+    assert _upper(curve.delta(2.0 + 1e-9)) == 0.0
+    assert _upper(curve.epsilon(1.0)) == 0.0
+    assert _upper(curve.epsilon(0.0)) == pytest.approx(2.0)
+    infinite = Moments().directed((PAIRS[6],))
+    bound = infinite.epsilon(0.01)  # below 1 - 0.99^3
+    assert isinstance(bound, hs.Bound)
+    assert bound.lower == bound.upper == math.inf
+
+
+# --------------------------------------------------------------------------------------------------------- Renyi curves
+
+
+def _renyi_truth(rate: float, sigma: float, order: float) -> tuple[mpmath.mpf, mpmath.mpf]:
+    """Divergence of both directions at any order, by a trapezoidal rule in high precision."""
+    s, g, step = mpmath.mpf(sigma), mpmath.mpf(rate), mpmath.mpf("0.12")
+    alpha = mpmath.mpf(order)
+    remove, add = [], []
+    for k in range(int(-15 / step), int((alpha / s + 15) / step)):
+        x = k * step
+        ratio = 1 - g + g * mpmath.exp(x / s - 1 / (2 * s * s))
+        remove.append(mpmath.npdf(x) * ratio**alpha * step)
+    for k in range(int((-alpha * g / s - 15) / step), int(16 / step)):
+        x = k * step
+        ratio = 1 - g + g * mpmath.exp(x / s - 1 / (2 * s * s))
+        add.append(mpmath.npdf(x) * ratio ** (1 - alpha) * step)
+    return tuple(mpmath.log(mpmath.fsum(terms)) / (alpha - 1) for terms in (remove, add))
+
+
+@pytest.mark.parametrize(("rate", "sigma"), [(0.01, 1.0), (0.001, 4.0), (0.3, 2.0)])
+def test_renyi_curves_agree_with_high_precision(rate: float, sigma: float) -> None:
+    orders = [1.1, 2.0, 8.0, 63.3, 256.0]
+    step = hs.Gaussian(sigma).poisson(rate)
+    with mpmath.workdps(30):
+        truths = [_renyi_truth(rate, sigma, order) for order in orders]
+    for index, adjacency in enumerate(("remove", "add")):
+        divergence = hs.renyi(step, orders, adjacency=adjacency).divergence
+        assert isinstance(divergence, hs.Bound)
+        for truth, low, high in zip(truths, np.asarray(divergence.lower), np.asarray(divergence.upper), strict=True):
+            assert mpmath.mpf(float(low)) <= truth[index] <= mpmath.mpf(float(high)), (truth, adjacency)
+            assert high - low <= 1e-8 * high
+
+
+def test_add_remove_takes_the_larger_divergence() -> None:
+    step = hs.Gaussian(1.0).poisson(0.1)
+    both = hs.renyi(step, [2.0, 20.0]).divergence
+    single = [hs.renyi(step, [2.0, 20.0], adjacency=a).divergence for a in ("add", "remove")]
+    assert isinstance(both, hs.Bound)
+    assert np.array_equal(both.upper, np.max([_uppers(d) for d in single], axis=0))
+
+
+def test_curves_compose() -> None:
+    step, other = hs.Gaussian(2.0).poisson(0.01), hs.Laplace(30.0)
+    whole = hs.renyi(step * 500 + other * 3).divergence
+    parts = (hs.renyi(step) * 500 + 3 * hs.renyi(other)).divergence
+    assert isinstance(whole, hs.Bound)
+    assert isinstance(parts, hs.Bound)
+    assert np.allclose(whole.upper, parts.upper, rtol=1e-12, atol=0.0)
+
+
+@pytest.mark.parametrize("conversion", ["tight", "classic"])
+def test_a_grid_of_orders_is_no_better_than_all_orders(conversion: Literal["tight", "classic"]) -> None:
+    run = hs.Gaussian(1.0).poisson(0.01) * 2000
+    for delta in (1e-3, 1e-5, 1e-9):
+        grid = _upper(hs.renyi(run).epsilon(delta, conversion=conversion))
+        best = _upper(hs.account(run, accountant=Moments(conversion)).epsilon(delta))
+        assert best <= grid * (1.0 + 1e-12)
+        assert grid <= 1.02 * best
+
+
+def test_conversions_match_their_published_forms() -> None:
+    """Mironov's, and Canonne, Kamath and Steinke's Proposition 12 as they print it."""
+    r, alpha, delta = 0.7, 12.0, 1e-6
+    curve = RenyiCurve([alpha], [r])
+    classic = r + math.log(1.0 / delta) / (alpha - 1.0)
+    tight = r + math.log1p(-1.0 / alpha) - math.log(delta * alpha) / (alpha - 1.0)
+    assert _upper(curve.epsilon(delta, conversion="classic")) == pytest.approx(classic, rel=1e-13)
+    assert _upper(curve.epsilon(delta)) == pytest.approx(tight, rel=1e-13)
+    epsilon = 2.0
+    expected = math.exp((alpha - 1.0) * (r - epsilon)) / (alpha - 1.0) * (1.0 - 1.0 / alpha) ** alpha
+    assert _upper(curve.delta(epsilon)) == pytest.approx(expected, rel=1e-13)
+    assert _upper(curve.delta(epsilon, conversion="classic")) == pytest.approx(
+        math.exp((alpha - 1.0) * (r - epsilon)), rel=1e-13
+    )
+
+
+def test_the_default_grid_of_orders() -> None:
+    assert min(RENYI_ORDERS) == pytest.approx(1.1)
+    assert max(RENYI_ORDERS) == 256.0
+    assert hs.renyi(GaussianPair(5.0)).orders.tolist() == list(RENYI_ORDERS)
+
+
+def test_infinite_losses_have_infinite_divergence() -> None:
+    divergence = hs.renyi(PAIRS[6][0], [2.0]).divergence
+    assert isinstance(divergence, hs.Bound)
+    assert np.isinf(divergence.upper).all()
+    assert _upper(RenyiCurve([2.0], divergence).epsilon(0.5)) == math.inf
+
+
+REFUSED: list[tuple[type[Exception], str, Callable[[], object]]] = [
+    (ValueError, "conversion", lambda: Moments("loose")),  # type: ignore[arg-type]
+    (ValueError, "above 1", lambda: hs.renyi(GaussianPair(1.0), [1.0, 2.0])),
+    (ValueError, "NaN", lambda: hs.renyi(GaussianPair(1.0), [math.nan])),
+    (ValueError, "above 1", lambda: hs.renyi(GaussianPair(1.0), [math.inf])),
+    (TypeError, "pair, a step or a composition", lambda: hs.renyi(3.0)),  # type: ignore[arg-type]
+    (TypeError, "orders", lambda: hs.renyi(GaussianPair(1.0), "all")),
+    (ValueError, "divergences", lambda: RenyiCurve([2.0], [-1.0])),
+    (ValueError, "as many", lambda: RenyiCurve([2.0, 3.0], [1.0])),
+    (ValueError, "same orders", lambda: RenyiCurve([2.0], [1.0]) + RenyiCurve([3.0], [1.0])),
+]
+
+
+@pytest.mark.parametrize(("kind", "words", "call"), REFUSED)
+def test_bad_input_is_refused(kind: type[Exception], words: str, call: Callable[[], object]) -> None:
+    with pytest.raises(kind, match=words):
+        call()
