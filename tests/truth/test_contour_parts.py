@@ -144,7 +144,7 @@ def test_the_error_of_a_small_moment_is_relative_to_it() -> None:
 @pytest.mark.parametrize("nodes", [2, 7, 100])
 def test_line_sum_is_within_its_error(rule: LossRule, exponent: float, nodes: int) -> None:
     moments = log_moments(rule, np.array([exponent]))
-    tilted = tilt(rule, exponent, moments.value[0], moments.error[0])
+    tilted = tilt(rule, exponent, moments)
     count = 50.0
     step = 2.0 ** math.floor(math.log2(0.5 / math.sqrt(count * float(tilted.spread[0]))))
     found = line_sum(tilted, np.array([count]), step, nodes, np.zeros(1))
@@ -172,7 +172,7 @@ def test_a_billion_steps_cost_no_accuracy() -> None:
     """phi - 1 is of the order 1 / T, and so is its error."""
     rule = small_losses(40, 1e-5)
     moments = log_moments(rule, np.array([5.0]))
-    tilted = tilt(rule, 5.0, moments.value[0], moments.error[0])
+    tilted = tilt(rule, 5.0, moments)
     found = line_sum(tilted, np.array([1e9]), 2.0, 4, np.zeros(1))
     assert found.log_size[1] < -0.05
     assert found.error.max() <= 2e-12
@@ -247,7 +247,7 @@ def test_rectangles_bound_the_transform_from_any_frequency_on(pair: Pair, expone
     assert rule.cells is not None
     moments = log_moments(rule, np.array([exponent]))
     found = rectangles(rule.cells, exponent, moments.value[0] + moments.total_error[0])
-    tilted = tilt(rule, exponent, moments.value[0], moments.error[0])
+    tilted = tilt(rule, exponent, moments)
     s = np.geomspace(0.05, 60.0, 300)
     size = np.abs((np.exp(1j * s[:, None] * tilted.offset[0]) * tilted.weight[0]).sum(axis=1))
     bound = np.exp(found.log_bound(s)[:, 0])

@@ -39,6 +39,7 @@ _METHOD = "contour"
 _TRIVIAL = "trivial"
 _KEPT = 4  # lines kept for later questions
 _TRIES = 8
+_FEW_TRIES = 3
 _SHARE = 0.01  # of the tolerance, that a line is planned for: digits are cheap here
 _FINEST = 1e-12
 _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
@@ -59,6 +60,12 @@ class _Placed:
     def serves(self, epsilon: float) -> bool:
         """Whether the line is worth asking."""
         return abs(epsilon - self.epsilon) <= _REACH * self.deviation
+
+    def reaches(self, log_delta: float) -> bool:
+        """Whether the line is worth asking for the epsilon of a delta."""
+        ends = self.epsilon + _REACH * self.deviation * np.array([-0.9, 0.9])
+        middle = self.line.curve(np.maximum(ends, 0.0))
+        return bool(middle.log_upper()[0] >= log_delta >= middle.log_lower()[1])
 
 
 @final
@@ -163,8 +170,21 @@ class ContourCurve:
         if delta <= high:
             return self._end(delta)
         targets = _Targets(_log(up(delta - low), math.inf), _log(down(delta - high), -math.inf))
-        losses = self.losses.dropping(self._log_drop(math.exp(targets.undercut)))
-        return self._new_epsilon(losses, saddle_of_delta(losses, targets.undercut), targets)
+        for placed in self._lines:
+            if placed.reaches(targets.undercut):
+                found, curve = self._solve(placed, targets)
+                bound = self._epsilon_bound(placed, found, curve, targets)
+                if bound is not None and float(curve.relative_width()[0]) <= self.tolerance:
+                    return bound
+        return self._fresh_epsilon(targets)
+
+    def _fresh_epsilon(self, targets: _Targets) -> Bound:
+        """By new lines; where large losses of small mass stand in the way, they are left out."""
+        try:
+            return self._new_epsilon(self.losses.dropping(_DEEPEST), targets, _FEW_TRIES)
+        except ContourRefusal:
+            losses = self.losses.dropping(self._log_drop(math.exp(targets.undercut)))
+            return self._new_epsilon(losses, targets, _TRIES)
 
     def _end(self, delta: float) -> Bound:
         """Where delta is the mass at infinite loss, to within rounding."""
@@ -173,32 +193,35 @@ class ContourCurve:
             return Bound(largest, largest, _TRIVIAL, notes=(f"delta {delta:g} is reached at no epsilon",))
         raise ContourRefusal("saddle", "delta is the mass at infinite loss: epsilon is near the largest loss")
 
-    def _new_epsilon(self, losses: PairSum, saddle: Saddle, targets: _Targets) -> Bound:
+    def _new_epsilon(self, losses: PairSum, targets: _Targets, tries: int) -> Bound:
+        saddle = saddle_of_delta(losses, targets.undercut)
         if saddle.epsilon <= 0.0:
             saddle = saddle_of_epsilon(losses, 0.0)
         epsilon, log_delta = max(saddle.epsilon, 0.0), None
         best: Bound | None = None
-        for _ in range(_TRIES):
+        for _ in range(tries):
             placed = self._place(losses, saddle, epsilon, log_delta)
             found, curve = self._solve(placed, targets)
-            if found.upper == 0.0:
+            bound = self._epsilon_bound(placed, found, curve, targets)
+            best = best if bound is None else bound
+            if bound is not None and (found.upper == 0.0 or float(curve.relative_width()[0]) <= self.tolerance):
                 self._keep(placed)
-                return Bound(0.0, 0.0, _METHOD, notes=("delta is proved to be smaller at epsilon 0",))
-            if math.isfinite(found.upper - found.lower):
-                slope = placed.line.chernoff.theta * math.exp(targets.undercut)
-                errors = _errors(curve, slope)
-                best = Bound(max(found.lower, 0.0), max(found.upper, 0.0), _METHOD, errors=errors)
-                if float(curve.relative_width()[0]) <= self.tolerance:
-                    self._keep(placed)
-                    return best
+                return bound
             if log_delta is not None and abs(found.point - epsilon) <= 1e-6 * placed.deviation:
                 break  # the same line would come again
             epsilon, log_delta = max(found.point, 0.0), targets.undercut
             saddle = saddle_of_epsilon(losses, epsilon)
-        reason = (
-            f"the crossing near epsilon {epsilon:g} was not proved to a relative width of {self.tolerance:g} in delta"
-        )
+        reason = f"the crossing near epsilon {epsilon:g} was not proved to a relative width of {self.tolerance:g}"
         raise ContourRefusal("width", reason, best)
+
+    def _epsilon_bound(self, placed: _Placed, found: Crossing, curve: Curve, targets: _Targets) -> Bound | None:
+        """The bracket of a crossing; None where a side was not proved."""
+        if found.upper == 0.0:
+            return Bound(0.0, 0.0, _METHOD, notes=("delta is proved to be smaller at epsilon 0",))
+        if not math.isfinite(found.upper - found.lower):
+            return None
+        slope = placed.line.chernoff.theta * math.exp(targets.undercut)
+        return Bound(max(found.lower, 0.0), max(found.upper, 0.0), _METHOD, errors=_errors(curve, slope))
 
     def _solve(self, placed: _Placed, targets: _Targets) -> tuple[Crossing, Curve]:
         """Where the line's curve takes the value, in epsilon of at least 0, and the curve there."""

@@ -184,7 +184,7 @@ class _Tilted:
         single = [log_moments(rule, np.array(plan.exponents)) for rule in rules]
         moments = chernoff(rules, single, losses.gaussian_variance, (plan.theta, *plan.tilts))
         exponent = plan.exponents[0]
-        tilted = [tilt(rule, exponent, m.value[0], m.error[0]) for rule, m in zip(rules, single, strict=True)]
+        tilted = [tilt(rule, exponent, m) for rule, m in zip(rules, single, strict=True)]
         return cls(rules, tilted, moments)
 
     def period(self, epsilon: float, log_error: float) -> float:

@@ -24,7 +24,7 @@ import numpy as np
 
 from hockeystick.numerics.contour_moments import TiltedRule
 from hockeystick.numerics.contour_residuals import TRIGONOMETRIC, sine_residual
-from hockeystick.numerics.contour_rule import CHUNK, Array
+from hockeystick.numerics.contour_rule import CHUNK, Array, node_sum
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
 __all__ = ["LineSum", "line_sum"]
@@ -68,7 +68,7 @@ def line_sum(tilted: TiltedRule, counts: Array, step: float, nodes: int, quadrat
     needed = -(-nodes // rows)
     group = min(needed, max(1, _SMALL // rows))
     blocks = -(-needed // group) * group
-    most = max(1, _TABLE // ((2 * CHUNK + rows) * (rows + blocks)))
+    most = max(1, _TABLE // ((3 * tilted.offset.shape[1] + rows) * (rows + blocks)))
     total: LineSum | None = None
     for start in range(0, counts.size, most):
         part = slice(start, start + most)
@@ -86,21 +86,25 @@ def _deviation(weight: Array, offset: Array, step: float, shape: tuple[int, int,
     near = (step * np.arange(rows))[None, :, None]
     far = (step * rows * np.arange(blocks))[None, :, None]
     size = weight.shape[0]
-    total = np.zeros((2, size, blocks, rows))
+    w, wy = weight[:, None], (weight * offset)[:, None]
+    bend, _, residual = _turns(near * offset[:, None])
+    far_bend, far_sine, far_residual = _turns(far * offset[:, None])
+    cosine, sine = w - w * far_bend, w * far_sine  # w e^{i x_b}
+    slope = near.transpose(0, 2, 1)
+    # what needs no product: sum_j w (1 - cos x_b) + s_r sum_j w y sin x_b, and likewise for x - sin x
+    total = np.stack(
+        [
+            node_sum(w * fixed)[:, :, None] + slope * node_sum(wy * drift)[:, :, None]
+            for fixed, drift in ((far_bend, far_sine), (far_residual, far_bend))
+        ]
+    )
     for first in range(0, weight.shape[1], CHUNK):  # chunks keep the bound on the rounding of the sums small
-        w, y = weight[:, first : first + CHUNK], offset[:, first : first + CHUNK]
-        bend, _, residual = _turns(near * y[:, None])
-        far_bend, far_sine, far_residual = _turns(far * y[:, None])
-        cosine, sine = w[:, None] - w[:, None] * far_bend, w[:, None] * far_sine  # w e^{i x_b}
-        right = np.concatenate((bend, residual), axis=2).transpose(0, 2, 1)
-        slope = near.transpose(0, 2, 1)
+        part = slice(first, first + CHUNK)
+        right = np.concatenate((bend[:, :, part], residual[:, :, part]), axis=2).transpose(0, 2, 1)
         for k, left in enumerate(((cosine, -sine), (sine, cosine))):
-            stacked = np.concatenate(left, axis=2).reshape(size, blocks // group, group, -1)
-            total[k] += np.matmul(stacked, right[:, None]).reshape(size, blocks, rows)
-        own = far_bend, far_residual
-        for k, turned in enumerate((far_sine, far_bend)):
-            fixed, drift = np.einsum("bkn,bn->bk", own[k], w), np.einsum("bkn,bn->bk", turned, w * y)
-            total[k] += fixed[:, :, None] + slope * drift[:, :, None]
+            stacked = np.concatenate([table[:, :, part] for table in left], axis=2)
+            product = np.matmul(stacked.reshape(size, blocks // group, group, -1), right[:, None])
+            total[k] += product.reshape(size, blocks, rows)
     flat = total.reshape(2, size, blocks * rows)
     return flat[0], flat[1]
 

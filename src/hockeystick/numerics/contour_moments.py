@@ -173,6 +173,8 @@ class TiltedRule:
         ``sum_j w_j y_j^2``: the tilted variance, to within the errors.
     bend_error, slope_error : ndarray, shape (B,)
         c and d such that ``sum_j w_j (e^{i s y_j} - 1 - i s y_j)``, as computed, is off by at most ``min(c s^2, d s)``.
+    quadrature : ndarray, shape (B,)
+        Bound on ``|ln M_f - ln M|``.
     """
 
     weight: Array
@@ -183,10 +185,12 @@ class TiltedRule:
     spread: Array
     bend_error: Array
     slope_error: Array
+    quadrature: Array
 
 
-def tilt(rule: LossRule, exponent: float, log_m: Array, log_m_error: Array) -> TiltedRule:
-    """The rules tilted by ``exponent - 1``, given ``ln M_f`` there and its error, shape (B,)."""
+def tilt(rule: LossRule, exponent: float, moments: LogMoments) -> TiltedRule:
+    """The rules tilted by ``exponent - 1``, the first exponent of the moments given."""
+    log_m, log_m_error = moments.value[0], moments.error[0]
     x = exponent * rule.loss
     weight = np.exp(rule.log_weight + x - log_m[:, None])
     relative = rule.weight_error + abs(exponent) * rule.loss_error + ELEMENTARY + log_m_error[:, None]
@@ -210,6 +214,7 @@ def tilt(rule: LossRule, exponent: float, log_m: Array, log_m_error: Array) -> T
         spread=spread,
         bend_error=bend_error + _UNDERFLOW,
         slope_error=slope_error,
+        quadrature=moments.quadrature[0],
     )
 
 

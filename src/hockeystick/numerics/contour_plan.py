@@ -18,7 +18,7 @@ import numpy as np
 
 from hockeystick.numerics.contour_aliasing import log_constant
 from hockeystick.numerics.contour_rule import Array
-from hockeystick.numerics.contour_scout import Saddle, Scan, round_tilt, smooth_log_delta
+from hockeystick.numerics.contour_scout import Saddle, Scan, round_tilts, smooth_log_delta
 
 __all__ = ["LinePlan", "plan_line"]
 
@@ -116,7 +116,7 @@ def _grid(saddle: Saddle) -> Array:
     theta = saddle.theta
     gaps = _GAPS / math.sqrt(saddle.variance) if saddle.variance > 0.0 else theta * _FACTORS
     every = np.concatenate((theta * _FACTORS, theta + gaps, theta - gaps, (-1.0, -0.5, 0.0)))
-    return np.array(sorted({round_tilt(float(t)) for t in every if t >= -1.0}))
+    return round_tilts(every[every >= -1.0])
 
 
 def _estimate(saddle: Saddle, epsilon: float) -> float:

@@ -27,7 +27,7 @@ __all__ = [
     "Saddle",
     "Scan",
     "find_saddle",
-    "round_tilt",
+    "round_tilts",
     "scan",
     "smooth_log_delta",
 ]
@@ -201,15 +201,14 @@ def _search(losses: LossSum, rules: Sequence[LossRule], top: float, excess: Call
     fine = scan(rules, losses.gaussian_variance, low * (float(tilts[index]) / low) ** np.linspace(0.0, 1.0, _GRID))
     gap = excess(fine)
     theta = float(np.exp(np.interp(0.0, gap, np.log(fine.tilts))))
-    theta = round_tilt(max(theta, SMALLEST_TILT))
+    theta = float(round_tilts(np.array([max(theta, SMALLEST_TILT)]))[0])
     columns = (fine.value, fine.mean, fine.variance)
     value, mean, variance = (float(np.interp(theta, fine.tilts, column)) for column in columns)
     return Saddle(theta, value, mean, variance, rules, top)
 
 
-def round_tilt(theta: float) -> float:
-    """The tilt with so few bits that ``1 + theta`` is exact."""
-    if theta == 0.0:
-        return 0.0
-    unit = max(2.0 ** (math.floor(math.log2(abs(theta))) - 20), 2.0**-50)
-    return float(round(theta / unit) * unit)
+def round_tilts(tilts: Array) -> Array:
+    """The tilts with so few bits that ``1 + theta`` is exact, increasing, each once."""
+    with np.errstate(divide="ignore"):
+        unit = np.exp2(np.maximum(np.floor(np.log2(np.abs(tilts))) - 20.0, -50.0))
+    return np.unique(np.rint(tilts / unit) * unit)

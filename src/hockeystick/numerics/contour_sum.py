@@ -216,8 +216,8 @@ def prepare_line(
     total = LineSum(normal, np.zeros(nodes), 24.0 * U * np.abs(normal), normal * (1.0 - 1e-9))
     exponent = np.array([1.0 + theta])
     for rule, part in zip(rules, tilted, strict=True):
-        quadrature = rule.quadrature.error(exponent, float(s[-1])) + rule.quadrature.error(exponent, 0.0)
-        total = total + line_sum(part, rule.counts, step, nodes, 1.01 * quadrature[0])
+        quadrature = rule.quadrature.error(exponent, float(s[-1]))[0] + part.quadrature
+        total = total + line_sum(part, rule.counts, step, nodes, 1.01 * quadrature)
     centres = [float(v) for rule, part in zip(rules, tilted, strict=True) for v in part.centre * rule.counts]
     centre = math.fsum(centres)
     mean = gaussian_variance * (theta + 0.5)

@@ -92,12 +92,15 @@ class SubsampledGaussians(RuleSource):
             return nowhere
         largest = max(float(own.max()), 1.0)
         depth = math.sqrt(-2.0 * window.log_drop)
+        natural = largest * m + math.sqrt(-2.0 * window.log_accuracy)
+        if not (m + depth < natural).any():
+            return nowhere
         width, place = np.full_like(m, np.nan), np.full_like(m, np.nan)
         for candidate in _CUT_WIDTHS:
             edge = m + math.sqrt(1.0 + 0.5 * candidate**2) * (1.0 + 1e-9) * depth
             open_still = np.isnan(width) & ((candidate == _CUT_WIDTHS[-1]) | self._is_tamed(largest, edge, candidate))
             width, place = np.where(open_still, candidate, width), np.where(open_still, edge, place)
-        useful = place + 4.0 * width < largest * m + math.sqrt(-2.0 * window.log_accuracy)
+        useful = place + 4.0 * width < natural
         dropped = math.exp(window.log_drop) * (1.0 + 1e-9) + 1e-300
         return _Cut(np.where(useful, place, np.inf), np.where(useful, width, 1.0), np.where(useful, dropped, 0.0))
 
