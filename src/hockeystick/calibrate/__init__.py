@@ -25,7 +25,19 @@ __all__ = ["Calibration", "UnreachableTargetError", "calibrate"]
 _WITHIN = (1e-6, 1e9)
 _FINEST = 1e-12
 _FAR, _NEAR = 0.5, 0.05  # first step of the search from a value made up and from one given, in ln
-_DETECTION = (4.0, 0.25, 1.0, 32.0, 1.0 / 32.0)  # of the guess, where estimates are compared
+_DETECTION = (
+    4.0,
+    0.25,
+    1.0,
+    32.0,
+    1.0 / 32.0,
+    1e3,
+    1e-3,
+    1e5,
+    1e-5,
+    1e8,
+    1e-8,
+)  # of the guess, where estimates are compared
 _TELLING = 0.1  # difference of the excess that tells a direction
 
 
