@@ -38,6 +38,7 @@ __all__ = ["LatticeCurve"]
 
 _METHOD = "certified lattice"
 _REFINEMENTS = 8
+_LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
 _KEPT = 3  # compositions kept for later questions
 
 
@@ -85,13 +86,13 @@ class LatticeCurve:
             if self._relative_width(bound) <= tolerance:
                 return bound
         cumulants, saddle = saddle_at_epsilon(self.parts, epsilon)
-        best = Bound(0.0, 1.0, _METHOD)
+        best, found = Bound(0.0, 1.0, _METHOD), math.inf
         width = tolerance / saddle.theta
         for _ in range(_REFINEMENTS):
             bracket = self._compose(cumulants, saddle, width)
             best = _sharper(self._read_delta(bracket, epsilon), best)
-            found = self._relative_width(best)
-            if found <= tolerance or bracket.limited:
+            before, found = found, self._relative_width(best)
+            if found <= tolerance or bracket.limited or found > 0.7 * before or float(best.upper) <= _LEAST:
                 break
             width *= _refinement(tolerance, found)
         return _explained(best, self._relative_width(best), tolerance, "a relative width")
@@ -106,13 +107,13 @@ class LatticeCurve:
         cumulants, saddle = saddle_at_delta(self.parts, max(delta, 1e-320))
         if saddle.epsilon < 0.0:
             cumulants, saddle = saddle_at_epsilon(self.parts, 0.0)
-        best = Bound(0.0, math.inf, _METHOD)
+        best, found = Bound(0.0, math.inf, _METHOD), math.inf
         width = tolerance
         for _ in range(_REFINEMENTS):
             bracket = self._compose(cumulants, saddle, width)
             best = _sharper(self._read_epsilon(bracket, delta, guess=saddle.epsilon), best)
-            found = float(best.width)
-            if found <= tolerance or bracket.limited:
+            before, found = found, float(best.width)
+            if found <= tolerance or bracket.limited or 0.9 * before < found < math.inf:
                 break
             width *= _refinement(tolerance, found)
             cumulants, saddle = self._again(cumulants, saddle, best)
