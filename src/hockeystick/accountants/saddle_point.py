@@ -42,6 +42,7 @@ Variant = Literal["msd1", "msd0", "clt"]
 
 _BERRY_ESSEEN = 1.12  # twice 0.56 (Shevtsova 2010): the kernel rises and falls, so each level set has two ends
 _LARGEST_TILT = 2.0**39
+_TILT_TOLERANCE = 1e-12  # relative: msd0 and msd1 are the formulas at the saddle point itself
 _NO_VARIANCE = "the variance of the tilted loss is not known: the upper side is Chernoff's"
 _NOT_CERTIFIED = "no certified bound of the moments is known for this pair: value and error are estimates"
 
@@ -150,7 +151,8 @@ class _DescentCurve(_SaddleCurve):
         trivial = self.trivial_delta(epsilon)
         if trivial is not None:
             return trivial
-        c = self.window.checked(min(self.window.tilt_where(lambda c: _saddle_excess(c) - epsilon), _LARGEST_TILT))
+        theta = self.window.tilt_where(lambda c: _saddle_excess(c) - epsilon, tolerance=_TILT_TOLERANCE)
+        c = self.window.checked(min(theta, _LARGEST_TILT))
         log_value, correction = self._log_delta(c, epsilon)
         finite = math.exp(min(log_value, 0.0))
         value = min(self.infinity[1] + finite, 1.0)
@@ -163,7 +165,9 @@ class _DescentCurve(_SaddleCurve):
             return trivial
         log_delta = math.log(delta - self.infinity[1])
         # along the curve (epsilon, delta) both depend on the tilt alone: one root, none inside it
-        theta = self.window.tilt_where(lambda c: log_delta - self._log_delta(c, _saddle_excess(c))[0])
+        theta = self.window.tilt_where(
+            lambda c: log_delta - self._log_delta(c, _saddle_excess(c))[0], tolerance=_TILT_TOLERANCE
+        )
         c = self.window.checked(min(theta, _LARGEST_TILT))
         epsilon = _saddle_excess(c)
         log_value, correction = self._log_delta(c, epsilon)

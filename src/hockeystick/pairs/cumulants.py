@@ -36,7 +36,7 @@ _FINEST = 64
 _ACCURATE = 1e-11
 _SMALL = 0.1  # moments nearer to one than this are summed as their difference from one
 _SMALLEST_TILT, _LARGEST_TILT = 2.0**-60, 2.0**40
-_TILT_TOLERANCE = 1e-8  # relative; what rests on a tilt is flat there, or takes a Newton step of its own
+_TILT_TOLERANCE = 1e-8  # relative; bounds hold at any tilt, and are flat at the best
 _ROOT_8_OVER_PI = math.sqrt(8.0 / math.pi)  # E|N|^3 of a standard normal
 
 
@@ -251,10 +251,10 @@ class CumulantWindow:
                 return replace(fine, error=error, absolute_third_error=absolute_error)
             coarse, before = fine, error
 
-    def tilt_where(self, excess: Callable[[TiltedCumulants], float]) -> float:
+    def tilt_where(self, excess: Callable[[TiltedCumulants], float], *, tolerance: float = _TILT_TOLERANCE) -> float:
         """The tilt above 0 where an increasing function of the cumulants is zero.
 
-        The end of the range tried, ``2^-60`` or ``2^40``, where there is none: the loss is bounded, or epsilon small.
+        To a relative ``tolerance``. The end of the range tried, ``2^-60`` or ``2^40``, where there is none: the loss is bounded, or epsilon small.
         """
         low = high = 1.0
         if excess(self.at(1.0)) > 0.0:
@@ -264,7 +264,7 @@ class CumulantWindow:
             while high < _LARGEST_TILT and excess(self.at(high)) <= 0.0:
                 low, high = high, high * 8.0
         return math.exp(
-            increasing_root(lambda x: excess(self.at(math.exp(x))), math.log(low), math.log(high), _TILT_TOLERANCE)
+            increasing_root(lambda x: excess(self.at(math.exp(x))), math.log(low), math.log(high), tolerance)
         )
 
 
