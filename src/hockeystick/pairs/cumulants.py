@@ -254,7 +254,8 @@ class CumulantWindow:
     def tilt_where(self, excess: Callable[[TiltedCumulants], float], *, tolerance: float = _TILT_TOLERANCE) -> float:
         """The tilt above 0 where an increasing function of the cumulants is zero.
 
-        To a relative ``tolerance``. The end of the range tried, ``2^-60`` or ``2^40``, where there is none: the loss is bounded, or epsilon small.
+        To a relative ``tolerance``. The end of the range tried, ``2^-60`` or ``2^40``, where there is none: the loss is
+        bounded, or epsilon small.
         """
         low = high = 1.0
         if excess(self.at(1.0)) > 0.0:
