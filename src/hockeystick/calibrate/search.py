@@ -21,7 +21,7 @@ from hockeystick.bound import Bound, Estimate
 from hockeystick.calibrate.axis import Axis
 from hockeystick.calibrate.rough import Rough
 from hockeystick.calibrate.targets import DeltaAt, DirectedTarget, EpsilonAt, Target
-from hockeystick.composition import Composition, Direction, Step
+from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.curve import PrivacyCurve, worst
 from hockeystick.errors import PrecisionError
 from hockeystick.numerics.roots import increasing_root
@@ -96,7 +96,7 @@ class Search:
         self.problem, self.axis = problem, axis
         self.probes: list[Probe] = []
         self.evaluations = self.estimates = 0
-        self._worst: str | None = None  # the direction that decided last
+        self._worst: Direction | None = None  # the direction that decided last
         self._clear = False  # by far
         self.slope = 1.0  # of the excess along the axis
 
@@ -109,21 +109,24 @@ class Search:
         if isinstance(target, EpsilonAt):  # the largest loss, which costs nothing to certify
             answer = target.measure(account(run, self.problem.adjacency), _COARSE)
         elif isinstance(target, DirectedTarget):
-            answer = self._roughly(account(run, self.problem.adjacency, accountant=Rough()), target)
+            answer = self._roughly(run, target)
         else:
             answer = target.measure(account(run, self.problem.adjacency, accountant=Rough()), _COARSE)
         value = answer.value if isinstance(answer, Estimate) else answer.upper
         return self.problem.excess(float(value))
 
-    def _roughly(self, curve: PrivacyCurve, target: DirectedTarget) -> Bound | Estimate:
+    def _roughly(self, run: Composition, target: DirectedTarget) -> Bound | Estimate:
         """The estimate of all directions, and once it is known which decides, of that one alone."""
+        names: list[Direction] = list(directions(self.problem.adjacency))
         if self._worst is not None and (self._clear or self.estimates > _SURE):
-            return target.measure_direction(curve.directed[self._worst])
-        answers = {name: target.measure_direction(directed) for name, directed in curve.directed.items()}
-        self._worst = max(answers, key=lambda name: _upper(answers[name]))
-        others = [_upper(answer) for name, answer in answers.items() if name != self._worst]
-        self._clear = 0.0 < _CLEAR * max(others, default=0.0) < _upper(answers[self._worst])
-        return answers[self._worst]
+            names = [name for name in names if name == self._worst]
+        answers = {name: target.measure_direction(Rough().directed(run.pairs(name))) for name in names}
+        worst_name = max(answers, key=lambda name: _upper(answers[name]))
+        self._worst = worst_name
+        if len(names) > 1:
+            others = [_upper(answer) for name, answer in answers.items() if name != worst_name]
+            self._clear = 0.0 < _CLEAR * max(others) < _upper(answers[worst_name])
+        return answers[worst_name]
 
     def foretold(self, guess: float, step: float) -> float:
         """The place where the estimated excess vanishes, sought outward from a guess, or an end of the axis."""
@@ -205,7 +208,7 @@ class Search:
             answers[name] = answer
             if float(answer.lower) > target.most:
                 break
-        self._worst = max(answers, key=lambda name: float(answers[name].upper))
+        self._worst = cast("Direction", max(answers, key=lambda name: float(answers[name].upper)))
         return self._certified(worst(answers), curve)
 
     def _far_below(self, curve: PrivacyCurve, name: str, most: float) -> Bound | None:
