@@ -1,28 +1,35 @@
-"""Certified numerical privacy accounting: how private is this composition of mechanisms?"""
+"""Certified numerical privacy accounting: how private a composition of mechanisms is."""
 
-from hockeystick import accountants, dpsgd, filters
-from hockeystick.account import account
-from hockeystick.accountants import renyi
-from hockeystick.bound import Bound, Estimate
-from hockeystick.calibrate import Calibration, UnreachableTargetError, calibrate
-from hockeystick.composition import Composition, Step, compose
-from hockeystick.curve import PrivacyCurve
-from hockeystick.errors import HockeystickError, PrecisionError, UnknownPairError
-from hockeystick.mechanisms import (
-    ApproximateDP,
-    Binomial,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    DiscretePair,
-    Gaussian,
-    GaussianDP,
-    GaussianMixture,
-    Laplace,
-    RandomizedResponse,
-    UserDefined,
-)
-from hockeystick.odometer import Odometer, OdometerStateError
-from hockeystick.tradeoff import TradeOff
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hockeystick.lazy import attach
+
+if TYPE_CHECKING:
+    from hockeystick import accountants, dpsgd, filters
+    from hockeystick.account import account
+    from hockeystick.accountants import renyi
+    from hockeystick.bound import Bound, Estimate
+    from hockeystick.calibrate import Calibration, UnreachableTargetError, calibrate
+    from hockeystick.composition import Composition, Step, compose
+    from hockeystick.curve import PrivacyCurve
+    from hockeystick.errors import HockeystickError, PrecisionError, UnknownPairError
+    from hockeystick.mechanisms import (
+        ApproximateDP,
+        Binomial,
+        DiscreteGaussian,
+        DiscreteLaplace,
+        DiscretePair,
+        Gaussian,
+        GaussianDP,
+        GaussianMixture,
+        Laplace,
+        RandomizedResponse,
+        UserDefined,
+    )
+    from hockeystick.odometer import Odometer, OdometerStateError
+    from hockeystick.tradeoff import TradeOff
 
 __all__ = [
     "ApproximateDP",
@@ -57,3 +64,54 @@ __all__ = [
     "filters",
     "renyi",
 ]
+
+attach(
+    __name__,
+    {
+        "hockeystick.accountants": (
+            "accountants",
+            "renyi",
+        ),
+        "hockeystick.dpsgd": ("dpsgd",),
+        "hockeystick.filters": ("filters",),
+        "hockeystick.account": ("account",),
+        "hockeystick.bound": (
+            "Bound",
+            "Estimate",
+        ),
+        "hockeystick.calibrate": (
+            "Calibration",
+            "UnreachableTargetError",
+            "calibrate",
+        ),
+        "hockeystick.composition": (
+            "Composition",
+            "Step",
+            "compose",
+        ),
+        "hockeystick.curve": ("PrivacyCurve",),
+        "hockeystick.errors": (
+            "HockeystickError",
+            "PrecisionError",
+            "UnknownPairError",
+        ),
+        "hockeystick.mechanisms": (
+            "ApproximateDP",
+            "Binomial",
+            "DiscreteGaussian",
+            "DiscreteLaplace",
+            "DiscretePair",
+            "Gaussian",
+            "GaussianDP",
+            "GaussianMixture",
+            "Laplace",
+            "RandomizedResponse",
+            "UserDefined",
+        ),
+        "hockeystick.odometer": (
+            "Odometer",
+            "OdometerStateError",
+        ),
+        "hockeystick.tradeoff": ("TradeOff",),
+    },
+)

@@ -1,16 +1,23 @@
 """Accountants: one file each, seeing pairs and never mechanisms."""
 
-from hockeystick.accountants.base import Accountant, DirectedCurve
-from hockeystick.accountants.certified import Certified
-from hockeystick.accountants.contour import Contour
-from hockeystick.accountants.fourier import Fourier
-from hockeystick.accountants.gaussian_limit import GaussianLimit
-from hockeystick.accountants.gopi import PRV
-from hockeystick.accountants.lattice import Lattice
-from hockeystick.accountants.moments import Moments
-from hockeystick.accountants.monte_carlo import MonteCarlo, samples_needed
-from hockeystick.accountants.renyi import RENYI_ORDERS, RenyiCurve, renyi
-from hockeystick.accountants.saddle_point import SaddlePoint
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hockeystick.lazy import attach
+
+if TYPE_CHECKING:
+    from hockeystick.accountants.base import Accountant, DirectedCurve
+    from hockeystick.accountants.certified import Certified
+    from hockeystick.accountants.contour import Contour
+    from hockeystick.accountants.fourier import Fourier
+    from hockeystick.accountants.gaussian_limit import GaussianLimit
+    from hockeystick.accountants.gopi import PRV
+    from hockeystick.accountants.lattice import Lattice
+    from hockeystick.accountants.moments import Moments
+    from hockeystick.accountants.monte_carlo import MonteCarlo, samples_needed
+    from hockeystick.accountants.renyi import RENYI_ORDERS, RenyiCurve, renyi
+    from hockeystick.accountants.saddle_point import SaddlePoint
 
 __all__ = [
     "PRV",
@@ -29,3 +36,30 @@ __all__ = [
     "renyi",
     "samples_needed",
 ]
+
+attach(
+    __name__,
+    {
+        "hockeystick.accountants.base": (
+            "Accountant",
+            "DirectedCurve",
+        ),
+        "hockeystick.accountants.certified": ("Certified",),
+        "hockeystick.accountants.contour": ("Contour",),
+        "hockeystick.accountants.fourier": ("Fourier",),
+        "hockeystick.accountants.gaussian_limit": ("GaussianLimit",),
+        "hockeystick.accountants.gopi": ("PRV",),
+        "hockeystick.accountants.lattice": ("Lattice",),
+        "hockeystick.accountants.moments": ("Moments",),
+        "hockeystick.accountants.monte_carlo": (
+            "MonteCarlo",
+            "samples_needed",
+        ),
+        "hockeystick.accountants.renyi": (
+            "RENYI_ORDERS",
+            "RenyiCurve",
+            "renyi",
+        ),
+        "hockeystick.accountants.saddle_point": ("SaddlePoint",),
+    },
+)

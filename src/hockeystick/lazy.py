@@ -1,0 +1,54 @@
+"""Public names that are imported when first used, so that ``import hockeystick`` costs next to nothing.
+
+A package that calls `attach` finds its public names on demand (PEP 562). A function may share its name with the module
+it lives in, as `hockeystick.account` does: importing the module must not put it in the function's place.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+__all__ = ["attach"]
+
+
+class _LazyPackage(ModuleType):
+    """A package whose public names are looked up where they live."""
+
+    _homes: Mapping[str, str]
+
+    def __getattr__(self, name: str) -> Any:
+        home = self._homes.get(name)
+        if home is None:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        module = importlib.import_module(home)
+        value = module if home == f"{self.__name__}.{name}" and not hasattr(module, name) else getattr(module, name)
+        super().__setattr__(name, value)
+        return value
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if isinstance(value, ModuleType) and name in self._homes and hasattr(value, name):
+            return  # the import system binding a submodule whose function of that name is the public one
+        super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*vars(self), *self._homes})
+
+
+def attach(package: str, names: Mapping[str, tuple[str, ...]]) -> None:
+    """Let ``package`` find its public names on demand.
+
+    Parameters
+    ----------
+    package : str
+        Its ``__name__``.
+    names : mapping of str to tuple of str
+        Dotted modules, and the public names each holds; a module that is public itself holds its own name.
+    """
+    module = sys.modules[package]
+    homes = {name: home for home, held in names.items() for name in held}
+    vars(module)["_homes"] = homes
+    module.__class__ = _LazyPackage
