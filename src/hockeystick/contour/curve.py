@@ -19,6 +19,7 @@ import numpy as np
 
 from hockeystick.bound import Bound
 from hockeystick.numerics.contour import (
+    MOST_WORK,
     ContourRefusal,
     line_for_epsilon,
     log_complement,
@@ -40,6 +41,7 @@ _TRIVIAL = "trivial"
 _KEPT = 4  # lines kept for later questions
 _TRIES = 8
 _FEW_TRIES = 3
+_LITTLE_WORK = 4_000_000  # for each part, as long as leaving mass out has not been tried
 _SHARE = 0.01  # of the tolerance, that a line is planned for: digits are cheap here
 _FINEST = 1e-12
 _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
@@ -78,6 +80,7 @@ class ContourCurve:
     _lines: list[_Placed] = field(default_factory=list)
 
     def delta(self, epsilon: float) -> Bound:
+        """Certified delta(epsilon)."""
         if epsilon >= self.losses.largest_loss:
             return Bound(*self.losses.infinite_mass, _TRIVIAL, notes=("epsilon is at or beyond the largest loss",))
         room = self.losses.largest_loss - epsilon  # rounded up: delta of the finite losses is at most 1 - e^-room
@@ -99,7 +102,8 @@ class ContourCurve:
         best: Bound | None = None
         for _ in range(_TRIES):
             try:
-                best = self._try_delta(self.losses.dropping(log_drop), epsilon)
+                work = MOST_WORK if log_drop > _DEEPEST else _LITTLE_WORK * len(self.losses.parts)
+                best = self._try_delta(self.losses.dropping(log_drop), epsilon, work)
                 if self._narrow(best):
                     return best
             except ContourRefusal as error:
@@ -110,14 +114,14 @@ class ContourCurve:
             log_drop = sharper
         raise refusal or ContourRefusal("width", f"a relative width of {self.tolerance:g} was not reached", best)
 
-    def _try_delta(self, losses: PairSum, epsilon: float) -> Bound:
+    def _try_delta(self, losses: PairSum, epsilon: float, work: int) -> Bound:
         saddle = saddle_of_epsilon(losses, epsilon)
         near_one = self._near_one(saddle, epsilon)
         if near_one is not None:
             return near_one
         log_delta: float | None = None
         for _ in range(2):
-            placed = self._place(losses, saddle, epsilon, log_delta)
+            placed = self._place(losses, saddle, epsilon, log_delta, work)
             curve = placed.line.curve(np.array([epsilon]))
             best = self._delta_bound(curve)
             if self._narrow(best):
@@ -132,9 +136,9 @@ class ContourCurve:
             math.log(max(delta, 1e-300)) + math.log(self.tolerance / 64.0) - math.log(max(self.losses.total_count, 1.0))
         )
 
-    def _place(self, losses: PairSum, saddle: Saddle, epsilon: float, log_delta: float | None) -> _Placed:
+    def _place(self, losses: PairSum, saddle: Saddle, epsilon: float, log_delta: float | None, work: int) -> _Placed:
         finest = max(_SHARE * self.tolerance, _FINEST)
-        line = line_for_epsilon(losses, epsilon, finest, saddle=saddle, log_delta=log_delta)
+        line = line_for_epsilon(losses, epsilon, finest, saddle=saddle, log_delta=log_delta, work=work)
         return _Placed(line, epsilon, math.sqrt(saddle.curvature))
 
     def _keep(self, placed: _Placed) -> None:
@@ -162,6 +166,7 @@ class ContourCurve:
         return Bound(max(down(1.0 - gap), 0.0), 1.0, _METHOD, errors={"Chernoff's bound": gap})
 
     def epsilon(self, delta: float) -> Bound:
+        """Certified epsilon at ``delta``."""
         low, high = self.losses.infinite_mass
         if delta >= 1.0:
             return Bound(0.0, 0.0, _TRIVIAL)
@@ -181,10 +186,11 @@ class ContourCurve:
     def _fresh_epsilon(self, targets: _Targets) -> Bound:
         """By new lines; where large losses of small mass stand in the way, they are left out."""
         try:
-            return self._new_epsilon(self.losses.dropping(_DEEPEST), targets, _FEW_TRIES)
+            work = _LITTLE_WORK * len(self.losses.parts)
+            return self._new_epsilon(self.losses.dropping(_DEEPEST), targets, tries=_FEW_TRIES, work=work)
         except ContourRefusal:
             losses = self.losses.dropping(self._log_drop(math.exp(targets.undercut)))
-            return self._new_epsilon(losses, targets, _TRIES)
+            return self._new_epsilon(losses, targets, tries=_TRIES, work=MOST_WORK)
 
     def _end(self, delta: float) -> Bound:
         """Where delta is the mass at infinite loss, to within rounding."""
@@ -193,14 +199,14 @@ class ContourCurve:
             return Bound(largest, largest, _TRIVIAL, notes=(f"delta {delta:g} is reached at no epsilon",))
         raise ContourRefusal("saddle", "delta is the mass at infinite loss: epsilon is near the largest loss")
 
-    def _new_epsilon(self, losses: PairSum, targets: _Targets, tries: int) -> Bound:
+    def _new_epsilon(self, losses: PairSum, targets: _Targets, *, tries: int, work: int) -> Bound:
         saddle = saddle_of_delta(losses, targets.undercut)
         if saddle.epsilon <= 0.0:
             saddle = saddle_of_epsilon(losses, 0.0)
         epsilon, log_delta = max(saddle.epsilon, 0.0), None
         best: Bound | None = None
         for _ in range(tries):
-            placed = self._place(losses, saddle, epsilon, log_delta)
+            placed = self._place(losses, saddle, epsilon, log_delta, work)
             found, curve = self._solve(placed, targets)
             bound = self._epsilon_bound(placed, found, curve, targets)
             best = best if bound is None else bound

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 import numpy as np
 
@@ -32,9 +32,11 @@ from hockeystick.numerics.contour_scout import LossSum, Saddle, find_saddle, sca
 from hockeystick.numerics.contour_sum import ContourLine, prepare_line
 from hockeystick.numerics.rounding import U
 
-__all__ = ["ContourRefusal", "line_for_epsilon", "log_complement", "saddle_of_delta", "saddle_of_epsilon"]
+__all__ = ["MOST_WORK", "ContourRefusal", "line_for_epsilon", "log_complement", "saddle_of_delta", "saddle_of_epsilon"]
 
-_MOST_WORK = 250_000_000  # products of nodes in s and in the loss
+MOST_WORK: Final = 250_000_000
+"""Products of nodes in s and in the loss that a line may take: about half a second."""
+
 _UNIT_GRID = np.linspace(0.0, 1.0, 8)
 _MOST_NODES = 1 << 20
 
@@ -112,7 +114,13 @@ def _decay(losses: LossSum, rules: Sequence[LossRule], exponent: float) -> _Deca
 
 
 def line_for_epsilon(
-    losses: LossSum, epsilon: float, tolerance: float, *, saddle: Saddle | None = None, log_delta: float | None = None
+    losses: LossSum,
+    epsilon: float,
+    tolerance: float,
+    *,
+    saddle: Saddle | None = None,
+    log_delta: float | None = None,
+    work: int = MOST_WORK,
 ) -> ContourLine | LatticeLine:
     """A line that brackets delta_fin at and near ``epsilon`` to a relative width of about ``tolerance``.
 
@@ -128,11 +136,13 @@ def line_for_epsilon(
         The saddle point, where it is known.
     log_delta : float, optional
         ``ln delta_fin``, where it is known; by default its saddle-point estimate.
+    work : int
+        Products of nodes in s and in the loss that the line may take.
 
     Raises
     ------
     ContourRefusal
-        Where no line of at most a million nodes does.
+        Where no line of that work, and of at most a million nodes, does.
     """
     if saddle is None:
         saddle = saddle_of_epsilon(losses, epsilon)
@@ -157,7 +167,7 @@ def line_for_epsilon(
         raise ContourRefusal("tail", "the transform decays too slowly for the tolerance: few steps, or atoms")
     frequency = 1.02 * cut + 1.5 * 2.0 * math.pi / plan.period  # the last node lies within a step beyond the cut-off
     found = _Tilted.of(losses, plan, Window(plan.exponents, frequency, accuracy))
-    step, nodes = _grid(found.period(epsilon, plan.log_error), cut, found.rules)
+    step, nodes = _grid(found.period(epsilon, plan.log_error), cut, found.rules, work)
     return prepare_line(
         found.rules,
         found.tilted,
@@ -212,7 +222,7 @@ def _lattice_line(found: _Tilted, lattice: Lattice, plan: LinePlan, epsilon: flo
     cut = _reach(decay, plan.theta, 1.0 / plan.deviation, plan.log_error)
     whole = (size + 1) // 2
     nodes = whole if not math.isfinite(cut) else min(whole, math.ceil(cut / step) + 1)
-    _check_work(nodes, found.rules)
+    _check_work(nodes, found.rules, MOST_WORK)
     log_tail = -math.inf if nodes == whole else float(decay.log_bound(np.array([step * (nodes - 1)]))[0])
     return prepare_lattice_line(
         found.rules, found.tilted, lattice, chernoff=found.chernoff, size=size, nodes=nodes, log_tail=log_tail
@@ -258,13 +268,13 @@ def saddle_of_delta(losses: LossSum, log_delta: float) -> Saddle:
     return saddle
 
 
-def _grid(period: float, cut: float, rules: Sequence[LossRule]) -> tuple[float, int]:
+def _grid(period: float, cut: float, rules: Sequence[LossRule], work: int) -> tuple[float, int]:
     """Step of few bits, and number of nodes."""
     exact = 2.0 * math.pi / period
     unit = 2.0 ** (math.floor(math.log2(exact)) - 20)
     step = math.floor(exact / unit) * unit
     nodes = math.ceil(cut / step) + 1
-    _check_work(nodes, rules)
+    _check_work(nodes, rules, work)
     return step, nodes
 
 
@@ -275,6 +285,6 @@ def _rules(losses: LossSum, window: Window) -> Sequence[LossRule]:
     return rules
 
 
-def _check_work(nodes: int, rules: Sequence[LossRule]) -> None:
-    if nodes > _MOST_NODES or nodes * sum(rule.size * rule.nodes for rule in rules) > _MOST_WORK:
+def _check_work(nodes: int, rules: Sequence[LossRule], work: int) -> None:
+    if nodes > _MOST_NODES or nodes * sum(rule.size * rule.nodes for rule in rules) > work:
         raise ContourRefusal("tail", f"{nodes} nodes would be needed: few steps, or atoms")

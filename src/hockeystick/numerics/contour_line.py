@@ -24,13 +24,15 @@ import numpy as np
 
 from hockeystick.numerics.contour_moments import TiltedRule
 from hockeystick.numerics.contour_residuals import TRIGONOMETRIC, sine_residual
-from hockeystick.numerics.contour_rule import CHUNK, Array, node_sum
+from hockeystick.numerics.contour_rule import Array, chunk, node_sum
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
 __all__ = ["LineSum", "line_sum"]
 
 _TABLE = 1 << 20  # entries of the largest table held at once
-_SMALL = 1024  # entries of one matrix product: below the size at which linear algebra libraries start threads
+_SMALL = (
+    200_000  # multiplications of one matrix product: below the size at which linear algebra libraries start threads
+)
 
 
 @final
@@ -66,7 +68,7 @@ def line_sum(tilted: TiltedRule, counts: Array, step: float, nodes: int, quadrat
     """The sum over a batch at ``m * step``, m below ``nodes``; ``quadrature``, shape (B,), bounds each error of phi."""
     rows = math.isqrt(nodes)
     needed = -(-nodes // rows)
-    group = min(needed, max(1, _SMALL // rows))
+    group = min(needed, max(1, _SMALL // (2 * chunk(tilted.offset.shape[1]) * rows)))
     blocks = -(-needed // group) * group
     most = max(1, _TABLE // ((3 * tilted.offset.shape[1] + rows) * (rows + blocks)))
     total: LineSum | None = None
@@ -98,8 +100,9 @@ def _deviation(weight: Array, offset: Array, step: float, shape: tuple[int, int,
             for fixed, drift in ((far_bend, far_sine), (far_residual, far_bend))
         ]
     )
-    for first in range(0, weight.shape[1], CHUNK):  # chunks keep the bound on the rounding of the sums small
-        part = slice(first, first + CHUNK)
+    length = chunk(weight.shape[1])  # chunks keep the bound on the rounding of the sums small
+    for first in range(0, weight.shape[1], length):
+        part = slice(first, first + length)
         right = np.concatenate((bend[:, :, part], residual[:, :, part]), axis=2).transpose(0, 2, 1)
         for k, left in enumerate(((cosine, -sine), (sine, cosine))):
             stacked = np.concatenate([table[:, :, part] for table in left], axis=2)

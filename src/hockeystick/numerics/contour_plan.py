@@ -100,7 +100,10 @@ def plan_line(
     theta = float(tilts[candidates[best]])
     chosen = {0.0}
     for side in (right[best], left[best]):
-        chosen.update(float(t) for t in tilts[np.argsort(side, kind="stable")[:_KEPT]])
+        order = np.argsort(side, kind="stable")
+        # a farther tilt than the best one would only widen the rules
+        near = order[np.abs(gap[best, order]) <= 1.001 * abs(gap[best, order[0]])]
+        chosen.update(float(t) for t in tilts[near[:_KEPT]])
     variance = float(found.variance[candidates[best]])
     return LinePlan(
         theta=theta,

@@ -17,7 +17,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,6 @@ from hockeystick.numerics.contour_residuals import exponential_residual
 from hockeystick.numerics.rounding import U
 
 __all__ = [
-    "CHUNK",
     "Array",
     "Cells",
     "Grown",
@@ -36,28 +35,33 @@ __all__ = [
     "RuleSource",
     "Window",
     "additions",
+    "chunk",
     "node_sum",
 ]
 
 Array = NDArray[np.float64]
 
-CHUNK: Final = 32
-"""Sums over nodes run over this many at a time, and then over the chunks."""
-
+_CHUNK = 32
 _LARGE = 30.0  # exponents from which e^x is taken together with the weight, so that neither overflows
+
+
+def chunk(nodes: int) -> int:
+    """How many nodes sums run over at a time, before they run over the chunks."""
+    return max(_CHUNK, math.isqrt(nodes))
 
 
 def additions(nodes: int) -> int:
     """The number of roundings that a term meets, at most, in a sum over nodes by chunks."""
-    return min(nodes, CHUNK) + -(-nodes // CHUNK)
+    size = chunk(nodes)
+    return min(nodes, size) + -(-nodes // size)
 
 
 def node_sum(terms: Array) -> Array:
     """The sum over the last axis, by chunks."""
     nodes = terms.shape[-1]
-    if nodes <= CHUNK:
+    if nodes <= _CHUNK:
         return np.asarray(terms.sum(axis=-1))
-    return np.asarray(np.add.reduceat(terms, np.arange(0, nodes, CHUNK), axis=-1).sum(axis=-1))
+    return np.asarray(np.add.reduceat(terms, np.arange(0, nodes, chunk(nodes)), axis=-1).sum(axis=-1))
 
 
 class Quadrature(ABC):
