@@ -23,6 +23,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 from typing import Generic, TypeVar, final
 
 import numpy as np
@@ -223,8 +224,7 @@ class RenyiFilter(Filter[Array]):
     def _cost(self, parts: tuple[tuple[Pair, int], ...]) -> Array:
         cost = np.zeros(self._tilts.size + 1)
         for pair, count in parts:
-            upper = log_moment_bounds(pair, self._tilts).upper
-            cost[:-1] += count * np.where(np.isnan(upper), math.inf, np.maximum(upper, 0.0))
+            cost[:-1] += count * _unit_cost(pair, tuple(self._tilts.tolist()))
             cost[-1] += count * pair.mass_at_infinity
         return np.asarray(cost * (1.0 + (len(parts) + 4.0) * U))
 
@@ -241,6 +241,15 @@ class RenyiFilter(Filter[Array]):
         self._alive = self._survivors(added)
         self._spent = (self._spent + added[:, :-1]) * (1.0 + 2.0 * U)
         self._infinite = (self._infinite + added[:, -1]) * (1.0 + 2.0 * U)
+
+
+@lru_cache(maxsize=4096)
+def _unit_cost(pair: Pair, tilts: tuple[float, ...]) -> Array:
+    """Upper bounds of K at the tilts, at least 0; infinite where nothing is known."""
+    upper = log_moment_bounds(pair, np.array(tilts)).upper
+    cost = np.where(np.isnan(upper), math.inf, np.maximum(upper, 0.0))
+    cost.setflags(write=False)
+    return cost
 
 
 @final

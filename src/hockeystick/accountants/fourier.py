@@ -18,7 +18,7 @@ of the grid points. Cost: two FFTs of length 2 L / h a distinct pair; then one i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import final
 
@@ -71,7 +71,7 @@ class Fourier(Accountant):
 
     spacing: float
     half_width: float
-    evaluation: Evaluation = "plancherel"
+    evaluation: Evaluation = field(default="plancherel", kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "spacing", check_positive("spacing", self.spacing))
@@ -201,21 +201,24 @@ class _FourierCurve(DirectedCurve):
         mass = math.exp(above.log_mass_beyond(epsilon) + ELEMENTARY)
         return min(up(moved * mass + beyond, 8.0 * U), 1.0)
 
-    def _sides(self, epsilon: float) -> tuple[float, float]:
-        """Lower and upper bound on delta(epsilon)."""
-        above, below, _ = self._compositions
-        how = self._settings.evaluation
-        lowest, upper = above.delta(epsilon - above.slack, how)
-        lower = below.delta(epsilon + below.slack, how)[0]
-        by_grid = lowest - self._grid_error(epsilon - above.slack)
-        return min(max(lower, by_grid), upper), upper
+    def _upper(self, epsilon: float) -> float:
+        """Upper bound on delta(epsilon)."""
+        above = self._compositions[0]
+        return above.delta(epsilon - above.slack, self._settings.evaluation)[1]
+
+    def _lower(self, epsilon: float) -> float:
+        """Lower bound on delta(epsilon), from the losses rounded down."""
+        below = self._compositions[1]
+        return below.delta(epsilon + below.slack, self._settings.evaluation)[0]
 
     def delta(self, epsilon: float) -> Bound:
         above, below, _ = self._compositions
         if math.isinf(epsilon):
             return Bound(below.infinity[0], above.infinity[1], _METHOD)
-        lower, upper = self._sides(epsilon)
-        return Bound(lower, upper, _METHOD, errors={**above.budget(), "grid": self._grid_error(epsilon - above.slack)})
+        grid = self._grid_error(epsilon - above.slack)
+        by_grid, upper = above.delta(epsilon - above.slack, self._settings.evaluation)
+        lower = max(self._lower(epsilon), by_grid - grid)
+        return Bound(min(lower, upper), upper, _METHOD, errors={**above.budget(), "grid": grid})
 
     def epsilon(self, delta: float) -> Bound:
         if delta >= 1.0:
@@ -224,16 +227,9 @@ class _FourierCurve(DirectedCurve):
             note = "the errors of this accountant are absolute: nothing is known where delta is 0"
             return Bound(0.0, math.inf, _METHOD, notes=(note,))
         _, saddle = saddle_at_delta(self._parts, max(delta, 1e-300))
-        step = 1e-3 * self._settings.spacing
+        step = 1e-2 * self._settings.spacing
         lower, upper = (
-            crossing(
-                lambda eps, side=side: self._sides(eps)[side],  # type: ignore[misc]
-                delta,
-                guess=max(saddle.epsilon, 0.0),
-                slope=saddle.theta,
-                step=step,
-                above=bool(side),
-            )
-            for side in (0, 1)
+            crossing(curve, delta, guess=max(saddle.epsilon, 0.0), slope=saddle.theta, step=step, above=above)
+            for curve, above in ((self._lower, False), (self._upper, True))
         )
         return Bound(min(lower, upper), upper, _METHOD)

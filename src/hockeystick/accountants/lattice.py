@@ -170,7 +170,8 @@ class _OneSidedCurve(DirectedCurve):
         if points > _POINTS:
             raise PrecisionError(
                 f"spacing {self._settings.spacing!r} makes {points:.2g} lattice points over"
-                f" {window.high - window.low:.3g} nats, more than {_POINTS}: use a larger spacing, or accountants.Certified"
+                f" {window.high - window.low:.3g} nats, more than {_POINTS}: use a larger spacing,"
+                " or accountants.Certified"
             )
         self._made.insert(0, (saddle, TiltedComposition(plds, window)))
         del self._made[_KEPT:]
@@ -193,6 +194,11 @@ class _OnLattice:
     """A lattice PLD seen through the nodes of a pair, which is all that choosing tilts and windows looks at."""
 
     pld: LatticePLD
+
+    @property
+    def loss_bounds(self) -> tuple[float, float]:
+        present = self.pld.losses[self.pld.log_mass > -np.inf]
+        return float(present.min(initial=0.0)), float(present.max(initial=0.0))
 
     def nodes(self, log_tail: float) -> Nodes:
         present = self.pld.log_mass > -np.inf

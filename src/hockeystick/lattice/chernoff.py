@@ -22,7 +22,7 @@ Parts = Sequence[tuple[LatticePLD, int]]
 
 _LOG_GOLDEN = 0.6180339887498949
 _STEPS = 24
-_MOVED = 0.02  # how far (nats) coarsening may move the composed loss
+_BLOCK = 0.01  # nats: width of a block for one step; many steps take it by its root
 
 
 def log_tail(parts: Parts, tilt: float, edge: float) -> float:
@@ -38,24 +38,39 @@ def log_tail(parts: Parts, tilt: float, edge: float) -> float:
 def least_log_tail(parts: Parts, edge: float, *, above: bool) -> float:
     """``ln`` of the best Chernoff bound found on the mass at or beyond ``edge``."""
     sign = 1.0 if above else -1.0
-    parts = _coarse(parts, above=above)
+    parts = _coarse(parts)
     return _least(lambda log_size: log_tail(parts, sign * math.exp(log_size), edge), math.log(1e-4), math.log(1e5))
 
 
-def _coarse(parts: Parts, *, above: bool) -> Parts:
-    """The same masses on fewer points, moved towards the edge: a fine lattice would make the search slow."""
-    block = int(_MOVED / (parts[0][0].spacing * sum(count for _, count in parts)))
-    if block < 2:
+def _coarse(parts: Parts) -> Parts:
+    """The same masses on fewer points, every moment rounded up: a fine lattice would make the search slow.
+
+    The masses of a block go to its two ends so that sum and mean stay; as the exponential is convex, its mean grows.
+    """
+    steps = sum(count for _, count in parts)
+    block = int(_BLOCK / (parts[0][0].spacing * math.sqrt(steps)))
+    if block < 4:
         return parts
-    coarse = []
-    for pld, count in parts:
-        first = np.arange(0, pld.size, block)
-        index = pld.index[np.minimum(first + block - 1, pld.size - 1)] if above else pld.index[first]
-        log_mass = np.logaddexp.reduceat(pld.log_mass, first) + block * ELEMENTARY
-        size = np.where(np.isfinite(log_mass), np.abs(log_mass), 0.0)
-        moved = replace(pld, index=index, log_mass=log_mass + block * U * size, excess=pld.excess + block * 800.0 * U)
-        coarse.append((moved, count))
-    return coarse
+    return [(_on_block_ends(pld, block), count) for pld, count in parts]
+
+
+def _on_block_ends(pld: LatticePLD, block: int) -> LatticePLD:
+    first = np.arange(0, max(pld.size - 1, 1), block)  # the last block holds at least two points
+    last = np.append(first[1:] - 1, pld.size - 1)
+    lengths = last - first + 1
+    peaks = np.maximum.reduceat(pld.log_mass, first)
+    scale = np.where(np.isfinite(peaks), peaks, 0.0)
+    masses = np.exp(pld.log_mass - np.repeat(scale, lengths))
+    width = np.maximum(pld.index[last] - pld.index[first], 1)
+    share = (pld.index - np.repeat(pld.index[first], lengths)) / np.repeat(width, lengths)
+    to_last = np.add.reduceat(masses * share, first)
+    to_first = np.add.reduceat(masses * (1.0 - share), first)
+    with np.errstate(divide="ignore"):
+        log_mass = np.log(np.column_stack((to_first, to_last))).ravel() + np.repeat(scale, 2)
+    rounding = (4.0 * block + 16.0) * U + 2.0 * ELEMENTARY
+    log_mass = log_mass + rounding + 2.0 * U * np.abs(np.repeat(scale, 2))
+    index = np.column_stack((pld.index[first], pld.index[last])).ravel()
+    return replace(pld, index=index, log_mass=log_mass, excess=pld.excess + 2.0 * rounding + 4.0 * U * 800.0)
 
 
 def _least(function: Callable[[float], float], low: float, high: float) -> float:

@@ -41,6 +41,7 @@ _NEGLIGIBLE = 1e-16  # of the sum expected: what the frequencies left out may be
 _FEWEST, _MOST_BY_SUMS = 16, 4096
 _SPARE = 10.0  # nats by which the tilt may be off its saddle point
 _LEAST_THETA = 1e-6
+_STEEPEST = 8.0  # tilt times tolerance
 
 
 @final
@@ -174,21 +175,17 @@ class LiveDirection:
         """Certified lower and upper epsilon at delta (nats)."""
         if self.plan is None or self.steps > self.plan.horizon:
             self._replan(self.tolerance)
-        best = self._read()
-        width = self.tolerance
+        best, width, found = self._read(), self.tolerance, math.inf
         for _ in range(_REFINEMENTS):
-            found = best[1] - best[0]
-            if not found > self.tolerance or self.steps <= self._refined_at:
+            before, found = found, best[1] - best[0]
+            if not found > self.tolerance or self.steps <= self._refined_at or 0.9 * before < found < math.inf:
                 break
-            width = min(width, self.plan.width if self.plan else width)
-            if self.plan is not None and self.plan.horizon >= _HORIZON * self.steps:  # not for want of a fresh plan
+            if self.plan is not None and self.plan.horizon == _HORIZON * self.steps:  # a fresh plan was not fine enough
+                width = min(width, self.plan.width)
                 width *= max(min(0.8 * self.tolerance / found, 0.5), 0.02) if found < math.inf else 0.1
-            before = self.plan
             self._replan(width)
             fresh = self._read()
             best = max(best[0], fresh[0]), min(best[1], fresh[1])
-            if before is not None and self.plan is not None and self.plan.exact and before.exact:
-                break
         if best[1] - best[0] > self.tolerance:
             self._refined_at = max(self._refined_at, math.ceil(1.5 * self.steps))
         return best
@@ -215,7 +212,7 @@ class LiveDirection:
     def _replan(self, width: float) -> None:
         """A plan for the counts as they are, and both sides composed on it."""
         parts = tuple(self.counts.items())
-        plan = _planned(parts, self.delta_target, width, self.points)
+        plan = _planned(parts, self.delta_target, width, tolerance=self.tolerance, points=self.points)
         steps = {pair: plan.tilted(pair) for pair in self.counts}
         self._build(_with_frequencies(plan, steps, self.counts), steps)
         for pair, count in parts:
@@ -264,14 +261,15 @@ class LiveDirection:
         return agree
 
 
-def _planned(parts: tuple[tuple[Pair, int], ...], delta: float, width: float, points: int) -> Plan:
+def _planned(parts: tuple[tuple[Pair, int], ...], delta: float, width: float, *, tolerance: float, points: int) -> Plan:
     """A plan with all frequencies kept, for the steps as they are up to the horizon."""
     steps = sum(count for _, count in parts)
     middle = tuple((pair, _MIDDLE * count) for pair, count in parts)
     _, saddle = saddle_at_delta(middle, max(delta, 1e-320))
     if saddle.epsilon < 0.0:
         _, saddle = saddle_at_epsilon(middle, 0.0)
-    theta = max(saddle.theta, _LEAST_THETA)
+    # near the largest loss the saddle point runs off; where delta falls fast a lower tilt costs little in epsilon
+    theta = min(max(saddle.theta, _LEAST_THETA), _STEEPEST / tolerance)
     relative = 1e-4 * min(width * theta, 1.0)
     log_tail, high = -100.0 + 1.1 * math.log(delta) - math.log(steps), math.inf
     while math.isinf(high):  # until the nodes reach far enough

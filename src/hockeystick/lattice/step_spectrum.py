@@ -51,6 +51,7 @@ SCALARS = (
 
 _TRANSFORM_ERROR = SCALARS.index("transform_error")
 _BAND_GROWTH = 1.3
+_BLOCK = 48
 
 
 @final
@@ -103,7 +104,12 @@ def low_transform(index: NDArray[np.int64], masses: Array, length: int, kept: in
     unit = -2j * math.pi / length
     coarse = np.exp(((index[None, :] * (rows * np.arange(columns))[:, None]) % length) * unit)
     fine = np.exp(((index[None, :] * np.arange(rows)[:, None]) % length) * unit)
-    return np.asarray((coarse * masses) @ fine.T).reshape(-1)[:kept]
+    coarse *= masses
+    total = np.zeros((columns, rows), dtype=np.complex128)
+    for first in range(0, index.size, _BLOCK):  # sums of sums: their rounding grows with the root of the points
+        block = slice(first, first + _BLOCK)
+        total += coarse[:, block] @ fine[:, block].T
+    return total.reshape(-1)[:kept]
 
 
 @final
@@ -167,7 +173,7 @@ class TiltedStep:
         heavy = self.masses > 1e-22 / self.masses.size
         index, masses = self.index[heavy], self.masses[heavy]
         values = low_transform(index, masses, length, kept)
-        error = (masses.size + 48.0) * U * 1.001 + 1e-22
+        error = (_BLOCK + masses.size / _BLOCK + 48.0) * U * 1.001 + 1e-22
         return StepSpectrum(values, self.start, self.bands(band_edges(kept, length), length), self._with_error(error))
 
     def bands(self, edges: NDArray[np.int64], length: int) -> Array:

@@ -1,0 +1,214 @@
+"""Filters never overrun their budget, whatever the adversary; adding up loss distributions does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.bound import Bound
+from hockeystick.filters import BudgetError, GaussianDPFilter, RenyiFilter
+from tests.closed_forms import gaussian_delta
+
+AnyFilter = RenyiFilter | GaussianDPFilter
+
+# ---------------------------------------------------------------------------------------------------- fixed parameters
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "add", "remove"])
+@pytest.mark.parametrize(
+    "step",
+    [hs.Gaussian(8.0), hs.Gaussian(1.0).poisson(0.02), hs.Laplace(20.0), hs.RandomizedResponse(probability=0.52)],
+)
+def test_what_a_renyi_filter_passes_is_within_budget(adjacency: str, step: hs.Step) -> None:
+    budget = RenyiFilter(2.0, 1e-5, adjacency=adjacency)
+    count = 0
+    while budget.allows(step, 10):
+        budget.step(step, 10)
+        count += 10
+    assert budget.steps == count > 0
+    spent = hs.account(step * count, adjacency).delta(2.0)
+    assert isinstance(spent, Bound)
+    assert spent.upper <= 1e-5
+    wasted = hs.account(step * (20 * count), adjacency).delta(2.0)
+    assert isinstance(wasted, Bound)
+    assert wasted.lower > 1e-5  # and the filter is not absurdly strict
+
+
+def test_one_planned_order_leaves_more_room_than_many() -> None:
+    step = hs.Gaussian(1.0).poisson(0.01)
+    many, one = RenyiFilter(2.0, 1e-5), RenyiFilter.planned_for(step, 2.0, 1e-5)
+    assert len(one.orders) == 1
+
+    def room(budget: RenyiFilter) -> int:
+        count = 0
+        while budget.allows(step, 20):
+            budget.step(step, 20)
+            count += 20
+        return count
+
+    assert room(one) > room(many)
+
+
+def test_gaussian_filter_fills_its_budget_exactly() -> None:
+    for noise, fit in ((2.0, 4), (3.0, 9), (7.0, 49)):
+        budget = GaussianDPFilter(1.0)
+        for _ in range(fit):
+            budget.step(hs.Gaussian(noise))
+        assert not budget.allows(hs.Gaussian(1e6))
+        assert budget.remaining == pytest.approx(0.0, abs=1e-7)
+
+
+def test_gaussian_filter_refuses_a_hair_too_much() -> None:
+    budget = GaussianDPFilter(1.0)
+    assert budget.allows(hs.Gaussian(1.0))
+    assert not budget.allows(hs.Gaussian(math.nextafter(1.0, 0.0)))
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-5), (0.1, 1e-3), (5.0, 1e-9)])
+def test_gaussian_budget_is_the_largest_for_epsilon_and_delta(epsilon: float, delta: float) -> None:
+    from mpmath import mpf
+
+    mu = GaussianDPFilter.for_budget(epsilon, delta).mu
+    assert gaussian_delta(mpf(mu), epsilon) <= delta
+    assert gaussian_delta(mpf(mu) * (1 + mpf(10) ** -9), epsilon) > delta
+
+
+def test_bounded_losses_have_a_mu() -> None:
+    """An epsilon-DP step is mu-GDP: its trade-off curve lies above that of the mu charged."""
+    budget = GaussianDPFilter(1.0)
+    epsilon = 0.5
+    budget.step(hs.Laplace(1.0 / epsilon))
+    mu = math.sqrt(1.0 - budget.remaining**2)
+    steps = np.linspace(0.0, 0.5, 26).tolist()
+    for point in steps:
+        pure = max(1.0 - math.exp(point - epsilon), 0.0) * math.exp(epsilon) / (1.0 + math.exp(epsilon))
+        assert float(gaussian_delta(mu, point)) >= pure * (1.0 - 1e-12)
+    with pytest.raises(hs.UnknownPairError, match="RenyiFilter"):
+        budget.allows(hs.Gaussian(1.0).poisson(0.01))
+
+
+def test_mass_at_infinity_needs_a_budget_of_its_own() -> None:
+    leak = hs.ApproximateDP(0.01, 1e-8)
+    assert not RenyiFilter(1.0, 1e-5).allows(leak)
+    budget = RenyiFilter(1.0, 1e-5, infinite_delta=1.0001e-6)
+    budget.step(leak, 100)
+    assert not budget.allows(leak)
+
+
+def test_a_refused_step_changes_nothing() -> None:
+    budget = GaussianDPFilter(1.0)
+    budget.step(hs.Gaussian(1.5))
+    left = budget.remaining
+    with pytest.raises(BudgetError, match="does not fit"):
+        budget.step(hs.Gaussian(1.0))
+    assert budget.remaining == left
+    assert budget.steps == 1
+    assert budget.allows(hs.Gaussian(1.5))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: RenyiFilter(0.0, 1e-5),
+        lambda: RenyiFilter(1.0, 0.0),
+        lambda: RenyiFilter(1.0, 1e-5, infinite_delta=1e-4),
+        lambda: RenyiFilter(1.0, 1e-5, orders=(1.0,)),
+        lambda: RenyiFilter(1.0, 1e-5, orders=()),
+        lambda: GaussianDPFilter(-1.0),
+        lambda: GaussianDPFilter(math.nan),
+    ],
+)
+def test_bad_budgets_are_refused(make: Callable[[], AnyFilter]) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - the kind is the claim
+        make()
+
+
+def test_bad_steps_are_refused() -> None:
+    with pytest.raises(TypeError):
+        GaussianDPFilter(1.0).allows("Gaussian")  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------------------------------------------- adaptive runs
+
+NOISES = (2.0, 3.0, 5.0, 9.0, 20.0)
+
+
+def adaptive_run(budget: AnyFilter, rng: np.random.Generator, epsilon: float) -> tuple[float, float]:
+    """Total loss under P and sum of mu^2 of an adversary who knows the loss so far: bold ahead, patient behind."""
+    loss, spent = 0.0, 0.0
+    for _ in range(60):
+        ahead = loss > 0.4 * epsilon * rng.random()
+        wish = NOISES if ahead else NOISES[::-1]
+        noise = next((n for n in wish if budget.allows(hs.Gaussian(n))), None)
+        if noise is None:
+            break
+        budget.step(hs.Gaussian(noise))
+        mu = 1.0 / noise
+        loss += mu * rng.standard_normal() + 0.5 * mu * mu
+        spent += mu * mu
+    return loss, spent
+
+
+def assert_never_overrun(runs: int) -> None:
+    """False alarms of the empirical part: below 2 e^{-2 runs margin^2} = 3e-8 (Hoeffding)."""
+    epsilon, delta = 0.8, 0.02
+    rng = np.random.default_rng(20)
+    margin = math.sqrt(18.0 / (2.0 * runs))
+    mu = GaussianDPFilter.for_budget(epsilon, delta).mu
+    makers: list[Callable[[], AnyFilter]] = [
+        lambda: RenyiFilter(epsilon, delta, adjacency="remove"),
+        lambda: GaussianDPFilter(mu, adjacency="remove"),
+    ]
+    for make in makers:
+        outcomes = [adaptive_run(make(), rng, epsilon) for _ in range(runs)]
+        assert max(spent for _, spent in outcomes) <= mu * mu * (1.0 + 1e-12)  # the best any valid filter can do
+        losses = np.array([loss for loss, _ in outcomes])
+        assert float(np.maximum(-np.expm1(epsilon - losses), 0.0).mean()) <= delta + margin
+
+
+def test_adaptive_runs_never_overrun_the_budget() -> None:
+    assert_never_overrun(400)
+
+
+@pytest.mark.torture
+def test_10_000_adaptive_runs_never_overrun_the_budget() -> None:
+    assert_never_overrun(10_000)
+
+
+def test_adding_up_loss_distributions_overruns() -> None:
+    """An adaptive run whose every path composes to within the budget, while the run as a whole is a third above it.
+
+    First randomised response with odds 2. Where it came out high (loss ln 2), randomised response with odds 3, else a
+    release that fails outright with probability 1/6: the failure is used where the loss so far would be wasted.
+    """
+    epsilon, delta = math.log(4.0), Fraction(1, 6)
+    first = hs.RandomizedResponse(probability=Fraction(2, 3))
+    bold = hs.RandomizedResponse(probability=Fraction(3, 4))
+    failing = hs.DiscretePair(
+        (Fraction(1, 6), Fraction(5, 6), Fraction(0)), (Fraction(0), Fraction(5, 6), Fraction(1, 6))
+    )
+    for second in (bold, failing):  # a filter on composed distributions lets either pass
+        path = hs.account(first + second, "remove").delta(epsilon)
+        assert isinstance(path, Bound)
+        assert path.lower <= float(delta) * (1.0 + 1e-12)
+
+    def joint(high: Fraction, bold_high: Fraction, failed: Fraction, lost: Fraction) -> tuple[Fraction, ...]:
+        low = 1 - high
+        return high * bold_high, high * (1 - bold_high), low * failed, low * (1 - failed - lost), low * lost
+
+    p = joint(Fraction(2, 3), Fraction(3, 4), Fraction(1, 6), Fraction(0))
+    q = joint(Fraction(1, 3), Fraction(1, 4), Fraction(0), Fraction(1, 6))
+    whole = hs.account(hs.DiscretePair(p, q), "remove").delta(epsilon)
+    assert isinstance(whole, Bound)
+    assert whole.contains(2.0 / 9.0)
+    assert whole.lower > 1.33 * float(delta)
+
+    budget = RenyiFilter(epsilon, float(delta), adjacency="remove", infinite_delta=0.1)
+    if budget.allows(first):
+        budget.step(first)
+    assert not budget.allows(failing)

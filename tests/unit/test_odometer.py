@@ -1,0 +1,313 @@
+"""The odometer: equal to batch accounting at every moment, and through saving, killing and restoring."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.accountants import Certified
+from hockeystick.bound import Bound
+from hockeystick.composition import Step
+from hockeystick.lattice.compose import TiltedComposition
+from hockeystick.lattice.solve import crossing
+
+MECHANISMS: list[Step] = [
+    hs.Gaussian(1.0).poisson(0.01),
+    hs.Gaussian(1.3).poisson(0.02),
+    hs.Gaussian(30.0),
+    hs.Laplace(200.0),
+]
+
+
+def batch(odometer: hs.Odometer) -> Bound:
+    curve = hs.account(odometer.composition, odometer.adjacency, accountant=Certified(1e-3, engine="lattice"))
+    bound = curve.epsilon(odometer.delta)
+    assert isinstance(bound, Bound)
+    return bound
+
+
+def assert_agree(first: Bound, second: Bound) -> None:
+    assert first.lower <= second.upper
+    assert second.lower <= first.upper
+
+
+def walk(odometer: hs.Odometer, steps: int, seed: int) -> None:
+    for number in np.random.default_rng(seed).integers(len(MECHANISMS), size=steps).tolist():
+        odometer.step(MECHANISMS[number])
+
+
+@pytest.mark.parametrize("delta", [0.2, 1e-5, 1e-12, 1e-30])
+def test_agrees_with_batch_accounting_along_the_way(delta: float) -> None:
+    odometer = hs.Odometer(delta, "remove")
+    for seed, steps in enumerate((1, 2, 7, 90, 400)):
+        walk(odometer, steps, seed)
+        bound = odometer.epsilon()
+        assert bound.width <= 1e-3
+        assert_agree(bound, batch(odometer))
+    assert odometer.steps == 500
+
+
+def test_epsilon_never_falls_by_more_than_the_tolerance() -> None:
+    odometer = hs.Odometer(1e-5)
+    last = 0.0
+    for _ in range(60):
+        odometer.step(MECHANISMS[0])
+        bound = odometer.epsilon()
+        assert bound.upper >= last
+        last = float(bound.lower)
+
+
+def transform_of_batch(odometer: hs.Odometer, direction: str) -> tuple[float, float]:
+    """Upper and lower epsilon of the same lattices composed at once, by inverse transform over the whole window."""
+    live = odometer._directions[direction]  # type: ignore[index]
+    assert live.plan is not None
+    found = []
+    for side in (0, 1):
+        parts = [(live.plan.lattices(pair)[side], count) for pair, count in live.counts.items()]
+        composed = TiltedComposition(parts, live.plan.window)
+        found.append(
+            crossing(
+                composed.delta, odometer.delta, guess=live.guess, slope=live.plan.theta, step=1e-11, above=side == 0
+            )
+        )
+    return found[0], found[1]
+
+
+def assert_equals_batch(steps: int) -> None:
+    odometer = hs.Odometer(1e-6, "remove")
+    for seed in range(4):
+        walk(odometer, steps // 4, seed)
+        odometer.epsilon()
+    bound, audited = odometer.epsilon(), odometer.audit()
+    upper, lower = transform_of_batch(odometer, "remove")
+    for running, again, at_once in ((bound.upper, audited.upper, upper), (bound.lower, audited.lower, lower)):
+        assert math.isclose(float(running), float(again), rel_tol=1e-9)
+        assert math.isclose(float(running), at_once, rel_tol=1e-9)
+
+
+def test_equals_batch_accounting_to_1e_9() -> None:
+    assert_equals_batch(4_000)
+
+
+@pytest.mark.torture
+def test_100_000_steps_equal_batch_accounting_to_1e_9() -> None:
+    assert_equals_batch(100_000)
+
+
+def test_counts_are_repeated_steps() -> None:
+    one, many = hs.Odometer(1e-5), hs.Odometer(1e-5)
+    for _ in range(50):
+        one.step(MECHANISMS[1])
+    many.step(MECHANISMS[1], count=50)
+    assert one.composition == many.composition
+    assert_agree(one.epsilon(), many.epsilon())
+
+
+def test_a_composition_is_its_steps() -> None:
+    odometer = hs.Odometer(1e-5)
+    odometer.step(MECHANISMS[0] * 3 + MECHANISMS[2], count=2)
+    assert odometer.composition == MECHANISMS[0] * 6 + MECHANISMS[2] * 2
+
+
+def test_bounded_losses_and_mass_at_infinity() -> None:
+    pure = hs.Odometer(1e-200)
+    pure.step(hs.Laplace(4.0), count=3)
+    assert pure.epsilon().upper <= 0.75 * (1.0 + 1e-12)
+    failing = hs.Odometer(1e-9)
+    failing.step(hs.ApproximateDP(0.1, 1e-8))
+    assert failing.epsilon().lower == math.inf
+
+
+def test_exact_lattices_are_left_when_another_loss_comes() -> None:
+    odometer = hs.Odometer(1e-5, "remove")
+    odometer.step(hs.RandomizedResponse(probability=0.6), count=20)
+    assert_agree(odometer.epsilon(), batch(odometer))
+    odometer.step(hs.RandomizedResponse(probability=0.57), count=20)
+    odometer.step(hs.Gaussian(9.0))
+    assert_agree(odometer.epsilon(), batch(odometer))
+
+
+def test_notes_say_what_is_certified() -> None:
+    odometer = hs.Odometer(1e-5)
+    odometer.step(MECHANISMS[0])
+    assert any("fixed in advance" in note for note in odometer.epsilon().notes)
+
+
+def test_a_bound_that_is_not_attained_has_a_trivial_lower_side() -> None:
+    odometer = hs.Odometer(1e-5, "substitute")
+    odometer.step(hs.Gaussian(2.0).without_replacement(batch_size=10, population=100), count=5)
+    assert odometer.epsilon().lower == 0.0
+
+
+def test_nothing_is_recorded_of_a_step_without_a_pair() -> None:
+    odometer = hs.Odometer(1e-5, "substitute")
+    with pytest.raises(hs.UnknownPairError):
+        odometer.step(hs.Laplace(2.0).poisson(0.1))
+    assert odometer.steps == 0
+    assert odometer.epsilon().upper == 0.0
+
+
+# ------------------------------------------------------------------------------------------------------------- state
+
+
+def test_saving_killing_and_restoring_changes_nothing(tmp_path: Path) -> None:
+    straight, broken = hs.Odometer(1e-5), hs.Odometer(1e-5)
+    path = tmp_path / "run.json"
+    for seed in range(6):
+        for odometer in (straight, broken):
+            walk(odometer, 40, seed)
+            odometer.epsilon()
+        broken.save(path)
+        broken = hs.Odometer.load(path)
+    walk(straight, 17, 99)
+    walk(broken, 17, 99)
+    first, second = straight.epsilon(), broken.epsilon()
+    assert (first.lower, first.upper) == (second.lower, second.upper)
+    assert straight.to_json() == broken.to_json()
+
+
+def test_every_kind_of_step_is_read_back() -> None:
+    odometer = hs.Odometer(1e-4)
+    steps: list[Step] = [
+        hs.Gaussian(0.1 + 0.2),
+        hs.GaussianDP(0.3),
+        hs.Laplace(2.5).poisson(1.0 / 3.0),
+        hs.RandomizedResponse(probability=0.7),
+        hs.Binomial(trials=60, probability=0.4),
+        hs.DiscreteGaussian(3.0),
+        hs.DiscretePair((0.5, 0.5), (0.25, 0.75)),
+        hs.Gaussian(4.0).without_replacement(batch_size=3, population=10),
+    ]
+    for step in steps:
+        odometer.step(step)
+    assert hs.Odometer.from_json(odometer.to_json()).composition == odometer.composition
+
+
+def state() -> str:
+    odometer = hs.Odometer(1e-5)
+    odometer.step(MECHANISMS[0], count=30)
+    odometer.epsilon()
+    return odometer.to_json()
+
+
+FOREIGN = [
+    ("", "not JSON"),
+    ("3", "not 'hockeystick odometer'"),
+    ('{"epsilon": 1.0}', "not 'hockeystick odometer'"),
+    ('{"format": "hockeystick odometer", "version": 2}', "version 2"),
+]
+
+
+@pytest.mark.parametrize(("text", "why"), FOREIGN)
+def test_a_foreign_file_is_refused(text: str, why: str) -> None:
+    with pytest.raises(hs.OdometerStateError, match=why):
+        hs.Odometer.from_json(text)
+
+
+def test_a_binary_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    path.write_bytes(bytes(range(256)))
+    with pytest.raises(hs.OdometerStateError, match="not text"):
+        hs.Odometer.load(path)
+
+
+def test_every_damaged_character_is_noticed() -> None:
+    text = state()
+    rng = np.random.default_rng(0)
+    noticed = 0
+    for position in rng.integers(len(text), size=40).tolist():
+        character = text[position]
+        if character in " \n":
+            continue
+        damaged = text[:position] + ("0" if character != "0" else "1") + text[position + 1 :]
+        with pytest.raises(hs.OdometerStateError):
+            hs.Odometer.from_json(damaged)
+        noticed += 1
+    assert noticed > 20
+
+
+def resealed(change: dict[str, object]) -> str:
+    """A state with a field replaced and its checksum made good: what a forger would write."""
+    from hockeystick.odometer.state import render
+
+    body = json.loads(state())
+    for key in ("checksum", "format", "version"):
+        del body[key]
+    return render({**body, **change})
+
+
+FORGED = [
+    {"steps": []},
+    {"steps": [{"step": {"type": "Gaussian", "noise_multiplier": "0x1.0p+0"}, "count": 30}]},
+    {"steps": [{"step": {"type": "system", "command": {"text": "true"}}, "count": 1}]},
+    {"steps": [{"step": {"type": "Gaussian", "noise_multiplier": "nan"}, "count": 30}]},
+    {"steps": [{"step": {"type": "Gaussian", "noise_multiplier": "0x1.0p+0"}, "count": -1}]},
+    {"steps": [{"step": {"type": "Gaussian"}, "count": 1}]},
+    {"settings": {"delta": "0x1.0p+1", "adjacency": "add-remove", "tolerance": "0x1.0p-10", "points": 1024}},
+    {"directions": {}},
+    {"directions": {"remove": None, "add": None}},
+]
+
+
+@pytest.mark.parametrize("change", FORGED)
+def test_content_that_makes_no_sense_is_refused(change: dict[str, object]) -> None:
+    with pytest.raises(hs.OdometerStateError):
+        hs.Odometer.from_json(resealed(change))
+
+
+def test_a_step_of_the_callers_own_class_cannot_be_saved() -> None:
+    class Own(Step):
+        def pair(self, direction: object) -> object:  # type: ignore[override]
+            return hs.Gaussian(1.0).pair("remove")
+
+        def __hash__(self) -> int:
+            return 1
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Own)
+
+    odometer = hs.Odometer(1e-5)
+    odometer.step(Own())
+    with pytest.raises(TypeError, match="cannot be saved"):
+        odometer.to_json()
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        ({"delta": 0.0}, ValueError),
+        ({"delta": 1.0}, ValueError),
+        ({"delta": math.nan}, ValueError),
+        ({"delta": "x"}, TypeError),
+    ],
+)
+def test_bad_settings_are_refused(settings: dict[str, float], kind: type[Exception]) -> None:
+    with pytest.raises(kind):
+        hs.Odometer(**settings)  # type: ignore[arg-type]
+
+
+def test_bad_steps_are_refused() -> None:
+    odometer = hs.Odometer(1e-5)
+    with pytest.raises(TypeError):
+        odometer.step("Gaussian")  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        odometer.step(MECHANISMS[0], count=1.0)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="count"):
+        odometer.step(MECHANISMS[0], count=0)
+
+
+@pytest.mark.torture
+def test_a_million_updates_stay_sound() -> None:
+    odometer = hs.Odometer(1e-6, "remove")
+    for number in range(1_000_000):
+        odometer.step(MECHANISMS[number % 3])
+        if number % 50_000 == 0:
+            odometer.epsilon()
+    bound, audited = odometer.epsilon(), odometer.audit()
+    assert math.isclose(float(bound.upper), float(audited.upper), rel_tol=1e-9)
+    assert_agree(bound, batch(odometer))
