@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -100,7 +101,7 @@ def test_error_is_of_second_order(which: str) -> None:
         grid = Grid.covering(low, high, spacing)
         pld = connect_the_dots(GridCells.of(pair, grid)) if which == "upper" else tangents(pair, grid, tilt=theta)
         errors.append(_log_moment_error(pld, pair, theta))
-    for coarse, fine in zip(errors[:-1], errors[1:], strict=True):
+    for coarse, fine in itertools.pairwise(errors):
         assert 3.0 <= coarse / fine <= 5.5
 
 

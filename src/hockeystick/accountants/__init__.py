@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from hockeystick.accountants.base import Accountant, DirectedCurve
     from hockeystick.accountants.certified import Certified
     from hockeystick.accountants.contour import Contour
+    from hockeystick.accountants.exact import Exact
     from hockeystick.accountants.fourier import Fourier
     from hockeystick.accountants.gaussian_limit import GaussianLimit
     from hockeystick.accountants.gopi import PRV
@@ -26,6 +27,7 @@ __all__ = [
     "Certified",
     "Contour",
     "DirectedCurve",
+    "Exact",
     "Fourier",
     "GaussianLimit",
     "Lattice",
@@ -43,9 +45,11 @@ attach(
         "hockeystick.accountants.base": (
             "Accountant",
             "DirectedCurve",
+            "Exact",
         ),
         "hockeystick.accountants.certified": ("Certified",),
         "hockeystick.accountants.contour": ("Contour",),
+        "hockeystick.accountants.exact": ("Exact",),
         "hockeystick.accountants.fourier": ("Fourier",),
         "hockeystick.accountants.gaussian_limit": ("GaussianLimit",),
         "hockeystick.accountants.gopi": ("PRV",),
