@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Laplace,
         RandomizedResponse,
         UserDefined,
+        compose_arrays,
     )
     from hockeystick.odometer import Odometer, OdometerStateError
     from hockeystick.tradeoff import TradeOff
@@ -60,6 +61,7 @@ __all__ = [
     "accountants",
     "calibrate",
     "compose",
+    "compose_arrays",
     "dpsgd",
     "filters",
     "renyi",
@@ -107,6 +109,7 @@ attach(
             "Laplace",
             "RandomizedResponse",
             "UserDefined",
+            "compose_arrays",
         ),
         "hockeystick.odometer": (
             "Odometer",

@@ -1,6 +1,7 @@
 """Mechanisms: one file each, building dominating pairs and nothing else."""
 
 from hockeystick.mechanisms.approximate_dp import ApproximateDP
+from hockeystick.mechanisms.arrays import compose_arrays
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.binomial import Binomial
 from hockeystick.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -26,4 +27,5 @@ __all__ = [
     "Mechanism",
     "RandomizedResponse",
     "UserDefined",
+    "compose_arrays",
 ]
