@@ -91,6 +91,10 @@ class Bound:
             raise TypeError("this Bound holds an array: take .upper, or index it first")
         return self.upper
 
+    def __bool__(self) -> bool:
+        """Always True: a bracket is an answer, whatever its values."""
+        return True
+
     def __len__(self) -> int:
         if not isinstance(self.upper, np.ndarray):
             raise TypeError("this Bound holds one value and has no length")
