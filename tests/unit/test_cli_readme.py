@@ -30,7 +30,8 @@ def test_our_bracket_lies_in_the_one_shown_and_holds_the_truth(name: str, cells:
     bound = hs.account(run).epsilon(case.delta)
     assert isinstance(bound, hs.Bound)
     low, high = (float(side) for side in ours.strip("[]").split(","))
-    assert low <= float(bound.lower) <= case.truth.value <= float(bound.upper) <= high
+    assert low <= float(bound.lower) <= float(bound.upper) <= high
+    assert float(bound.lower) * (1.0 - 1e-11) <= case.truth.value <= float(bound.upper) * (1.0 + 1e-11)  # its digits
     assert high - low < 2.1e-3
     digits = len(truth.partition(".")[2])
     assert truth == f"{case.truth.value:.{digits}f}"

@@ -123,8 +123,8 @@ def _readable() -> dict[str, type[Step]]:
     found: dict[str, type[Step]] = {}
     for room in (mechanisms, sampling):
         for name in room.__all__:
-            kind: type[Any] = getattr(room, name)
-            if issubclass(kind, Step) and hasattr(kind, "__dataclass_fields__"):
+            kind: Any = getattr(room, name)
+            if isinstance(kind, type) and issubclass(kind, Step) and hasattr(kind, "__dataclass_fields__"):
                 found[name] = kind
     return found
 
