@@ -5,7 +5,7 @@ from there on is its own. Imports python-flint, so the core imports this room on
 """
 
 from hockeystick.exact.enclosure import Enclosure
-from hockeystick.exact.evaluate import curve_of, exact_delta, exact_epsilon
+from hockeystick.exact.evaluate import curve_of, exact_delta, exact_epsilon, exact_infinite_mass
 from hockeystick.exact.exponent import Log
 
-__all__ = ["Enclosure", "Log", "curve_of", "exact_delta", "exact_epsilon"]
+__all__ = ["Enclosure", "Log", "curve_of", "exact_delta", "exact_epsilon", "exact_infinite_mass"]

@@ -69,7 +69,7 @@ class Aliasing:
             right = arb.pos_inf()
             for tilt, constant, ratio in self._chernoff:
                 value = (constant - tilt * epsilon).exp() * ratio / (1 - ratio)
-                right = right.min(value.upper()) if value.is_finite() else right
+                right = right.min(value.upper()) if ratio < 1 and value.is_finite() else right
             return (left + right).upper()
 
 

@@ -16,7 +16,7 @@ from typing import final
 
 from flint import acb, arb
 
-from hockeystick.exact.atoms import Atoms, Outcome
+from hockeystick.exact.atoms import Atoms, Outcome, RationalSource, WorstCaseSource
 from hockeystick.exact.balls import ball, precision
 from hockeystick.exact.transform import Decay, Line, NoDecay, Sketch, Transform, integer_power
 
@@ -48,6 +48,18 @@ class AtomicTransform(Transform):
     def infinite_mass(self) -> arb:
         """P-mass of the outcomes that have none under Q."""
         return sum((p for p, q in self.atoms.outcomes() if q.is_zero()), arb(0))
+
+    def exact_masses(self) -> tuple[Fraction, Fraction] | None:
+        """From the fractions of a rational source, and of the worst case."""
+        atoms = self.atoms
+        if isinstance(atoms.source, RationalSource):
+            masses = atoms.fractions()
+            return sum((p for p, q in masses if q), Fraction(0)), sum((p for p, q in masses if not q), Fraction(0))
+        if isinstance(atoms.source, WorstCaseSource):
+            lost = atoms.a * atoms.source.delta if atoms.b == 0 else Fraction(0)
+            lost += (1 - atoms.a) * atoms.source.delta if atoms.b == 1 else Fraction(0)
+            return 1 - lost, lost
+        return None
 
     def loss_limit(self) -> arb:
         """The largest finite loss; minus infinity where there is none."""

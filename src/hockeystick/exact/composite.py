@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import final
 
 from flint import acb, arb
@@ -20,19 +21,18 @@ from hockeystick.exact.transform import Decay, Line, Sketch, Transform
 __all__ = ["Composite", "CompositeDecay", "bisect"]
 
 _LOW_BITS = 64
+_MOST_POWERS = 2000
 
 
-def bisect(function: Callable[[float], float], low: float, high: float, *, steps: int = 60) -> float:
-    """A zero of an increasing function between ``low`` and ``high``, both above 0, in the logarithm (an estimate)."""
-    for _ in range(steps):
+def bisect(function: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+    """A bracket, narrow in the logarithm, of the zero of an increasing function of a positive number (estimate)."""
+    while high > low * (1.0 + 1e-3):
         middle = math.sqrt(low * high)
         if function(middle) < 0.0:
             low = middle
         else:
             high = middle
-        if high < low * (1.0 + 1e-3):
-            break
-    return math.sqrt(low * high)
+    return low, high
 
 
 @final
@@ -46,8 +46,10 @@ class CompositeDecay:
         """At least the supremum over ``t >= s``."""
         total = arb(1)
         for decay, count in self.factors:
-            value = decay.bound(s).upper().min(arb(1))
-            if not value > 0:
+            value = decay.bound(s).upper()
+            if not value.is_finite() or value >= 1:
+                continue  # nothing is known: |phi| <= 1
+            if value <= 0:
                 return arb(0)
             total *= (value.log() * count).exp()
         return total
@@ -84,6 +86,18 @@ class Composite:
                 log_share += (-infinite / (finite + infinite)).log1p() * count
         return -whole * log_share.expm1()
 
+    def infinite_fraction(self) -> Fraction | None:
+        """``infinite`` as a fraction, None where it is not rational or has very many digits."""
+        masses = [(part.exact_masses(), count) for part, count in self.parts]
+        if self.count > _MOST_POWERS or any(mass is None for mass, _ in masses):
+            return None
+        whole = finite = Fraction(1)
+        for mass, count in masses:
+            if mass is not None:
+                whole *= (mass[0] + mass[1]) ** count
+                finite *= mass[0] ** count
+        return whole - finite
+
     def loss_limit(self) -> arb | None:
         """The largest finite loss of the composition, None where unbounded."""
         total = arb(0)
@@ -114,7 +128,7 @@ class Composite:
         low, high = 1e-6, 1.0
         while excess(high) < 0.0 and high < 1e7:
             low, high = high, 4.0 * high
-        return bisect(excess, low, high)
+        return bisect(excess, low, high)[0]  # below it K is tame, above it there may be a cliff
 
     def log_delta(self, theta: float, epsilon: float) -> float:
         """``ln delta_finite`` by the saddle-point formula at its tilt (an estimate)."""
@@ -135,11 +149,13 @@ class Composite:
         low, high = 1e-6, 1.0
         while shortfall(high) < 0.0 and high < 1e7:
             low, high = high, 4.0 * high
-        theta = bisect(shortfall, low, high)
-        return theta, epsilon_at(theta)
+        low, high = bisect(shortfall, low, high)
+        epsilon = epsilon_at(low)
+        return low, epsilon + (self.log_delta(low, epsilon) - log_delta) / low  # delta falls like e^{-theta eps} there
 
     # ------------------------------------------------------------------------------------------------------- enclosures
 
+    @lru_cache(maxsize=64)  # noqa: B019 - frozen and hashable; asked for by plan and bound alike
     def log_moment(self, theta: Fraction) -> arb:
         """Enclosure of ``K(theta)``, to a precision that does for bounds."""
         with precision(_LOW_BITS + self.count.bit_length()):
@@ -152,6 +168,7 @@ class Composite:
             result = [a * b for a, b in zip(result, part.powers(line, count), strict=True)]
         return result
 
+    @lru_cache(maxsize=16)  # noqa: B019 - as above
     def decay(self, theta: Fraction) -> CompositeDecay:
         """A bound on ``|M(theta + i s)| / M(theta)``."""
         return CompositeDecay(tuple((part.decay(theta), count) for part, count in self.parts))

@@ -25,6 +25,8 @@ _ZERO = Fraction(0)
 
 def relative_digits(value: arb) -> float:
     """Decimal digits known of a ball: ``inf`` for an exact one, 0 where its sign is not known."""
+    if not value.is_finite():
+        return 0.0
     if value.is_exact():
         return math.inf
     size = value.abs_lower()
@@ -50,6 +52,10 @@ class Curve(ABC):
     @abstractmethod
     def infinite(self) -> arb:
         """The limit of delta as epsilon grows: the mass of infinite losses."""
+
+    def infinite_fraction(self) -> Fraction | None:
+        """The same, exactly, where it is a fraction."""
+        return None
 
     @abstractmethod
     def loss_limit(self) -> arb | None:
@@ -139,6 +145,10 @@ class LineCurve(Curve):
         """What is composed."""
         return self._composite
 
+    def infinite_fraction(self) -> Fraction | None:
+        """The mass of infinite losses, exactly."""
+        return self._composite.infinite_fraction()
+
     @abstractmethod
     def new_line(self, estimate: float, digits: int) -> EpsilonLine:
         """A line planned for one epsilon."""
@@ -162,9 +172,9 @@ class LineCurve(Curve):
         at_zero = self._composite.sketch(0.0)
         with precision(_LOW_BITS):
             point = float(nats(epsilon))
-        tilt = max(-0.999, (point - at_zero.mean) / at_zero.variance)
-        if tilt > -1e-12:
+        if not point < at_zero.mean or not at_zero.variance > 0.0:
             return None
+        tilt = max(-0.999, (point - at_zero.mean) / at_zero.variance)
         theta = Fraction(tilt)
         with precision(math.ceil(digits * math.log2(10.0)) + 64):
             gap = (self._composite.log_moment(theta) - ball(theta) * nats(epsilon)).exp().upper()
@@ -174,10 +184,10 @@ class LineCurve(Curve):
 
     def delta(self, epsilon: Epsilon, digits: int, *, floor: Fraction = _ZERO) -> arb:
         """Enclosure of delta to so many digits."""
-        limit = self.loss_limit()
-        with precision(_LOW_BITS):
-            estimate = float(nats(epsilon))
-            if limit is not None and limit <= nats(epsilon):
+        with precision(math.ceil(digits * math.log2(10.0)) + _LOW_BITS):
+            limit, point = self.loss_limit(), nats(epsilon)
+            estimate = float(point)
+            if limit is not None and limit <= point and relative_digits(self.infinite()) >= digits:
                 return self.infinite()
         value = self._near_total(epsilon, digits)
         if value is not None:

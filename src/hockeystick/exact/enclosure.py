@@ -94,6 +94,10 @@ class Enclosure:
         """The part of the interval that is at least ``floor``, which the value is known to be."""
         return Enclosure(max(self.low, Fraction(floor)), max(self.high, Fraction(floor)))
 
+    def at_most(self, ceiling: int) -> Enclosure:
+        """The part of the interval that is at most ``ceiling``, which the value is known to be."""
+        return Enclosure(min(self.low, Fraction(ceiling)), min(self.high, Fraction(ceiling)))
+
     @classmethod
     def of_ball(cls, ball: arb) -> Enclosure:
         """The interval of an ``arb``, which must be finite."""
@@ -127,7 +131,7 @@ def float_up(value: End) -> float:
     """The smallest float64 that is at least ``value``."""
     if isinstance(value, float):
         return value
-    return -float_down(-value)
+    return 0.0 - float_down(-value)  # never -0.0
 
 
 def _nearest(value: Fraction) -> float:

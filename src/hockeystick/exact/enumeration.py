@@ -90,6 +90,8 @@ def enumeration_size(composite: Composite) -> float:
 
 def _powers(outcomes: list[Outcome], count: int) -> Iterator[_Composed]:
     """The composed outcomes of ``count`` equal steps: a multinomial distribution."""
+    if not outcomes:
+        return
     losses = [float(log_ratio(outcome)) for outcome in outcomes]
     tables = [(_exponentials(p, count), _exponentials(q, count)) for p, q in outcomes]
     factorial = arb(count).fac()
@@ -136,6 +138,10 @@ class EnumerationCurve(ClosedCurve):
     def infinite(self) -> arb:
         """The mass of infinite losses."""
         return self._composite.infinite()
+
+    def infinite_fraction(self) -> Fraction | None:
+        """The mass of infinite losses, exactly."""
+        return self._composite.infinite_fraction()
 
     def loss_limit(self) -> arb | None:
         """The largest finite loss."""

@@ -7,6 +7,7 @@ docs/derivations/exact.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
@@ -14,9 +15,10 @@ from functools import lru_cache
 from hockeystick.errors import check_count
 from hockeystick.exact.atomic import AtomicTransform
 from hockeystick.exact.atoms import Atoms
+from hockeystick.exact.balls import precision
 from hockeystick.exact.composite import Composite
 from hockeystick.exact.contour import ContourCurve
-from hockeystick.exact.curve import Curve, FirstThatServes
+from hockeystick.exact.curve import Curve, FirstThatServes, relative_digits
 from hockeystick.exact.enclosure import Enclosure
 from hockeystick.exact.enumeration import EnumerationCurve, enumeration_size
 from hockeystick.exact.exponent import Log, exact_epsilon_of
@@ -28,14 +30,16 @@ from hockeystick.exact.logsum import LogSum
 from hockeystick.exact.mixture import MixtureTransform
 from hockeystick.exact.one_step import OneStepCurve
 from hockeystick.exact.quantum import common_lattice
-from hockeystick.exact.shapes import LaplaceShape, MixtureShape, Shape, shape_of
+from hockeystick.exact.shapes import LaplaceShape, MixtureShape, Shape, rational_atoms, shape_of
 from hockeystick.exact.transform import Transform
 from hockeystick.pairs import Pair
 
 _FEW_OUTCOMES, _MOST_OUTCOMES = 10_000, 400_000
 _FEW_RESIDUES, _MOST_RESIDUES = 30_000, 5_000_000
 
-__all__ = ["curve_of", "exact_delta", "exact_epsilon"]
+_NOTHING = rational_atoms(((Fraction(1), Fraction(1)),))
+
+__all__ = ["curve_of", "exact_delta", "exact_epsilon", "exact_infinite_mass"]
 
 Terms = Iterable[tuple[Pair, int]]
 """Pairs and how often each is composed."""
@@ -103,6 +107,26 @@ def exact_epsilon(terms: Terms, delta: float | Fraction, *, digits: int = 15) ->
     return epsilon_of(curve_of(terms), Fraction(delta), digits=check_count("digits", digits))
 
 
+def exact_infinite_mass(terms: Terms, *, digits: int = 15) -> Enclosure:
+    """Enclosure of the mass of infinite losses, the limit of delta as epsilon grows.
+
+    Parameters
+    ----------
+    terms : iterable of (Pair, int)
+        The composition in one direction.
+    digits : int
+        Relative decimal digits, at least 1.
+    """
+    curve, wanted = curve_of(terms), check_count("digits", digits)
+    bits = math.ceil(wanted * math.log2(10.0)) + 64
+    while True:
+        with precision(bits):
+            value = curve.infinite()
+            if relative_digits(value) >= wanted:
+                return Enclosure.of_ball(value).at_least(0)
+        bits *= 2
+
+
 def curve_of(terms: Terms) -> Curve:
     """The exact curve of a composition, which keeps what it has computed.
 
@@ -113,8 +137,8 @@ def curve_of(terms: Terms) -> Curve:
     """
     counts: dict[Shape, int] = {}
     for pair, count in terms:
-        shape = shape_of(pair)
-        counts[shape] = counts.get(shape, 0) + check_count("count", count)
+        shape, own = shape_of(pair), check_count("count", count)
+        counts[shape] = counts.get(shape, 0) + own if shape != _NOTHING else 1
     if not counts:
         raise ValueError("a composition has at least one step, got none")
     return _curve(tuple(sorted(counts.items(), key=repr)))
@@ -122,6 +146,8 @@ def curve_of(terms: Terms) -> Curve:
 
 @lru_cache(maxsize=64)
 def _curve(counts: tuple[tuple[Shape, int], ...]) -> Curve:
+    if len(counts) > 1:
+        counts = tuple(item for item in counts if item[0] != _NOTHING)  # equal P and Q add nothing
     shift_squared, parts = Fraction(0), []
     for shape, count in counts:
         if isinstance(shape, MixtureShape) and shape.shift_squared is not None:

@@ -21,6 +21,7 @@ __all__ = ["epsilon_of"]
 
 _LOW_BITS = 64
 _MOST_STEPS = 200
+_ROUGH = 6  # digits of the first steps
 
 
 @final
@@ -76,14 +77,13 @@ def epsilon_of(curve: Curve, delta: Fraction, *, digits: int) -> Enclosure:
     PrecisionError
         Where they cannot be had; its ``best`` is the narrowest enclosure found.
     """
+    if delta >= 1:
+        return Enclosure(Fraction(0), Fraction(0))
+    if delta in {0, curve.infinite_fraction()}:
+        return _end(curve, delta, digits)
     with precision(_LOW_BITS):
-        at_infinity = curve.infinite()
-        if delta < 0 or ball(delta) < at_infinity or (delta == 0 and curve.loss_limit() is None):
+        if ball(delta) < curve.infinite():
             return Enclosure(math.inf, math.inf)
-    if delta == 0:
-        with precision(math.ceil(digits * math.log2(10.0)) + _LOW_BITS):
-            limit = curve.loss_limit()
-            return Enclosure.of_ball(limit.max(arb(0))) if limit is not None else Enclosure(math.inf, math.inf)
     search = _Search(curve, delta, digits)
     _iterate(search, curve.guess(delta), digits)
     if search.high == 0:
@@ -97,17 +97,20 @@ def epsilon_of(curve: Curve, delta: Fraction, *, digits: int) -> Enclosure:
 
 
 def _iterate(search: _Search, start: tuple[float, float], digits: int) -> None:
-    """Secant steps, then a proof on either side of where they settle."""
+    """Secant steps, a few digits at first, then a proof on either side of where they settle."""
     point, slope = search.inside(Fraction(start[0])), start[1]
-    accuracy = digits + 3 + max(0, math.ceil(-math.log10(max(1e-12, slope * float(point)))))
+    full = digits + 3 + max(0, math.ceil(-math.log10(max(1e-12, slope * float(point)))))
     before: tuple[Fraction, float] | None = None
+    accuracy = min(full, _ROUGH)
     for _ in range(_MOST_STEPS):
         value = search.excess(point, accuracy)
         if search.narrow:
             break
         step = _step(value, slope)
         allowed = point * Fraction(4, 10 ** (digits + 1))
-        if abs(step) < allowed:
+        if accuracy < full:
+            accuracy = full if abs(step) * 10 ** (_ROUGH - 2) < point else accuracy
+        elif abs(step) < allowed:
             centre = _rounded(point + step, digits + 2)
             for side in (centre - allowed, centre + allowed):
                 search.excess(max(Fraction(0), side), accuracy)
@@ -125,3 +128,12 @@ def _step(value: arb, slope: float) -> Fraction:
     """Newton's step with this slope, from a ball of any size."""
     mantissa, exponent = value.mid().man_exp()
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent) / Fraction(slope)
+
+
+def _end(curve: Curve, delta: Fraction, digits: int) -> Enclosure:
+    """The largest finite loss, where delta is no more than what is lost at infinity."""
+    with precision(math.ceil(digits * math.log2(10.0)) + _LOW_BITS):
+        limit = curve.loss_limit()
+        if limit is None or (delta == 0 and curve.infinite() > 0):
+            return Enclosure(math.inf, math.inf)
+        return Enclosure.of_ball(limit.max(arb(0)))

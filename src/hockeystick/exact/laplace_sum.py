@@ -100,6 +100,10 @@ class LaplaceCurve(ClosedCurve):
         """The mass of infinite losses."""
         return self._composite.infinite()
 
+    def infinite_fraction(self) -> Fraction | None:
+        """The mass of infinite losses, exactly."""
+        return self._composite.infinite_fraction()
+
     def loss_limit(self) -> arb | None:
         """The largest finite loss."""
         return self._composite.loss_limit()

@@ -7,7 +7,7 @@ All losses lie on ``O + k D``, k integer. With ``y = x - eps``, x the first latt
 
 g is the sum of ``(1 - e^{eps - x'}) e^{-z (x' - x)}`` over the points x' from x on. The rule with N points has the
 aliasing of period ``N D``. Points beyond which |phi| is proved to be small are left out: their sum is at most
-``M(theta) e^{-theta eps} D(s) 2 / (1 - e^{-theta D})``.
+``M(theta) e^{-theta x} D(s) 2 / (1 - e^{-theta D})``.
 
 Guarantee: enclosures. Cost: at most the spread of the composition in units of D; 20 to 100 points where the losses of
 each step spread over many lattice points.
@@ -127,7 +127,7 @@ class LatticeLine(EpsilonLine):
 
     @cached_property
     def _cut(self) -> arb:
-        """Bound on the points left out, without the factor ``e^{-theta eps}``; zero where all are used."""
+        """Bound on the points left out, without the factor ``e^{-theta x}``; zero where all are used."""
         plan = self.plan
         if 2 * plan.nodes >= plan.period:
             return arb(0)
@@ -153,7 +153,7 @@ class LatticeLine(EpsilonLine):
                 total += value if m == 0 or 2 * m == plan.period else 2 * value
             scale = (-ball(plan.theta) * spacing * first).exp()
             finite = total * scale / plan.period
-            cut = self._cut * (-ball(plan.theta) * point).exp()
+            cut = self._cut * scale * (-ball(plan.theta) * offset).exp()
             return (
                 finite
                 + arb(0, (cut + doubt).upper())
@@ -181,7 +181,9 @@ def _decay(parts: _Parts, theta: Fraction, quantum: Quantum, angle: arb) -> arb:
     total = arb(0)
     for part, count, indices in parts:
         bound = _kernel(part, indices, theta, quantum).bound(angle)
-        if not bound > 0:
+        if not bound.is_finite() or bound >= 1:
+            continue  # nothing is known: |phi| <= 1
+        if bound <= 0:
             return arb(0)
         total += bound.log() * count
     return total.exp()

@@ -62,6 +62,10 @@ class MixtureTransform(Transform):
         """Sum of the weights of P: one, up to the rounding of weights given as floats."""
         return ball(self.p.mass)
 
+    def exact_masses(self) -> tuple[Fraction, Fraction]:
+        """The sum of the weights, and none at infinity."""
+        return self.p.mass, Fraction(0)
+
     @cached_property
     def direction(self) -> int:
         """1 where the loss increases with x, -1 where it decreases: a pair's loss does one of the two."""
@@ -202,7 +206,7 @@ class MixtureDecay(Decay):
     def _lines(self) -> tuple[LiftedCells, ...]:
         p, q = self.integrand.p, self.integrand.q
         sign = 1 if p.low >= q.high else -1 if p.high <= q.low else 0
-        widest = math.pi / float(max(p.spread, q.spread))
+        widest = math.pi / float(max(p.spread, q.spread, Fraction(1, 10)))
         heights = {min(widest * share, 12.0) for share in (0.1, 0.25, 0.5, 0.8)} if sign else set()
         return tuple(self.integrand.lifted_cells(sign * Fraction(y), Fraction(0)) for y in sorted(heights))
 

@@ -16,12 +16,13 @@ from flint import arb
 
 from hockeystick.exact.atomic import AtomicTransform, log_ratio
 from hockeystick.exact.atoms import Atoms, LaplaceSource, RationalSource, WorstCaseSource
-from hockeystick.exact.balls import ball
+from hockeystick.exact.balls import ball, precision
 
 __all__ = ["Lattice", "Quantum", "common_lattice"]
 
 _LARGEST_DIVISOR = 12
 _LARGEST_INDEX = 4096
+_CHECK_BITS = 128
 
 
 @final
@@ -55,6 +56,22 @@ class Lattice:
 
 def common_lattice(parts: list[AtomicTransform]) -> Lattice | None:
     """The lattice on which all parts lie, None where none is found."""
+    lattice = _candidate(parts)
+    return lattice if lattice is not None and _fits(parts, lattice) else None
+
+
+def _fits(parts: list[AtomicTransform], lattice: Lattice) -> bool:
+    """Whether every loss, as a ball, meets its lattice point: a second look at exact arithmetic."""
+    with precision(_CHECK_BITS):
+        spacing = lattice.quantum.value()
+        return all(
+            (log_ratio(outcome) - part.loss_floor()).overlaps(spacing * k)
+            for part, indices in zip(parts, lattice.indices, strict=True)
+            for outcome, k in zip(part.finite(), indices, strict=True)
+        )
+
+
+def _candidate(parts: list[AtomicTransform]) -> Lattice | None:
     found = [_own_lattice(part) for part in parts]
     quanta, indices = [q for q, _ in found if q is not None], [list(i) for _, i in found]
     if any(q is None for q, _ in found) or not quanta:
@@ -83,8 +100,8 @@ def _own_lattice(part: AtomicTransform) -> tuple[Quantum | None, tuple[int, ...]
     if plain and isinstance(source, LaplaceSource):
         indices = tuple(range(source.shift + 1))
         return Quantum(nats=2 / source.scale), indices if atoms.a == 1 else indices[::-1]
-    if plain and isinstance(source, WorstCaseSource) and source.epsilon:
-        return Quantum(nats=2 * source.epsilon), (1, 0)
+    if plain and isinstance(source, WorstCaseSource) and source.epsilon > 0 and source.delta < 1:
+        return Quantum(nats=2 * source.epsilon), (1, 0) if atoms.a == 1 else (0, 1)
     if isinstance(source, RationalSource):
         return _rational_lattice([p / q for p, q in atoms.fractions() if p and q])
     if part.kinds == 2:

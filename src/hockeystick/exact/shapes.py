@@ -66,7 +66,7 @@ class MixtureShape:
     @property
     def shift_squared(self) -> Fraction | None:
         """mu^2 of a plain Gaussian pair, None for a proper mixture."""
-        if len(self.p) > 1 or len(self.q) > 1:
+        if len(self.p) > 1 or len(self.q) > 1 or self.p[0][1] != 1 or self.q[0][1] != 1:
             return None
         return (self.p[0][0] - self.q[0][0]) ** 2
 

@@ -69,6 +69,10 @@ class Transform(ABC):
         """P(L = +inf); exactly zero where there is none."""
         return arb(0)
 
+    def exact_masses(self) -> tuple[Fraction, Fraction] | None:
+        """P(L < inf) and P(L = inf) as fractions, None where they are not known to be rational."""
+        return Fraction(1), Fraction(0)
+
     def loss_limit(self) -> arb | None:
         """The largest finite loss, None where losses are unbounded."""
         return None
