@@ -86,13 +86,13 @@ class LatticeCurve:
             if self._relative_width(bound) <= tolerance:
                 return bound
         cumulants, saddle = saddle_at_epsilon(self.parts, epsilon)
-        best, found = Bound(0.0, 1.0, _METHOD), math.inf
+        best = Bound(0.0, 1.0, _METHOD)
         width = tolerance / saddle.theta
         for _ in range(_REFINEMENTS):
             bracket = self._compose(cumulants, saddle, width)
             best = _sharper(self._read_delta(bracket, epsilon), best)
-            before, found = found, self._relative_width(best)
-            if found <= tolerance or bracket.limited or found > 0.7 * before or float(best.upper) <= _LEAST:
+            found = self._relative_width(best)
+            if found <= tolerance or bracket.limited or float(best.upper) <= _LEAST:
                 break
             width *= _refinement(tolerance, found)
         return _explained(best, self._relative_width(best), tolerance, "a relative width")
@@ -107,13 +107,13 @@ class LatticeCurve:
         cumulants, saddle = saddle_at_delta(self.parts, max(delta, 1e-320))
         if saddle.epsilon < 0.0:
             cumulants, saddle = saddle_at_epsilon(self.parts, 0.0)
-        best, found = Bound(0.0, math.inf, _METHOD), math.inf
+        best = Bound(0.0, math.inf, _METHOD)
         width = tolerance
         for _ in range(_REFINEMENTS):
             bracket = self._compose(cumulants, saddle, width)
             best = _sharper(self._read_epsilon(bracket, delta, guess=saddle.epsilon), best)
-            before, found = found, float(best.width)
-            if found <= tolerance or bracket.limited or 0.9 * before < found < math.inf:
+            found = float(best.width)
+            if found <= tolerance or bracket.limited:
                 break
             width *= _refinement(tolerance, found)
             cumulants, saddle = self._again(cumulants, saddle, best)
