@@ -57,9 +57,7 @@ class DiscreteGaussianPair(Pair):
     def __post_init__(self) -> None:
         sigma = check_positive("sigma", self.sigma)
         if sigma > _LARGEST_SIGMA:
-            raise ValueError(
-                f"sigma must be at most {_LARGEST_SIGMA:g}, got {sigma!r}; count in larger units"
-            )
+            raise ValueError(f"sigma must be at most {_LARGEST_SIGMA:g}, got {sigma!r}; count in larger units")
         object.__setattr__(self, "sigma", sigma)
         object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))
 
