@@ -11,7 +11,7 @@ import pytest
 from mpmath import mp, mpf
 
 from hockeystick.errors import PrecisionError
-from hockeystick.exact import Enclosure, Log, exact_delta, exact_epsilon
+from hockeystick.exact import Enclosure, Log, exact_delta, exact_epsilon, exact_infinite_mass
 from hockeystick.exact.atomic import AtomicTransform
 from hockeystick.exact.atoms import Atoms
 from hockeystick.exact.composite import Composite
@@ -163,6 +163,31 @@ def test_discrete_epsilon_inverts_delta_and_ends_at_the_largest_loss() -> None:
     assert exact_epsilon([(WorstCasePair(0.25, 0.0), 4)], 0.0).contains(Fraction(1))
     assert exact_epsilon([(WorstCasePair(0.25, 1e-9), 4)], 1e-10) == Enclosure(math.inf, math.inf)
     assert exact_delta([(RESPONSE, 3)], 3.5) == Enclosure(Fraction(0), Fraction(0))
+
+
+@pytest.mark.parametrize(
+    "pair", [DiscretePair((1.0,), (1.0,)), DiscretePair((0.5, 0.5), (0.5, 0.5)), WorstCasePair(0.0)]
+)
+def test_equal_distributions_lose_nothing(pair: Pair) -> None:
+    nothing = Enclosure(Fraction(0), Fraction(0))
+    assert exact_delta([(pair, 10**9)], 0.0) == exact_epsilon([(pair, 10**9)], 0.0) == nothing
+    with_response = exact_delta([(pair, 10**9), (RESPONSE, 2)], 1.0)
+    assert with_response == exact_delta([(RESPONSE, 2)], 1.0)
+
+
+def test_disjoint_supports_lose_everything() -> None:
+    pair = DiscretePair((1.0, 0.0), (0.0, 1.0))
+    assert exact_delta([(pair, 3)], 5.0).contains(1)
+    assert exact_epsilon([(pair, 3)], 0.5) == Enclosure(math.inf, math.inf)
+
+
+def test_infinite_mass_is_the_end_of_the_curve() -> None:
+    terms: Terms = [(LEAKY, 3), (WorstCasePair(0.5, 0.25), 1)]
+    truth = 1 - Fraction(7, 8) ** 3 * Fraction(3, 4)
+    assert exact_infinite_mass(terms).contains(truth)
+    assert exact_epsilon(terms, truth).low > 0  # the largest finite loss, ln(4/3) for each leaky step and 1/2
+    assert float(exact_epsilon(terms, truth).low) == pytest.approx(3 * math.log(4 / 3) + 0.5, rel=1e-14)
+    assert exact_epsilon(terms, truth - Fraction(1, 10**12)) == Enclosure(math.inf, math.inf)
 
 
 # -------------------------------------------------------------------------------------------------------------- Laplace

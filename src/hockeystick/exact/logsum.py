@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import final
 
 from flint import acb, arb
@@ -89,8 +90,9 @@ class LogSum:
     def lifted(self, terms: Terms, x: arb, y: arb) -> tuple[arb, arb]:
         """``(|e^{g(x+iy)}| / e^{g(x)}, arg e^{g(x+iy)})`` for real x and y, relative to the lowest centre's phase.
 
-        The phase lies in ``[0, spread * y]``; x may be a wide ball. For two centres, c apart, the ratio squared is
-        ``1 - sin^2(c y / 2) / cosh^2(u / 2)``, u the logarithm of the ratio of the two terms.
+        The phase lies in ``[0, spread * y]`` and the ratio is at least ``cos(spread * y / 2)``; x may be a wide ball.
+        For two centres, c apart, the ratio squared is ``1 - sin^2(c y / 2) / cosh^2(u / 2)``, u the logarithm of the
+        ratio of the two terms.
         """
         if len(terms) == 1:
             return arb(1), arb(0)
@@ -101,9 +103,31 @@ class LogSum:
             total += acb(0, (slope - base_slope) * y).exp() * size
             real += size
         if len(terms) > 2:
-            return abs(total) / real, total.arg()
+            return self._within(abs(total) / real, total.arg(), y)
         gap = terms[1][0] - base_slope
-        return (1 - ((gap * y / 2).sin() * ((gap * x + terms[1][1] - base_offset) / 2).sech()) ** 2).sqrt(), total.arg()
+        part = (gap * y / 2).sin() / ((gap * x + terms[1][1] - base_offset) / 2).cosh()
+        return self._within((1 - part * part).sqrt(), total.arg(), y)
+
+    def lifted_beyond(self, terms: Terms, x: arb, y: arb, side: int) -> tuple[arb, arb]:
+        """Enclosures of the same at every point from x outwards; ``side`` is -1 or 1.
+
+        Outwards the outermost centre gains on the others: with S the sum of their terms over its own at x, the phase is
+        within ``arcsin S`` of its own and the ratio at least ``(1 - S) / (1 + S)``.
+        """
+        if len(terms) == 1:
+            return arb(1), arb(0)
+        end = 0 if side < 0 else -1
+        others = terms[1:] if side < 0 else terms[:-1]
+        rest = sum((((s - terms[end][0]) * x + o - terms[end][1]).exp() for s, o in others), arb(0)).upper()
+        own = arb(0) if side < 0 else ball(self.spread) * y
+        turn = rest.asin().upper() if rest < 1 else arb.pi().upper()
+        return self._within(((1 - rest) / (1 + rest)).union(arb(1)), own + arb(0, turn), y)
+
+    def _within(self, ratio: arb, phase: arb, y: arb) -> tuple[arb, arb]:
+        """Both cut to where they must lie, also where a ball was too wide to tell."""
+        most = ball(self.spread) * y
+        ratio = ratio.max((most / 2).cos()).min(arb(1)) if ratio.is_finite() else (most / 2).cos().union(arb(1))
+        return ratio, phase.max(arb(0)).min(most) if phase.is_finite() else arb(0).union(most)
 
     # ------------------------------------------------------------------------------------------------------- estimates
 
@@ -114,6 +138,11 @@ class LogSum:
             for w, c in zip(self.weights, self.centres, strict=True)
         )
 
+    @cached_property
+    def balances(self) -> tuple[tuple[float, float], ...]:
+        """Points where neighbouring terms are equal, and the length over which that changes (estimates)."""
+        return tuple(((b[1] - a[1]) / (a[0] - b[0]), 1.0 / (b[0] - a[0])) for a, b in pairwise(self._floats))
+
     def estimate(self, x: float) -> float:
         """``g(x)`` in floats."""
         exponents = [slope * x + offset for slope, offset in self._floats]
@@ -121,6 +150,21 @@ class LogSum:
             return exponents[0]
         top = max(exponents)
         return top + math.log(sum(math.exp(e - top) for e in exponents))
+
+    def rest_estimate(self, x: float, side: int) -> float:
+        """The other terms over that of the outermost centre on one side, each at most 1, in floats."""
+        end = self._floats[0 if side < 0 else -1]
+        others = self._floats[1:] if side < 0 else self._floats[:-1]
+        return sum(math.exp(min(0.0, (f[0] - end[0]) * x + f[1] - end[1])) for f in others) if others else 0.0
+
+    def bend_estimate(self, x: float) -> float:
+        """``g''(x)`` in floats: the variance of the centre."""
+        exponents = [slope * x + offset for slope, offset in self._floats]
+        top = max(exponents)
+        sizes = [math.exp(e - top) for e in exponents]
+        total = sum(sizes)
+        mean = sum(size * f[0] for size, f in zip(sizes, self._floats, strict=True)) / total
+        return sum(size * (f[0] - mean) ** 2 for size, f in zip(sizes, self._floats, strict=True)) / total
 
     def slope_estimate(self, x: float) -> float:
         """``g'(x)`` in floats."""

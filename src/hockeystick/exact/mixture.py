@@ -106,33 +106,15 @@ class MixtureTransform(Transform):
         modulus = sum((integrand.lifted_cells(y, reach).bound(arb(0), ball(reach)) for y in (low, high)), arb(0))
         with precision(_LOW_BITS):
             growth = float(modulus.log()) - self.sketch(integrand.tilt).log_moment
-            blowup = self._blowup(integrand, height, reach)
         longest = 2.0 * math.pi * float(width) / (target + max(0.0, growth))
         scale = Fraction(2) ** (math.floor(math.log2(longest)) - 12)
         step = math.floor(Fraction(longest) / scale) * scale
-        left, right = integrand.extent(target + 4.0 + max(0.0, float(blowup)))
+        left, right = integrand.extent(target + 8.0 + max(0.0, growth))
         first, last = math.floor(left / step), math.ceil(right / step)
+        rest = integrand.left_out(height, reach, (first * step, last * step), step).bound(arb(0), ball(reach))
         with precision(_LOW_BITS):
-            error = modulus / ((2 * arb.pi() * ball(width) / ball(step)).exp() - 1)
-            error += self._left_out(integrand, step, first, last) * blowup.exp()
+            error = modulus / ((2 * arb.pi() * ball(width) / ball(step)).exp() - 1) + rest
             return _Rule(step, height, first, last, error.upper())
-
-    def _blowup(self, integrand: Integrand, height: Fraction, reach: Fraction) -> arb:
-        """``ln`` of an upper bound on the modulus on the line ``Im x = height`` over t on the real line."""
-        rate = max(Fraction(0), -height * (self.p.low - self.q.high), -height * (self.p.high - self.q.low))
-        secant = (ball(height * self.q.spread) / 2).cos()
-        return ball(height * height / 2 + rate * reach) - ball(max(integrand.theta, Fraction(0))) * secant.log()
-
-    def _left_out(self, integrand: Integrand, step: Fraction, first: int, last: int) -> arb:
-        """Upper bound on the terms of the rule for t beyond both ends, each sum below a geometric series."""
-        p, q, tilt = self.p.terms(), self.q.terms(), ball(integrand.theta)
-        total = arb(0)
-        for k, side in ((first, -1), (last, 1)):
-            x = ball(k * step)
-            t = (-x * x / 2 + (1 + tilt) * self.p.value(p, x) - tilt * self.q.value(q, x)).exp()
-            ratio = (-ball(step) * (integrand.fall(x, side) + ball(step) / 2)).exp()
-            total += t * ball(step) * ratio / (1 - ratio)
-        return total
 
     def _points(self, theta: Fraction, rule: _Rule) -> tuple[list[acb], list[acb]]:
         """Terms of the rule for ``M(theta)``, and i times the losses, at its nodes."""

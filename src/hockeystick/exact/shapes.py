@@ -157,7 +157,10 @@ def _(pair: BinomialPair) -> Shape:
 
 @shape_of.register
 def _(pair: WorstCasePair) -> Shape:
-    return Atoms(WorstCaseSource(Fraction(pair.epsilon), Fraction(pair.delta)))
+    lost = Fraction(pair.delta)
+    if pair.epsilon == 0:
+        return rational_atoms(((lost, Fraction(0)), (1 - lost, 1 - lost), (Fraction(0), lost)))
+    return Atoms(WorstCaseSource(Fraction(pair.epsilon), lost))
 
 
 @shape_of.register
