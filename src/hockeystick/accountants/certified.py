@@ -54,7 +54,7 @@ class Certified(Accountant):
     --------
     >>> from hockeystick.pairs import GaussianPair
     >>> curve = Certified().directed(((GaussianPair(20.0), 400),))
-    >>> curve.epsilon(1e-5).contains(4.3771759)
+    >>> curve.epsilon(1e-5).contains(4.37717809568)
     True
     """
 
