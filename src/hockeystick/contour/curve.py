@@ -179,7 +179,7 @@ class ContourCurve:
             if placed.reaches(targets.undercut):
                 found, curve = self._solve(placed, targets)
                 bound = self._epsilon_bound(placed, found, curve, targets)
-                if bound is not None and float(curve.relative_width()[0]) <= self.tolerance:
+                if bound is not None and self._is_enough(bound, curve):
                     return bound
         return self._fresh_epsilon(targets)
 
@@ -210,7 +210,7 @@ class ContourCurve:
             found, curve = self._solve(placed, targets)
             bound = self._epsilon_bound(placed, found, curve, targets)
             best = best if bound is None else bound
-            if bound is not None and (found.upper == 0.0 or float(curve.relative_width()[0]) <= self.tolerance):
+            if bound is not None and self._is_enough(bound, curve):
                 self._keep(placed)
                 return bound
             if log_delta is not None and abs(found.point - epsilon) <= 1e-6 * placed.deviation:
@@ -228,6 +228,11 @@ class ContourCurve:
             return None
         slope = placed.line.chernoff.theta * math.exp(targets.undercut)
         return Bound(max(found.lower, 0.0), max(found.upper, 0.0), _METHOD, errors=_errors(curve, slope))
+
+    def _is_enough(self, bound: Bound, curve: Curve) -> bool:
+        """Whether a bracket of epsilon is narrow itself, or as narrow as that of delta was asked to be."""
+        width, upper = float(bound.width), float(bound.upper)
+        return width <= self.tolerance * upper or float(curve.relative_width()[0]) <= self.tolerance
 
     def _solve(self, placed: _Placed, targets: _Targets) -> tuple[Crossing, Curve]:
         """Where the line's curve takes the value, in epsilon of at least 0, and the curve there."""

@@ -41,6 +41,7 @@ from hockeystick.numerics.rounding import ELEMENTARY, U
 __all__ = ["Lattice", "LatticeLine", "Runs", "prepare_lattice_line", "runs"]
 
 _SAFE = 1.0 - 2.0**-30
+_FAR = 300.0
 
 
 @final
@@ -168,6 +169,8 @@ class LatticeLine:
         tail = edge * math.exp(min(self.log_tail, 0.0)) * (1.0 + 1e-9)
         at = np.array([float(epsilon)])
         period = self.size * self.lattice.spacing
+        if theta * y > _FAR:  # a line so far from its own epsilon says nothing
+            return _Value(self.chernoff.value - theta * float(point), math.inf, 0.0, math.inf, math.inf, tail, math.inf)
         growth = math.exp(theta * y) * (1.0 + 1e-12 * (1.0 + theta * y))  # from e^{K - theta eps} to e^{K - theta x}
         right = growth * float(self.chernoff.right(at, period * (1.0 - 4.0 * U)).upper[0])
         left = self.chernoff.left(at, period)

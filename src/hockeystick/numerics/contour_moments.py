@@ -59,8 +59,8 @@ def log_moments(rule: LossRule, exponents: Array) -> LogMoments:
     """``K(a - 1)`` of every rule at exponents a, shape (K,)."""
     x = exponents[:, None, None] * rule.loss
     peak = np.max(rule.log_weight + x, axis=2)
-    above, above_error = _above_one(rule, exponents, _OVERFLOW - rule.log_weight - np.maximum(rule.loss, 0.0))
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # where it overflows it is not used
+        above, above_error = _above_one(rule, exponents, _OVERFLOW - rule.log_weight - np.maximum(rule.loss, 0.0))
         value = np.log1p(above)
         error = above_error / (1.0 + above - above_error) + ELEMENTARY * np.abs(value)
     safe = (above_error < 0.5 * (1.0 + above)) & (peak < _OVERFLOW)

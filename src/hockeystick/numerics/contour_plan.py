@@ -28,6 +28,7 @@ _FACTORS = np.array(
 _GAPS = np.array([0.1, 0.3, 0.8, 2.0, 4.0, 7.5])  # over the standard deviation at the saddle point
 _LEAST = 0.009  # candidates are not below this fraction of the saddle point
 _PRICE = 0.5  # of a nat of conditioning, in nats of the period
+_FARTHEST = 1e4
 _KEPT = 3  # tilts of each side that are certified
 
 
@@ -119,7 +120,7 @@ def _grid(saddle: Saddle) -> Array:
     theta = saddle.theta
     gaps = _GAPS / math.sqrt(saddle.variance) if saddle.variance > 0.0 else theta * _FACTORS
     every = np.concatenate((theta * _FACTORS, theta + gaps, theta - gaps, (-1.0, -0.5, 0.0)))
-    return round_tilts(every[every >= -1.0])
+    return round_tilts(every[(every >= -1.0) & (every <= _FARTHEST * (1.0 + theta))])
 
 
 def _estimate(saddle: Saddle, epsilon: float) -> float:

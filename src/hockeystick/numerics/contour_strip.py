@@ -23,10 +23,10 @@ import numpy as np
 
 from hockeystick.numerics.contour_rule import Array, Quadrature
 
-__all__ = ["Ends", "MixtureStrip", "cross_distance", "few_bits", "strip_step"]
+__all__ = ["Ends", "MixtureStrip", "cross_distance", "few_bits", "half_widths", "strip_step"]
 
 _OUT = 1.0 + 2.0**-40  # outward factor on the parameters, which are a few roundings off
-_FRACTIONS = np.array([0.02, 0.1, 0.25, 0.45, 0.65, 0.85, 0.95, 0.99])  # of the widest strip
+_FRACTIONS = np.array([0.02, 0.06, 0.12, 0.2, 0.33, 0.55, 0.8, 0.97])  # of the widest strip
 
 
 def _log_kappa(
@@ -37,28 +37,25 @@ def _log_kappa(
     return growth * b * b + negative_p * secant_p + negative_q * secant_q
 
 
-def _widest(spread_p: Array, spread_q: Array) -> Array:
-    """Half-width of the widest strip used, below pi / spread; 60 where nothing limits it."""
+def half_widths(spread_p: Array, spread_q: Array) -> Array:
+    """Half-widths b of the strips tried, below pi / spread, shape (B, 8)."""
     spread = np.maximum(spread_p, spread_q)
-    return np.minimum(60.0, 0.999 * math.pi / np.maximum(spread, 1e-3))
+    widest = np.minimum(60.0, 0.999 * math.pi / np.maximum(spread, 1e-3))  # 60 where nothing limits it
+    return np.asarray(widest[:, None] * _FRACTIONS)
 
 
 def strip_step(
-    exponents: Array,
-    frequency: float,
-    log_accuracy: float,
-    *,
-    spread_p: Array,
-    spread_q: Array,
-    cross: Array,
-    growth: Array,
+    exponents: Array, log_accuracy: float, *, spread_p: Array, spread_q: Array, growth: Array, log_turn: Array
 ) -> Array:
-    """Steps (in units of the width) whose strip error is about ``e^log_accuracy`` at every exponent, shape (B,)."""
-    b = _widest(spread_p, spread_q)[:, None] * _FRACTIONS
+    """Steps (in units of the width) whose strip error is about ``e^log_accuracy`` at every exponent, shape (B,).
+
+    ``log_turn``, shape (B, 8), is ``ln`` of about how much the frequency adds to the integrand on each strip.
+    """
+    b = half_widths(spread_p, spread_q)
     negative_p, negative_q = np.maximum(-exponents.min(), 0.0), np.maximum(exponents.max() - 1.0, 0.0)
     column = growth[:, None]
     worst = _log_kappa(b, negative_p, negative_q, spread_p[:, None], spread_q[:, None], growth=column)
-    worst = worst + frequency * cross[:, None] * b
+    worst = worst + log_turn
     return np.asarray(np.max(2.0 * math.pi * b / (worst + math.log(2.0) - log_accuracy), axis=1))
 
 
@@ -90,7 +87,6 @@ class Ends:
         return np.minimum(power * self.lowest, power * self.at_low)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class MixtureStrip(Quadrature):
     """The quadrature error of a batch of mixture rules; lengths in units of the width.
@@ -121,28 +117,40 @@ class MixtureStrip(Quadrature):
 
     def error(self, exponents: Array, frequency: float) -> Array:
         """Strip error and tails, shape (K, B)."""
-        strip = self._strip(exponents, frequency)
+        strip = self.strip_error(exponents, frequency)
         return strip + self._tails(exponents) * (1.0 + np.minimum(strip, 1.0))
 
-    def _strip(self, exponents: Array, frequency: float) -> Array:
+    def log_turn(self, exponents: Array, frequency: float, b: Array) -> Array:
+        """Upper bounds on ``ln`` of the tilted mean of ``e^{|Im z| |arg p - arg q|}`` at height b, shape (K, B, 8)."""
+        return np.asarray((frequency * cross_distance(self.p, self.q)[:, None] * b)[None])
+
+    def strip_error(self, exponents: Array, frequency: float) -> Array:
+        """The error of the infinite rule, relative to the moment, shape (K, B)."""
         spread_p, spread_q = self.p.spread[:, None], self.q.spread[:, None]
-        cross = cross_distance(self.p, self.q)[:, None]
         step = self.step[:, None] * _OUT
-        b = _widest(spread_p, spread_q) * _FRACTIONS
+        b = half_widths(self.p.spread, self.q.spread)
         a = exponents[:, None, None]
         negative_p, negative_q = np.maximum(-a, 0.0), np.maximum(a - 1.0, 0.0)
         log_kappa = _log_kappa(b, negative_p, negative_q, spread_p, spread_q, growth=self.growth[:, None])
         decay = 2.0 * math.pi * b / step
-        log_error = log_kappa + (frequency * cross * b - decay - np.log(-np.expm1(-decay)))
+        log_error = log_kappa - decay - np.log(-np.expm1(-decay))
+        if frequency > 0.0:
+            log_error = log_error + self.log_turn(exponents, frequency, b)
         smallest = np.min(log_error, axis=2)
         return np.asarray(2.0 * _OUT * np.exp(np.minimum(smallest + 1e-9 * (1.0 + np.abs(smallest)), 300.0)))
+
+    def end_rates(self, exponents: Array) -> tuple[Array, Array]:
+        """How fast ``ln`` of the integrand falls below the first and above the last node, at least, shape (K, B)."""
+        a = exponents[:, None]
+        below = self.p.pull_down(a) + self.q.pull_down(1.0 - a) - self.low
+        above = self.high + self.fall - self.p.pull_up(a) - self.q.pull_up(1.0 - a)
+        return below - 1e-9 * (1.0 + np.abs(below)), above - 1e-9 * (1.0 + np.abs(above))
 
     def _tails(self, exponents: Array) -> Array:
         """Terms beyond both ends relative to the largest, over which the moment lies but for the strip error."""
         a = exponents[:, None]
         largest = np.max(self.log_weight + exponents[:, None, None] * self.loss, axis=2)
-        above = self.high + self.fall - self.p.pull_up(a) - self.q.pull_up(1.0 - a)
-        below = self.p.pull_down(a) + self.q.pull_down(1.0 - a) - self.low
+        below, above = self.end_rates(exponents)
         last = self.log_weight[:, -1] + a * self.loss[:, -1] - largest
         first = self.log_weight[:, 0] + a * self.loss[:, 0] - largest
         return _geometric(last, above, self.step) + _geometric(first, below, self.step)
@@ -155,7 +163,6 @@ def cross_distance(p: Ends, q: Ends) -> Array:
 
 def _geometric(log_end: Array, rate: Array, step: Array) -> Array:
     """``e^log_end (rho + rho^2 + ...)`` with ``rho = e^{-step rate}``; infinite unless the rate is above 0."""
-    rate = rate - 1e-9 * (1.0 + np.abs(rate))
     fall = np.where(rate > 0.0, np.minimum(step * rate, 700.0), 1.0)
     total = 1.001 * np.exp(log_end + 1e-9 * np.abs(log_end)) / np.expm1(fall)
     return np.where(rate > 0.0, total, np.inf)

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import erfcx
 
 from hockeystick.numerics.contour_rule import Array, Cells, LossRule, RuleSource, Window
-from hockeystick.numerics.contour_strip import Ends, MixtureStrip, few_bits, strip_step
+from hockeystick.numerics.contour_strip import Ends, MixtureStrip, few_bits, half_widths, strip_step
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U
 
 __all__ = ["SubsampledGaussians"]
@@ -28,6 +28,9 @@ __all__ = ["SubsampledGaussians"]
 _WIDEST_STEP = 1.5  # in units of the noise; beyond it nothing is gained
 _MOST_NODES = 1 << 20  # in a batch
 _LARGE = 30.0  # base losses from which ln r is taken as u + ln(g + (1 - g) e^-u)
+_BULK = np.arange(-9.0, 9.0, 0.5)[None, :]
+_BEYOND = np.linspace(0.0, 1.0, 49)[None, :]
+_OUTSIDE = np.concatenate((np.arange(0.0, 12.0, 0.4), 12.0 * 1.08 ** np.arange(40.0)))  # beyond the last node
 _CUT_WIDTHS = (1.5, 0.8, 0.5, 0.3)  # in units of the noise; the widest that serves is taken
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -74,9 +77,8 @@ class SubsampledGaussians(RuleSource):
         own = exponents if self.direction == "remove" else 1.0 - exponents  # powers of r
         cut = self._cut(own, window)
         zero = np.zeros_like(m)
-        step = strip_step(
-            own, window.frequency, window.log_accuracy, spread_p=m, spread_q=zero, cross=m, growth=cut.growth
-        )
+        turn = self._turn(float(own[2]), window.frequency, cut) if window.frequency > 0.0 else zero[:, None]
+        step = strip_step(own, window.log_accuracy, spread_p=m, spread_q=zero, growth=cut.growth, log_turn=turn)
         step = few_bits(np.minimum(step, _WIDEST_STEP) * m)
         u = self._nodes(own, step, window.log_accuracy, cut)
         if u is None:
@@ -113,6 +115,23 @@ class SubsampledGaussians(RuleSource):
         loss, _ = self._loss(m * t - 0.5 * m * m)
         beyond = power * loss - 0.5 * t * t - np.square(t - place[:, None]) / width**2
         return np.asarray(beyond.max(axis=1) < -30.0)
+
+    def _turn(self, power: float, frequency: float, cut: _Cut) -> Array:
+        """About ``ln`` of the tilted mean of ``e^{s |arg r|}`` on every strip: what `_SampledStrip` will find."""
+        m = self.shift
+        b = half_widths(m, np.zeros_like(m))
+        if frequency * float(m.max()) < 3.0:
+            return frequency * m[:, None] * b
+        high = cut.highest(np.maximum(power, 1.0) * m)[:, None] + 30.0
+        t = np.concatenate((_BULK + np.zeros_like(high), 9.0 + np.maximum(high - 9.0, 1e-3) * _BEYOND), axis=1)
+        loss, _ = self._loss(m[:, None] * t - 0.5 * (m * m)[:, None])
+        logs = power * loss - 0.5 * t * t + np.log(np.gradient(t, axis=1))
+        if cut.is_used:
+            logs = logs + cut.log_factor(t, m[:, None])[0]
+        logs = logs - np.logaddexp.reduce(logs, axis=1)[:, None]
+        posterior = np.exp(np.log(self.rate)[:, None] + m[:, None] * t - 0.5 * (m * m)[:, None] - loss)
+        turned = frequency * _argument(posterior[:, None], (m[:, None] * b)[:, :, None])
+        return np.asarray(np.logaddexp.reduce(logs[:, None] + turned, axis=2))
 
     def _nodes(self, own: Array, step: Array, log_accuracy: float, cut: _Cut) -> Array | None:
         """Equally spaced base losses that cover the integrand at every power of r, shape (B, n); None if very many."""
@@ -175,7 +194,7 @@ class SubsampledGaussians(RuleSource):
             log_weight, weight_error = log_weight + value, weight_error + value_error + U * np.abs(log_weight + value)
             value = -value
         low, high = u[:, 0] / m + 0.5 * m, u[:, -1] / m + 0.5 * m
-        strip = MixtureStrip(
+        strip = _SampledStrip(
             step=step / m,
             low=low,
             high=high,
@@ -185,6 +204,9 @@ class SubsampledGaussians(RuleSource):
             log_weight=log_weight,
             growth=cut.growth,
             fall=cut.fall(high),
+            shift=m,
+            posterior=np.exp(log_posterior),
+            is_reversed=not remove,
         )
         return LossRule(
             value,
@@ -221,6 +243,91 @@ class SubsampledGaussians(RuleSource):
             curvature_q=zero if remove else quarter,
             square=length * length,
         )
+
+
+def _argument(posterior: Array, angle: Array) -> Array:
+    """The argument of ``1 - q + q e^{iv}``, between 0 and v < pi, increasing in q."""
+    return np.arctan2(posterior * np.sin(angle), 1.0 - posterior + posterior * np.cos(angle))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _SampledStrip(MixtureStrip):
+    """The strip of subsampled Gaussians, where the argument of r is small as long as the record is unlikely.
+
+    At height v in u, ``arg r = arg(1 - q + q e^{iv})`` with q the posterior weight of the record, which increases in u.
+    So the tilted mean of ``e^{s arg r}`` is at most the sum over cells of its value at the right end times the cell's
+    mass, and that is at most its length times the larger density at its ends times ``e^{c eta^2 / 8}``, ``-c`` a lower
+    bound on the second derivative of the log density. Beyond the last node the density falls.
+
+    Attributes
+    ----------
+    shift : ndarray, shape (B,)
+        m.
+    posterior : ndarray, shape (B, n)
+        q at the nodes.
+    is_reversed : bool
+        Whether the losses are those of the reversed pairs.
+    """
+
+    shift: Array
+    posterior: Array
+    is_reversed: bool
+
+    def log_turn(self, exponents: Array, frequency: float, b: Array) -> Array:
+        """As in the class's description, or ``s m b`` where that is less, shape (K, B, 8)."""
+        simple = frequency * self.shift[:, None] * b * (1.0 + 1e-9)
+        if float(simple.max()) < 3.0:
+            return simple[None]
+        angle = (self.shift[:, None] * b)[:, :, None]
+        turned = frequency * (1.0 + 1e-9) * _argument(np.minimum(self.posterior * (1.0 + 1e-9), 1.0)[:, None], angle)
+        outside = frequency * (1.0 + 1e-9) * _argument(self._posterior_outside()[:, None], angle)
+        below, above = self.end_rates(exponents)
+        plain = self.strip_error(exponents, 0.0)
+        found = np.empty((exponents.size, *b.shape))
+        for k, exponent in enumerate(exponents.tolist()):
+            logs = self.log_weight + exponent * self.loss
+            power = exponent if not self.is_reversed else 1.0 - exponent
+            bend = 2.0 * self.growth + max(-power, 0.0) * self.shift * self.shift / 4.0
+            cells = np.maximum(logs[:, 1:], logs[:, :-1]) + (bend * self.step * self.step / 8.0)[:, None]
+            right = logs[:, -1:] + self._log_outside(power, above[k])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                left = logs[:, 0] + np.where(below[k] > 0.0, -np.log(self.step * below[k]), np.inf)
+            parts = (
+                cells[:, None] + turned[:, :, 1:],
+                left[:, None, None] + turned[:, :, :1],
+                right[:, None, :-1] + outside[:, :, 1:],
+                right[:, None, -1:] + simple[:, :, None],
+            )
+            doubt = 1e-9 * (1.0 + np.abs(logs).max(axis=1))[:, None]
+            # the moment is at least the sum of the rule over one plus the strip error at frequency 0
+            whole = np.logaddexp.reduce(logs, axis=1)[:, None] - np.log1p(plain[k])[:, None]
+            found[k] = np.logaddexp.reduce(np.concatenate(parts, axis=2), axis=2) - whole + doubt
+        return np.minimum(found, simple[None])
+
+    def _posterior_outside(self) -> Array:
+        """The posterior weight of the record at `_OUTSIDE` beyond the last node, rounded up, shape (B, x)."""
+        last = np.minimum(self.posterior[:, -1:] * (1.0 + 1e-9), 1.0)
+        odds = np.minimum(self.shift[:, None] * _OUTSIDE, 600.0)
+        grown = last * np.exp(odds) * (1.0 + 1e-9)
+        return np.asarray(np.where(self.shift[:, None] * _OUTSIDE > 600.0, 1.0, grown / (grown + (1.0 - last))))
+
+    def _log_outside(self, power: float, rate: Array) -> Array:
+        """``ln`` of the masses between the points of `_OUTSIDE`, and beyond, over the last weight, shape (B, x).
+
+        It falls there, so that its value at the left end bounds each; ``r(u + mx) = r(u) (1 - q + q e^{mx})``.
+        """
+        last = np.clip(self.posterior[:, -1:] * (1.0 + math.copysign(1e-9, power)), 1e-300, 1.0)
+        odds = self.shift[:, None] * _OUTSIDE
+        beyond = odds + np.log(last) if power < 0.0 else odds  # on the safe side of ln(1 - q + q e^{mx})
+        grown = np.where(odds < 600.0, np.log1p(last * np.expm1(np.minimum(odds, 600.0))), beyond)
+        drop = (self.high + self.fall)[:, None] * _OUTSIDE + self.growth[:, None] * _OUTSIDE * _OUTSIDE
+        inside = power * grown - drop * (1.0 - 1e-9)
+        extent = np.empty_like(inside)
+        extent[:, :-1] = np.diff(_OUTSIDE)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            extent[:, -1] = 1.0 / rate
+            return np.where(rate[:, None] > 0.0, inside + np.log(extent) - np.log(self.step)[:, None], np.inf)
 
 
 @final

@@ -19,7 +19,7 @@ from typing import final
 import numpy as np
 
 from hockeystick.numerics.contour_rule import Array, Cells, LossRule, RuleSource, Window
-from hockeystick.numerics.contour_strip import Ends, MixtureStrip, cross_distance, few_bits, strip_step
+from hockeystick.numerics.contour_strip import Ends, MixtureStrip, cross_distance, few_bits, half_widths, strip_step
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.pairs.mixture import GaussianMixturePair
 
@@ -135,14 +135,14 @@ class MixtureRule(RuleSource):
         exponents = np.array([0.0, 1.0, *window.exponents])
         own = exponents if self.direction == "remove" else 1.0 - exponents
         rough_p, rough_q = _whole(self._sides.used_p), _whole(self._sides.used_q)
+        cross = cross_distance(rough_p, rough_q)[:, None]
         step = strip_step(
             own,
-            window.frequency,
             window.log_accuracy,
             spread_p=rough_p.spread,
             spread_q=rough_q.spread,
-            cross=cross_distance(rough_p, rough_q),
             growth=np.array([0.5]),
+            log_turn=window.frequency * cross * half_widths(rough_p.spread, rough_q.spread),
         )
         step = few_bits(np.minimum(step, _WIDEST_STEP))
         reach = math.sqrt(-2.0 * window.log_accuracy) + 0.5
