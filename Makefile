@@ -30,10 +30,10 @@ demo: $(READY)  ## account a real DP-SGD run, with a picture of its privacy curv
 	$(BIN)/python examples/demo.py
 
 test: $(READY)  ## all tests, docstring examples and documentation examples (under five minutes)
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 
 torture: $(READY)  ## the long tests: thousands of random configurations
-	HYPOTHESIS_PROFILE=torture $(BIN)/python -m pytest -m torture --numprocesses $(WORKERS) --dist worksteal
+	HYPOTHESIS_PROFILE=torture $(BIN)/python -m pytest -m torture --numprocesses $(WORKERS) --dist loadfile
 
 check: $(READY)  ## lint, formatting, types
 	$(BIN)/ruff check .
