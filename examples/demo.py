@@ -49,11 +49,11 @@ def main() -> None:
 
 def print_table(run: hs.Composition) -> None:
     """Epsilon at delta from 1e-3 to 1e-30, each accounted from scratch."""
-    print("      delta   epsilon at least    at most     width        time")
+    print("      delta   epsilon at least          at most     width        time")
     for exponent in EXPONENTS:
         delta = float(f"1e-{exponent}")
         bound, elapsed = timed(partial(account_at, run, delta))
-        ends = f"{down(bound.lower):>16} {up(bound.upper):>10}"
+        ends = f"{down(bound.lower):>16} {up(bound.upper):>16}"
         print(f"    {delta:7.0e}   {ends}   {float(bound.width):7.0e}   {milliseconds(elapsed):>9}")
 
 
@@ -103,9 +103,8 @@ def draw_curves(axes: Axes, epsilon: NDArray[np.float64], brackets: Brackets) ->
 
 def mark_deltas(axes: Axes, run: hs.Composition) -> None:
     """Name epsilon at a few deltas."""
-    curve = hs.account(run)
     for delta in (1e-5, 1e-10, 1e-20, 1e-30):
-        upper = float(bracket(curve, delta).upper)
+        upper = float(account_at(run, delta).upper)
         axes.plot(upper, delta, "o", color=VERMILION, markersize=5, zorder=3)
         text = f"$\\varepsilon \\leq$ {up(upper, 3)}"
         axes.annotate(text, (upper, delta), (8, 4), textcoords="offset points", color=VERMILION)
@@ -115,9 +114,11 @@ def draw_widths(axes: Axes, epsilon: NDArray[np.float64], brackets: Brackets) ->
     """How wide the brackets are, relative to delta: invisible above."""
     for name, colour in (("remove", BLUE), ("add", GREEN)):
         lower, upper = brackets[name]
-        axes.plot(epsilon, 100.0 * (upper / lower - 1.0), color=colour, linewidth=1.5)
-    axes.set(xlabel="epsilon (nats)", xlim=(epsilon[0], epsilon[-1]), ylabel="width of the\nbracket (%)")
-    axes.set_ylim(bottom=0.0)
+        axes.plot(epsilon, (upper - lower) / lower, color=colour, linewidth=1.5)
+    axes.set(
+        xlabel="epsilon (nats)", xlim=(epsilon[0], epsilon[-1]), ylabel="relative width\nof the bracket", yscale="log"
+    )
+    axes.minorticks_off()
     plain(axes)
 
 
@@ -147,12 +148,12 @@ def timed(ask: Callable[[], T]) -> tuple[T, float]:
     return answer, time.perf_counter() - start
 
 
-def down(value: hs.bound.Real, digits: int = 6) -> str:
+def down(value: hs.bound.Real, digits: int = 10) -> str:
     """A lower bound in decimals, rounded down so that what is printed is still one."""
     return str(Decimal(float(value)).quantize(Decimal(1).scaleb(-digits), ROUND_FLOOR))
 
 
-def up(value: hs.bound.Real, digits: int = 6) -> str:
+def up(value: hs.bound.Real, digits: int = 10) -> str:
     """An upper bound in decimals, rounded up so that what is printed is still one."""
     return str(Decimal(float(value)).quantize(Decimal(1).scaleb(-digits), ROUND_CEILING))
 

@@ -19,7 +19,7 @@ def test_printed_ends_stay_on_their_side(value: float) -> None:
     demo = runpy.run_path(str(DEMO), run_name="demo")
     below, above = demo["down"](value), demo["up"](value)
     assert Fraction(below) <= Fraction(value) <= Fraction(above)
-    assert Fraction(above) - Fraction(below) <= Fraction(1, 10**6)
+    assert Fraction(above) - Fraction(below) <= Fraction(1, 10**10)
 
 
 @pytest.mark.torture
