@@ -146,9 +146,10 @@ class LatticeLine:
         log_scale = np.array([a.log_scale for a in above])
         error = self.chernoff.error + np.array([4.0 * U * (abs(self.chernoff.value) + a.size) for a in above])
         shift = np.array([math.exp(min(b.log_scale - a.log_scale, 0.0)) for a, b in zip(above, below, strict=True)])
-        shift = shift * (1.0 - 8.0 * U * (1.0 + np.array([b.size for b in below])))
+        known = np.array([b.lower > 0.0 for b in below])  # then its size is finite too
+        sizes = np.array([b.size if b.lower > 0.0 else 0.0 for b in below])
         lower = np.array([b.lower for b in below])
-        lower = np.where(lower > 0.0, lower * shift, lower)
+        lower = lower * np.where(known, shift * (1.0 - 8.0 * U * (1.0 + abs(self.chernoff.value) + sizes)), 1.0)
         return Curve(
             log_scale=log_scale,
             lower=lower - 8.0 * U * np.abs(lower),
