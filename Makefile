@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test torture check format bench clean distclean
+.PHONY: help setup demo test torture check format bench reproduce clean distclean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -59,6 +59,9 @@ $(PEERS_READY):
 	$(@D)/bin/python -m pip install --quiet --requirement $< \
 	  || echo "could not install everything in $<: the rows of those peers will say so" >&2
 	@touch $@
+
+reproduce: $(READY)  ## redraw the papers' figures and check their claims (ONLY=000-fig6 for one)
+	$(BIN)/python -m reproduce $(if $(ONLY),--only $(ONLY)) $(REPRODUCE)
 
 clean:  ## remove caches, builds, and what demo and bench wrote
 	rm -rf out benchmarks/results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

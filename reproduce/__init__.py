@@ -1,0 +1,1 @@
+"""The figures and tables of the papers, redrawn, each with the claims it makes checked."""

@@ -1,0 +1,1 @@
+"""Figures and tables of 000, connect the dots."""

@@ -1,0 +1,1 @@
+"""Figures and tables of 003, the pitfalls of subsampling."""

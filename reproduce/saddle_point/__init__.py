@@ -1,0 +1,1 @@
+"""Figures and tables of 004, the saddle-point accountant."""

@@ -1,0 +1,36 @@
+"""Each figure and table in its reduced size: every check holds, and fails when its method is swapped for a worse one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from reproduce.items import modules
+from reproduce.sheet import Sheet
+
+MODULES = modules()
+SWAPS = [(name, swap) for name, module in MODULES.items() for swap in module.ITEM.swaps]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_check_holds(name: str, tmp_path: Path) -> None:
+    sheet = Sheet(name)
+    MODULES[name].ITEM.make(sheet, "reduced")
+    assert sheet.checks
+    assert not sheet.failed
+    sheet.save(tmp_path, seconds=0.0)
+    assert (tmp_path / f"{name}.csv").stat().st_size > 0
+    assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(("name", "swap"), SWAPS)
+def test_a_worse_method_is_noticed(name: str, swap: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = MODULES[name]
+    monkeypatch.setattr(module, swap, module.ITEM.swaps[swap])
+    sheet = Sheet(name)
+    module.ITEM.make(sheet, "reduced")
+    assert sheet.failed
+
+
+def test_every_item_names_a_worse_method() -> None:
+    assert all(module.ITEM.swaps for module in MODULES.values())
