@@ -24,7 +24,7 @@ HEAD = """# Gallery
 Every figure and table of the four papers this library stands on, redrawn by `make reproduce`, which also checks every
 claim below as an inequality and fails where one does not hold. `make reproduce ONLY=000-fig6` makes one.
 
-A colour means the same method everywhere. Solid lines are upper bounds, dashed ones lower bounds, dotted ones estimates.
+A colour is one method everywhere. Solid lines are upper bounds, dashed ones lower bounds, dotted ones estimates.
 """
 
 

@@ -1,10 +1,11 @@
-"""Each figure and table in its reduced size: every check holds, and fails when its method is swapped for a worse one."""
+"""Each figure and table in its reduced size: every check holds, and one fails with a worse method in its place."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+
 from reproduce.items import modules
 from reproduce.sheet import Sheet
 

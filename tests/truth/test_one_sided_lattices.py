@@ -144,3 +144,15 @@ def test_prv_says_where_it_knows_nothing() -> None:
     assert bound.upper == math.inf
     with pytest.raises(ValueError, match="delta_error"):
         PRV(0.1, 1.5)
+
+
+@pytest.mark.parametrize("rounding", ["connect-the-dots", "tangents"])
+def test_long_windows_on_low_frequencies(rounding: str) -> None:
+    sigma, steps = 30.0, 10_000
+    curve = hs.account(hs.Gaussian(sigma) * steps, accountant=Lattice(2e-4, rounding=rounding))  # type: ignore[arg-type]
+    mu = composed_mu(sigma, steps)
+    for epsilon in (5.0, 15.0, 25.0):
+        truth = gaussian_delta(mu, epsilon)
+        found = value(curve.delta(epsilon), rounding)
+        assert found >= truth if rounding in UPPER else found <= truth
+        assert abs(found / float(truth) - 1.0) < 2e-3

@@ -8,7 +8,8 @@ errors added on that rounding's side:
 
 Guarantee: the side computed is certified, rounding included; the other side is the trivial one, 0 or 1 for delta and
 0 or infinity for epsilon. For a bracket use the certified accountant, which also chooses the spacing. Cost: two FFTs
-a distinct pair and question far from the last one.
+a distinct pair and question far from the last one; windows of many points are composed on low frequencies alone where
+those are shown to suffice.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from hockeystick.lattice.plan import (
 )
 from hockeystick.lattice.pld import LatticePLD
 from hockeystick.lattice.solve import crossing
+from hockeystick.lattice.spectral import SpectralComposition
 from hockeystick.lattice.tangents import tangents
 from hockeystick.pairs.base import Nodes, Pair
 
@@ -48,7 +50,10 @@ Rounding = Literal["connect-the-dots", "tangents", "algorithm-2", "buckets-up", 
 
 _RELATIVE = 1e-9  # of delta: what leaving the window may cost
 _POINTS = 1 << 24
+_LONG = 1 << 16  # points beyond which low frequencies alone are tried first
 _KEPT = 3
+
+_Composed = TiltedComposition | SpectralComposition
 
 _BUILDERS: dict[str, Callable[[Pair, Grid, float], LatticePLD]] = {
     "connect-the-dots": lambda pair, grid, _: connect_the_dots(GridCells.of(pair, grid)),
@@ -103,7 +108,7 @@ class _OneSidedCurve(DirectedCurve):
         self._steps = sum(count for _, count in parts)
         self._upper = settings.rounding in _UPPER
         self._method = f"lattice, {settings.rounding}"
-        self._made: list[tuple[Saddle, TiltedComposition]] = []
+        self._made: list[tuple[Saddle, _Composed]] = []
 
     def delta(self, epsilon: float) -> Bound:
         if math.isinf(epsilon):
@@ -139,7 +144,7 @@ class _OneSidedCurve(DirectedCurve):
         )
         return max(highest + made.slack if self._upper else highest - made.slack, 0.0)
 
-    def _at_epsilon(self, epsilon: float) -> tuple[Saddle, TiltedComposition]:
+    def _at_epsilon(self, epsilon: float) -> tuple[Saddle, _Composed]:
         """A composition tilted for one epsilon, and the lattice's own saddle point there."""
         for saddle, made in self._made:
             if abs(saddle.epsilon - epsilon) * saddle.theta < 1.0:
@@ -148,7 +153,7 @@ class _OneSidedCurve(DirectedCurve):
         plds = self._plds(rough.theta, *tail_exponents(self._steps, rough, _RELATIVE))
         return self._composed(plds, saddle_at_epsilon(_as_parts(plds), epsilon))
 
-    def _at_delta(self, delta: float) -> tuple[Saddle, TiltedComposition]:
+    def _at_delta(self, delta: float) -> tuple[Saddle, _Composed]:
         """A composition tilted for one delta, and the lattice's own saddle point there."""
         delta = max(delta, 1e-320)
         for saddle, made in self._made:
@@ -161,19 +166,20 @@ class _OneSidedCurve(DirectedCurve):
             cumulants, saddle = saddle_at_epsilon(_as_parts(plds), 0.0)
         return self._composed(plds, (cumulants, saddle))
 
-    def _composed(
-        self, plds: list[tuple[LatticePLD, int]], at: tuple[Cumulants, Saddle]
-    ) -> tuple[Saddle, TiltedComposition]:
+    def _composed(self, plds: list[tuple[LatticePLD, int]], at: tuple[Cumulants, Saddle]) -> tuple[Saddle, _Composed]:
         cumulants, saddle = at
         window = window_around(cumulants, saddle, math.log(_RELATIVE))
         points = (window.high - window.low) / self._settings.spacing
-        if points > _POINTS:
+        made: _Composed | None = None
+        if points > _LONG:
+            made = SpectralComposition.of(plds, window, deviation=math.sqrt(cumulants(window.theta)[2]))
+        if made is None and points > _POINTS:
             raise PrecisionError(
                 f"spacing {self._settings.spacing!r} makes {points:.2g} lattice points over"
                 f" {window.high - window.low:.3g} nats, more than {_POINTS}: use a larger spacing,"
                 " or accountants.Certified"
             )
-        self._made.insert(0, (saddle, TiltedComposition(plds, window)))
+        self._made.insert(0, (saddle, made or TiltedComposition(plds, window)))
         del self._made[_KEPT:]
         return self._made[0]
 

@@ -38,7 +38,7 @@ from hockeystick.numerics.fft import POWER_STEP, integer_power
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.pairs.base import Array
 
-__all__ = ["Frame", "Magnitudes", "RunningComposition"]
+__all__ = ["Frame", "Magnitudes", "RunningComposition", "RunningCurve"]
 
 _RENEWED = 1.25
 _GONE = 80.0  # e^-80: where the end of the window is out of sight; inside `FrequencyKernel.rounding`
@@ -157,10 +157,10 @@ class RunningComposition:
         errors = float(counts @ self._scalars[:, SCALARS.index("transform_error")])
         return (errors + self.steps * POWER_STEP) * (1.0 + 1e-9)
 
-    def curve(self) -> _Curve:
+    def curve(self) -> RunningCurve:
         """The curve as it stands."""
         counts = np.array(self._counts, dtype=np.float64)
-        return _Curve(self, counts, self._renewed(counts), self._scalars, self._bands)
+        return RunningCurve(self, counts, self._renewed(counts), self._scalars, self._bands)
 
     def start(self) -> int:
         """Lattice index of the product's origin."""
@@ -181,7 +181,7 @@ class RunningComposition:
 
 
 @final
-class _Curve:
+class RunningCurve:
     """The curve of a running composition at one moment."""
 
     def __init__(
@@ -196,7 +196,7 @@ class _Curve:
         self._log_scale = total["log_scale"]
         self._relative = total["relative_error"] * (1.0 + 1e-9) + U * of.steps + adding * size["log_scale"]
         reach = max(abs(frame.window.low), abs(frame.window.high)) + size["offset"] * (1.0 + counts.size)
-        self._slack: float = total["slack"] * (1.0 + 1e-9) + 8.0 * U * reach
+        self.slack: float = total["slack"] * (1.0 + 1e-9) + 8.0 * U * reach
         self._offset: float = math.remainder(total["offset"], h)
         carried = round((total["offset"] - self._offset) / h)
         self._low: int = math.floor((frame.window.low - self._offset) / h)
@@ -233,11 +233,11 @@ class _Curve:
 
     def point(self, index: int) -> float:
         """Where the curve is known by evaluating at lattice index ``index`` (nats): the slack is applied."""
-        return self._offset + index * self._frame.spacing + self._sign * self._slack
+        return self._offset + index * self._frame.spacing + self._sign * self.slack
 
     def index_near(self, epsilon: float) -> int:
         """The lattice index whose point is at or just below ``epsilon``."""
-        return math.floor((epsilon - self._sign * self._slack - self._offset) / self._frame.spacing)
+        return math.floor((epsilon - self._sign * self.slack - self._offset) / self._frame.spacing)
 
     @property
     def last(self) -> int:
@@ -276,6 +276,25 @@ class _Curve:
         log_value = log_total + self._log_scale - theta * at + sign * rounding
         finite = math.exp(log_value) if log_value < 0.0 else 1.0
         return min(max((finite + self.delta_at_infinity) * (1.0 + sign * 8.0 * U), 0.0), 1.0)
+
+    def between(self, epsilon: float) -> float:
+        """The side's bound on delta at any epsilon (nats): the chord of the two lattice points around it."""
+        index, h = self.index_near(epsilon), self._frame.spacing
+        share = min(max(math.expm1(epsilon - self.point(index)) / math.expm1(h), 0.0), 1.0)
+        slip = 4.0 * U * (abs(epsilon) + abs(self.point(index)) + h) / h  # of the share
+        share = min(max(share - self._sign * slip, 0.0), 1.0)
+        near, far = self.delta(index), self.delta(index + 1)
+        value = ((1.0 - share) * near + share * far) * (1.0 + self._sign * 8.0 * U)
+        return min(max(value, 0.0), 1.0)
+
+    def budget(self, epsilon: float) -> dict[str, float]:
+        """Sizes of the errors inside the bound at one epsilon, in units of delta: aliasing, rounding."""
+        scale = math.exp(min(self._log_scale - self._frame.window.theta * epsilon, 700.0))
+        sums = max(self._error - self._alias_error, 0.0) * scale
+        return {
+            "aliasing": min(self._alias_error * scale, 1.0),
+            "rounding": min(sums + self._relative * self.between(epsilon), 1.0),
+        }
 
     def epsilon(self, delta: float, guess: float) -> float:
         """The side's bound on the epsilon of at least 0 at ``delta`` above 0: from the two lattice points around it."""
