@@ -35,7 +35,7 @@ from hockeystick.lattice.plan import Cumulants, saddle_at_delta
 from hockeystick.lattice.pld import LatticePLD
 from hockeystick.lattice.solve import crossing
 from hockeystick.numerics.fft import fft_error
-from hockeystick.numerics.rounding import ELEMENTARY, U, up
+from hockeystick.numerics.rounding import U, exp_up, up
 
 __all__ = ["Fourier"]
 
@@ -198,7 +198,7 @@ class _FourierCurve(DirectedCurve):
         """Theorem 2: how far rounding up may raise delta(epsilon)."""
         above, _, beyond = self._compositions
         moved = self._steps * (self._settings.spacing + 2.0 * above.slack / self._steps) * (1.0 + 1e-9)
-        mass = math.exp(above.log_mass_beyond(epsilon) + ELEMENTARY)
+        mass = exp_up(above.log_mass_beyond(epsilon))
         return min(up(moved * mass + beyond, 8.0 * U), 1.0)
 
     def _upper(self, epsilon: float) -> float:

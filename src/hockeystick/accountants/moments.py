@@ -29,7 +29,7 @@ from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
 from hockeystick.errors import PrecisionError, check_choice
 from hockeystick.lattice.solve import crossing
-from hockeystick.numerics.rounding import ELEMENTARY, U, down, up
+from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_up, up
 from hockeystick.pairs.cumulants import CumulantWindow, TiltedCumulants
 from hockeystick.pairs.moment_atoms import composed_infinity
 from hockeystick.pairs.moment_bounds import ComposedMoments
@@ -98,7 +98,7 @@ class _MomentsCurve(DirectedCurve, ABC):
         low, high = self.infinity
         if epsilon >= self.largest_loss:
             return Bound(low, high, self.method, ("epsilon is beyond the largest loss",))
-        finite = math.exp(min(self._log_delta(epsilon), 0.0))
+        finite = exp_up(min(self._log_delta(epsilon), 0.0))
         upper = min(up(finite + high, 4.0 * ELEMENTARY), 1.0)
         if self.is_certified:
             return Bound(low, upper, self.method, ("the lower side is trivial",))

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from hockeystick.bound import Bound, Estimate, Real
 from hockeystick.composition import Composition, Step, directions
 from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon
-from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up
 from hockeystick.pairs.base import Array, Pair
 from hockeystick.pairs.cumulants import CumulantWindow
 from hockeystick.pairs.moment_bounds import log_moment_bounds
@@ -169,7 +169,7 @@ class RenyiCurve:
         value = theta * (r - epsilon) + kernel
         rounding = 8.0 * U * (theta * (np.abs(r) + epsilon) + np.abs(kernel) + 1.0)
         best = float(np.min(np.where(np.isfinite(r), value + rounding, math.inf)))
-        return min(math.exp(best) * (1.0 + 2.0 * ELEMENTARY), 1.0) if best < 0.0 else 1.0
+        return min(exp_up(best), 1.0) if best < 0.0 else 1.0
 
 
 def renyi(

@@ -29,7 +29,7 @@ from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
 from hockeystick.errors import PrecisionError, check_choice
 from hockeystick.lattice.solve import crossing
-from hockeystick.numerics.rounding import ELEMENTARY, U, down, up
+from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_down, exp_up, up
 from hockeystick.numerics.tilted_normal import tilted_normal
 from hockeystick.pairs.cumulants import CumulantWindow, TiltedCumulants
 from hockeystick.pairs.moment_atoms import composed_infinity
@@ -277,4 +277,6 @@ def _scaled(value: float, log_moment: float, theta: float, epsilon: float, *, si
     exponent = log_moment - theta * epsilon + log_value
     rounding = 8.0 * U * (abs(log_moment) + abs(theta * epsilon) + abs(log_value)) + 4.0 * ELEMENTARY
     exponent += sign * rounding
-    return math.exp(exponent) if exponent < 0.0 else 1.0
+    if exponent >= 0.0:
+        return 1.0
+    return exp_up(exponent) if sign > 0.0 else exp_down(exponent)

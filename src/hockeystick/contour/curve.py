@@ -23,6 +23,7 @@ from hockeystick.numerics.contour import (
     ContourRefusal,
     line_for_epsilon,
     log_complement,
+    log_tail,
     saddle_of_delta,
     saddle_of_epsilon,
 )
@@ -31,7 +32,7 @@ from hockeystick.numerics.contour_rule import Array
 from hockeystick.numerics.contour_scout import Saddle
 from hockeystick.numerics.contour_solve import Crossing, LogBracket, crossing
 from hockeystick.numerics.contour_sum import ContourLine, Curve
-from hockeystick.numerics.rounding import U, down, up
+from hockeystick.numerics.rounding import U, down, exp_up, up
 from hockeystick.pairs.transform import PairSum
 
 __all__ = ["ContourCurve"]
@@ -45,7 +46,9 @@ _LITTLE_WORK = 4_000_000  # for each part, as long as leaving mass out has not b
 _SHARE = 0.01  # of the tolerance, that a line is planned for: digits are cheap here
 _FINEST = 1e-12
 _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
+_SMALLEST = -740.0  # ln of what float64 still tells from 0
 _DEEPEST = -690.0  # ln of the mass that may always be left out
+_LOOSE = 8.0  # times the width of delta, over the tilt: what a bracket of epsilon may have
 _FAR = 5.0  # standard deviations below the mean from which 1 - delta is looked at
 _REACH = 2.5  # standard deviations from its own epsilon within which a line is asked
 
@@ -66,8 +69,8 @@ class _Placed:
     def reaches(self, log_delta: float) -> bool:
         """Whether the line is worth asking for the epsilon of a delta."""
         ends = self.epsilon + _REACH * self.deviation * np.array([-0.9, 0.9])
-        middle = self.line.curve(np.maximum(ends, 0.0))
-        return bool(middle.log_upper()[0] >= log_delta >= middle.log_lower()[1])
+        found = self.line.curve(np.maximum(ends, 0.0))
+        return bool(found.log_lower()[0] >= log_delta >= found.log_upper()[1])
 
 
 @final
@@ -116,9 +119,9 @@ class ContourCurve:
 
     def _try_delta(self, losses: PairSum, epsilon: float, work: int) -> Bound:
         saddle = saddle_of_epsilon(losses, epsilon)
-        near_one = self._near_one(saddle, epsilon)
-        if near_one is not None:
-            return near_one
+        extreme = self._near_one(saddle, epsilon) or self._near_zero(losses, saddle, epsilon)
+        if extreme is not None:
+            return extreme
         log_delta: float | None = None
         for _ in range(2):
             placed = self._place(losses, saddle, epsilon, log_delta, work)
@@ -165,6 +168,15 @@ class ContourCurve:
         gap = up(math.exp(log_gap) + self.losses.mass_defect, 8.0 * U)
         return Bound(max(down(1.0 - gap), 0.0), 1.0, _METHOD, errors={"Chernoff's bound": gap})
 
+    def _near_zero(self, losses: PairSum, saddle: Saddle, epsilon: float) -> Bound | None:
+        """Chernoff's bound, where delta is too small for float64."""
+        if saddle.log_delta(epsilon) > _SMALLEST:
+            return None
+        low, high = self.losses.infinite_mass
+        upper = up(high + exp_up(min(log_tail(losses, saddle, epsilon), 0.0)))
+        note = "delta of the finite losses is too small for float64"
+        return Bound(low, min(upper, 1.0), _METHOD, notes=(note,), errors={"Chernoff's bound": upper - high})
+
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
         low, high = self.losses.infinite_mass
@@ -179,7 +191,7 @@ class ContourCurve:
             if placed.reaches(targets.undercut):
                 found, curve = self._solve(placed, targets)
                 bound = self._epsilon_bound(placed, found, curve, targets)
-                if bound is not None and self._is_enough(bound, curve):
+                if bound is not None and self._is_enough(bound, placed):
                     return bound
         return self._fresh_epsilon(targets)
 
@@ -210,7 +222,7 @@ class ContourCurve:
             found, curve = self._solve(placed, targets)
             bound = self._epsilon_bound(placed, found, curve, targets)
             best = best if bound is None else bound
-            if bound is not None and self._is_enough(bound, curve):
+            if bound is not None and self._is_enough(bound, placed):
                 self._keep(placed)
                 return bound
             if log_delta is not None and abs(found.point - epsilon) <= 1e-6 * placed.deviation:
@@ -229,10 +241,10 @@ class ContourCurve:
         slope = placed.line.chernoff.theta * math.exp(targets.undercut)
         return Bound(max(found.lower, 0.0), max(found.upper, 0.0), _METHOD, errors=_errors(curve, slope))
 
-    def _is_enough(self, bound: Bound, curve: Curve) -> bool:
+    def _is_enough(self, bound: Bound, placed: _Placed) -> bool:
         """Whether a bracket of epsilon is narrow itself, or as narrow as that of delta was asked to be."""
         width, upper = float(bound.width), float(bound.upper)
-        return width <= self.tolerance * upper or float(curve.relative_width()[0]) <= self.tolerance
+        return width * min(placed.line.chernoff.theta / _LOOSE, 1.0 / max(upper, 1e-300)) <= self.tolerance
 
     def _solve(self, placed: _Placed, targets: _Targets) -> tuple[Crossing, Curve]:
         """Where the line's curve takes the value, in epsilon of at least 0, and the curve there."""

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from hockeystick.lattice.pld import LatticePLD, Side
 from hockeystick.numerics.fft import POWER_STEP, fft_error, integer_power, inverse_real, smooth_length, transform_real
-from hockeystick.numerics.rounding import ELEMENTARY, U, gamma
+from hockeystick.numerics.rounding import ELEMENTARY, U, exp_down, exp_up, gamma
 from hockeystick.pairs.base import Array
 
 __all__ = ["TiltedComposition", "Window", "log_moment"]
@@ -40,6 +40,7 @@ __all__ = ["TiltedComposition", "Window", "log_moment"]
 Parts = Sequence[tuple[LatticePLD, int]]
 
 _SMALL_ALIAS = 1e-3  # a tail beyond the window that is small enough to look no further
+_LEAST = 1e-300  # of a positive mass, in units of the scale
 _KERNEL_REACH = 45.0  # e^-45: where the kernel e^{-theta y} is cut off, the remainder bounded
 
 
@@ -147,8 +148,14 @@ class TiltedComposition:
     def _aliased(self, parts: Parts) -> float:
         """Bound on the composed tilted mass outside the window, in units of the scale."""
         window = self.window
-        ends = ((window.theta_below, window.low - self._margin), (window.theta_above, window.high + self._margin))
-        return sum(self._beyond(parts, theta, edge) for theta, edge in ends)
+        lowest = sum(count * int(pld.index[0]) for pld, count in parts)
+        highest = sum(count * int(pld.index[-1]) for pld, count in parts)
+        total = 0.0
+        if lowest < self._low_index:
+            total += self._beyond(parts, window.theta_below, window.low - self._margin)
+        if highest >= self._low_index + self.length:
+            total += self._beyond(parts, window.theta_above, window.high + self._margin)
+        return total
 
     def _beyond(self, parts: Parts, theta: float, edge: float) -> float:
         """Chernoff's bound on the tilted mass beyond one end, by the best of a few tilts towards ``theta``."""
@@ -160,7 +167,7 @@ class TiltedComposition:
                 log_sum, error = log_moment(pld, tilt)
                 log_tail += count * (log_sum + error)
             rounding = 8.0 * U * (abs(self.log_scale) + abs((tilt - self.window.theta) * edge))
-            best = min(best, math.exp(min(log_tail + rounding + self.relative_error, 700.0)))
+            best = min(best, max(exp_up(min(log_tail + rounding + self.relative_error, 700.0)), _LEAST))
             if best < _SMALL_ALIAS:
                 break
         return best
@@ -189,21 +196,23 @@ class TiltedComposition:
             kernel = np.exp(-theta * y) * -np.expm1(-y)
             masses = self.masses[start:stop]
             value = float(kernel @ masses)
-            beyond = math.exp(-theta * float(y[-1])) if stop < self.length else 0.0
+            beyond = exp_up(-theta * float(y[-1])) if stop < self.length else 0.0
             error = self.mass_error * float(kernel.sum()) + beyond
             error += (gamma(stop - start) + 2.0 * ELEMENTARY + U * (2.0 * _KERNEL_REACH + 8.0)) * float(
                 kernel @ np.abs(masses)
             )
         error += _kernel_peak(theta) * self.aliased_mass
         total = value + sign * error
+        if sign > 0.0 and not (start >= self.length and self.aliased_mass == 0.0):
+            total = max(total, _LEAST)  # there is mass above, however little
         if total <= 0.0:
-            return self.delta_at_infinity if sign > 0 else max(self.delta_at_infinity, 0.0)
+            return self.delta_at_infinity
         exponent = self.log_scale - theta * at
         log_total = math.log(total)
         rounding = 1.01 * self.relative_error + 2.0 * ELEMENTARY
         rounding += 4.0 * U * (abs(self.log_scale) + abs(theta * at) + abs(log_total) + 4.0)
         log_value = log_total + exponent + sign * rounding
-        finite = math.exp(log_value) if log_value < 0.0 else 1.0
+        finite = (exp_up if sign > 0.0 else exp_down)(log_value) if log_value < 0.0 else 1.0
         combined = (finite + self.delta_at_infinity) * (1.0 + sign * 8.0 * U)
         return min(max(combined, 0.0), 1.0)
 

@@ -32,7 +32,7 @@ from hockeystick.lattice.chernoff import least_log_tail
 from hockeystick.lattice.plancherel import FrequencyKernel
 from hockeystick.lattice.pld import LatticePLD
 from hockeystick.numerics.fft import POWER_STEP, fft_error, integer_power, inverse_real, transform_real
-from hockeystick.numerics.rounding import ELEMENTARY, U, gamma
+from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up, gamma
 from hockeystick.pairs.base import Array
 
 __all__ = ["Evaluation", "PeriodicComposition", "Side"]
@@ -148,7 +148,7 @@ class PeriodicComposition:
 
     def delta(self, epsilon: float, evaluation: Evaluation = "plancherel") -> Side:
         """Lower and upper bound on the curve of the composed grid measures at one epsilon (nats)."""
-        above, below = math.exp(min(self.log_tail_above, 0.0)), math.exp(min(self.log_tail_below, 0.0))
+        above, below = exp_up(min(self.log_tail_above, 0.0)), exp_up(min(self.log_tail_below, 0.0))
         value, error = self._sum(epsilon, evaluation)
         relative = math.expm1(min(1.01 * self.spectrum.relative_error, 700.0)) + 4.0 * U
         low = (value - error) * (1.0 - min(relative, 1.0)) - below

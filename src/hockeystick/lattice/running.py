@@ -35,7 +35,7 @@ from hockeystick.lattice.plancherel import FrequencyKernel
 from hockeystick.lattice.pld import Side
 from hockeystick.lattice.step_spectrum import SCALARS, StepSpectrum, band_edges
 from hockeystick.numerics.fft import POWER_STEP, integer_power
-from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.numerics.rounding import ELEMENTARY, U, exp_down, exp_up
 from hockeystick.pairs.base import Array
 
 __all__ = ["Frame", "Magnitudes", "RunningComposition", "RunningCurve"]
@@ -221,7 +221,7 @@ class RunningCurve:
         ):
             log_tail = total[name] - total["log_scale"] - (tilt - window.theta) * edge
             rounding = 8.0 * U * abs((tilt - window.theta) * edge) + adding * (size[name] + size["log_scale"])
-            result += math.exp(min(log_tail + rounding + self._relative, 700.0))
+            result += exp_up(min(log_tail + rounding + self._relative, 700.0)) + 1e-300
         return result
 
     @cached_property
@@ -274,7 +274,7 @@ class RunningCurve:
         rounding = 1.01 * self._relative + 2.0 * ELEMENTARY
         rounding += 4.0 * U * (abs(self._log_scale) + abs(theta * at) + abs(log_total) + 4.0)
         log_value = log_total + self._log_scale - theta * at + sign * rounding
-        finite = math.exp(log_value) if log_value < 0.0 else 1.0
+        finite = (exp_up if sign > 0.0 else exp_down)(log_value) if log_value < 0.0 else 1.0
         return min(max((finite + self.delta_at_infinity) * (1.0 + sign * 8.0 * U), 0.0), 1.0)
 
     def between(self, epsilon: float) -> float:

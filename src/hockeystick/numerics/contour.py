@@ -32,7 +32,15 @@ from hockeystick.numerics.contour_scout import LossSum, Saddle, find_saddle, sca
 from hockeystick.numerics.contour_sum import ContourLine, prepare_line
 from hockeystick.numerics.rounding import U
 
-__all__ = ["MOST_WORK", "ContourRefusal", "line_for_epsilon", "log_complement", "saddle_of_delta", "saddle_of_epsilon"]
+__all__ = [
+    "MOST_WORK",
+    "ContourRefusal",
+    "line_for_epsilon",
+    "log_complement",
+    "log_tail",
+    "saddle_of_delta",
+    "saddle_of_epsilon",
+]
 
 MOST_WORK: Final = 250_000_000
 """Products of nodes in s and in the loss that a line may take: about half a second."""
@@ -238,6 +246,17 @@ def log_complement(losses: LossSum, saddle: Saddle, epsilon: float) -> float:
     rules = _rules(losses, Window((1.0 + best,), 0.0, -40.0))
     moments = chernoff(rules, [log_moments(rule, exponents) for rule in rules], losses.gaussian_variance, (best,))
     return moments.value + moments.error - best * epsilon + 4.0 * U * (abs(moments.value) + abs(best * epsilon))
+
+
+def log_tail(losses: LossSum, saddle: Saddle, epsilon: float) -> float:
+    """Upper bound on ``ln delta_fin(eps)`` by Chernoff's bound, ``delta(eps) <= e^{K(theta) - theta eps}``."""
+    theta = saddle.theta
+    rules = _rules(losses, Window((1.0 + theta,), 0.0, -40.0))
+    moments = [log_moments(rule, np.array([1.0 + theta])) for rule in rules]
+    found = chernoff(rules, moments, losses.gaussian_variance, (theta,))
+    finite = found.value + found.error - theta * epsilon + 4.0 * U * (abs(found.value) + abs(theta * epsilon))
+    dropped = math.fsum(float(rule.dropped @ rule.counts) for rule in rules) * (1.0 + 1e-9)
+    return finite if dropped == 0.0 else max(finite, math.log(dropped)) + math.log(2.0) + 1e-9
 
 
 def saddle_of_epsilon(losses: LossSum, epsilon: float) -> Saddle:

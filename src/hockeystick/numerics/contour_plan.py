@@ -18,7 +18,7 @@ import numpy as np
 
 from hockeystick.numerics.contour_aliasing import log_constant
 from hockeystick.numerics.contour_rule import Array
-from hockeystick.numerics.contour_scout import Saddle, Scan, round_tilts, smooth_log_delta
+from hockeystick.numerics.contour_scout import Saddle, Scan, round_tilts
 
 __all__ = ["LinePlan", "plan_line"]
 
@@ -28,6 +28,7 @@ _FACTORS = np.array(
 _GAPS = np.array([0.1, 0.3, 0.8, 2.0, 4.0, 7.5])  # over the standard deviation at the saddle point
 _LEAST = 0.009  # candidates are not below this fraction of the saddle point
 _PRICE = 0.5  # of a nat of conditioning, in nats of the period
+_SHORTEST = 0.01  # of the standard deviation, that a period may be
 _FARTHEST = 1e4
 _KEPT = 3  # tilts of each side that are certified
 
@@ -85,7 +86,7 @@ def plan_line(
     found = look(tilts)
     exponent = found.value - tilts * epsilon  # ln E of a line at each tilt
     if log_delta is None:
-        log_delta = _estimate(saddle, epsilon)
+        log_delta = saddle.log_delta(epsilon)
     log_error = log_delta - exponent + math.log(tolerance / 16.0)
     candidates = np.flatnonzero((tilts <= saddle.theta * 1.0001) & (tilts >= _LEAST * saddle.theta))
     gap = tilts - tilts[candidates, None]
@@ -93,7 +94,8 @@ def plan_line(
     with np.errstate(divide="ignore", invalid="ignore"):
         needed = np.logaddexp(0.0, log_ratio - log_error[candidates, None]) / np.abs(gap)
     right, left = np.where(gap > 0.0, needed, np.inf), np.where(gap < 0.0, needed, np.inf)
-    period = np.maximum(right.min(axis=1), left.min(axis=1))
+    shortest = _SHORTEST * saddle.curvature**0.5
+    period = np.maximum(np.maximum(right.min(axis=1), left.min(axis=1)), shortest)
     own = tilts[candidates]
     integrand = exponent[candidates] - np.log(own * (1.0 + own))  # least at the saddle point
     price = np.log(period) + _PRICE * (integrand - integrand.min())
@@ -121,9 +123,3 @@ def _grid(saddle: Saddle) -> Array:
     gaps = _GAPS / math.sqrt(saddle.variance) if saddle.variance > 0.0 else theta * _FACTORS
     every = np.concatenate((theta * _FACTORS, theta + gaps, theta - gaps, (-1.0, -0.5, 0.0)))
     return round_tilts(every[(every >= -1.0) & (every <= _FARTHEST * (1.0 + theta))])
-
-
-def _estimate(saddle: Saddle, epsilon: float) -> float:
-    """Saddle-point estimate of ``ln delta``."""
-    one = np.array([saddle.theta])
-    return float(smooth_log_delta(np.array([saddle.value]), one, np.array([epsilon]), np.array([saddle.variance]))[0])

@@ -157,6 +157,11 @@ class Saddle:
         """The epsilon whose saddle point the tilt is."""
         return self.mean - 1.0 / self.theta - 1.0 / (1.0 + self.theta)
 
+    def log_delta(self, epsilon: float) -> float:
+        """Saddle-point estimate of ``ln delta`` at the epsilon (nats), near the saddle's own."""
+        one, value, variance = (np.array([v]) for v in (self.theta, self.value, self.variance))
+        return float(smooth_log_delta(value, one, np.array([epsilon]), variance)[0])
+
     @property
     def curvature(self) -> float:
         """Second derivative of the whole exponent ``K - ln(z (1 + z))``."""

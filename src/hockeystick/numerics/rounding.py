@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ELEMENTARY", "ERFCX", "TINY", "U", "down", "gamma", "log_sum_exp", "up"]
+__all__ = ["ELEMENTARY", "ERFCX", "TINY", "U", "down", "exp_down", "exp_up", "gamma", "log_sum_exp", "up"]
 
 U = 2.0**-53
 """Unit roundoff."""
@@ -24,6 +24,9 @@ ERFCX = 16.0 * U
 
 TINY = 2.0**-1022
 """Smallest normal float64: below it a relative error bound does not hold."""
+
+_SUBNORMAL = 2.0**-1070  # a few units of the numbers below `TINY`
+_OVERFLOW = 709.0  # e^709 is finite
 
 
 def gamma(operations: float) -> float:
@@ -42,6 +45,16 @@ def up(value: float, relative: float = 0.0) -> float:
 def down(value: float, relative: float = 0.0) -> float:
     """A float64 of at most ``value - relative * |value|``."""
     return math.nextafter(value - relative * abs(value) * (1.0 + 4.0 * U), -math.inf)
+
+
+def exp_up(log: float) -> float:
+    """A float64 of at least ``e^log``: above 0 also where that is too small for float64."""
+    return math.exp(log) * (1.0 + 2.0 * ELEMENTARY) + _SUBNORMAL if log < _OVERFLOW else math.inf
+
+
+def exp_down(log: float) -> float:
+    """A float64 of at most ``e^log``, and at least 0."""
+    return max(math.exp(min(log, _OVERFLOW)) * (1.0 - 2.0 * ELEMENTARY) - _SUBNORMAL, 0.0)
 
 
 def log_sum_exp(logs: NDArray[np.float64]) -> float:

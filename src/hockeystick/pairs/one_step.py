@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.numerics.rounding import ELEMENTARY, U, exp_down, exp_up, up
 from hockeystick.pairs.base import Pair
 
 __all__ = ["one_step_delta"]
@@ -41,7 +41,7 @@ def one_step_delta(pair: Pair, epsilon: float) -> tuple[float, float]:
     # h falls: h(eps) is at most h at the true cut of a point surely below eps
     _, upper = _difference(pair, epsilon - slack, epsilon - 2.0 * slack)
     lower, upper = lower + infinity * (1.0 - 8.0 * U), upper + infinity
-    return min(max(lower * (1.0 - 4.0 * U), 0.0), 1.0), min(max(upper * (1.0 + 4.0 * U), 0.0), 1.0)
+    return min(max(lower * (1.0 - 4.0 * U), 0.0), 1.0), min(max(up(upper, 4.0 * U), 0.0), 1.0)
 
 
 def _difference(pair: Pair, cut: float, epsilon: float) -> tuple[float, float]:
@@ -53,6 +53,6 @@ def _difference(pair: Pair, cut: float, epsilon: float) -> tuple[float, float]:
     error = float(cells.error_p[1] + cells.error_q[1]) + 4.0 * U * (abs(log_p) + abs(log_q) + abs(epsilon))
     ratio = log_q + epsilon - log_p  # ln of e^eps Q / P
     rounding = float(cells.error_p[1]) + 4.0 * U * abs(log_p) + 4.0 * ELEMENTARY
-    low = -math.expm1(min(ratio + error, 0.0)) * math.exp(log_p - rounding)
-    high = -math.expm1(min(ratio - error, 0.0)) * math.exp(min(log_p + rounding, 0.0))
-    return low * (1.0 - 4.0 * ELEMENTARY), high * (1.0 + 4.0 * ELEMENTARY)
+    low = -math.expm1(min(ratio + error, 0.0)) * exp_down(log_p - rounding)
+    high = -math.expm1(min(ratio - error, 0.0)) * exp_up(min(log_p + rounding, 0.0))
+    return low * (1.0 - 4.0 * ELEMENTARY), up(high, 4.0 * ELEMENTARY)

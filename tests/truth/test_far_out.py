@@ -1,0 +1,79 @@
+"""Where delta is too small for float64, and where many questions are put to one curve."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.accountants import Accountant, Certified, Fourier, Lattice, Moments, SaddlePoint
+from hockeystick.bound import Bound
+from hockeystick.composition import Composition
+
+RUN = hs.Gaussian(1.0).poisson(0.01) * 2000
+ACCOUNTANTS: list[Accountant] = [
+    Certified(),
+    Certified(engine="lattice"),
+    Moments(),
+    Lattice(1e-3),
+    Fourier(1e-3, 40.0),
+    SaddlePoint("clt"),
+]
+
+
+@pytest.mark.parametrize("accountant", ACCOUNTANTS, ids=repr)
+def test_an_upper_bound_stays_above_zero_below_the_largest_loss(accountant: Accountant) -> None:
+    curve = hs.account(RUN, "add", accountant=accountant)  # largest loss -2000 ln 0.99 = 20.1
+    for epsilon in (19.0, 20.0, 20.09):
+        bound = curve.delta(epsilon)
+        assert isinstance(bound, Bound)
+        assert bound.upper > 0.0  # the truth is below 1e-323 and above 0
+        assert bound.lower == 0.0
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        hs.Gaussian(1.0) * 1,
+        hs.Gaussian(1.0) * 30,
+        hs.Gaussian(1.0) * 30 + hs.Laplace(1.0) * 1,
+        hs.RandomizedResponse(probability=0.6) * 3000,
+        hs.Laplace(1.0) * 2000,
+        hs.Laplace(1.0).poisson(0.5) * 2000,
+    ],
+)
+def test_very_far_out(run: Composition) -> None:
+    curve = hs.account(run)
+    largest = min(float(np.asarray(curve.epsilon(0.0).lower)), 5000.0)
+    bound = curve.delta(largest * (1.0 - 1e-6))
+    assert isinstance(bound, Bound)
+    assert 0.0 <= bound.lower <= bound.upper
+    assert 0.0 < bound.upper < 1e-290
+
+
+def test_the_order_of_questions_does_not_matter() -> None:
+    deltas = [1e-5, 1e-10, 1e-300, 1e-2, 1e-5, 0.3, 1e-30, 1e-6]
+    curve = hs.account(RUN)
+    for delta in deltas:
+        warm, cold = curve.epsilon(delta), hs.account(RUN).epsilon(delta)
+        assert isinstance(warm, Bound)
+        assert isinstance(cold, Bound)
+        for bound in (warm, cold):
+            assert float(bound.width) <= 1e-8
+        assert max(float(warm.lower), float(cold.lower)) <= min(float(warm.upper), float(cold.upper))
+
+
+def test_the_order_of_questions_does_not_matter_with_few_steps() -> None:
+    curve = hs.account(hs.RandomizedResponse(probability=0.5662222489606572) * 4)
+    p, q = 0.5662222489606572, 1.0 - 0.5662222489606572
+    for epsilon in (0.1, 0.5, 1.065674, 0.9):
+        truth = math.fsum(
+            math.comb(4, k) * max(p**k * q ** (4 - k) - math.exp(epsilon) * q**k * p ** (4 - k), 0.0) for k in range(5)
+        )
+        bound = curve.delta(epsilon)
+        assert isinstance(bound, Bound)
+        assert bound.lower <= truth * (1.0 + 1e-11)
+        assert bound.upper >= truth * (1.0 - 1e-11)
+        assert float(bound.width) <= 1e-8 * truth
