@@ -13,7 +13,7 @@ from pathlib import Path
 
 from reproduce.gallery import write_gallery
 from reproduce.items import Item, Size, modules
-from reproduce.sheet import Sheet
+from reproduce.single import make
 
 OUT = Path("out/reproduce")
 
@@ -69,19 +69,6 @@ def _run(item: Item, size: Size, out: Path) -> bool:
         return False
     print(f"{'':16} {'holds' if process.exitcode == 0 else 'FAILED'}, {time.monotonic() - start:.1f} s", flush=True)
     return process.exitcode == 0
-
-
-def make(name: str, size: Size, out: Path) -> None:
-    """Make one item here and exit with its status."""
-    item: Item = modules()[name].ITEM
-    sheet, start = Sheet(name), time.monotonic()
-    item.make(sheet, size)
-    sheet.save(out, seconds=time.monotonic() - start)
-    for what in sheet.absent:
-        print(f"{'':16} without {what}")
-    for check in sheet.failed:
-        print(f"{'':16} does not hold: {check.claim}: {check.left!r} {check.relation} {check.right!r}")
-    sys.exit(1 if sheet.failed else 0)
 
 
 if __name__ == "__main__":

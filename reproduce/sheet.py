@@ -46,9 +46,13 @@ class Claim:
 
 @dataclass
 class Sheet:
-    """The results of one item; nothing is written before `save`."""
+    """The results of one item; nothing is written before `save`.
+
+    ``folder`` is where a long item may keep its state between runs; None where nothing is to be kept.
+    """
 
     name: str
+    folder: Path | None = None
     rows: list[dict[str, Any]] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
