@@ -207,6 +207,8 @@ def mu_of_cell(start: Point, end: Point) -> float:
     """
     if start.upper <= 0.0:
         return 0.0
+    if end.epsilon <= start.epsilon:
+        return max(start.needed, end.needed)
     log_width = end.epsilon + math.log(-math.expm1(start.epsilon - end.epsilon))
     log_slope = math.log(max(start.upper - end.upper, 1e-320)) - log_width
     ends = max(start.needed, end.needed)

@@ -90,7 +90,13 @@ class _CertifiedCurve(DirectedCurve):
             return Bound(*self._at_infinity, _TRIVIAL, notes=("epsilon is beyond the largest loss",))
         if math.isinf(epsilon):
             return Bound(*self._at_infinity, _TRIVIAL)
-        return self._engine.delta(epsilon)
+        bound = self._engine.delta(epsilon)
+        # E (1 - e^{eps - L})+ is at most what it is where every finite loss is the largest
+        most = up(self._at_infinity[1] - math.expm1(epsilon - self._largest_loss), 1e-15)
+        if bound.upper > most:
+            note = "the upper side: no loss is larger than the largest"
+            return Bound(min(float(bound.lower), most), most, bound.method, (*bound.notes, note), bound.errors)
+        return bound
 
     def epsilon(self, delta: float) -> Bound:
         low, high = self._at_infinity

@@ -29,7 +29,7 @@ from hockeystick.numerics.contour import (
 )
 from hockeystick.numerics.contour_lattice import LatticeLine
 from hockeystick.numerics.contour_rule import Array
-from hockeystick.numerics.contour_scout import Saddle
+from hockeystick.numerics.contour_scout import Saddle, normal_epsilon
 from hockeystick.numerics.contour_solve import Crossing, LogBracket, crossing
 from hockeystick.numerics.contour_sum import ContourLine, Curve
 from hockeystick.numerics.rounding import U, down, exp_up, up
@@ -216,6 +216,7 @@ class ContourCurve:
         if saddle.epsilon <= 0.0:
             saddle = saddle_of_epsilon(losses, 0.0)
         epsilon, log_delta = max(saddle.epsilon, 0.0), None
+        search = _Search(losses, targets.undercut)
         best: Bound | None = None
         for _ in range(tries):
             placed = self._place(losses, saddle, epsilon, log_delta, work)
@@ -225,9 +226,10 @@ class ContourCurve:
             if bound is not None and self._is_enough(bound, placed):
                 self._keep(placed)
                 return bound
-            if log_delta is not None and abs(found.point - epsilon) <= 1e-6 * placed.deviation:
-                break  # the same line would come again
-            epsilon, log_delta = max(found.point, 0.0), targets.undercut
+            following = search.after(placed, found.point, log_delta)
+            if following is None:
+                break
+            epsilon, log_delta = following
             saddle = saddle_of_epsilon(losses, epsilon)
         reason = f"the crossing near epsilon {epsilon:g} was not proved to a relative width of {self.tolerance:g}"
         raise ContourRefusal("width", reason, best)
@@ -266,6 +268,41 @@ class ContourCurve:
             if float(at_zero.upper[0]) <= targets.undercut:
                 found = Crossing(0.0, 0.0, 0.0)
         return found, line.curve(np.array([max(found.point, 0.0)]))
+
+
+@final
+@dataclass
+class _Search:
+    """Where to place the next line in search of the epsilon of a delta: estimates, nothing proved."""
+
+    losses: PairSum
+    log_delta: float
+    low: float = 0.0  # where delta seems larger than the one searched for
+    high: float = math.inf  # and where it seems smaller
+
+    def after(self, placed: _Placed, point: float, log_delta: float | None) -> tuple[float, float | None] | None:
+        """The next epsilon, with ``ln delta`` there if known; None where the same line would come again."""
+        move = abs(point - placed.epsilon)
+        if move < 0.999 * _REACH * placed.deviation:
+            again = log_delta is not None and move <= 1e-6 * placed.deviation
+            return None if again else (max(point, 0.0), self.log_delta)
+        here = placed.line.curve(np.array([placed.epsilon]))
+        guess = here.guess()
+        decided = here.log_upper()[0] < self.log_delta or here.log_lower()[0] > self.log_delta
+        if not decided and (log_delta is None or abs(guess - log_delta) > 1.0):
+            return placed.epsilon, guess  # the line was planned for another size of delta
+        if guess > self.log_delta:
+            self.low = placed.epsilon
+        else:
+            self.high = placed.epsilon
+        return self._between(placed), None
+
+    def _between(self, placed: _Placed) -> float:
+        """As if the loss were normal, if that lies between; else halfway."""
+        normal = normal_epsilon(self.losses, self.log_delta)
+        if self.low < normal < self.high:
+            return normal
+        return 0.5 * (self.low + self.high) if math.isfinite(self.high) else self.low + 4.0 * placed.deviation
 
 
 @final

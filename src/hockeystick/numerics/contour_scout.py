@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from hockeystick.numerics.contour_rule import Array, LossRule, Window
+from hockeystick.numerics.roots import increasing_root
+from hockeystick.numerics.tilted_normal import tilted_normal
 
 if TYPE_CHECKING:
     from hockeystick.numerics.contour_lattice import Lattice
@@ -27,6 +29,7 @@ __all__ = [
     "Saddle",
     "Scan",
     "find_saddle",
+    "normal_epsilon",
     "round_tilts",
     "scan",
     "smooth_log_delta",
@@ -210,6 +213,22 @@ def _search(losses: LossSum, rules: Sequence[LossRule], top: float, excess: Call
     columns = (fine.value, fine.mean, fine.variance)
     value, mean, variance = (float(np.interp(theta, fine.tilts, column)) for column in columns)
     return Saddle(theta, value, mean, variance, rules, top)
+
+
+def normal_epsilon(losses: LossSum, log_delta: float) -> float:
+    """The epsilon of at least 0 at ``ln delta``, were the loss normal; infinite where no rule serves."""
+    rules = losses.rules(Window((1.0,), 0.0, _COARSE))
+    if rules is None:
+        return math.inf
+    found = scan(rules, losses.gaussian_variance, np.zeros(1))
+    mean, deviation = float(found.mean[0]), math.sqrt(max(float(found.variance[0]), 1e-300))
+    farthest = mean + 40.0 * deviation
+    return increasing_root(
+        lambda epsilon: log_delta - tilted_normal(0.0, (mean - epsilon) / deviation, deviation).log,
+        0.0,
+        max(farthest, 0.0),
+        1e-6 * deviation,
+    )
 
 
 def round_tilts(tilts: Array) -> Array:
