@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
-from hockeystick.bound import Bound
+from hockeystick.accountants.moments import Moments
+from hockeystick.bound import Bound, Estimate
 from hockeystick.contour.curve import ContourCurve
-from hockeystick.errors import PrecisionError, UnknownPairError, check_choice, check_count, check_positive
+from hockeystick.errors import UnknownPairError, check_choice, check_count, check_positive
 from hockeystick.lattice.curve import LatticeCurve
 from hockeystick.lattice.solve import crossing
+from hockeystick.numerics.contour import ContourRefusal
 from hockeystick.numerics.rounding import down, up
 from hockeystick.pairs.base import Pair
 from hockeystick.pairs.normal_sum import as_one_gaussian
@@ -33,6 +35,8 @@ Engine = Literal["automatic", "contour", "lattice"]
 
 _TRIVIAL = "trivial"
 _CONTOUR_TOLERANCE = 1e-9  # relative width of delta that the contour is asked for
+_COARSE = 1e-2  # of the tolerance asked for: what the contour is asked for where it cannot reach that
+_LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
 _PATIENCE = 2  # refusals of the contour after which it is not asked again
 
 
@@ -77,6 +81,7 @@ class _CertifiedCurve(DirectedCurve):
 
     def __init__(self, settings: Certified, parts: Parts) -> None:
         self._parts = parts
+        self._tolerance = settings.tolerance
         self._largest_loss = up(math.fsum(count * pair.loss_bounds[1] for pair, count in parts), 1e-13) + 1e-13
         self._at_infinity = _mass_at_infinity(parts)
         lattice = LatticeCurve(parts, settings.tolerance, settings.points, self._largest_loss)
@@ -91,12 +96,24 @@ class _CertifiedCurve(DirectedCurve):
         if math.isinf(epsilon):
             return Bound(*self._at_infinity, _TRIVIAL)
         bound = self._engine.delta(epsilon)
+        if _relative_width(bound) > self._tolerance:
+            bound = self._with_moments(bound, lambda curve: curve.delta(epsilon))
+            bound = _explained(bound, _relative_width(bound), f"a relative width of {self._tolerance:g}")
         # E (1 - e^{eps - L})+ is at most what it is where every finite loss is the largest
         most = up(self._at_infinity[1] - math.expm1(epsilon - self._largest_loss), 1e-15)
         if bound.upper > most:
             note = "the upper side: no loss is larger than the largest"
             return Bound(min(float(bound.lower), most), most, bound.method, (*bound.notes, note), bound.errors)
         return bound
+
+    def _with_moments(self, bound: Bound, ask: Callable[[DirectedCurve], Bound | Estimate]) -> Bound:
+        """A wide bracket, and the moments accountant's upper side where that is smaller."""
+        other = ask(Moments().directed(self._parts))
+        if isinstance(other, Estimate) or other.upper >= bound.upper:
+            return bound
+        upper = max(float(other.upper), float(bound.lower))
+        notes = (*bound.notes, f"the upper side: {other.method}")
+        return replace(bound, upper=upper, notes=notes)
 
     def epsilon(self, delta: float) -> Bound:
         low, high = self._at_infinity
@@ -110,9 +127,35 @@ class _CertifiedCurve(DirectedCurve):
             upper = largest if high == 0.0 else math.inf
             return Bound(lower, upper, _TRIVIAL, notes=("delta 0: the largest loss",))
         bound = self._engine.epsilon(delta)
+        if float(bound.width) > self._tolerance:
+            bound = self._with_moments(bound, lambda curve: curve.epsilon(delta))
+            bound = _explained(bound, float(bound.width), f"a width of {self._tolerance:g}")
         if high <= delta and bound.upper > largest:  # beyond the largest loss only the mass at infinity is left
             return Bound(min(float(bound.lower), largest), largest, bound.method, bound.notes, bound.errors)
         return bound
+
+
+def _relative_width(bound: Bound) -> float:
+    """Width over the lower side; 0 where delta is too small to be asked for accurately."""
+    lower, upper = float(bound.lower), float(bound.upper)
+    return 0.0 if upper <= _LEAST else (upper - lower) / lower if lower > 0.0 else math.inf
+
+
+def _explained(bound: Bound, found: float, asked: str) -> Bound:
+    """A bracket that is wider than asked for, with the reason."""
+    note = (
+        f"{asked} was asked for and {found:.3g} reached: a finer lattice does not fit the memory allowed"
+        " or the rounding errors dominate; allow more points or a larger tolerance"
+    )
+    return replace(bound, notes=(*bound.notes, note))
+
+
+def _intersection(first: Bound, *others: Bound) -> Bound:
+    """What several certified brackets prove together, with the notes of the first."""
+    every = (first, *others)
+    lower, upper = max(float(b.lower) for b in every), min(float(b.upper) for b in every)
+    source = min(every, key=lambda bound: float(bound.width))
+    return Bound(lower, upper, source.method, first.notes, source.errors)
 
 
 def _mass_at_infinity(parts: Parts) -> tuple[float, float]:
@@ -136,37 +179,53 @@ class _Engine(Protocol):
 
 @final
 class _ContourThenLattice:
-    """The contour, and lattices where it hands over."""
+    """The contour, first for many digits and then for fewer, and lattices where it hands over."""
 
-    def __init__(self, contour: ContourCurve, lattice: LatticeCurve) -> None:
-        self._contour = contour
+    def __init__(self, losses: PairSum, lattice: LatticeCurve) -> None:
+        coarse = max(_COARSE * lattice.tolerance, _CONTOUR_TOLERANCE)
+        self._contours = [ContourCurve(losses, _CONTOUR_TOLERANCE), ContourCurve(losses, coarse)]
         self._lattice = lattice
+        self._tolerance = lattice.tolerance
         self._refusals = 0
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
-        return self._first(lambda engine: engine.delta(epsilon))
+        return self._first(
+            lambda engine: engine.delta(epsilon),
+            lambda bound: float(bound.width) <= self._tolerance * float(bound.lower),
+        )
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
-        return self._first(lambda engine: engine.epsilon(delta))
+        return self._first(lambda engine: engine.epsilon(delta), lambda bound: float(bound.width) <= self._tolerance)
 
-    def _first(self, ask: Callable[[_Engine], Bound]) -> Bound:
+    def _first(self, ask: Callable[[_Engine], Bound], enough: Callable[[Bound], bool]) -> Bound:
+        """The first answer that is narrow enough, or what all answers together prove."""
         if self._refusals >= _PATIENCE:
             return ask(self._lattice)
-        try:
-            return ask(self._contour)
-        except PrecisionError as refusal:
-            self._refusals += 1
-            bound = ask(self._lattice)
-            note = f"the contour handed over: {refusal}"
-            return Bound(bound.lower, bound.upper, bound.method, (*bound.notes, note), bound.errors)
+        found: list[Bound] = []
+        note = ""
+        for contour in self._contours:
+            try:
+                return ask(contour)
+            except ContourRefusal as refusal:
+                if isinstance(refusal.best, Bound):
+                    found.append(refusal.best)
+                    if enough(refusal.best):
+                        return refusal.best
+                note = note or f"the contour handed over: {refusal}"
+                if refusal.reason not in {"tail", "width"}:
+                    break
+        self._refusals += 1
+        bound = ask(self._lattice)
+        bound = replace(bound, notes=(*bound.notes, note))
+        return bound if enough(bound) else _intersection(bound, *found)
 
 
 def _with_contour(parts: Parts, lattice: LatticeCurve) -> _Engine:
     """The contour before lattices, where all pairs have a certified transform."""
     try:
-        return _ContourThenLattice(ContourCurve(PairSum(parts), _CONTOUR_TOLERANCE), lattice)
+        return _ContourThenLattice(PairSum(parts), lattice)
     except UnknownPairError:
         return lattice
 

@@ -92,10 +92,10 @@ class LatticeCurve:
             bracket = self._compose(cumulants, saddle, width)
             best = _sharper(self._read_delta(bracket, epsilon), best)
             found = self._relative_width(best)
-            if found <= tolerance or bracket.limited or float(best.upper) <= _LEAST:
+            if found <= tolerance or bracket.limited or float(best.upper) <= _LEAST or _is_rounding(best):
                 break
             width *= _refinement(tolerance, found)
-        return _explained(best, self._relative_width(best), tolerance, "a relative width")
+        return best
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``, in (0, 1)."""
@@ -113,11 +113,11 @@ class LatticeCurve:
             bracket = self._compose(cumulants, saddle, width)
             best = _sharper(self._read_epsilon(bracket, delta, guess=saddle.epsilon), best)
             found = float(best.width)
-            if found <= tolerance or bracket.limited:
+            if found <= tolerance or bracket.limited or _is_rounding(best):
                 break
             width *= _refinement(tolerance, found)
             cumulants, saddle = self._again(cumulants, saddle, best)
-        return _explained(best, float(best.width), tolerance, "a width")
+        return best
 
     def _again(self, cumulants: Cumulants, saddle: Saddle, best: Bound) -> tuple[Cumulants, Saddle]:
         """The saddle point for the epsilon found, where it is not the one foretold."""
@@ -201,18 +201,12 @@ def _refinement(tolerance: float, found: float) -> float:
     return max(min(0.8 * tolerance / found, 0.5), 0.02) if math.isfinite(found) else 0.1
 
 
+def _is_rounding(bound: Bound) -> bool:
+    """Whether most of the width is rounding, which finer lattices do not lessen."""
+    return bound.errors.get("rounding", 0.0) >= 0.5 * float(bound.width) > 0.0
+
+
 def _sharper(new: Bound, old: Bound) -> Bound:
     """The intersection of two certified brackets, with the newer one's errors."""
     lower, upper = max(float(new.lower), float(old.lower)), min(float(new.upper), float(old.upper))
     return Bound(lower, upper, new.method, new.notes, new.errors)
-
-
-def _explained(bound: Bound, found: float, tolerance: float, kind: str) -> Bound:
-    """The bound with a note where it is wider than asked for."""
-    if found <= tolerance:
-        return bound
-    note = (
-        f"{kind} of {tolerance:g} was asked for and {found:.3g} reached: a finer lattice does not fit the memory"
-        " allowed or the rounding errors dominate; allow more points or a larger tolerance"
-    )
-    return Bound(bound.lower, bound.upper, bound.method, (*bound.notes, note), bound.errors)

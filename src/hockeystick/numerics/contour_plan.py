@@ -87,6 +87,7 @@ def plan_line(
     exponent = found.value - tilts * epsilon  # ln E of a line at each tilt
     if log_delta is None:
         log_delta = saddle.log_delta(epsilon)
+    log_delta = min(log_delta, float(exponent[tilts > 0.0].min()))  # Chernoff's bound, whatever was said
     log_error = log_delta - exponent + math.log(tolerance / 16.0)
     candidates = np.flatnonzero((tilts <= saddle.theta * 1.0001) & (tilts >= _LEAST * saddle.theta))
     gap = tilts - tilts[candidates, None]
