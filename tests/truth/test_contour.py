@@ -11,7 +11,6 @@ import pytest
 
 from hockeystick.bound import Bound
 from hockeystick.contour.curve import ContourCurve
-from hockeystick.errors import PrecisionError
 from hockeystick.exact import exact_delta
 from hockeystick.numerics.contour import ContourRefusal
 from hockeystick.pairs import (
@@ -247,59 +246,3 @@ def test_atoms_without_a_lattice_are_refused_by_name(parts: Parts, epsilon: floa
 
 
 # -------------------------------------------------------------------------------------------------------- random sweeps
-
-
-def random_pair(rng: np.random.Generator) -> Pair:
-    sigma, rate = float(10.0 ** rng.uniform(-0.5, 2.0)), float(10.0 ** rng.uniform(-4.0, -0.01))
-    kind = rng.random()
-    pair: Pair
-    if kind < 0.75:
-        pair = SubsampledPair(GaussianPair(sigma), rate)
-    elif kind < 0.8:
-        pair = GaussianPair(sigma)
-    elif kind < 0.9:
-        pair = response(Fraction(int(rng.integers(51, 99)), 100))
-        pair = pair.subsampled(rate) if rng.random() < 0.5 else pair
-    else:
-        pair = SubsampledPair(LaplacePair(float(10.0 ** rng.uniform(-0.5, 1.0))), rate)
-    return pair.reversed() if rng.random() < 0.5 else pair
-
-
-def contained(rng: np.random.Generator) -> str:
-    """One random configuration: "contained", "refused" or "unknown"; an assertion fails on a violation."""
-    steps = int(10.0 ** rng.uniform(1.0, 8.0))
-    parts: Parts = [(random_pair(rng), steps)]
-    if rng.random() < 0.15:
-        parts.append((random_pair(rng), max(1, steps // 10)))
-    delta = float(10.0 ** -(10.0 ** rng.uniform(0.0, 2.0)))
-    curve = curve_of(*parts)
-    try:
-        bound = curve.epsilon(delta)
-        upper = float(bound.upper)
-        at_upper = curve.delta(upper)
-    except ContourRefusal:
-        return "refused"
-    if upper == 0.0:
-        return "contained"
-    try:
-        exact = exact_delta(parts, upper, digits=12)
-    except PrecisionError:
-        return "unknown"
-    assert exact.low <= Fraction(delta), (parts, delta, bound)
-    assert Fraction(float(at_upper.lower)) <= exact.high, (parts, upper, at_upper)
-    assert exact.low <= Fraction(float(at_upper.upper)), (parts, upper, at_upper)
-    return "contained"
-
-
-def test_random_configurations() -> None:
-    rng = np.random.default_rng(20240705)
-    found = [contained(rng) for _ in range(25)]
-    assert found.count("contained") >= 15
-
-
-@pytest.mark.torture
-@pytest.mark.parametrize("seed", range(20))
-def test_many_random_configurations(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    found = [contained(rng) for _ in range(250)]
-    assert found.count("contained") >= 150

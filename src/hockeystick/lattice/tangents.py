@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.lattice.grid import Grid
 from hockeystick.lattice.hull import spread_negative_masses
@@ -68,8 +69,9 @@ def tangents(pair: Pair, grid: Grid, *, tilt: float = 1.0) -> LatticePLD:
     infinity = max(down(pair.mass_at_infinity, 8.0 * U), 0.0)
     lift = 0  # how many more cells at the top to merge, where the hull would have nothing to hold it up
     while (merged := _merged(cells, points, tilt, lift)) is not None:
-        index = grid.index[merged.first : merged.first + merged.log_p.size]
-        deviation = _deviation(merged, points[merged.first : merged.first + merged.log_p.size])
+        kept = _near_masses(merged.log_p)
+        index, merged = grid.index[merged.first + kept], merged.of(kept)
+        deviation = _deviation(merged, points[merged.first + kept])
         if index.size == 1 and deviation[0] < 0.0:
             return _one_point(merged, grid, float(deviation[0]), infinity)
         log_mass = _masses(merged.log_p - merged.error_p, deviation, np.asarray(index * grid.spacing, dtype=np.float64))
@@ -105,6 +107,19 @@ class _Merged:
     log_q: Array
     error_p: Array
     error_q: Array
+
+    def of(self, kept: NDArray[np.int64]) -> _Merged:
+        """Some of the cells; the others are empty, and go to the next one above."""
+        log_p, log_q, error_p, error_q = (a[kept] for a in (self.log_p, self.log_q, self.error_p, self.error_q))
+        return _Merged(self.first, self.lowered, log_p, log_q, error_p, error_q)
+
+
+def _near_masses(log_p: Array) -> NDArray[np.int64]:
+    """Which cells hold mass or lie beside one that does: between others far apart no point is needed."""
+    occupied = log_p > -math.inf
+    occupied[1:] |= log_p[:-1] > -math.inf
+    occupied[:-1] |= log_p[1:] > -math.inf
+    return np.flatnonzero(occupied)
 
 
 def _merged(cells: CellMasses, points: Array, tilt: float, lift: int) -> _Merged | None:

@@ -31,6 +31,7 @@ _DOUBT = 2.0**-44  # of a loss relative to itself, far above its rounding
 _PEELS = 2
 _TOGETHER = 6  # rectangles merged where there are many rules
 _FEW = 8
+_MOST_LEVELS = 2048
 
 
 @final
@@ -89,5 +90,6 @@ def _level_sets(profile: Array, width: Array) -> tuple[Array, Array]:
     level = np.take_along_axis(profile, order, axis=1)
     length = np.cumsum(np.take_along_axis(width, order, axis=1), axis=1)
     drop = level - np.concatenate((level[:, 1:], np.zeros((level.shape[0], 1))), axis=1)
-    starts = np.arange(0, length.shape[1], _TOGETHER if length.shape[0] > _FEW else 1)
+    together = max(_TOGETHER if length.shape[0] > _FEW else 1, length.shape[1] // _MOST_LEVELS)
+    starts = np.arange(0, length.shape[1], together)
     return np.add.reduceat(drop * length, starts, axis=1), length[:, starts]

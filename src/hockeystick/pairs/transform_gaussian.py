@@ -27,6 +27,8 @@ __all__ = ["SubsampledGaussians"]
 
 _WIDEST_STEP = 1.5  # in units of the noise; beyond it nothing is gained
 _MOST_NODES = 1 << 20  # in a batch
+_LONGEST = 1 << 17  # nodes of one pair
+_MOST_CELLS = 1 << 16  # of one pair, where it has fewer nodes
 _LARGE = 30.0  # base losses from which ln r is taken as u + ln(g + (1 - g) e^-u)
 _BULK = np.arange(-9.0, 9.0, 0.5)[None, :]
 _BEYOND = np.linspace(0.0, 1.0, 49)[None, :]
@@ -83,7 +85,8 @@ class SubsampledGaussians(RuleSource):
         u = self._nodes(own, step, window.log_accuracy, cut)
         if u is None:
             return None
-        cells = self._cells(u, step, window.cells, cut) if window.cells else None
+        between = min(window.cells, max(_MOST_CELLS // u.shape[1], 1))
+        cells = self._cells(u, step, between, cut) if between else None
         return self._assembled(u, step, cut, cells)
 
     def _cut(self, own: Array, window: Window) -> _Cut:
@@ -144,7 +147,7 @@ class SubsampledGaussians(RuleSource):
         first = np.floor((m * low - 0.5 * m * m) / step)
         last = np.ceil((m * high - 0.5 * m * m) / step)
         size = float((last - first).max()) + 1.0
-        if not size * m.size <= _MOST_NODES:
+        if not (size * m.size <= _MOST_NODES and size <= _LONGEST):
             return None
         return np.asarray((first[:, None] + np.arange(size)) * step[:, None])
 
