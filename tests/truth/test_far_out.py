@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ import hockeystick as hs
 from hockeystick.accountants import Accountant, Certified, Fourier, Lattice, Moments, SaddlePoint
 from hockeystick.bound import Bound
 from hockeystick.composition import Composition
+from hockeystick.exact import exact_delta
+from hockeystick.pairs import DiscretePair
 
 RUN = hs.Gaussian(1.0).poisson(0.01) * 2000
 ACCOUNTANTS: list[Accountant] = [
@@ -77,3 +80,30 @@ def test_the_order_of_questions_does_not_matter_with_few_steps() -> None:
         assert bound.lower <= truth * (1.0 + 1e-11)
         assert bound.upper >= truth * (1.0 - 1e-11)
         assert float(bound.width) <= 1e-8 * truth
+
+
+TINY = Fraction(1, 10**2000)
+QUARTER, HALF = Fraction(1, 4), Fraction(1, 2)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        DiscretePair(
+            (Fraction(1, 4) - TINY, Fraction(3, 4), TINY), (Fraction(1, 2) - 2 * TINY, Fraction(1, 2), 2 * TINY)
+        ),
+        DiscretePair(
+            (Fraction(1, 4) - TINY, Fraction(3, 4), TINY), (Fraction(1, 2) - TINY / 2, Fraction(1, 2), TINY / 2)
+        ),
+    ],
+    ids=["with a faint small loss", "with a faint large loss"],
+)
+def test_masses_far_below_float64(pair: DiscretePair) -> None:
+    parts = ((pair, 10),)
+    curve = Certified(engine="lattice").directed(parts)
+    for epsilon in (0.5, 2.0, 4.0, 4.05):
+        bound, exact = curve.delta(epsilon), exact_delta(parts, epsilon, digits=15)
+        assert isinstance(bound, Bound)
+        assert Fraction(float(bound.lower)) <= exact.high
+        assert exact.low <= Fraction(float(bound.upper))
+        assert float(bound.width) <= 1e-2 * float(bound.upper)

@@ -63,12 +63,12 @@ def algorithm_2(on: GridCells) -> LatticePLD:
         np.abs(finite) + 4.0 * np.abs(positions) + abs(math.log(on.grid.spacing)) + 4.0
     )
     masses = gain * (1.0 - rounding) - loss * (1.0 + rounding)
-    hull = spread_negative_masses(masses, finite, positions) if (masses < 0.0).any() else masses
+    hull = spread_negative_masses(masses, finite, positions) if (masses < 0.0).any() else (masses, finite)
     if hull is None:
         log_mass = _one_outcome(on, positions)
     else:
         with np.errstate(divide="ignore"):
-            log_mass = np.asarray(finite + np.log(hull) - 2.0 * ELEMENTARY - 2.0 * U * np.abs(finite))
+            log_mass = np.asarray(hull[1] + np.log(hull[0]) - 2.0 * ELEMENTARY - 2.0 * U * np.abs(hull[1]))
     infinity = max(down(on.mass_at_infinity, 8.0 * U), 0.0)
     return LatticePLD("lower", on.grid.spacing, on.grid.index, 0.0, log_mass, infinity, on.slack, 8.0 * U)
 
@@ -131,7 +131,7 @@ def _candidates(on: GridCells, positions: Array, centre: int) -> tuple[Array, Ar
     scale = np.full(positions.size, -math.inf)
     for points, logs in (*given, *taken):
         np.maximum.at(scale, points, logs)
-    return _summed(given, scale), _summed(taken, scale), scale
+    return _summed(given, scale, 0.0), _summed(taken, scale, 1e-300), scale
 
 
 def _pessimistic(on: GridCells, positions: Array) -> tuple[Array, Array]:
@@ -160,10 +160,10 @@ def _log_difference(a: Array, b: Array) -> Array:
         return np.where(a > b, a + np.log(-np.expm1(np.where(a > b, b - a, -1.0))), -math.inf)
 
 
-def _summed(parts: list[tuple[Indices, Array]], scale: Array) -> Array:
-    """Sums of ``exp(logs - scale)`` over the points."""
+def _summed(parts: list[tuple[Indices, Array]], scale: Array, least: float) -> Array:
+    """Sums of ``exp(logs - scale)``, each at least ``least``, over the points."""
     total = np.zeros(scale.size)
     for points, logs in parts:
         with np.errstate(invalid="ignore"):
-            np.add.at(total, points, np.where(logs > -math.inf, np.exp(logs - scale[points]), 0.0))
+            np.add.at(total, points, np.where(logs > -math.inf, np.maximum(np.exp(logs - scale[points]), least), 0.0))
     return total

@@ -203,7 +203,8 @@ def _refinement(tolerance: float, found: float) -> float:
 
 def _is_rounding(bound: Bound) -> bool:
     """Whether most of the width is rounding, which finer lattices do not lessen."""
-    return bound.errors.get("rounding", 0.0) >= 0.5 * float(bound.width) > 0.0
+    lower, width = float(bound.lower), float(bound.width)
+    return lower > 0.0 and bound.errors.get("rounding", 0.0) >= 0.5 * width > 0.0
 
 
 def _sharper(new: Bound, old: Bound) -> Bound:

@@ -18,11 +18,13 @@ from hockeystick.pairs.base import Array
 
 __all__ = ["spread_negative_masses"]
 
+_FARTHEST = 300.0  # nats between units that are not made equal
+_LEAST = 1e-300  # more than a product that underflows to 0 can be
 _SAFETY = 16.0 * ELEMENTARY  # relative rounding of one hand-over, all of it taken from the mass received
 
 
-def spread_negative_masses(masses: Array, log_scale: Array, positions: Array) -> Array | None:
-    """Masses of the lower hull, none negative, rounded down.
+def spread_negative_masses(masses: Array, log_scale: Array, positions: Array) -> tuple[Array, Array] | None:
+    """Masses of the lower hull, none negative, rounded down, and the logs of their units.
 
     Parameters
     ----------
@@ -35,10 +37,10 @@ def spread_negative_masses(masses: Array, log_scale: Array, positions: Array) ->
 
     Returns
     -------
-    ndarray, shape (n,), or None
-        In the same units; 0 at the points taken out. None where nothing at the top holds the curve above zero.
+    (ndarray, ndarray), each of shape (n,), or None
+        The masses, 0 at the points taken out, and the units. None where nothing at the top holds the curve above zero.
     """
-    hull = masses.copy()
+    hull, scale = masses.copy(), log_scale.copy()
     n = hull.size
     before, after = np.arange(-1, n - 1), np.arange(1, n + 1)
     pending = [int(i) for i in np.flatnonzero(hull < 0.0)]
@@ -54,21 +56,26 @@ def spread_negative_masses(masses: Array, log_scale: Array, positions: Array) ->
         if left >= 0:
             y = float(positions[i] - positions[left])
             share = math.expm1(-y) / math.expm1(-(x + y))  # P-mass that goes up; the rest goes down
-            _hand(hull, log_scale, i, left, mass * math.exp(-y) * math.expm1(-x) / math.expm1(-(x + y)))
+            _hand(hull, scale, i, left, mass * math.exp(-y) * math.expm1(-x) / math.expm1(-(x + y)))
             after[left] = right
             if hull[left] < 0.0:
                 pending.append(left)
         else:
             share = 1.0  # below the first point lies a = 0, where P has no mass
         before[right] = left
-        _hand(hull, log_scale, i, right, mass * share)
+        _hand(hull, scale, i, right, mass * share)
         if hull[right] < 0.0:
             pending.append(right)
-    return hull
+    return hull, scale
 
 
-def _hand(hull: Array, log_scale: Array, giver: int, taker: int, mass: float) -> None:
-    """Add a negative mass, in the giver's units, to the taker."""
-    change = mass * math.exp(min(float(log_scale[giver] - log_scale[taker]), 700.0))
+def _hand(hull: Array, scale: Array, giver: int, taker: int, mass: float) -> None:
+    """Add a negative mass, in the giver's units, to the taker, whose unit becomes larger where it is far too small."""
+    gap = float(scale[giver] - scale[taker])
+    if gap > _FARTHEST:
+        shrunk = float(hull[taker]) * math.exp(-gap)
+        hull[taker] = shrunk - _LEAST if hull[taker] < 0.0 else shrunk
+        scale[taker], gap = scale[giver], 0.0
+    change = mass * math.exp(gap) - _LEAST
     hull[taker] += change
     hull[taker] -= _SAFETY * abs(change) + 2.0 * U * abs(float(hull[taker]))

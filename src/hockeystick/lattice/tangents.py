@@ -44,6 +44,9 @@ from hockeystick.pairs.base import Array, CellMasses, Pair
 
 __all__ = ["tangents"]
 
+_STEEPEST = 300.0  # nats by which the units of neighbouring masses may differ
+_FAINT = 1e-280  # of a unit: so small a mass is rounded by as much
+
 
 def tangents(pair: Pair, grid: Grid, *, tilt: float = 1.0) -> LatticePLD:
     """The tangent lattice PLD: a lower bound on the points of the grid.
@@ -140,7 +143,8 @@ def _merged(cells: CellMasses, points: Array, tilt: float, lift: int) -> _Merged
             logs[stop] = np.logaddexp(logs[start], logs[stop])
             errors[stop] = max(errors[start], errors[stop]) + 2.0 * ELEMENTARY + 2.0 * U * abs(logs[stop])
 
-    holding = max(_top_that_holds(points[: high + 1], log_p[: high + 1], log_q[: high + 1]) - lift, low)
+    holding = _top_that_holds(points[: high + 1], log_p[: high + 1], log_q[: high + 1])
+    holding = int(occupied[max(int(np.searchsorted(occupied, holding)) - lift, 0)])
 
     def rounding(index: int) -> float:
         size = abs(float(points[index])) + 2.0 * abs(float(log_p[index]))
@@ -196,25 +200,38 @@ def _masses(log_p: Array, deviation: Array, positions: Array) -> Array | None:
     if deviation[-1] < 0.0:
         return None  # the highest mean loss must not lie below its point
     gaps = np.diff(positions)
-    up_gap = np.append(1.0 / np.expm1(gaps), 0.0)  # a_i / (a_{i+1} - a_i); nothing lies above the last point
+    up_gap = np.append(
+        np.exp(-gaps) / -np.expm1(-gaps), 0.0
+    )  # a_i / (a_{i+1} - a_i); nothing lies above the last point
     down_gap = np.append(1.0, -1.0 / np.expm1(-gaps))  # a_i / (a_i - a_{i-1}); below the first lies a = 0
-    scale = _filled(log_p)
-    occupied = log_p > -math.inf
-    above = np.where(occupied, np.maximum(deviation, 0.0), 0.0)  # A / p
-    below = np.where(occupied, np.maximum(-deviation, 0.0), 0.0)  # B / p
-    gain = np.where(occupied, 1.0 - deviation, 0.0) + below * up_gap + above * down_gap
+    scale = _units(_filled(log_p))
+    share = np.exp(log_p - scale)  # p in its unit
+    above = share * np.maximum(deviation, 0.0)  # A
+    below = share * np.maximum(-deviation, 0.0)  # B
+    below = np.where((deviation < 0.0) & (share < _FAINT), below + _FAINT, below)  # up: a lower D is a lower bound
+    gain = share * (1.0 - deviation) + below * up_gap + above * down_gap
     loss = np.zeros_like(gain)
-    loss[:-1] += above[1:] * np.exp(np.minimum(scale[1:] - scale[:-1], 700.0)) * up_gap[:-1]
-    loss[1:] += below[:-1] * np.exp(np.minimum(scale[:-1] - scale[1:], 700.0)) * down_gap[1:]
-    rounding = 6.0 * ELEMENTARY + U * float(np.max(np.abs(np.diff(scale)), initial=0.0))
+    loss[:-1] += above[1:] * np.exp(scale[1:] - scale[:-1]) * np.maximum(up_gap[:-1], _FAINT)
+    loss[1:] += below[:-1] * np.exp(scale[:-1] - scale[1:]) * down_gap[1:]
+    steepest = float(np.max(np.abs(np.diff(scale)), initial=0.0))
+    rounding = 8.0 * ELEMENTARY + U * (steepest + float(np.max(np.where(share > 0.0, scale - log_p, 0.0), initial=0.0)))
     masses = gain * (1.0 - rounding) - loss * (1.0 + rounding)
     if (masses < 0.0).any():
         hull = spread_negative_masses(masses, scale, positions)
         if hull is None:
             return None
-        masses = hull
+        masses, scale = hull
     with np.errstate(divide="ignore"):
         return np.asarray(scale + np.log(masses) - 2.0 * ELEMENTARY - 2.0 * U * np.abs(scale))
+
+
+def _units(log_p: Array) -> Array:
+    """The least logs of at least ``log_p`` that change by at most `_STEEPEST` from point to point."""
+    ramp = _STEEPEST * np.arange(log_p.size)
+    rising = np.maximum.accumulate(log_p + ramp) - ramp
+    falling = (np.maximum.accumulate((log_p - ramp)[::-1]))[::-1] + ramp
+    raised = np.maximum(rising, falling)
+    return np.where(raised > log_p + 1e-6 * _STEEPEST, raised, log_p)  # as it was, but for rounding
 
 
 def _filled(log_p: Array) -> Array:

@@ -255,7 +255,7 @@ class _AtomTails(Quadrature):
         total = np.zeros(exponents.size)
         for index, distance in ((-1, self.last - exponents * self.shift), (0, exponents * self.shift - self.first)):
             fall = (2.0 * distance + 1.0) / two * (1.0 - 1e-9)
-            tail = 1.001 * np.exp(logs[:, index] - largest) / np.expm1(np.maximum(fall, 1e-300))
+            tail = 1.001 * np.exp(logs[:, index] - largest) / np.expm1(np.clip(fall, 1e-300, 700.0))
             total += np.where(fall > 0.0, tail, np.inf)
         return total[:, None]
 
