@@ -1,6 +1,7 @@
 """dp-accounting's lattices at a spacing of the caller's choice, by connect-the-dots or by privacy buckets.
 
-The figures of `reproduce/dots` ask it, at the spacings of the paper; the benchmarks do not. A step is a Poisson-subsampled Gaussian, or with ``method="laplace"`` a subsampled Laplace whose noise is its scale.
+The figures of `reproduce/dots` ask it, at the spacings of the paper; the benchmarks do not. A step is a
+Poisson-subsampled Gaussian, or with ``method="laplace"`` a subsampled Laplace whose noise is its scale.
 """
 
 from __future__ import annotations
