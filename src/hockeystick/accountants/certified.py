@@ -16,12 +16,12 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
-from hockeystick.accountants.moments import Moments
 from hockeystick.bound import Bound, Estimate
 from hockeystick.contour.curve import ContourCurve
 from hockeystick.errors import UnknownPairError, check_choice, check_count, check_positive
 from hockeystick.lattice.curve import LatticeCurve
 from hockeystick.lattice.solve import crossing
+from hockeystick.moments.curve import KernelCurve, MomentsCurve
 from hockeystick.numerics.contour import ContourRefusal
 from hockeystick.numerics.rounding import down, up
 from hockeystick.pairs.base import Pair
@@ -106,9 +106,9 @@ class _CertifiedCurve(DirectedCurve):
             return Bound(min(float(bound.lower), most), most, bound.method, (*bound.notes, note), bound.errors)
         return bound
 
-    def _with_moments(self, bound: Bound, ask: Callable[[DirectedCurve], Bound | Estimate]) -> Bound:
+    def _with_moments(self, bound: Bound, ask: Callable[[MomentsCurve], Bound | Estimate]) -> Bound:
         """A wide bracket, and the moments accountant's upper side where that is smaller."""
-        other = ask(Moments().directed(self._parts))
+        other = ask(KernelCurve(self._parts, "tight"))
         if isinstance(other, Estimate) or other.upper >= bound.upper:
             return bound
         upper = max(float(other.upper), float(bound.lower))

@@ -1,0 +1,1 @@
+"""Bounds on the curve by the moments of the privacy loss."""
