@@ -10,8 +10,8 @@ evenly however far the search has come, and the number alone says where to go on
   of `LARGEST_VARIANCE`, beyond which both deltas are 1 to many digits.
 
 The epsilons lie between 0 and the largest loss of adding, ``-k ln(1 - g)``, beyond which its delta is 0 and nothing is
-left to compare, or six standard deviations above the mean loss, if that is less; they are denser near 0, where both
-curves meet.
+left to compare, or `_REACH` standard deviations above the mean loss, if that is less; they are denser near 0, where
+both curves meet.
 
 A configuration is *for* the conjecture if the bracket of the remove curve lies above that of the add curve, *against*
 it if below, else *undecided*. Few steps of skewed losses are accounted on lattices, coarsely first; the others, whose
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,8 @@ SKEWED_STEPS = 2000  # of losses too skewed for the contour
 VERSION = 1
 _PLASTIC = 1.2207440846057596  # the root of x^4 = x + 1: powers of its inverse make the sequence in three dimensions
 _KEPT = 100  # undecided configurations
-_FAR = 0.5  # an add curve below this share of the remove curve needs no bracket of its own
+_REACH = 4.5  # standard deviations above the mean loss
+_FAR = 0.9  # an add curve below this share of the remove curve needs no bracket of its own
 _SKEWED = 0.1  # Berry and Esseen's distance from a normal loss above which a lattice is the quicker engine
 
 Array = NDArray[np.float64]
@@ -92,7 +94,7 @@ def curve(number: int) -> Curve:
     steps = round(math.exp(_between(math.log(2.0), math.log(most), u[2])))
     if distance / math.sqrt(steps) > _SKEWED:
         steps = min(steps, SKEWED_STEPS)
-    top = min(-steps * math.log1p(-rate), max(steps * one.mean, 0.0) + 6.0 * math.sqrt(steps * one.variance))
+    top = min(-steps * math.log1p(-rate), max(steps * one.mean, 0.0) + _REACH * math.sqrt(steps * one.variance))
     epsilons = top * ((np.arange(PER_CURVE) + 0.5) / PER_CURVE) ** 1.5
     return Curve(number, GaussianPair(noise), noise, rate, steps, epsilons, distance / math.sqrt(steps))
 
@@ -149,7 +151,7 @@ class State:
     def save(self, path: Path) -> None:
         """Write the state so that a reader finds the old one or the new one, never a part."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_suffix(".part")
+        fresh = path.with_suffix(f".{os.getpid()}.part")
         content = {"version": VERSION, "search": _settings(), **asdict(self)}
         fresh.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         fresh.replace(path)
@@ -183,6 +185,7 @@ def _settings() -> dict[str, Any]:
         "largest_variance": LARGEST_VARIANCE,
         "most_steps": MOST_STEPS,
         "skewed_steps": SKEWED_STEPS,
+        "reach": _REACH,
     }
 
 
