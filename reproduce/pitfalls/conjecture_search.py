@@ -206,8 +206,9 @@ def search(state: State, at: Curve, accountants: tuple[Accountant, ...]) -> Stat
     for epsilon, (remove, add) in zip(at.epsilons, _brackets(at, accountants), strict=True):
         if add.upper <= remove.lower:
             counts["for"] += 1
-            margin = 1.0 - float(add.upper) / float(remove.lower) if remove.lower > 0.0 else 0.0
-            margins.append(Least(margin, at.noise, at.rate, at.steps, float(epsilon)))
+            if remove.lower > 0.0:
+                margin = 1.0 - float(add.upper) / float(remove.lower)
+                margins.append(Least(margin, at.noise, at.rate, at.steps, float(epsilon)))
             continue
         where = {
             "noise": at.noise,
