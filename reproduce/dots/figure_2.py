@@ -24,6 +24,7 @@ from reproduce.sheet import Sheet
 
 CURVES = (gaussian(1.0), laplace(2.0 / 3.0))
 SPACING = 0.49  # the Laplace's largest loss, 1.5, lies just above a lattice point
+KINK = Grid.covering(-4.0, 4.0, 0.5)  # the Laplace's largest loss is one of its points
 GRID = Grid.covering(-4.0, 4.0, SPACING)
 SHOWN = (0.02, 5.0)  # alpha
 POINTS = {"full": 800, "reduced": 120}
@@ -56,7 +57,8 @@ def make(sheet: Sheet, size: Size) -> None:
         published="connect-the-dots nowhere above privacy buckets",
         ours=f"nowhere above; {shares[0]:.0%} and {shares[1]:.0%} of their area above the truth",
         verdict="confirmed",
-        remark="The points of the published picture are not stated: multiples of 0.49 nats here.",
+        remark=f"The points of the published picture are not stated: multiples of {SPACING} nats here. Were the"
+        f" Laplace's largest loss one of them (0.5 nats), {_share_with(KINK, CURVES[1], alphas):.0%} for it.",
     )
     sheet.claim(
         "Algorithm 1, P(+inf)",
@@ -86,6 +88,14 @@ def _estimates(curve: Curve, alphas: Array) -> dict[str, Array]:
         "buckets": stick_of(_buckets(curve.pair, GRID), alphas),
         "tangents": stick_of(tangents(curve.pair, GRID), alphas),
     }
+
+
+def _share_with(grid: Grid, curve: Curve, alphas: Array) -> float:
+    """The share of the buckets' area above the curve that connecting the dots leaves, on another grid."""
+    above = [
+        area(stick_of(build(curve.pair, grid), alphas) - curve.value(alphas), alphas) for build in (UPPER, _buckets)
+    ]
+    return above[0] / above[1]
 
 
 def _check(sheet: Sheet, curve: Curve, alphas: Array, values: dict[str, Array]) -> float:
