@@ -35,6 +35,8 @@ Engine = Literal["automatic", "contour", "lattice"]
 
 _TRIVIAL = "trivial"
 _CONTOUR_TOLERANCE = 1e-9  # relative width of delta that the contour is asked for
+_CONTOUR_WORK = 10_000_000  # for each few parts: beyond, lattices are faster
+_SEVERAL = 4
 _COARSE = 1e-2  # of the tolerance asked for: what the contour is asked for where it cannot reach that
 _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
 _PATIENCE = 2  # refusals of the contour after which it is not asked again
@@ -183,7 +185,8 @@ class _ContourThenLattice:
 
     def __init__(self, losses: PairSum, lattice: LatticeCurve) -> None:
         coarse = max(_COARSE * lattice.tolerance, _CONTOUR_TOLERANCE)
-        self._contours = [ContourCurve(losses, _CONTOUR_TOLERANCE), ContourCurve(losses, coarse)]
+        work = _CONTOUR_WORK * (1 + len(losses.parts) // _SEVERAL)
+        self._contours = [ContourCurve(losses, tolerance, work) for tolerance in (_CONTOUR_TOLERANCE, coarse)]
         self._lattice = lattice
         self._tolerance = lattice.tolerance
         self._refusals = 0

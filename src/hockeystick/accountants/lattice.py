@@ -17,9 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, cast, final
-
-import numpy as np
+from typing import Literal, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound
@@ -32,6 +30,7 @@ from hockeystick.lattice.grid import Grid, GridCells
 from hockeystick.lattice.plan import (
     Cumulants,
     Saddle,
+    as_parts,
     saddle_at_delta,
     saddle_at_epsilon,
     tail_exponents,
@@ -41,7 +40,7 @@ from hockeystick.lattice.pld import LatticePLD
 from hockeystick.lattice.solve import crossing
 from hockeystick.lattice.spectral import SpectralComposition
 from hockeystick.lattice.tangents import tangents
-from hockeystick.pairs.base import Nodes, Pair
+from hockeystick.pairs.base import Pair
 
 __all__ = ["Lattice", "Rounding"]
 
@@ -151,7 +150,7 @@ class _OneSidedCurve(DirectedCurve):
                 return saddle, made
         _, rough = saddle_at_epsilon(self._parts, epsilon)
         plds = self._plds(rough.theta, *tail_exponents(self._steps, rough, _RELATIVE))
-        return self._composed(plds, saddle_at_epsilon(_as_parts(plds), epsilon))
+        return self._composed(plds, saddle_at_epsilon(as_parts(plds), epsilon))
 
     def _at_delta(self, delta: float) -> tuple[Saddle, _Composed]:
         """A composition tilted for one delta, and the lattice's own saddle point there."""
@@ -161,9 +160,9 @@ class _OneSidedCurve(DirectedCurve):
                 return saddle, made
         _, rough = saddle_at_delta(self._parts, delta)
         plds = self._plds(rough.theta, *tail_exponents(self._steps, rough, _RELATIVE))
-        cumulants, saddle = saddle_at_delta(_as_parts(plds), delta)
+        cumulants, saddle = saddle_at_delta(as_parts(plds), delta)
         if saddle.epsilon < 0.0:
-            cumulants, saddle = saddle_at_epsilon(_as_parts(plds), 0.0)
+            cumulants, saddle = saddle_at_epsilon(as_parts(plds), 0.0)
         return self._composed(plds, (cumulants, saddle))
 
     def _composed(self, plds: list[tuple[LatticePLD, int]], at: tuple[Cumulants, Saddle]) -> tuple[Saddle, _Composed]:
@@ -192,25 +191,3 @@ class _OneSidedCurve(DirectedCurve):
             grid = Grid.covering(min(low, -h), max(high, h), h)  # 0 inside: 000, Assumption 5.2
             result.append((build(pair, grid, theta), count))
         return result
-
-
-@final
-@dataclass(frozen=True)
-class _OnLattice:
-    """A lattice PLD seen through the nodes of a pair, which is all that choosing tilts and windows looks at."""
-
-    pld: LatticePLD
-
-    @property
-    def loss_bounds(self) -> tuple[float, float]:
-        present = self.pld.losses[self.pld.log_mass > -np.inf]
-        return float(present.min(initial=0.0)), float(present.max(initial=0.0))
-
-    def nodes(self, log_tail: float) -> Nodes:
-        present = self.pld.log_mass > -np.inf
-        loss = self.pld.losses[present]
-        return Nodes(loss, self.pld.log_mass[present], self.pld.log_mass[present] - loss)
-
-
-def _as_parts(plds: list[tuple[LatticePLD, int]]) -> Parts:
-    return tuple((cast(Pair, _OnLattice(pld)), count) for pld, count in plds)

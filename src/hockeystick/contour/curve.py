@@ -76,10 +76,21 @@ class _Placed:
 @final
 @dataclass
 class ContourCurve:
-    """The curve of one direction; lines are kept for later questions."""
+    """The curve of one direction; lines are kept for later questions.
+
+    Parameters
+    ----------
+    losses : PairSum
+        The composition.
+    tolerance : float
+        Relative width of a bracket of delta.
+    most_work : int
+        Products of nodes in s and in the loss that a line may take.
+    """
 
     losses: PairSum
     tolerance: float
+    most_work: int = MOST_WORK
     _lines: list[_Placed] = field(default_factory=list)
 
     def delta(self, epsilon: float) -> Bound:
@@ -105,7 +116,7 @@ class ContourCurve:
         best: Bound | None = None
         for _ in range(_TRIES):
             try:
-                work = MOST_WORK if log_drop > _DEEPEST else _LITTLE_WORK * len(self.losses.parts)
+                work = self.most_work if log_drop > _DEEPEST else self._little_work
                 best = self._try_delta(self.losses.dropping(log_drop), epsilon, work)
                 if self._narrow(best):
                     return best
@@ -116,6 +127,10 @@ class ContourCurve:
                 break
             log_drop = sharper
         raise refusal or ContourRefusal("width", f"a relative width of {self.tolerance:g} was not reached", best)
+
+    @property
+    def _little_work(self) -> int:
+        return min(_LITTLE_WORK * len(self.losses.parts), self.most_work)
 
     def _try_delta(self, losses: PairSum, epsilon: float, work: int) -> Bound:
         saddle = saddle_of_epsilon(losses, epsilon)
@@ -198,11 +213,11 @@ class ContourCurve:
     def _fresh_epsilon(self, targets: _Targets) -> Bound:
         """By new lines; where large losses of small mass stand in the way, they are left out."""
         try:
-            work = _LITTLE_WORK * len(self.losses.parts)
+            work = self._little_work
             return self._new_epsilon(self.losses.dropping(_DEEPEST), targets, tries=_FEW_TRIES, work=work)
         except ContourRefusal:
             losses = self.losses.dropping(self._log_drop(math.exp(targets.undercut)))
-            return self._new_epsilon(losses, targets, tries=_TRIES, work=MOST_WORK)
+            return self._new_epsilon(losses, targets, tries=_TRIES, work=self.most_work)
 
     def _end(self, delta: float) -> Bound:
         """Where delta is the mass at infinite loss, to within rounding."""

@@ -35,7 +35,7 @@ from hockeystick.numerics.fft import POWER_STEP, fft_error, integer_power, inver
 from hockeystick.numerics.rounding import ELEMENTARY, U, exp_down, exp_up, gamma
 from hockeystick.pairs.base import Array
 
-__all__ = ["TiltedComposition", "Window", "log_moment"]
+__all__ = ["TiltedComposition", "Window", "composed_infinity", "log_moment"]
 
 Parts = Sequence[tuple[LatticePLD, int]]
 
@@ -91,14 +91,17 @@ class TiltedComposition:
         PLDs with their counts.
     window : Window
         Where to look.
+    log_weight : float
+        ``ln`` of a factor on all finite masses.
     """
 
-    def __init__(self, parts: Parts, window: Window) -> None:
+    def __init__(self, parts: Parts, window: Window, *, log_weight: float = 0.0) -> None:
         first = parts[0][0]
         self.side: Side = first.side
         self.spacing = first.spacing
         self.window = window
         self.steps = sum(count for _, count in parts)
+        self._log_weight = log_weight
         # lattices spread each step by up to about half a spacing more than its pair does
         self._margin = first.spacing * (math.sqrt(5.0 * self.steps) + 2.0)
         self.length = smooth_length(math.ceil((window.high - window.low + 2.0 * self._margin) / first.spacing) + 1)
@@ -112,7 +115,7 @@ class TiltedComposition:
         self._offset = offset
         self.slack = math.fsum(count * pld.slack for pld, count in parts) * (1.0 + 4.0 * U) + 8.0 * U * reach
         self._low_index = math.floor((window.low - self._margin - offset) / first.spacing)
-        self.delta_at_infinity = _composed_infinity(parts)
+        self.delta_at_infinity = composed_infinity(parts)
         if all((pld.log_mass > -math.inf).any() for pld, _ in parts):
             self.masses, self.log_scale, self.relative_error, self.mass_error = self._compose(parts)
             self.aliased_mass = self._aliased(parts)
@@ -207,10 +210,12 @@ class TiltedComposition:
             total = max(total, _LEAST)  # there is mass above, however little
         if total <= 0.0:
             return self.delta_at_infinity
-        exponent = self.log_scale - theta * at
+        exponent = self.log_scale + self._log_weight - theta * at
         log_total = math.log(total)
         rounding = 1.01 * self.relative_error + 2.0 * ELEMENTARY
-        rounding += 4.0 * U * (abs(self.log_scale) + abs(theta * at) + abs(log_total) + 4.0)
+        rounding += (
+            4.0 * U * (abs(self.log_scale) + 2.0 * abs(self._log_weight) + abs(theta * at) + abs(log_total) + 4.0)
+        )
         log_value = log_total + exponent + sign * rounding
         finite = (exp_up if sign > 0.0 else exp_down)(log_value) if log_value < 0.0 else 1.0
         combined = (finite + self.delta_at_infinity) * (1.0 + sign * 8.0 * U)
@@ -219,7 +224,7 @@ class TiltedComposition:
     def budget(self, epsilon: float) -> dict[str, float]:
         """Sizes of the errors inside ``delta(epsilon)``, in units of delta: aliasing, rounding, truncation."""
         theta = self.window.theta
-        exponent = self.log_scale - theta * epsilon
+        exponent = self.log_scale + self._log_weight - theta * epsilon
         scale = math.exp(min(exponent, 700.0))
         kernel_sum = 1.0 / (self.spacing * theta * (1.0 + theta)) + 1.0
         return {
@@ -257,7 +262,7 @@ def _folded(masses: Array, index: NDArray[np.int64], length: int) -> tuple[Array
     return folded.astype(np.float64, copy=False), start
 
 
-def _composed_infinity(parts: Parts) -> float:
+def composed_infinity(parts: Parts) -> float:
     """Mass at infinity of the composition, rounded outward: 1 - prod (1 - p_j)^{T_j}."""
     log_finite = math.fsum(count * math.log1p(-min(pld.mass_at_infinity, 1.0 - U)) for pld, count in parts)
     if log_finite == 0.0:

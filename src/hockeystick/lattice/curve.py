@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick.bound import Bound
-from hockeystick.lattice.compose import TiltedComposition, Window
+from hockeystick.lattice.compose import TiltedComposition
 from hockeystick.lattice.dots import connect_the_dots
 from hockeystick.lattice.grid import GridCells
+from hockeystick.lattice.jumps import JumpComposition, JumpPlan, epsilon_with_jumps, plan_jumps
 from hockeystick.lattice.layout import Layout, common_layout
 from hockeystick.lattice.mesh import fitted_grid
 from hockeystick.lattice.plan import (
@@ -42,13 +43,16 @@ _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
 _KEPT = 3  # compositions kept for later questions
 
 
+_Composed = TiltedComposition | JumpComposition
+
+
 @final
 @dataclass(frozen=True)
 class _Bracket:
     """Upper and lower composition around one saddle point."""
 
-    upper: TiltedComposition
-    lower: TiltedComposition
+    upper: _Composed
+    lower: _Composed
     theta: float
     limited: bool  # the spacing is coarser than asked for, to stay within memory
 
@@ -107,6 +111,9 @@ class LatticeCurve:
         cumulants, saddle = saddle_at_delta(self.parts, max(delta, 1e-320))
         if saddle.epsilon < 0.0:
             cumulants, saddle = saddle_at_epsilon(self.parts, 0.0)
+        better = epsilon_with_jumps(self.parts, math.log(max(delta, 1e-320)), saddle)
+        if better is not None:
+            cumulants, saddle = saddle_at_epsilon(self.parts, better)
         best = Bound(0.0, math.inf, _METHOD)
         width = tolerance
         for _ in range(_REFINEMENTS):
@@ -136,32 +143,42 @@ class LatticeCurve:
     def _compose(self, cumulants: Cumulants, saddle: Saddle, width: float) -> _Bracket:
         """Both lattices of every pair around a saddle point, composed."""
         steps = sum(count for _, count in self.parts)
+        plan = plan_jumps(self.parts, saddle.epsilon, saddle)
+        if plan is not None:
+            saddle = Saddle(plan.theta, saddle.epsilon, plan.log_delta)
         relative = 1e-4 * min(width * saddle.theta, 1.0)
         window = window_around(cumulants, saddle, math.log(relative))
+        longest = window.high - window.low if plan is None else plan.longest(math.log(relative))
         layout = common_layout(self.parts, 0.7 * spacing_for(steps, saddle.theta, width))
         limited = False
-        if (window.high - window.low) / layout.spacing > self.points:
+        if longest / layout.spacing > self.points:
             limited = True
-            layout = common_layout(self.parts, (window.high - window.low) / self.points * 1.3)
-        bracket = _Bracket(
-            *self._lattices(saddle, relative, window, layout), theta=window.theta, limited=limited or layout.exact
-        )
+            layout = common_layout(self.parts, longest / self.points * 1.3)
+        uppers, lowers = self._lattices(saddle, relative, plan, layout)
+
+        def composed(parts: list[tuple[LatticePLD, int]]) -> _Composed:
+            if plan is None:
+                return TiltedComposition(parts, window)
+            return JumpComposition(parts, plan, log_alias=math.log(relative))
+
+        bracket = _Bracket(composed(uppers), composed(lowers), theta=saddle.theta, limited=limited or layout.exact)
         self._brackets.insert(0, bracket)  # for later questions near this one
         del self._brackets[_KEPT:]
         return bracket
 
     def _lattices(
-        self, saddle: Saddle, relative: float, window: Window, layout: Layout
-    ) -> tuple[TiltedComposition, TiltedComposition]:
-        """Upper and lower compositions on one layout."""
+        self, saddle: Saddle, relative: float, plan: JumpPlan | None, layout: Layout
+    ) -> tuple[list[tuple[LatticePLD, int]], list[tuple[LatticePLD, int]]]:
+        """Upper and lower lattices of all pairs on one layout."""
         steps = sum(count for _, count in self.parts)
         below, above = tail_exponents(steps, saddle, relative)
         uppers: list[tuple[LatticePLD, int]] = []
         lowers: list[tuple[LatticePLD, int]] = []
-        for (pair, count), offset in zip(self.parts, layout.offsets, strict=True):
+        for part, ((pair, count), offset) in enumerate(zip(self.parts, layout.offsets, strict=True)):
             low, high = pair.loss_range(below, above)
+            nodes = pair.nodes(above)
             grid = fitted_grid(
-                pair.nodes(above),
+                nodes if plan is None else plan.nodes(nodes, part, count),
                 saddle.theta,
                 low,
                 high,
@@ -172,7 +189,7 @@ class LatticeCurve:
             upper, lower = connect_the_dots(GridCells.of(pair, grid)), tangents(pair, grid, tilt=saddle.theta)
             uppers.append((upper, count))
             lowers.append((lower, count))
-        return TiltedComposition(uppers, window), TiltedComposition(lowers, window)
+        return uppers, lowers
 
     def _read_delta(self, bracket: _Bracket, epsilon: float) -> Bound:
         upper, lower = bracket.upper.delta(epsilon), bracket.lower.delta(epsilon)

@@ -10,19 +10,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import cast, final
 
 import numpy as np
 
 from hockeystick.lattice.compose import Window
+from hockeystick.lattice.pld import LatticePLD
 from hockeystick.numerics.roots import increasing_root
-from hockeystick.pairs.base import Pair
+from hockeystick.pairs.base import Nodes, Pair
 
 __all__ = [
     "Cumulants",
     "Saddle",
+    "as_parts",
     "saddle_at_delta",
     "saddle_at_epsilon",
+    "saddle_on",
     "spacing_for",
     "tail_exponents",
     "window_around",
@@ -101,6 +104,31 @@ class Cumulants:
         return float(self._counts @ (np.log(total) + peaks))
 
 
+@final
+@dataclass(frozen=True)
+class _OnLattice:
+    """A lattice PLD seen through the nodes of a pair, which is all that choosing tilts and windows looks at."""
+
+    pld: LatticePLD
+
+    @property
+    def loss_bounds(self) -> tuple[float, float]:
+        """The smallest and the largest finite loss (nats)."""
+        present = self.pld.losses[self.pld.log_mass > -np.inf]
+        return float(present.min(initial=0.0)), float(present.max(initial=0.0))
+
+    def nodes(self, log_tail: float) -> Nodes:
+        """The points that carry mass, whatever the tail."""
+        present = self.pld.log_mass > -np.inf
+        loss = self.pld.losses[present]
+        return Nodes(loss, self.pld.log_mass[present], self.pld.log_mass[present] - loss)
+
+
+def as_parts(plds: Sequence[tuple[LatticePLD, int]]) -> tuple[tuple[Pair, int], ...]:
+    """Lattice PLDs as parts of a composition that tilts and windows can be chosen for."""
+    return tuple((cast(Pair, _OnLattice(pld)), count) for pld, count in plds)
+
+
 def _log_delta(theta: float, epsilon: float, k: float, second: float) -> float:
     """ln of 004's saddle-point approximation of order 0."""
     curvature = second + 1.0 / theta**2 + 1.0 / (1.0 + theta) ** 2
@@ -113,7 +141,7 @@ def saddle_at_epsilon(parts: Sequence[tuple[Pair, int]], epsilon: float) -> tupl
     log_tail = -60.0 - log_steps
     while True:
         cumulants = Cumulants(parts, log_tail)
-        saddle = _saddle(cumulants, epsilon)
+        saddle = saddle_on(cumulants, epsilon)
         needed = saddle.log_delta - log_steps - 20.0
         if needed >= log_tail or log_tail < -1e5:
             return cumulants, saddle
@@ -133,12 +161,14 @@ def saddle_at_delta(parts: Sequence[tuple[Pair, int]], delta: float) -> tuple[Cu
     theta = math.exp(increasing_root(gap, -12.0, math.log(_LARGEST_THETA), 1e-3))
     k, _, second = cumulants(theta)
     epsilon = (_log_delta(theta, 0.0, k, second) - log_delta) / theta
-    saddle = _saddle(cumulants, epsilon)
+    saddle = saddle_on(cumulants, epsilon)
     epsilon += (saddle.log_delta - log_delta) / saddle.theta
-    return cumulants, _saddle(cumulants, epsilon)
+    return cumulants, saddle_on(cumulants, epsilon)
 
 
-def _saddle(cumulants: Cumulants, epsilon: float) -> Saddle:
+def saddle_on(cumulants: Cumulants, epsilon: float) -> Saddle:
+    """The saddle point for one epsilon, on given nodes; theta at most 1e6."""
+
     def gap(log_theta: float) -> float:
         theta = math.exp(log_theta)
         return cumulants(theta)[1] - epsilon - 1.0 / theta - 1.0 / (1.0 + theta)

@@ -27,7 +27,7 @@ __all__ = ["SubsampledGaussians"]
 
 _WIDEST_STEP = 1.5  # in units of the noise; beyond it nothing is gained
 _MOST_NODES = 1 << 20  # in a batch
-_LONGEST = 1 << 17  # nodes of one pair
+_LONGEST = 1 << 14  # nodes of one pair
 _MOST_CELLS = 1 << 16  # of one pair, where it has fewer nodes
 _LARGE = 30.0  # base losses from which ln r is taken as u + ln(g + (1 - g) e^-u)
 _BULK = np.arange(-9.0, 9.0, 0.5)[None, :]

@@ -1,0 +1,62 @@
+"""Where one large loss does what many small ones cannot: brackets by the number of jumps contain the exact value."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.accountants import Certified
+from hockeystick.bound import Bound
+from hockeystick.exact import exact_delta
+from hockeystick.lattice.curve import LatticeCurve
+from hockeystick.lattice.jumps import JumpComposition, plan_jumps
+from hockeystick.lattice.plan import saddle_at_epsilon
+
+VALLEYS = [
+    (0.996, 6.27e-5, 246, 0.0798),
+    (3.124749730116784, 0.011074488101110301, 183, 0.8658),
+    (1.57, 0.00127, 8, 0.1147),
+    (1.04, 0.000749, 13, 0.53517),
+    (1.05, 3.22e-5, 2122, 0.0198),
+]
+
+
+@pytest.mark.parametrize(("noise", "rate", "steps", "epsilon"), VALLEYS)
+def test_lattices_contain_the_exact_value_between_the_modes(
+    noise: float, rate: float, steps: int, epsilon: float
+) -> None:
+    parts = (hs.Gaussian(noise).poisson(rate) * steps).pairs("remove")
+    exact = exact_delta(parts, epsilon, digits=8)
+    curve = Certified(engine="lattice").directed(parts)
+    bound = curve.delta(epsilon)
+    assert isinstance(bound, Bound)
+    assert Fraction(float(bound.lower)) <= exact.high
+    assert exact.low <= Fraction(float(bound.upper))
+    assert float(bound.width) <= 5e-3 * exact.upper
+    found = Certified(engine="lattice").directed(parts).epsilon(exact.upper)
+    assert isinstance(found, Bound)
+    assert float(found.width) <= 1e-3
+    assert found.lower - 1e-9 <= epsilon <= found.upper + 1e-9  # exact.upper is delta at epsilon to eight digits
+
+
+def test_a_single_tilt_is_kept_where_it_serves() -> None:
+    parts = (hs.Gaussian(1.0).poisson(0.01) * 2000).pairs("remove")
+    for epsilon in (0.5, 2.5, 10.0):
+        assert plan_jumps(parts, epsilon, saddle_at_epsilon(parts, epsilon)[1]) is None
+
+
+def test_terms_add_up_to_the_whole() -> None:
+    noise, rate, steps, epsilon = VALLEYS[0]
+    curve = LatticeCurve((hs.Gaussian(noise).poisson(rate) * steps).pairs("remove"), 1e-3, 1 << 22)
+    curve.delta(epsilon)
+    (bracket, *_) = curve._brackets
+    assert isinstance(bracket.upper, JumpComposition)
+    for at in np.linspace(0.8 * epsilon, 1.25 * epsilon, 9).tolist():
+        lower, upper = bracket.lower.delta(at), bracket.upper.delta(at)
+        assert 0.0 < lower < upper
+        budget = bracket.upper.budget(at)
+        assert sum(budget.values()) < 1e-3 * upper
+        assert bracket.upper.remainder < 1e-3 * upper
