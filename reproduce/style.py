@@ -59,6 +59,7 @@ LOOKS: Mapping[str, Look] = MappingProxyType(
         "clt": Look("central limit", _ORANGE, "h"),
         "msd0": Look("saddle point, order 0", _GREEN, "^"),
         "msd1": Look("saddle point, order 1", _PINK, "v"),
+        "sp-clt": Look("saddle point, tilted CLT", _SKY, "s"),
         "monte-carlo": Look("Monte Carlo", _GREY, "."),
         "dp-accounting": Look("dp-accounting", _VERMILION, "D"),
         "prv-accountant": Look("prv-accountant", _YELLOW, "X"),

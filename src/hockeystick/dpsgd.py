@@ -7,6 +7,7 @@ proved from both sides.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ __all__ = ["batch_size_for", "noise_multiplier_for", "noise_multipliers_for", "r
 
 _SCHEMES = ("poisson", "without-replacement")
 _SMALLEST_RATE = 1e-9
+_KNOWN = 4  # answers that foretell the next
+_FARTHEST = math.log(2.0)  # that it may lie from the last
 
 
 def run(
@@ -184,20 +187,26 @@ def noise_multipliers_for(
     """
     if (rates is None) == (batch_sizes is None):
         raise TypeError("give either rates or batch_sizes")
-    runs: list[dict[str, Any]] = [{"rate": rate} for rate in rates or ()]
-    runs += [{"batch_size": size} for size in batch_sizes or ()]
+    name, check = ("rate", check_rate) if rates is not None else ("batch_size", check_count)
+    places = [check(name, place) for place in (rates if rates is not None else batch_sizes or ())]
     found: list[Calibration] = []
     guess = settings.pop("guess", None)
-    for one in runs:
-        near = guess if not found else _ahead(found)
+    for place in places:
+        near = guess if not found else _ahead(places, found)
+        one: dict[str, Any] = {name: place}
         found.append(noise_multiplier_for(steps=steps, guess=near, **one, **settings))
     return found
 
 
-def _ahead(found: list[Calibration]) -> float:
-    """The next answer as the last two foretell it, on a logarithmic scale."""
-    last = float(found[-1])
-    if len(found) == 1:
-        return last
-    growth = last / float(found[-2])
-    return last * min(max(growth, 0.5), 2.0)
+def _ahead(places: Sequence[float], found: Sequence[Calibration]) -> float:
+    """The next answer as the last few foretell it: the polynomial through them, on logarithmic scales."""
+    x = [math.log(place) for place in places[: len(found) + 1]]
+    last = math.log(float(found[-1]))
+    known = list(zip(x, (math.log(float(one)) for one in found), strict=False))[-_KNOWN:]
+    if len({place for place, _ in known}) < len(known):  # the same place twice
+        return float(found[-1])
+    following = sum(
+        value * math.prod((x[-1] - other) / (place - other) for other, _ in known if other != place)
+        for place, value in known
+    )
+    return math.exp(min(max(following, last - _FARTHEST), last + _FARTHEST))

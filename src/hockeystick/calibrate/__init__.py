@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hockeystick.accountants.base import Accountant
+from hockeystick.accountants.certified import Certified
 from hockeystick.calibrate.axis import Axis
 from hockeystick.calibrate.result import Calibration, UnreachableTargetError
 from hockeystick.calibrate.search import Problem, Search
@@ -25,19 +26,8 @@ __all__ = ["Calibration", "UnreachableTargetError", "calibrate"]
 _WITHIN = (1e-6, 1e9)
 _FINEST = 1e-12
 _FAR, _NEAR = 0.5, 0.05  # first step of the search from a value made up and from one given, in ln
-_DETECTION = (
-    4.0,
-    0.25,
-    1.0,
-    32.0,
-    1.0 / 32.0,
-    1e3,
-    1e-3,
-    1e5,
-    1e-5,
-    1e8,
-    1e-8,
-)  # of the guess, where estimates are compared
+_NEIGHBOURS = (4.0, 0.25)  # of the guess, where estimates are compared
+_ANCHORS = (1.0, 30.0, 1e-2, 1e3, 1e-4, 1e5, 1e-6, 1e8)  # and then: what is far off is slow, most of all tiny noise
 _TELLING = 0.1  # difference of the excess that tells a direction
 
 
@@ -87,7 +77,7 @@ def calibrate(
     guess : float, optional
         Where to look first, as a value found for a similar run.
     accountant : Accountant, optional
-        One that certifies; by default the fastest that serves.
+        One that certifies; by default ``Certified()``, whose tolerance is then chosen for each evaluation.
 
     Returns
     -------
@@ -127,7 +117,7 @@ def calibrate(
         raise TypeError(f"accountant must be one of hockeystick.accountants, such as Certified(), got {accountant!r}")
     low, high = _limits(within, whole=whole)
     start = _start(guess, low, high, whole=whole, given=within is not None)
-    problem = Problem(family, target, adjacency, accountant)
+    problem = Problem(family, target, adjacency, Certified() if accountant is None else accountant)
     width = max(check_positive("precision", precision), _FINEST)
     search = Search(problem, Axis(low, high, whole, 1, width))
     step = _FAR if guess is None else _NEAR
@@ -148,7 +138,7 @@ def _checked(search: Search, target: Target, start: float, step: float) -> Calib
         if not search.probe(axis.end, search.tolerance()).safe:
             raise
     else:
-        if found.unsafe is not None or not search.probe(axis.start, search.tolerance()).unsafe:
+        if found.value != axis.end or not search.probe(axis.start, search.tolerance()).unsafe:
             return found
     again = Search(search.problem, other)
     return _calibration(again, target, start, step)
@@ -156,11 +146,12 @@ def _checked(search: Search, target: Target, start: float, step: float) -> Calib
 
 def _calibration(search: Search, target: Target, start: float, step: float) -> Calibration:
     found = settle(search, start, step)
-    safe, unsafe = found.safe, found.unsafe
+    safe, next_one = found.safe, found.unsafe
+    unsafe = None if next_one is None or next_one.blind else next_one
     return Calibration(
         value=safe.value,
         unsafe=None if unsafe is None else unsafe.value,
-        precision=0.0 if unsafe is None else abs(unsafe.value - safe.value) / safe.value,
+        precision=0.0 if next_one is None else abs(next_one.value - safe.value) / safe.value,
         target=str(target),
         bound=safe.bound,
         bound_at_unsafe=None if unsafe is None else unsafe.bound,
@@ -199,8 +190,8 @@ def _detected(search: Search, start: float) -> int:
     """1 where larger values are less safe, -1 where smaller ones are, from estimates."""
     axis = search.axis
     seen: list[tuple[float, float]] = []
-    for factor in _DETECTION:
-        value = axis.value(axis.place(min(max(start * factor, axis.low), axis.high)))
+    for wanted in (*(start * factor for factor in _NEIGHBOURS), *_ANCHORS):
+        value = axis.value(axis.place(min(max(wanted, axis.low), axis.high)))
         if any(value == other for other, _ in seen):
             continue
         excess = search.estimated(axis.place(value))

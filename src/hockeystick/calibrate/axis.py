@@ -67,6 +67,10 @@ class Axis:
             return int(min(max(value + self.sign, self.low), self.high))
         return min(max(value * (1.0 + self.sign * self.precision), self.low), self.high)
 
+    def fineness(self, place: float) -> float:
+        """How well a place need be known, to tell safe from unsafe to the precision."""
+        return 0.25 * math.exp(-self.sign * place) if self.whole else 0.1 * self.precision
+
     def close(self, safe: float, unsafe: float) -> bool:
         """Whether nothing worth asking lies between a safe and an unsafe value."""
         if self.whole:

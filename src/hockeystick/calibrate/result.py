@@ -39,9 +39,11 @@ class Calibration:
     value : float or int
         Safe: the certified upper bound meets the target there. ``float(calibration)`` is this.
     unsafe : float, int or None
-        The nearest value proved to miss the target; None where every value allowed meets it.
+        The nearest value proved to miss the target; None where every value allowed meets it, or where the
+        accountant has upper bounds alone, such as ``Moments()`` (``notes`` says which).
     precision : float
-        ``|value - unsafe| / value``: the best value lies between the two. 0 where there is no unsafe value.
+        ``|value - unsafe| / value``: the best value lies between the two. 0 where every value allowed meets the
+        target; with upper bounds alone, the distance from a value that they do not prove safe.
     target : str
         What was aimed at, in words.
     bound : Bound

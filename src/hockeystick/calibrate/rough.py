@@ -1,8 +1,9 @@
 """A fast estimate of the curve, to know where to look: nothing certified rests on it.
 
 The trapezoidal rule on 004's integral (28), along the line through the saddle point, with the pairs' quadrature
-nodes; where it does not converge soon, 004's saddle-point approximation of order 0. Some four to ten digits in
-under a millisecond for DP-SGD, two for a few steps.
+nodes; where it does not converge soon, each number of large losses on its own (`lattice/jumps.py`) or 004's
+saddle-point approximation of order 0, which may be far off. Some four to ten digits in two milliseconds for DP-SGD,
+none or one for few steps with rare large losses.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Estimate
+from hockeystick.lattice.jumps import plan_jumps
 from hockeystick.lattice.plan import Cumulants, Saddle, saddle_at_delta, saddle_at_epsilon, window_around
 from hockeystick.pairs.base import Array
 
@@ -27,6 +29,9 @@ _WORK = 400_000  # frequencies times nodes
 _CONVERGED = 1e-11
 _LOG_ALIAS = -16.0
 _LARGEST = 700.0
+_SMALLEST = -700.0  # ln of a delta that float64 tells from 0
+_TILTS = tuple(2.0**k for k in range(-10, 20))
+_NOISE = 1e-9  # of the largest term: a smaller sum is made of rounding errors
 _SHY = 0.9999  # of the largest loss, beyond which delta counts as 0
 
 
@@ -59,8 +64,10 @@ class _RoughCurve(DirectedCurve):
         if epsilon > min(_LARGEST, _SHY * self._largest):
             return Estimate(self._infinite, math.nan, _METHOD)
         cumulants, saddle = saddle_at_epsilon(self._parts, epsilon)
-        log_delta = self._log_delta(cumulants, saddle)
-        return Estimate(min(self._infinite + math.exp(min(log_delta, 0.0)), 1.0), math.nan, _METHOD)
+        log_delta = self._summed(cumulants, saddle)
+        error = math.nan if log_delta is not None else math.inf
+        log_delta = _approximated(self._parts, cumulants, saddle) if log_delta is None else log_delta
+        return Estimate(min(self._infinite + math.exp(min(log_delta, 0.0)), 1.0), error, _METHOD)
 
     def epsilon(self, delta: float) -> Estimate:
         finite = delta - self._infinite
@@ -69,10 +76,14 @@ class _RoughCurve(DirectedCurve):
         _, saddle = saddle_at_delta(self._parts, finite)
         return Estimate(max(saddle.epsilon, 0.0), math.nan, _METHOD)
 
-    def _log_delta(self, cumulants: Cumulants, saddle: Saddle) -> float:
-        """ln delta at the saddle's epsilon (finite part)."""
+    def _summed(self, cumulants: Cumulants, saddle: Saddle) -> float | None:
+        """ln delta at the saddle's epsilon (finite part) by the trapezoidal rule; None where it does not converge."""
+        if not _SMALLEST < saddle.log_delta < 1.0:  # too small to matter, or the nodes do not reach the saddle point
+            return None
         theta, period = _line(cumulants, saddle)
         k = cumulants.log_moment(theta)
+        if not (math.isfinite(k) and 0.0 < period < math.inf):
+            return None
         nodes = [pair.nodes(cumulants.log_tail) for pair, _ in self._parts]
         tilted = [_tilted(node.log_p + theta * node.loss) for node in nodes]
         step = 2.0 * math.pi / period
@@ -88,9 +99,10 @@ class _RoughCurve(DirectedCurve):
             if float(np.max(size[-4:])) <= _CONVERGED * max(abs(total), 1e-300):
                 break
         else:
-            return saddle.log_delta
-        total *= 2.0 / period
-        return k - theta * saddle.epsilon + math.log(total) if total > 0.0 else saddle.log_delta
+            return None
+        if not _NOISE / (theta * (1.0 + theta)) <= total < math.inf:
+            return None
+        return k - theta * saddle.epsilon + math.log(total * 2.0 / period)
 
 
 def _line(cumulants: Cumulants, saddle: Saddle) -> tuple[float, float]:
@@ -101,6 +113,8 @@ def _line(cumulants: Cumulants, saddle: Saddle) -> tuple[float, float]:
     """
     theta = saddle.theta
     k, _, second = cumulants(theta)
+    if second <= 0.0:
+        return theta, math.nan
     period = max((23.0 - saddle.log_delta) / theta, 12.0 * math.sqrt(second))
     tilt = 6.0 / math.sqrt(second)
     if cumulants.log_moment(theta + tilt) - k - tilt * (saddle.epsilon + period) < _LOG_ALIAS:
@@ -108,6 +122,16 @@ def _line(cumulants: Cumulants, saddle: Saddle) -> tuple[float, float]:
     window = window_around(cumulants, saddle, _LOG_ALIAS)
     lower_side = (23.0 - saddle.log_delta) / window.theta
     return window.theta, max(lower_side, window.high - saddle.epsilon)
+
+
+def _approximated(parts: Parts, cumulants: Cumulants, saddle: Saddle) -> float:
+    """ln delta by the saddle-point approximation; by tilts that the nodes resolve, where they miss the saddle point."""
+    if saddle.log_delta < _SMALLEST:
+        return saddle.log_delta
+    if saddle.log_delta <= 1.0:
+        plan = plan_jumps(parts, saddle.epsilon, saddle) if saddle.epsilon > 0.0 else None
+        return saddle.log_delta if plan is None else plan.log_delta
+    return min(cumulants.log_moment(theta) - theta * saddle.epsilon for theta in _TILTS)
 
 
 def _tilted(exponents: Array) -> Array:

@@ -1,15 +1,14 @@
-"""The search: estimates bracket the root, certified bounds settle it on both sides.
+"""What the search asks: estimates of the excess of a value, and certified evaluations, which are kept.
 
-The *excess* of a value is ``ln(quantity / most)``; it grows along the `Axis`. Estimates find its root; the
-first certified evaluation corrects them by what they were off; two more, just to either side, are the proof.
-Where the accountant cannot decide a value at any tolerance it has, the search moves outward and says so.
+The *excess* of a value is ``ln(quantity / most)``; it grows along the `Axis`. Estimates find its root
+(`foretell`), and certified evaluations just to either side are the proof (`settle`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast, final
 
 from hockeystick.account import account
@@ -19,22 +18,21 @@ from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.moments import Moments
 from hockeystick.bound import Bound, Estimate
 from hockeystick.calibrate.axis import Axis
+from hockeystick.calibrate.foretell import foretold
 from hockeystick.calibrate.rough import Rough
 from hockeystick.calibrate.targets import DeltaAt, DirectedTarget, EpsilonAt, Target
 from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.curve import PrivacyCurve, worst
 from hockeystick.errors import PrecisionError
-from hockeystick.numerics.roots import increasing_root
 
 __all__ = ["Probe", "Problem", "Search"]
 
 _FAR = 800.0  # the largest excess that counts
 _CLEAR = 10.0  # how many times the other directions' quantity the worst one's must be, to be estimated alone
+_AROUND, _AT = 10.0, 1.0  # the excess within which that counts, and within which the worst is estimated alone anyway
 _QUICK = 0.3  # relative tolerance for a direction that does not decide
 _COARSE = 0.05  # tolerance of estimates that need one
-_SECANTS = 4
-_SURE = 4  # estimates after which only the direction that decided is estimated
-_APART = 1e-2  # between places from which a slope is taken
+_FEW = 1000  # steps below which hard estimates foretell that the contour is slower than lattices
 _FINEST = 1e-9  # relative tolerance below which nothing finer is asked for
 _ASIDE = 0.45  # of the precision: how far from the foretold root the proof is sought
 
@@ -42,12 +40,17 @@ _ASIDE = 0.45  # of the precision: how far from the foretold root the proof is s
 @final
 @dataclass(frozen=True)
 class Problem:
-    """What is calibrated: a family, a target, a relation and perhaps an accountant."""
+    """What is calibrated: a family, a target, a relation and an accountant."""
 
     family: Callable[[float], Step | Composition]
     target: Target
     adjacency: str
-    accountant: Accountant | None
+    accountant: Accountant
+
+    @property
+    def adapts(self) -> bool:
+        """Whether the accountant is the default one, whose tolerance is then chosen for each evaluation."""
+        return isinstance(self.accountant, Certified) and self.accountant.engine == "automatic"
 
     def run(self, value: float) -> Composition:
         """The run at a value."""
@@ -77,7 +80,17 @@ class Problem:
 @final
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """One certified evaluation."""
+    """One certified evaluation.
+
+    Attributes
+    ----------
+    safe, unsafe : bool
+        Whether the value is proved to meet the target, and to miss it.
+    blind : bool
+        Whether an accountant that has upper bounds alone did not prove the value safe.
+    excess : float
+        Of the middle of the bound.
+    """
 
     value: float
     place: float
@@ -85,7 +98,14 @@ class Probe:
     curve: PrivacyCurve
     safe: bool
     unsafe: bool
-    excess: float  # of the middle of the bound
+    blind: bool
+    excess: float
+
+    @property
+    def noise(self) -> float:
+        """How far the excess may be off, by the width of the bound; 0 for what has an upper side alone."""
+        lower, upper = float(self.bound.lower), float(self.bound.upper)
+        return (upper - lower) / upper if lower > 0.0 else 0.0
 
 
 @final
@@ -98,6 +118,8 @@ class Search:
         self.evaluations = self.estimates = 0
         self._worst: Direction | None = None  # the direction that decided last
         self._clear = False  # by far
+        self._hard = False  # the last estimate may be far off: few steps, rare large losses
+        self._refused: set[str] = set()  # directions that the contour refused
         self.slope = 1.0  # of the excess along the axis
 
     # estimates ------------------------------------------------------------------------------------------------------
@@ -112,63 +134,31 @@ class Search:
             answer = self._roughly(run, target)
         else:
             answer = target.measure(account(run, self.problem.adjacency, accountant=Rough()), _COARSE)
+        self._hard = isinstance(answer, Estimate) and math.isinf(float(answer.error))
         value = answer.value if isinstance(answer, Estimate) else answer.upper
         return self.problem.excess(float(value))
 
     def _roughly(self, run: Composition, target: DirectedTarget) -> Bound | Estimate:
-        """The estimate of all directions, and once it is known which decides, of that one alone."""
+        """The estimate of all directions, and once it is known which decides near the root, of that one alone."""
         names: list[Direction] = list(directions(self.problem.adjacency))
-        if self._worst is not None and (self._clear or self.estimates > _SURE):
+        if self._worst is not None and self._clear:
             names = [name for name in names if name == self._worst]
         answers = {name: target.measure_direction(Rough().directed(run.pairs(name))) for name in names}
         worst_name = max(answers, key=lambda name: _upper(answers[name]))
+        most = _upper(answers[worst_name])
+        others = [_upper(answer) for name, answer in answers.items() if name != worst_name]
+        far = abs(self.problem.excess(most))
+        # far from the root another direction may decide, and what is tiny or near 1 does not tell them apart
+        alone = self._clear if len(names) == 1 else _CLEAR * max(others, default=0.0) < most
+        self._clear = far <= _AT or (far <= _AROUND and alone)
         self._worst = worst_name
-        if len(names) > 1:
-            others = [_upper(answer) for name, answer in answers.items() if name != worst_name]
-            self._clear = 0.0 < _CLEAR * max(others) < _upper(answers[worst_name])
         return answers[worst_name]
 
     def foretold(self, guess: float, step: float) -> float:
         """The place where the estimated excess vanishes, sought outward from a guess, or an end of the axis."""
-        low, high = self.axis.place(self.axis.start), self.axis.place(self.axis.end)
-        at = min(max(self.axis.place(guess), low), high)
-        value = self.estimated(at)
-        outward = -1.0 if value > 0.0 else 1.0
-        inner = at
-        while (value > 0.0) == (outward < 0.0):
-            inner, at = at, min(max(at + outward * step, low), high)
-            if at == inner:
-                return at
-            value, step = self.estimated(at), 2.0 * step
-        seen: dict[float, float] = {}
-
-        def excess(place: float) -> float:
-            seen[place] = self.estimated(place)
-            return seen[place]
-
-        root = increasing_root(excess, min(inner, at), max(inner, at), 0.05)
-        self._slope_near(root, seen)
-        near = min(seen, key=lambda place: abs(seen[place]))
-        for _ in range(_SECANTS):
-            root = min(max(near - seen[near] / self.slope, low), high)
-            if abs(root - near) < 0.05 * self.axis.precision or root in seen:
-                break
-            excess(root)
-            self._slope_near(root, seen)
-            near = min(seen, key=lambda place: abs(seen[place]))
-        return root
-
-    def _slope_near(self, root: float, seen: dict[float, float]) -> None:
-        """Take the slope from the estimates nearest to a place that are not too near to each other."""
-        known = [place for place in seen if abs(seen[place]) < _FAR]
-        if not known:
-            return
-        near = min(known, key=lambda place: abs(place - root))
-        apart = [place for place in known if abs(place - near) > _APART]
-        if apart:
-            other = min(apart, key=lambda place: abs(place - near))
-            slope = (seen[near] - seen[other]) / (near - other)
-            self.slope = slope if slope > 1e-3 else self.slope
+        found = foretold(self.estimated, self.axis, guess, step)
+        self.slope = found.slope
+        return found.place
 
     # certified ------------------------------------------------------------------------------------------------------
 
@@ -179,16 +169,18 @@ class Search:
         lower, upper, most = float(bound.lower), float(bound.upper), self.problem.target.most
         below, above = self.problem.excess(lower), self.problem.excess(upper)
         middle = 0.5 * (below + above) if abs(below) < _FAR else above
-        found = Probe(value, self.axis.place(value), bound, curve, upper <= most, lower > most, middle)
+        blind = upper > most and lower <= 0.0 and not self.problem.adapts
+        found = Probe(value, self.axis.place(value), bound, curve, upper <= most, lower > most, blind, middle)
         self.probes.append(found)
         return found
 
     def _settled(self, run: Composition, tolerance: float) -> tuple[Bound, PrivacyCurve]:
         """The quantity of a run, certified: by the contour at the width that is needed, where that serves."""
-        problem, target = self.problem, self.problem.target
-        curve = account(run, problem.adjacency, tolerance=tolerance, accountant=problem.accountant)
-        if problem.accountant is not None:
+        problem, target, method = self.problem, self.problem.target, self.problem.accountant
+        if not problem.adapts or not isinstance(method, Certified):
+            curve = account(run, problem.adjacency, accountant=method)
             return self._certified(target.measure(curve, tolerance), curve), curve
+        curve = account(run, problem.adjacency, accountant=replace(method, tolerance=tolerance))
         fast = account(run, problem.adjacency, accountant=Contour(max(0.1 * tolerance, _FINEST)))
         if isinstance(target, DirectedTarget):
             return self._by_direction(fast, curve, target), curve
@@ -202,14 +194,40 @@ class Search:
         answers: dict[str, Bound] = {}
         for name in sorted(curve.directed, key=lambda name: name != self._worst):
             most = max((float(answer.lower) for answer in answers.values()), default=0.0)
-            answer = self._far_below(curve, name, 0.5 * min(most, target.most))
-            if answer is None:
-                answer = self._sharply(fast, curve, name, target)
+            answer = self._dominated(fast, name, target) if most > 0.0 else None
+            answer = self._of_direction(fast, curve, name, 0.5 * min(most, target.most)) if answer is None else answer
             answers[name] = answer
             if float(answer.lower) > target.most:
                 break
         self._worst = cast("Direction", max(answers, key=lambda name: float(answers[name].upper)))
         return self._certified(worst(answers), curve)
+
+    def _dominated(self, fast: PrivacyCurve, name: str, target: DirectedTarget) -> Bound | None:
+        """The upper side alone, where the lower one would cost as much again; None where it does not prove safety."""
+        direction = cast("Direction", name)
+        if name in self._refused or fast.composition.attained(direction) is None:
+            return None
+        try:
+            answer = target.measure_direction(fast.accountant.directed(fast.composition.pairs(direction)))
+        except PrecisionError:
+            return None
+        if not isinstance(answer, Bound) or float(answer.upper) > target.most:
+            return None
+        return replace(answer, lower=0.0)
+
+    def _of_direction(self, fast: PrivacyCurve, curve: PrivacyCurve, name: str, small: float) -> Bound:
+        """The quantity of one direction: by the contour; where that refuses, a quick bound if it is small, or sharply.
+
+        The contour refuses where delta is far too small to matter, and where it is hard.
+        """
+        target = cast("DirectedTarget", self.problem.target)
+        if name not in self._refused and not (self._hard and curve.composition.total_steps < _FEW):
+            try:
+                return self._certified(target.measure_direction(fast.directed[name]), curve)
+            except PrecisionError:
+                self._refused.add(name)
+        quick = self._far_below(curve, name, small)
+        return self._certified(target.measure_direction(curve.directed[name]) if quick is None else quick, curve)
 
     def _far_below(self, curve: PrivacyCurve, name: str, most: float) -> Bound | None:
         """A quick bound of a direction that cannot decide; None where it may."""
@@ -224,17 +242,7 @@ class Search:
                 continue
             if isinstance(answer, Bound) and float(answer.upper) <= most:
                 return answer
-            if float(answer.lower if isinstance(answer, Bound) else 0.0) > 0.1 * most:
-                break
         return None
-
-    def _sharply(self, fast: PrivacyCurve, curve: PrivacyCurve, name: str, target: DirectedTarget) -> Bound:
-        """The quantity of one direction by the contour, or where that refuses by the default accountant."""
-        try:
-            answer = target.measure_direction(fast.directed[name])
-        except PrecisionError:
-            answer = target.measure_direction(curve.directed[name])
-        return self._certified(answer, curve)
 
     @staticmethod
     def _certified(answer: Bound | Estimate, curve: PrivacyCurve) -> Bound:
@@ -259,8 +267,8 @@ class Search:
 
     @property
     def unsafe(self) -> Probe | None:
-        """The safest value proved unsafe."""
-        return min((p for p in self.probes if p.unsafe), key=lambda p: p.place, default=None)
+        """The safest value proved unsafe, or not proved safe by an accountant that proves no value unsafe."""
+        return min((p for p in self.probes if p.unsafe or p.blind), key=lambda p: p.place, default=None)
 
 
 def _upper(answer: Bound | Estimate) -> float:

@@ -13,6 +13,7 @@ __all__ = ["Settled", "settle"]
 _ASIDE = 0.45  # of the precision: how far from the foretold root the proof is sought
 _PROBES = 60
 _SECANTS = 10  # evaluations after which every other one halves the interval
+_DISTANT, _STRIDE = 3.0, 0.02  # an excess that shows the estimates to be wrong, and the first step then, in ln
 _REFINED = 3  # times a value may be asked again at a tenth of the tolerance
 
 
@@ -25,7 +26,7 @@ class Settled:
     safe : Probe
         The least safe value proved safe.
     unsafe : Probe or None
-        The safest proved unsafe; None where the whole range is safe.
+        The safest proved unsafe (or that the accountant is blind to); None where the whole range is safe.
     notes : tuple of str
         Why they are further apart than asked for.
     """
@@ -52,7 +53,9 @@ def settle(search: Search, guess: float, step: float) -> Settled:
         if safe is not None and (
             safe.value == axis.end or (unsafe is not None and axis.close(safe.value, unsafe.value))
         ):
-            return Settled(safe, None if safe.value == axis.end else unsafe, _ends(search, safe))
+            return Settled(safe, None if safe.value == axis.end else unsafe, _ends(search, safe, unsafe))
+        if unsafe is not None and unsafe.blind and unsafe.value == axis.start:
+            break
         if unsafe is not None and unsafe.value == axis.start:
             raise UnreachableTargetError(
                 f"no value meets {search.problem.target}: at the safest one, {unsafe.value!r}, the quantity aimed at is"
@@ -67,7 +70,7 @@ def settle(search: Search, guess: float, step: float) -> Settled:
             break
         found = _decided(search, value)
         root = _root(search, found, root)
-        if not found.safe and not found.unsafe:
+        if not (found.safe or found.unsafe or found.blind):
             undecided.append(found)
     return _as_far_as_known(search)
 
@@ -77,7 +80,7 @@ def _decided(search: Search, value: float) -> Probe:
     tolerance = search.tolerance()
     found = search.probe(value, tolerance)
     for _ in range(_REFINED):
-        if found.safe or found.unsafe or search.problem.accountant is not None:
+        if found.safe or found.unsafe or not search.problem.adapts:
             break
         before = float(found.bound.upper) - float(found.bound.lower)
         tolerance *= 0.1
@@ -94,8 +97,7 @@ def _root(search: Search, latest: Probe, root: float) -> float:
         nearest = min(others, key=lambda p: abs(p.excess))
         slope = (latest.excess - nearest.excess) / (latest.place - nearest.place)
         apart = abs(latest.excess - nearest.excess)
-        noise = latest.bound.width if latest.bound.upper else 0.0
-        if slope > 0.0 and apart > 10.0 * float(noise) / max(float(latest.bound.upper), 1e-300):
+        if slope > 0.0 and apart > 10.0 * latest.noise:
             search.slope = slope
     best = min(search.probes, key=lambda p: abs(p.excess))
     return best.place - best.excess / search.slope if abs(best.excess) < 40.0 else root
@@ -118,10 +120,10 @@ def _proposal(search: Search, root: float, undecided: list[Probe], count: int) -
 def _real_proposal(search: Search, root: float, undecided: list[Probe]) -> float:
     axis, safe, unsafe = search.axis, search.safe, search.unsafe
     step = _ASIDE * axis.precision
-    if safe is None or root - safe.place > 1.2 * step:
-        place, outward = root - step, -1.0
-    elif unsafe is None or unsafe.place - root > 1.2 * step:
+    if unsafe is None or unsafe.place - root > 1.2 * step:  # first: one direction may prove it
         place, outward = root + step, 1.0
+    elif safe is None or root - safe.place > 1.2 * step:
+        place, outward = root - step, -1.0
     else:
         place, outward = 0.5 * (safe.place + unsafe.place), -1.0 if len(undecided) % 2 else 1.0
     for probe in undecided:  # move out of what cannot be decided, further each time
@@ -142,8 +144,11 @@ def _real_proposal(search: Search, root: float, undecided: list[Probe]) -> float
 
 
 def _further(search: Search, step: float) -> float:
-    """A step out of the decided range, growing with every evaluation."""
-    return step * 4.0 ** (len(search.probes) - 3)
+    """A step out of the decided range, growing with every evaluation; a stride where the target is far."""
+    count = len(search.probes)
+    least = step * 4.0 ** (count - 3)
+    far = min((abs(probe.excess) for probe in search.probes), default=0.0) > _DISTANT
+    return max(least, _STRIDE * 2.0 ** (count - 1)) if far else least
 
 
 def _whole_proposal(search: Search, root: float) -> float:
@@ -192,8 +197,14 @@ def _undecided_note(undecided: list[Probe]) -> str:
     )
 
 
-def _ends(search: Search, safe: Probe) -> tuple[str, ...]:
-    return ("every value allowed meets the target",) if safe.value == search.axis.end else ()
+def _ends(search: Search, safe: Probe, unsafe: Probe | None) -> tuple[str, ...]:
+    if safe.value == search.axis.end:
+        return ("every value allowed meets the target",)
+    if unsafe is not None and unsafe.blind:
+        return (
+            f"the accountant has upper bounds alone: {unsafe.value:.17g} is not proved safe by it, nor proved unsafe",
+        )
+    return ()
 
 
 def _as_far_as_known(search: Search) -> Settled:
