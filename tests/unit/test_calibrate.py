@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from fractions import Fraction
 from typing import Any
 
@@ -154,6 +155,89 @@ def test_neighbours_help_each_other() -> None:
     cold = hs.dpsgd.noise_multiplier_for(epsilon=1.0, delta=1e-6, steps=10_000, rate=rates[-1])
     assert warm[-1].value == pytest.approx(cold.value, rel=1e-4)
     assert warm[-1].estimates < cold.estimates
+
+
+@pytest.mark.parametrize("scheme", ["poisson", "without-replacement"])
+def test_a_line_of_neighbours_takes_few_evaluations_each(scheme: str) -> None:
+    sizes = [round(1_000_000 * 10.0 ** (i / 15.0 - 2.0)) for i in range(12)]
+    found = hs.dpsgd.noise_multipliers_for(
+        epsilon=2.0, delta=1e-6, steps=10_000, batch_sizes=sizes, population=1_000_001, sampling=scheme
+    )
+    assert sum(one.evaluations for one in found) <= 2.5 * len(found)
+    assert sum(one.estimates for one in found[2:]) <= 4 * len(found[2:])
+    assert all(one.unsafe is not None and one.precision <= 1e-4 for one in found)
+
+
+@pytest.mark.torture
+def test_the_lines_of_a_figure_take_few_seconds() -> None:
+    # noise against rate, as 003, Figure 2: 4 epsilons x 60 rates x 2 schemes
+    sizes = [round(1_000_000 * 10.0 ** (i / 14.75 - 4.0)) for i in range(60)]
+    began = time.process_time()
+    for epsilon in (1.0, 2.0, 5.0, 10.0):
+        for scheme in ("poisson", "without-replacement"):
+            found = hs.dpsgd.noise_multipliers_for(
+                epsilon=epsilon, delta=1e-6, steps=10_000, batch_sizes=sizes, population=1_000_001, sampling=scheme
+            )
+            assert all(one.unsafe is not None and one.precision <= 1e-4 for one in found)
+    assert time.process_time() - began < 20.0
+
+
+@pytest.mark.parametrize(
+    ("rate", "epsilon", "settings"),
+    [
+        (1e-4, 1.0, {"guess": 126.7}),
+        (1e-3, 2.0, {"within": (0.1, 5000.0), "safe": "larger"}),
+        (3.16e-4, 5.0, {"within": (0.1, 5000.0), "safe": "larger"}),
+        (1.78e-3, 1.0, {"within": (0.1, 5000.0), "safe": "larger"}),
+        (0.055, 1.0, {"guess": 0.012}),
+    ],
+)
+def test_a_start_far_from_the_answer_is_found_back_from(rate: float, epsilon: float, settings: dict[str, Any]) -> None:
+    def family(noise: float) -> Composition:
+        return hs.Gaussian(noise).poisson(rate) * 10_000
+
+    found = hs.calibrate(family, epsilon=epsilon, delta=1e-6, precision=1e-3, **settings)
+    near = hs.calibrate(family, epsilon=epsilon, delta=1e-6, precision=1e-3, guess=found.value)
+    assert found.unsafe is not None
+    assert near.unsafe is not None
+    assert max(found.unsafe, near.unsafe) < min(found.value, near.value)
+    assert found.estimates <= 25
+    assert found.evaluations <= 6
+
+
+def test_the_explicit_default_accountant_costs_and_finds_the_same() -> None:
+    def family(noise: float) -> Composition:
+        return hs.Gaussian(noise).poisson(1e-4) * 10_000
+
+    default = hs.calibrate(family, epsilon=1.0, delta=1e-6)
+    explicit = hs.calibrate(family, epsilon=1.0, delta=1e-6, accountant=hs.accountants.Certified())
+    assert (explicit.value, explicit.unsafe) == (default.value, default.unsafe)
+    assert (explicit.evaluations, explicit.estimates) == (default.evaluations, default.estimates)
+    assert explicit.bound.method == default.bound.method
+
+
+def test_an_accountant_of_upper_bounds_finds_where_they_stop_proving_safety() -> None:
+    moments = hs.accountants.Moments()
+    found = hs.calibrate(sgd, epsilon=1.0, delta=1e-6, accountant=moments)
+    assert float(hs.account(sgd(found.value), accountant=moments).delta(1.0).upper) <= 1e-6
+    just_below = found.value * (1.0 - 2.0 * found.precision)
+    assert float(hs.account(sgd(just_below), accountant=moments).delta(1.0).upper) > 1e-6
+    assert found.precision <= 1e-4
+    assert found.unsafe is None
+    assert found.bound_at_unsafe is None
+    assert "upper bounds alone" in found.notes[0]
+    assert found.value > THRESHOLD
+
+
+def test_upper_bounds_that_never_suffice_are_no_proof_that_nothing_does() -> None:
+    with pytest.raises(hs.PrecisionError, match="no value could be proved"):
+        hs.calibrate(
+            lambda n: hs.Gaussian(1.0) * n,
+            epsilon=0.1,
+            delta=1e-6,
+            values="integer",
+            accountant=hs.accountants.Moments(),
+        )
 
 
 def test_an_unreachable_target_says_so_with_a_bound() -> None:

@@ -34,6 +34,7 @@ _QUICK = 0.3  # relative tolerance for a direction that does not decide
 _COARSE = 0.05  # tolerance of estimates that need one
 _FEW = 1000  # steps below which hard estimates foretell that the contour is slower than lattices
 _FINEST = 1e-9  # relative tolerance below which nothing finer is asked for
+_GENTLE = 0.1  # a smaller slope comes from estimates that are noise
 _ASIDE = 0.45  # of the precision: how far from the foretold root the proof is sought
 
 
@@ -258,7 +259,7 @@ class Search:
         step = 0.25 if self.axis.whole else _ASIDE * self.axis.precision
         if self.axis.whole and self.probes:
             step = min(0.25, 0.3 / max(abs(self.probes[-1].value), 1.0))
-        return min(max(0.5 * self.slope * step, _FINEST), 1e-2)
+        return min(max(0.5 * max(self.slope, _GENTLE) * step, _FINEST), 1e-2)
 
     @property
     def safe(self) -> Probe | None:

@@ -14,6 +14,7 @@ _ASIDE = 0.45  # of the precision: how far from the foretold root the proof is s
 _PROBES = 60
 _SECANTS = 10  # evaluations after which every other one halves the interval
 _DISTANT, _STRIDE = 3.0, 0.02  # an excess that shows the estimates to be wrong, and the first step then, in ln
+_LEAP = 0.5  # the farthest a secant is followed, in ln
 _REFINED = 3  # times a value may be asked again at a tenth of the tolerance
 
 
@@ -100,7 +101,9 @@ def _root(search: Search, latest: Probe, root: float) -> float:
         if slope > 0.0 and apart > 10.0 * latest.noise:
             search.slope = slope
     best = min(search.probes, key=lambda p: abs(p.excess))
-    return best.place - best.excess / search.slope if abs(best.excess) < 40.0 else root
+    if abs(best.excess) >= 40.0:
+        return root
+    return best.place - min(max(best.excess / search.slope, -_LEAP), _LEAP)
 
 
 def _proposal(search: Search, root: float, undecided: list[Probe], count: int) -> float | None:
