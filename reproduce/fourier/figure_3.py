@@ -150,6 +150,8 @@ def _draw(sheet: Sheet, by_rate: list[Answers], by_steps: list[Answers], middle:
         plot.loglog(x, [float(one.truth.upper) for one in found], **LOOKS["exact"].line("estimate", label="truth"))
         plot.set_xlabel(label)
         plot.set_title(title)
+    axes[1].set_yticks([0.3, 0.5, 1.0, 2.0, 4.0], ["0.3", "0.5", "1", "2", "4"])
+    axes[1].minorticks_off()
     axes[0].set_ylabel("ε (nats) at δ = 1e-6")
     legend(axes[0], loc="upper left")
 

@@ -110,7 +110,7 @@ def _check(sheet: Sheet, found: list[Curves]) -> None:
         "Figure 5 (A.3)",
         published="the central limit is inaccurate for few steps and accurate for many",
         ours="; ".join(
-            f"{one.steps:,} steps: off by up to {np.exp(o):.2f} times" for one, o in zip(found, off, strict=True)
+            f"{one.steps:,} steps: off by up to {np.exp(o):.2g} times" for one, o in zip(found, off, strict=True)
         ),
         verdict="confirmed",
         remark=f"delta from {DELTAS[0]:g} to {DELTAS[1]:g}; noise {NOISE:g} and rate {RATE:g} are ours",

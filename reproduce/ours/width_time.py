@@ -196,19 +196,19 @@ def _tell(sheet: Sheet, cases: dict[str, Case], found: dict[str, list[Answer]]) 
         truth = cases[name].truth.value
         ours, others = answers[0], [one for one in answers if one.look in _PEERS]
         text = (
-            f"{TITLES[name]}: the default's certified bracket is {ours.width(truth):.0e} nats wide after"
+            f"At {TITLES[name]} the default's certified bracket is {ours.width(truth):.0e} nats wide after"
             f" {1e3 * ours.seconds:.0f} ms"
         )
         if others:
             best = min(others, key=lambda one: one.width(truth))
             text += (
                 f"; the narrowest answer of another library is {best.label}'s with {best.setting},"
-                f" {best.width(truth):.0e} after {1e3 * best.seconds:.0f} ms"
+                f" {best.width(truth):.0e} nats after {1e3 * best.seconds:.0f} ms"
             )
         sheet.say(text + ".")
     sheet.say(
-        "The lattices alone keep the tolerance they are asked for, and cost more the less it is; the contour does not"
-        " notice. The exact accountant, in ball arithmetic, is there to check them."
+        "The lattices alone keep the tolerance they are asked for, and cost more the narrower it is; the contour, which"
+        " the default asks first, costs the same. The exact accountant, in ball arithmetic, is there to check them."
     )
 
 

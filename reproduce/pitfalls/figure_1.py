@@ -258,7 +258,7 @@ def _say(sheet: Sheet, samples: int, band: float) -> None:
     )
     sheet.say(
         f"{samples:,} draws bound each curve to ±{band:g}; the brackets are narrower by far, and an answer under"
-        " add-remove is the larger curve, taken after composing, so it never falls for the trap."
+        " add-remove is the larger curve, taken after composing, so the crossing does it no harm."
     )
     sheet.say(
         f"The paper prints N = {PUBLISHED_SAMPLES:,} draws for a 99% band; its formula gives that number for 90%, and"
