@@ -174,5 +174,5 @@ ITEM = Item(
     "Time against steps, to a billion",
     minutes=4.0,
     make=make,
-    swaps=MappingProxyType({"SADDLE": PRV(1e5, 1e-10), "DEFAULT": PRV(1e5, 1e-10)}),
+    swaps=MappingProxyType({"SADDLE": PRV(3e5, 1e-10), "DEFAULT": PRV(3e5, 1e-10)}),
 )
