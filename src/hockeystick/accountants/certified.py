@@ -18,7 +18,7 @@ from typing import Literal, Protocol, final
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
 from hockeystick.contour.curve import ContourCurve
-from hockeystick.errors import UnknownPairError, check_choice, check_count, check_positive
+from hockeystick.errors import PrecisionError, UnknownPairError, check_choice, check_count, check_positive
 from hockeystick.lattice.curve import LatticeCurve
 from hockeystick.lattice.solve import crossing
 from hockeystick.moments.curve import KernelCurve, MomentsCurve
@@ -110,7 +110,10 @@ class _CertifiedCurve(DirectedCurve):
 
     def _with_moments(self, bound: Bound, ask: Callable[[MomentsCurve], Bound | Estimate]) -> Bound:
         """A wide bracket, and the moments accountant's upper side where that is smaller."""
-        other = ask(KernelCurve(self._parts, "tight"))
+        try:
+            other = ask(KernelCurve(self._parts, "tight"))
+        except PrecisionError:
+            return bound
         if isinstance(other, Estimate) or other.upper >= bound.upper:
             return bound
         upper = max(float(other.upper), float(bound.lower))

@@ -200,7 +200,7 @@ class LatticeCurve:
     def _read_epsilon(self, bracket: _Bracket, delta: float, guess: float | None = None) -> Bound:
         if guess is None:
             guess = bracket.upper.nearest_epsilon(delta)
-        step = 0.02 * self.tolerance
+        step = max(0.02 * self.tolerance, 1e-3 * bracket.upper.spacing)
         upper, lower = (
             crossing(side.delta, delta, guess=guess, slope=bracket.theta, step=step, above=above)
             for side, above in ((bracket.upper, True), (bracket.lower, False))

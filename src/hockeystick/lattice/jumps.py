@@ -266,6 +266,7 @@ class JumpComposition:
 
     def __init__(self, parts: Sequence[tuple[LatticePLD, int]], plan: JumpPlan, *, log_alias: float) -> None:
         self.side: Side = parts[0][0].side
+        self.spacing = parts[0][0].spacing
         self._epsilon = plan.epsilon
         self.delta_at_infinity = composed_infinity(parts)
         pld, count = parts[plan.part]

@@ -19,6 +19,7 @@ from hockeystick.pairs.base import Array, CellMasses, Measure, Nodes, Pair
 __all__ = ["GaussianPair"]
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+_MOST_NODES = 1 << 15  # where the noise is so small that nodes as dense as wanted would be far more
 
 
 @final
@@ -76,7 +77,12 @@ class GaussianPair(Pair):
         m = self.shift
         reach = math.sqrt(-2.0 * min(log_tail, -1.0))
         step = min(0.4, 0.55 / m) / refine  # also resolves the subsampled density, analytic for |Im y| < pi / m
-        y = np.arange(-reach, m + reach + step, step)
+        if m > 2.0 * reach:  # between the two there is no mass
+            step = max(step, 4.0 * reach / _MOST_NODES)
+            near = np.arange(-reach, reach + step, step)
+            y = np.concatenate((near, near + m))
+        else:
+            y = np.arange(-reach, m + reach + step, step)
         scale = math.log(step) - _LOG_SQRT_2PI
         return Nodes(m * y - 0.5 * m * m, scale - 0.5 * (y - m) ** 2, scale - 0.5 * y * y)
 
