@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants import PRV, Lattice
+from hockeystick.accountants import PRV, Certified, Lattice
 from hockeystick.bound import Bound
 from hockeystick.lattice.algorithm2 import algorithm_2
 from hockeystick.lattice.buckets import buckets_down, buckets_up
@@ -156,3 +156,19 @@ def test_long_windows_on_low_frequencies(rounding: str) -> None:
         found = value(curve.delta(epsilon), rounding)
         assert found >= truth if rounding in UPPER else found <= truth
         assert abs(found / float(truth) - 1.0) < 2e-3
+
+
+@pytest.mark.parametrize("direction", ["add", "remove"])
+def test_an_atom_on_the_highest_point_keeps_the_order(direction: str) -> None:
+    run = hs.Laplace(1.0) * 20
+    truth = hs.account(run, direction, accountant=Certified(1e-5)).epsilon(1e-5)
+    gaps = []
+    for spacing in (1 / 8, 1 / 16, 1 / 32):  # the largest loss, 1, is a lattice point
+        found = hs.account(run, direction, accountant=Lattice(spacing, rounding="tangents")).epsilon(1e-5)
+        assert isinstance(found, Bound)
+        assert isinstance(truth, Bound)
+        assert found.lower <= truth.upper
+        gaps.append(float(truth.lower) - float(found.lower))
+    assert gaps[-1] < 1e-3
+    assert gaps[0] / gaps[1] > 3.0
+    assert gaps[1] / gaps[2] > 3.0

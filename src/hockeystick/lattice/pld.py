@@ -54,8 +54,8 @@ class LatticePLD:
 
     Guarantee
     ---------
-    The masses are at least 0 and sum to at most ``1 + excess``; for every lattice but the bucketed-down one so does
-    their Q-mass, ``sum exp(log_mass - loss)``.
+    The masses are at least 0 and sum to at most ``1 + excess``; so does, of upper lattices, their Q-mass
+    ``sum exp(log_mass - loss)``. That of a lower lattice may be larger: its curve may lie below ``1 - a``.
     """
 
     side: Side

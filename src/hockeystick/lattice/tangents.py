@@ -45,6 +45,8 @@ from hockeystick.pairs.base import Array, CellMasses, Pair
 __all__ = ["tangents"]
 
 _STEEPEST = 300.0  # nats by which the units of neighbouring masses may differ
+_ON_POINT = 1e-13  # of a loss: how near an atom counts as on a point
+_ATOM = 0.01  # of the rest of its cell: what an atom has at least
 _FAINT = 1e-280  # of a unit: so small a mass is rounded by as much
 
 
@@ -68,7 +70,7 @@ def tangents(pair: Pair, grid: Grid, *, tilt: float = 1.0) -> LatticePLD:
     True
     """
     points = grid.points
-    cells = pair.cells(0.5 * (points[:-1] + points[1:]))
+    cells = pair.cells(_cuts(pair, points))
     infinity = max(down(pair.mass_at_infinity, 8.0 * U), 0.0)
     lift = 0  # how many more cells at the top to merge, where the hull would have nothing to hold it up
     while (merged := _merged(cells, points, tilt, lift)) is not None:
@@ -84,6 +86,22 @@ def tangents(pair: Pair, grid: Grid, *, tilt: float = 1.0) -> LatticePLD:
         lift = 2 * lift + 1
     nothing = np.array([-math.inf])
     return LatticePLD("lower", grid.spacing, grid.index[:1], grid.offset, nothing, infinity, 0.0, 8.0 * U)
+
+
+def _cuts(pair: Pair, points: Array) -> Array:
+    """Midway between the points; just below the largest loss where an atom sits there, on a point.
+
+    Together with what lies below it the atom's cell would have its mean below its point.
+    """
+    cuts = 0.5 * (points[:-1] + points[1:])
+    top = pair.loss_bounds[1]
+    index = int(np.searchsorted(points, top - _ON_POINT * (1.0 + abs(top)))) if math.isfinite(top) else points.size
+    if 0 < index < points.size and abs(points[index] - top) <= _ON_POINT * (1.0 + abs(top)):
+        below = top - 4.0 * _ON_POINT * (1.0 + abs(top))
+        above = pair.cells(np.array([cuts[index - 1], below])).log_p
+        if cuts[index - 1] < below and above[2] > max(above[1], -math.inf) + math.log(_ATOM):
+            cuts[index - 1] = below
+    return cuts
 
 
 def _one_point(merged: _Merged, grid: Grid, deviation: float, infinity: float) -> LatticePLD:
