@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -47,7 +49,7 @@ def write_gallery(found: Mapping[str, ModuleType], results: Path) -> None:
 
 
 def _section(name: str, title: str, result: dict[str, Any], results: Path, pictures: Path) -> str:
-    lines = [f"### {title}\n"]
+    lines = [f"### {_number(name)}{title}\n"]
     picture = results / f"{name}.png"
     if picture.exists():
         _copy_small(picture, pictures / picture.name)
@@ -55,8 +57,26 @@ def _section(name: str, title: str, result: dict[str, Any], results: Path, pictu
     lines.append(" ".join(result["sentences"]) + "\n")
     if result["missing"]:
         lines.append(f"Left out in this run: {'; '.join(result['missing'])}.\n")
-    lines.append(f"`{name}`: {len(result['checks'])} checks, {result['seconds']:.0f} s.\n")
+    lines.append(f"`{name}`: {_held(result['checks'])}, {_seconds(result['seconds'])}.\n")
     return "\n".join(lines)
+
+
+def _number(name: str) -> str:
+    """Of the figure or table, as ``Figure 6:`` for 000-fig6."""
+    found = re.fullmatch(r"\d{3}-(fig|table)(\d+)([ab]?)(?:-(left|right))?", name)
+    if found is None:
+        return ""
+    kind, number, letter, side = found.groups()
+    return f"{'Figure' if kind == 'fig' else 'Table'} {number}{letter}{f', {side}' if side else ''}: "
+
+
+def _held(checks: list[dict[str, Any]]) -> str:
+    held = sum(check["holds"] for check in checks)
+    return f"{held} checks hold" if held == len(checks) else f"{held} of {len(checks)} checks hold"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds >= 1.0 else "less than a second"
 
 
 def _copy_small(source: Path, target: Path) -> None:
@@ -69,13 +89,21 @@ def _copy_small(source: Path, target: Path) -> None:
 
 
 def _table(made: Mapping[str, dict[str, Any]]) -> str:
+    counted = Counter(claim["verdict"] for result in made.values() for claim in result["claims"])
+    introduction = (
+        f"{', '.join(f'{count} {verdict}' for verdict, count in counted.most_common())}. Better: ours is tighter, or"
+        " keeps what the paper's loses. Not measured: the number is lost in the text we have, or no measurement decides"
+        " it; the remark says which.\n"
+    )
     lines = [
         "## The papers' numbers, and ours\n",
+        introduction,
         "| item | claim | published | ours | verdict | remark |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for name, result in made.items():
         for claim in result["claims"]:
-            cells = (name, claim["where"], claim["published"], claim["ours"], claim["verdict"], claim["remark"])
+            verdict = f"**{claim['verdict']}**" if claim["verdict"] == "not confirmed" else claim["verdict"]
+            cells = (name, claim["where"], claim["published"], claim["ours"], verdict, claim["remark"])
             lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
