@@ -136,9 +136,10 @@ class WithoutReplacement(Step):
         batches = f"fixed-size batches, {self.batch_size} of {self.population}"
         if direction == "substitute" and self.rate < 1:
             above = (
-                "the upper bound is that of the joined pair (003, Theorem 15), which no datasets are known to attain"
+                "the upper bound joins the curves of both directions (Lebeda et al., 'Avoiding Pitfalls for Privacy"
+                " Accounting of Subsampled Mechanisms under Composition'), which no datasets are known to attain"
             )
-            return (f"{batches}: {above}; the lower bound is attained by datasets (003, section 7)",)
+            return (f"{batches}: {above}; the lower bound is attained by datasets (their section 7)",)
         if self.attained(direction) is None:
             return ()
         return (f"{batches}: the rate is no float64; it is rounded up for the upper bound, down for the lower",)
