@@ -39,6 +39,7 @@ Chosen = NDArray[np.bool_]
 
 _CUTS = (0.5, 2.0)  # of epsilon: where a loss counts as a jump, and where as a far one
 _BEYOND = 1.2  # of the saddle point's tilt: where it is steep, jumps begin just above it
+_FAR_TAIL = 400.0  # nats below delta, where jumps are looked for
 _RARE = 1.0  # expected jumps beyond which they are no jumps
 _SOME = 0.01  # expected jumps of the tilted composition, below which it has one mode
 _ILL = 5.0  # nats of conditioning beyond which one tilt for all does not do
@@ -183,7 +184,7 @@ def _jumps_when_tilted(parts: Parts, epsilon: float, saddle: Saddle) -> bool:
         return False
     theta, expected = _BEYOND * saddle.theta, 0.0
     for pair, count in parts:
-        nodes = pair.nodes(min(saddle.log_delta, 0.0) - 60.0 - math.log(count))
+        nodes = pair.nodes(min(saddle.log_delta, 0.0) - _FAR_TAIL)
         exponents = nodes.log_p + theta * nodes.loss
         large = exponents[nodes.loss > _CUTS[0] * epsilon]
         expected += count * math.exp(min(_log_sum(large) - _log_sum(exponents), 0.0))
@@ -193,7 +194,7 @@ def _jumps_when_tilted(parts: Parts, epsilon: float, saddle: Saddle) -> bool:
 def _plan(parts: Parts, epsilon: float, log_delta: float) -> JumpPlan | None:
     """The terms at one epsilon; None where there are no rare jumps that matter to a delta of that size."""
     cuts = tuple(cut * epsilon for cut in _CUTS)
-    log_tail = min(log_delta, 0.0) - 60.0 - math.log(sum(count for _, count in parts))
+    log_tail = min(log_delta, 0.0) - _FAR_TAIL
     every = [pair.nodes(log_tail) for pair, _ in parts]
     expected = [
         math.log(count) + _log_sum(nodes.log_p[nodes.loss > cuts[0]])
