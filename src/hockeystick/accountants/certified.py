@@ -37,6 +37,7 @@ _TRIVIAL = "trivial"
 _CONTOUR_TOLERANCE = 1e-9  # relative width of delta that the contour is asked for
 _CONTOUR_WORK = 10_000_000  # for each few parts: beyond, lattices are faster
 _SEVERAL = 4
+_EVERYDAY = 1e-3  # a tolerance
 _COARSE = 1e-2  # of the tolerance asked for: what the contour is asked for where it cannot reach that
 _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
 _PATIENCE = 2  # refusals of the contour after which it is not asked again
@@ -188,7 +189,8 @@ class _ContourThenLattice:
 
     def __init__(self, losses: PairSum, lattice: LatticeCurve) -> None:
         coarse = max(_COARSE * lattice.tolerance, _CONTOUR_TOLERANCE)
-        work = _CONTOUR_WORK * (1 + len(losses.parts) // _SEVERAL)
+        finer = min(max(math.sqrt(_EVERYDAY / lattice.tolerance), 1.0), 25.0)  # lattices then take longer, too
+        work = int(_CONTOUR_WORK * finer) * (1 + len(losses.parts) // _SEVERAL)
         self._contours = [ContourCurve(losses, tolerance, work) for tolerance in (_CONTOUR_TOLERANCE, coarse)]
         self._lattice = lattice
         self._tolerance = lattice.tolerance

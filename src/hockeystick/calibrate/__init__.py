@@ -45,7 +45,7 @@ def calibrate(
     values: str = "real",
     within: tuple[float, float] | None = None,
     safe: str = "detect",
-    precision: float = 1e-4,
+    precision: float = 1e-5,
     guess: float | None = None,
     accountant: Accountant | None = None,
 ) -> Calibration:
@@ -93,7 +93,7 @@ def calibrate(
     --------
     >>> import hockeystick as hs
     >>> found = calibrate(lambda s: hs.Gaussian(s).poisson(0.001) * 10_000, epsilon=1.0, delta=1e-6)
-    >>> f"{found.value:.4f}", bool(found.bound.upper <= 1e-6), found.precision <= 1e-4
+    >>> f"{found.value:.4f}", bool(found.bound.upper <= 1e-6), found.precision <= 1e-5
     ('0.7876', True, True)
     >>> steps = calibrate(lambda n: hs.Gaussian(1.0).poisson(0.001) * n, epsilon=1.0, delta=1e-6, values="integer")
     >>> steps.unsafe - steps.value

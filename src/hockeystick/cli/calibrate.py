@@ -62,7 +62,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--precision",
         type=positive("--precision"),
-        default=1e-4,
+        default=1e-5,
         metavar="P",
         help="relative distance between the value and one proved unsafe (default: %(default)s); integers are exact",
     )
