@@ -163,7 +163,7 @@ def test_substitution_with_fixed_size_batches_as_in_003s_fourth_figure() -> None
     assert isinstance(remove, hs.Bound)
     assert bound.lower >= remove.lower - 1e-3  # one direction throughout is one of the ways
     assert 0.5 < bound.upper - bound.lower < 0.6  # the gap is the open problem's, not a lack of precision
-    assert any("joined pair" in note for note in bound.notes)
+    assert any("joins the curves of both directions" in note for note in bound.notes)
     assert any("of 1000 steps one way" in note for note in bound.notes)
 
 
