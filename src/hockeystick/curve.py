@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PrivacyCurve"]
 
+_MANY = 100  # distinct steps from which the directions are answered at once
+
 
 @final
 class PrivacyCurve:
@@ -191,8 +193,12 @@ class PrivacyCurve:
         return {"delta": [float(value) for value in at.ravel()]} | columns("epsilon", self.epsilon(at))
 
     def _worst(self, ask: Callable[[DirectedCurve], Bound | Estimate]) -> Bound | Estimate:
-        answers = {direction: ask(curve) for direction, curve in self.directed.items()}
-        return worst(answers)
+        if self.accountant.concurrent and len(self.directed) > 1 and len(self.composition.steps) >= _MANY:
+            from concurrent.futures import ThreadPoolExecutor
+
+            with ThreadPoolExecutor(len(self.directed)) as pool:
+                return worst(dict(zip(self.directed, pool.map(ask, self.directed.values()), strict=True)))
+        return worst({direction: ask(curve) for direction, curve in self.directed.items()})
 
 
 def worst(answers: Mapping[str, Bound | Estimate]) -> Bound | Estimate:

@@ -7,6 +7,7 @@ frozen dataclass (its settings) and a curve class (its state).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 from hockeystick.bound import Bound, Estimate
 from hockeystick.pairs.base import Pair
@@ -30,7 +31,15 @@ class DirectedCurve(ABC):
 
 
 class Accountant(ABC):
-    """A method of accounting, with its settings."""
+    """A method of accounting, with its settings.
+
+    Attributes
+    ----------
+    concurrent : bool
+        Whether the curves of two directions may be asked in two threads at once.
+    """
+
+    concurrent: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol, final
+from typing import ClassVar, Literal, Protocol, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
@@ -64,6 +64,8 @@ class Certified(Accountant):
     >>> curve.epsilon(1e-5).contains(4.37717809568)
     True
     """
+
+    concurrent: ClassVar[bool] = True
 
     tolerance: float = 1e-3
     points: int = 1 << 23

@@ -8,7 +8,7 @@ Cost: a few milliseconds for DP-SGD, the same for a thousand steps and a billion
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound
@@ -36,6 +36,8 @@ class Contour(Accountant):
     >>> print(f"{curve.delta(2.0):.9e}")
     [2.549593194e-04, 2.549593194e-04]
     """
+
+    concurrent: ClassVar[bool] = True
 
     tolerance: float = 1e-9
 
