@@ -145,7 +145,8 @@ class _Search:
                 points.append(start)
                 start = middle
         points += [start, end]
-        return self._low, self._cells(points), ()
+        high = self._cells(points)  # which raises the lower side, too
+        return self._low, high, ()
 
     def _whole(self, first: Point, tail: CompositionTail) -> tuple[float, float, tuple[str, ...]]:
         """Where every epsilon counts: up to the largest loss, or to where the tail settles."""

@@ -54,7 +54,7 @@ def proved_above(seed: int) -> None:
     assert math.isfinite(float(bound.upper))
     assert not violations(run, float(bound.upper), floor)
     if float(bound.lower) > 0.0:
-        assert float(bound.upper) / float(bound.lower) < 1.2  # cells are split no further than they pay
+        assert float(bound.upper) / float(bound.lower) < 1.1
     strict = hs.account(run).mu(tolerance=0.02)
     assert isinstance(strict, Bound)
     assert float(strict.upper) >= float(bound.lower)
