@@ -68,9 +68,9 @@ def make(sheet: Sheet, size: Size) -> None:
         area(values["exact"] - stick_of(build(CURVES[1].pair, KINK), alphas), alphas) for build in (PAPER, OURS)
     ]
     sheet.say(
-        "All of them depend on where the Laplace's kink lies between the points: were it on one (points 0.5 nats"
-        f" apart), Algorithm 2 would miss {on_point[0]:.2f} and our tangents {on_point[1]:.2f}, instead of"
-        f" {laplace['algorithm-2']:.3f} and {laplace['tangents']:.3f}."
+        "Algorithm 2 depends on where the Laplace's kink lies between the points: were it on one (points 0.5 nats"
+        f" apart), it would miss {on_point[0]:.2f} instead of {laplace['algorithm-2']:.3f}. Our tangents leave the atom"
+        f" there to itself, and would miss {on_point[1]:.3f} instead of {laplace['tangents']:.3f}."
     )
 
 
