@@ -28,7 +28,7 @@ from typing import Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.lattice.chernoff import least_log_tail
+from hockeystick.lattice.chernoff import TailTable, least_log_tail
 from hockeystick.lattice.plancherel import FrequencyKernel
 from hockeystick.lattice.pld import LatticePLD
 from hockeystick.numerics.fft import POWER_STEP, fft_error, integer_power, inverse_real, transform_real
@@ -184,7 +184,11 @@ class PeriodicComposition:
 
     def log_mass_beyond(self, epsilon: float) -> float:
         """``ln`` of the best Chernoff bound on the composed mass above ``epsilon`` (the mass at infinity left out)."""
-        return min(least_log_tail(self.parts, epsilon, above=True), 0.0)
+        return min(self._tails.log_tail(epsilon), 0.0)
+
+    @cached_property
+    def _tails(self) -> TailTable:
+        return TailTable.of(self.parts)
 
 
 def _composed_infinity(parts: Parts) -> Side:
