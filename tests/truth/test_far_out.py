@@ -13,7 +13,7 @@ from hockeystick.accountants import Accountant, Certified, Fourier, Lattice, Mom
 from hockeystick.bound import Bound
 from hockeystick.composition import Composition
 from hockeystick.exact import exact_delta
-from hockeystick.pairs import DiscretePair
+from hockeystick.pairs import DiscretePair, LaplacePair, SubsampledPair
 
 RUN = hs.Gaussian(1.0).poisson(0.01) * 2000
 ACCOUNTANTS: list[Accountant] = [
@@ -106,4 +106,24 @@ def test_masses_far_below_float64(pair: DiscretePair) -> None:
         assert isinstance(bound, Bound)
         assert Fraction(float(bound.lower)) <= exact.high
         assert exact.low <= Fraction(float(bound.upper))
+        assert float(bound.width) <= 1e-2 * float(bound.upper)
+
+
+def test_few_atoms_on_a_fine_lattice_need_few_points() -> None:
+    rare = SubsampledPair(LaplacePair(13.975588236983313), 0.00021722627998976927).reversed()
+    p = Fraction(11, 100)
+    response = DiscretePair((p, 1 - p), (1 - p, p))
+    curve = Certified(1e-3, engine="lattice").directed(((rare, 43), (response, 4)))  # losses of 2e-5 and of 2.09 nats
+    moved = 43.0 * 1.0001 * max(map(abs, rare.loss_bounds))
+
+    def of_response(epsilon: float) -> float:
+        q = 1 - p
+        masses = [(float(q**k * p ** (4 - k)), float(p**k * q ** (4 - k)), math.comb(4, k)) for k in range(5)]
+        return math.fsum(orders * max(above - math.exp(epsilon) * below, 0.0) for above, below, orders in masses)
+
+    for epsilon in (2.0, 6.0, 8.3):
+        bound = curve.delta(epsilon)
+        assert isinstance(bound, Bound)
+        assert bound.lower <= of_response(epsilon - moved) * (1.0 + 1e-12)  # the rare part moves losses by so much
+        assert bound.upper >= of_response(epsilon + moved) * (1.0 - 1e-12)
         assert float(bound.width) <= 1e-2 * float(bound.upper)

@@ -38,8 +38,10 @@ def fitted_grid(
     spacing, offset : float
         The lattice.
     equal : bool
-        Equal cells throughout: for pairs made of atoms.
+        Equal cells throughout, or where these are very many, cells beside the atoms: for pairs made of atoms.
     """
+    if equal and high - low > _MOST * spacing:
+        return _beside_atoms(nodes, low, high, spacing=spacing, offset=offset)
     if equal or high - low <= _FEW * spacing:
         return Grid.covering(low, high, spacing, offset=offset)
     loss, width = _widths(nodes, theta, spacing)
@@ -57,6 +59,15 @@ def fitted_grid(
     if inner.size > 2 and last - inner[-1] < inner[-1] - inner[-2]:  # no sliver at the top
         inner = inner[:-1]
     return Grid(spacing, np.concatenate(([first], inner, [last])), offset)
+
+
+def _beside_atoms(nodes: Nodes, low: float, high: float, *, spacing: float, offset: float) -> Grid:
+    """The points beside each atom, where equal cells would be very many and nearly all of them empty."""
+    first, last = math.floor((low - offset) / spacing), math.ceil((high - offset) / spacing)
+    below = np.floor((nodes.loss - offset) / spacing).astype(np.int64)
+    near = (below[:, None] + np.arange(-1, 3)).ravel()
+    inner = near[(near > first) & (near < last)]
+    return Grid(spacing, np.unique(np.concatenate(([first], inner, [last]))), offset)
 
 
 def _widths(nodes: Nodes, theta: float, spacing: float) -> tuple[Array, Array]:
