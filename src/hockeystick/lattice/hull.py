@@ -74,8 +74,8 @@ def _hand(hull: Array, scale: Array, giver: int, taker: int, mass: float) -> Non
     gap = float(scale[giver] - scale[taker])
     if gap > _FARTHEST:
         shrunk = float(hull[taker]) * math.exp(-gap)
-        hull[taker] = shrunk - _LEAST if hull[taker] < 0.0 else shrunk
+        hull[taker] = shrunk - abs(shrunk) * (_SAFETY + 2.0 * U * gap) - (_LEAST if shrunk <= 0.0 else 0.0)
         scale[taker], gap = scale[giver], 0.0
     change = mass * math.exp(gap) - _LEAST
     hull[taker] += change
-    hull[taker] -= _SAFETY * abs(change) + 2.0 * U * abs(float(hull[taker]))
+    hull[taker] -= (_SAFETY + 2.0 * U * abs(gap)) * abs(change) + 2.0 * U * abs(float(hull[taker]))

@@ -25,7 +25,7 @@ from typing import cast, final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.lattice.compose import TiltedComposition, Window, composed_infinity
+from hockeystick.lattice.compose import TiltedComposition, Window, composed_infinity, log_moment
 from hockeystick.lattice.plan import Cumulants, Saddle, as_parts, saddle_on, window_around
 from hockeystick.lattice.pld import LatticePLD, Side
 from hockeystick.numerics.roots import increasing_root
@@ -307,9 +307,8 @@ class JumpComposition:
 
 def _left_out(bands: Sequence[LatticePLD], count: int, plan: JumpPlan, excess: float) -> float:
     """The mass of all terms that the plan leaves out, rounded up."""
-    logs = [float(np.logaddexp.reduce(band.log_mass)) for band in bands]
-    sizes = [band.size - log if log > -math.inf else 0.0 for band, log in zip(bands, logs, strict=True)]
-    rounding = [4.0 * U * size for size in sizes]
+    found = [log_moment(band, 0.0) for band in bands]
+    logs, rounding = [log for log, _ in found], [error for _, error in found]
     chosen = {term.counts for term in plan.terms}
     most = max(count - counts[0] for counts in chosen)
     total = 0.0

@@ -229,8 +229,10 @@ def _masses(log_p: Array, deviation: Array, positions: Array) -> Array | None:
     below = np.where((deviation < 0.0) & (share < _FAINT), below + _FAINT, below)  # up: a lower D is a lower bound
     gain = share * (1.0 - deviation) + below * up_gap + above * down_gap
     loss = np.zeros_like(gain)
-    loss[:-1] += above[1:] * np.exp(scale[1:] - scale[:-1]) * np.maximum(up_gap[:-1], _FAINT)
-    loss[1:] += below[:-1] * np.exp(scale[:-1] - scale[1:]) * down_gap[1:]
+    taken_up = above[1:] * np.exp(scale[1:] - scale[:-1]) * up_gap[:-1]
+    taken_down = below[:-1] * np.exp(scale[:-1] - scale[1:]) * down_gap[1:]
+    loss[:-1] += np.where(above[1:] > 0.0, np.maximum(taken_up, _FAINT), 0.0)  # what is taken must not underflow
+    loss[1:] += np.where(below[:-1] > 0.0, np.maximum(taken_down, _FAINT), 0.0)
     steepest = float(np.max(np.abs(np.diff(scale)), initial=0.0))
     rounding = 8.0 * ELEMENTARY + U * (steepest + float(np.max(np.where(share > 0.0, scale - log_p, 0.0), initial=0.0)))
     masses = gain * (1.0 - rounding) - loss * (1.0 + rounding)
