@@ -36,7 +36,12 @@ def _run_console(example: Example) -> str | None:
         if arguments[0] != "hockeystick":
             continue
         run = subprocess.run(
-            [sys.executable, "-c", "import sys; from hockeystick.cli import main; sys.exit(main())", *arguments[1:]],
+            [
+                sys.executable,
+                "-c",
+                "import sys; from hockeystick.app.cli import main; sys.exit(main())",
+                *arguments[1:],
+            ],
             capture_output=True,
             text=True,
             check=False,

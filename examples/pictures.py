@@ -14,9 +14,9 @@ from pathlib import Path
 import demo
 
 import hockeystick as hs
-from hockeystick.report.page import page
-from hockeystick.report.receipt import receipt
-from hockeystick.spec import load
+from hockeystick.app.report.page import page
+from hockeystick.app.report.receipt import receipt
+from hockeystick.app.spec import load
 
 HERE = Path(__file__).resolve().parent
 IMAGES = HERE.parent / "docs" / "images"

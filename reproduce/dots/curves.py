@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from hockeystick.lattice.algorithm2 import algorithm_2
-from hockeystick.lattice.buckets import bucket_cells, buckets_down, buckets_up
-from hockeystick.lattice.dots import connect_the_dots
-from hockeystick.lattice.grid import Grid, GridCells
-from hockeystick.lattice.pld import LatticePLD
-from hockeystick.pairs import GaussianPair, LaplacePair
-from hockeystick.pairs.base import Pair
+from hockeystick.engines.lattice.algorithm2 import algorithm_2
+from hockeystick.engines.lattice.buckets import bucket_cells, buckets_down, buckets_up
+from hockeystick.engines.lattice.dots import connect_the_dots
+from hockeystick.engines.lattice.grid import Grid, GridCells
+from hockeystick.engines.lattice.pld import LatticePLD
+from hockeystick.laws import GaussianPair, LaplacePair
+from hockeystick.laws.base import Pair
 from reproduce.style import LOOKS, figure, legend_below
 
 if TYPE_CHECKING:

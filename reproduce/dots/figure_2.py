@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from hockeystick.lattice.grid import Grid
-from hockeystick.lattice.tangents import tangents
+from hockeystick.engines.lattice.grid import Grid
+from hockeystick.engines.lattice.tangents import tangents
 from reproduce.dots.curves import (
     ROUNDING,
     Array,

@@ -11,8 +11,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from hockeystick.lattice.tangents import tangents
-from hockeystick.pairs import DiscretePair
+from hockeystick.engines.lattice.tangents import tangents
+from hockeystick.laws import DiscretePair
 from reproduce.dots.curves import (
     ROUNDING,
     Array,

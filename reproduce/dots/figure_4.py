@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hockeystick.lattice.grid import Grid
+from hockeystick.engines.lattice.grid import Grid
 from reproduce.dots.curves import (
     ROUNDING,
     Array,

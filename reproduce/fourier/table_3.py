@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hockeystick as hs
-from hockeystick.lattice.buckets import bucket_cells, buckets_up
-from hockeystick.lattice.fourier import Evaluation, PeriodicComposition
-from hockeystick.lattice.grid import Grid
+from hockeystick.engines.lattice.buckets import bucket_cells, buckets_up
+from hockeystick.engines.lattice.fourier import Evaluation, PeriodicComposition
+from hockeystick.engines.lattice.grid import Grid
 from reproduce.items import Item, Size
 from reproduce.sheet import Sheet
 from reproduce.style import LOOKS, figure, legend

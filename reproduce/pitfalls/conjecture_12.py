@@ -18,7 +18,7 @@ import numpy as np
 import hockeystick as hs
 from hockeystick.accountants import Accountant
 from hockeystick.bound import Bound
-from hockeystick.pairs import LaplacePair
+from hockeystick.laws import LaplacePair
 from reproduce.items import Item, Size
 from reproduce.pitfalls.conjecture_search import PER_CURVE, Curve, State, accountants_for, curve, search
 from reproduce.sheet import Sheet

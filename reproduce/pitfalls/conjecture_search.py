@@ -32,9 +32,9 @@ from numpy.typing import NDArray
 
 from hockeystick.accountants import Accountant, Certified, Contour
 from hockeystick.bound import Bound
+from hockeystick.engines.moments.cumulants import CumulantWindow
 from hockeystick.errors import PrecisionError
-from hockeystick.pairs import GaussianPair, Pair
-from hockeystick.pairs.cumulants import CumulantWindow
+from hockeystick.laws import GaussianPair, Pair
 from reproduce.bounds import bound_of
 
 __all__ = ["PER_CURVE", "Curve", "Least", "State", "accountants_for", "curve", "search"]

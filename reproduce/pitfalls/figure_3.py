@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import hockeystick as hs
 from hockeystick.accountants import Accountant
 from hockeystick.bound import Bound
-from hockeystick.pairs import Pair
+from hockeystick.laws import Pair
 from reproduce.items import Item, Size
 from reproduce.sheet import Sheet
 from reproduce.style import LOOKS, figure, legend

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 import hockeystick as hs
 from hockeystick.composition import Direction
-from hockeystick.pairs import Pair
-from hockeystick.pairs.one_step import one_step_delta
+from hockeystick.laws import Pair
+from hockeystick.laws.one_step import one_step_delta
 from reproduce.items import Item, Size
 from reproduce.sheet import Sheet
 from reproduce.style import LOOKS, figure, legend

@@ -16,7 +16,7 @@ import hockeystick as hs
 from hockeystick.accountants import PRV, GaussianLimit, Moments, SaddlePoint
 from hockeystick.accountants.base import Accountant
 from hockeystick.bound import Estimate
-from hockeystick.pairs.cumulants import CumulantWindow
+from hockeystick.engines.moments.cumulants import CumulantWindow
 from reproduce.items import Item, Size
 from reproduce.saddle_point.methods import RATE, STEPS, Answer, Array, TiltedCentre, bound, deltas
 from reproduce.sheet import Sheet

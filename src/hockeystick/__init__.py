@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from hockeystick.lazy import attach
 
 if TYPE_CHECKING:
-    from hockeystick import accountants, dpsgd, filters, plots, spec
+    from hockeystick import accountants, dpsgd, filters
     from hockeystick.account import account
     from hockeystick.accountants import renyi
+    from hockeystick.app import plots, spec
     from hockeystick.bound import Bound, Estimate
     from hockeystick.calibrate import Calibration, UnreachableTargetError, calibrate
     from hockeystick.composition import Composition, Step, compose
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
         compose_arrays,
     )
     from hockeystick.odometer import Odometer, OdometerStateError
-    from hockeystick.tradeoff import TradeOff
+    from hockeystick.readouts.trade_off import TradeOff
 
 __all__ = [
     "ApproximateDP",
@@ -78,8 +79,8 @@ attach(
         ),
         "hockeystick.dpsgd": ("dpsgd",),
         "hockeystick.filters": ("filters",),
-        "hockeystick.plots": ("plots",),
-        "hockeystick.spec": ("spec",),
+        "hockeystick.app.plots": ("plots",),
+        "hockeystick.app.spec": ("spec",),
         "hockeystick.account": ("account",),
         "hockeystick.bound": (
             "Bound",
@@ -119,6 +120,6 @@ attach(
             "Odometer",
             "OdometerStateError",
         ),
-        "hockeystick.tradeoff": ("TradeOff",),
+        "hockeystick.readouts.trade_off": ("TradeOff",),
     },
 )

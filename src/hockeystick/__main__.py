@@ -2,7 +2,7 @@
 
 import sys
 
-from hockeystick.cli import main
+from hockeystick.app.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 from hockeystick.errors import check_choice, check_count
-from hockeystick.pairs.base import Pair
+from hockeystick.laws.base import Pair
 
 __all__ = ["ADJACENCIES", "Adjacency", "Composition", "Direction", "Step", "compose", "directions"]
 

@@ -19,7 +19,7 @@ from hockeystick.composition import Composition
 from hockeystick.errors import check_delta, check_epsilon
 
 if TYPE_CHECKING:
-    from hockeystick.tradeoff import TradeOff
+    from hockeystick.readouts.trade_off import TradeOff
 
 __all__ = ["PrivacyCurve"]
 
@@ -106,7 +106,7 @@ class PrivacyCurve:
     ) -> TradeOff:
         """The trade-off function: the smallest false-negative rate of any attack with these false-positive rates.
 
-        See `hockeystick.tradeoff.trade_off` for the arguments.
+        See `hockeystick.readouts.trade_off.trade_off` for the arguments.
 
         Examples
         --------
@@ -115,7 +115,7 @@ class PrivacyCurve:
         >>> curve.trade_off([0.05, 0.5]).false_negative_rate.upper.round(3).tolist()
         [0.741, 0.159]
         """
-        from hockeystick.tradeoff import trade_off
+        from hockeystick.readouts.trade_off import trade_off
 
         return trade_off(self, false_positive_rate, direction=direction, tolerance=tolerance)
 
@@ -129,7 +129,7 @@ class PrivacyCurve:
         >>> f"{float(curve.true_positive_rate(0.001)):.3f}"
         '0.018'
         """
-        from hockeystick.tradeoff import trade_off
+        from hockeystick.readouts.trade_off import trade_off
 
         return trade_off(self, false_positive_rate, direction=direction).true_positive_rate
 
@@ -147,7 +147,7 @@ class PrivacyCurve:
     def mu(self, *, floor: float = 0.0, tolerance: float = 1e-3) -> Bound | Estimate:
         """The smallest mu for which the run is mu-Gaussian-DP, proved over all epsilons.
 
-        See `hockeystick.summary.smallest_mu`; a run with sampling needs a ``floor``, such as 1e-10.
+        See `hockeystick.readouts.summary.smallest_mu`; a run with sampling needs a ``floor``, such as 1e-10.
 
         Examples
         --------
@@ -155,12 +155,12 @@ class PrivacyCurve:
         >>> f"{float(hs.account(hs.Gaussian(noise_multiplier=2.0) * 4).mu()):.3f}"
         '1.000'
         """
-        from hockeystick.summary import smallest_mu
+        from hockeystick.readouts.summary import smallest_mu
 
         return smallest_mu(self, floor=floor, tolerance=tolerance)
 
     def regret(self, mu: float, *, tolerance: float = 1e-2) -> Bound | Estimate:
-        """What the summary "mu-GDP" loses, between 0 and 1/2 (see `hockeystick.summary.regret`).
+        """What the summary "mu-GDP" loses, between 0 and 1/2 (see `hockeystick.readouts.summary.regret`).
 
         Examples
         --------
@@ -168,7 +168,7 @@ class PrivacyCurve:
         >>> float(hs.account(hs.Gaussian(noise_multiplier=2.0) * 4).regret(1.0)) < 1e-4
         True
         """
-        from hockeystick.summary import regret
+        from hockeystick.readouts.summary import regret
 
         return regret(self, mu, tolerance=tolerance)
 
@@ -182,7 +182,7 @@ class PrivacyCurve:
         >>> list(table), len(table["delta_upper"])
         (['epsilon', 'delta_lower', 'delta_upper'], 2)
         """
-        from hockeystick.tradeoff import columns
+        from hockeystick.readouts.trade_off import columns
 
         if (epsilon is None) == (delta is None):
             raise TypeError("to_table takes either epsilon or delta: the values at which the other is wanted")

@@ -32,6 +32,7 @@ from scipy.special import ndtri
 
 from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.decimals import plain
+from hockeystick.engines.moments.moment_bounds import log_moment_bounds
 from hockeystick.errors import (
     HockeystickError,
     PrecisionError,
@@ -41,11 +42,10 @@ from hockeystick.errors import (
     check_positive,
     check_probability,
 )
-from hockeystick.gaussian_dp import mu_below
+from hockeystick.laws.base import Array, Pair
+from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.numerics.rounding import ELEMENTARY, U
-from hockeystick.pairs.base import Array, Pair
-from hockeystick.pairs.gaussian import GaussianPair
-from hockeystick.pairs.moment_bounds import log_moment_bounds
+from hockeystick.readouts.gaussian_dp import mu_below
 
 __all__ = ["BudgetError", "Filter", "GaussianDPFilter", "RenyiFilter"]
 

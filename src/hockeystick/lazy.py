@@ -25,7 +25,8 @@ class _LazyPackage(ModuleType):
         if home is None:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         module = importlib.import_module(home)
-        value = module if home == f"{self.__name__}.{name}" and not hasattr(module, name) else getattr(module, name)
+        is_module = home.rpartition(".")[2] == name and not hasattr(module, name)
+        value = module if is_module else getattr(module, name)
         super().__setattr__(name, value)
         return value
 

@@ -25,9 +25,9 @@ from typing import final
 
 from hockeystick.composition import Direction, Step
 from hockeystick.errors import UnknownPairError, check_count, check_rate
-from hockeystick.pairs.base import Pair
-from hockeystick.pairs.discrete import DiscretePair
-from hockeystick.pairs.joined import joined, mixed_exactly
+from hockeystick.laws.base import Pair
+from hockeystick.laws.joined import joined, mixed_exactly
+from hockeystick.laws.vectors import DiscretePair
 
 __all__ = ["Poisson", "Samplable", "Shuffled", "WithoutReplacement"]
 

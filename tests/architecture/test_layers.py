@@ -17,29 +17,29 @@ from tests.architecture.imports import PACKAGE, Import, When, all_imports, modul
 ROOMS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "bound", "decimals", "lazy"}),
     frozenset({"numerics"}),
-    frozenset({"pairs"}),
+    frozenset({"transforms"}),
+    frozenset({"laws"}),
     frozenset({"composition"}),
     frozenset({"sampling"}),
     frozenset({"mechanisms"}),
-    frozenset({"lattice", "contour", "moments", "enumeration"}),
+    frozenset({"engines"}),
     frozenset({"accountants"}),
-    frozenset({"curve", "account", "tradeoff", "envelope", "gaussian_dp", "summary"}),
-    frozenset({"calibrate", "dpsgd", "odometer", "filters", "verify"}),
-    frozenset({"spec"}),
-    frozenset({"report", "plots", "integrations", "ledger"}),
-    frozenset({"cli"}),
+    frozenset({"curve", "account", "readouts"}),
+    frozenset({"calibrate", "dpsgd", "odometer", "filters"}),
+    frozenset({"integrations", "ledger"}),
+    frozenset({"app"}),
 )
 LEVEL = {room: level for level, row in enumerate(ROOMS) for room in row}
 
 EXACT = "exact"
-EXACT_MAY_IMPORT = frozenset({"errors", "bound", "pairs", "composition"})
+EXACT_MAY_IMPORT = frozenset({"errors", "bound", "laws", "composition"})
 EXACT_IS_IMPORTED_FROM = LEVEL["accountants"]  # `hs.accountants.Exact` is its public door
 
 SHARED_BY_ACCOUNTANTS = frozenset({"base"})  # the abstract interface
 
 CORE_AT_IMPORT = frozenset({"numpy", "scipy.special", "scipy.fft"})
 NEEDED_BY = {  # optional or slow third-party packages, and the rooms that may ask for them inside functions
-    "matplotlib": frozenset({"plots", "report"}),
+    "matplotlib": frozenset({"app"}),
     "flint": frozenset({EXACT}),
 }
 FIRST_CLASS = frozenset({"numpy", "scipy"})
@@ -69,7 +69,7 @@ def breaks_room_order(found: Import) -> bool:
     if target == "__init__":
         # The public names sit above all rooms: a room that used them would depend on everything. Only a command reads
         # the version from there, when it runs.
-        return not (importer in {"cli", "report"} and found.when is When.IN_FUNCTION)
+        return not (importer == "app" and found.when is When.IN_FUNCTION)
     if importer == EXACT:
         return target not in EXACT_MAY_IMPORT
     if target == EXACT:
@@ -119,33 +119,33 @@ def test_imports_obey(rule: Callable[[Import], bool]) -> None:
 
 
 BROKEN = [
-    ("numerics.fft", "import hockeystick.pairs", breaks_room_order),
-    ("numerics.fft", "from hockeystick import pairs", breaks_room_order),
-    ("pairs.gaussian", "import hockeystick", breaks_room_order),
+    ("numerics.fft", "import hockeystick.laws", breaks_room_order),
+    ("numerics.fft", "from hockeystick import laws", breaks_room_order),
+    ("laws.gaussian", "import hockeystick", breaks_room_order),
     ("mechanisms.gaussian", "def f():\n    from hockeystick.accountants import lattice", breaks_room_order),
-    ("lattice.dots", "if TYPE_CHECKING:\n    from hockeystick.curve import PrivacyCurve", breaks_room_order),
+    ("engines.lattice.dots", "if TYPE_CHECKING:\n    from hockeystick.curve import PrivacyCurve", breaks_room_order),
     ("exact.gaussian", "from hockeystick.numerics.fft import convolve", breaks_room_order),
-    ("exact.gaussian", "from hockeystick.lattice import dots", breaks_room_order),
-    ("pairs.gaussian", "from hockeystick.exact import gaussian", breaks_room_order),
+    ("exact.gaussian", "from hockeystick.engines.lattice import dots", breaks_room_order),
+    ("laws.gaussian", "from hockeystick.exact import gaussian", breaks_room_order),
     ("accountants.moments", "from hockeystick.accountants.contour import Contour", breaks_accountant_separation),
     ("accountants.moments", "import hockeystick.accountants.contour.nodes", breaks_accountant_separation),
-    ("pairs.gaussian", "from scipy import stats", breaks_import_budget),
-    ("pairs.gaussian", "import scipy.optimize", breaks_import_budget),
+    ("laws.gaussian", "from scipy import stats", breaks_import_budget),
+    ("laws.gaussian", "import scipy.optimize", breaks_import_budget),
     ("calibrate", "from scipy.optimize import brentq", breaks_import_budget),
-    ("pairs.gaussian", "def f():\n    import flint", breaks_import_budget),
-    ("pairs.gaussian", "import flint", breaks_import_budget),
-    ("plots", "import matplotlib.pyplot as plt", breaks_import_budget),
+    ("laws.gaussian", "def f():\n    import flint", breaks_import_budget),
+    ("laws.gaussian", "import flint", breaks_import_budget),
+    ("app.plots", "import matplotlib.pyplot as plt", breaks_import_budget),
     ("curve", "def plot():\n    import matplotlib", breaks_import_budget),
     ("ledger", "import torch", breaks_import_budget),
 ]
 ALLOWED = [
-    ("pairs.gaussian", "from hockeystick.numerics import fft\nfrom hockeystick.errors import NotCertified"),
+    ("laws.gaussian", "from hockeystick.numerics import fft\nfrom hockeystick.errors import NotCertified"),
     ("accountants.moments", "from hockeystick.accountants.base import Accountant"),
     ("accountants.exact", "def f():\n    from hockeystick.exact import gaussian"),
     ("accountants", "from hockeystick.accountants.moments import Moments"),
-    ("exact.gaussian", "import flint\nfrom hockeystick.pairs import GaussianPair"),
+    ("exact.gaussian", "import flint\nfrom hockeystick.laws import GaussianPair"),
     ("calibrate", "import math\ndef f():\n    from scipy.optimize import brentq"),
-    ("plots", "def f():\n    import matplotlib.pyplot"),
+    ("app.plots", "def f():\n    import matplotlib.pyplot"),
     ("numerics.tails", "import numpy as np\nfrom scipy import special\nfrom scipy.fft import rfft"),
     ("integrations.opacus", "def f():\n    import opacus"),
 ]
@@ -166,4 +166,4 @@ def test_what_is_allowed_passes(module: str, code: str) -> None:
 
 def test_relative_imports_are_refused() -> None:
     with pytest.raises(AssertionError, match="relative import"):
-        read_imports(f"{PACKAGE}.pairs.gaussian", "from . import base")
+        read_imports(f"{PACKAGE}.laws.gaussian", "from . import base")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hockeystick.accountants import Certified
-from hockeystick.pairs import GaussianPair, LaplacePair
+from hockeystick.laws import GaussianPair, LaplacePair
 from reproduce.pitfalls import conjecture_search
 from reproduce.pitfalls.conjecture_search import PER_CURVE, Curve, State, curve, search
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from hockeystick.accountants import Certified
-from hockeystick.contour.curve import ContourCurve
+from hockeystick.engines.contour.curve import ContourCurve
+from hockeystick.engines.contour.placing import ContourRefusal
 from hockeystick.errors import PrecisionError
 from hockeystick.exact import Enclosure, exact_delta
-from hockeystick.numerics.contour import ContourRefusal
-from hockeystick.pairs import DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
-from hockeystick.pairs.transform import PairSum
+from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
+from hockeystick.laws.loss_sum import PairSum
 
 Parts = tuple[tuple[Pair, int], ...]
 

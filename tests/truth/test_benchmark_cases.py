@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.cases import CASES, Case, Step
 from hockeystick.exact.evaluate import exact_epsilon
-from hockeystick.pairs import GaussianPair, Pair, SubsampledPair
+from hockeystick.laws import GaussianPair, Pair, SubsampledPair
 
 # Minutes in ball arithmetic, or out of its reach; benchmarks/README.md says how the latter are known.
 SLOW = {"rare", "rarer"}

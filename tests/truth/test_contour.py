@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 
 from hockeystick.bound import Bound
-from hockeystick.contour.curve import ContourCurve
+from hockeystick.engines.contour.curve import ContourCurve
+from hockeystick.engines.contour.placing import ContourRefusal
 from hockeystick.exact import exact_delta
-from hockeystick.numerics.contour import ContourRefusal
-from hockeystick.pairs import (
+from hockeystick.laws import (
     DiscretePair,
     GaussianPair,
     LaplacePair,
     Pair,
     SubsampledPair,
 )
-from hockeystick.pairs.discrete_gaussian import DiscreteGaussianPair
-from hockeystick.pairs.discrete_laplace import DiscreteLaplacePair
-from hockeystick.pairs.mixture import GaussianMixturePair
-from hockeystick.pairs.transform import PairSum
-from hockeystick.pairs.worst_case import WorstCasePair
+from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
+from hockeystick.laws.discrete_laplace import DiscreteLaplacePair
+from hockeystick.laws.loss_sum import PairSum
+from hockeystick.laws.mixture import GaussianMixturePair
+from hockeystick.laws.worst_case import WorstCasePair
 
 Parts = list[tuple[Pair, int]]
 

@@ -10,22 +10,22 @@ import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
 
-from hockeystick.numerics.contour_decay import RoughDecay, rectangles
-from hockeystick.numerics.contour_lattice import runs
-from hockeystick.numerics.contour_line import line_sum
-from hockeystick.numerics.contour_moments import log_moments, tilt
-from hockeystick.numerics.contour_residuals import (
+from hockeystick.engines.contour.decay import RoughDecay, rectangles
+from hockeystick.engines.contour.lattice_line import runs
+from hockeystick.engines.contour.line_sum import line_sum
+from hockeystick.laws import GaussianPair, LaplacePair, Pair, SubsampledPair
+from hockeystick.laws.laplace_rule import NODE_ERROR, WEIGHT_ERROR, gauss_legendre
+from hockeystick.laws.loss_sum import PairSum
+from hockeystick.numerics.residuals import (
     EXPONENTIAL_RESIDUAL,
     SINE_RESIDUAL,
     TRIGONOMETRIC,
     exponential_residual,
     sine_residual,
 )
-from hockeystick.numerics.contour_rule import LossRule, NoQuadrature, Window, additions, node_sum
 from hockeystick.numerics.rounding import U
-from hockeystick.pairs import GaussianPair, LaplacePair, Pair, SubsampledPair
-from hockeystick.pairs.transform import PairSum
-from hockeystick.pairs.transform_laplace import NODE_ERROR, WEIGHT_ERROR, gauss_legendre
+from hockeystick.transforms.log_moments import log_moments, tilt
+from hockeystick.transforms.rule import LossRule, NoQuadrature, Window, additions, node_sum
 
 RNG = np.random.default_rng(20240704)
 

@@ -13,8 +13,8 @@ from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.bound import Bound
-from hockeystick.enumeration.curve import EnumeratedCurve
-from hockeystick.enumeration.outcomes import number_of_outcomes, outcomes_of_all
+from hockeystick.engines.enumeration.curve import EnumeratedCurve
+from hockeystick.engines.enumeration.outcomes import number_of_outcomes, outcomes_of_all
 
 Atoms = list[tuple[mpf, mpf]]  # masses under P and Q
 TRUTH_DIGITS = 80

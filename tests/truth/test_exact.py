@@ -16,7 +16,7 @@ from hockeystick.exact import Enclosure, Log, exact_delta, exact_epsilon
 from hockeystick.exact.composite import Composite
 from hockeystick.exact.contour import Contour, plan_contour
 from hockeystick.exact.gaussian import GaussianTransform
-from hockeystick.pairs import GaussianPair, Pair, ReversedPair, SubsampledPair
+from hockeystick.laws import GaussianPair, Pair, ReversedPair, SubsampledPair
 from tests.closed_forms import gaussian_delta
 
 
@@ -262,7 +262,7 @@ def test_the_precision_of_the_caller_is_left_alone() -> None:
 def test_no_numerical_code_is_shared() -> None:
     # beyond parameters, errors and types nothing of ours is loaded with the exact room
     code = (
-        "import sys, hockeystick.pairs; before = set(sys.modules); import hockeystick.exact;"
+        "import sys, hockeystick.laws; before = set(sys.modules); import hockeystick.exact;"
         "new = {m for m in set(sys.modules) - before if m.startswith('hockeystick')};"
         "sys.exit(any(not m.startswith('hockeystick.exact') for m in new))"
     )

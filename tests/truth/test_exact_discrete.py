@@ -22,7 +22,7 @@ from hockeystick.exact.laplace_sum import LaplaceCurve
 from hockeystick.exact.lattice import LatticeCurve
 from hockeystick.exact.quantum import common_lattice
 from hockeystick.exact.shapes import shape_of
-from hockeystick.pairs import (
+from hockeystick.laws import (
     BinomialPair,
     DiscreteLaplacePair,
     DiscretePair,

@@ -15,13 +15,13 @@ from hockeystick.accountants import Certified, Contour
 from hockeystick.accountants.certified import Engine
 from hockeystick.bound import Bound
 from hockeystick.composition import Composition
+from hockeystick.engines.ends import largest_loss
+from hockeystick.engines.lattice.curve import LatticeCurve
+from hockeystick.engines.lattice.solve import crossing
 from hockeystick.errors import PrecisionError
-from hockeystick.lattice.curve import LatticeCurve
-from hockeystick.lattice.solve import crossing
-from hockeystick.pairs import DiscretePair, GaussianPair, Pair, SubsampledPair
-from hockeystick.pairs.discrete_laplace import DiscreteLaplacePair
-from hockeystick.pairs.ends import largest_loss
-from hockeystick.pairs.reversed import ReversedPair
+from hockeystick.laws import DiscretePair, GaussianPair, Pair, SubsampledPair
+from hockeystick.laws.discrete_laplace import DiscreteLaplacePair
+from hockeystick.laws.reversed import ReversedPair
 
 NOTHING_HIDDEN = [
     hs.RandomizedResponse(1.0) * 2,

@@ -14,7 +14,7 @@ from hockeystick.accountants import Accountant, Certified, Fourier, Lattice, Mom
 from hockeystick.bound import Bound
 from hockeystick.composition import Composition
 from hockeystick.exact import exact_delta
-from hockeystick.pairs import DiscretePair, LaplacePair, SubsampledPair
+from hockeystick.laws import DiscretePair, LaplacePair, SubsampledPair
 
 RUN = hs.Gaussian(1.0).poisson(0.01) * 2000
 ACCOUNTANTS: list[Accountant] = [

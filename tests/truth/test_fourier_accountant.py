@@ -13,11 +13,11 @@ import hockeystick as hs
 from hockeystick.accountants import Certified, Fourier, Moments
 from hockeystick.bound import Bound
 from hockeystick.composition import Composition
+from hockeystick.engines.lattice.buckets import bucket_cells, buckets_up
+from hockeystick.engines.lattice.fourier import PeriodicComposition
+from hockeystick.engines.lattice.grid import Grid
 from hockeystick.errors import PrecisionError
-from hockeystick.lattice.buckets import bucket_cells, buckets_up
-from hockeystick.lattice.fourier import PeriodicComposition
-from hockeystick.lattice.grid import Grid
-from hockeystick.pairs import GaussianPair
+from hockeystick.laws import GaussianPair
 from tests.closed_forms import composed_mu, gaussian_delta
 
 

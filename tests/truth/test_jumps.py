@@ -11,10 +11,10 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants import Certified
 from hockeystick.bound import Bound
+from hockeystick.engines.lattice.curve import LatticeCurve
+from hockeystick.engines.lattice.plan import saddle_at_epsilon
+from hockeystick.engines.lattice.rare_events import JumpComposition, plan_jumps
 from hockeystick.exact import exact_delta
-from hockeystick.lattice.curve import LatticeCurve
-from hockeystick.lattice.jumps import JumpComposition, plan_jumps
-from hockeystick.lattice.plan import saddle_at_epsilon
 
 VALLEYS = [
     (0.996, 6.27e-5, 246, 0.0798),

@@ -9,7 +9,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from hockeystick.pairs import (
+from hockeystick.engines.moments.moment_atoms import composed_infinity
+from hockeystick.engines.moments.moment_bounds import ComposedMoments, log_moment_bounds
+from hockeystick.engines.moments.tilted_bounds import round_tilt, tilted_bounds
+from hockeystick.laws import (
     BinomialPair,
     DiscreteGaussianPair,
     DiscreteLaplacePair,
@@ -21,9 +24,6 @@ from hockeystick.pairs import (
     SubsampledPair,
     WorstCasePair,
 )
-from hockeystick.pairs.moment_atoms import composed_infinity
-from hockeystick.pairs.moment_bounds import ComposedMoments, log_moment_bounds
-from hockeystick.pairs.tilted_bounds import round_tilt, tilted_bounds
 
 DIGITS = 40
 

@@ -13,7 +13,7 @@ import pytest
 from mpmath import mp, mpf
 
 import hockeystick as hs
-from hockeystick import pairs
+from hockeystick import laws as pairs
 from hockeystick.composition import Direction, Step
 from tests import mechanism_truths as truths
 from tests.mechanism_truths import LinePair, Noise, Vectors

@@ -14,7 +14,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants import RENYI_ORDERS, Certified, Moments, RenyiCurve
 from hockeystick.exact import exact_delta, exact_epsilon
-from hockeystick.pairs import DiscreteGaussianPair, DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
+from hockeystick.laws import DiscreteGaussianPair, DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
 
 CONVERSIONS: tuple[Literal["tight", "classic", "quadratic"], ...] = ("tight", "classic", "quadratic")
 SMALL_NOISE = SubsampledPair(GaussianPair(0.65), 0.01)  # 004, experiment 1: one epoch is 100 steps

@@ -11,12 +11,12 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants import PRV, Certified, Lattice
 from hockeystick.bound import Bound
-from hockeystick.lattice.algorithm2 import algorithm_2
-from hockeystick.lattice.buckets import buckets_down, buckets_up
-from hockeystick.lattice.grid import Grid, GridCells
-from hockeystick.pairs import DiscretePair, GaussianPair, LaplacePair
-from hockeystick.pairs.base import Pair
-from hockeystick.pairs.one_step import one_step_delta
+from hockeystick.engines.lattice.algorithm2 import algorithm_2
+from hockeystick.engines.lattice.buckets import buckets_down, buckets_up
+from hockeystick.engines.lattice.grid import Grid, GridCells
+from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair
+from hockeystick.laws.base import Pair
+from hockeystick.laws.one_step import one_step_delta
 from tests.closed_forms import composed_mu, gaussian_delta, gaussian_epsilon
 
 UPPER = ["connect-the-dots", "buckets-up"]

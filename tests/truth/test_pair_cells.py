@@ -12,7 +12,7 @@ import pytest
 from mpmath import mp, mpf
 from scipy.special import log_ndtr
 
-from hockeystick.pairs import (
+from hockeystick.laws import (
     BinomialPair,
     ContinuousPair,
     DiscreteGaussianPair,
@@ -26,8 +26,8 @@ from hockeystick.pairs import (
     SubsampledPair,
     WorstCasePair,
 )
-from hockeystick.pairs.joined import joined
-from hockeystick.pairs.largest import LargestResultPair
+from hockeystick.laws.joined import joined
+from hockeystick.laws.largest_result import LargestResultPair
 from tests import mechanism_truths as truths
 
 mp.dps = 60

@@ -13,8 +13,8 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants import GaussianLimit, SaddlePoint
 from hockeystick.exact import exact_delta, exact_epsilon
+from hockeystick.laws import DiscreteGaussianPair, DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
 from hockeystick.numerics.tilted_normal import tilted_normal
-from hockeystick.pairs import DiscreteGaussianPair, DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
 
 EPOCH = 100  # steps at rate 0.01
 SMALL_NOISE = SubsampledPair(GaussianPair(0.65), 0.01)  # experiment 1(b): delta 1e-5, up to 20 epochs

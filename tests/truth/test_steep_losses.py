@@ -13,12 +13,12 @@ from mpmath import mp, mpf
 import hockeystick as hs
 from hockeystick.accountants import Certified
 from hockeystick.bound import Bound
+from hockeystick.engines.lattice.compose import log_moment
+from hockeystick.engines.lattice.dots import connect_the_dots
+from hockeystick.engines.lattice.grid import Grid, GridCells
+from hockeystick.engines.lattice.tangents import tangents
 from hockeystick.exact import exact_delta
-from hockeystick.lattice.compose import log_moment
-from hockeystick.lattice.dots import connect_the_dots
-from hockeystick.lattice.grid import Grid, GridCells
-from hockeystick.lattice.tangents import tangents
-from hockeystick.pairs import GaussianPair, SubsampledPair
+from hockeystick.laws import GaussianPair, SubsampledPair
 
 
 def two_steps(noise: float, rate: float, epsilon: float) -> mpf:

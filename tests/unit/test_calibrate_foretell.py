@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from hockeystick.calibrate.axis import Axis
-from hockeystick.calibrate.foretell import foretold
+from hockeystick.calibrate.prediction import foretold
 
 AXIS = Axis(1e-6, 1e9, False, 1, 1e-4)
 ROOT = math.log(3.7)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hockeystick.cli import main
-from hockeystick.cli.status import Status
+from hockeystick.app.cli import main
+from hockeystick.app.cli.status import Status
 
 ADJACENT = ["--adjacency", "substitute"]
 TARGET = ["calibrate", "--epsilon", "1", "--delta", "1e-6"]

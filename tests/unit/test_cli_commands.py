@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from hockeystick.cli import main
-from hockeystick.cli.completion import scripts
-from hockeystick.cli.program import parser
-from hockeystick.cli.progress import Progress
-from hockeystick.cli.schema import EXAMPLE
-from hockeystick.cli.status import Status
+from hockeystick.app.cli import main
+from hockeystick.app.cli.completion import scripts
+from hockeystick.app.cli.program import parser
+from hockeystick.app.cli.progress import Progress
+from hockeystick.app.cli.schema import EXAMPLE
+from hockeystick.app.cli.status import Status
 
 SPEC = """\
 [[steps]]

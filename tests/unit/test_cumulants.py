@@ -9,9 +9,9 @@ import mpmath
 import numpy as np
 import pytest
 
+from hockeystick.engines.moments.cumulants import CumulantWindow, log_moment
 from hockeystick.errors import PrecisionError
-from hockeystick.pairs import DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
-from hockeystick.pairs.cumulants import CumulantWindow, log_moment
+from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
 
 RARE = SubsampledPair(GaussianPair(1.0), 0.01)
 PAIRS: list[Pair] = [

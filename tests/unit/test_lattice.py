@@ -8,15 +8,15 @@ import math
 import numpy as np
 import pytest
 
-from hockeystick.lattice.algorithm2 import algorithm_2
-from hockeystick.lattice.buckets import buckets_down, buckets_up
-from hockeystick.lattice.dots import connect_the_dots
-from hockeystick.lattice.grid import Grid, GridCells, dyadic_below
-from hockeystick.lattice.hull import spread_negative_masses
-from hockeystick.lattice.pld import LatticePLD
-from hockeystick.lattice.tangents import tangents
-from hockeystick.pairs import DiscretePair, GaussianPair, LaplacePair, Pair
-from hockeystick.pairs.one_step import one_step_delta
+from hockeystick.engines.lattice.algorithm2 import algorithm_2
+from hockeystick.engines.lattice.buckets import buckets_down, buckets_up
+from hockeystick.engines.lattice.dots import connect_the_dots
+from hockeystick.engines.lattice.grid import Grid, GridCells, dyadic_below
+from hockeystick.engines.lattice.hull import spread_negative_masses
+from hockeystick.engines.lattice.pld import LatticePLD
+from hockeystick.engines.lattice.tangents import tangents
+from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair
+from hockeystick.laws.one_step import one_step_delta
 
 PAIRS = [
     GaussianPair(1.0),

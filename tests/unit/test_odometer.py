@@ -13,8 +13,8 @@ import hockeystick as hs
 from hockeystick.accountants import Certified
 from hockeystick.bound import Bound
 from hockeystick.composition import Step
-from hockeystick.lattice.compose import TiltedComposition
-from hockeystick.lattice.solve import crossing
+from hockeystick.engines.lattice.compose import TiltedComposition
+from hockeystick.engines.lattice.solve import crossing
 
 MECHANISMS: list[Step] = [
     hs.Gaussian(1.0).poisson(0.01),

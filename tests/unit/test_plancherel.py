@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from hockeystick.lattice.compose import Window
-from hockeystick.lattice.dots import connect_the_dots
-from hockeystick.lattice.grid import Grid, GridCells
-from hockeystick.lattice.plancherel import FrequencyKernel
-from hockeystick.lattice.step_spectrum import TiltedStep, band_edges, low_transform
-from hockeystick.pairs import DiscretePair, GaussianPair, LaplacePair
-from hockeystick.pairs.base import Pair
+from hockeystick.engines.lattice.compose import Window
+from hockeystick.engines.lattice.dots import connect_the_dots
+from hockeystick.engines.lattice.grid import Grid, GridCells
+from hockeystick.engines.lattice.plancherel import FrequencyKernel
+from hockeystick.engines.lattice.streaming_spectrum import TiltedStep, band_edges, low_transform
+from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair
+from hockeystick.laws.base import Pair
 
 PAIRS = [
     GaussianPair(1.0),

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from hockeystick.report.figures import drawable, privacy_chart, standalone
-from hockeystick.report.markdown import markdown
-from hockeystick.report.markup import tag
-from hockeystick.report.page import page
-from hockeystick.report.receipt import receipt
-from hockeystick.report.verification import open_receipt, verify
-from hockeystick.spec import from_document, read
+from hockeystick.app.report.figures import drawable, privacy_chart, standalone
+from hockeystick.app.report.markdown import markdown
+from hockeystick.app.report.markup import tag
+from hockeystick.app.report.page import page
+from hockeystick.app.report.receipt import receipt
+from hockeystick.app.report.verification import open_receipt, verify
+from hockeystick.app.spec import from_document, read
 
 RUN = """\
 title = "a <b>bold</b> title & </script><!-- more"

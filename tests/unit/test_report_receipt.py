@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.report import verification
-from hockeystick.report.cautions import cautions
-from hockeystick.report.markdown import markdown
-from hockeystick.report.page import page
-from hockeystick.report.receipt import checksum, receipt
-from hockeystick.report.verification import NoReceiptError, open_receipt, verify
-from hockeystick.spec import Specification, from_document, read
+from hockeystick.app.report import verification
+from hockeystick.app.report.cautions import cautions
+from hockeystick.app.report.markdown import markdown
+from hockeystick.app.report.page import page
+from hockeystick.app.report.receipt import checksum, receipt
+from hockeystick.app.report.verification import NoReceiptError, open_receipt, verify
+from hockeystick.app.spec import Specification, from_document, read
 
 RUN = """\
 title = "one release"

@@ -12,7 +12,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants import Certified, SaddlePoint
 from hockeystick.accountants.attained import AttainedCurve
-from hockeystick.pairs import DiscretePair, GaussianPair, LaplacePair
+from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair
 from hockeystick.sampling import Poisson, Shuffled, WithoutReplacement
 
 
@@ -117,7 +117,7 @@ def test_bad_rates_are_refused(rate: float) -> None:
         (lambda: hs.ApproximateDP(1.0, 1.5), ValueError, "delta"),
         (lambda: hs.GaussianDP(math.inf), ValueError, "mu"),
         (lambda: hs.DiscretePair((0.5, 0.4), (0.5, 0.5)), ValueError, "sum to 1"),
-        (lambda: hs.UserDefined("pair"), TypeError, "pair of hockeystick.pairs"),  # type: ignore[arg-type]
+        (lambda: hs.UserDefined("pair"), TypeError, "pair of hockeystick.laws"),  # type: ignore[arg-type]
         (lambda: hs.GaussianMixture(1.0, (-1.0, 0.0), probabilities=(0.5, 0.5)), ValueError, "at least 0"),
         (
             lambda: hs.GaussianMixture.fixed_size_group(1.0, batch_size=3, population=4, size=2),

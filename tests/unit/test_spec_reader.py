@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import hockeystick as hs
-from hockeystick.spec import Choice, Specification, SpecificationError, StepEntry, from_document, load, read
-from hockeystick.spec.positions import json_lines, toml_lines
+from hockeystick.app.spec import Choice, Specification, SpecificationError, StepEntry, from_document, load, read
+from hockeystick.app.spec.positions import json_lines, toml_lines
 
 GOOD = """\
 title = "two kinds of steps"

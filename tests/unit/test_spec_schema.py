@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from hockeystick.cli.schema import EXAMPLE
-from hockeystick.spec import SpecificationError, from_document, schema
-from hockeystick.spec.registry import accountants, mechanisms, samplings
+from hockeystick.app.cli.schema import EXAMPLE
+from hockeystick.app.spec import SpecificationError, from_document, schema
+from hockeystick.app.spec.registry import accountants, mechanisms, samplings
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "docs" / "reference" / "spec.schema.json"
 

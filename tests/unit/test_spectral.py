@@ -9,13 +9,13 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.composition import Composition
-from hockeystick.lattice.compose import TiltedComposition, Window
-from hockeystick.lattice.dots import connect_the_dots
-from hockeystick.lattice.grid import Grid, GridCells
-from hockeystick.lattice.plan import saddle_at_epsilon, window_around
-from hockeystick.lattice.pld import LatticePLD
-from hockeystick.lattice.spectral import SpectralComposition
-from hockeystick.lattice.tangents import tangents
+from hockeystick.engines.lattice.compose import TiltedComposition, Window
+from hockeystick.engines.lattice.dots import connect_the_dots
+from hockeystick.engines.lattice.grid import Grid, GridCells
+from hockeystick.engines.lattice.plan import saddle_at_epsilon, window_around
+from hockeystick.engines.lattice.pld import LatticePLD
+from hockeystick.engines.lattice.spectral import SpectralComposition
+from hockeystick.engines.lattice.tangents import tangents
 
 RUNS = [
     (hs.Gaussian(1.0).poisson(0.01) * 2000, 2.0, 2e-3),

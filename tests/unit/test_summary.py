@@ -12,9 +12,9 @@ from scipy.special import log_ndtr
 import hockeystick as hs
 from hockeystick.bound import Bound
 from hockeystick.composition import Composition
-from hockeystick.gaussian_dp import _LOG_NDTR, gaussian_tail, mu_at
-from hockeystick.pairs import GaussianPair, LaplacePair
-from hockeystick.pairs.one_step import one_step_delta
+from hockeystick.laws import GaussianPair, LaplacePair
+from hockeystick.laws.one_step import one_step_delta
+from hockeystick.readouts.gaussian_dp import _LOG_NDTR, gaussian_tail, mu_at
 from tests.closed_forms import gaussian_delta_of_any_size
 
 EPSILONS = (0.0, 0.01, 0.1, 0.3, 0.7, 1.0, 1.7)

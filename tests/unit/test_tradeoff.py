@@ -11,9 +11,9 @@ from mpmath import erfinv, mp, mpf, ncdf, sqrt
 
 import hockeystick as hs
 from hockeystick.bound import Bound
-from hockeystick.envelope import Enclosure, Value
-from hockeystick.pairs import GaussianPair
-from hockeystick.pairs.one_step import one_step_delta
+from hockeystick.laws import GaussianPair
+from hockeystick.laws.one_step import one_step_delta
+from hockeystick.readouts.envelope import Enclosure, Value
 
 ALPHAS = (0.0, 1e-12, 1e-6, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.999, 1.0 - 1e-9, 1.0)
 

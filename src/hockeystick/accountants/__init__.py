@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from hockeystick.accountants.exact import Exact
     from hockeystick.accountants.fourier import Fourier
     from hockeystick.accountants.gaussian_limit import GaussianLimit
-    from hockeystick.accountants.gopi import PRV
     from hockeystick.accountants.lattice import Lattice
     from hockeystick.accountants.moments import Moments
     from hockeystick.accountants.monte_carlo import MonteCarlo, samples_needed
+    from hockeystick.accountants.prv import PRV
     from hockeystick.accountants.renyi import RENYI_ORDERS, RenyiCurve, renyi
     from hockeystick.accountants.saddle_point import SaddlePoint
 
@@ -51,7 +51,7 @@ attach(
         "hockeystick.accountants.exact": ("Exact",),
         "hockeystick.accountants.fourier": ("Fourier",),
         "hockeystick.accountants.gaussian_limit": ("GaussianLimit",),
-        "hockeystick.accountants.gopi": ("PRV",),
+        "hockeystick.accountants.prv": ("PRV",),
         "hockeystick.accountants.lattice": ("Lattice",),
         "hockeystick.accountants.moments": ("Moments",),
         "hockeystick.accountants.monte_carlo": (

@@ -21,8 +21,8 @@ from typing import final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
-from hockeystick.lattice.plan import saddle_at_delta, saddle_at_epsilon
-from hockeystick.pairs.base import Pair
+from hockeystick.engines.lattice.plan import saddle_at_delta, saddle_at_epsilon
+from hockeystick.laws.base import Pair
 
 __all__ = ["AttainedCurve", "Groups"]
 

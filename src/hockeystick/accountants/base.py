@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from hockeystick.bound import Bound, Estimate
-from hockeystick.pairs.base import Pair
+from hockeystick.laws.base import Pair
 
 __all__ = ["Accountant", "DirectedCurve", "Parts"]
 

@@ -1,10 +1,10 @@
 """The certified accountant, the default: a proved bracket of the width asked for, by the best engine for the question.
 
 In this order: the ends of the range, where nothing needs composing; closed forms (one step; Gaussians alone); the
-outcomes one by one, where these are few (`enumeration/curve.py`); the contour (`contour/curve.py`), whose cost does not
-grow with the number of steps and whose brackets are a million times narrower than usually asked for; where it hands
-over, lattices (`lattice/curve.py`). What answered is the ``method`` of the result, and a note says why the contour did
-not.
+outcomes one by one, where these are few (`engines/enumeration/curve.py`); the contour (`engines/contour/curve.py`),
+whose cost does not grow with the number of steps and whose brackets are a million times narrower than usually asked
+for; where it hands over, lattices (`lattice/curve.py`). What answered is the ``method`` of the result, and a note says
+why the contour did not.
 
 Guarantee: lower and upper are certified, rounding included.
 """
@@ -19,21 +19,21 @@ from typing import ClassVar, Literal, Protocol, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
-from hockeystick.contour.curve import ContourCurve
-from hockeystick.enumeration.curve import EnumeratedCurve
+from hockeystick.engines.contour.curve import ContourCurve
+from hockeystick.engines.contour.placing import ContourRefusal
+from hockeystick.engines.ends import largest_loss
+from hockeystick.engines.enumeration.curve import EnumeratedCurve
+from hockeystick.engines.lattice.curve import LatticeCurve
+from hockeystick.engines.lattice.solve import crossing
+from hockeystick.engines.moments.curve import KernelCurve, MomentsCurve
+from hockeystick.engines.normal_sum import as_one_gaussian
 from hockeystick.errors import PrecisionError, UnknownPairError, check_choice, check_count, check_positive
-from hockeystick.lattice.curve import LatticeCurve
-from hockeystick.lattice.solve import crossing
-from hockeystick.moments.curve import KernelCurve, MomentsCurve
-from hockeystick.numerics.contour import ContourRefusal
+from hockeystick.laws.base import Pair
+from hockeystick.laws.loss_sum import PairSum
+from hockeystick.laws.one_step import one_step_delta
+from hockeystick.laws.reversed import ReversedPair
+from hockeystick.laws.subsampled import SubsampledPair
 from hockeystick.numerics.rounding import down, up
-from hockeystick.pairs.base import Pair
-from hockeystick.pairs.ends import largest_loss
-from hockeystick.pairs.normal_sum import as_one_gaussian
-from hockeystick.pairs.one_step import one_step_delta
-from hockeystick.pairs.reversed import ReversedPair
-from hockeystick.pairs.subsampled import SubsampledPair
-from hockeystick.pairs.transform import PairSum
 
 __all__ = ["Certified"]
 
@@ -70,7 +70,7 @@ class Certified(Accountant):
 
     Examples
     --------
-    >>> from hockeystick.pairs import GaussianPair
+    >>> from hockeystick.laws import GaussianPair
     >>> curve = Certified().directed(((GaussianPair(20.0), 400),))
     >>> curve.epsilon(1e-5).contains(4.37717809568)
     True

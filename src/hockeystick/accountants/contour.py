@@ -1,8 +1,8 @@
 """The contour accountant: the composition curve to nine or more digits, certified, at any number of steps.
 
-Guarantee: lower and upper are certified, rounding included (`contour/curve.py`, docs/derivations/contour.md). Where the
-tolerance is out of reach `ContourRefusal` says why.
-Cost: a few milliseconds for DP-SGD, the same for a thousand steps and a billion.
+Guarantee: lower and upper are certified, rounding included (`engines/contour/curve.py`, docs/derivations/contour.md).
+Where the tolerance is out of reach `ContourRefusal` says why. Cost: a few milliseconds for DP-SGD, the same for a
+thousand steps and a billion.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import ClassVar, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound
-from hockeystick.contour.curve import ContourCurve
+from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.errors import check_positive
-from hockeystick.pairs.transform import PairSum
+from hockeystick.laws.loss_sum import PairSum
 
 __all__ = ["Contour"]
 
@@ -31,7 +31,7 @@ class Contour(Accountant):
 
     Examples
     --------
-    >>> from hockeystick.pairs import GaussianPair, SubsampledPair
+    >>> from hockeystick.laws import GaussianPair, SubsampledPair
     >>> curve = Contour().directed(((SubsampledPair(GaussianPair(1.0), 0.01), 2000),))
     >>> print(f"{curve.delta(2.0):.9e}")
     [2.549593193e-04, 2.549593194e-04]

@@ -39,7 +39,7 @@ class Exact(Accountant):
 
     Examples
     --------
-    >>> from hockeystick.pairs import GaussianPair, SubsampledPair
+    >>> from hockeystick.laws import GaussianPair, SubsampledPair
     >>> curve = Exact().directed(((SubsampledPair(GaussianPair(1.0), 0.01), 2000),))
     >>> print(f"{curve.delta(2.0):.9e}")
     [2.549593193e-04, 2.549593194e-04]

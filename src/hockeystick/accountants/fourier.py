@@ -27,13 +27,13 @@ import numpy as np
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound
 from hockeystick.composition import Composition, Step, directions
+from hockeystick.engines.lattice.buckets import bucket_cells, buckets_down, buckets_up
+from hockeystick.engines.lattice.fourier import Evaluation, PeriodicComposition
+from hockeystick.engines.lattice.grid import Grid
+from hockeystick.engines.lattice.plan import Cumulants, saddle_at_delta
+from hockeystick.engines.lattice.pld import LatticePLD
+from hockeystick.engines.lattice.solve import crossing
 from hockeystick.errors import PrecisionError, check_choice, check_finite, check_positive
-from hockeystick.lattice.buckets import bucket_cells, buckets_down, buckets_up
-from hockeystick.lattice.fourier import Evaluation, PeriodicComposition
-from hockeystick.lattice.grid import Grid
-from hockeystick.lattice.plan import Cumulants, saddle_at_delta
-from hockeystick.lattice.pld import LatticePLD
-from hockeystick.lattice.solve import crossing
 from hockeystick.numerics.fft import fft_error
 from hockeystick.numerics.rounding import U, exp_up, up
 
@@ -62,7 +62,7 @@ class Fourier(Accountant):
 
     Examples
     --------
-    >>> from hockeystick.pairs import GaussianPair
+    >>> from hockeystick.laws import GaussianPair
     >>> curve = Fourier(spacing=1e-4, half_width=8.0).directed(((GaussianPair(2.0), 4),))
     >>> bound = curve.delta(1.0)  # four steps at noise 2 are one at noise 1
     >>> bound.contains(0.12693673750664397), bound.width < 1e-3

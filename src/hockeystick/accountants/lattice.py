@@ -21,13 +21,12 @@ from typing import Literal, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound
-from hockeystick.errors import PrecisionError, check_choice, check_positive
-from hockeystick.lattice.algorithm2 import algorithm_2
-from hockeystick.lattice.buckets import bucket_cells, buckets_down, buckets_up
-from hockeystick.lattice.compose import TiltedComposition
-from hockeystick.lattice.dots import connect_the_dots
-from hockeystick.lattice.grid import Grid, GridCells
-from hockeystick.lattice.plan import (
+from hockeystick.engines.lattice.algorithm2 import algorithm_2
+from hockeystick.engines.lattice.buckets import bucket_cells, buckets_down, buckets_up
+from hockeystick.engines.lattice.compose import TiltedComposition
+from hockeystick.engines.lattice.dots import connect_the_dots
+from hockeystick.engines.lattice.grid import Grid, GridCells
+from hockeystick.engines.lattice.plan import (
     Cumulants,
     Saddle,
     as_parts,
@@ -36,11 +35,12 @@ from hockeystick.lattice.plan import (
     tail_exponents,
     window_around,
 )
-from hockeystick.lattice.pld import LatticePLD
-from hockeystick.lattice.solve import crossing
-from hockeystick.lattice.spectral import SpectralComposition
-from hockeystick.lattice.tangents import tangents
-from hockeystick.pairs.base import Pair
+from hockeystick.engines.lattice.pld import LatticePLD
+from hockeystick.engines.lattice.solve import crossing
+from hockeystick.engines.lattice.spectral import SpectralComposition
+from hockeystick.engines.lattice.tangents import tangents
+from hockeystick.errors import PrecisionError, check_choice, check_positive
+from hockeystick.laws.base import Pair
 
 __all__ = ["Lattice", "Rounding"]
 
@@ -78,7 +78,7 @@ class Lattice(Accountant):
 
     Examples
     --------
-    >>> from hockeystick.pairs import GaussianPair
+    >>> from hockeystick.laws import GaussianPair
     >>> parts = ((GaussianPair(2.0), 4),)  # as one step of noise 1
     >>> upper = Lattice(0.01).directed(parts).delta(1.0).upper
     >>> lower = Lattice(0.01, rounding="tangents").directed(parts).delta(1.0).lower

@@ -1,7 +1,7 @@
 """The moments accountant: Chernoff's bound on the privacy loss, with three kernels (004, section 3.2).
 
 Guarantee: upper bounds, certified where the moments are bounded; the lower side is trivial. Elsewhere an estimate.
-Cost: a one-dimensional search, the same for any number of steps. The mathematics is in `moments/curve.py`.
+Cost: a one-dimensional search, the same for any number of steps. The mathematics is in `engines/moments/curve.py`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
+from hockeystick.engines.moments.curve import Conversion, KernelCurve, MomentsCurve, QuadraticCurve
 from hockeystick.errors import check_choice
-from hockeystick.moments.curve import Conversion, KernelCurve, MomentsCurve, QuadraticCurve
 
 __all__ = ["Moments"]
 

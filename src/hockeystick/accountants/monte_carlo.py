@@ -30,9 +30,9 @@ import numpy as np
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Estimate
+from hockeystick.engines.lattice.plan import saddle_at_delta, saddle_at_epsilon
 from hockeystick.errors import check_choice, check_count, check_positive
-from hockeystick.lattice.plan import saddle_at_delta, saddle_at_epsilon
-from hockeystick.pairs.base import Array, Pair
+from hockeystick.laws.base import Array, Pair
 
 __all__ = ["MonteCarlo", "samples_needed"]
 
@@ -87,7 +87,7 @@ class MonteCarlo(Accountant):
 
     Examples
     --------
-    >>> from hockeystick.pairs import GaussianPair
+    >>> from hockeystick.laws import GaussianPair
     >>> estimate = MonteCarlo(20_000, seed=1).directed(((GaussianPair(1.0), 4),)).delta(16.0)
     >>> abs(estimate.value - 2.769364e-13) < estimate.error < 0.1 * estimate.value
     True

@@ -9,8 +9,8 @@ order,
 and the best order of the curve is taken. The tight one is that of Canonne, Kamath and Steinke (2020) and of Asoodeh et
 al. (2020); `hockeystick.accountants.Moments` takes the best of all real orders.
 
-Guarantee: divergences are certified brackets where K is bounded (`hockeystick.pairs.moment_bounds`); conversions of an
-upper bound are certified upper bounds. Cost: about a millisecond for a pair and order.
+Guarantee: divergences are certified brackets where K is bounded (`hockeystick.engines.moments.moment_bounds`);
+conversions of an upper bound are certified upper bounds. Cost: about a millisecond for a pair and order.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from numpy.typing import ArrayLike
 
 from hockeystick.bound import Bound, Estimate, Real
 from hockeystick.composition import Composition, Step, directions
+from hockeystick.engines.moments.cumulants import CumulantWindow
+from hockeystick.engines.moments.moment_bounds import log_moment_bounds
 from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon
+from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up
-from hockeystick.pairs.base import Array, Pair
-from hockeystick.pairs.cumulants import CumulantWindow
-from hockeystick.pairs.moment_bounds import log_moment_bounds
 
 __all__ = ["RENYI_ORDERS", "RenyiCurve", "renyi"]
 

@@ -14,8 +14,8 @@ P the sum of the tilted absolute third central moments. The mass of infinite los
 what the second form of equation (60) prints misses two squares (`docs/derivations/saddle-point.md`).
 
 Guarantee: msd0 and msd1 are estimates; the stated error of msd0 is the correction that msd1 makes, that of msd1 its
-square. clt is certified where K is bounded (`hockeystick.pairs.tilted_bounds`): Berry-Esseen holds at any tilt. Cost:
-the same for any number of steps.
+square. clt is certified where K is bounded (`hockeystick.engines.moments.tilted_bounds`): Berry-Esseen holds at any
+tilt. Cost: the same for any number of steps.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from typing import Literal, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
+from hockeystick.engines.ends import largest_loss
+from hockeystick.engines.lattice.solve import crossing
+from hockeystick.engines.moments.cumulants import CumulantWindow, TiltedCumulants
+from hockeystick.engines.moments.moment_atoms import composed_infinity
+from hockeystick.engines.moments.moment_bounds import ComposedMoments
+from hockeystick.engines.moments.tilted_bounds import TiltedBounds, round_tilt, tilted_bounds
 from hockeystick.errors import PrecisionError, check_choice
-from hockeystick.lattice.solve import crossing
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_down, exp_up, up
 from hockeystick.numerics.tilted_normal import tilted_normal
-from hockeystick.pairs.cumulants import CumulantWindow, TiltedCumulants
-from hockeystick.pairs.ends import largest_loss
-from hockeystick.pairs.moment_atoms import composed_infinity
-from hockeystick.pairs.moment_bounds import ComposedMoments
-from hockeystick.pairs.tilted_bounds import TiltedBounds, round_tilt, tilted_bounds
 
 __all__ = ["SaddlePoint"]
 

@@ -16,7 +16,7 @@ from hockeystick.accountants.certified import Certified
 from hockeystick.calibrate.axis import Axis
 from hockeystick.calibrate.result import Calibration, UnreachableTargetError
 from hockeystick.calibrate.search import Problem, Search
-from hockeystick.calibrate.settle import settle
+from hockeystick.calibrate.strategy import settle
 from hockeystick.calibrate.targets import Target, target_of
 from hockeystick.composition import Composition, Step, directions
 from hockeystick.errors import check_choice, check_count, check_positive
@@ -59,7 +59,8 @@ def calibrate(
     epsilon, delta : float
         Target: (epsilon, delta)-differential privacy.
     mu, floor : float
-        Target: Gaussian differential privacy, for delta above the floor (see `hockeystick.summary.smallest_mu`).
+        Target: Gaussian differential privacy, for delta above the floor (see
+        `hockeystick.readouts.summary.smallest_mu`).
     true_positive_rate, false_positive_rate : float
         Target: no attack with this false-positive rate has a larger true-positive rate.
     advantage : float

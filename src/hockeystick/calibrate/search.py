@@ -18,8 +18,8 @@ from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.moments import Moments
 from hockeystick.bound import Bound, Estimate
 from hockeystick.calibrate.axis import Axis
-from hockeystick.calibrate.foretell import foretold
-from hockeystick.calibrate.rough import Rough
+from hockeystick.calibrate.estimate import Rough
+from hockeystick.calibrate.prediction import foretold
 from hockeystick.calibrate.targets import DeltaAt, DirectedTarget, EpsilonAt, Target
 from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.curve import PrivacyCurve, worst

@@ -15,8 +15,8 @@ from hockeystick.bound import Bound, Estimate
 from hockeystick.curve import PrivacyCurve, worst
 from hockeystick.decimals import plain
 from hockeystick.errors import check_positive, check_probability
-from hockeystick.summary import smallest_mu
-from hockeystick.tradeoff import trade_off
+from hockeystick.readouts.summary import smallest_mu
+from hockeystick.readouts.trade_off import trade_off
 
 __all__ = ["DeltaAt", "DirectedTarget", "EpsilonAt", "Mu", "Target", "TruePositiveRate", "target_of"]
 

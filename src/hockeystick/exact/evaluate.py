@@ -32,7 +32,7 @@ from hockeystick.exact.one_step import OneStepCurve
 from hockeystick.exact.quantum import common_lattice
 from hockeystick.exact.shapes import LaplaceShape, MixtureShape, Shape, rational_atoms, shape_of
 from hockeystick.exact.transform import Transform
-from hockeystick.pairs import Pair
+from hockeystick.laws import Pair
 
 _FEW_OUTCOMES, _MOST_OUTCOMES = 10_000, 400_000
 _FEW_RESIDUES, _MOST_RESIDUES = 30_000, 5_000_000
@@ -64,7 +64,7 @@ def exact_delta(terms: Terms, epsilon: float | Fraction | Log, *, digits: int = 
 
     Examples
     --------
-    >>> from hockeystick.pairs import GaussianPair, SubsampledPair
+    >>> from hockeystick.laws import GaussianPair, SubsampledPair
     >>> print(exact_delta([(SubsampledPair(GaussianPair(1.0), 0.01), 2000)], 2.0).decimal(10))
     2.549593194e-4
     """
@@ -94,7 +94,7 @@ def exact_epsilon(terms: Terms, delta: float | Fraction, *, digits: int = 15) ->
 
     Examples
     --------
-    >>> from hockeystick.pairs import GaussianPair
+    >>> from hockeystick.laws import GaussianPair
     >>> print(exact_epsilon([(GaussianPair(1.0), 1)], 1e-5).decimal(12))
     4.37717809568e0
     """

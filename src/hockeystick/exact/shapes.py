@@ -19,7 +19,7 @@ from typing import final
 
 from hockeystick.errors import UnknownPairError
 from hockeystick.exact.atoms import Atoms, BinomialSource, LaplaceSource, RationalSource, WorstCaseSource
-from hockeystick.pairs import (
+from hockeystick.laws import (
     BinomialPair,
     DiscreteLaplacePair,
     DiscretePair,

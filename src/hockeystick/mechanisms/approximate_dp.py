@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick.composition import Direction
+from hockeystick.laws.base import Pair
+from hockeystick.laws.worst_case import WorstCasePair
 from hockeystick.mechanisms.base import Mechanism
-from hockeystick.pairs.base import Pair
-from hockeystick.pairs.worst_case import WorstCasePair
 
 __all__ = ["ApproximateDP"]
 

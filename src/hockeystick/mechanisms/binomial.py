@@ -7,9 +7,9 @@ from typing import final
 
 from hockeystick.composition import Direction
 from hockeystick.errors import UnknownPairError, check_count
+from hockeystick.laws.base import Pair
+from hockeystick.laws.binomial import BinomialPair
 from hockeystick.mechanisms.base import Mechanism
-from hockeystick.pairs.base import Pair
-from hockeystick.pairs.binomial import BinomialPair
 
 __all__ = ["Binomial"]
 

@@ -7,9 +7,9 @@ from typing import final
 
 from hockeystick.composition import Direction
 from hockeystick.errors import check_count
+from hockeystick.laws.base import Pair
+from hockeystick.laws.discrete_laplace import DiscreteLaplacePair
 from hockeystick.mechanisms.base import Mechanism
-from hockeystick.pairs.base import Pair
-from hockeystick.pairs.discrete_laplace import DiscreteLaplacePair
 
 __all__ = ["DiscreteLaplace"]
 

@@ -7,10 +7,10 @@ from typing import final
 
 from hockeystick.composition import Direction
 from hockeystick.errors import UnknownPairError
+from hockeystick.laws import vectors
+from hockeystick.laws.base import Pair
+from hockeystick.laws.vectors import Probability
 from hockeystick.mechanisms.base import Mechanism
-from hockeystick.pairs import discrete
-from hockeystick.pairs.base import Pair
-from hockeystick.pairs.discrete import Probability
 
 __all__ = ["DiscretePair"]
 
@@ -40,7 +40,7 @@ class DiscretePair(Mechanism):
     q: tuple[Probability, ...]
 
     def __post_init__(self) -> None:
-        pair = discrete.DiscretePair(self.p, self.q)
+        pair = vectors.DiscretePair(self.p, self.q)
         object.__setattr__(self, "p", pair.p)
         object.__setattr__(self, "q", pair.q)
 
@@ -50,5 +50,5 @@ class DiscretePair(Mechanism):
                 "two vectors, with and without the record, say nothing about 'substitute'; state that pair with"
                 " UserDefined(remove=..., substitute=...), or use adjacency 'add-remove'"
             )
-        pair = discrete.DiscretePair(self.p, self.q)
+        pair = vectors.DiscretePair(self.p, self.q)
         return pair if direction in {"remove", "zero-out"} else pair.reversed()

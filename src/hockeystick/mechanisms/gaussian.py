@@ -8,11 +8,11 @@ from typing import final
 
 from hockeystick.composition import Direction
 from hockeystick.errors import check_positive
+from hockeystick.laws.base import Pair
+from hockeystick.laws.gaussian import GaussianPair
+from hockeystick.laws.largest_result import LargestResultPair
+from hockeystick.laws.mixture import GaussianMixturePair
 from hockeystick.mechanisms.base import Mechanism
-from hockeystick.pairs.base import Pair
-from hockeystick.pairs.gaussian import GaussianPair
-from hockeystick.pairs.largest import LargestResultPair
-from hockeystick.pairs.mixture import GaussianMixturePair
 
 __all__ = ["Gaussian"]
 

@@ -9,9 +9,9 @@ from typing import final
 
 from hockeystick.composition import Direction, Step
 from hockeystick.errors import UnknownPairError, check_count, check_finite, check_positive, check_rate
-from hockeystick.pairs.base import Pair
-from hockeystick.pairs.discrete import Probability
-from hockeystick.pairs.mixture import GaussianMixturePair
+from hockeystick.laws.base import Pair
+from hockeystick.laws.mixture import GaussianMixturePair
+from hockeystick.laws.vectors import Probability
 
 __all__ = ["GaussianMixture"]
 

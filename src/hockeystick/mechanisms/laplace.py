@@ -7,9 +7,9 @@ from typing import final
 
 from hockeystick.composition import Direction
 from hockeystick.errors import check_positive
+from hockeystick.laws.base import Pair
+from hockeystick.laws.laplace import LaplacePair
 from hockeystick.mechanisms.base import Mechanism
-from hockeystick.pairs.base import Pair
-from hockeystick.pairs.laplace import LaplacePair
 
 __all__ = ["Laplace"]
 

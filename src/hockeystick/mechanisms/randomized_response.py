@@ -8,9 +8,9 @@ from typing import final
 
 from hockeystick.composition import Direction
 from hockeystick.errors import check_count, check_probability
+from hockeystick.laws.base import Pair
+from hockeystick.laws.vectors import DiscretePair, Probability
 from hockeystick.mechanisms.base import Mechanism
-from hockeystick.pairs.base import Pair
-from hockeystick.pairs.discrete import DiscretePair, Probability
 
 __all__ = ["RandomizedResponse"]
 

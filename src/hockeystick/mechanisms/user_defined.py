@@ -7,8 +7,8 @@ from typing import final
 
 from hockeystick.composition import Direction
 from hockeystick.errors import UnknownPairError
+from hockeystick.laws.base import Pair
 from hockeystick.mechanisms.base import Mechanism
-from hockeystick.pairs.base import Pair
 
 __all__ = ["UserDefined"]
 
@@ -33,7 +33,7 @@ class UserDefined(Mechanism):
 
     Examples
     --------
-    >>> from hockeystick.pairs import LaplacePair
+    >>> from hockeystick.laws import LaplacePair
     >>> UserDefined(remove=LaplacePair(2.0)).poisson(0.5).pair("remove")
     SubsampledPair(base=LaplacePair(scale=2.0, sensitivity=1.0), rate=0.5)
     """
@@ -50,7 +50,7 @@ class UserDefined(Mechanism):
         )
         for name, pair in stated:
             if not isinstance(pair, Pair) and (pair is not None or name == "remove"):
-                raise TypeError(f"{name} must be a pair of hockeystick.pairs, such as LaplacePair(2.0), got {pair!r}")
+                raise TypeError(f"{name} must be a pair of hockeystick.laws, such as LaplacePair(2.0), got {pair!r}")
 
     def pair(self, direction: Direction) -> Pair:
         if direction in {"remove", "zero-out"}:

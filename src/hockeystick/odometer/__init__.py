@@ -1,6 +1,6 @@
 """Live accounting: epsilon after every step of a run, with its state saved and restored."""
 
-from hockeystick.odometer.running import Odometer
+from hockeystick.odometer.odometer import Odometer
 from hockeystick.odometer.state import OdometerStateError
 
 __all__ = ["Odometer", "OdometerStateError"]

@@ -18,9 +18,9 @@ from typing import Any, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.engines.lattice.streaming import Magnitudes
+from hockeystick.engines.lattice.streaming_plan import Plan, Progress
 from hockeystick.errors import HockeystickError
-from hockeystick.lattice.live import Plan, Progress
-from hockeystick.lattice.running import Magnitudes
 from hockeystick.odometer.steps import decode_float, encode_float
 
 __all__ = [

@@ -1,0 +1,1 @@
+"""What a person holds in hand: command line, specification, report, plots."""

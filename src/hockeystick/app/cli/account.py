@@ -1,0 +1,54 @@
+"""``hockeystick account``: the guarantee of a specification."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from hockeystick.app.cli.answer import answer_document, answer_text, answers, print_json
+from hockeystick.app.cli.files import add_changes, add_specification, specification_of
+from hockeystick.app.cli.options import add_json
+from hockeystick.app.cli.parsing import Parser
+from hockeystick.app.cli.progress import Progress
+from hockeystick.app.cli.status import CommandError, Status
+from hockeystick.app.report.cautions import cautions
+
+__all__ = ["add", "run"]
+
+_EXAMPLES = """examples:
+  hockeystick account spec.toml
+  hockeystick account spec.toml --delta 1e-5,1e-6 --adjacency remove --json
+"""
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser: Parser = commands.add_parser(
+        "account",
+        help="the guarantee of a specification file",
+        description="Epsilon at the deltas of a specification file, and delta at its epsilons.",
+        epilog=_EXAMPLES,
+    )
+    add_specification(parser)
+    add_changes(parser)
+    add_json(parser)
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(options: argparse.Namespace) -> Status:
+    """Account the specification and print the answer."""
+    specification = specification_of(options)
+    if not specification.deltas and not specification.epsilons:
+        raise CommandError(
+            f"{options.specification}: error: no delta and no epsilon: write delta = 1e-5 under [guarantee],"
+            " or give --delta"
+        )
+    with Progress("accounting"):
+        found = answers(specification, specification.curve)
+    if options.json:
+        print_json(answer_document(specification, found))
+    else:
+        if specification.title:
+            print(f"{specification.title}\n")
+        print(answer_text(specification, found, [c.text for c in cautions(specification) if c.broken]))
+    return Status.OK

@@ -1,0 +1,113 @@
+"""An answer on the terminal: the number first, then what it covers and what it does not; or all of it as JSON."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+from hockeystick.app.report.numbers import count_text, jsonable, nearest, plain, result_document
+from hockeystick.app.report.words import (
+    headline,
+    mechanism_words,
+    method_words,
+    not_included,
+    relation_words,
+    result_words,
+    sampling_words,
+    statement,
+)
+from hockeystick.app.spec.model import Specification
+from hockeystick.bound import Bound, Estimate
+from hockeystick.curve import PrivacyCurve
+
+__all__ = ["Answer", "answer_document", "answer_text", "answers", "print_json"]
+
+_LABEL = 13
+_LINE = 110
+
+
+@final
+@dataclass(frozen=True)
+class Answer:
+    """One point of the curve: ``quantity`` at ``given``."""
+
+    quantity: str
+    given: float
+    result: Bound | Estimate
+
+
+def answers(specification: Specification, curve: PrivacyCurve) -> list[Answer]:
+    """Epsilon at every delta of the specification, and delta at every epsilon."""
+    found = [Answer("epsilon", delta, curve.epsilon(delta)) for delta in specification.deltas]
+    return found + [Answer("delta", epsilon, curve.delta(epsilon)) for epsilon in specification.epsilons]
+
+
+def answer_document(specification: Specification, found: Sequence[Answer]) -> dict[str, Any]:
+    """The answers and what they rest on, as JSON holds them."""
+    return {
+        "specification": specification.document(),
+        "results": [
+            {
+                "quantity": answer.quantity,
+                "at": {"delta" if answer.quantity == "epsilon" else "epsilon": answer.given},
+                **result_document(answer.result),
+                "statement": statement(specification, answer.quantity, answer.given, answer.result),
+            }
+            for answer in found
+        ],
+        "not_included": list(not_included(specification)),
+    }
+
+
+def print_json(document: Any) -> None:
+    """Print a document as JSON, infinities as strings."""
+    print(json.dumps(jsonable(document), indent=2, allow_nan=False, ensure_ascii=False))
+
+
+def answer_text(specification: Specification, found: Sequence[Answer], cautions: Sequence[str] = ()) -> str:
+    """The answers and what they rest on, for a person."""
+    lines: list[str] = []
+    for answer in found:
+        other = "delta" if answer.quantity == "epsilon" else "epsilon"
+        lines += [headline(answer.quantity, answer.given, answer.result), ""]
+        bound = "at most " if isinstance(answer.result, Bound) else ""
+        lines.append(_row(answer.quantity, bound + result_words(answer.result)))
+        lines += [_row(f"at {other}", plain(answer.given)), ""]
+    lines += ["What this covers", *_covered(specification, found), "", "What it does not cover"]
+    lines += [_item(item) for item in not_included(specification)]
+    if cautions:
+        lines += ["", "Caution", *(_item(caution) for caution in cautions)]
+    return "\n".join(lines)
+
+
+def _covered(specification: Specification, found: Sequence[Answer]) -> list[str]:
+    lines = [_row("relation", relation_words(specification)), _row("unit", f"one {specification.unit}")]
+    several = len(specification.steps) > 1
+    for number, entry in enumerate(specification.steps, 1):
+        tag = f" {number}" if several else ""
+        lines.append(_row("steps" + tag, f"{count_text(entry.count)}; every intermediate result may be published"))
+        lines.append(_row("noise" + tag, mechanism_words(entry.mechanism)))
+        lines.append(_row("sampling" + tag, sampling_words(entry.sampling, specification.unit)))
+    lines += [_row("method", method) for method in dict.fromkeys(method_words(answer.result) for answer in found)]
+    lines += [_row("note", note) for note in dict.fromkeys(note for a in found for note in a.result.notes)]
+    errors: dict[str, float] = {}
+    for answer in found:
+        if isinstance(answer.result, Bound):
+            for name, size in answer.result.errors.items():
+                errors[name] = max(errors.get(name, 0.0), size)
+    if errors:
+        lines.append(_row("errors", ", ".join(f"{name} {nearest(size, 2)}" for name, size in errors.items())))
+    return lines
+
+
+def _row(label: str, text: str) -> str:
+    return textwrap.fill(
+        text, _LINE, initial_indent=f"  {label:<{_LABEL}}", subsequent_indent=" " * (_LABEL + 2), break_on_hyphens=False
+    )
+
+
+def _item(text: str) -> str:
+    return textwrap.fill(text, _LINE, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False)

@@ -1,0 +1,278 @@
+"""``hockeystick calibrate``: the one number that meets a target: noise, rate, batch size, number of steps, anything."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+from hockeystick.app.cli.answer import Answer, answer_text, print_json
+from hockeystick.app.cli.files import specification_of
+from hockeystick.app.cli.options import ADJACENCY, UNIT, add_adjacency, add_json, add_sampler, add_unit, sampler_of
+from hockeystick.app.cli.parsing import Parser, count, delta, epsilon, positive
+from hockeystick.app.cli.progress import Progress
+from hockeystick.app.cli.status import CommandError, Status
+from hockeystick.app.report.numbers import nearest, plain, result_document
+from hockeystick.app.spec.model import Choice, Circumstances, Specification, StepEntry, Value
+from hockeystick.app.spec.problems import suggestion
+from hockeystick.app.spec.registry import mechanisms, samplings
+from hockeystick.calibrate import Calibration, UnreachableTargetError, calibrate
+from hockeystick.composition import Composition
+
+__all__ = ["add", "run"]
+
+_EXAMPLES = """examples:
+  hockeystick calibrate --epsilon 1 --delta 1e-6 --rate 0.001 --steps 10000
+  hockeystick calibrate --epsilon 1 --delta 1e-6 --rate 0.001 --noise-multiplier 1 --find steps
+  hockeystick calibrate spec.toml --epsilon 2 --delta 1e-5 --find noise_multiplier
+  hockeystick calibrate --advantage 0.1 --rate 0.01 --steps 1000
+"""
+
+_MOST_RECORDS = 10**12
+
+_OF_RUN = ("noise-multiplier", "rate", "batch-size", "examples", "sampling", "steps")
+_FOUND = ("noise-multiplier", "rate", "batch-size", "steps")
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser: Parser = commands.add_parser(
+        "calibrate",
+        help="the noise, rate, batch size or number of steps that meets a target",
+        description="The smallest noise multiplier, or the largest rate, batch size or number of steps, that is proved"
+        " to meet a target. The value is proved safe, and the value just beyond it proved unsafe.",
+        epilog=_EXAMPLES,
+    )
+    parser.add_argument(
+        "specification", metavar="SPEC", nargs="?", help="a specification, instead of the options of a run"
+    )
+    target = parser.add_argument_group("target (one of them)")
+    target.add_argument("--epsilon", type=epsilon("--epsilon"), metavar="E", help="epsilon, together with --delta")
+    target.add_argument("--delta", type=delta("--delta"), metavar="D", help="delta, together with --epsilon")
+    target.add_argument("--mu", type=positive("--mu"), metavar="M", help="Gaussian differential privacy at every delta")
+    target.add_argument("--advantage", type=delta("--advantage"), metavar="A", help="the advantage of any attack")
+    of_run = parser.add_argument_group("run (give all but the one to find)")
+    of_run.add_argument(
+        "--noise-multiplier", type=positive("--noise-multiplier"), metavar="S", help="noise over clipping norm"
+    )
+    add_sampler(parser, of_run)
+    of_run.add_argument("--steps", type=count("--steps"), metavar="T", help="number of steps")
+    parser.add_argument(
+        "--find", metavar="NAME", help=f"what to find: {', '.join(_FOUND)}; or a parameter of SPEC, or count"
+    )
+    parser.add_argument("--step", type=count("--step"), default=1, metavar="K", help="which step of SPEC (default: 1)")
+    parser.add_argument(
+        "--precision",
+        type=positive("--precision"),
+        default=1e-5,
+        metavar="P",
+        help="relative distance between the value and one proved unsafe (default: %(default)s); integers are exact",
+    )
+    add_adjacency(parser)
+    add_unit(parser)
+    add_json(parser)
+    parser.set_defaults(run=run, parser=parser)
+
+
+@final
+@dataclass(frozen=True)
+class _Unknown:
+    """The place in a specification of the number to find."""
+
+    specification: Specification
+    step: int
+    part: str  # "mechanism", "sampling" or "count"
+    name: str
+
+    @property
+    def values(self) -> str:
+        """Whether it is real or an integer."""
+        if self.part == "count":
+            return "integer"
+        entry = self.specification.steps[self.step]
+        if self.part == "sampling" and entry.sampling is not None:
+            if self.name in {"batch_size", "examples", "population"}:
+                return "integer"
+            known = samplings()[entry.sampling.name]
+        else:
+            known = mechanisms()[entry.mechanism.name]
+        parameter = known.parameter(self.name)
+        return "integer" if parameter is not None and parameter.kind == "integer" else "real"
+
+    @property
+    def safe(self) -> str:
+        """Which values are safer, where that is a theorem."""
+        if self.part == "count" or self.name in {"rate", "batch_size"}:
+            return "smaller"
+        return "larger" if self.name in {"noise_multiplier", "examples", "population"} else "detect"
+
+    @property
+    def within(self) -> tuple[float, float] | None:
+        """The range allowed, where there is one."""
+        if self.name == "rate":
+            return 1e-9, 1.0
+        sampling = self.specification.steps[self.step].sampling
+        if self.name == "batch_size" and sampling is not None:
+            sizes = sampling.mapping
+            return 1, int(sizes.get("examples", sizes.get("population", 2)))  # type: ignore[arg-type]
+        if self.name in {"examples", "population"} and sampling is not None:
+            return int(sampling.mapping["batch_size"]) + 1, _MOST_RECORDS  # type: ignore[arg-type]
+        return None
+
+    def at(self, value: float) -> Specification:
+        """The specification with a value in the place."""
+        entry = self.specification.steps[self.step]
+        if self.part == "count":
+            changed = replace(entry, count=int(value))
+        elif self.part == "sampling" and entry.sampling is not None:
+            changed = replace(entry, sampling=_with(entry.sampling, self.name, value))
+        else:
+            changed = replace(entry, mechanism=_with(entry.mechanism, self.name, value))
+        steps = (*self.specification.steps[: self.step], changed, *self.specification.steps[self.step + 1 :])
+        return replace(self.specification, steps=steps)
+
+    @property
+    def family(self) -> Callable[[float], Composition]:
+        """The runs to choose from."""
+        return lambda value: self.at(value).composition
+
+
+def _with(choice: Choice, name: str, value: Value) -> Choice:
+    return Choice.of(choice.name, **(choice.mapping | {name: value}))
+
+
+def run(options: argparse.Namespace) -> Status:
+    """Find the value and print it."""
+    parser: Parser = options.parser
+    target = _target(options)
+    unknown = _from_file(options) if options.specification else _from_options(options)
+    with Progress(f"looking for {unknown.name}"):
+        try:
+            found = calibrate(
+                unknown.family,
+                **target,
+                adjacency=unknown.specification.adjacency,
+                values=unknown.values,
+                within=unknown.within,
+                safe=unknown.safe,
+                precision=options.precision,
+                accountant=unknown.specification.method,
+            )
+        except UnreachableTargetError as error:
+            raise CommandError(f"{parser.prog}: no answer: {' '.join(str(error).split())}", Status.NO_ANSWER) from None
+    if options.json:
+        print_json(_document(unknown, found))
+    else:
+        _print(options, unknown, found)
+    return Status.OK
+
+
+def _target(options: argparse.Namespace) -> dict[str, float]:
+    parser: Parser = options.parser
+    given = {name: getattr(options, name) for name in ("epsilon", "delta", "mu", "advantage")}
+    target = {name: value for name, value in given.items() if value is not None}
+    if set(target) not in ({"epsilon", "delta"}, {"mu"}, {"advantage"}):
+        parser.error("give one target: --epsilon with --delta, or --mu, or --advantage")
+    return target
+
+
+def _target_words(options: argparse.Namespace) -> str:
+    if options.epsilon is not None:
+        return f"epsilon {plain(options.epsilon)} at delta {plain(options.delta)}"
+    return f"mu {plain(options.mu)}" if options.mu is not None else f"advantage {plain(options.advantage)}"
+
+
+def _from_options(options: argparse.Namespace) -> _Unknown:
+    """The run of the options, with a value to start from in place of the one to find."""
+    parser: Parser = options.parser
+    missing = {"noise-multiplier": options.noise_multiplier is None, "steps": options.steps is None}
+    missing["batch-size" if options.examples is not None else "rate"] = (
+        options.rate is None and options.batch_size is None
+    )
+    absent = [name for name, is_missing in missing.items() if is_missing]
+    if len(absent) != 1 or options.find not in {None, absent[0]}:
+        parser.error(
+            "give all but one of --noise-multiplier, --steps, and --rate (or --batch-size with --examples);"
+            f" missing: {', '.join(absent) or 'none'}; to find: {options.find or 'the missing one'}"
+        )
+    (name,) = absent
+    filled = argparse.Namespace(**vars(options))
+    if name == "rate":
+        filled.rate = 1e-3
+    if name == "batch-size":
+        filled.batch_size = 1
+    sampling = sampler_of(filled)
+    noise = 1.0 if options.noise_multiplier is None else options.noise_multiplier
+    entry = StepEntry(Choice.of("gaussian", noise_multiplier=noise), sampling, options.steps or 1)
+    specification = Specification(
+        (entry,),
+        options.adjacency or ADJACENCY,
+        options.unit or UNIT,
+        circumstances=Circumstances(examples=options.examples),
+    )
+    part = {"noise-multiplier": "mechanism", "steps": "count"}.get(name, "sampling")
+    return _Unknown(specification, 0, part, "count" if part == "count" else name.replace("-", "_"))
+
+
+def _from_file(options: argparse.Namespace) -> _Unknown:
+    """The specification of the file and the place in it to fill."""
+    parser: Parser = options.parser
+    given = [name for name in _OF_RUN if getattr(options, name.replace("-", "_")) is not None]
+    if given:
+        parser.error(f"--{given[0]} describes a run, which {options.specification} does already; leave out one of them")
+    specification = specification_of(
+        argparse.Namespace(specification=options.specification, adjacency=options.adjacency)
+    )
+    if options.unit is not None:
+        specification = replace(specification, unit=options.unit)
+    if options.step > len(specification.steps):
+        parser.error(
+            f"--step is {options.step} but {options.specification} has {len(specification.steps)} kinds of steps"
+        )
+    entry = specification.steps[options.step - 1]
+    places = {name: "mechanism" for name, value in entry.mechanism.parameters if _is_number(value)}
+    if entry.sampling is not None:
+        places |= {name: "sampling" for name, value in entry.sampling.parameters if _is_number(value)}
+    places["count"] = "count"
+    if options.find is None:
+        parser.error(f"say what to --find: {', '.join(places)}")
+    name = {"steps": "count"}.get(options.find, options.find.replace("-", "_"))
+    if name not in places:
+        parser.error(f"--find {options.find!r} is no number of step {options.step}{suggestion(name, places)}")
+    return _Unknown(specification, options.step - 1, places[name], name)
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _noun(unknown: _Unknown) -> str:
+    return "steps" if unknown.part == "count" else unknown.name.replace("_", " ")
+
+
+def _print(options: argparse.Namespace, unknown: _Unknown, found: Calibration) -> None:
+    print(f"{_noun(unknown)} = {plain(found.value)} meets {_target_words(options)}, certified")
+    if found.unsafe is not None:
+        print(f"{_noun(unknown)} = {plain(found.unsafe)} does not: {nearest(found.precision, 2)} away, relatively")
+    for note in found.notes:
+        print(note)
+    if options.epsilon is not None:
+        print()
+        print(answer_text(unknown.at(found.value), [Answer("delta", options.epsilon, found.bound)]))
+
+
+def _document(unknown: _Unknown, found: Calibration) -> dict[str, Any]:
+    return {
+        "found": unknown.name,
+        "value": found.value,
+        "unsafe": found.unsafe,
+        "precision": found.precision,
+        "target": found.target,
+        "at_value": result_document(found.bound),
+        "at_unsafe": None if found.bound_at_unsafe is None else result_document(found.bound_at_unsafe),
+        "evaluations": found.evaluations,
+        "estimates": found.estimates,
+        "notes": list(found.notes),
+        "specification": unknown.at(found.value).document(),
+    }

@@ -1,0 +1,230 @@
+"""``hockeystick compare``: one run under several accountants, relations and sampling schemes, in one table."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, final
+
+from hockeystick.app.cli.answer import print_json
+from hockeystick.app.cli.files import add_specification, specification_of
+from hockeystick.app.cli.options import add_json
+from hockeystick.app.cli.parsing import Parser, delta, epsilon
+from hockeystick.app.cli.progress import Progress
+from hockeystick.app.cli.status import CommandError, Status
+from hockeystick.app.cli.table import table
+from hockeystick.app.report.numbers import bracket, nearest, plain, result_document, rounded_up
+from hockeystick.app.spec.model import Choice, Specification, StepEntry
+from hockeystick.app.spec.reader import accountant_of
+from hockeystick.app.spec.registry import AUTOMATIC, accountants, samplings
+from hockeystick.bound import Bound, Estimate
+from hockeystick.composition import ADJACENCIES
+from hockeystick.errors import HockeystickError, check_choice
+
+__all__ = ["add", "run"]
+
+_EXAMPLES = """examples:
+  hockeystick compare spec.toml
+  hockeystick compare spec.toml --adjacencies all --samplings poisson,without-replacement
+  hockeystick compare spec.toml --accountants automatic,lattice:spacing=1e-3 --delta 1e-6
+"""
+
+
+_SIMULATION = "monte-carlo"
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser: Parser = commands.add_parser(
+        "compare",
+        help="one run under several accountants, relations and sampling schemes",
+        description="The same run under several accountants, neighbouring relations and sampling schemes, in one table."
+        " Every combination is a row; where no theorem covers one, the row says so.",
+        epilog=_EXAMPLES,
+    )
+    add_specification(parser)
+    parser.add_argument(
+        "--accountants",
+        metavar="A;A",
+        help="accountants by commas, parameters after a colon (by semicolons where one has"
+        f" several parameters); all, the default: every one that needs none, {_SIMULATION} only where it is named (it"
+        f" may take minutes). Known: {AUTOMATIC}, {', '.join(accountants())}",
+    )
+    parser.add_argument("--adjacencies", metavar="R,R", help=f"relations, or all: {', '.join(ADJACENCIES)}")
+    parser.add_argument("--samplings", metavar="S,S", help=f"sampling schemes, or all: none, {', '.join(samplings())}")
+    asked = parser.add_mutually_exclusive_group()
+    asked.add_argument("--delta", type=delta("--delta"), metavar="D", help="compare epsilon at this delta")
+    asked.add_argument("--epsilon", type=epsilon("--epsilon"), metavar="E", help="compare delta at this epsilon")
+    add_json(parser)
+    parser.set_defaults(run=run, parser=parser)
+
+
+@final
+@dataclass(frozen=True)
+class _Line:
+    """One combination and what came of it."""
+
+    specification: Specification
+    sampling: str
+    result: Bound | Estimate | None
+    reason: str
+    seconds: float
+
+
+def run(options: argparse.Namespace) -> Status:
+    """Account every combination and print the table."""
+    specification = specification_of(argparse.Namespace(specification=options.specification))
+    quantity, level = _asked(options, specification)
+    combinations = list(_combinations(options, specification))
+    with Progress("comparing") as progress:
+        lines = [_line(name, one, quantity, level) for name, one in progress.each(combinations)]
+    if options.json:
+        print_json({"quantity": quantity, "at": level, "rows": [_document(line) for line in lines]})
+        return Status.OK
+    print(f"{quantity} at {'delta' if quantity == 'epsilon' else 'epsilon'} {plain(level)}\n")
+    print(table(("relation", "sampling", "accountant", quantity, "bracket", "worth", "time"), [_row(x) for x in lines]))
+    for reason in dict.fromkeys(line.reason for line in lines if line.reason):
+        print(f"\n- {reason}")
+    return Status.OK
+
+
+def _asked(options: argparse.Namespace, specification: Specification) -> tuple[str, float]:
+    if options.delta is not None:
+        return "epsilon", options.delta
+    if options.epsilon is not None:
+        return "delta", options.epsilon
+    if specification.deltas:
+        return "epsilon", specification.deltas[0]
+    if specification.epsilons:
+        return "delta", specification.epsilons[0]
+    raise CommandError(f"{options.specification}: error: no delta and no epsilon: give --delta or --epsilon")
+
+
+def _combinations(options: argparse.Namespace, specification: Specification) -> Iterator[tuple[str, Specification]]:
+    for adjacency in _adjacencies(options.adjacencies, specification):
+        for name, sampled in _sampled(options.samplings, specification):
+            for accountant in _accountants(options.accountants, specification):
+                yield name, replace(sampled, adjacency=adjacency, accountant=accountant)
+
+
+def _adjacencies(given: str | None, specification: Specification) -> list[str]:
+    if given is None:
+        return [specification.adjacency]
+    if given == "all":
+        return list(ADJACENCIES)
+    return [check_choice("--adjacencies", name.strip(), ADJACENCIES) for name in given.split(",")]
+
+
+def _accountants(given: str | None, specification: Specification) -> list[Choice]:
+    """The accountants asked for; all that need no parameters and no simulation where nothing is."""
+    if given is None or given == "all":
+        own = specification.accountant
+        apart = {own.name, _SIMULATION} | ({"certified"} if own.name == AUTOMATIC else set())  # what automatic chooses
+        known = [entry for entry in accountants().values() if entry.name not in apart]
+        plain_ones = [entry.name for entry in known if not any(parameter.required for parameter in entry.parameters)]
+        return [own, *(Choice(name) for name in plain_ones)]
+    by_semicolon = ";" in given or "," in given.partition(":")[2]
+    parts = given.split(";" if by_semicolon else ",")
+    return [accountant_of(part, "--accountants") for part in parts if part.strip()]
+
+
+def _sampled(given: str | None, specification: Specification) -> list[tuple[str, Specification]]:
+    """The specification with every step that is sampled at all sampled in another way."""
+    if given is None:
+        return [(_own_sampling(specification), specification)]
+    names = ["none", *samplings()] if given == "all" else [name.strip() for name in given.split(",")]
+    found: list[tuple[str, Specification]] = []
+    for name in names:
+        check_choice("--samplings", name, ("none", *samplings()))
+        steps = tuple(_resampled(entry, name, specification) for entry in specification.steps)
+        found.append((name, replace(specification, steps=steps)))
+    return found
+
+
+def _own_sampling(specification: Specification) -> str:
+    names = dict.fromkeys("none" if entry.sampling is None else entry.sampling.name for entry in specification.steps)
+    return "+".join(names)
+
+
+def _resampled(entry: StepEntry, name: str, specification: Specification) -> StepEntry:
+    """A step with another sampling scheme of the same rate."""
+    if entry.sampling is None or entry.sampling.name == name:
+        return entry
+    if name == "none":
+        return replace(entry, sampling=None)
+    known = _sizes(entry.sampling, specification)
+    needed = [parameter.name for parameter in samplings()[name].parameters if parameter.required]
+    missing = [parameter for parameter in needed if parameter not in known]
+    if missing:
+        raise CommandError(
+            f"hockeystick compare: error: --samplings {name} needs {' and '.join(missing)}: give batch_size and"
+            " examples under sampling, or examples under [circumstances]"
+        )
+    sampling = Choice(name, tuple((parameter, known[parameter]) for parameter in needed))
+    return replace(entry, sampling=sampling, count=_releases(entry, name, known))
+
+
+def _releases(entry: StepEntry, name: str, known: Mapping[str, float]) -> int:
+    """The count of the same run under another scheme: a step of a shuffled run is a whole epoch."""
+    own = "" if entry.sampling is None else entry.sampling.name
+    if (own == "shuffled") == (name == "shuffled"):
+        return entry.count
+    batches = Fraction(int(known["population"]), int(known["batch_size"]))
+    count = entry.count * batches if own == "shuffled" else entry.count / batches
+    if count.denominator != 1:
+        raise CommandError(
+            f"hockeystick compare: error: {entry.count} steps of {batches} batches an epoch are no whole number of"
+            " epochs, which shuffled sampling needs"
+        )
+    return int(count)
+
+
+def _sizes(sampling: Choice, specification: Specification) -> dict[str, float | int]:
+    """Every name under which a scheme may ask for the rate, the batch size or the number of records."""
+    values = {name: value for name, value in sampling.parameters if isinstance(value, int | float)}
+    records = values.get("examples", values.get("population", specification.circumstances.examples))
+    batch, chance = values.get("batch_size"), values.get("rate")
+    if batch is None and chance is not None and records is not None and float(chance * records).is_integer():
+        batch = int(chance * records)
+    if chance is None and batch is not None and records is not None:
+        chance = batch / records
+    found = {"rate": chance, "batch_size": batch, "population": records, "examples": records}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _line(name: str, specification: Specification, quantity: str, level: float) -> _Line:
+    start = time.perf_counter()
+    result: Bound | Estimate | None = None
+    reason = ""
+    try:
+        curve = specification.curve
+        result = curve.epsilon(level) if quantity == "epsilon" else curve.delta(level)
+    except (HockeystickError, ValueError, ModuleNotFoundError) as error:
+        reason = " ".join(str(error).split())
+    return _Line(specification, name, result, reason, time.perf_counter() - start)
+
+
+def _row(line: _Line) -> tuple[str, ...]:
+    head = (line.specification.adjacency, line.sampling, line.specification.accountant.text)
+    seconds = f"{line.seconds * 1e3:.0f} ms"
+    if line.result is None:
+        return (*head, "-", "-", "no answer (below)", seconds)
+    if isinstance(line.result, Bound):
+        return (*head, rounded_up(float(line.result.upper)), bracket(line.result), "certified", seconds)
+    error = float(line.result.error)
+    width = "-" if error != error else f"+- {nearest(error, 2)}"  # noqa: PLR0124 - NaN: no error is known
+    return (*head, nearest(float(line.result.value)), width, "estimate", seconds)
+
+
+def _document(line: _Line) -> dict[str, Any]:
+    return {
+        "adjacency": line.specification.adjacency,
+        "sampling": line.sampling,
+        "accountant": line.specification.accountant.text,
+        "result": None if line.result is None else result_document(line.result),
+        "reason": line.reason,
+        "seconds": line.seconds,
+    }

@@ -1,0 +1,157 @@
+"""``hockeystick completion``: shell completion, generated from the parser itself.
+
+Each script completes commands, options, the values of options that have few, and file names everywhere else.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hockeystick.app.cli.parsing import Parser
+from hockeystick.app.cli.status import Status
+
+__all__ = ["add", "run", "scripts"]
+
+_EXAMPLES = """examples:
+  source <(hockeystick completion bash)                 # this shell; put it into ~/.bashrc to keep it
+  hockeystick completion zsh > ~/.zfunc/_hockeystick    # a directory of $fpath
+  hockeystick completion fish > ~/.config/fish/completions/hockeystick.fish
+"""
+
+Options = dict[str, tuple[str, ...]]
+"""The options of a command, each with its few values."""
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser: Parser = commands.add_parser(
+        "completion",
+        help="a script that completes commands and options in your shell",
+        description="Print a completion script for a shell.",
+        epilog=_EXAMPLES,
+    )
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish")
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(options: argparse.Namespace) -> Status:
+    """Print the script."""
+    from hockeystick.app.cli.program import parser  # the program knows its commands, and this is one of them
+
+    print(scripts(parser())[options.shell](), end="")
+    return Status.OK
+
+
+def scripts(whole: Parser) -> Mapping[str, Callable[[], str]]:
+    """The script for each shell."""
+    commands = _commands(whole)
+    helps = _helps(whole)
+    return {
+        "bash": lambda: _bash(commands),
+        "zsh": lambda: _zsh(commands, helps),
+        "fish": lambda: _fish(commands, helps),
+    }
+
+
+def _subparsers(whole: Parser) -> argparse._SubParsersAction[Parser]:
+    # argparse has no public way to list the commands of a parser
+    return next(action for action in whole._actions if isinstance(action, argparse._SubParsersAction))  # noqa: SLF001
+
+
+def _commands(whole: Parser) -> dict[str, Options]:
+    return {name: _options(parser) for name, parser in _subparsers(whole).choices.items()}
+
+
+def _helps(whole: Parser) -> dict[str, str]:
+    return {action.dest: action.help or "" for action in _subparsers(whole)._choices_actions}  # noqa: SLF001
+
+
+def _options(parser: Parser) -> Options:
+    found: Options = {}
+    for action in parser._actions:  # noqa: SLF001 - see above
+        values = tuple(map(str, action.choices)) if action.choices else ()
+        if action.option_strings:
+            found[action.option_strings[-1]] = values
+        elif values:
+            found[""] = values
+    return found
+
+
+def _bash(commands: Mapping[str, Options]) -> str:
+    cases: list[str] = []
+    for name, options in commands.items():
+        words = " ".join((*filter(None, options), *options.get("", ())))
+        valued = [
+            f"        {option}) words='{' '.join(values)}' ;;"
+            for option, values in options.items()
+            if option and values
+        ]
+        inner = (
+            ["      case $prev in", *valued, f"        *) words='{words}' ;;", "      esac"]
+            if valued
+            else [f"      words='{words}'"]
+        )
+        cases += [f"    {name})", *inner, "      ;;"]
+    return "\n".join(
+        [
+            "# bash completion for hockeystick",
+            "_hockeystick() {",
+            "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=''",
+            "  case ${COMP_WORDS[1]} in",
+            *cases,
+            "  esac",
+            f"  [[ $COMP_CWORD -eq 1 ]] && words='{' '.join(commands)} --help --version'",
+            '  COMPREPLY=( $(compgen -W "$words" -- "$cur") )',
+            "}",
+            "complete -o default -F _hockeystick hockeystick",
+            "",
+        ]
+    )
+
+
+def _zsh(commands: Mapping[str, Options], helps: Mapping[str, str]) -> str:
+    listed = " ".join(f"'{name}:{_quoted(helps.get(name, ''))}'" for name in commands)
+    cases: list[str] = []
+    for name, options in commands.items():
+        specs = []
+        for option, values in options.items():
+            if option:
+                specs.append(f"'{option}[]" + (f":value:({' '.join(values)})'" if values else "'"))
+        first = f"'1:value:({' '.join(options[''])})'" if "" in options else ""
+        cases.append(f"    {name}) _arguments {' '.join([*specs, first])} '*:file:_files' ;;")
+    return "\n".join(
+        [
+            "#compdef hockeystick",
+            "_hockeystick() {",
+            f"  local -a commands=({listed})",
+            "  if (( CURRENT == 2 )); then _describe command commands; return; fi",
+            "  local command=$words[2]",
+            "  shift words; (( CURRENT-- ))",
+            "  case $command in",
+            *cases,
+            "  esac",
+            "}",
+            'if [[ $funcstack[1] == _hockeystick ]]; then _hockeystick "$@"; else compdef _hockeystick hockeystick; fi',
+            "",
+        ]
+    )
+
+
+def _fish(commands: Mapping[str, Options], helps: Mapping[str, str]) -> str:
+    lines = ["# fish completion for hockeystick", "complete -c hockeystick -n __fish_use_subcommand -f"]
+    for name, options in commands.items():
+        lines.append(f"complete -c hockeystick -n __fish_use_subcommand -a {name} -d '{_quoted(helps.get(name, ''))}'")
+        seen = f"complete -c hockeystick -n '__fish_seen_subcommand_from {name}'"
+        for option, values in options.items():
+            if not option:
+                lines.append(f"{seen} -f -a '{' '.join(values)}'")
+                continue
+            lines.append(f"{seen} -l {option.removeprefix('--')}" + (f" -x -a '{' '.join(values)}'" if values else ""))
+    return "\n".join([*lines, ""])
+
+
+def _quoted(text: str) -> str:
+    """Text that is safe inside single quotes of every shell, and holds no colon for zsh."""
+    return text.replace("'", "").replace(":", ",")

@@ -1,0 +1,107 @@
+"""Files in and out, ``-`` for the standard streams, and the options that change a specification read from one."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from hockeystick.app.cli.parsing import Parser, delta, epsilon, listed, positive
+from hockeystick.app.cli.status import CommandError
+from hockeystick.app.report.verification import NoReceiptError, open_receipt
+from hockeystick.app.spec.model import Choice, Specification
+from hockeystick.app.spec.problems import SpecificationError
+from hockeystick.app.spec.reader import accountant_of, load, read
+from hockeystick.app.spec.registry import AUTOMATIC
+from hockeystick.composition import ADJACENCIES
+
+__all__ = ["add_changes", "add_specification", "read_text", "specification_of", "write_text"]
+
+
+def add_specification(parser: Parser) -> None:
+    """Add the specification's file."""
+    parser.add_argument(
+        "specification", metavar="SPEC", help="specification file, TOML or JSON; - reads TOML from stdin"
+    )
+
+
+def add_changes(parser: Parser) -> None:
+    """Add the options that stand in place of what the file says."""
+    changes = parser.add_argument_group("in place of what the file says")
+    changes.add_argument(
+        "--delta", type=listed(delta("--delta")), metavar="D[,D]", help="report epsilon at these deltas"
+    )
+    changes.add_argument(
+        "--epsilon", type=listed(epsilon("--epsilon")), metavar="E[,E]", help="report delta at these epsilons"
+    )
+    changes.add_argument("--adjacency", choices=tuple(ADJACENCIES), metavar="R", help=", ".join(ADJACENCIES))
+    changes.add_argument("--accountant", metavar="A", help="such as certified or certified:tolerance=1e-5")
+    changes.add_argument(
+        "--tolerance", type=positive("--tolerance"), metavar="W", help="width of the bracket asked for"
+    )
+
+
+def specification_of(options: argparse.Namespace) -> Specification:
+    """The specification in the file, with the options' changes."""
+    found = _read(options.specification)
+    if getattr(options, "delta", None) is not None or getattr(options, "epsilon", None) is not None:
+        found = replace(found, deltas=options.delta or (), epsilons=options.epsilon or ())
+    if getattr(options, "adjacency", None) is not None:
+        found = replace(found, adjacency=options.adjacency)
+    if getattr(options, "accountant", None) is not None:
+        found = replace(found, accountant=accountant_of(options.accountant, "--accountant"))
+    if getattr(options, "tolerance", None) is not None:
+        if found.accountant.name != AUTOMATIC and "tolerance" not in found.accountant.mapping:
+            raise CommandError(f"hockeystick: error: --tolerance: the accountant {found.accountant.name!r} takes none")
+        parameters = found.accountant.mapping | {"tolerance": options.tolerance}
+        found = replace(found, accountant=Choice.of(found.accountant.name, **parameters))
+    return found
+
+
+def _read(name: str) -> Specification:
+    if name == "-":
+        return read(sys.stdin.read(), source="stdin")
+    try:
+        return load(Path(name))
+    except OSError as error:
+        raise _unreadable(name, error) from None
+    except SpecificationError:
+        if _is_receipt(read_text(name)):
+            raise CommandError(
+                f"hockeystick: error: {name} is a receipt, not a specification: hockeystick verify reads it"
+            ) from None
+        raise
+
+
+def _is_receipt(text: str) -> bool:
+    try:
+        open_receipt(text)
+    except NoReceiptError:
+        return False
+    return True
+
+
+def read_text(name: str) -> str:
+    """The text of a file."""
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise _unreadable(name, error) from None
+    except UnicodeDecodeError:
+        raise CommandError(f"hockeystick: error: {name} is no text file in UTF-8") from None
+
+
+def write_text(name: str, text: str) -> None:
+    """Write a file."""
+    if name == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        Path(name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"hockeystick: error: cannot write {name}: {error.strerror}") from None
+
+
+def _unreadable(name: str, error: OSError) -> CommandError:
+    return CommandError(f"hockeystick: error: cannot read {name}: {error.strerror}")

@@ -1,0 +1,147 @@
+"""Reading the command line: one clear line for a wrong option, with the library's own words on ranges."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from collections.abc import Callable, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any, NoReturn
+
+from hockeystick.app.cli.status import CommandError
+from hockeystick.errors import check_count, check_delta, check_epsilon, check_positive, check_rate
+
+__all__ = ["Parser", "count", "delta", "epsilon", "joined_negatives", "listed", "positive", "rate"]
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises `CommandError` with one line, and shows an example under its help."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        kwargs.setdefault("allow_abbrev", False)
+        super().__init__(*args, **kwargs)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """The options read; a misspelt one is named before any other is found missing."""
+        if self._subparsers is None:
+            for given in args or ():
+                if given == "--":
+                    break
+                self._known(given)
+        return super().parse_known_args(args, namespace)
+
+    def _known(self, given: str) -> None:
+        """Refuse an option there is none of, with the one that was probably meant."""
+        name = given.partition("=")[0]
+        options = [known for known in self._option_string_actions if known.startswith("--")]
+        if not given.startswith("--") or name in options:
+            return
+        longer = [known for known in options if known.startswith(name)]
+        close = longer or difflib.get_close_matches(name, options, n=1)
+        self.error(f"unknown option {name}" + (f"; did you mean {' or '.join(close)}?" if close else ""))
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the one line that says what is wrong."""
+        said = re.match(r"argument ([^:]+): (.*)", message, re.DOTALL)
+        if said and said.group(2).startswith("-"):
+            message = said.group(2)
+        choice = re.match(r"argument ([^:]+): invalid choice: ('.*?') \(choose from (.*)\)", message, re.DOTALL)
+        if choice:
+            name = "the command" if choice.group(1) == "COMMAND" else choice.group(1)
+            message = f"{name} must be one of {choice.group(3)}, got {choice.group(2)}"
+        message = " ".join(message.split())
+        raise CommandError(f"{self.prog}: error: {message} (see {self.prog} --help)")
+
+
+def joined_negatives(arguments: Sequence[str]) -> list[str]:
+    """The arguments with a negative number tied to its option, so that it is read as a value and then refused by name.
+
+    Examples
+    --------
+    >>> joined_negatives(["--delta", "-1e-5", "--json"])
+    ['--delta=-1e-5', '--json']
+    """
+    joined: list[str] = []
+    for argument in arguments:
+        if re.fullmatch(r"-(\d|\.\d|inf|nan).*", argument, re.IGNORECASE) and joined and joined[-1].startswith("--"):
+            joined[-1] += "=" + argument
+        else:
+            joined.append(argument)
+    return joined
+
+
+def _real(text: str, name: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{name} must be a number, got {text!r}") from None
+
+
+def _checked(name: str, check: Callable[[str, float], Any]) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        try:
+            return float(check(name, _real(text, name)))
+        except (TypeError, ValueError) as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read
+
+
+def positive(name: str) -> Callable[[str], float]:
+    """A reader of finite numbers above 0."""
+    return _checked(name, check_positive)
+
+
+def rate(name: str) -> Callable[[str], float]:
+    """A reader of sampling rates, in (0, 1]."""
+    return _checked(name, check_rate)
+
+
+def delta(name: str) -> Callable[[str], float]:
+    """A reader of deltas, in [0, 1]."""
+    return _checked(name, lambda _, value: _renamed("delta", name, check_delta, value))
+
+
+def epsilon(name: str) -> Callable[[str], float]:
+    """A reader of epsilons, at least 0."""
+    return _checked(name, lambda _, value: _renamed("epsilon", name, check_epsilon, value))
+
+
+def _renamed(own: str, name: str, check: Callable[[float], Any], value: float) -> Any:
+    try:
+        return check(value)
+    except ValueError as error:
+        raise ValueError(str(error).replace(own, name, 1)) from None
+
+
+def count(name: str) -> Callable[[str], int]:
+    """A reader of whole numbers of at least 1; ``1e6`` and ``1_000_000`` are whole numbers too."""
+
+    def read(text: str) -> int:
+        allowed = f"{name} must be an integer of at least 1, got {text!r}"
+        if not re.fullmatch(r"[+-]?\d+(_\d+)*|[+-]?\d+(\.\d+)?[eE]\+?\d{1,2}", text):
+            raise argparse.ArgumentTypeError(allowed)
+        try:
+            number = Decimal(text.replace("_", ""))
+            whole = int(number)
+        except (InvalidOperation, ValueError):
+            raise argparse.ArgumentTypeError(allowed) from None
+        if whole != number:
+            raise argparse.ArgumentTypeError(allowed)
+        try:
+            return check_count(name, whole)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read
+
+
+def listed(read: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
+    """A reader of comma-separated values."""
+
+    def read_all(text: str) -> tuple[Any, ...]:
+        return tuple(read(part.strip()) for part in text.split(","))
+
+    return read_all

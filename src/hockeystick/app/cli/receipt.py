@@ -1,0 +1,129 @@
+"""``hockeystick report`` and ``hockeystick verify``: make a privacy receipt, and check one."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from hockeystick.app.cli.answer import print_json
+from hockeystick.app.cli.files import add_changes, add_specification, read_text, specification_of, write_text
+from hockeystick.app.cli.options import add_json
+from hockeystick.app.cli.parsing import Parser
+from hockeystick.app.cli.progress import Progress
+from hockeystick.app.cli.status import CommandError, Status
+from hockeystick.app.report.content import Content
+from hockeystick.app.report.markdown import markdown
+from hockeystick.app.report.page import page
+from hockeystick.app.report.receipt import receipt
+from hockeystick.app.report.verification import NoReceiptError, is_page, open_receipt, verify
+
+__all__ = ["add", "run_report", "run_verify"]
+
+_REPORT_EXAMPLES = """examples:
+  hockeystick report spec.toml -o receipt.html -o receipt.json
+  hockeystick report spec.toml --format markdown > PRIVACY.md
+"""
+
+_VERIFY_EXAMPLES = """examples:
+  hockeystick verify receipt.json
+  hockeystick verify receipt.html --json
+"""
+
+_FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
+
+
+def add(commands: Any) -> None:
+    """Add both commands."""
+    parser: Parser = commands.add_parser(
+        "report",
+        help="make a privacy receipt: HTML, Markdown or JSON",
+        description="Account a specification and write its privacy receipt: the guarantee in words, everything it rests"
+        " on, and how to check it.",
+        epilog=_REPORT_EXAMPLES,
+    )
+    add_specification(parser)
+    add_changes(parser)
+    parser.add_argument(
+        "-o", "--output", action="append", metavar="FILE", help="where to write: .html, .md or .json; may be repeated"
+    )
+    parser.add_argument("--format", choices=("html", "markdown", "json"), help="format for stdout (default: markdown)")
+    add_json(parser)
+    parser.set_defaults(run=run_report, parser=parser)
+    checker: Parser = commands.add_parser(
+        "verify",
+        help="compute a receipt again and say whether it holds",
+        description="Compute every figure of a privacy receipt again, from the specification inside it, and compare."
+        " Exit status 0: it holds; 1: it does not.",
+        epilog=_VERIFY_EXAMPLES,
+    )
+    checker.add_argument("receipt", metavar="RECEIPT", help="a receipt, JSON or HTML; - reads stdin")
+    add_json(checker)
+    checker.set_defaults(run=run_verify, parser=checker)
+
+
+def run_report(options: argparse.Namespace) -> Status:
+    """Make the receipt and write it in every form asked for."""
+    outputs = [(name, _format(name)) for name in options.output or []]
+    specification = specification_of(options)
+    if not specification.deltas and not specification.epsilons:
+        raise CommandError(
+            f"{options.specification}: error: no delta and no epsilon: write delta = 1e-5 under [guarantee],"
+            " or give --delta"
+        )
+    with Progress("making the receipt"):
+        made = receipt(specification)
+    for name, form in outputs:
+        write_text(name, _written(made, form))
+    if options.json or not outputs or options.format:
+        print(_written(made, "json" if options.json else options.format or "markdown"), end="")
+    else:
+        content = Content(made)
+        for result in content.results:
+            print(content.figure(result))
+        print(f"wrote {', '.join(name for name, _ in outputs)}")
+    return Status.OK
+
+
+def _format(name: str) -> str:
+    suffix = Path(name).suffix.lower()
+    if suffix not in _FORMATS:
+        raise CommandError(f"hockeystick report: error: -o must end in .html, .md or .json, got {name!r}")
+    return _FORMATS[suffix]
+
+
+def _written(made: dict[str, Any], form: str) -> str:
+    if form == "html":
+        return page(made)
+    if form == "markdown":
+        return markdown(made)
+    return json.dumps(made, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def run_verify(options: argparse.Namespace) -> Status:
+    """Compute the receipt again and print what came of it."""
+    try:
+        given = read_text(options.receipt)
+        document = open_receipt(given)
+    except NoReceiptError as error:
+        raise CommandError(f"{options.receipt}: error: {error}") from None
+    with Progress("computing the receipt again"):
+        found = verify(document, shown=given if is_page(given) else None)
+    if options.json:
+        print_json(
+            {"holds": found.holds, "checked": found.checked, "findings": found.findings, "remarks": found.remarks}
+        )
+    elif found.holds:
+        content = Content(document)
+        print(f"{options.receipt} holds: {found.checked} figures and texts agree when computed again")
+        for result in content.results:
+            print(f"  {content.figure(result)}, {'certified' if result['certified'] else 'an estimate, not proved'}")
+    else:
+        print(f"{options.receipt} does NOT hold:")
+        for finding in found.findings:
+            print(f"  {finding}")
+    if not options.json:
+        for remark in found.remarks:
+            print(f"  ({remark})")
+    return Status.OK if found.holds else Status.REFUTED

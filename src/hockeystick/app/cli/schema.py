@@ -1,0 +1,67 @@
+"""``hockeystick schema``: the JSON schema of specification files, and an example of one."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from hockeystick.app.cli.answer import print_json
+from hockeystick.app.cli.parsing import Parser
+from hockeystick.app.cli.status import Status
+from hockeystick.app.spec.schema import schema
+
+__all__ = ["EXAMPLE", "add", "run"]
+
+EXAMPLE = """\
+title = "CIFAR-10, DP-SGD"
+
+[[steps]]                       # one table for each kind of step
+mechanism = "gaussian"
+noise_multiplier = 1.0
+sampling = { scheme = "poisson", batch_size = 500, examples = 50_000 }
+count = 2000
+
+[guarantee]
+adjacency = "add-remove"
+unit = "example"
+delta = 1e-5                    # or a list; or epsilon
+
+[accountant]
+method = "automatic"
+tolerance = 1e-3
+
+[circumstances]                 # what accounting cannot see; receipts warn where it breaks the guarantee
+examples = 50_000
+batches = "poisson"             # poisson, fixed-size, shuffled: how batches are drawn in fact
+clipping_norm = 1.0
+tuning = "none"                 # none, on-public-data, counted, not-counted
+adaptive = "no"
+"""
+"""A specification that uses every part."""
+
+_EXAMPLES = """examples:
+  hockeystick schema > spec.schema.json
+  hockeystick schema --example > spec.toml
+"""
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser: Parser = commands.add_parser(
+        "schema",
+        help="the JSON schema of specification files, or an example of one",
+        description="Print the JSON schema of specification files, for editors and checkers.",
+        epilog=_EXAMPLES,
+    )
+    parser.add_argument("--example", action="store_true", help="print an example specification instead")
+    parser.add_argument("--json", action="store_true", help="JSON; the schema always is")
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(options: argparse.Namespace) -> Status:
+    """Print the schema or the example."""
+    if options.example:
+        print(EXAMPLE, end="")
+    else:
+        print_json(schema())
+    return Status.OK

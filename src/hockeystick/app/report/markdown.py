@@ -1,0 +1,56 @@
+"""The receipt as Markdown, for a model card or a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hockeystick.app.report.content import Content, Row
+
+__all__ = ["markdown"]
+
+
+def markdown(receipt: Mapping[str, Any]) -> str:
+    """The receipt as a Markdown document."""
+    content = Content(receipt)
+    lines = [f"# {_plain(content.title)}", "", f"Privacy receipt, {receipt['created']}.", ""]
+    for result in content.results:
+        worth = "certified" if result["certified"] else "estimate, not proved"
+        lines += [f"**{content.figure(result)}** ({worth})", "", f"> {_plain(result['statement'])}", ""]
+        lines += [f"{content.bracket(result)}.", ""]
+    lines += [f"**Warning:** {_plain(c['text'])}\n" for c in receipt["cautions"] if c["broken"]]
+    unstated = [c["text"] for c in receipt["cautions"] if not c["broken"]]
+    if unstated:
+        lines += ["## Ask before relying on it", "", *_items(unstated)]
+    lines += ["## What was run", "", *_rows(content.steps())]
+    lines += ["## What is promised, to whom", "", *_rows(content.guarantee())]
+    lines += ["## The whole curve", "", *_table(*content.curve())]
+    lines += ["## How it was computed", "", *_rows(content.accounting())]
+    lines += _table(*content.directions())
+    if content.errors():
+        lines += ["Errors inside the bracket:", "", *_table(("Source", "At most", "Of"), content.errors())]
+    lines += ["## What is not included", "", *_items(receipt["not_included"])]
+    lines += ["## Check it", "", "Run `hockeystick verify` on the JSON of this receipt. The whole input:", ""]
+    lines += ["```json", content.specification_text(), "```", ""]
+    lines += [f"Made with {content.versions()}. Contents `{receipt['checksum']}`.", ""]
+    return "\n".join(lines)
+
+
+def _plain(words: str) -> str:
+    """Text that Markdown leaves alone."""
+    for mark in ("\\", "`", "*", "_", "<", ">", "|", "[", "]", "#"):
+        words = words.replace(mark, "\\" + mark)
+    return words.replace("\n", " ")
+
+
+def _items(items: Sequence[str]) -> list[str]:
+    return [*(f"- {_plain(item)}" for item in items), ""]
+
+
+def _rows(rows: Sequence[Row]) -> list[str]:
+    return [*(f"- **{row.name}:** {_plain(row.text)}" for row in rows), ""]
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [f"| {' | '.join(heads)} |", f"| {' | '.join('---' for _ in heads)} |"]
+    return [*lines, *(f"| {' | '.join(_plain(cell) for cell in row)} |" for row in rows), ""]

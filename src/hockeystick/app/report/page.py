@@ -1,0 +1,177 @@
+"""The receipt as one HTML page that needs nothing else: no network, no script, no font, no picture from outside.
+
+The receipt's JSON travels inside it, so that `hockeystick verify` reads the page as well.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from hockeystick.app.report.content import Content, Row
+from hockeystick.app.report.figures import drawable, privacy_chart, tradeoff_chart
+from hockeystick.app.report.markup import Markup, tag, text
+from hockeystick.app.report.numbers import number
+
+__all__ = ["page"]
+
+
+def page(receipt: Mapping[str, Any]) -> str:
+    """The receipt as an HTML document."""
+    content = Content(receipt)
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="generator", content="hockeystick"),
+        tag("title", f"{content.title}: privacy receipt"),
+        tag("style", Markup(files("hockeystick.app.report").joinpath("page.css").read_text(encoding="utf-8"))),
+    )
+    body = tag("body", tag("main", *_parts(content)), _embedded(receipt))
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def _parts(content: Content) -> list[Markup]:
+    parts = [
+        tag("header", tag("p", f"Privacy receipt, {content.receipt['created']}"), tag("h1", content.title)),
+        *(_claim(content, result) for result in content.results),
+        *_cautions(content),
+        tag("h2", "What was run"),
+        _rows(content.steps()),
+        tag("h2", "What is promised, to whom"),
+        _rows(content.guarantee()),
+    ]
+    parts += _charts(content)
+    parts += [
+        tag("h2", "How it was computed"),
+        _rows(content.accounting()),
+        tag("h3", "Each direction"),
+        _table(*content.directions(), kind="figures"),
+    ]
+    if content.errors():
+        parts.append(tag("h3", "Errors inside the bracket"))
+        parts.append(_table(("Source", "At most", "Of"), content.errors(), kind="figures"))
+    parts += [
+        tag("h2", "What is not included"),
+        tag("ul", *(tag("li", item) for item in content.receipt["not_included"])),
+        tag("h2", "Check it"),
+        tag(
+            "p",
+            text("Save this page, or the JSON beside it, and run ", tag("code", "hockeystick verify"), " on it: "),
+            "every figure is computed again and compared. The specification below is the whole input; the same run can"
+            " be accounted by any other tool.",
+        ),
+        tag("pre", tag("code", content.specification_text())),
+        tag(
+            "footer",
+            tag("p", f"Made with {content.versions()}."),
+            tag("p", f"Contents {content.receipt['checksum']}", class_="sum"),
+        ),
+    ]
+    return parts
+
+
+def _claim(content: Content, result: Mapping[str, Any]) -> Markup:
+    badge = (
+        tag("span", "certified", class_="badge proved")
+        if result["certified"]
+        else tag("span", "estimate, not proved", class_="badge estimated")
+    )
+    return tag(
+        "section",
+        tag("p", content.figure(result), " ", badge, class_="figure"),
+        tag("blockquote", result["statement"]),
+        tag(
+            "p",
+            f"{content.bracket(result)}. {result['guarantee'][0].upper()}{result['guarantee'][1:]}.",
+            class_="worth",
+        ),
+        class_="claim",
+    )
+
+
+def _cautions(content: Content) -> list[Markup]:
+    found = content.receipt["cautions"]
+    broken = [caution for caution in found if caution["broken"]]
+    unstated = [caution for caution in found if not caution["broken"]]
+    parts = [_caution("Warning: ", caution["text"], "caution broken") for caution in broken]
+    if unstated:
+        parts.append(tag("h2", "Ask before relying on it"))
+        parts += [_caution("", caution["text"], "caution") for caution in unstated]
+    return parts
+
+
+def _caution(mark: str, words: str, kind: str) -> Markup:
+    return tag("div", tag("p", tag("strong", mark) if mark else "", words), class_=kind)
+
+
+def _rows(rows: Sequence[Row]) -> Markup:
+    return tag(
+        "table", tag("tbody", *(tag("tr", tag("th", row.name, scope="row"), tag("td", row.text)) for row in rows))
+    )
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, kind: str = "plain") -> Markup:
+    head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in heads)))
+    body = tag("tbody", *(tag("tr", *(tag("td", cell) for cell in row)) for row in rows))
+    return tag("div", tag("table", head, body, class_=kind), class_="scroll")
+
+
+def _charts(content: Content) -> list[Markup]:
+    drawn = [figure for figure in (_privacy_curve(content), _tradeoff(content)) if figure is not None]
+    parts = [tag("h2", "The whole curve"), tag("div", *drawn, class_="charts")]
+    parts.append(
+        tag(
+            "details",
+            tag("summary", "The points of the curve"),
+            _table(*content.curve(), kind="figures"),
+            open="open",
+        )
+    )
+    return parts
+
+
+def _privacy_curve(content: Content) -> Markup | None:
+    points = drawable(content.receipt["curve"])
+    if points is None:
+        return None
+    marks = [place for place in map(_place, content.results) if place is not None]
+    words = (
+        "Privacy curve, through the points below: each is a guarantee too. Dots are those claimed."
+        if content.curve_certified
+        else "Privacy curve, estimated at the points below: none of them is a guarantee. Dots are those above."
+    )
+    return tag("figure", privacy_chart(points, marks), tag("figcaption", words))
+
+
+def _place(result: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Where a result lies on the curve, if on the chart at all."""
+    value = number(result["upper"] if result["certified"] else result["value"])
+    ((_, level),) = result["at"].items()
+    epsilon, delta = (value, number(level)) if result["quantity"] == "epsilon" else (number(level), value)
+    return (epsilon, delta) if math.isfinite(epsilon) and delta > 0.0 else None
+
+
+def _tradeoff(content: Content) -> Markup | None:
+    tradeoff = content.receipt["tradeoff"]
+    if tradeoff is None:
+        return None
+    attack = f"attack that tells whether one {content.specification.unit} took part"
+    points = f"(drawn through {len(tradeoff['false_positive'])} points). The dashed line is a guess by coin."
+    words = (
+        f"Trade-off: no {attack} gets below the curve {points}"
+        if tradeoff["certified"]
+        else f"Trade-off, estimated: an {attack} may get below the curve {points}"
+    )
+    return tag("figure", tradeoff_chart(tradeoff), tag("figcaption", words))
+
+
+def _embedded(receipt: Mapping[str, Any]) -> Markup:
+    """The receipt's JSON, with no ``</`` in it, which would end the element early."""
+    inside = (
+        json.dumps(receipt, ensure_ascii=False, allow_nan=False).replace("</", "<\\/").replace("<!--", "<\\u0021--")
+    )
+    return tag("script", Markup(inside), type="application/json", id="receipt")

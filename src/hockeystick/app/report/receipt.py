@@ -1,0 +1,170 @@
+"""The privacy receipt: a guarantee with everything needed to check it, as one JSON document.
+
+It holds the specification it was made from, so that `hockeystick.app.report.verification` can compute it again; a
+checksum over all of it, so that a changed figure is seen at once; and the curve and the trade-off it is drawn with.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import hashlib
+import json
+import math
+import os
+import platform
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hockeystick.accountants.base import DirectedCurve
+from hockeystick.app.report.cautions import cautions
+from hockeystick.app.report.numbers import jsonable, result_document
+from hockeystick.app.report.words import method_words, not_included, relation_words, statement
+from hockeystick.app.spec.model import Specification
+from hockeystick.bound import Bound, Estimate
+from hockeystick.curve import PrivacyCurve, worst
+from hockeystick.readouts.trade_off import trade_off
+
+__all__ = ["FORMAT", "checksum", "receipt", "software", "today"]
+
+FORMAT = 1
+"""Version of the receipt's format."""
+
+_POINTS = 15
+_ALPHAS = (0.0, 0.001, 0.003, 0.01, *(round(number / 40, 6) for number in range(1, 41)))
+
+
+def receipt(specification: Specification, *, created: str | None = None) -> dict[str, Any]:
+    """The receipt of a specification: accounts it, reads its curve, and signs the contents with a checksum.
+
+    Parameters
+    ----------
+    specification : Specification
+        With at least one delta or epsilon.
+    created : str, optional
+        The date it carries; today's in UTC by default.
+
+    Returns
+    -------
+    dict
+        The receipt as JSON holds it.
+    """
+    if not specification.deltas and not specification.epsilons:
+        raise ValueError("a receipt states a guarantee: give delta or epsilon in the specification")
+    curve = specification.curve
+    contents = {
+        "receipt": FORMAT,
+        "created": today() if created is None else created,
+        "specification": specification.document(),
+        "relation": relation_words(specification),
+        "results": _results(specification, curve),
+        "curve": _curve(specification, curve),
+        "tradeoff": _tradeoff(specification, curve),
+        "cautions": [{"name": c.name, "broken": c.broken, "text": c.text} for c in cautions(specification)],
+        "not_included": list(not_included(specification)),
+        "software": software(),
+    }
+    document: dict[str, Any] = jsonable(contents)
+    return document | {"checksum": checksum(document)}
+
+
+def checksum(document: Mapping[str, Any]) -> str:
+    """SHA-256 of everything but the checksum itself, in one fixed spelling.
+
+    It shows that a receipt was changed by accident or in haste. It is no signature: who changes a receipt can also
+    compute its checksum anew, which is why verification computes every number again.
+    """
+    contents = {key: value for key, value in document.items() if key != "checksum"}
+    text = json.dumps(contents, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def software() -> dict[str, str]:
+    """The versions that made a receipt."""
+    return dict(_software())
+
+
+@functools.cache
+def _software() -> dict[str, str]:
+    from importlib.metadata import version  # needed here only, and slow to import
+
+    return {
+        "hockeystick": version("hockeystick"),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": version("scipy"),
+        "machine": platform.machine(),
+    }
+
+
+def today() -> str:
+    """The date in UTC; that of SOURCE_DATE_EPOCH where it is set, for reproducible builds."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    moment = dt.datetime.fromtimestamp(int(epoch), dt.UTC) if epoch else dt.datetime.now(dt.UTC)
+    return moment.date().isoformat()
+
+
+def _results(specification: Specification, curve: PrivacyCurve) -> list[dict[str, Any]]:
+    asked = [("epsilon", "delta", level) for level in specification.deltas]
+    asked += [("delta", "epsilon", level) for level in specification.epsilons]
+    return [_result(specification, curve, quantity, at, level) for quantity, at, level in asked]
+
+
+def _result(specification: Specification, curve: PrivacyCurve, quantity: str, at: str, level: float) -> dict[str, Any]:
+    by_direction = {name: _ask(directed, quantity, level) for name, directed in curve.directed.items()}
+    result = worst(by_direction)
+    return {
+        "quantity": quantity,
+        "at": {at: level},
+        **result_document(result),
+        "guarantee": method_words(result),
+        "statement": statement(specification, quantity, level, result),
+        "directions": {direction: _sides(found) for direction, found in by_direction.items()},
+    }
+
+
+def _ask(curve: DirectedCurve, quantity: str, level: float) -> Bound | Estimate:
+    return curve.epsilon(level) if quantity == "epsilon" else curve.delta(level)
+
+
+def _sides(result: Bound | Estimate) -> dict[str, float]:
+    if isinstance(result, Bound):
+        return {"lower": float(result.lower), "upper": float(result.upper)}
+    return {"value": float(result.value)}
+
+
+def _upper(result: Bound | Estimate) -> float:
+    return float(result.upper if isinstance(result, Bound) else result.value)
+
+
+def _curve(specification: Specification, curve: PrivacyCurve) -> list[dict[str, float]]:
+    """Epsilon at deltas from 0.1 to well below the smallest one asked for."""
+    least = min((level for level in specification.deltas if level > 0.0), default=1e-6)
+    least = min(least, *(_upper(curve.delta(level)) or 1.0 for level in specification.epsilons), 1e-6)
+    last = max(math.log10(least) - 4.0, -300.0)
+    levels = [float(f"{10.0**power:.3g}") for power in np.linspace(-1.0, last, _POINTS)]
+    return [{"delta": level, **_sides(curve.epsilon(level))} for level in levels]
+
+
+def _tradeoff(specification: Specification, curve: PrivacyCurve) -> dict[str, Any] | None:
+    """The trade-off function of the direction that removes the record: the attack that claims it was there.
+
+    None under the relations of one direction only: of them nothing follows about the other, nor about an attack.
+    """
+    direction = next((name for name in _CLAIMS_PRESENT if name in curve.directed), None)
+    if direction is None or specification.adjacency in {"add", "remove"}:
+        return None
+    rates = trade_off(curve, _ALPHAS, direction=direction, tolerance=0.02).false_negative_rate
+    sides = (rates.lower, rates.upper) if isinstance(rates, Bound) else (rates.value, rates.value)
+    lower, upper = (np.asarray(side, dtype=np.float64).tolist() for side in sides)
+    return {
+        "certified": rates.certified,
+        "direction": direction,
+        "false_positive": list(_ALPHAS),
+        "false_negative": [{"lower": low, "upper": high} for low, high in zip(lower, upper, strict=True)],
+    }
+
+
+_CLAIMS_PRESENT = ("remove", "zero-out", "substitute")

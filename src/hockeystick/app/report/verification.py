@@ -1,0 +1,238 @@
+"""Verification of a receipt: compute everything in it again, and say what does not agree.
+
+Three things are checked. The checksum: has anything been changed since? The words: do statements and cautions
+follow from the figures? The figures: computed again from the specification inside. With the same versions of
+everything each figure must come out the same, to far more digits than matter; with others each bracket must meet
+the new one, and what is claimed must follow from brackets made narrow enough to decide it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+from hockeystick.app.report.page import page
+from hockeystick.app.report.receipt import FORMAT, checksum, receipt, software
+from hockeystick.app.spec.model import Choice, Specification
+from hockeystick.app.spec.problems import SpecificationError
+from hockeystick.app.spec.reader import from_document
+from hockeystick.app.spec.registry import AUTOMATIC
+from hockeystick.bound import Bound
+from hockeystick.errors import HockeystickError
+
+__all__ = ["NoReceiptError", "Verification", "is_page", "open_receipt", "verify"]
+
+_SAME = 1e-9  # relative: the order of a few sums may differ between machines, nothing else
+_SHARPER = 0.02  # with other versions: how much narrower the brackets are that decide a claim
+_EMBEDDED = re.compile(r'<script type="application/json" id="receipt">(.*?)</script>', re.DOTALL)
+
+
+class NoReceiptError(HockeystickError):
+    """A file that is no receipt, or one of a format this version does not read."""
+
+
+@final
+@dataclass(frozen=True)
+class Verification:
+    """What came of computing a receipt again.
+
+    Attributes
+    ----------
+    holds : bool
+        Whether everything agrees.
+    findings : tuple of str
+        What does not agree, one line each.
+    remarks : tuple of str
+        What a reader should know although it is no disagreement.
+    checked : int
+        How many figures and texts were compared.
+    """
+
+    holds: bool
+    findings: tuple[str, ...]
+    remarks: tuple[str, ...]
+    checked: int
+
+
+def open_receipt(text: str) -> dict[str, Any]:
+    """The receipt in a JSON file, or inside an HTML page."""
+    embedded = _EMBEDDED.search(text)  # in JSON itself every quote of such a line is escaped: no match
+    try:
+        document = json.loads(embedded.group(1) if embedded else text)
+    except json.JSONDecodeError as error:
+        raise NoReceiptError(
+            f"no receipt: neither JSON nor a receipt's page (line {error.lineno}: {error.msg}); of a receipt in"
+            " Markdown, verify the page or the JSON made with it"
+        ) from None
+    if not isinstance(document, dict) or "receipt" not in document or "specification" not in document:
+        raise NoReceiptError(
+            "no receipt: 'receipt' and 'specification' are missing; make one with `hockeystick report`"
+        )
+    if document["receipt"] != FORMAT:
+        raise NoReceiptError(f"a receipt of format {document['receipt']!r}; this version reads format {FORMAT}")
+    return document
+
+
+def is_page(text: str) -> bool:
+    """Whether a text is a receipt's HTML page."""
+    return _EMBEDDED.search(text) is not None
+
+
+def verify(document: Mapping[str, Any], *, shown: str | None = None) -> Verification:
+    """Whether a receipt holds.
+
+    Parameters
+    ----------
+    document : mapping
+        As `open_receipt` returns it.
+    shown : str, optional
+        The HTML page it came in, to be compared with what the receipt inside says.
+    """
+    findings: list[str] = []
+    if not _has_checksum(document):
+        findings.append("checksum: the contents are not those the receipt was made with")
+    try:
+        specification = from_document(document["specification"], source="specification")
+    except SpecificationError as error:
+        return Verification(holds=False, findings=(*findings, *str(error).splitlines()), remarks=(), checked=1)
+    again = receipt(specification, created=str(document.get("created")))
+    same_software = document.get("software") == again["software"]
+    remarks: list[str] = []
+    if not same_software:
+        remarks.append(f"made with {_versions(document.get('software'))}; checked with {_versions(again['software'])}")
+        again["software"] = document.get("software")
+    if shown is not None and same_software and shown != page(document):
+        findings.append("page: what is shown is not what the receipt inside it says")
+    compared = _exactly(document, again) if same_software else _compatibly(document, again, specification)
+    checked = 1
+    for finding in compared:
+        checked += 1
+        if finding:
+            findings.append(finding)
+    return Verification(not findings, tuple(findings), tuple(remarks), checked)
+
+
+def _has_checksum(document: Mapping[str, Any]) -> bool:
+    try:
+        return document.get("checksum") == checksum(document)
+    except ValueError:  # NaN or infinity, which no receipt holds
+        return False
+
+
+def _versions(found: object) -> str:
+    if not isinstance(found, dict):
+        return "unknown versions"
+    names = software()
+    return ", ".join(f"{name} {found.get(name, 'unknown')}" for name in names if name != "machine")
+
+
+# ---------------------------------------------------------------------------------------------------- the same versions
+
+
+def _exactly(document: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[str]:
+    """One item for each leaf: the finding, or nothing where it agrees."""
+    for key in dict.fromkeys((*again, *document)):
+        if key != "checksum":
+            yield from _leaves(key, document.get(key), again.get(key))
+
+
+def _leaves(path: str, claimed: object, found: object) -> Iterator[str]:
+    if isinstance(claimed, dict) and isinstance(found, dict):
+        for key in dict.fromkeys((*found, *claimed)):
+            yield from _leaves(f"{path}.{key}", claimed.get(key), found.get(key))
+    elif isinstance(claimed, list) and isinstance(found, list) and len(claimed) == len(found):
+        for number, (one, other) in enumerate(zip(claimed, found, strict=True)):
+            yield from _leaves(f"{path}[{number}]", one, other)
+    else:
+        yield (
+            ""
+            if _agree(path, claimed, found)
+            else f"{path}: the receipt says {claimed!r}, computed again it is {found!r}"
+        )
+
+
+def _agree(path: str, claimed: object, found: object) -> bool:
+    if _is_number(claimed) and _is_number(found):
+        # A width, or an error of the order of rounding, is a difference of much larger numbers
+        small = ".errors." in path or path.endswith(("width", ".error"))
+        return math.isclose(float(claimed), float(found), rel_tol=1e-4 if small else _SAME)  # type: ignore[arg-type]
+    return type(claimed) is type(found) and claimed == found
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# ------------------------------------------------------------------------------------------------------- other versions
+
+
+def _compatibly(document: Mapping[str, Any], again: Mapping[str, Any], specification: Specification) -> Iterator[str]:
+    yield from _leaves("specification", document["specification"], again["specification"])
+    yield from _leaves("relation", document.get("relation"), again["relation"])
+    claims = document.get("results")
+    if not isinstance(claims, list) or len(claims) != len(again["results"]):
+        yield "results: not those the specification asks for"
+        return
+    for claimed, found in zip(claims, again["results"], strict=True):
+        yield from _leaves("results.at", claimed.get("at"), found["at"])
+        yield _claim(claimed, found, specification)
+    points = document.get("curve")
+    if not isinstance(points, list) or len(points) != len(again["curve"]):
+        yield "curve: not the points of this specification"
+        return
+    for number, (claimed, found) in enumerate(zip(points, again["curve"], strict=True)):
+        yield (
+            "" if _meet(claimed, found) else f"curve[{number}]: the receipt says {claimed!r}, computed again {found!r}"
+        )
+
+
+def _meet(claimed: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+    """Whether two brackets have a point in common; estimates must agree to three digits."""
+    if "upper" not in found:
+        return math.isclose(_float(claimed.get("value")), _float(found["value"]), rel_tol=1e-3)
+    return _float(claimed.get("lower")) <= _float(found["upper"]) and _float(claimed.get("upper")) >= _float(
+        found["lower"]
+    )
+
+
+def _float(value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def _claim(claimed: Mapping[str, Any], found: Mapping[str, Any], specification: Specification) -> str:
+    """The claim of one result: its bracket meets the new one, and its upper side is proved with a narrower one."""
+    name = f"{claimed.get('quantity')} at {claimed.get('at')}"
+    if claimed.get("quantity") != found["quantity"] or claimed.get("certified") != found["certified"]:
+        return f"{name}: the receipt states another kind of result than computed again"
+    if not _meet(claimed, found):
+        return f"{name}: the receipt says {_said(claimed)}, computed again it is {_said(found)}"
+    if "upper" not in found or _float(claimed["upper"]) >= _float(found["upper"]):
+        return ""
+    sharper = _sharper(specification)
+    (level,) = found["at"].values()
+    result = sharper.curve.epsilon(level) if found["quantity"] == "epsilon" else sharper.curve.delta(level)
+    if isinstance(result, Bound) and _float(claimed["upper"]) >= float(result.upper):
+        return ""
+    return f"{name}: the upper side {claimed['upper']!r} could not be proved again; {found['upper']!r} was"
+
+
+def _sharper(specification: Specification) -> Specification:
+    """The same specification with a much smaller tolerance, where its accountant has one."""
+    parameters = specification.accountant.mapping
+    if specification.accountant.name != AUTOMATIC and "tolerance" not in parameters:
+        return specification
+    tolerance = float(parameters.get("tolerance", 1e-3)) * _SHARPER  # type: ignore[arg-type]
+    return replace(
+        specification, accountant=Choice.of(specification.accountant.name, **(parameters | {"tolerance": tolerance}))
+    )
+
+
+def _said(result: Mapping[str, Any]) -> str:
+    return f"[{result.get('lower')!r}, {result.get('upper')!r}]" if "upper" in result else repr(result.get("value"))

@@ -1,0 +1,175 @@
+"""What a run means, in words: the relation, the sampler and what is assumed of it, the noise, the method.
+
+One sentence a topic, used alike by the command line and by receipts.
+"""
+
+from __future__ import annotations
+
+import math
+
+from hockeystick.app.report.numbers import bracket, count_text, nearest, plain, rounded_up
+from hockeystick.app.spec.model import Choice, Specification, StepEntry
+from hockeystick.app.spec.registry import mechanisms, samplings
+from hockeystick.bound import Bound, Estimate
+
+__all__ = [
+    "headline",
+    "mechanism_words",
+    "method_words",
+    "not_included",
+    "relation_words",
+    "result_words",
+    "sampling_words",
+    "statement",
+    "step_words",
+]
+
+_RELATIONS = {
+    "add-remove": "add-remove: one {unit} more or one {unit} less, the worse of both directions",
+    "add": "add: one {unit} more; this direction alone, not its reverse",
+    "remove": "remove: one {unit} less; this direction alone, not its reverse",
+    "substitute": "substitute: one {unit} replaced by any other",
+    "zero-out": "zero-out: one {unit} replaced by a null record, the worse of both directions",
+}
+
+_CHANGES = {
+    "add-remove": "adding or removing any one {unit}",
+    "add": "adding any one {unit} (but not necessarily removing one)",
+    "remove": "removing any one {unit} (but not necessarily adding one)",
+    "substitute": "replacing any one {unit} by any other",
+    "zero-out": "replacing any one {unit} by a null record (or back)",
+}
+
+
+def relation_words(specification: Specification) -> str:
+    """What neighbouring means."""
+    return _RELATIONS[specification.adjacency].format(unit=specification.unit)
+
+
+def sampling_words(sampling: Choice | None, unit: str) -> str:
+    """How the records of a step are chosen, as the accounting assumes it."""
+    if sampling is None:
+        return f"none: every {unit} takes part in every step"
+    values = {name: plain(value) for name, value in sampling.parameters if not isinstance(value, tuple)}
+    if sampling.name == "poisson":
+        if "rate" not in values:
+            rate = plain(float(values["batch_size"]) / float(values["examples"]))
+            values["rate"] = f"{rate} ({_size(values, 'batch_size')} of {_size(values, 'examples')} expected)"
+        return f"Poisson: every {unit} joins each batch independently, with probability {values['rate']}"
+    if sampling.name == "without-replacement" and {"batch_size", "population"} <= values.keys():
+        return (
+            f"fixed size: every batch is a uniformly random set of {_size(values, 'batch_size')} of the"
+            f" {_size(values, 'population')} {unit}s, drawn afresh for each step"
+        )
+    if sampling.name == "shuffled" and {"batch_size", "population"} <= values.keys():
+        return (
+            f"shuffled: each step is one epoch over the {_size(values, 'population')} {unit}s in a fresh random order,"
+            f" in batches of {_size(values, 'batch_size')}"
+        )
+    entry = samplings()[sampling.name]
+    return f"{sampling.text}: {entry.summary.rstrip('.')}"
+
+
+def _size(values: dict[str, str], name: str) -> str:
+    return count_text(int(values[name]))
+
+
+def mechanism_words(mechanism: Choice) -> str:
+    """What is released in one step."""
+    values = mechanism.mapping
+    if mechanism.name == "gaussian":
+        noise = values["noise_multiplier"]
+        return (
+            f"Gaussian noise of standard deviation {plain(noise) if not isinstance(noise, tuple) else noise} x clipping"
+            " norm, added to the sum (not the mean) of the clipped contributions, such as gradients"
+        )
+    return f"{mechanism.text}: {mechanisms()[mechanism.name].summary.rstrip('.')}"
+
+
+def step_words(entry: StepEntry) -> str:
+    """A step on one line."""
+    sampled = "" if entry.sampling is None else f" on {entry.sampling.text}"
+    return f"{count_text(entry.count)} x {entry.mechanism.text}{sampled}"
+
+
+def method_words(result: Bound | Estimate) -> str:
+    """Which accountant, and what its answer is worth."""
+    if isinstance(result, Bound):
+        return f"{result.method}; both sides are proved, floating-point rounding included"
+    return f"{result.method}; an estimate: it is NOT proved to be a bound and may under-report"
+
+
+def result_words(result: Bound | Estimate) -> str:
+    """A scalar result on one line."""
+    if isinstance(result, Bound):
+        return (
+            f"{rounded_up(float(result.upper))}  (bracket {bracket(result)}, width {nearest(float(result.width), 2)})"
+        )
+    error = float(result.error)
+    size = "" if math.isnan(error) else f" (error about {nearest(error, 2)})"
+    return f"about {nearest(float(result.value))}{size}"
+
+
+def headline(quantity: str, given: float, result: Bound | Estimate) -> str:
+    """The pair (epsilon, delta) that may be quoted."""
+    if isinstance(result, Bound) and math.isinf(float(result.upper)):
+        known = "holds" if math.isinf(float(result.lower)) else "is proved"
+        return f"no finite epsilon {known} at delta {plain(given)}"
+    if isinstance(result, Bound):
+        value, kind = rounded_up(float(result.upper)), "certified"
+    else:
+        value, kind = "about " + nearest(float(result.value)), "an estimate, not certified"
+    epsilon, delta = (value, plain(given)) if quantity == "epsilon" else (plain(given), value)
+    return f"({epsilon}, {delta})-differential privacy, {kind}"
+
+
+def _releases(entry: StepEntry) -> int:
+    """How many outputs there are: a step of shuffled batches is an epoch of them."""
+    if entry.sampling is None or entry.sampling.name != "shuffled":
+        return entry.count
+    sizes = entry.sampling.mapping
+    return entry.count * (int(str(sizes["population"])) // int(str(sizes["batch_size"])))
+
+
+def statement(specification: Specification, quantity: str, given: float, result: Bound | Estimate) -> str:
+    """The guarantee in words a reader can quote."""
+    change = _CHANGES[specification.adjacency].format(unit=specification.unit)
+    total = sum(_releases(entry) for entry in specification.steps)
+    steps = "the one release" if total == 1 else f"all {count_text(total)} releases together"
+    if not isinstance(result, Bound):
+        about = nearest(float(result.value))
+        epsilon, delta = (about, plain(given)) if quantity == "epsilon" else (plain(given), about)
+        return (
+            f"By the estimate of {result.method}, {steps} are about ({epsilon}, {delta})-differentially private under"
+            f" {change}. This is an estimate and no guarantee."
+        )
+    value = rounded_up(float(result.upper))
+    epsilon, delta = (value, plain(given)) if quantity == "epsilon" else (plain(given), value)
+    if epsilon == "inf" or (quantity == "delta" and float(result.upper) >= 1.0):
+        return f"No guarantee follows: at delta {delta}, epsilon is {epsilon}, under {change}."
+    return (
+        f"{change[0].upper()}{change[1:]} changes the probability of any set of outcomes of {steps} by a factor of at"
+        f" most e^{epsilon}, up to an additive {delta}: ({epsilon}, {delta})-differential privacy."
+    )
+
+
+_OTHER_BATCHES = {
+    "poisson": "batches taken from a shuffled dataset or of a fixed size: the guarantee is for Poisson sampling",
+    "without-replacement": "batches taken from a shuffled dataset: the guarantee is for fresh sets at every step",
+    "shuffled": "batches taken from the same order in every epoch: the guarantee is for a fresh order each",
+}
+
+
+def not_included(specification: Specification) -> tuple[str, ...]:
+    """What the number does not cover, whatever the specification says."""
+    unit = specification.unit
+    items = ["tuning hyperparameters on the same data: every run counts, released or not"]
+    schemes = {entry.sampling.name for entry in specification.steps if entry.sampling is not None}
+    items += [_OTHER_BATCHES[scheme] for scheme in sorted(schemes & _OTHER_BATCHES.keys())]
+    if unit == "example":
+        items.append("people behind several examples: the unit is one example, not one person")
+    items.append(
+        f"statistics released beside the run (validation on private {unit}s, batch normalisation, dataset size)"
+    )
+    items.append("noise drawn by a predictable or finite-precision generator")
+    return tuple(items)

@@ -1,0 +1,19 @@
+"""Specification files: a run, its relation, its unit of privacy and its accountant, in TOML or JSON."""
+
+from hockeystick.app.spec.model import Choice, Circumstances, Specification, StepEntry
+from hockeystick.app.spec.problems import Problem, SpecificationError
+from hockeystick.app.spec.reader import from_document, load, read
+from hockeystick.app.spec.schema import schema
+
+__all__ = [
+    "Choice",
+    "Circumstances",
+    "Problem",
+    "Specification",
+    "SpecificationError",
+    "StepEntry",
+    "from_document",
+    "load",
+    "read",
+    "schema",
+]

@@ -1,0 +1,229 @@
+"""A specification: a run, the guarantee asked for, and the circumstances a reader must know.
+
+It is the one value behind every command: read from a file, or put together from options, then accounted, compared,
+reported and verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from typing import Any, final
+
+from hockeystick.account import account
+from hockeystick.accountants.base import Accountant
+from hockeystick.app.spec.registry import AUTOMATIC, accountants, mechanisms, samplings
+from hockeystick.composition import Composition, Step, compose
+from hockeystick.curve import PrivacyCurve
+
+__all__ = ["ADAPTIVE", "BATCHES", "TUNING", "Choice", "Circumstances", "Specification", "StepEntry", "Value"]
+
+Value = float | int | str | bool | tuple[float | int | str, ...]
+"""A parameter as a file holds it; in a tuple a string such as ``"1/3"`` is an exact fraction."""
+
+BATCHES = ("poisson", "fixed-size", "shuffled")
+"""How batches are drawn in fact."""
+
+TUNING = ("none", "on-public-data", "counted", "not-counted")
+"""Whether hyperparameters were tuned, and if so whether that is in the accounting."""
+
+ADAPTIVE = ("no", "yes")
+"""Whether noise, rate or number of steps depended on earlier outputs."""
+
+
+@final
+@dataclass(frozen=True)
+class Choice:
+    """The name of a mechanism, sampling scheme or accountant, with its parameters.
+
+    Examples
+    --------
+    >>> Choice.of("gaussian", noise_multiplier=1.0).text
+    'gaussian(noise_multiplier=1.0)'
+    """
+
+    name: str
+    parameters: tuple[tuple[str, Value], ...] = ()
+
+    @staticmethod
+    def of(name: str, **parameters: Value) -> Choice:
+        """A choice from keywords."""
+        return Choice(name, tuple(parameters.items()))
+
+    @property
+    def mapping(self) -> dict[str, Value]:
+        """The parameters by name."""
+        return dict(self.parameters)
+
+    @property
+    def text(self) -> str:
+        """The choice on one line."""
+        inside = ", ".join(f"{name}={_shown(value)}" for name, value in self.parameters)
+        return f"{self.name}({inside})" if inside else self.name
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The parameters as Python takes them: fractions made of strings in lists."""
+        return {
+            name: tuple(Fraction(item) if isinstance(item, str) else item for item in value)
+            if isinstance(value, tuple)
+            else value
+            for name, value in self.parameters
+        }
+
+
+@final
+@dataclass(frozen=True)
+class StepEntry:
+    """One kind of step: a mechanism, how its records are sampled, and how often it is applied.
+
+    Examples
+    --------
+    >>> StepEntry(Choice.of("gaussian", noise_multiplier=1.0), Choice.of("poisson", rate=0.01), 2000).step
+    Poisson(mechanism=Gaussian(noise_multiplier=1.0), rate=0.01)
+    """
+
+    mechanism: Choice
+    sampling: Choice | None = None
+    count: int = 1
+
+    @property
+    def step(self) -> Step:
+        """The step; ``TypeError`` or ``ValueError`` where a parameter is not allowed."""
+        mechanism: Step = mechanisms()[self.mechanism.name].build(**self.mechanism.arguments)
+        if self.sampling is None:
+            return mechanism
+        sampled: Step = samplings()[self.sampling.name].build(mechanism, **sampling_arguments(self.sampling))
+        return sampled
+
+
+def sampling_arguments(sampling: Choice) -> dict[str, Any]:
+    """The arguments of a sampling scheme; Poisson takes a batch size and a number of examples instead of a rate."""
+    arguments = sampling.arguments
+    if sampling.name == "poisson" and "rate" not in arguments and {"batch_size", "examples"} <= arguments.keys():
+        return {"rate": arguments["batch_size"] / arguments["examples"]}
+    return arguments
+
+
+@final
+@dataclass(frozen=True)
+class Circumstances:
+    """What accounting cannot see but a reader must know; None where it is not stated.
+
+    Attributes
+    ----------
+    examples : int or None
+        Number of records in the data.
+    batches : str or None
+        How batches are drawn in fact, one of `BATCHES`.
+    clipping_norm : float or None
+        The norm each record's contribution is clipped to.
+    tuning : str or None
+        One of `TUNING`.
+    adaptive : str or None
+        One of `ADAPTIVE`.
+    notes : str or None
+        Anything else.
+    """
+
+    examples: int | None = None
+    batches: str | None = None
+    clipping_norm: float | None = None
+    tuning: str | None = None
+    adaptive: str | None = None
+    notes: str | None = None
+
+
+@final
+@dataclass(frozen=True)
+class Specification:
+    """A run and the guarantee asked for.
+
+    Attributes
+    ----------
+    steps : tuple of StepEntry
+        What is released.
+    adjacency : str
+        The neighbouring relation.
+    unit : str
+        The unit of privacy: what one record is.
+    deltas, epsilons : tuple of float
+        Where to read the curve: epsilon at these deltas, delta at these epsilons.
+    accountant : Choice
+        The method; `AUTOMATIC` leaves the choice to `hockeystick.account` and takes a ``tolerance``.
+    title : str
+        What the run is called.
+    circumstances : Circumstances
+        What accounting cannot see.
+    """
+
+    steps: tuple[StepEntry, ...]
+    adjacency: str = "add-remove"
+    unit: str = "example"
+    deltas: tuple[float, ...] = ()
+    epsilons: tuple[float, ...] = ()
+    accountant: Choice = field(default_factory=lambda: Choice(AUTOMATIC))
+    title: str = ""
+    circumstances: Circumstances = Circumstances()
+
+    @property
+    def composition(self) -> Composition:
+        """The run."""
+        return compose([(entry.step, entry.count) for entry in self.steps])
+
+    @property
+    def method(self) -> Accountant | None:
+        """The accountant; None leaves the choice to `hockeystick.account`."""
+        if self.accountant.name == AUTOMATIC:
+            return None
+        built: Accountant = accountants()[self.accountant.name].build(**self.accountant.arguments)
+        return built
+
+    @property
+    def curve(self) -> PrivacyCurve:
+        """The privacy curve, by the accountant named."""
+        if self.accountant.name == AUTOMATIC:
+            return account(self.composition, self.adjacency, **self.accountant.arguments)
+        return account(self.composition, self.adjacency, accountant=self.method)
+
+    def document(self) -> dict[str, Any]:
+        """The specification as a file holds it; reading it gives an equal specification."""
+        guarantee: dict[str, Any] = {"adjacency": self.adjacency, "unit": self.unit}
+        if self.deltas:
+            guarantee["delta"] = _one_or_many(self.deltas)
+        if self.epsilons:
+            guarantee["epsilon"] = _one_or_many(self.epsilons)
+        document: dict[str, Any] = {"version": 1}
+        if self.title:
+            document["title"] = self.title
+        document["steps"] = [_step_document(entry) for entry in self.steps]
+        document["guarantee"] = guarantee
+        document["accountant"] = {"method": self.accountant.name, **_plain(self.accountant.mapping)}
+        stated = {f.name: getattr(self.circumstances, f.name) for f in fields(Circumstances)}
+        stated = {name: value for name, value in stated.items() if value is not None}
+        if stated:
+            document["circumstances"] = stated
+        return document
+
+
+def _one_or_many(values: tuple[float, ...]) -> float | list[float]:
+    return values[0] if len(values) == 1 else list(values)
+
+
+def _plain(parameters: Mapping[str, Value]) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in parameters.items()}
+
+
+def _step_document(entry: StepEntry) -> dict[str, Any]:
+    document: dict[str, Any] = {"mechanism": entry.mechanism.name, **_plain(entry.mechanism.mapping)}
+    if entry.sampling is not None:
+        document["sampling"] = {"scheme": entry.sampling.name, **_plain(entry.sampling.mapping)}
+    document["count"] = entry.count
+    return document
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, tuple) and len(value) > 6:
+        return f"[{', '.join(map(str, value[:5]))}, ... {len(value)} values]"
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, tuple) else f"{value}"

@@ -1,0 +1,333 @@
+"""The parts of a specification's document, each checked, with every problem noted at its line.
+
+What a mechanism, a sampling scheme or an accountant allows is not repeated here: it is built, and its own refusal goes
+to the line of the parameter it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar, cast
+
+from hockeystick.app.spec.model import (
+    ADAPTIVE,
+    BATCHES,
+    TUNING,
+    Choice,
+    Circumstances,
+    Specification,
+    StepEntry,
+    Value,
+)
+from hockeystick.app.spec.positions import Lines, Path, line_of
+from hockeystick.app.spec.problems import Problem, meant, suggestion
+from hockeystick.app.spec.registry import AUTOMATIC, AUTOMATIC_ENTRY, Entry, accountants, mechanisms, samplings
+from hockeystick.composition import ADJACENCIES
+from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, check_positive
+
+__all__ = ["DocumentReader"]
+
+T = TypeVar("T")
+
+_SIZES = ("batch_size", "examples")
+_TOP = ("version", "title", "steps", "guarantee", "accountant", "circumstances")
+
+
+@dataclass
+class DocumentReader:
+    """Turns a parsed document into a specification, collecting problems as it goes.
+
+    Attributes
+    ----------
+    lines : Lines
+        Where everything stands.
+    problems : list of Problem
+        What is wrong.
+    """
+
+    lines: Lines
+    problems: list[Problem] = field(default_factory=list)
+
+    def problem(self, path: Path, message: str) -> None:
+        """Note a problem at the line of a path."""
+        self.problems.append(Problem(line_of(self.lines, path), message))
+
+    def table(self, path: Path, value: object) -> Mapping[str, Any] | None:
+        """The value if it is a table."""
+        if isinstance(value, dict):
+            return value
+        self.problem(path, f"{_named(path)} must be a table, got {_kind(value)}")
+        return None
+
+    def unknown(self, path: Path, table: Mapping[str, Any], known: tuple[str, ...]) -> None:
+        """Note every key that is not known."""
+        for key in table:
+            if key not in known:
+                self.problem((*path, key), f"unknown key {key!r} in {_named(path)}{suggestion(key, known)}")
+
+    def checked(self, path: Path, check: Callable[[Any], T], value: object) -> T | None:
+        """The value if the check passes, else None and a problem."""
+        try:
+            return check(value)
+        except (TypeError, ValueError) as error:
+            self.problem(path, str(error))
+            return None
+
+    def text(self, path: Path, value: object) -> str | None:
+        """The value if it is a text."""
+        if isinstance(value, str) and value.strip():
+            return value
+        self.problem(path, f"{_named(path)} must be a text in quotes, got {value!r}")
+        return None
+
+    # ------------------------------------------------------------------------------------------------------- the parts
+
+    def specification(self, document: object) -> Specification | None:
+        """The whole document; None where there are problems."""
+        table = self.table((), document)
+        if table is None:
+            return None
+        self.unknown((), table, _TOP)
+        if table.get("version", 1) != 1 or isinstance(table.get("version", 1), bool):
+            self.problem(("version",), f"version must be 1, got {table['version']!r}; this is what this release reads")
+        title = self.text(("title",), table["title"]) if "title" in table else ""
+        steps = self.steps(table)
+        guarantee = self.guarantee(table.get("guarantee", {}))
+        accountant = self.accountant(table.get("accountant", {}))
+        circumstances = self.circumstances(table.get("circumstances", {}))
+        if self.problems:
+            return None
+        return Specification(steps, title=title or "", accountant=accountant, circumstances=circumstances, **guarantee)
+
+    def steps(self, table: Mapping[str, Any]) -> tuple[StepEntry, ...]:
+        """The list of steps."""
+        listed = table.get("steps")
+        if listed is None:
+            self.problem((), "steps are missing: begin one with [[steps]] and name its mechanism")
+            return ()
+        if not isinstance(listed, list) or not listed:
+            self.problem(("steps",), "steps must be a list of at least one table: begin each with [[steps]]")
+            return ()
+        found = [self.step(("steps", number), entry) for number, entry in enumerate(listed)]
+        return tuple(entry for entry in found if entry is not None)
+
+    def step(self, path: Path, value: object) -> StepEntry | None:
+        """One step; None where there are problems."""
+        table = self.table(path, value)
+        if table is None:
+            return None
+        entry = self.entry((*path, "mechanism"), table.get("mechanism"), mechanisms())
+        if entry is None:
+            return None
+        mechanism = self.choice(path, table, entry, ("mechanism", "sampling", "count"))
+        count = self.checked((*path, "count"), lambda value: check_count("count", value), table.get("count", 1))
+        sampling = self.sampling((*path, "sampling"), table["sampling"]) if "sampling" in table else None
+        if mechanism is None or count is None or ("sampling" in table and sampling is None):
+            return None
+        sampled = None if sampling == _UNSAMPLED else sampling
+        if not self.builds(path, mechanism, StepEntry(mechanism)):
+            return None
+        found = StepEntry(mechanism, sampled, count)
+        if sampled is not None and not self.builds((*path, "sampling"), sampled, found):
+            return None
+        return found
+
+    def builds(self, path: Path, choice: Choice, entry: StepEntry) -> bool:
+        """Whether the library accepts the parameters; its refusal goes to the line of the parameter it names."""
+        try:
+            _ = entry.step
+        except (TypeError, ValueError, ZeroDivisionError) as error:
+            named = next((name for name in choice.mapping if str(error).startswith(name)), None)
+            self.problem(path if named is None else (*path, named), str(error))
+            return False
+        return True
+
+    def entry(self, path: Path, name: object, known: Mapping[str, Entry]) -> Entry | None:
+        """The entry of that name."""
+        what = path[-1]
+        if name is None:
+            self.problem(path, f"{what} is missing; allowed: {', '.join(known)}")
+        elif not isinstance(name, str):
+            self.problem(path, f"{what} must be a name in quotes, got {name!r}")
+        elif name not in known:
+            self.problem(path, f"unknown {what} {name!r}{suggestion(name, known)}")
+        else:
+            return known[name]
+        return None
+
+    def choice(self, path: Path, table: Mapping[str, Any], entry: Entry, others: tuple[str, ...]) -> Choice | None:
+        """The parameters of an entry, in a table that may hold other keys."""
+        before = len(self.problems)
+        known = tuple(parameter.name for parameter in entry.parameters)
+        self.unknown(path, table, (*others, *known))
+        parameters: list[tuple[str, Value]] = []
+        for parameter in entry.parameters:
+            if parameter.name in table:
+                value = self.value((*path, parameter.name), table[parameter.name], parameter.kind, parameter.choices)
+                if value is not None:
+                    parameters.append((parameter.name, value))
+            elif parameter.required and not any(meant(key, known) == parameter.name for key in table):
+                self.problem(path, f"{parameter.name} is missing for {entry.name!r}: {parameter.summary or 'required'}")
+        return Choice(entry.name, tuple(parameters)) if len(self.problems) == before else None
+
+    def value(self, path: Path, value: object, kind: str, choices: tuple[str, ...]) -> Value | None:
+        """A parameter's value if it is of the right kind."""
+        value = _unquoted_infinity(value, kind)
+        good = {
+            "number": isinstance(value, int | float) and not isinstance(value, bool),
+            "integer": isinstance(value, int) and not isinstance(value, bool),
+            "string": isinstance(value, str) and (not choices or value in choices),
+            "boolean": isinstance(value, bool),
+            "numbers": isinstance(value, list) and all(_is_number_or_fraction(item) for item in value),
+        }[kind]
+        if not good:
+            allowed = f"one of {', '.join(map(repr, choices))}" if choices else _ALLOWED[kind]
+            self.problem(path, f"{path[-1]} must be {allowed}, got {value!r}")
+            return None
+        return tuple(value) if isinstance(value, list) else cast("Value", value)
+
+    def sampling(self, path: Path, value: object) -> Choice | None:
+        """A sampling scheme, as a name or a table; `UNSAMPLED` for none."""
+        if isinstance(value, str):
+            value = {"scheme": value}
+        if value == {"scheme": "none"}:
+            return _UNSAMPLED
+        table = self.table(path, value)
+        entry = None if table is None else self.entry((*path, "scheme"), table.get("scheme"), samplings())
+        if table is None or entry is None:
+            return None
+        if entry.name == "poisson" and "rate" not in table and {*_SIZES, "population"} & table.keys():
+            return self.poisson_by_size(path, table)
+        return self.choice(path, table, entry, ("scheme",))
+
+    def poisson_by_size(self, path: Path, table: Mapping[str, Any]) -> Choice | None:
+        """A Poisson rate as an expected batch size and a number of examples."""
+        self.unknown(path, table, ("scheme", "rate", *_SIZES))
+        sizes: dict[str, int] = {}
+        for name in _SIZES:
+            if name not in table:
+                if not any(meant(key, _SIZES) == name for key in table):
+                    self.problem(path, f"{name} is missing: give rate, or batch_size and examples")
+                return None
+            size = self.checked((*path, name), lambda value, name=name: check_count(name, value), table[name])  # type: ignore[misc]
+            if size is not None:
+                sizes[name] = size
+        if len(sizes) == 2 and sizes["batch_size"] > sizes["examples"]:
+            self.problem(
+                (*path, "batch_size"), f"batch_size {sizes['batch_size']} is above examples {sizes['examples']}"
+            )
+            return None
+        return Choice("poisson", tuple(sizes.items())) if len(sizes) == 2 else None
+
+    def guarantee(self, value: object) -> dict[str, Any]:
+        """The guarantee asked for, as keywords of `Specification`."""
+        path: Path = ("guarantee",)
+        table = self.table(path, value)
+        if table is None:
+            return {}
+        self.unknown(path, table, ("adjacency", "unit", "delta", "epsilon"))
+        found: dict[str, Any] = {}
+        if "adjacency" in table:
+            found["adjacency"] = self.checked(
+                (*path, "adjacency"), lambda value: check_choice("adjacency", value, ADJACENCIES), table["adjacency"]
+            )
+        if "unit" in table:
+            found["unit"] = self.text((*path, "unit"), table["unit"])
+        for key, plural, check in (("delta", "deltas", check_delta), ("epsilon", "epsilons", check_epsilon)):
+            if key in table:
+                found[plural] = self.levels((*path, key), table[key], check)
+        return found
+
+    def levels(self, path: Path, value: object, check: Callable[[Any], Any]) -> tuple[float, ...]:
+        """One number or a list of them."""
+        many = isinstance(value, list)
+        found: list[float] = []
+        for number, given in enumerate(value if isinstance(value, list) else [value]):
+            place: Path = (*path, number) if many else path
+            item = _unquoted_infinity(given, "number")
+            if isinstance(item, bool) or not isinstance(item, int | float):
+                self.problem(place, f"{path[-1]} must be a number or a list of numbers, got {item!r}")
+                continue
+            level = self.checked(place, check, item)
+            if level is not None:
+                found.append(float(level))
+        if many and not value:
+            self.problem(path, f"{path[-1]} is an empty list; give at least one number")
+        return tuple(found)
+
+    def accountant(self, value: object) -> Choice:
+        """The accountant, as a name or a table."""
+        path: Path = ("accountant",)
+        if isinstance(value, str):
+            value = {"method": value}
+        table = self.table(path, value)
+        known = {AUTOMATIC: AUTOMATIC_ENTRY, **accountants()}
+        entry = None if table is None else self.entry((*path, "method"), table.get("method", AUTOMATIC), known)
+        choice = None if table is None or entry is None else self.choice(path, table, entry, ("method",))
+        if choice is None or entry is None:
+            return Choice(AUTOMATIC)
+        try:
+            entry.build(**choice.arguments)
+        except (TypeError, ValueError) as error:
+            named = next((name for name in choice.mapping if str(error).startswith(name)), None)
+            self.problem(path if named is None else (*path, named), str(error))
+        return choice
+
+    def circumstances(self, value: object) -> Circumstances:
+        """What accounting cannot see."""
+        path: Path = ("circumstances",)
+        table = self.table(path, value)
+        if table is None:
+            return Circumstances()
+        self.unknown(path, table, tuple(f.name for f in fields(Circumstances)))
+        found: dict[str, Any] = {}
+        for key, value_given in table.items():
+            if key in _CIRCUMSTANCES:
+                found[key] = self.checked((*path, key), _CIRCUMSTANCES[key], value_given)
+            elif key == "notes":
+                found[key] = self.text((*path, key), value_given)
+        return Circumstances(**found)
+
+
+_UNSAMPLED = Choice("none")
+
+_ALLOWED = {
+    "number": "a number",
+    "integer": "an integer",
+    "string": "a text in quotes",
+    "boolean": "true or false",
+    "numbers": 'a list of numbers, or of fractions such as "1/3"',
+}
+
+_CIRCUMSTANCES: dict[str, Callable[[Any], Any]] = {
+    "examples": lambda value: check_count("examples", value),
+    "batches": lambda value: check_choice("batches", value, BATCHES),
+    "clipping_norm": lambda value: check_positive("clipping_norm", value),
+    "tuning": lambda value: check_choice("tuning", value, TUNING),
+    "adaptive": lambda value: check_choice("adaptive", value, ADAPTIVE),
+}
+
+
+def _named(path: Path) -> str:
+    """A path as a person writes it: ``steps[1].sampling`` (counted from 1), or the file's top level."""
+    text = ""
+    for part in path:
+        text += f"[{part + 1}]" if isinstance(part, int) else f".{part}"
+    return text.removeprefix(".") or "the top level"
+
+
+def _kind(value: object) -> str:
+    return f"{value!r}" if isinstance(value, str | int | float | bool) else f"a {type(value).__name__}"
+
+
+def _unquoted_infinity(value: object, kind: str) -> object:
+    """JSON cannot hold infinity: there it is the text ``"inf"``."""
+    return float(value) if kind == "number" and isinstance(value, str) and value in {"inf", "-inf", "nan"} else value
+
+
+def _is_number_or_fraction(item: object) -> bool:
+    if isinstance(item, str):
+        numerator, slash, denominator = item.partition("/")
+        return numerator.isdigit() and (not slash or (denominator.isdigit() and int(denominator) > 0))
+    return isinstance(item, int | float) and not isinstance(item, bool)

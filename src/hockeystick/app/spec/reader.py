@@ -1,0 +1,118 @@
+"""Reading a specification from TOML or JSON: all problems are collected and reported together, each with its line."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path as FilePath
+from typing import Any, Literal
+
+from hockeystick.app.spec.model import Choice, Specification
+from hockeystick.app.spec.parts import DocumentReader
+from hockeystick.app.spec.positions import DuplicateKeyError, Lines, json_lines, toml_lines
+from hockeystick.app.spec.problems import Problem, SpecificationError
+
+__all__ = ["accountant_of", "from_document", "load", "read"]
+
+Format = Literal["toml", "json"]
+
+
+def load(path: FilePath) -> Specification:
+    """The specification in a file; JSON where its name ends in ``.json``, else TOML.
+
+    Raises
+    ------
+    SpecificationError
+        Where its contents are wrong.
+    OSError
+        Where it cannot be read.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise SpecificationError(str(path), [Problem(1, f"not a text file in UTF-8: {error.reason}")]) from None
+    return read(text, source=str(path), form="json" if path.suffix == ".json" else "toml")
+
+
+def read(text: str, *, source: str = "specification", form: Format = "toml") -> Specification:
+    """The specification in a text.
+
+    Examples
+    --------
+    >>> text = '''
+    ... [[steps]]
+    ... mechanism = "gaussian"
+    ... noise_multiplier = 1.0
+    ... sampling = { scheme = "poisson", rate = 0.01 }
+    ... count = 2000
+    ... [guarantee]
+    ... delta = 1e-5
+    ... '''
+    >>> read(text).composition.total_steps
+    2000
+    """
+    try:
+        if form == "json":
+            document, lines = json.loads(text), json_lines(text)
+        else:
+            document, lines = tomllib.loads(text), toml_lines(text)
+    except json.JSONDecodeError as error:
+        raise SpecificationError(source, [Problem(error.lineno, f"no valid JSON: {error.msg}")]) from None
+    except DuplicateKeyError as error:
+        raise SpecificationError(source, [Problem(error.line, str(error))]) from None
+    except tomllib.TOMLDecodeError as error:
+        line, message = _toml_place(str(error), text)
+        raise SpecificationError(source, [Problem(line, f"no valid TOML: {message}")]) from None
+    return from_document(document, source=source, lines=lines)
+
+
+def _toml_place(message: str, text: str) -> tuple[int, str]:
+    """The line and the message of a TOML error, ``... (at line 3, column 5)``."""
+    said, _, place = message.rpartition(" (at ")
+    if place.startswith("line "):
+        return int(place.removeprefix("line ").split(",")[0]), said
+    return text.count("\n") + 1, said or message
+
+
+def from_document(document: object, *, source: str = "specification", lines: Lines | None = None) -> Specification:
+    """The specification in a parsed document.
+
+    Raises
+    ------
+    SpecificationError
+        With every problem found.
+    """
+    reader = DocumentReader({} if lines is None else lines)
+    specification = reader.specification(document)
+    if reader.problems or specification is None:
+        raise SpecificationError(source, reader.problems)
+    return specification
+
+
+def accountant_of(text: str, source: str = "accountant") -> Choice:
+    """The accountant a text names, with parameters after a colon.
+
+    Examples
+    --------
+    >>> accountant_of("certified:tolerance=1e-5").text
+    'certified(tolerance=1e-05)'
+    """
+    name, _, parameters = text.partition(":")
+    document: dict[str, Any] = {"method": name.strip()}
+    for item in filter(None, parameters.split(",")):
+        key, _, value = item.partition("=")
+        document[key.strip()] = _literal(value.strip())
+    reader = DocumentReader({})
+    choice = reader.accountant(document)
+    if reader.problems:
+        raise ValueError(f"{source}: {reader.problems[0].message}")
+    return choice
+
+
+def _literal(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,137 @@
+"""The JSON schema of a specification, generated from what the library can name.
+
+A TOML file holds the same document, so the schema serves editors for both.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hockeystick.app.spec.model import ADAPTIVE, BATCHES, TUNING
+from hockeystick.app.spec.registry import AUTOMATIC_ENTRY, Entry, Parameter, accountants, mechanisms, samplings
+from hockeystick.composition import ADJACENCIES
+
+__all__ = ["schema"]
+
+_NUMBER = {"type": ["number", "string"], "pattern": "^(inf|-?[0-9]+(/[0-9]+)?)$"}
+_COUNT = {"type": "integer", "minimum": 1}
+_DELTA = {"type": "number", "minimum": 0, "maximum": 1}
+_EPSILON = {"anyOf": [{"type": "number", "minimum": 0}, {"const": "inf"}]}
+
+
+def schema() -> dict[str, Any]:
+    """The schema, as JSON holds it (JSON Schema, draft 2020-12)."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "hockeystick specification, version 1",
+        "description": "A run of differentially private mechanisms and the guarantee asked for.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["steps"],
+        "properties": {
+            "version": {"const": 1, "description": "Version of this format."},
+            "title": {"type": "string", "minLength": 1, "description": "What the run is called."},
+            "steps": {
+                "description": "What is released; the order does not matter.",
+                "type": "array",
+                "minItems": 1,
+                "items": {"oneOf": [_step(entry) for entry in mechanisms().values()]},
+            },
+            "guarantee": _guarantee(),
+            "accountant": _accountant(),
+            "circumstances": _circumstances(),
+        },
+    }
+
+
+def _parameter(parameter: Parameter) -> dict[str, Any]:
+    kinds: dict[str, dict[str, Any]] = {
+        "number": {"anyOf": [{"type": "number"}, {"const": "inf"}]},
+        "integer": {"type": "integer"},
+        "string": {"enum": list(parameter.choices)} if parameter.choices else {"type": "string"},
+        "boolean": {"type": "boolean"},
+        "numbers": {"type": "array", "items": _NUMBER},
+    }
+    found = dict(kinds[parameter.kind])
+    return found | ({"description": parameter.summary} if parameter.summary else {})
+
+
+def _object(key: str, entry: Entry, *, more: dict[str, Any] | None = None, optional_key: str = "") -> dict[str, Any]:
+    """A table that names an entry under ``key`` and holds its parameters."""
+    required = [parameter.name for parameter in entry.parameters if parameter.required]
+    return {
+        "type": "object",
+        "description": entry.summary,
+        "additionalProperties": False,
+        "required": required if key == optional_key else [key, *required],
+        "properties": {key: {"const": entry.name}}
+        | {parameter.name: _parameter(parameter) for parameter in entry.parameters}
+        | (more or {}),
+    }
+
+
+def _step(entry: Entry) -> dict[str, Any]:
+    unsampled = {"properties": {"scheme": {"const": "none"}}, "required": ["scheme"], "additionalProperties": False}
+    sampling: list[dict[str, Any]] = [{"const": "none"}, {"type": "object", **unsampled}]
+    sampling += [*(_object("scheme", scheme) for scheme in samplings().values()), _poisson_by_size()]
+    more = {
+        "sampling": {"description": "How the records of each step are chosen.", "oneOf": sampling},
+        "count": {**_COUNT, "description": "How often this step is applied (default 1)."},
+    }
+    return _object("mechanism", entry, more=more)
+
+
+def _poisson_by_size() -> dict[str, Any]:
+    return {
+        "type": "object",
+        "description": "Poisson sampling, its rate given as an expected batch size over a number of examples.",
+        "additionalProperties": False,
+        "required": ["scheme", "batch_size", "examples"],
+        "properties": {"scheme": {"const": "poisson"}, "batch_size": _COUNT, "examples": _COUNT},
+    }
+
+
+def _levels(level: dict[str, Any], description: str) -> dict[str, Any]:
+    return {"description": description, "anyOf": [level, {"type": "array", "minItems": 1, "items": level}]}
+
+
+def _guarantee() -> dict[str, Any]:
+    return {
+        "type": "object",
+        "description": "What is claimed, and of whom.",
+        "additionalProperties": False,
+        "properties": {
+            "adjacency": {"enum": list(ADJACENCIES), "description": "Which datasets are neighbours."},
+            "unit": {"type": "string", "minLength": 1, "description": "What one record is: example, user, ..."},
+            "delta": _levels(_DELTA, "Report epsilon at this delta, or at each of these."),
+            "epsilon": _levels(_EPSILON, "Report delta at this epsilon (nats), or at each of these."),
+        },
+    }
+
+
+def _accountant() -> dict[str, Any]:
+    tables = [_object("method", AUTOMATIC_ENTRY, optional_key="method")]
+    tables += [_object("method", entry) for entry in accountants().values()]
+    names = [AUTOMATIC_ENTRY.name]
+    names += [entry.name for entry in accountants().values() if not any(p.required for p in entry.parameters)]
+    return {"description": "The method of accounting.", "oneOf": [{"enum": names}, *tables]}
+
+
+def _circumstances() -> dict[str, Any]:
+    return {
+        "type": "object",
+        "description": "What accounting cannot see but a reader must know; receipts warn where it breaks a guarantee.",
+        "additionalProperties": False,
+        "properties": {
+            "examples": {**_COUNT, "description": "Number of records in the data."},
+            "batches": {"enum": list(BATCHES), "description": "How batches are drawn in fact."},
+            "clipping_norm": {
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "description": "Norm of a clipped contribution.",
+            },
+            "tuning": {"enum": list(TUNING), "description": "Whether hyperparameters were tuned, and on what."},
+            "adaptive": {"enum": list(ADAPTIVE), "description": "Whether settings depended on earlier outputs."},
+            "notes": {"type": "string", "minLength": 1, "description": "Anything else a reader must know."},
+        },
+    }

@@ -1,0 +1,154 @@
+"""The two sides of the aliasing, by Chernoff's bound at a few tilts.
+
+With ``D(y) = e^{theta y} delta(y)`` the trapezoidal rule of step h returns ``sum_j D(eps + j Lambda)``, Lambda = 2 pi
+/ h. Relative to ``e^{K(theta) - theta eps}``, the terms j > 0 sum to at most, for every t > theta,
+
+    c(t) e^{k(t)} / (e^{(t - theta) Lambda} - 1),   k(t) = K(t) - K(theta) - (t - theta) eps,  c(t) = t^t / (1+t)^{1+t},
+
+because ``(1 - e^{-y})+ <= c(t) e^{ty}``. The terms j < 0 sum to at most the same with theta - t for every t in (0,
+theta), and lie within ``e^{k(t)} / (e^{(theta - t) Lambda} - 1)`` below ``e^{k(0)} / (e^{theta Lambda} - 1)`` for
+every t in [-1, 0], because ``1 - delta(y) = E min(1, e^{y - L}) <= e^{K(t) - ty}``. The best tilt of each side counts
+(`docs/derivations/contour.md`, section 4).
+
+Guarantee: bounds. Cost: that of K at eight tilts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from hockeystick.numerics.rounding import U
+from hockeystick.transforms.log_moments import LogMoments
+from hockeystick.transforms.rule import Array, LossRule
+
+__all__ = ["Aliasing", "Chernoff", "chernoff", "log_constant"]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Aliasing:
+    """What the terms j > 0 and j < 0 add, relative to ``e^{K(theta) - theta eps}``; arrays of shape (E,).
+
+    Attributes
+    ----------
+    right : ndarray
+        Upper bounds on the terms j > 0; their lower bounds are 0.
+    left_lower, left_upper : ndarray
+        Bounds on the terms j < 0.
+    """
+
+    right: Array
+    left_lower: Array
+    left_upper: Array
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Chernoff:
+    """K of a sum of losses at theta and at a few more tilts, with errors.
+
+    Attributes
+    ----------
+    theta : float
+        The tilt of the line.
+    value, error : float
+        ``K(theta)`` (nats) and a bound on its error.
+    tilts, values, errors : ndarray, shape (k,)
+        The other tilts, increasing, 0 among them, and K there.
+    """
+
+    theta: float
+    value: float
+    error: float
+    tilts: Array
+    values: Array
+    errors: Array
+
+    def log_bounds(self, epsilon: Array) -> Array:
+        """Upper bounds on ``k(t) + ln c(t)``, shape (E, k)."""
+        moved = self._gap * epsilon[:, None]
+        return self._fixed - moved + 8.0 * U * np.abs(moved)
+
+    @cached_property
+    def _gap(self) -> Array:
+        return self.tilts - self.theta
+
+    @cached_property
+    def _fixed(self) -> Array:
+        """What `log_bounds` holds for every epsilon."""
+        slack = self.errors + self.error + 10.0 * U * (np.abs(self.values) + abs(self.value))
+        return self.values - self.value + slack + self._log_constant
+
+    @cached_property
+    def _places(self) -> tuple[int, int]:
+        """Where tilt 0 is, and the first tilt above theta."""
+        zero, above = np.searchsorted(self.tilts, [0.0, self.theta])
+        return int(zero), int(above)
+
+    @cached_property
+    def _log_constant(self) -> Array:
+        return log_constant(self.tilts)
+
+    def period(self, epsilon: float, log_error: float) -> float:
+        """Lambda for which the bounds leave about ``e^log_error`` on either side (no bound itself)."""
+        needed = np.logaddexp(0.0, self.log_bounds(np.array([epsilon]))[0] - log_error) / np.abs(self._gap)
+        above = self._places[1]
+        return float(max(needed[above:].min(), needed[:above].min()))
+
+    def aliasing(self, epsilon: Array, period: float) -> Aliasing:
+        """Both sides, for a period that is Lambda or less by at most 8 u."""
+        series = self._series(epsilon, period)
+        zero, above = self._places
+        right = series[:, above:].min(axis=1)
+        whole = series[:, zero]  # c(0) = 1
+        direct = series[:, zero:above].min(axis=1)
+        gap = series[:, : zero + 1].min(axis=1)
+        # whole is rounded up by its own errors: step back over them twice for the lower side
+        doubt = 2.0 * (self.errors[zero] + self.error) + 32.0 * U * (
+            1.0 + abs(self.value) + abs(self.values[zero]) + self.theta * (np.abs(epsilon) + period)
+        )
+        below = whole * np.exp(-1.01 * doubt) - gap
+        return Aliasing(right, np.clip(below, 0.0, direct), np.minimum(direct, whole))
+
+    def _series(self, epsilon: Array, period: float) -> Array:
+        """The geometric series of each tilt, rounded up, shape (E, k)."""
+        gap = np.abs(self._gap) * period
+        log_sum = self.log_bounds(epsilon) - gap - np.log(-np.expm1(-gap * (1.0 - 4.0 * U)))
+        return np.exp(np.minimum(log_sum, 700.0) + 8.0 * U * (1.0 + np.abs(log_sum) + gap))
+
+    def log_delta_bound(self, epsilon: Array) -> Array:
+        """Upper bounds on ``ln delta_fin(epsilon)`` by Chernoff's bound at the positive tilts, shape (E,)."""
+        chosen = self.tilts > 0.0
+        size = np.abs(self.values) + np.abs(self.tilts * epsilon[:, None])
+        logs = self.values + self.errors - self.tilts * epsilon[:, None] + 8.0 * U * size + self._log_constant
+        return np.asarray(logs[:, chosen].min(axis=1))
+
+
+def log_constant(tilts: Array) -> Array:
+    """``ln c(t)``, rounded up; 0 for tilts of at most 0."""
+    t = np.maximum(tilts, 0.0)
+    inner = np.where(t > 0.0, t, 1.0)
+    return np.where(t > 0.0, -t * np.log1p(1.0 / inner) - np.log1p(t), 0.0) * (1.0 - 2.0**-40)
+
+
+def chernoff(
+    rules: Sequence[LossRule], moments: Sequence[LogMoments], gaussian_variance: float, tilts: Sequence[float]
+) -> Chernoff:
+    """K of the sum, given the moments of the rules at ``1 + tilts``; the first tilt is theta."""
+    every = np.array(tilts)
+    normal = 0.5 * gaussian_variance * every * (1.0 + every)
+    terms, errors = [normal], [24.0 * U * np.abs(normal)]
+    for rule, moment in zip(rules, moments, strict=True):
+        product = moment.value * rule.counts
+        terms.append(product.sum(axis=1))
+        errors.append(1.001 * (moment.total_error * rule.counts).sum(axis=1))
+        errors.append((rule.size + 2) * U * np.abs(product).sum(axis=1))
+    total = np.array([math.fsum(column) for column in np.array(terms).T])
+    doubt = 1.001 * np.sum(errors, axis=0) + U * np.abs(total)
+    return Chernoff(float(every[0]), float(total[0]), float(doubt[0]), every[1:], total[1:], doubt[1:])

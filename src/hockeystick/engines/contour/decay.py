@@ -1,0 +1,171 @@
+"""A bound on the tilted transform that falls with the frequency, from rectangles under the density of the loss.
+
+Symbols: ``phi(s) = M(theta + i s) / M(theta)``. If the tilted law has density at least ``sum_k (m_k / w_k) 1_{I_k}``
+for intervals I_k of length w_k, then
+
+    |phi(s)| <= 1 - sum_k m_k (1 - |sinc(s w_k / 2)|),      sinc x = sin x / x,
+
+and ``|sinc x| <= S(x)``, S the larger of ``e^{-x^2/6}`` and 0.21724 up to 1 / 0.21724 and ``1/x`` beyond. S does not
+increase, so the bound at s holds for all larger s. The rectangles are the level sets of the largest unimodal step
+function below lower bounds of the density in small cells, then those of what is left over
+(`docs/derivations/contour.md`, section 5).
+
+Guarantee: upper bounds. Cost: a sort of the cells and one exponential for each rectangle and s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from hockeystick.numerics.rounding import U, log_sums
+from hockeystick.transforms.log_moments import LogMoments
+from hockeystick.transforms.rule import Array, Cells, LossRule, Sketch
+
+__all__ = ["Decay", "Rectangles", "RoughDecay", "rectangles"]
+
+_SAFE = 1.0 - 2.0**-30  # inward factor on masses and widths, far above their roundings
+_RIPPLE = 0.21724  # above the largest |sinc x| beyond pi: 0.217233..., where tan x = x
+_DOUBT = 2.0**-44  # of a loss relative to itself, far above its rounding
+_PEELS = 2
+_LITTLE = 0.03  # mass that is not worth a peel
+_TOGETHER = 4  # rectangles merged
+_MOST_LEVELS = 2048
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Rectangles:
+    """Uniform parts of the tilted law of each rule: masses and lengths (nats), shape (B, k)."""
+
+    mass: Array
+    width: Array
+
+    def weighted(self, factor: Array) -> Rectangles:
+        """The same with masses times factors, shape (B,), rounded down."""
+        return Rectangles(self.mass * (factor * _SAFE)[:, None], self.width)
+
+    def log_bound(self, frequencies: Array) -> Array:
+        """At least ``ln |phi(t)|`` for all ``t >= s``, for frequencies s of shape (F,); shape (F, B)."""
+        x = 0.5 * frequencies[:, None, None] * self.width
+        near = np.minimum(x, 1.0 / _RIPPLE)
+        majorant = np.where(
+            x * _RIPPLE < 1.0, np.maximum(np.exp(near * near / -6.0), _RIPPLE), 1.0 / np.maximum(x, 1.0)
+        )
+        lost = (self.mass * (1.0 - majorant)).sum(axis=2)
+        return np.asarray(np.log1p(-np.minimum(lost * _SAFE, 1.0 - 2.0**-40)))
+
+
+def rectangles(cells: Cells, exponent: float, log_moment: Array) -> Rectangles:
+    """Rectangles under the density of the tilted loss, given upper bounds on ``K(exponent - 1)``, shape (B,)."""
+    grown = exponent * cells.loss
+    logs = cells.log_density + grown - log_moment[:, None]
+    doubt = _DOUBT * (10.0 + np.abs(logs)) + 32.0 * U * (np.abs(grown) + np.abs(cells.log_density))
+    logs = logs - doubt
+    height = np.exp(np.minimum(logs[:, 1:], logs[:, :-1]) - cells.log_slope - cells.sag(exponent)[:, None])
+    size = np.abs(cells.loss)
+    width = np.abs(np.diff(cells.loss, axis=1)) - _DOUBT * np.maximum(size[:, 1:], size[:, :-1])
+    masses, widths = [], []
+    for _ in range(_PEELS):
+        profile = _unimodal_minorant(height)
+        mass, length = _level_sets(profile, np.maximum(width, 0.0))
+        masses.append(mass)
+        widths.append(length)
+        height = np.maximum(height - profile, 0.0) * _SAFE
+        if ((height * width).sum(axis=1) <= _LITTLE).all():
+            break
+    return Rectangles(np.concatenate(masses, axis=1) * _SAFE, np.concatenate(widths, axis=1) * _SAFE)
+
+
+def _unimodal_minorant(density: Array) -> Array:
+    """The largest function below ``density`` that falls away from its highest cell, row by row."""
+    top = np.argmax(density, axis=1)[:, None]
+    index = np.arange(density.shape[1])
+    rising = np.minimum.accumulate(np.where(index >= top, density, np.inf), axis=1)
+    falling = np.minimum.accumulate(np.where(index <= top, density, np.inf)[:, ::-1], axis=1)[:, ::-1]
+    return np.where(index >= top, rising, falling)
+
+
+def _level_sets(profile: Array, width: Array) -> tuple[Array, Array]:
+    """Masses and lengths of the rectangles between consecutive levels of unimodal step functions, a few at a time.
+
+    A few rectangles of like lengths count as one of the least length, which can only weaken the bound.
+    """
+    order = np.argsort(-profile, axis=1, kind="stable")
+    row = np.arange(order.shape[0])[:, None]
+    level = profile[row, order]
+    length = np.cumsum(width[row, order], axis=1)
+    drop = level - np.concatenate((level[:, 1:], np.zeros((level.shape[0], 1))), axis=1)
+    together = max(_TOGETHER, length.shape[1] // _MOST_LEVELS)
+    starts = np.arange(0, length.shape[1], together)
+    return np.add.reduceat(drop * length, starts, axis=1), length[:, starts]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Decay:
+    """Bound on ``ln prod |phi_k(t)|^{T_k}`` for all t at and above a frequency."""
+
+    parts: Sequence[tuple[Rectangles, Array]]
+    gaussian_variance: float
+
+    def log_bound(self, frequencies: Array) -> Array:
+        """At each frequency, shape (F,)."""
+        total = -0.5 * self.gaussian_variance * frequencies * frequencies
+        for part, counts in self.parts:
+            total = total + part.log_bound(frequencies) @ counts
+        return total * (1.0 - 1e-9)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RoughDecay:
+    """Rectangles of coarse rules, to be measured by the accurate moments once these are known."""
+
+    exponent: float
+    sketches: Sequence[Sketch]
+    log_moments: Sequence[Array]  # taken to be K of each rule
+    decay: Decay
+
+    @classmethod
+    def of(cls, sketches: Sequence[Sketch], exponent: float, gaussian_variance: float) -> RoughDecay:
+        """At one plus the tilt."""
+        moments = [log_sums(rough.log_weight + exponent * rough.loss) for rough in sketches]
+        parts = [
+            (_rectangles(rough.cells, exponent, moment), rough.counts)
+            for rough, moment in zip(sketches, moments, strict=True)
+        ]
+        return cls(exponent, sketches, moments, Decay(parts, gaussian_variance))
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether some losses were left out."""
+        return any(bool(rough.dropped.any()) for rough in self.sketches)
+
+    def measured(self, rules: Sequence[LossRule], moments: Sequence[LogMoments]) -> Decay:
+        """The bound for accurate rules, given their moments at the exponent, the first of theirs.
+
+        A rectangle lies below the density of the coarse rule, which is that of the accurate rule where this one leaves
+        nothing out, or less. A rule that is cut off itself brings its own cells.
+        """
+        parts = []
+        for rough, guess, rule, moment, (found, _) in zip(
+            self.sketches, self.log_moments, rules, moments, self.decay.parts, strict=True
+        ):
+            highest = moment.value[0] + moment.total_error[0]
+            if not rule.dropped.any():
+                log_factor = guess - highest
+                doubt = 4.0 * U * (np.abs(guess) + np.abs(highest))
+                parts.append((found.weighted(np.exp(np.minimum(log_factor, 1.0) - doubt)), rough.counts))
+            else:
+                parts.append((_rectangles(rule.cells, self.exponent, highest), rule.counts))
+        return Decay(parts, self.decay.gaussian_variance)
+
+
+def _rectangles(cells: Cells | None, exponent: float, log_moment: Array) -> Rectangles:
+    """The rectangles of cells; none where nothing is known."""
+    nothing = np.zeros((log_moment.size, 1))
+    return Rectangles(nothing, nothing) if cells is None else rectangles(cells, exponent, log_moment)

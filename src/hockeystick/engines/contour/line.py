@@ -1,0 +1,232 @@
+"""One line in the complex plane, and the composition curve near its saddle point.
+
+    delta_fin(eps) = E (S - right - left),     E = e^{K(theta) - theta eps},
+    S = (h / 2 pi) sum_m e^{sum_k T_k ln phi_k(s_m)} e^{i s_m (sum_k T_k c_k - eps)} / (z_m (1 + z_m))
+
+with ``z_m = theta + i s_m`` and phi_k the transform of the k-th loss about its centre c_k, tilted by theta. K and phi
+are computed once; another epsilon costs M multiplications. What is left out beyond the last node is at most
+``D arctan(theta / s_M) / (pi theta)``, D the bound on ``prod |phi_k|^{T_k}`` from there on.
+
+Guarantee: both sides certified (`docs/derivations/contour.md`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from hockeystick.engines.contour.aliasing import Chernoff
+from hockeystick.engines.contour.line_sum import LineSum, line_sum
+from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.transforms.log_moments import TiltedRule
+from hockeystick.transforms.rule import Array, LossRule
+
+__all__ = ["ContourLine", "Curve", "prepare_line"]
+
+_LEAST = 1e-300  # a lower bound below it counts as none, an upper bound is rounded up to it
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Brackets of delta_fin at several epsilons, and where their widths come from; arrays of shape (E,).
+
+    Attributes
+    ----------
+    log_scale : ndarray
+        ``ln E``, so that values too small for float64 can still be compared.
+    lower, upper : ndarray
+        Brackets of ``delta_fin / E``.
+    log_scale_error : ndarray
+        Bound on the error of ``log_scale``.
+    rounding, truncation, aliasing : ndarray
+        The parts of the width, relative to E.
+    """
+
+    log_scale: Array
+    lower: Array
+    upper: Array
+    log_scale_error: Array
+    rounding: Array
+    truncation: Array
+    aliasing: Array
+
+    def log_lower(self) -> Array:
+        """``ln`` of the lower bounds, rounded down; ``-inf`` where they are not above 0."""
+        value = self.log_scale - self.log_scale_error + np.log(np.maximum(self.lower, _LEAST))
+        return np.where(self.lower > _LEAST, value - 8.0 * U * (1.0 + np.abs(value)), -np.inf)
+
+    def log_upper(self) -> Array:
+        """``ln`` of the upper bounds, rounded up."""
+        value = self.log_scale + self.log_scale_error + np.log(np.maximum(self.upper, _LEAST))
+        return value + 8.0 * U * (1.0 + np.abs(value))
+
+    def guess(self) -> float:
+        """``ln`` of about the first value, of the right order where the bracket is wide."""
+        lower, upper = float(self.lower[0]), float(self.upper[0])
+        return float(self.log_scale[0]) + math.log(max(0.5 * (lower + upper) if lower > 0.0 else 1e-3 * upper, 1e-300))
+
+    def relative_width(self) -> Array:
+        """``upper / lower - 1``; infinite where the lower bound is not above 0."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(self.lower > 0.0, (self.upper - self.lower) / np.maximum(self.lower, 1e-300), np.inf)
+        return ratio + 2.0 * self.log_scale_error
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ContourLine:
+    """A line at theta with step h and M nodes at and above the real axis.
+
+    Attributes
+    ----------
+    chernoff : Chernoff
+        K at theta, and the bounds on the aliasing.
+    step : float
+        h, of few bits: ``m h`` is exact.
+    total : LineSum
+        ``sum T ln phi`` about the centres, the normal part included.
+    centre, centre_rest : float
+        ``sum_k T_k c_k`` as an unevaluated sum of two floats.
+    normal_mean, normal_mean_error : float
+        K' of the normal part.
+    log_tail : float
+        Upper bound on ``ln prod |phi|^T`` at and beyond ``M h``.
+    dropped : float
+        Bound on the mass that the rules leave out on purpose: delta may be larger by that much.
+    """
+
+    chernoff: Chernoff
+    step: float
+    total: LineSum
+    centre: float
+    centre_rest: float
+    normal_mean: float
+    normal_mean_error: float
+    log_tail: float
+    dropped: float
+
+    @cached_property
+    def frequencies(self) -> Array:
+        """``s_m``."""
+        return self.step * np.arange(float(self.total.log_size.size))
+
+    @cached_property
+    def _kernel(self) -> tuple[Array, Array, Array]:
+        """Real and imaginary part and size of ``1 / (z (1 + z))``, halved at m = 0."""
+        theta, s = self.chernoff.theta, self.frequencies
+        real, imaginary = theta * (1.0 + theta) - s * s, s * (1.0 + 2.0 * theta)
+        square = (theta * theta + s * s) * ((1.0 + theta) * (1.0 + theta) + s * s)
+        half = np.where(s > 0.0, 1.0, 0.5)
+        return half * real / square, -half * imaginary / square, half / np.sqrt(square)
+
+    def curve(self, epsilon: Array) -> Curve:
+        """Brackets of delta_fin(epsilon), epsilon of shape (E,)."""
+        c, theta = self.chernoff, self.chernoff.theta
+        value, rounding = self._sum(epsilon)
+        aliasing = c.aliasing(epsilon, 2.0 * math.pi / self.step * (1.0 - 4.0 * U))
+        above = aliasing.right + aliasing.left_upper
+        truncation = self._truncation()
+        log_scale = c.value - theta * epsilon
+        lower = value - rounding - truncation - above
+        log_scale_error = c.error + 4.0 * U * (abs(c.value) + theta * np.abs(epsilon))
+        upper = value + rounding + truncation + self._left_out(log_scale - log_scale_error) - aliasing.left_lower
+        slack = 4.0 * U * (np.abs(value) + rounding + truncation + above)
+        return Curve(
+            log_scale=log_scale,
+            lower=lower - slack,
+            upper=upper + slack,
+            log_scale_error=log_scale_error,
+            rounding=rounding + slack,
+            truncation=np.full_like(epsilon, truncation),
+            aliasing=above - aliasing.left_lower,
+        )
+
+    def _left_out(self, log_scale: Array) -> Array:
+        """The mass left out, relative to E."""
+        if self.dropped == 0.0:
+            return np.zeros_like(log_scale)
+        log_ratio = math.log(self.dropped) - log_scale
+        return np.exp(np.minimum(log_ratio + 1e-9 * (1.0 + np.abs(log_ratio)), 700.0))
+
+    def _truncation(self) -> float:
+        """What is left out beyond the last node, relative to E."""
+        theta, edge = self.chernoff.theta, float(self.frequencies[-1])
+        if edge == 0.0:
+            return math.inf
+        log_rest = self.log_tail + math.log(math.atan(theta / edge) / (math.pi * theta))
+        return math.exp(min(log_rest, 700.0)) * (1.0 + 1e-9)
+
+    def _sum(self, epsilon: Array) -> tuple[Array, Array]:
+        """S and a bound on its rounding error, shape (E,)."""
+        real, imaginary, size = self._kernel
+        total, s = self.total, self.frequencies
+        gap = (self.centre - epsilon) + (self.normal_mean + self.centre_rest)
+        gap_error = self.normal_mean_error + 4.0 * U * (
+            np.abs(self.centre - epsilon) + np.abs(self.normal_mean) + np.abs(gap)
+        )
+        turn = np.outer(gap, s)
+        phase = turn + total.argument
+        modulus = np.exp(total.log_size)
+        terms = modulus * (np.cos(phase) * real - np.sin(phase) * imaginary)
+        doubt = np.outer(gap_error, s) + total.error + U * (2.0 * np.abs(turn) + np.abs(total.argument) + np.abs(phase))
+        doubt = doubt + 2.0 * ELEMENTARY + 16.0 * U + U * np.abs(total.log_size)
+        known = doubt < 1.0
+        bound = np.exp(np.minimum(total.log_size_bound, 0.0)) * (1.0 + 1e-9)
+        error = size * np.where(known, modulus * np.expm1(np.minimum(doubt, 1.0)), modulus + bound)
+        scale = self.step / math.pi
+        rounding = scale * (error.sum(axis=1) + (s.size + 8) * U * (size * modulus).sum())
+        return scale * terms.sum(axis=1), rounding * (1.0 + 1e-6)
+
+
+def prepare_line(
+    rules: Sequence[LossRule],
+    tilted: Sequence[TiltedRule],
+    gaussian_variance: float,
+    *,
+    chernoff: Chernoff,
+    step: float,
+    nodes: int,
+    log_tail: float,
+) -> ContourLine:
+    """The line through ``chernoff.theta`` with M = ``nodes`` nodes.
+
+    Parameters
+    ----------
+    rules, tilted : sequences of LossRule and TiltedRule
+        The parts of the loss, and the same tilted by theta.
+    gaussian_variance : float
+        Variance of the normal part.
+    chernoff : Chernoff
+        K at theta and around it.
+    step, nodes : float, int
+        h and M.
+    log_tail : float
+        As in `ContourLine`.
+    """
+    theta = chernoff.theta
+    s = step * np.arange(nodes)
+    normal = -0.5 * gaussian_variance * s * s
+    total = LineSum(normal, np.zeros(nodes), 24.0 * U * np.abs(normal), normal * (1.0 - 1e-9))
+    for rule, part in zip(rules, tilted, strict=True):
+        quadrature = rule.quadrature.error_up_to(float(s[-1]), 1.0 + theta, part.quadrature) + part.quadrature
+        total = total + line_sum(part, rule.counts, step, nodes, 1.01 * quadrature)
+    centres = [float(v) for rule, part in zip(rules, tilted, strict=True) for v in part.centre * rule.counts]
+    centre = math.fsum(centres)
+    mean = gaussian_variance * (theta + 0.5)
+    return ContourLine(
+        chernoff=chernoff,
+        step=step,
+        total=total,
+        centre=centre,
+        centre_rest=math.fsum([*centres, -centre]),
+        normal_mean=mean,
+        normal_mean_error=24.0 * U * abs(mean),
+        log_tail=log_tail,
+        dropped=math.fsum(float(rule.dropped @ rule.counts) for rule in rules) * (1.0 + 1e-9),
+    )

@@ -1,0 +1,179 @@
+"""The outcomes of a discrete pair, and of compositions of discrete pairs: losses and masses with their errors.
+
+A pair of n atoms composed T times has as many outcomes as there are ways to share T among n: atom i comes up k_i
+times, with loss ``sum k_i l_i`` and mass ``T! prod p_i^{k_i} / k_i!``. Parts are combined outcome by outcome.
+
+Guarantee: every error stored bounds the true one. Cost: one row an outcome.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.laws.atom_rules import atoms_of
+from hockeystick.laws.atoms import AtomicPair
+from hockeystick.laws.base import Array, Pair
+from hockeystick.laws.reversed import ReversedPair
+from hockeystick.laws.subsampled import SubsampledPair
+from hockeystick.laws.vectors import DiscretePair
+from hockeystick.numerics.rounding import ELEMENTARY, U
+
+__all__ = ["Outcomes", "number_of_outcomes", "outcomes_of", "outcomes_of_all"]
+
+_MOST_ATOMS = 512
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """Outcomes of finite loss, arrays of shape (n,).
+
+    Attributes
+    ----------
+    loss, loss_error : ndarray
+        Losses (nats) and bounds on their errors.
+    log_p, error : ndarray
+        ``ln`` of the masses under P and bounds on their absolute errors.
+    """
+
+    loss: Array
+    loss_error: Array
+    log_p: Array
+    error: Array
+
+    def reversed(self) -> Outcomes:
+        """The same outcomes, of (Q, P)."""
+        log_q = self.log_p - self.loss
+        return Outcomes(-self.loss, self.loss_error, log_q, self.error + self.loss_error + U * np.abs(log_q))
+
+    def beside(self, other: Outcomes) -> Outcomes:
+        """All pairs of an outcome of this and one of the other, independent."""
+        loss, log_p = np.add.outer(self.loss, other.loss).ravel(), np.add.outer(self.log_p, other.log_p).ravel()
+        loss_error = np.add.outer(self.loss_error, other.loss_error).ravel()
+        error = np.add.outer(self.error, other.error).ravel()
+        return Outcomes(
+            loss, loss_error * (1.0 + 4.0 * U) + U * np.abs(loss), log_p, error * (1.0 + 4.0 * U) + U * np.abs(log_p)
+        )
+
+
+@lru_cache(maxsize=1024)
+def outcomes_of(pair: Pair) -> Outcomes | None:
+    """The outcomes of one step; None for a pair whose atoms are not known, or too many."""
+    if isinstance(pair, ReversedPair):
+        found = outcomes_of(pair.base)
+        return None if found is None else found.reversed()
+    if isinstance(pair, SubsampledPair):
+        if pair.rate == 1.0:
+            return outcomes_of(pair.base)
+        if isinstance(pair.base, DiscretePair):
+            return outcomes_of(pair.base.subsampled(pair.rate))  # exactly
+        found = outcomes_of(pair.base)
+        sampled = None if found is None else _sampled(found, pair)
+        return sampled if sampled is None or np.isfinite(sampled.loss_error).all() else None
+    if isinstance(pair, AtomicPair) and not 0 < pair.atoms.loss.size <= _MOST_ATOMS:
+        return None
+    known = atoms_of(pair)
+    if known is not None:
+        log_p = known.log_q + known.loss
+        found = Outcomes(known.loss, known.loss_error, log_p, known.error + known.loss_error + U * np.abs(log_p))
+    elif isinstance(pair, AtomicPair):
+        atoms, one = pair.atoms, np.ones(pair.atoms.loss.size)
+        found = Outcomes(atoms.loss, atoms.slack * one, atoms.log_p, atoms.error * one)
+    else:
+        return None
+    return found if found.loss.size <= _MOST_ATOMS else None
+
+
+def _sampled(base: Outcomes, pair: SubsampledPair) -> Outcomes:
+    """``l' = ln(1 - g + g e^l)`` under the same Q; where the base's P has no mass, ``ln(1 - g)``."""
+    log_q, error = base.log_p - base.loss, base.error + base.loss_error
+    below, loss_error = base.loss, base.loss_error
+    if pair.base.reverse_mass_at_infinity > 0.0 and pair.rate < 1.0:
+        below, loss_error = np.append(below, -np.inf), np.append(loss_error, 0.0)
+        log_q = np.append(log_q, math.log(pair.base.reverse_mass_at_infinity))
+        error = np.append(error, 16.0 * U * (1.0 + abs(float(log_q[-1]))))
+    loss = pair.sampled_losses(below)
+    # five roundings of g e^l - g over r, or six where r is summed; over r they are at most |1 - 1/r|
+    own = 8.0 * U * np.abs(np.expm1(-loss)) + (2.0 * ELEMENTARY + 8.0 * U) * np.abs(loss)
+    far = np.where(below > 1.0, below, 0.0)  # l + ln(g + (1 - g) e^-l), where l is large: both may be far above the sum
+    own = own + np.where(far > 0.0, 2.0 * ELEMENTARY * (far + abs(math.log(pair.rate)) + 1.0), 0.0)
+    loss_error = loss_error + own  # ln r changes by at most as much as l does
+    log_p = log_q + loss
+    return Outcomes(loss, loss_error, log_p, error + loss_error + 2.0 * U * (np.abs(log_p) + np.abs(log_q)))
+
+
+def number_of_outcomes(parts: Sequence[tuple[Pair, int]], most: int) -> int | None:
+    """How many outcomes a composition has; None where that is above ``most``, or not known."""
+    total = 1
+    for pair, count in parts:
+        found = outcomes_of(pair) if pair.is_discrete else None
+        if found is None or count > most:
+            return None
+        total *= math.comb(count + found.loss.size - 1, found.loss.size - 1)
+        if total > most:
+            return None
+    return total
+
+
+def outcomes_of_all(parts: Sequence[tuple[Pair, int]]) -> Outcomes:
+    """The outcomes of a composition, all of whose pairs have known atoms."""
+    total: Outcomes | None = None
+    for pair, count in parts:
+        one = outcomes_of(pair)
+        if one is None:
+            raise ValueError(f"the outcomes of {pair!r} are not known")
+        composed = _repeated(one, count)
+        total = composed if total is None else total.beside(composed)
+    if total is None:
+        raise ValueError("a composition needs at least one part")
+    return total
+
+
+def _repeated(one: Outcomes, count: int) -> Outcomes:
+    if count == 1:
+        return one
+    often = _shares(count, one.loss.size).astype(np.float64)
+    orders = _log_factorials(count)
+    log_orders = orders[count] - orders[often.astype(np.int64)].sum(axis=1)
+    size = orders[count] + orders[often.astype(np.int64)].sum(axis=1)
+    terms = (often.shape[1] + 2) * U
+    return Outcomes(
+        often @ one.loss,
+        (often @ one.loss_error + terms * (often @ np.abs(one.loss))) * (1.0 + terms),
+        log_orders + often @ one.log_p,
+        (often @ one.error + (2.0 * ELEMENTARY + terms) * size + terms * (often @ np.abs(one.log_p))) * (1.0 + terms),
+    )
+
+
+def _shares(count: int, atoms: int) -> NDArray[np.int64]:
+    """All ways to share ``count`` among so many atoms, a row each."""
+    rows, left = np.zeros((1, 0), dtype=np.int64), np.array([count])
+    for _ in range(atoms - 1):
+        repeats = left + 1
+        starts = np.cumsum(repeats) - repeats
+        taken = np.arange(int(repeats.sum())) - np.repeat(starts, repeats)
+        rows = np.column_stack((np.repeat(rows, repeats, axis=0), taken))
+        left = np.repeat(left, repeats) - taken
+    return np.column_stack((rows, left))
+
+
+@lru_cache(maxsize=64)
+def _log_factorials(count: int) -> Array:
+    """``ln k!`` for k = 0 .. count, to ``2 ELEMENTARY`` relative: logarithms, added up with what each sum loses."""
+    found = np.zeros(count + 1)
+    total, rest = 0.0, 0.0
+    for k in range(2, count + 1):
+        term = math.log(k) + rest
+        new = total + term
+        rest = term - (new - total)  # what the sum lost
+        total = new
+        found[k] = total + rest
+    found.setflags(write=False)
+    return found

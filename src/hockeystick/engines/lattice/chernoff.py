@@ -1,0 +1,129 @@
+"""Chernoff bounds on the losses of a composition of lattice PLDs: ``P(X >= x) <= e^{K(t) - t x}`` for every t > 0.
+
+K is the sum of the log moment generating functions of the PLDs, each a finite sum (002, equations 5.2 and 5.3). Any t
+gives a bound; the best of a search is taken, and only its value is rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from hockeystick.engines.lattice.compose import log_moment
+from hockeystick.engines.lattice.pld import LatticePLD
+from hockeystick.laws.base import Array
+from hockeystick.numerics.rounding import ELEMENTARY, U
+
+__all__ = ["TailTable", "least_log_tail", "log_tail"]
+
+Parts = Sequence[tuple[LatticePLD, int]]
+
+_LOG_GOLDEN = 0.6180339887498949
+_STEPS = 24
+_TABLE = np.exp(np.linspace(math.log(1e-3), math.log(1e4), 120))
+_BLOCK = 0.01  # nats: width of a block for one step; many steps take it by its root
+
+
+def log_tail(parts: Parts, tilt: float, edge: float) -> float:
+    """``ln`` of the Chernoff bound on the mass at or above ``edge`` (tilt > 0) or at or below it (tilt < 0)."""
+    total, size = -tilt * edge, abs(tilt * edge)
+    for pld, count in parts:
+        log_sum, error = log_moment(pld, tilt)
+        total += count * (log_sum + error)
+        size += count * abs(log_sum)
+    return total + (len(parts) + 8.0) * U * size + ELEMENTARY
+
+
+def least_log_tail(parts: Parts, edge: float, *, above: bool) -> float:
+    """``ln`` of the best Chernoff bound found on the mass at or beyond ``edge``."""
+    sign = 1.0 if above else -1.0
+    parts = _coarse(parts)
+    return _least(lambda log_size: log_tail(parts, sign * math.exp(log_size), edge), math.log(1e-4), math.log(1e5))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TailTable:
+    """Log moments of a composition at fixed tilts: Chernoff's bound at one more edge costs next to nothing.
+
+    Attributes
+    ----------
+    tilts : ndarray, shape (k,)
+        Above 0.
+    moments : ndarray, shape (k,)
+        K there, rounded up.
+    sizes : ndarray, shape (k,)
+        Sums of the sizes of what was added, for the rounding of what follows.
+    """
+
+    tilts: Array
+    moments: Array
+    sizes: Array
+
+    @classmethod
+    def of(cls, parts: Parts) -> TailTable:
+        """The table of a composition of lattice PLDs."""
+        parts = _coarse(parts)
+        found = np.array([[log_moment(pld, tilt) for pld, _ in parts] for tilt in _TABLE.tolist()])
+        counts = np.array([float(count) for _, count in parts])
+        sizes = np.abs(found[:, :, 0]) @ counts
+        moments = found.sum(axis=2) @ counts + (len(parts) + 8.0) * U * sizes
+        return cls(_TABLE, np.asarray(moments), np.asarray(sizes))
+
+    def log_tail(self, edge: float) -> float:
+        """``ln`` of the best of the bounds on the mass at or above ``edge``."""
+        logs = self.moments - self.tilts * edge + 8.0 * U * (self.sizes + np.abs(self.tilts * edge)) + ELEMENTARY
+        return float(logs.min())
+
+
+def _coarse(parts: Parts) -> Parts:
+    """The same masses on fewer points, every moment rounded up: a fine lattice would make the search slow.
+
+    The masses of a block go to its two ends so that sum and mean stay; as the exponential is convex, its mean grows.
+    """
+    steps = sum(count for _, count in parts)
+    block = int(_BLOCK / (parts[0][0].spacing * math.sqrt(steps)))
+    if block < 4:
+        return parts
+    return [(_on_block_ends(pld, block), count) for pld, count in parts]
+
+
+def _on_block_ends(pld: LatticePLD, block: int) -> LatticePLD:
+    first = np.arange(0, max(pld.size - 1, 1), block)  # the last block holds at least two points
+    last = np.append(first[1:] - 1, pld.size - 1)
+    lengths = last - first + 1
+    peaks = np.maximum.reduceat(pld.log_mass, first)
+    scale = np.where(np.isfinite(peaks), peaks, 0.0)
+    masses = np.exp(pld.log_mass - np.repeat(scale, lengths))
+    width = np.maximum(pld.index[last] - pld.index[first], 1)
+    share = (pld.index - np.repeat(pld.index[first], lengths)) / np.repeat(width, lengths)
+    to_last = np.add.reduceat(masses * share, first)
+    to_first = np.add.reduceat(masses * (1.0 - share), first)
+    with np.errstate(divide="ignore"):
+        log_mass = np.log(np.column_stack((to_first, to_last))).ravel() + np.repeat(scale, 2)
+    rounding = (4.0 * block + 16.0) * U + 2.0 * ELEMENTARY
+    log_mass = log_mass + rounding + 2.0 * U * np.abs(np.repeat(scale, 2))
+    index = np.column_stack((pld.index[first], pld.index[last])).ravel()
+    return replace(pld, index=index, log_mass=log_mass, excess=pld.excess + 2.0 * rounding + 4.0 * U * 800.0)
+
+
+def _least(function: Callable[[float], float], low: float, high: float) -> float:
+    """The least value found by golden sections of a function with one valley."""
+    left, right = high - _LOG_GOLDEN * (high - low), low + _LOG_GOLDEN * (high - low)
+    f_left, f_right = function(left), function(right)
+    best = min(f_left, f_right)
+    for _ in range(_STEPS):
+        if f_left <= f_right:
+            high, right, f_right = right, left, f_left
+            left = high - _LOG_GOLDEN * (high - low)
+            f_left = function(left)
+        else:
+            low, left, f_left = left, right, f_right
+            right = low + _LOG_GOLDEN * (high - low)
+            f_right = function(right)
+        best = min(best, f_left, f_right)
+    return best

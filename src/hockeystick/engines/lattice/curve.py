@@ -1,0 +1,257 @@
+"""The certified curve of one direction, by tilted composition of lattices.
+
+Pick the tilt by the saddle-point equation, the spacing by the tolerance, build the connect-the-dots and the tangent
+lattice of every pair on one layout, compose both by tilted FFT, read the curve, and refine until the bracket is
+narrow enough.
+
+Guarantee: lower and upper are certified, rounding included. Cost: about sqrt(T) lattice points for T steps; memory is
+bounded, and where the bound does not allow the tolerance the bracket is wider and says so.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+from hockeystick.bound import Bound
+from hockeystick.engines.lattice.compose import TiltedComposition
+from hockeystick.engines.lattice.dots import connect_the_dots
+from hockeystick.engines.lattice.grid import GridCells
+from hockeystick.engines.lattice.layout import Layout, common_layout
+from hockeystick.engines.lattice.mesh import fitted_grid
+from hockeystick.engines.lattice.plan import (
+    Cumulants,
+    Saddle,
+    saddle_at_delta,
+    saddle_at_epsilon,
+    spacing_for,
+    tail_exponents,
+    window_around,
+)
+from hockeystick.engines.lattice.pld import LatticePLD
+from hockeystick.engines.lattice.rare_events import JumpComposition, JumpPlan, epsilon_with_jumps, plan_jumps
+from hockeystick.engines.lattice.solve import crossing
+from hockeystick.engines.lattice.tangents import tangents
+from hockeystick.laws.base import Pair
+
+__all__ = ["LatticeCurve"]
+
+_METHOD = "certified lattice"
+_REFINEMENTS = 8
+_LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
+_EXPLAINED = 1.5  # times the width, that errors may sum to
+_REACH = 30.0  # nats of delta from its own within which a composition is asked
+_KEPT = 3  # compositions kept for later questions
+
+
+_Composed = TiltedComposition | JumpComposition
+
+
+@final
+@dataclass(frozen=True)
+class _Bracket:
+    """Upper and lower composition around one saddle point."""
+
+    upper: _Composed
+    lower: _Composed
+    theta: float
+    epsilon: float
+    log_delta: float  # about, there
+    limited: bool  # the spacing is coarser than asked for, to stay within memory
+
+
+@final
+class LatticeCurve:
+    """The privacy curve of one direction on lattices; compositions are kept for questions near their saddle points.
+
+    Parameters
+    ----------
+    parts : tuple of (Pair, int)
+        Dominating pairs with their counts.
+    tolerance : float
+        Width of the epsilon bracket asked for (nats), and relative width of the delta bracket.
+    points : int
+        Largest number of lattice points in a window.
+    largest_loss : float
+        Upper bound on the composed loss where it is finite (nats); epsilon does not go beyond it.
+    """
+
+    def __init__(
+        self, parts: tuple[tuple[Pair, int], ...], tolerance: float, points: int, largest_loss: float = math.inf
+    ) -> None:
+        self.parts = parts
+        self.tolerance = tolerance
+        self.points = points
+        self.largest_loss = largest_loss
+        self._brackets: list[_Bracket] = []
+
+    def delta(self, epsilon: float) -> Bound:
+        """Certified delta(epsilon), epsilon finite and below the largest loss (nats)."""
+        tolerance = self.tolerance
+        for bracket in self._brackets:
+            if abs(epsilon - bracket.epsilon) * bracket.theta > _REACH:
+                continue
+            bound = self._read_delta(bracket, epsilon)
+            if self._relative_width(bound) <= tolerance:
+                return bound
+        cumulants, saddle = saddle_at_epsilon(self.parts, epsilon)
+        best = Bound(0.0, 1.0, _METHOD)
+        width = tolerance / saddle.theta
+        for _ in range(_REFINEMENTS):
+            bracket = self._compose(cumulants, saddle, width)
+            best = _sharper(self._read_delta(bracket, epsilon), best)
+            found = self._relative_width(best)
+            if found <= tolerance or bracket.limited or float(best.upper) <= _LEAST or _is_rounding(best):
+                break
+            width *= _refinement(tolerance, found)
+        return best
+
+    def epsilon(self, delta: float) -> Bound:
+        """Certified epsilon at ``delta``, in (0, 1)."""
+        tolerance = self.tolerance
+        kept = self._kept_epsilon(delta)
+        if kept is not None:
+            return kept
+        cumulants, saddle = saddle_at_delta(self.parts, max(delta, 1e-320))
+        if saddle.epsilon < 0.0:
+            cumulants, saddle = saddle_at_epsilon(self.parts, 0.0)
+        better = epsilon_with_jumps(self.parts, math.log(max(delta, 1e-320)), saddle)
+        if better is not None:
+            cumulants, saddle = saddle_at_epsilon(self.parts, better)
+        best = Bound(0.0, math.inf, _METHOD)
+        width = tolerance
+        for _ in range(_REFINEMENTS):
+            bracket = self._compose(cumulants, saddle, width)
+            best = _sharper(self._read_epsilon(bracket, delta, guess=saddle.epsilon), best)
+            found = float(best.width)
+            if found <= tolerance:
+                break
+            before = saddle
+            cumulants, saddle = self._again(cumulants, saddle, best)
+            if saddle == before and (bracket.limited or _is_rounding(best)):
+                break  # the lattices were built for the right place, and no finer ones would help
+            if not bracket.limited:
+                width *= _refinement(tolerance, found)
+        return best
+
+    def _kept_epsilon(self, delta: float) -> Bound | None:
+        """What a composition made before proves, if that is narrow enough."""
+        for bracket in self._brackets:
+            if abs(math.log(max(delta, 1e-320)) - bracket.log_delta) <= _REACH:
+                bound = self._read_epsilon(bracket, delta)
+                if float(bound.upper) - float(bound.lower) <= self.tolerance:
+                    return bound
+        return None
+
+    def _again(self, cumulants: Cumulants, saddle: Saddle, best: Bound) -> tuple[Cumulants, Saddle]:
+        """The saddle point for the epsilon found, where it is not the one foretold."""
+        found = float(best.lower)
+        if math.isinf(found) or found == 0.0:  # where the curve has a cliff, aim within the tolerance before it
+            found = max(float(best.upper) - 0.5 * self.tolerance, 0.0)
+        if math.isinf(found) or abs(found - saddle.epsilon) * saddle.theta < 0.5:
+            return cumulants, saddle
+        return saddle_at_epsilon(self.parts, found)
+
+    @staticmethod
+    def _relative_width(bound: Bound) -> float:
+        lower, width = float(bound.lower), float(bound.width)
+        return width / lower if lower > 0.0 else math.inf if width > 0.0 else 0.0
+
+    def _compose(self, cumulants: Cumulants, saddle: Saddle, width: float) -> _Bracket:
+        """Both lattices of every pair around a saddle point, composed."""
+        steps = sum(count for _, count in self.parts)
+        plan = plan_jumps(self.parts, saddle.epsilon, saddle)
+        if plan is not None:
+            saddle = Saddle(plan.theta, saddle.epsilon, plan.log_delta)
+        relative = 1e-4 * min(width * saddle.theta, 1.0)
+        window = window_around(cumulants, saddle, math.log(relative))
+        longest = window.high - window.low if plan is None else plan.longest(math.log(relative))
+        layout = common_layout(self.parts, 0.7 * spacing_for(steps, saddle.theta, width))
+        limited = False
+        if longest / layout.spacing > self.points:
+            limited = True
+            layout = common_layout(self.parts, longest / self.points * 1.3)
+        uppers, lowers = self._lattices(saddle, relative, plan, layout)
+
+        def composed(parts: list[tuple[LatticePLD, int]]) -> _Composed:
+            if plan is None:
+                return TiltedComposition(parts, window)
+            return JumpComposition(parts, plan, log_alias=math.log(relative))
+
+        bracket = _Bracket(
+            composed(uppers),
+            composed(lowers),
+            theta=saddle.theta,
+            epsilon=saddle.epsilon,
+            log_delta=saddle.log_delta,
+            limited=limited or layout.exact,
+        )
+        self._brackets.insert(0, bracket)  # for later questions near this one
+        del self._brackets[_KEPT:]
+        return bracket
+
+    def _lattices(
+        self, saddle: Saddle, relative: float, plan: JumpPlan | None, layout: Layout
+    ) -> tuple[list[tuple[LatticePLD, int]], list[tuple[LatticePLD, int]]]:
+        """Upper and lower lattices of all pairs on one layout."""
+        steps = sum(count for _, count in self.parts)
+        below, above = tail_exponents(steps, saddle, relative)
+        uppers: list[tuple[LatticePLD, int]] = []
+        lowers: list[tuple[LatticePLD, int]] = []
+        for part, ((pair, count), offset) in enumerate(zip(self.parts, layout.offsets, strict=True)):
+            low, high = pair.loss_range(below, above)
+            nodes = pair.nodes(above)
+            grid = fitted_grid(
+                nodes if plan is None else plan.nodes(nodes, part, count),
+                saddle.theta,
+                low,
+                high,
+                spacing=layout.spacing,
+                offset=offset,
+                equal=pair.is_discrete,
+            )
+            upper, lower = connect_the_dots(GridCells.of(pair, grid)), tangents(pair, grid, tilt=saddle.theta)
+            uppers.append((upper, count))
+            lowers.append((lower, count))
+        return uppers, lowers
+
+    def _read_delta(self, bracket: _Bracket, epsilon: float) -> Bound:
+        upper, lower = bracket.upper.delta(epsilon), bracket.lower.delta(epsilon)
+        errors = bracket.upper.budget(epsilon)
+        errors["lattice"] = max(upper - lower - sum(errors.values()), 0.0)
+        return Bound(min(lower, upper), upper, _METHOD, errors=errors)
+
+    def _read_epsilon(self, bracket: _Bracket, delta: float, guess: float | None = None) -> Bound:
+        if guess is None:
+            guess = bracket.upper.nearest_epsilon(delta)
+        step = max(0.02 * self.tolerance, 1e-3 * bracket.upper.spacing)
+        upper, lower = (
+            crossing(side.delta, delta, guess=guess, slope=bracket.theta, step=step, above=above)
+            for side, above in ((bracket.upper, True), (bracket.lower, False))
+        )
+        budget = bracket.upper.budget(upper) if math.isfinite(upper) else {}
+        errors = {name: size / (delta * bracket.theta) if delta > 0.0 else math.inf for name, size in budget.items()}
+        if bracket.upper.delta_at_infinity == 0.0:
+            upper = min(upper, max(self.largest_loss, 0.0))
+        errors["lattice"] = max(upper - lower - sum(errors.values()), 0.0)
+        return Bound(min(lower, upper), upper, _METHOD, errors=errors)
+
+
+def _refinement(tolerance: float, found: float) -> float:
+    """The factor to ask the next width down by, after a width was found above the tolerance."""
+    return max(min(0.8 * tolerance / found, 0.5), 0.02) if math.isfinite(found) else 0.1
+
+
+def _is_rounding(bound: Bound) -> bool:
+    """Whether most of the width is rounding, which finer lattices do not lessen."""
+    lower, width = float(bound.lower), float(bound.width)
+    return lower > 0.0 and bound.errors.get("rounding", 0.0) >= 0.5 * width > 0.0
+
+
+def _sharper(new: Bound, old: Bound) -> Bound:
+    """The intersection of two certified brackets, with the newer one's errors where they explain its width."""
+    lower, upper = max(float(new.lower), float(old.lower)), min(float(new.upper), float(old.upper))
+    width = upper - lower
+    explained = not math.isfinite(width) or math.fsum(new.errors.values()) <= _EXPLAINED * width
+    return Bound(lower, upper, new.method, new.notes, new.errors if explained else {"lattices at two tilts": width})

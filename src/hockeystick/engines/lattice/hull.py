@@ -1,0 +1,81 @@
+"""The lower convex hull of a piecewise linear curve, in terms of its masses.
+
+A negative mass at a lattice point is a kink where the curve is concave. Taking that point out of the hull replaces
+the curve there by the chord between its neighbours, which lies below: the mass is handed to the neighbours so that
+total P-mass and total Q-mass stay. Repeat until no mass is negative. The order does not matter: the hull is unique.
+
+Cost: one step for each point taken out; none where the curve is convex.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from hockeystick.laws.base import Array
+from hockeystick.numerics.rounding import ELEMENTARY, U
+
+__all__ = ["spread_negative_masses"]
+
+_FARTHEST = 300.0  # nats that a mass may exceed the taker's unit by
+_LEAST = 1e-300  # more than a product that underflows to 0 can be
+_SAFETY = 16.0 * ELEMENTARY  # relative rounding of one hand-over, all of it taken from the mass received
+
+
+def spread_negative_masses(masses: Array, log_scale: Array, positions: Array) -> tuple[Array, Array] | None:
+    """Masses of the lower hull, none negative, rounded down, and the logs of their units.
+
+    Parameters
+    ----------
+    masses : ndarray, shape (n,)
+        P-masses in units of ``exp(log_scale)``.
+    log_scale : ndarray, shape (n,)
+        Finite.
+    positions : ndarray, shape (n,)
+        Losses of the points, increasing (nats).
+
+    Returns
+    -------
+    (ndarray, ndarray), each of shape (n,), or None
+        The masses, 0 at the points taken out, and the units. None where nothing at the top holds the curve above zero.
+    """
+    hull, scale = masses.copy(), log_scale.copy()
+    n = hull.size
+    before, after = np.arange(-1, n - 1), np.arange(1, n + 1)
+    pending = [int(i) for i in np.flatnonzero(hull < 0.0)]
+    while pending:
+        i = pending.pop()
+        if not hull[i] < 0.0:
+            continue
+        left, right = int(before[i]), int(after[i])
+        if right == n:
+            return None
+        mass, hull[i] = float(hull[i]), 0.0
+        x = float(positions[right] - positions[i])
+        if left >= 0:
+            y = float(positions[i] - positions[left])
+            share = math.expm1(-y) / math.expm1(-(x + y))  # P-mass that goes up; the rest goes down
+            _hand(hull, scale, i, left, mass * math.exp(-y) * math.expm1(-x) / math.expm1(-(x + y)))
+            after[left] = right
+            if hull[left] < 0.0:
+                pending.append(left)
+        else:
+            share = 1.0  # below the first point lies a = 0, where P has no mass
+        before[right] = left
+        _hand(hull, scale, i, right, mass * share)
+        if hull[right] < 0.0:
+            pending.append(right)
+    return hull, scale
+
+
+def _hand(hull: Array, scale: Array, giver: int, taker: int, mass: float) -> None:
+    """Add a negative mass, in the giver's units, to the taker, whose unit becomes larger where it is far too small."""
+    gap = float(scale[giver] - scale[taker])
+    if gap > 0.0 and gap + math.log(max(abs(mass), 1.0)) > _FARTHEST:
+        shrunk = float(hull[taker]) * math.exp(-gap)
+        hull[taker] = shrunk - abs(shrunk) * (_SAFETY + 2.0 * U * gap) - (_LEAST if shrunk <= 0.0 else 0.0)
+        scale[taker], gap = scale[giver], 0.0
+    change = mass * math.exp(gap) - _LEAST
+    hull[taker] += change
+    hull[taker] -= (_SAFETY + 2.0 * U * abs(gap)) * abs(change) + 2.0 * U * abs(float(hull[taker]))

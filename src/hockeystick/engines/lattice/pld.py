@@ -1,0 +1,107 @@
+"""A privacy loss distribution on a lattice.
+
+The losses are ``offset + index * spacing``: positions are integers until the last step. Where spacing and offset are
+dyadic rationals the losses are exact in float64; elsewhere their rounding is in the slack.
+
+A lattice PLD stands for a measure mu on (-inf, +inf]; its curve is ``h(a) = integral of (1 - a e^{-l})_+ dmu``.
+A pair is bounded from above (below) when its own curve lies below (above) this one for every a >= 0. That
+relation survives composition: the curve of two measures composed is ``integral of h_2(a e^{-l}) dmu_1(l)``, which
+grows with h_2, and the two may trade places.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.laws.base import Array
+from hockeystick.numerics.rounding import U
+
+__all__ = ["LatticePLD", "Side"]
+
+Side = Literal["upper", "lower"]
+"""Which side of the pair's curve a lattice keeps to."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LatticePLD:
+    """Masses on a lattice of losses, and at ``+inf``, that bound a pair's hockey-stick curve from one side.
+
+    Attributes
+    ----------
+    side : "upper" or "lower"
+        The curve of the masses, with every loss moved by ``slack`` outward, lies above (below) the pair's.
+    spacing : float
+        Distance of neighbouring lattice points (nats), above 0.
+    index : ndarray of int64, shape (n,)
+        Increasing lattice indices of the points that carry mass; points between them carry none.
+    offset : float
+        Where index 0 lies (nats).
+    log_mass : ndarray, shape (n,)
+        ``ln`` of the masses of the finite points; ``-inf`` where there is none.
+    mass_at_infinity : float
+        Mass at loss ``+inf``.
+    slack : float
+        Nats per step by which the true losses may lie beyond the points.
+    excess : float
+        Bound on how far the total mass may exceed 1 by rounding; 0 where it cannot.
+
+    Guarantee
+    ---------
+    The masses are at least 0 and sum to at most ``1 + excess``; so does, of upper lattices, their Q-mass
+    ``sum exp(log_mass - loss)``. That of a lower lattice may be larger: its curve may lie below ``1 - a``.
+    """
+
+    side: Side
+    spacing: float
+    index: NDArray[np.int64]
+    offset: float
+    log_mass: Array
+    mass_at_infinity: float
+    slack: float
+    excess: float
+
+    def __post_init__(self) -> None:
+        self.log_mass.setflags(write=False)
+        self.index.setflags(write=False)
+        if self.log_mass.size == 0 or np.isnan(self.log_mass).any():
+            raise ValueError("a lattice PLD needs at least one point, and masses that are numbers")
+        if not 0.0 <= self.mass_at_infinity <= 1.0:
+            raise ValueError(f"the mass at infinity must be in [0, 1], got {self.mass_at_infinity!r}")
+        limit = 1.0 + self.excess + self.log_mass.size * U + 1e-12
+        if not self.total_mass <= limit:
+            raise ValueError(f"the masses sum to {self.total_mass!r}, above 1 by more than rounding explains")
+
+    @cached_property
+    def losses(self) -> Array:
+        """The finite lattice points (nats), shape (n,)."""
+        return np.asarray(self.offset + self.index * self.spacing)
+
+    @property
+    def size(self) -> int:
+        """Number of finite points."""
+        return int(self.log_mass.size)
+
+    @cached_property
+    def total_mass(self) -> float:
+        """Sum of all masses, the one at infinity included."""
+        return math.fsum(np.exp(self.log_mass)) + self.mass_at_infinity
+
+    @cached_property
+    def total_q_mass(self) -> float:
+        """Sum of ``mass * e^{-loss}`` over the finite points."""
+        with np.errstate(over="ignore"):
+            return float(np.exp(self.log_mass - self.losses).sum())
+
+    def hockey_stick(self, epsilon: float) -> float:
+        """The curve at ``a = e^epsilon``, slack not applied: for looking at one step, rounded to nearest."""
+        loss = self.losses
+        above = loss > epsilon
+        terms = np.exp(self.log_mass[above]) * -np.expm1(epsilon - loss[above])
+        return math.fsum(terms) + self.mass_at_infinity

@@ -1,0 +1,107 @@
+"""Composition in the frequency domain without transforms of the window's length: for many steps, equal or not.
+
+What `compose.py` does by an FFT of the whole window for every distinct PLD is done on the few hundred lowest
+frequencies, each a sum over the points that carry mass; the rest is bounded by pairing masses (`step_spectrum.py`).
+Memory and time do not depend on the length of the window.
+
+Guarantee: upper or lower as the lattices are, rounding included (`running.py`). Cost: points x kept products a
+distinct PLD; memory 16 bytes a point and a kept frequency of every distinct PLD, about 15 kilobytes each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import final
+
+import numpy as np
+
+from hockeystick.engines.lattice.compose import Window
+from hockeystick.engines.lattice.pld import LatticePLD
+from hockeystick.engines.lattice.streaming import Frame, RunningComposition, RunningCurve
+from hockeystick.engines.lattice.streaming_spectrum import TiltedStep, band_edges
+from hockeystick.numerics.fft import smooth_length
+
+__all__ = ["SpectralComposition"]
+
+Parts = Sequence[tuple[LatticePLD, int]]
+
+_FEWEST, _MOST = 16, 4096  # frequencies kept
+_NEGLIGIBLE = 1e-16  # of the sum expected: what the frequencies left out may be
+
+
+@final
+class SpectralComposition:
+    """A composition of lattice PLDs of one side and spacing, on its lowest frequencies.
+
+    Attributes
+    ----------
+    side : "upper" or "lower"
+        Which side of the curve its lattices keep to.
+    length : int
+        Points of the window.
+    kept : int
+        Frequencies kept.
+    """
+
+    def __init__(self, composition: RunningComposition, frame: Frame) -> None:
+        self.side = composition.side
+        self.length, self.kept = frame.length, frame.kept
+        self._curve: RunningCurve = composition.curve()
+
+    @classmethod
+    def of(cls, parts: Parts, window: Window, *, deviation: float) -> SpectralComposition | None:
+        """The composition, or None where high frequencies cannot be shown to be negligible: few steps, or few atoms.
+
+        Parameters
+        ----------
+        parts : sequence of (LatticePLD, int)
+            PLDs with their counts.
+        window : Window
+            The tilt and the range of composed losses (nats).
+        deviation : float
+            About the standard deviation of the tilted composition (nats): what is negligible is judged by it.
+        """
+        spacing = parts[0][0].spacing
+        length = smooth_length(math.ceil((window.high - window.low) / spacing) + 1)
+        edges = band_edges(_FEWEST, length)
+        if edges.size < 3:
+            return None
+        steps = [(TiltedStep(pld, window), count) for pld, count in parts]
+        log_bands = np.zeros(edges.size - 1)
+        for step, count in steps:
+            log_bands += count * step.bands(edges, length)
+        coarse = Frame(window, spacing, length=length, kept=_FEWEST)
+        theta = window.theta
+        expected = 1.0 / (theta * (1.0 + theta) * math.sqrt(2.0 * math.pi * (deviation**2 + theta**-2)))
+        beyond = np.append(np.cumsum((coarse.band_sizes * np.exp(log_bands))[::-1])[::-1], 0.0)
+        kept = int(edges[int(np.argmax(beyond <= _NEGLIGIBLE * expected))])
+        if kept > min(length // 4, _MOST):
+            return None
+        frame = Frame(window, spacing, length=length, kept=kept)
+        composition = RunningComposition(parts[0][0].side, frame)
+        for step, count in steps:
+            composition.add(composition.register(step.low(kept, length)), count)
+        return cls(composition, frame)
+
+    @property
+    def delta_at_infinity(self) -> float:
+        """Mass at infinity, rounded outward."""
+        return self._curve.delta_at_infinity
+
+    @property
+    def slack(self) -> float:
+        """Nats by which the true losses may lie beyond the lattice's: inside every answer."""
+        return self._curve.slack
+
+    def delta(self, epsilon: float) -> float:
+        """The side's bound on delta at one epsilon (nats), in [0, 1]."""
+        return self._curve.between(epsilon)
+
+    def epsilon(self, delta: float, guess: float) -> float:
+        """The side's bound on the epsilon of at least 0 at ``delta`` above 0 (nats)."""
+        return self._curve.epsilon(delta, guess)
+
+    def budget(self, epsilon: float) -> dict[str, float]:
+        """Sizes of the errors inside ``delta(epsilon)``, in units of delta: aliasing, rounding, truncation."""
+        return {**self._curve.budget(epsilon), "truncation": self.delta_at_infinity}

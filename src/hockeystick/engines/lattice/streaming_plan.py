@@ -1,0 +1,353 @@
+"""One direction of a run that is being followed: upper and lower running compositions, planned anew as the run grows.
+
+A plan fixes tilt, window, spacing and the frequencies kept, for numbers of steps from now to four times as many: the
+tilt is the saddle point's at twice as many, the window holds the composed losses at both ends. When the run outgrows
+it, or the bracket is wider than the tolerance, a new plan is made from the counts. That happens a few times in a
+factor of a thousand.
+
+Guarantee: lower and upper are certified, rounding included. Cost: a plan builds every distinct step anew; everything
+else is `running.py`'s.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.engines.lattice.compose import Window
+from hockeystick.engines.lattice.dots import connect_the_dots
+from hockeystick.engines.lattice.grid import GridCells
+from hockeystick.engines.lattice.layout import common_layout
+from hockeystick.engines.lattice.mesh import fitted_grid
+from hockeystick.engines.lattice.plan import (
+    Cumulants,
+    Saddle,
+    saddle_at_delta,
+    saddle_at_epsilon,
+    spacing_for,
+    tail_exponents,
+)
+from hockeystick.engines.lattice.pld import LatticePLD
+from hockeystick.engines.lattice.streaming import Frame, Magnitudes, RunningComposition
+from hockeystick.engines.lattice.streaming_spectrum import StepSpectrum, TiltedStep, band_edges
+from hockeystick.engines.lattice.tangents import tangents
+from hockeystick.laws.base import Array, Pair
+from hockeystick.numerics.fft import smooth_length
+
+__all__ = ["LiveDirection", "Plan", "Progress"]
+
+_HORIZON = 4  # a plan serves up to so many times the steps it was made for
+_MIDDLE = 2
+_REFINEMENTS = 5
+_NEGLIGIBLE = 1e-16  # of the sum expected: what the frequencies left out may be when a plan is made
+_FEWEST, _MOST_BY_SUMS = 16, 4096
+_SPARE = 10.0  # nats by which the tilt may be off its saddle point
+_LEAST_THETA = 1e-6
+_STEEPEST = 8.0  # tilt times tolerance
+
+
+@final
+@dataclass(frozen=True)
+class Plan:
+    """Tilt, window and lattice for a range of steps; every field is a number that can be stored.
+
+    Attributes
+    ----------
+    theta, low, high, theta_below, theta_above : float
+        The window (nats).
+    spacing : float
+        Lattice spacing (nats).
+    length, kept : int
+        Points of the window, frequencies kept.
+    below, above : float
+        ``ln`` of the mass of one step that may lie below and above its lattice.
+    horizon : int
+        The largest number of steps served.
+    width : float
+        The bracket (nats) that the spacing was chosen for.
+    exact : int
+        1 where all losses are multiples of the spacing.
+    expected_sum : float
+        About what the hockey-stick sum will be, in its own units.
+    low_only : int
+        1 where only the frequencies kept are computed, the rest bounded (`step_spectrum.py`).
+    """
+
+    theta: float
+    low: float
+    high: float
+    theta_below: float
+    theta_above: float
+    spacing: float
+    length: int
+    kept: int
+    below: float
+    above: float
+    horizon: int
+    width: float
+    exact: int
+    expected_sum: float
+    low_only: int = 0
+
+    @property
+    def window(self) -> Window:
+        """The window, for compositions."""
+        return Window(self.theta, self.low, self.high, self.theta_below, self.theta_above)
+
+    def lattices(self, pair: Pair) -> tuple[LatticePLD, LatticePLD]:
+        """Upper and lower lattice PLD of a pair."""
+        offset = 0.0 if self.exact or not pair.anchors else math.remainder(pair.anchors[0], self.spacing)
+        low, high = pair.loss_range(self.below, self.above)
+        grid = fitted_grid(
+            pair.nodes(self.above), self.theta, low, high, spacing=self.spacing, offset=offset, equal=pair.is_discrete
+        )
+        return connect_the_dots(GridCells.of(pair, grid)), tangents(pair, grid, tilt=self.theta)
+
+    def tilted(self, pair: Pair) -> tuple[TiltedStep, TiltedStep]:
+        """Upper and lower lattice of a pair, tilted."""
+        upper, lower = self.lattices(pair)
+        return TiltedStep(upper, self.window), TiltedStep(lower, self.window)
+
+    def spectrum(self, step: TiltedStep) -> StepSpectrum:
+        """The spectrum of a step on the frequencies kept."""
+        if self.low_only:
+            return step.low(self.kept, self.length)
+        return step.full(self.length).truncated(self.kept, self.length)
+
+
+Counts = Mapping[Pair, int]
+Steps = Mapping[Pair, tuple[TiltedStep, TiltedStep]]
+
+
+@final
+@dataclass(frozen=True)
+class Progress:
+    """A plan, and the products of the upper and the lower side on it with their magnitudes."""
+
+    plan: Plan
+    products: tuple[NDArray[np.complex128], NDArray[np.complex128]]
+    magnitudes: tuple[Magnitudes | None, Magnitudes | None]
+
+
+@final
+class LiveDirection:
+    """The steps of one direction, and the epsilon they cost.
+
+    Parameters
+    ----------
+    delta : float
+        In (0, 1).
+    tolerance : float
+        Width of the epsilon bracket asked for (nats).
+    points : int
+        Largest number of lattice points in a window.
+    """
+
+    def __init__(self, delta: float, tolerance: float, points: int) -> None:
+        self.delta_target, self.tolerance, self.points = delta, tolerance, points
+        self.counts: dict[Pair, int] = {}
+        self.guess = 0.0
+        self.plan: Plan | None = None
+        self._sides: tuple[RunningComposition, RunningComposition] | None = None
+        self._numbers: dict[Pair, int] = {}
+        self._refined_at = 0  # steps at which the plan was last refined in vain
+
+    @property
+    def steps(self) -> int:
+        """Steps so far."""
+        return sum(self.counts.values())
+
+    def add(self, pair: Pair, count: int) -> None:
+        """Add ``count`` more of a pair."""
+        self.counts[pair] = self.counts.get(pair, 0) + count
+        if self._sides is None or self.plan is None:
+            return
+        if pair not in self._numbers:
+            if (
+                self.plan.exact
+                and common_layout(tuple(self.counts.items()), self.plan.spacing).spacing != self.plan.spacing
+            ):
+                self._forget()
+                return
+            self._register(self._sides, self.plan, pair)
+        for side in self._sides:
+            side.add(self._numbers[pair], count)
+
+    def epsilon(self) -> tuple[float, float]:
+        """Certified lower and upper epsilon at delta (nats)."""
+        if self.plan is None or self.steps > self.plan.horizon:
+            self._replan(self.tolerance)
+        best, width, found = self._read(), self.tolerance, math.inf
+        for _ in range(_REFINEMENTS):
+            before, found = found, best[1] - best[0]
+            if not found > self.tolerance or self.steps <= self._refined_at or 0.9 * before < found < math.inf:
+                break
+            if self.plan is not None and self.plan.horizon == _HORIZON * self.steps:  # a fresh plan was not fine enough
+                width = min(width, self.plan.width)
+                width *= max(min(0.8 * self.tolerance / found, 0.5), 0.02) if found < math.inf else 0.1
+            self._replan(width)
+            fresh = self._read()
+            best = max(best[0], fresh[0]), min(best[1], fresh[1])
+        if best[1] - best[0] > self.tolerance:
+            self._refined_at = max(self._refined_at, math.ceil(1.5 * self.steps))
+        return best
+
+    def _read(self) -> tuple[float, float]:
+        if self._sides is None:
+            raise RuntimeError("no plan was made")  # `epsilon` always makes one first
+        upper, lower = self._sides
+        high = upper.curve().epsilon(self.delta_target, self.guess)
+        if math.isfinite(high):
+            self.guess = high
+        below = lower.curve()
+        if self.delta_target < below.delta_at_infinity:
+            return math.inf, math.inf
+        return min(below.epsilon(self.delta_target, self.guess), high), high
+
+    def _forget(self) -> None:
+        self.plan, self._sides, self._numbers = None, None, {}
+
+    def _register(self, sides: tuple[RunningComposition, RunningComposition], plan: Plan, pair: Pair) -> None:
+        for side, step in zip(sides, plan.tilted(pair), strict=True):
+            self._numbers[pair] = side.register(plan.spectrum(step))
+
+    def _replan(self, width: float) -> None:
+        """A plan for the counts as they are, and both sides composed on it."""
+        parts = tuple(self.counts.items())
+        plan = _planned(parts, self.delta_target, width, tolerance=self.tolerance, points=self.points)
+        steps = {pair: plan.tilted(pair) for pair in self.counts}
+        self._build(_with_frequencies(plan, steps, self.counts), steps)
+        for pair, count in parts:
+            for side in self._sides or ():
+                side.add(self._numbers[pair], count)
+
+    def _build(self, plan: Plan, steps: Steps) -> None:
+        frame = Frame(plan.window, plan.spacing, length=plan.length, kept=plan.kept)
+        sides = RunningComposition("upper", frame), RunningComposition("lower", frame)
+        self.plan, self._sides, self._numbers = plan, sides, {}
+        for pair, both in steps.items():
+            for side, step in zip(sides, both, strict=True):
+                self._numbers[pair] = side.register(plan.spectrum(step))
+
+    def progress(self) -> Progress | None:
+        """What has been multiplied so far; None before the first plan."""
+        if self.plan is None or self._sides is None:
+            return None
+        upper, lower = self._sides
+        return Progress(self.plan, (upper.product, lower.product), (upper.magnitudes, lower.magnitudes))
+
+    def recompute(self) -> None:
+        """Make the products anew from the counts."""
+        for side in self._sides or ():
+            side.product = side.recomputed()
+
+    def refined_at(self) -> int:
+        """Steps up to which refining has been tried in vain."""
+        return self._refined_at
+
+    def restore(self, counts: Counts, progress: Progress | None, *, guess: float, refined_at: int) -> bool:
+        """Take up a stored state; whether the stored products agree with the counts to rounding."""
+        self.counts, self.guess, self._refined_at = dict(counts), guess, refined_at
+        self._forget()
+        if progress is None:
+            return True
+        plan = progress.plan
+        self._build(plan, {pair: plan.tilted(pair) for pair in counts})
+        agree = True
+        for side, product, magnitudes in zip(self._sides or (), progress.products, progress.magnitudes, strict=True):
+            if product.shape != (plan.kept,):
+                return False
+            side.restore(list(counts.values()), product, magnitudes)
+            allowed = 4.0 * side.product_error() + 1e-300
+            agree = agree and bool(np.all(np.abs(product - side.recomputed()) <= allowed))
+        return agree
+
+
+def _planned(parts: tuple[tuple[Pair, int], ...], delta: float, width: float, *, tolerance: float, points: int) -> Plan:
+    """A plan with all frequencies kept, for the steps as they are up to the horizon."""
+    steps = sum(count for _, count in parts)
+    middle = tuple((pair, _MIDDLE * count) for pair, count in parts)
+    _, saddle = saddle_at_delta(middle, max(delta, 1e-320))
+    if saddle.epsilon < 0.0:
+        _, saddle = saddle_at_epsilon(middle, 0.0)
+    # near the largest loss the saddle point runs off; where delta falls fast a lower tilt costs little in epsilon
+    theta = min(max(saddle.theta, _LEAST_THETA), _STEEPEST / tolerance)
+    relative = 1e-4 * min(width * theta, 1.0)
+    log_tail, high = -100.0 + 1.1 * math.log(delta) - math.log(steps), math.inf
+    while math.isinf(high):  # until the nodes reach far enough
+        cumulants = Cumulants(parts, log_tail)
+        low, high, theta_below, theta_above = _range(cumulants, theta, math.log(relative) - _SPARE)
+        log_tail *= 2.0
+    second = cumulants(theta)[2]
+    layout = common_layout(parts, 0.7 * spacing_for(_HORIZON * steps, theta, width))
+    if (high - low) / layout.spacing > points:
+        layout = common_layout(parts, (high - low) / points * 1.3)
+    horizon = _HORIZON * steps
+    below, above = tail_exponents(horizon, Saddle(theta, saddle.epsilon, math.log(delta)), relative)
+    length = smooth_length(math.ceil((high - low) / layout.spacing) + 1)
+    return Plan(
+        theta=theta,
+        low=low,
+        high=high,
+        theta_below=theta_below,
+        theta_above=theta_above,
+        spacing=layout.spacing,
+        length=length,
+        kept=length // 2 + 1,
+        below=below,
+        above=above,
+        horizon=horizon,
+        width=width,
+        exact=int(layout.exact),
+        expected_sum=1.0 / (theta * (1.0 + theta) * math.sqrt(2.0 * math.pi * (second + theta**-2))),
+    )
+
+
+def _range(cumulants: Cumulants, theta: float, log_alias: float) -> tuple[float, float, float, float]:
+    """Ends of a window that holds the tilted composition now and at the horizon, and its Chernoff bounds' tilts."""
+    k, mean, second = cumulants(theta)
+    deviation = math.sqrt(-2.0 * log_alias / max(second, 1e-300))
+    doubling, growing = np.arange(-4.0, 4.5, 0.5), np.arange(-6.0, 1.0)
+    shifts = np.concatenate((deviation * 2.0**doubling, (1.0 + theta) * 2.0**growing))
+
+    def edge(shift: float, times: int) -> float:
+        return (times * (cumulants.log_moment(theta + shift) - k) - log_alias) / shift
+
+    above = min((edge(float(s), _HORIZON), float(s)) for s in shifts)
+    below = max((edge(-float(s), 1), -float(s)) for s in shifts)
+    return min(below[0], mean), max(above[0], _HORIZON * mean), theta + below[1], theta + above[1]
+
+
+def _with_frequencies(plan: Plan, steps: Steps, counts: Counts) -> Plan:
+    """The plan with the frequencies worth keeping: those beyond add a negligible part to the sum, now and later."""
+    edges = band_edges(_FEWEST, plan.length)
+    if edges.size > 2:
+        frame = Frame(plan.window, plan.spacing, length=plan.length, kept=_FEWEST)
+        for_all = np.zeros(edges.size - 1)
+        for number in (0, 1):
+            total = sum(count * steps[pair][number].bands(edges, plan.length) for pair, count in counts.items())
+            for_all = np.maximum(for_all, frame.band_sizes * np.exp(total))
+        beyond = np.append(np.cumsum(for_all[::-1])[::-1], 0.0)
+        kept = int(edges[int(np.argmax(beyond <= _NEGLIGIBLE * plan.expected_sum))])
+        if kept <= min(plan.length // 4, _MOST_BY_SUMS):
+            return replace(plan, kept=kept, low_only=1)
+    return replace(plan, kept=_worth_keeping(plan, steps, counts))
+
+
+def _worth_keeping(plan: Plan, steps: Steps, counts: Counts) -> int:
+    """The same, by full transforms: looked at rather than bounded."""
+    frame = Frame(plan.window, plan.spacing, length=plan.length, kept=plan.kept)
+    kept = 2
+    for number in (0, 1):
+        side = RunningComposition("upper", frame)
+        for pair, count in counts.items():
+            side.add(side.register(steps[pair][number].full(plan.length)), count)
+        magnitude: Array = frame.kernel.size * np.abs(side.product)
+        beyond = np.cumsum(magnitude[::-1])[::-1]
+        kept = max(kept, int(np.count_nonzero(beyond > _NEGLIGIBLE * plan.expected_sum)))
+    return plan.kept if kept >= plan.kept // 2 else kept

@@ -1,0 +1,338 @@
+"""The cumulants window: estimates of K(z) and of the tilted cumulants of a pair and of a composition.
+
+Symbols: ``K(z) = ln E_P[e^{zL}; L finite]``. Tilted by theta the loss has mean K', variance K'' and cumulants K''',
+K''''; its absolute third central moment is ``E~|L - K'|^3`` (004, equation 73). For a composition every one of them
+is the sum over steps. In closed form for the Gaussian pair, ``K(z) = z (z + 1) m^2 / 2``; otherwise by the pairs'
+quadrature nodes, which converge geometrically for analytic densities.
+
+Guarantee: estimates. The error stated is the change when every step is halved, halved again until it is small; the
+absolute third moment has a kink and converges slower, so its error stands apart. Certified bounds are in
+`hockeystick.engines.moments.moment_bounds`. Cost: one exponential a node and tilt, whatever the counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import final
+
+import numpy as np
+
+from hockeystick.errors import PrecisionError
+from hockeystick.laws.base import Array, Pair
+from hockeystick.laws.gaussian import GaussianPair
+from hockeystick.numerics.roots import increasing_root
+
+__all__ = ["CumulantWindow", "LogMoment", "TiltedCumulants", "covering_losses", "log_moment"]
+
+_FIRST_TAIL = -80.0  # ln of the tails that the first nodes cover
+_COVERED = 42.0  # nats by which the integrand must have fallen at the ends of the nodes
+_DEEPER, _DEPTHS = 1.3, 70  # ratio and number of the tail masses looked at for a second peak
+_KEPT = 100.0  # nats below the peak from which nodes add nothing to any cumulant
+_MOST_NODES = 1 << 21
+_FINEST = 64
+_ACCURATE = 1e-11
+_SMALL = 0.1  # moments nearer to one than this are summed as their difference from one
+_SMALLEST_TILT, _LARGEST_TILT = 2.0**-60, 2.0**40
+_TILT_TOLERANCE = 1e-8  # relative; bounds hold at any tilt, and are flat at the best
+_ROOT_8_OVER_PI = math.sqrt(8.0 / math.pi)  # E|N|^3 of a standard normal
+
+
+@final
+@dataclass(frozen=True)
+class TiltedCumulants:
+    """What the loss does when tilted by theta (estimates).
+
+    Attributes
+    ----------
+    theta : float
+        The tilt.
+    log_moment : float
+        K(theta) (nats).
+    mean, variance, third, fourth : float
+        The first four derivatives of K at theta: cumulants of the tilted loss (nats, nats^2, ...).
+    absolute_third : float
+        Sum over steps of the tilted absolute third central moments (nats^3).
+    error : float
+        Estimated error of the first five, each relative to its own scale: |K| and ``theta^2 K''`` for K, the deviation
+        for the mean, powers of it for the others; ``nan`` where it was not asked for.
+    absolute_third_error : float
+        Estimated relative error of ``absolute_third``.
+    """
+
+    theta: float
+    log_moment: float
+    mean: float
+    variance: float
+    third: float
+    fourth: float
+    absolute_third: float
+    error: float = math.nan
+    absolute_third_error: float = math.nan
+
+
+@final
+@dataclass(frozen=True)
+class LogMoment:
+    """An estimate of K(z) on its principal branch, with its estimated absolute error (nats)."""
+
+    value: complex
+    error: float
+
+
+@final
+class _Quadrature:
+    """The nodes of one pair, as far out and as fine as a tilt needs."""
+
+    def __init__(self, pair: Pair) -> None:
+        self.pair = pair
+        self._rules: dict[tuple[float, int], tuple[Array, Array]] = {}
+
+    @cached_property
+    def _tails(self) -> tuple[Array, Array]:
+        """``ln`` of tail masses of P, ever deeper, and the losses that they begin at."""
+        logs: Array = _FIRST_TAIL * _DEEPER ** np.arange(_DEPTHS, dtype=np.float64)
+        return logs, np.array([self.pair.loss_range(-1.0, float(log), "P")[1] for log in logs])
+
+    def _needed(self, theta: float) -> float:
+        """``ln`` of the tail that the nodes must cover at this tilt.
+
+        Rare large losses (a record that takes part with a small probability) give the tilted density a second peak far
+        out, which the nodes around the first do not see.
+        """
+        logs, losses = self._tails
+        exponents = logs[:-1] + theta * losses[1:]  # at least the largest between two depths
+        deepest = int(
+            np.flatnonzero(exponents >= max(float((logs + theta * losses).max()), 0.0) - _COVERED).max(initial=-1)
+        )
+        wanted = float(logs[deepest + 1])
+        return _FIRST_TAIL * 4.0 ** max(math.ceil(math.log(wanted / _FIRST_TAIL, 4.0) - 1e-9), 0)
+
+    @cached_property
+    def _sizes(self) -> tuple[int, int]:
+        """How many nodes cover the first tail, and one four times as deep."""
+        shallow, deep = (self.pair.nodes(tail).loss.size for tail in (_FIRST_TAIL, 4.0 * _FIRST_TAIL))
+        return shallow, deep
+
+    @property
+    def _endless(self) -> bool:
+        """Whether deeper tails need more nodes."""
+        return self._sizes[0] != self._sizes[1]
+
+    def _rule(self, log_tail: float, refine: int) -> tuple[Array, Array]:
+        key = (log_tail, refine)
+        if key not in self._rules:
+            nodes = self.pair.nodes(log_tail, refine=refine)
+            self._rules[key] = (nodes.loss, nodes.log_p)
+        return self._rules[key]
+
+    def exponents(self, theta: float, refine: int) -> tuple[Array, Array, Array]:
+        """Losses, ``ln`` of their weights, and the exponents ``ln p + theta l``."""
+        log_tail = self._needed(theta) if self._endless else _FIRST_TAIL
+        while True:
+            finer = 1 if self.pair.is_discrete else refine  # atoms stay as they are
+            if self._sizes[1] * finer * math.sqrt(max(log_tail / _FIRST_TAIL, 1.0)) > _MOST_NODES:
+                raise PrecisionError(
+                    f"a tilt of {theta:.3g} needs more than {_MOST_NODES} quadrature nodes for {self.pair!r}"
+                )
+            loss, log_p = self._rule(log_tail, refine)
+            exponents = log_p + theta * loss
+            if not self._endless or max(exponents[0], exponents[-1]) < exponents.max() - _COVERED:
+                return loss, log_p, exponents
+            log_tail *= 4.0  # twice as far for a Gaussian tail
+
+    def log_moment(self, theta: float, log_p: Array, loss: Array, exponents: Array) -> float:
+        """K, without cancellation where it is small."""
+        peak = float(exponents.max())
+        value = peak + math.log(float(np.exp(exponents - peak).sum()))
+        if abs(value) > _SMALL or abs(theta) * float(np.abs(loss).max()) > 600.0:
+            return value
+        weights = np.exp(log_p)
+        # a rule for a density has mass one up to its error, which is better not added; atoms have the mass they have
+        missing = 1.0 - math.fsum(weights) if self.pair.is_discrete else self.pair.mass_at_infinity
+        return math.log1p(float(weights @ np.expm1(theta * loss)) - missing)
+
+    def at(self, theta: float, refine: int) -> TiltedCumulants:
+        """Cumulants of one step."""
+        if isinstance(self.pair, GaussianPair):
+            return _gaussian(self.pair.shift, theta)
+        loss, log_p, exponents = self.exponents(theta, refine)
+        value = self.log_moment(theta, log_p, loss, exponents)
+        kept = exponents > exponents.max() - _KEPT
+        loss, weights = loss[kept], np.exp(exponents[kept] - exponents.max())
+        weights /= weights.sum()
+        mean = float(weights @ loss)
+        deviation = loss - mean
+        square = deviation * deviation
+        second, third = float(weights @ square), float(weights @ (square * deviation))
+        return TiltedCumulants(
+            theta=theta,
+            log_moment=value,
+            mean=mean,
+            variance=second,
+            third=third,
+            fourth=float(weights @ (square * square)) - 3.0 * second * second,
+            absolute_third=float(weights @ (square * np.abs(deviation))),
+        )
+
+
+@lru_cache(maxsize=32)
+def _quadrature_of(pair: Pair) -> _Quadrature:
+    """The rules of a pair, kept: they depend on nothing else."""
+    return _Quadrature(pair)
+
+
+def _gaussian(m: float, theta: float) -> TiltedCumulants:
+    """The Gaussian pair with shift m: normal at every tilt."""
+    return TiltedCumulants(
+        theta=theta,
+        log_moment=0.5 * m * m * theta * (theta + 1.0),
+        mean=m * m * (theta + 0.5),
+        variance=m * m,
+        third=0.0,
+        fourth=0.0,
+        absolute_third=_ROOT_8_OVER_PI * m**3,
+    )
+
+
+@final
+class CumulantWindow:
+    """A composition seen through its cumulants.
+
+    Parameters
+    ----------
+    parts : sequence of (Pair, int)
+        The composition, one direction.
+
+    Examples
+    --------
+    >>> from hockeystick.laws import GaussianPair, SubsampledPair
+    >>> window = CumulantWindow([(SubsampledPair(GaussianPair(1.0), 0.01), 2000)])
+    >>> window.checked(1.0).mean
+    0.524209767...
+    """
+
+    def __init__(self, parts: Sequence[tuple[Pair, int]]) -> None:
+        self._parts = [(_quadrature_of(pair), float(count)) for pair, count in parts]
+
+    def at(self, theta: float, *, refine: int = 1) -> TiltedCumulants:
+        """Cumulants at one tilt of at least 0, errors not looked at."""
+        steps = [(quadrature.at(theta, refine), count) for quadrature, count in self._parts]
+
+        def total(field: Callable[[TiltedCumulants], float]) -> float:
+            return math.fsum(count * field(step) for step, count in steps)
+
+        return TiltedCumulants(
+            theta=theta,
+            log_moment=total(lambda step: step.log_moment),
+            mean=total(lambda step: step.mean),
+            variance=total(lambda step: step.variance),
+            third=total(lambda step: step.third),
+            fourth=total(lambda step: step.fourth),
+            absolute_third=total(lambda step: step.absolute_third),
+        )
+
+    def checked(self, theta: float) -> TiltedCumulants:
+        """Cumulants at one tilt with their estimated errors, refined until these are near rounding."""
+        refine, coarse, before, absolute_error = 1, self.at(theta), math.inf, math.inf
+        while True:
+            refine *= 2
+            try:
+                fine = self.at(theta, refine=refine)
+            except PrecisionError:
+                if refine == 2:
+                    raise
+                return replace(coarse, error=before, absolute_third_error=absolute_error)
+            error, absolute_error = _difference(coarse, fine)
+            settled = error <= _ACCURATE or error > 0.25 * before  # what is left is rounding
+            if (settled and absolute_error <= 1e-3) or refine >= _FINEST:
+                return replace(fine, error=error, absolute_third_error=absolute_error)
+            coarse, before = fine, error
+
+    def tilt_where(self, excess: Callable[[TiltedCumulants], float], *, tolerance: float = _TILT_TOLERANCE) -> float:
+        """The tilt above 0 where an increasing function of the cumulants is zero.
+
+        To a relative ``tolerance``. The end of the range tried, ``2^-60`` or ``2^40``, where there is none: the loss is
+        bounded, or epsilon small.
+        """
+        low = high = 1.0
+        if excess(self.at(1.0)) > 0.0:
+            while low > _SMALLEST_TILT and excess(self.at(low)) > 0.0:
+                low, high = low / 8.0, low
+        else:
+            while high < _LARGEST_TILT and excess(self.at(high)) <= 0.0:
+                low, high = high, high * 8.0
+        return math.exp(
+            increasing_root(lambda x: excess(self.at(math.exp(x))), math.log(low), math.log(high), tolerance)
+        )
+
+
+def _difference(coarse: TiltedCumulants, fine: TiltedCumulants) -> tuple[float, float]:
+    """Largest difference of two rules in units of each cumulant's scale, and that of the absolute third moment."""
+    deviation = math.sqrt(fine.variance)
+    scales = (
+        max(abs(fine.log_moment), fine.theta**2 * fine.variance, 1e-300),
+        max(deviation, 1e-300),
+        max(fine.variance, 1e-300),
+        max(deviation**3, 1e-300),
+        max(fine.variance**2, 1e-300),
+    )
+    pairs = zip(_first_five(coarse), _first_five(fine), scales, strict=True)
+    error = max(abs(a - b) / scale for a, b, scale in pairs)
+    absolute = abs(coarse.absolute_third - fine.absolute_third) / max(fine.absolute_third, 1e-300)
+    return error, absolute
+
+
+def _first_five(c: TiltedCumulants) -> tuple[float, ...]:
+    return c.log_moment, c.mean, c.variance, c.third, c.fourth
+
+
+def covering_losses(pair: Pair, theta: float, *, refine: int) -> Array:
+    """Increasing losses (nats) that divide finely where the tilted loss has its mass."""
+    loss, _, exponents = _quadrature_of(pair).exponents(theta, refine)
+    inside = np.flatnonzero(exponents > exponents.max() - 3.0 * _COVERED)
+    return np.unique(loss[inside[0] : inside[-1] + 1])  # a valley between two peaks included
+
+
+def log_moment(pair: Pair, z: complex) -> LogMoment:
+    """``K(z) = ln E_P[e^{zL}; L finite]`` for one pair and one complex z (principal branch).
+
+    Parameters
+    ----------
+    pair : Pair
+        The pair.
+    z : complex
+        With the moment finite at its real part.
+
+    Examples
+    --------
+    >>> from hockeystick.laws import GaussianPair
+    >>> log_moment(GaussianPair(1.0), 2.0 + 1.0j).value
+    (2.5+2.5j)
+    """
+    if isinstance(pair, GaussianPair):
+        m = pair.shift
+        value = 0.5 * m * m * z * (z + 1.0)
+        turns = round(complex(value).imag / (2.0 * math.pi))
+        return LogMoment(complex(value) - 2.0j * math.pi * turns, 4e-16 * abs(value))
+    quadrature = _quadrature_of(pair)
+    refine, coarse, before = 1, _log_moment(quadrature, z, 1), math.inf
+    while True:
+        refine *= 2
+        fine = _log_moment(quadrature, z, refine)
+        error = abs(fine - coarse)
+        if error <= _ACCURATE * max(1.0, abs(fine)) or error > 0.25 * before or refine >= _FINEST:
+            return LogMoment(fine, error)
+        coarse, before = fine, error
+
+
+def _log_moment(quadrature: _Quadrature, z: complex, refine: int) -> complex:
+    z = complex(z)
+    loss, log_p, exponents = quadrature.exponents(z.real, refine)
+    if z.imag == 0.0:
+        return complex(quadrature.log_moment(z.real, log_p, loss, exponents))
+    peak = float(exponents.max())
+    total = complex((np.exp(exponents - peak) * np.exp(1j * z.imag * loss)).sum())
+    return complex(np.log(total)) + peak if total != 0.0 else complex(-math.inf)

@@ -1,0 +1,111 @@
+"""The binomial pair: noise N ~ Bin(n, p) moved by D, against the noise (002, section 5.3).
+
+With f the mass function, ``L(x) = ln f(x - D) - ln f(x) = sum_{j<D} ln((x-j) / (n-x+j+1)) + D ln((1-p)/p)``, increasing
+in x. P has mass where Q has none (x > n), and Q where P has none (x < D): losses of +-inf.
+
+Coefficients are computed as exact integers, one after the other. Cost: n multiplications of integers of n bits, once.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from hockeystick.errors import check_count, check_probability
+from hockeystick.laws.atoms import AtomicPair, Atoms
+from hockeystick.laws.base import Array
+from hockeystick.numerics.rounding import ELEMENTARY, U, up
+
+__all__ = ["BinomialPair"]
+
+_LARGEST_TRIALS = 100_000
+
+
+@final
+@dataclass(frozen=True)
+class BinomialPair(AtomicPair):
+    """Bin(trials, probability) + sensitivity against Bin(trials, probability).
+
+    Parameters
+    ----------
+    trials : int
+        n, from 1 to 100,000.
+    probability : float
+        p, above 0 and below 1.
+    sensitivity : int
+        D, at least 1; from n + 1 on nothing is hidden.
+
+    Examples
+    --------
+    >>> pair = BinomialPair(10, 0.5, 1)
+    >>> pair.mass_at_infinity <= 1.0000001 / 1024
+    True
+    """
+
+    trials: int
+    probability: float = 0.5
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        trials = check_count("trials", self.trials)
+        if trials > _LARGEST_TRIALS:
+            raise ValueError(
+                f"trials must be at most {_LARGEST_TRIALS}, got {trials}; beyond that use DiscreteGaussian"
+            )
+        object.__setattr__(self, "trials", trials)
+        probability = check_probability("probability", self.probability)
+        if not 0.0 < probability < 1.0:
+            raise ValueError(
+                f"probability must be above 0 and below 1, got {probability!r}: otherwise there is no noise"
+            )
+        object.__setattr__(self, "probability", probability)
+        object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))
+
+    @cached_property
+    def _log_masses(self) -> Array:
+        """``ln f(x)`` for x in 0..n."""
+        n, p = self.trials, self.probability
+        half = [0.0]
+        coefficient = 1
+        for x in range(1, n // 2 + 1):
+            coefficient = coefficient * (n - x + 1) // x
+            half.append(math.log(coefficient))
+        logs = np.array(half + half[: n - n // 2][::-1])
+        successes = np.arange(n + 1)
+        return np.asarray(logs + successes * math.log(p) + (n - successes) * math.log1p(-p))
+
+    @cached_property
+    def atoms(self) -> Atoms:
+        n, p, shift = self.trials, self.probability, self.sensitivity
+        if shift > n:
+            return Atoms(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0)
+        x = np.arange(shift, n + 1)
+        drop = np.arange(shift)[:, None]
+        loss = np.log((x - drop) / (n - x + drop + 1.0)).sum(axis=0) + shift * (math.log1p(-p) - math.log(p))
+        terms = shift * (math.log(n + 1.0) + abs(math.log1p(-p)) + abs(math.log(p)))
+        slack = (3.0 * ELEMENTARY + shift * U) * terms + shift * ELEMENTARY
+        size = n * (math.log(2.0) + abs(math.log(p)) + abs(math.log1p(-p))) + 1.0
+        log_f = self._log_masses
+        return Atoms(np.maximum.accumulate(loss), log_f[: n - shift + 1], log_f[shift:], 3.0 * ELEMENTARY * size, slack)
+
+    def _exact_tail(self, probability: Fraction) -> float:
+        """Sum of f over the last ``sensitivity`` values of x for this success probability, rounded up."""
+        n, p = self.trials, probability
+        if self.sensitivity > n:
+            return 1.0
+        a, b, d = p.numerator, p.denominator - p.numerator, p.denominator
+        total = sum(math.comb(n, x) * a**x * b ** (n - x) for x in range(n - self.sensitivity + 1, n + 1))
+        return min(up(total / d**n), 1.0)  # a quotient of integers is rounded once
+
+    @cached_property
+    def mass_at_infinity(self) -> float:
+        return self._exact_tail(Fraction(self.probability))
+
+    @cached_property
+    def reverse_mass_at_infinity(self) -> float:
+        return self._exact_tail(1 - Fraction(self.probability))

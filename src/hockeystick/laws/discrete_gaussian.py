@@ -1,0 +1,189 @@
+"""The discrete Gaussian pair: masses proportional to e^{-x^2 / 2 s^2} on the integers, moved by an integer D.
+
+The loss at x is ``D (2x - D) / (2 s^2)``: infinitely many atoms, at multiples of D / (2 s^2), or of D / s^2 for even D.
+The mass of a run a..b of integers is summed term by term from the end nearer to 0,
+
+    sum_{x=a}^{b} e^{-x^2/2s^2} = e^{-a^2/2s^2} sum_{j>=0} e^{-(2 a j + j^2)/2s^2}     (a >= 0),
+
+all terms positive, cut off where the rest is below e^-45 of the first term: every mass is accurate relative to itself.
+
+Source: Canonne, Kamath and Steinke 2020. Cost: at most about 10 s terms a cell, no more than there are integers in it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.errors import check_count, check_positive
+from hockeystick.laws.base import Array, CellMasses, LossQuantum, Measure, Nodes, Pair
+from hockeystick.numerics.rounding import ELEMENTARY, U
+
+__all__ = ["DiscreteGaussianPair"]
+
+_LARGEST_SIGMA = 1e6
+_REST = 45.0  # e^-45: what may be left out of a sum, relative to its first term
+_CHUNK = 1 << 20
+_LARGE_LOSS = 750.0  # nats
+_FAR = 2.0**40  # integers beyond which no cut needs to be told apart: their mass is zero in float64
+
+
+@final
+@dataclass(frozen=True)
+class DiscreteGaussianPair(Pair):
+    """Discrete Gaussian noise moved by ``sensitivity``, against the noise.
+
+    Parameters
+    ----------
+    sigma : float
+        s, above 0 and at most 1e6; close to the standard deviation.
+    sensitivity : int
+        D, at least 1.
+
+    Examples
+    --------
+    >>> DiscreteGaussianPair(2.0).loss_quantum.value
+    0.125
+    """
+
+    sigma: float
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        sigma = check_positive("sigma", self.sigma)
+        if sigma > _LARGEST_SIGMA:
+            raise ValueError(f"sigma must be at most {_LARGEST_SIGMA:g}, got {sigma!r}; count in larger units")
+        object.__setattr__(self, "sigma", sigma)
+        object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))
+
+    @property
+    def loss_bounds(self) -> tuple[float, float]:
+        return -math.inf, math.inf
+
+    @property
+    def is_discrete(self) -> bool:
+        return True
+
+    @cached_property
+    def loss_quantum(self) -> LossQuantum | None:
+        steps = 2.0 if self.sensitivity % 2 == 0 else 1.0
+        value = steps * self._unit
+        return LossQuantum(value, 4.0 * U * _LARGE_LOSS)  # rounding of the quantum, for losses up to that size
+
+    @property
+    def _unit(self) -> float:
+        """D / (2 s^2): the loss is this times 2x - D."""
+        return self.sensitivity / (2.0 * self.sigma * self.sigma)
+
+    @cached_property
+    def _log_normaliser(self) -> float:
+        """``ln sum_x e^{-x^2/2s^2}``; for s >= 1 by Poisson summation, s sqrt(2 pi) (1 + 2 e^{-2 pi^2 s^2} + ...)."""
+        s = self.sigma
+        if s >= 1.0:
+            return math.log(s) + 0.5 * math.log(2.0 * math.pi) + math.log1p(2.0 * math.exp(-2.0 * (math.pi * s) ** 2))
+        return math.log1p(2.0 * math.fsum(math.exp(-0.5 * (x / s) ** 2) for x in range(1, 41)))
+
+    def _loss(self, x: Array) -> Array:
+        return np.asarray(self._unit * (2.0 * x - self.sensitivity))
+
+    def cells(self, losses: Array) -> CellMasses:
+        # the last integer at or below each cut
+        x = np.clip(np.floor(0.5 * (losses / self._unit + self.sensitivity)), -_FAR, _FAR)
+        # an integer is on the wrong side of a cut only if its loss is within rounding of it
+        slack = 8.0 * U * (np.abs(losses) + 2.0 * self._unit * self.sensitivity)
+        far = np.abs(x) >= _FAR
+        slack[far] = np.maximum(slack[far], np.abs(self._loss(x[far]) - losses[far]))
+        first = np.concatenate(([-math.inf], x + 1.0))
+        last = np.concatenate((x, [math.inf]))
+        log_q, error_q = self._runs(first, last)
+        log_p, error_p = self._runs(first - self.sensitivity, last - self.sensitivity)
+        return CellMasses(log_p, log_q, error_p, error_q, slack)
+
+    def _runs(self, first: Array, last: Array) -> tuple[Array, Array]:
+        """``ln`` of the noise's masses of runs of integers, bounds on their errors; in an empty run last < first."""
+        mirrored = last <= 0.0
+        low, high = np.where(mirrored, -last, first), np.where(mirrored, -first, last)
+        straddling = low < 0.0  # holds 0 and integers on both sides of it
+        right = self._sum_from(np.where(straddling, 0.0, low), high)
+        with np.errstate(invalid="ignore"):
+            left = self._sum_from(np.where(straddling, 1.0, 0.0), np.where(straddling, -low, -1.0))
+        log_mass = np.logaddexp(right, left) - self._log_normaliser
+        empty = log_mass == -math.inf
+        near = np.where(straddling | empty, 0.0, low)
+        s = self.sigma
+        size = 0.5 * (near / s) ** 2
+        terms = np.minimum(np.maximum(high - low, 0.0) + 1.0, 11.0 * s + 12.0)
+        error = (
+            8.0 * ELEMENTARY
+            + U * (6.0 * size + 4.0 * abs(self._log_normaliser) + 4.0 * _REST + terms)
+            + 4.0 * math.exp(-_REST + 1.0)
+        )
+        return log_mass, np.where(empty, 0.0, error)
+
+    def _sum_from(self, low: Array, high: Array) -> Array:
+        """``ln sum_{x=low}^{high} e^{-x^2/2s^2}`` for 0 <= low, high possibly infinite; -inf where high < low."""
+        two = 2.0 * self.sigma * self.sigma
+        # number of terms after which the rest is below e^-45 of the first: (2 low j + j^2) / 2s^2 >= 45 + ln(1 + s)
+        reach = two * (_REST + math.log1p(self.sigma))
+        enough = np.floor(reach / (low + np.sqrt(low * low + reach))) + 2.0
+        count = np.clip(np.minimum(high - low + 1.0, enough), 0.0, None).astype(np.int64)
+        out = np.full(low.size, -math.inf)
+        occupied = np.flatnonzero(count)
+        if occupied.size == 0:
+            return out
+        blocks = np.searchsorted(np.cumsum(count[occupied]), np.arange(0, int(count.sum()), _CHUNK))
+        for start, stop in zip(blocks, np.append(blocks[1:], occupied.size), strict=True):
+            rows = occupied[start:stop]
+            if rows.size == 0:
+                continue
+            lengths = count[rows]
+            starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
+            j = np.arange(int(lengths.sum())) - np.repeat(starts, lengths)
+            base = np.repeat(low[rows], lengths)
+            sums = np.add.reduceat(np.exp(-(j * (2.0 * base + j)) / two), starts)
+            out[rows] = np.log(sums) - low[rows] * low[rows] / two
+        return out
+
+    def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:
+        centre = float(self.sensitivity) if measure == "P" else 0.0
+        below, above = (self.sigma * math.sqrt(-2.0 * min(log, -1e-3)) for log in (log_below, log_above))
+        low, high = self._loss(np.array([math.floor(centre - below), math.ceil(centre + above)]))
+        return float(low), float(high)
+
+    def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
+        reach = self.sigma * math.sqrt(-2.0 * min(log_tail, -1.0))
+        first, last = math.floor(-reach) - 1, math.ceil(self.sensitivity + reach) + 1
+        # where there are very many atoms, every stride-th one stands for its neighbours: the trapezoidal rule
+        stride = max(1, math.floor(0.2 * self.sigma / refine))
+        x = np.arange(first, last + stride, stride, dtype=np.float64)
+        scale = math.log(stride) - self._log_normaliser
+        two = 2.0 * self.sigma * self.sigma
+        return Nodes(self._loss(x), scale - (x - self.sensitivity) ** 2 / two, scale - x * x / two)
+
+    def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
+        x = _discrete_gaussian(rng, self.sigma, size)
+        return self._loss(x + (float(self.sensitivity) if measure == "P" else 0.0))
+
+    def reversed(self) -> Pair:
+        return self  # mirror the line about D/2
+
+
+def _discrete_gaussian(rng: np.random.Generator, sigma: float, size: int) -> NDArray[np.float64]:
+    """Draws by rejection from a discrete Laplace distribution (Canonne, Kamath and Steinke 2020, Algorithm 3)."""
+    scale = math.floor(sigma) + 1.0
+    drawn: list[Array] = []
+    missing = size
+    while missing > 0:
+        count = 2 * missing + 16
+        geometric = rng.geometric(-math.expm1(-1.0 / scale), (2, count)) - 1.0
+        x = geometric[0] - geometric[1]
+        accept = np.exp(-((np.abs(x) - sigma * sigma / scale) ** 2) / (2.0 * sigma * sigma))
+        kept = x[rng.random(count) < accept][:missing]
+        drawn.append(kept)
+        missing -= kept.size
+    return np.concatenate(drawn) if drawn else np.empty(0)

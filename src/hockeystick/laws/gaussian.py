@@ -1,0 +1,92 @@
+"""The Gaussian pair: P = N(D, s^2), Q = N(0, s^2), with sensitivity D and standard deviation s.
+
+In units of s, y = x / s and m = D / s: Q = N(0, 1), P = N(m, 1) and L(y) = m y - m^2 / 2, increasing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from hockeystick.errors import check_positive, check_ratio
+from hockeystick.laws.base import Array, CellMasses, Measure, Nodes, Pair
+from hockeystick.numerics.normal import normal_intervals
+from hockeystick.numerics.rounding import U
+
+__all__ = ["GaussianPair"]
+
+_LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+_MOST_NODES = 1 << 15  # where the noise is so small that nodes as dense as wanted would be far more
+
+
+@final
+@dataclass(frozen=True)
+class GaussianPair(Pair):
+    """P = N(sensitivity, sigma^2) against Q = N(0, sigma^2).
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation of the noise, above 0.
+    sensitivity : float
+        Distance of the two means, above 0.
+
+    Examples
+    --------
+    >>> GaussianPair(1.0).loss_range(-50.0, -50.0)
+    (-9.5, 10.5)
+    """
+
+    sigma: float
+    sensitivity: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sigma", check_positive("sigma", self.sigma))
+        object.__setattr__(self, "sensitivity", check_positive("sensitivity", self.sensitivity))
+        check_ratio(self.sensitivity, self.sigma)
+
+    @property
+    def shift(self) -> float:
+        """m = sensitivity / sigma, rounded once."""
+        return self.sensitivity / self.sigma
+
+    @property
+    def loss_bounds(self) -> tuple[float, float]:
+        return -math.inf, math.inf
+
+    def cells(self, losses: Array) -> CellMasses:
+        m = self.shift
+        y = (losses + 0.5 * m * m) / m
+        slope, offset = m * y, 0.5 * m * m
+        # the cuts are where y says; how far their true losses lie from those asked for:
+        slack = np.abs((slope - offset) - losses) + 4.0 * U * (np.abs(slope) + offset)
+        edges = np.concatenate(([-math.inf], y, [math.inf]))
+        q = normal_intervals(edges)
+        p = normal_intervals(edges, m, U * m)
+        return CellMasses(p.log_mass, q.log_mass, p.error, q.error, slack)
+
+    def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:
+        m = self.shift
+        mean = 0.5 * m * m if measure == "P" else -0.5 * m * m
+        below, above = (math.sqrt(-2.0 * min(log, -1e-3)) for log in (log_below, log_above))
+        return mean - m * below, mean + m * above
+
+    def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
+        m = self.shift
+        reach = math.sqrt(-2.0 * min(log_tail, -1.0))
+        step = min(0.4, 0.55 / m) / refine  # also resolves the subsampled density, analytic for |Im y| < pi / m
+        if m > 2.0 * reach:  # between the two there is no mass
+            step = max(step, 4.0 * reach / _MOST_NODES)
+            near = np.arange(-reach, reach + step, step)
+            y = np.concatenate((near, near + m))
+        else:
+            y = np.arange(-reach, m + reach + step, step)
+        scale = math.log(step) - _LOG_SQRT_2PI
+        return Nodes(m * y - 0.5 * m * m, scale - 0.5 * (y - m) ** 2, scale - 0.5 * y * y)
+
+    def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
+        m = self.shift
+        return m * rng.standard_normal(size) + (0.5 * m * m if measure == "P" else -0.5 * m * m)

@@ -1,0 +1,303 @@
+"""Rules for the transform of Poisson-subsampled Gaussian pairs, both directions, many at once.
+
+In the base loss ``u = m x / s - m^2 / 2`` (m = sensitivity / noise), Q is N(-m^2/2, m^2) and the subsampled loss is
+``l = ln r(u)``, ``r(u) = 1 - g + g e^u``. The nodes are equally spaced in u, each an exact float, so the losses carry
+only the rounding of ``ln r``. In units ``t = u / m + m / 2`` of the noise, P is the mixture of N(0, 1) and N(m, 1)
+with weights 1 - g and g, and Q = N(0, 1): the strip bound of `hockeystick.transforms.strip` applies. The
+reversed pair has ``M_rev(z) = M(-1 - z)``: losses change sign and P and Q trade places.
+
+Guarantee: every error stored bounds the true one (`docs/derivations/contour.md`, section 3). Cost: a few exponentials
+and logarithms a node.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from hockeystick.laws.gaussian_strip import CutOff, SampledStrip, record_argument
+from hockeystick.numerics.rounding import ELEMENTARY, U, log_sums
+from hockeystick.transforms.rule import Array, Cells, LossRule, RuleSource, Sketch, Window
+from hockeystick.transforms.strip import Ends, Strip, choose_strip, few_bits, half_widths
+
+__all__ = ["SubsampledGaussians"]
+
+_WIDEST_STEP = 1.5  # in units of the noise; beyond it nothing is gained
+_MOST_NODES = 1 << 20  # in a batch
+_LONGEST = 1 << 14  # nodes of one pair
+_MOST_CELLS = 1 << 16  # of one pair, where it has fewer nodes
+_LARGE = 30.0  # base losses from which ln r is taken as u + ln(g + (1 - g) e^-u)
+_FAR = 9.0  # in units of the noise, up to where the bulk of P and Q lies
+_BULK_SPACING = 0.75
+_BULK = np.arange(-_FAR, _FAR, _BULK_SPACING)[None, :]
+_BEYOND = np.arange(40.0)[None, :]
+_CUT_WIDTHS = (1.5, 0.8, 0.5, 0.3)  # in units of the noise; the widest that serves is taken
+_LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SubsampledGaussians(RuleSource):
+    """B pairs of one direction.
+
+    Attributes
+    ----------
+    shift, rate, counts : ndarray, shape (B,)
+        m (one rounding off), g, and how often each pair is composed.
+    direction : {"remove", "add"}
+        The mixture against the Gaussian, or the reverse.
+    """
+
+    shift: Array
+    rate: Array
+    counts: Array
+    direction: str
+
+    @property
+    def steps(self) -> float:
+        """Sum of the counts."""
+        return float(self.counts.sum())
+
+    @property
+    def scale(self) -> float:
+        """The largest shift."""
+        return float(self.shift.max())
+
+    @property
+    def largest_loss(self) -> float:
+        """``-sum T ln(1 - g)`` for the reversed pairs."""
+        if self.direction == "remove":
+            return math.inf
+        return math.fsum(-self.counts * np.log1p(-self.rate)) * (1.0 + 16.0 * U)
+
+    def rule(self, window: Window) -> LossRule | None:
+        """Rules that serve the window; None where they would be too long."""
+        grid = self._grid(window)
+        if grid is None:
+            return None
+        return self._assembled(grid, self._cells(grid, grid.between(window)) if window.cells else None)
+
+    def sketch(self, window: Window) -> Sketch | None:
+        """The same without errors: every so many points of its cells."""
+        grid = self._grid(window)
+        if grid is None:
+            return None
+        between = grid.between(window)
+        cells = self._cells(grid, between)
+        log_weight = cells.log_density[:, ::between] + np.log(grid.step)[:, None]
+        return Sketch(cells.loss[:, ::between], log_weight, self.counts, cells, grid.cut.dropped)
+
+    def _grid(self, window: Window) -> _Grid | None:
+        """Where the nodes lie; None where they would be too many."""
+        m = self.shift
+        exponents = np.array([0.0, 1.0, *window.exponents])
+        own = exponents if self.direction == "remove" else 1.0 - exponents  # powers of r
+        cut = self._cut(own, window)
+        zero = np.zeros_like(m)
+        turn = self._turn(float(own[2]), window.frequency, cut) if window.frequency > 0.0 else zero[:, None]
+        strip = choose_strip(own, window.log_accuracy, spread_p=m, spread_q=zero, growth=cut.growth, log_turn=turn)
+        step = few_bits(np.minimum(strip.step, _WIDEST_STEP) * m)
+        u = self._nodes(own, step, window.log_accuracy, cut)
+        return None if u is None else _Grid(u, step, strip, cut)
+
+    def _cut(self, own: Array, window: Window) -> CutOff:
+        """Cut-offs far above all losses that matter, for the pairs where a large tilt would reach beyond them."""
+        m = self.shift
+        largest = max(float(own.max()), 1.0)
+        depth = math.sqrt(-2.0 * window.log_drop)
+        natural = largest * m + math.sqrt(-2.0 * window.log_accuracy)
+        if self.direction == "add" or not (m + depth < natural).any():
+            return CutOff(np.full_like(m, np.inf), np.ones_like(m), np.zeros_like(m))
+        width, place = np.full_like(m, np.nan), np.full_like(m, np.nan)
+        for candidate in _CUT_WIDTHS:
+            edge = m + math.sqrt(1.0 + 0.5 * candidate**2) * (1.0 + 1e-9) * depth
+            open_still = np.isnan(width) & ((candidate == _CUT_WIDTHS[-1]) | self._is_tamed(largest, edge, candidate))
+            width, place = np.where(open_still, candidate, width), np.where(open_still, edge, place)
+        useful = place + 4.0 * width < natural  # so that the last node lies beyond the place
+        dropped = math.exp(window.log_drop) * (1.0 + 1e-9) + 1e-300
+        return CutOff(np.where(useful, place, np.inf), np.where(useful, width, 1.0), np.where(useful, dropped, 0.0))
+
+    def _is_tamed(self, power: float, place: Array, width: float) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        """Whether the integrand at a power of r stays small beyond a cut-off (a guide)."""
+        m = self.shift[:, None]
+        weight = 2.0 / width**2
+        peak = (power * m + weight * place[:, None]) / (1.0 + weight)
+        t = place[:, None] + np.maximum(peak + 5.0 - place[:, None], 1.0) * np.linspace(0.1, 1.0, 64)
+        loss = self._loss_value(m * t - 0.5 * m * m)
+        beyond = power * loss - 0.5 * t * t - np.square(t - place[:, None]) / width**2
+        return np.asarray(beyond.max(axis=1) < -30.0)
+
+    def _turn(self, power: float, frequency: float, cut: CutOff) -> Array:
+        """About ``ln`` of the tilted mean of ``e^{s |arg r|}`` on every strip: what `SampledStrip` will find."""
+        m = self.shift
+        b = half_widths(m, np.zeros_like(m))
+        if frequency * float(m.max()) < 3.0:
+            return frequency * m[:, None] * b
+        high = cut.highest(np.maximum(power, 1.0) * m)[:, None] + 30.0
+        spacing = np.maximum(high - _FAR, 1e-3) / _BEYOND.size
+        t = np.concatenate((_BULK + np.zeros_like(high), _FAR + spacing * _BEYOND), axis=1)
+        base = m[:, None] * t - 0.5 * (m * m)[:, None]
+        loss = self._loss_value(base)
+        logs = power * loss - 0.5 * t * t
+        logs[:, _BULK.size :] += np.log(spacing / _BULK_SPACING)
+        if cut.is_used:
+            logs = logs + cut.log_factor(t, m[:, None])[0]
+        logs = logs - log_sums(logs)[:, None]
+        posterior = self.rate[:, None] * np.exp(base - loss)
+        turned = frequency * record_argument(posterior[:, None], (m[:, None] * b)[:, :, None])
+        return log_sums(logs[:, None] + turned)
+
+    def _nodes(self, own: Array, step: Array, log_accuracy: float, cut: CutOff) -> Array | None:
+        """Equally spaced base losses that cover the integrand at every power of r, shape (B, n); None if very many."""
+        m, g = self.shift, self.rate
+        reach = math.sqrt(-2.0 * log_accuracy) + 0.5
+        # the integrand at power e is largest at t = e m q(u), q the posterior weight of the record: in [0, e m] for e
+        # >= 0, in [e m g, 0] for e < 0
+        low = np.minimum(own.min(), 0.0) * m * g - reach
+        high = cut.highest(np.maximum(own.max(), 1.0) * m) + reach
+        first = np.floor((m * low - 0.5 * m * m) / step)
+        last = np.ceil((m * high - 0.5 * m * m) / step)
+        size = float((last - first).max()) + 1.0
+        if not (size * m.size <= _MOST_NODES and size <= _LONGEST):
+            return None
+        return np.asarray((first[:, None] + np.arange(size)) * step[:, None])
+
+    def _loss_value(self, u: Array) -> Array:
+        """``ln(1 - g + g e^u)``."""
+        g = self.rate[:, None]
+        inner = np.minimum(u, _LARGE)
+        moved = g * np.expm1(inner)
+        if self._is_small:
+            loss = np.log1p(moved)
+        else:  # only for g above a half, whose complement is exact, may the argument be next to -1
+            near = moved >= -0.5
+            loss = np.where(near, np.log1p(np.maximum(moved, -0.5)), np.log((1.0 - g) + g * np.exp(inner)))
+        large = u > _LARGE
+        if large.any():
+            loss = np.where(large, u + np.log(g + (1.0 - g) * np.exp(-np.maximum(u, _LARGE))), loss)
+        return loss
+
+    def _loss(self, u: Array) -> tuple[Array, Array]:
+        """The same, and bounds on its error."""
+        loss = self._loss_value(u)
+        # five roundings of g e^u - g over r, or six where r is summed; over r they are at most |1 - 1/r|
+        error = 6.2 * U * np.abs(np.expm1(-loss)) + ELEMENTARY * np.abs(loss)
+        large = u > _LARGE
+        if large.any():  # u plus what is at most 0 and at least ln g
+            rest = ELEMENTARY * np.log(self.rate)[:, None]
+            error = np.where(large, 7.1 * U - rest + U * np.abs(loss), error)
+        return loss, error
+
+    @cached_property
+    def _is_small(self) -> bool:
+        """Whether no rate is above a half."""
+        return bool((self.rate <= 0.5).all())
+
+    def _log_weight(self, grid: _Grid) -> tuple[Array, Array]:
+        """``ln`` of step times the density of Q at u, cut off, and bounds on its error."""
+        m = self.shift[:, None]
+        t = grid.u / m + 0.5 * m
+        constant = np.log(grid.step / self.shift)[:, None] - _LOG_SQRT_2PI
+        value = constant - 0.5 * t * t
+        error = U * (12.0 * t * t + 8.0 * np.abs(t) * m + 8.0 * (2.0 + np.abs(constant)) + 2.0 * np.abs(value))
+        if grid.cut.is_used:
+            factor, factor_error = grid.cut.log_factor(t, m)
+            value = value + factor
+            error = error + factor_error + U * np.abs(value)
+        return value, error
+
+    def _assembled(self, grid: _Grid, cells: Cells | None) -> LossRule:
+        m, u, cut = self.shift, grid.u, grid.cut
+        remove = self.direction == "remove"
+        value, value_error = self._loss(u)
+        log_weight, weight_error = self._log_weight(grid)
+        log_posterior = np.log(self.rate)[:, None] + u - value  # ln(dl / du), increasing in u
+        zero = np.zeros_like(m)
+        ends = m * np.exp(log_posterior[:, [0, -1]].T) * np.array([[1.0 + 1e-9], [1.0 - 1e-9]])
+        mixture = Ends(lowest=zero, at_low=np.minimum(ends[0], m), at_high=np.minimum(ends[1], m), highest=m)
+        single = Ends(zero, zero, zero, zero)
+        if not remove:
+            log_weight, weight_error = log_weight + value, weight_error + value_error + U * np.abs(log_weight + value)
+            value = -value
+        low, high = u[:, 0] / m + 0.5 * m, u[:, -1] / m + 0.5 * m
+        quadrature = SampledStrip(
+            step=grid.step / m,
+            low=low,
+            high=high,
+            strip=grid.strip,
+            p=mixture if remove else single,
+            q=single if remove else mixture,
+            loss=value,
+            log_weight=log_weight,
+            growth=cut.growth,
+            fall=cut.fall(high),
+            shift=m,
+            posterior=np.exp(log_posterior),
+            is_reversed=not remove,
+        )
+        return LossRule(
+            value,
+            value_error,
+            log_weight,
+            weight_error,
+            zero,
+            zero,
+            self.counts,
+            quadrature=quadrature,
+            cells=cells,
+            dropped=cut.dropped,
+        )
+
+    def _cells(self, grid: _Grid, between: int) -> Cells:
+        """The density of the loss, ``between`` cells to a step."""
+        m, u, cut = self.shift, grid.u, grid.cut
+        remove = self.direction == "remove"
+        length = grid.step / between
+        fine = u[:, :1] + np.arange((u.shape[1] - 1) * between + 1) * length[:, None]
+        loss = self._loss_value(fine)
+        t = fine / m[:, None] + 0.5 * m[:, None]
+        log_density = -0.5 * t * t - (np.log(m) + _LOG_SQRT_2PI)[:, None]
+        if cut.is_used:
+            log_density = log_density + cut.log_factor(t, m[:, None])[0]  # log-concave: it bends down only
+        log_slope = np.log(self.rate)[:, None] + fine - loss  # ln(dl / du), increasing in u
+        quarter, zero = np.full_like(m, 0.25), np.zeros_like(m)  # ln r bends by at most a quarter
+        return Cells(
+            loss=loss if remove else -loss,
+            log_density=log_density if remove else log_density + loss,
+            log_slope=log_slope[:, 1:],
+            curvature=-1.0 / (m * m),
+            curvature_p=quarter if remove else zero,
+            curvature_q=zero if remove else quarter,
+            square=length * length,
+        )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Grid:
+    """Where the nodes of a rule lie.
+
+    Attributes
+    ----------
+    u : ndarray, shape (B, n)
+        Base losses, exact.
+    step : ndarray, shape (B,)
+        Their spacing.
+    strip : Strip
+        Around the line, in units of the noise.
+    cut : CutOff
+        What is left out.
+    """
+
+    u: Array
+    step: Array
+    strip: Strip
+    cut: CutOff
+
+    def between(self, window: Window) -> int:
+        """Number of cells to a step, at least one."""
+        return max(min(window.cells, _MOST_CELLS // int(self.u.shape[1])), 1)

@@ -1,0 +1,115 @@
+"""The Laplace pair: P = Lap(D, b), Q = Lap(0, b), with sensitivity D and scale b.
+
+In units of b, y = x / b and m = D / b: L(y) = |y| - |y - m|, which is -m for y <= 0, m for y >= m and
+2y - m between: two atoms and a density.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from hockeystick.errors import check_positive, check_ratio
+from hockeystick.laws.base import Array, CellMasses, Measure, Nodes, Pair
+from hockeystick.numerics.rounding import ELEMENTARY, U
+
+__all__ = ["LaplacePair"]
+
+_LOG_2 = math.log(2.0)
+
+
+@final
+@dataclass(frozen=True)
+class LaplacePair(Pair):
+    """P = Lap(sensitivity, scale) against Q = Lap(0, scale).
+
+    Parameters
+    ----------
+    scale : float
+        Scale b of the noise (its density is e^{-|x|/b} / 2b), above 0.
+    sensitivity : float
+        Distance of the two centres, above 0.
+
+    Examples
+    --------
+    >>> LaplacePair(2.0).loss_bounds
+    (-0.5, 0.5)
+    """
+
+    scale: float
+    sensitivity: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", check_positive("scale", self.scale))
+        object.__setattr__(self, "sensitivity", check_positive("sensitivity", self.sensitivity))
+        check_ratio(self.sensitivity, self.scale)
+
+    @property
+    def shift(self) -> float:
+        """m = sensitivity / scale, rounded once."""
+        return self.sensitivity / self.scale
+
+    @property
+    def loss_bounds(self) -> tuple[float, float]:
+        return -self.shift, self.shift
+
+    @property
+    def anchors(self) -> tuple[float, ...]:
+        return self.shift, -self.shift
+
+    def cells(self, losses: Array) -> CellMasses:
+        m = self.shift
+        # A cut at or above the largest loss has every point below it, and so on; at the ends the decision is
+        # made with m, which is one rounding off.
+        inside = (losses >= -m) & (losses < m)
+        y = np.where(losses < -m, -math.inf, np.where(inside, 0.5 * (losses + m), math.inf))
+        forward = np.where(inside, 2.0 * y - m, losses)
+        slack = np.abs(forward - losses) + 4.0 * U * m
+        edges = np.concatenate(([-math.inf], y, [math.inf]))
+        log_q, error_q = _laplace_intervals(edges, 0.0)
+        log_p, error_p = _laplace_intervals(edges, m)
+        return CellMasses(log_p, log_q, error_p, error_q, slack)
+
+    def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:
+        return self.loss_bounds
+
+    def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
+        m = self.shift
+        panels = max(1, math.ceil(m / 4.0)) * refine
+        x, w = np.polynomial.legendre.leggauss(32)
+        starts = np.arange(panels) * (m / panels)
+        y = (starts[:, None] + 0.5 * (m / panels) * (x + 1.0)).ravel()
+        log_w = np.log(np.tile(0.5 * (m / panels) * w, panels)) - _LOG_2
+        loss = np.concatenate(([-m], 2.0 * y - m, [m]))
+        log_p = np.concatenate(([-m - _LOG_2], log_w - (m - y), [-_LOG_2]))
+        return Nodes(loss, log_p, np.concatenate(([-_LOG_2], log_w - y, [-m - _LOG_2])))
+
+    def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
+        y = rng.laplace(self.shift if measure == "P" else 0.0, 1.0, size)
+        return np.abs(y) - np.abs(y - self.shift)
+
+
+def _laplace_intervals(edges: Array, centre: float) -> tuple[Array, Array]:
+    """``ln`` masses of consecutive intervals under Lap(centre, 1), and bounds on their absolute errors.
+
+    ``centre`` is one rounding away from the true centre; the edges are exact.
+    """
+    left, right = edges[:-1], edges[1:]
+    empty = left == right
+    with np.errstate(invalid="ignore"):
+        a, b = np.where(empty, 0.0, left - centre), np.where(empty, 0.0, right - centre)
+        width = np.where(empty, 0.0, right - left)  # exact but for one rounding, whatever the centre
+    straddling = (a < 0.0) & (b > 0.0)
+    near = np.where(straddling, 0.0, np.minimum(np.abs(a), np.abs(b)))
+    with np.errstate(divide="ignore"):
+        one_sided = np.log(-np.expm1(-width)) - near
+        two_sided = np.log(-np.expm1(np.where(straddling, a, -1.0)) - np.expm1(np.where(straddling, -b, -1.0)))
+    log_mass = np.where(straddling, two_sided, one_sided) - _LOG_2
+    log_mass[empty] = -math.inf
+    # a shift of the centre by s changes every mass by a factor within e^{+-s}
+    size = np.where(np.isfinite(log_mass), np.abs(log_mass), 0.0)
+    error = 3.0 * ELEMENTARY + U * (6.0 + 4.0 * abs(centre) + 4.0 * near + 4.0 * size)
+    return log_mass, np.where(empty, 0.0, error)

@@ -1,0 +1,232 @@
+"""Rules for the transform of Laplace pairs, Poisson-subsampled or not, both directions.
+
+In the base loss u in [-m, m] (m = sensitivity / scale), Q has atoms of mass 1/2 at -m and e^{-m}/2 at m and between
+them the density ``e^{-(u+m)/2} / 4``; the loss is ``ln r(u)``, r(u) = 1 - g + g e^u. The density is integrated by
+Gauss-Legendre rules of `_ORDER` nodes on equal panels of half-width w. On the ellipse of parameter rho about a panel
+the integrand of M(z) is at most its value at the centre times ``e^{(1/2 + |e|) w A + (|Im z| + ...) w B}`` with the
+semi-axes A, B of the ellipse and e the power of r, so that the rules together err, relative to M(Re z), by at most
+
+    (32 / 15) e^{lambda w (1 + A) + |Im z| w B} sec(w B / 2)^{(-e)+} / (rho^{2n} (1 - rho^{-2})),   lambda = 1/2 + |e|
+
+for every rho with w B < pi (Trefethen, Approximation Theory and Approximation Practice, Theorem 19.3).
+
+Guarantee: every error stored bounds the true one (`docs/derivations/contour.md`, section 3).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import final
+
+import numpy as np
+
+from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.transforms.rule import Array, Cells, LossRule, Quadrature, RuleSource, Window
+
+__all__ = ["NODE_ERROR", "WEIGHT_ERROR", "LaplaceRule", "gauss_legendre"]
+
+_ORDER = 24
+_MOST_PANELS = 1 << 12
+_LARGE = 30.0
+
+NODE_ERROR = U
+"""Bound on the absolute error of a node of the Gauss-Legendre rule on [-1, 1]."""
+
+WEIGHT_ERROR = U
+"""Bound on the relative error of its weights."""
+
+# The positive nodes of the rule, decreasing, and their weights: each the float nearest to the exact number.
+_POSITIVE_NODES = (
+    0.9951872199970213,
+    0.9747285559713095,
+    0.9382745520027328,
+    0.8864155270044011,
+    0.820001985973903,
+    0.7401241915785544,
+    0.6480936519369755,
+    0.5454214713888396,
+    0.4337935076260451,
+    0.3150426796961634,
+    0.1911188674736163,
+    0.06405689286260563,
+)
+_POSITIVE_WEIGHTS = (
+    0.0123412297999872,
+    0.028531388628933663,
+    0.04427743881741981,
+    0.05929858491543678,
+    0.0733464814110803,
+    0.08619016153195327,
+    0.09761865210411388,
+    0.10744427011596563,
+    0.1155056680537256,
+    0.12167047292780339,
+    0.1258374563468283,
+    0.12793819534675216,
+)
+
+
+@lru_cache(maxsize=1)
+def gauss_legendre() -> tuple[Array, Array]:
+    """Nodes and weights of the rule of `_ORDER` nodes on [-1, 1], the nodes increasing."""
+    half, mass = np.array(_POSITIVE_NODES), np.array(_POSITIVE_WEIGHTS)
+    nodes, weights = np.concatenate((-half, half[::-1])), np.concatenate((mass, mass[::-1]))
+    nodes.setflags(write=False)
+    weights.setflags(write=False)
+    return nodes, weights
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Panels(Quadrature):
+    """The error of the Gauss-Legendre rules together."""
+
+    half_width: float  # of a panel, in u, rounded up
+    entire: bool  # r = e^u has no zero
+    direction: str
+
+    def error(self, exponents: Array) -> Array:
+        """The bound of the module header at the best of a few rho, shape (K, 1)."""
+        return self._error(exponents, 0.0)
+
+    def error_up_to(self, frequency: float, exponent: float, error: Array) -> Array:
+        """The same bound at one exponent."""
+        return np.asarray(self._error(np.array([exponent]), frequency)[0])
+
+    def _error(self, exponents: Array, frequency: float) -> Array:
+        own = (exponents if self.direction == "remove" else 1.0 - exponents)[:, None]
+        rho, w = _RHO, self.half_width
+        wide, high = 0.5 * (rho + 1.0 / rho), 0.5 * (rho - 1.0 / rho)
+        angle = np.minimum(w * high, 3.1)
+        log_error = (0.5 + np.abs(own)) * w * (1.0 + wide) + frequency * w * high - 2.0 * _ORDER * np.log(rho)
+        log_error = log_error - np.log1p(-(rho**-2.0))
+        if not self.entire:
+            secant = np.maximum(-own, 0.0) * -np.log(np.cos(0.5 * angle))
+            log_error = np.where(w * high < 3.1, log_error + secant, np.inf)
+        smallest = log_error.min(axis=1, keepdims=True)
+        return np.asarray(2.14 * np.exp(np.minimum(smallest + 1e-9 * (1.0 + np.abs(smallest)), 300.0)))
+
+
+_RHO = np.array([1.3, 1.6, 2.0, 2.6, 3.4, 4.5, 6.0, 8.0, 11.0, 15.0, 20.0, 28.0, 40.0])
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LaplaceRule(RuleSource):
+    """One pair and how often it is composed.
+
+    Attributes
+    ----------
+    shift : float
+        m, one rounding off.
+    rate : float
+        g.
+    count : float
+        Number of steps.
+    direction : {"remove", "add"}
+        The subsampled pair against Q, or the reverse.
+    """
+
+    shift: float
+    rate: float
+    count: float
+    direction: str
+
+    @property
+    def steps(self) -> float:
+        """The count."""
+        return self.count
+
+    @property
+    def scale(self) -> float:
+        """The shift."""
+        return self.shift
+
+    @property
+    def largest_loss(self) -> float:
+        """``T ln r(m)``, or ``-T ln r(-m)`` for the reversed pair."""
+        end = np.array([self.shift if self.direction == "remove" else -self.shift])
+        loss, error = self._loss(end, U * np.abs(end))
+        return self.count * (abs(float(loss[0])) + float(error[0])) * (1.0 + 8.0 * U)
+
+    def rule(self, window: Window) -> LossRule | None:
+        """A rule that serves the window; None where it would need too many panels."""
+        exponents = np.array([0.0, 1.0, *window.exponents])
+        own = exponents if self.direction == "remove" else 1.0 - exponents
+        fastest = 0.5 + float(np.abs(own).max()) + window.frequency
+        accuracy = max(window.log_accuracy, -60.0)
+        panels = math.ceil(self.shift / min(1.0, 3.0 * (-16.0 / accuracy) ** 0.5 * 2.0 / fastest))
+        if panels > _MOST_PANELS:
+            return None
+        u, log_q, u_error, weight_error = self._nodes(panels)
+        loss, loss_error = self._loss(u, u_error)
+        if self.direction == "add":
+            log_q = log_q + loss
+            weight_error = weight_error + loss_error + U * np.abs(log_q)
+            loss = -loss
+        zero = np.zeros(1)
+        return LossRule(
+            loss[None],
+            loss_error[None],
+            log_q[None],
+            weight_error[None],
+            zero,
+            zero,
+            np.array([self.count]),
+            quadrature=_Panels(self.shift / panels * (1.0 + 1e-12), self.rate == 1.0, self.direction),
+            cells=self._cells(window.cells) if window.cells else None,
+            dropped=zero,
+        )
+
+    def _nodes(self, panels: int) -> tuple[Array, Array, Array, Array]:
+        """Base losses and ``ln`` of their masses under Q, with errors: both atoms, then the panels."""
+        m = self.shift
+        nodes, weights = gauss_legendre()
+        half = m / panels
+        centres = half * (2.0 * np.arange(panels) + 1.0 - panels)
+        inside = (centres[:, None] + half * nodes).ravel()
+        u = np.concatenate(((-m, m), inside))
+        u_error = U * (4.0 * np.abs(u) + 4.0 * m) + half * NODE_ERROR
+        log_inside = np.log(np.tile(0.25 * half * weights, panels)) - 0.5 * (inside + m)
+        log_q = np.concatenate(((-math.log(2.0), -m - math.log(2.0)), log_inside))
+        error = 0.5 * u_error + U * (4.0 * m + 8.0) + ELEMENTARY * (1.0 + np.abs(log_q)) + WEIGHT_ERROR
+        return u, log_q, u_error, error
+
+    def _loss(self, u: Array, u_error: Array) -> tuple[Array, Array]:
+        """``ln(1 - g + g e^u)`` and a bound on its error."""
+        g = self.rate
+        if g == 1.0:
+            return u, u_error
+        moved = g * np.expm1(np.minimum(u, _LARGE))
+        near = moved >= -0.5
+        small = np.log1p(np.maximum(moved, -0.5))
+        small_error = 5.1 * U * np.abs(moved) / (1.0 + np.maximum(moved, -0.5)) + ELEMENTARY * np.abs(small)
+        far = np.log((1.0 - g) + g * np.exp(np.minimum(u, _LARGE)))  # for g above a half, whose complement is exact
+        loss, error = np.where(near, small, far), np.where(near, small_error, 6.1 * U + ELEMENTARY * np.abs(far))
+        rest = np.log(g + (1.0 - g) * np.exp(-np.maximum(u, _LARGE)))
+        large = u > _LARGE
+        loss = np.where(large, u + rest, loss)
+        error = np.where(large, 7.1 * U + ELEMENTARY * np.abs(rest) + U * np.abs(loss), error)
+        return loss, error + 1.01 * u_error  # the slope is at most one
+
+    def _cells(self, between: int) -> Cells:
+        """The density of the loss in cells of u; the atoms add nothing."""
+        m, g = self.shift, self.rate
+        count = 64 * between
+        edges = m * np.linspace(-1.0, 1.0, count + 1)
+        loss, _ = self._loss(edges, np.zeros_like(edges))
+        log_density = -0.5 * (edges + m) - math.log(4.0)
+        log_slope = math.log(g) + edges - loss if g < 1.0 else np.zeros_like(edges)  # ln(dl / du), increasing in u
+        remove = self.direction == "remove"
+        quarter, zero = np.array([0.25 if g < 1.0 else 0.0]), np.zeros(1)
+        return Cells(
+            loss=(loss if remove else -loss)[None],
+            log_density=(log_density if remove else log_density + loss)[None],
+            log_slope=log_slope[None, 1:],
+            curvature=zero,
+            curvature_p=quarter if remove else zero,
+            curvature_q=zero if remove else quarter,
+            square=np.array([(2.0 * m / count) ** 2]),
+        )

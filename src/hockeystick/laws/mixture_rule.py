@@ -1,0 +1,310 @@
+"""A rule for the transform of two Gaussian mixtures of one width: group privacy, Poisson sampling under substitution.
+
+In units t of the width, ``P / N = sum_k w_k e^{g_k}`` and ``Q / N = sum_k v_k e^{g_k}`` with N the standard density and
+``g_k = c_k t - c_k^2 / 2`` over all centres. Their difference is ``sum_k (w_k - v_k) (e^{g_k} - 1)`` plus that of the
+total weights, so that the loss ``ln(1 + (P - Q) / Q)`` is accurate relative to itself where it is small.
+
+Guarantee: every error stored bounds the true one (`docs/derivations/contour.md`, section 3). Cost: an exponential a
+node and centre.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from hockeystick.laws.mixture import GaussianMixturePair
+from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.transforms.rule import Array, Cells, LossRule, RuleSource, Window
+from hockeystick.transforms.strip import (
+    Ends,
+    MixtureStrip,
+    Strip,
+    choose_strip,
+    cross_distance,
+    few_bits,
+    half_widths,
+)
+
+__all__ = ["MixtureRule"]
+
+_WIDEST_STEP = 1.5
+_MOST_NODES = 1 << 18
+_LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+_OUT = 1e-9
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Sides:
+    """Both mixtures on their common centres, shape (k,): every float is one rounding from the exact number.
+
+    ``gaps`` are the differences of the weights, ``missing`` one minus their sums, ``excess`` the sum of the gaps.
+    """
+
+    centres: Array
+    p: Array
+    q: Array
+    gaps: Array
+    missing_p: float
+    missing_q: float
+    excess: float
+
+    @property
+    def used_p(self) -> Array:
+        """The centres of P."""
+        return self.centres[self.p > 0.0]
+
+    @property
+    def used_q(self) -> Array:
+        """The centres of Q."""
+        return self.centres[self.q > 0.0]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Looks:
+    """Both mixtures at several points, shape (n,)."""
+
+    loss: Array
+    loss_error: Array
+    log_q: Array  # ln(Q / N)
+    log_q_error: Array
+    mean_p: Array  # posterior means of the centre
+    mean_q: Array
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class MixtureRule(RuleSource):
+    """One pair and how often it is composed.
+
+    Attributes
+    ----------
+    pair : GaussianMixturePair
+        (P, Q).
+    count : float
+        Number of steps.
+    direction : {"remove", "add"}
+        The pair itself, or its reverse.
+    """
+
+    pair: GaussianMixturePair
+    count: float
+    direction: str
+
+    @property
+    def steps(self) -> float:
+        """The count."""
+        return self.count
+
+    @property
+    def scale(self) -> float:
+        """Distance of the outermost centres."""
+        return float(np.ptp(self._sides.centres))
+
+    @property
+    def largest_loss(self) -> float:
+        """Taken as infinite: where it is not, the curve ends so far out that no one asks."""
+        return math.inf
+
+    @cached_property
+    def _sides(self) -> _Sides:
+        """All centres, with their weights in P and in Q."""
+        pair = self.pair
+        p = {c: Fraction(w) for w, c in zip(pair.p_weights, pair.p_centres, strict=True)}
+        q = {c: Fraction(w) for w, c in zip(pair.q_weights, pair.q_centres, strict=True)}
+        every = sorted(c for c in p.keys() | q.keys() if p.get(c, 0) + q.get(c, 0) > 0)
+        zero = Fraction(0)
+        gaps = [p.get(c, zero) - q.get(c, zero) for c in every]
+        return _Sides(
+            centres=np.array([c / pair.sigma for c in every]),
+            p=np.array([float(p.get(c, zero)) for c in every]),
+            q=np.array([float(q.get(c, zero)) for c in every]),
+            gaps=np.array([float(gap) for gap in gaps]),
+            missing_p=float(1 - sum(p.values())),
+            missing_q=float(1 - sum(q.values())),
+            excess=float(sum(gaps)),
+        )
+
+    @property
+    def mass_defect(self) -> float:
+        """``T |1 - sum w|``."""
+        missing = self._sides.missing_p if self.direction == "remove" else self._sides.missing_q
+        return self.count * abs(missing) * (1.0 + 8.0 * U)
+
+    def rule(self, window: Window) -> LossRule | None:
+        """A rule that serves the window; None where it would be too long."""
+        exponents = np.array([0.0, 1.0, *window.exponents])
+        own = exponents if self.direction == "remove" else 1.0 - exponents
+        rough_p, rough_q = _whole(self._sides.used_p), _whole(self._sides.used_q)
+        cross = cross_distance(rough_p, rough_q)[:, None]
+        strip = choose_strip(
+            own,
+            window.log_accuracy,
+            spread_p=rough_p.spread,
+            spread_q=rough_q.spread,
+            growth=np.array([0.5]),
+            log_turn=window.frequency * cross * half_widths(rough_p.spread, rough_q.spread),
+        )
+        step = few_bits(np.minimum(strip.step, _WIDEST_STEP))
+        reach = math.sqrt(-2.0 * window.log_accuracy) + 0.5
+        furthest = float((np.abs(own) + np.abs(1.0 - own)).max() * np.abs(self._sides.centres).max())
+        if (furthest + reach) * self.scale > 700.0:  # so far out, a side without the outermost centre underflows
+            return None
+        low, high = self._hull(own)
+        first, last = math.floor((low - reach) / step[0]), math.ceil((high + reach) / step[0])
+        if last - first > _MOST_NODES:
+            return None
+        t = np.arange(first, last + 1.0) * step[0]
+        cells = self._cells(t, float(step[0]), window.cells) if window.cells else None
+        return self._assembled(t, step, strip, cells)
+
+    def _hull(self, own: Array) -> tuple[float, float]:
+        """An interval of t that holds all maxima of the integrand at powers e of P: ``t = e m_p + (1 - e) m_q``."""
+        centres = self._sides.centres
+        ends = []
+        for power in (float(own.min()), 0.0, 1.0, float(own.max())):
+            size = (abs(power) + abs(1.0 - power)) * float(np.abs(centres).max())
+            low, high = -size, size
+            for _ in range(5):  # posterior means rise with t
+                looks = self._look(np.array([low, high]))
+                p, q = power * looks.mean_p, (1.0 - power) * looks.mean_q
+                low, high = float(p.min() + q.min()), float(p.max() + q.max())
+            ends += [low, high]
+        return min(ends), max(ends)
+
+    def _look(self, t: Array) -> _Looks:
+        centres, p, q = self._sides.centres, self._sides.p, self._sides.q
+        g = centres[:, None] * t - 0.5 * np.square(centres)[:, None]
+        g_error = 6.0 * U * (np.abs(centres[:, None] * t) + np.square(centres)[:, None])
+        peak = g.max(axis=0)
+        scaled = np.exp(g - peak)
+        sides = [side[:, None] * scaled for side in (p, q)]
+        sums = [side.sum(axis=0) for side in sides]
+        spread = (ELEMENTARY + (4.0 + p.size) * U) * np.ones_like(t)
+        slips = [
+            (side * (g_error + U * np.abs(g - peak))).sum(axis=0) / total
+            for side, total in zip(sides, sums, strict=True)
+        ]
+        with np.errstate(divide="ignore"):
+            logs = [np.log(total) for total in sums]
+        far = logs[0] - logs[1]
+        far_error = (
+            2.0 * spread + slips[0] + slips[1] + ELEMENTARY * (np.abs(logs[0]) + np.abs(logs[1])) + U * np.abs(far)
+        )
+        ratio, ratio_error = self._difference(g, g_error, peak, sums[1], spread + slips[1])
+        near = np.abs(ratio) < 0.5
+        inner = np.clip(ratio, -0.5, 0.5)
+        loss = np.where(near, np.log1p(inner), far)
+        loss_error = np.where(near, 1.01 * ratio_error / (1.0 + inner) + ELEMENTARY * np.abs(loss), far_error)
+        log_q = peak + logs[1]
+        return _Looks(
+            loss=loss,
+            loss_error=loss_error,
+            log_q=log_q,
+            log_q_error=spread + slips[1] + ELEMENTARY * np.abs(logs[1]) + U * np.abs(log_q) + g_error.max(axis=0),
+            mean_p=(sides[0] * centres[:, None]).sum(axis=0) / sums[0],
+            mean_q=(sides[1] * centres[:, None]).sum(axis=0) / sums[1],
+        )
+
+    def _difference(
+        self, g: Array, g_error: Array, peak: Array, total_q: Array, total_q_error: Array
+    ) -> tuple[Array, Array]:
+        """``(P - Q) / Q`` and a bound on its error."""
+        gaps, excess = self._sides.gaps[:, None], self._sides.excess
+        small = peak <= 1.0  # then e^g - 1 everywhere; else the terms as they are
+        flat = np.exp(-peak)
+        terms = gaps * np.where(small, np.expm1(np.minimum(g, 1.0)), np.exp(g - peak))
+        size = np.abs(terms).sum(axis=0)
+        numerator = terms.sum(axis=0) + np.where(small, excess, 0.0)
+        slope = np.abs(gaps) * np.where(small, np.exp(np.minimum(g, 1.0)), np.exp(g - peak))
+        error = (6.0 + gaps.size) * U * (size + abs(excess)) + (slope * (g_error + U * np.abs(g - peak))).sum(axis=0)
+        scale = np.where(small, flat, 1.0) / total_q
+        ratio = numerator * scale
+        return ratio, 1.01 * (error * scale + np.abs(ratio) * (total_q_error + 2.0 * ELEMENTARY))
+
+    def _assembled(self, t: Array, step: Array, strip: Strip, cells: Cells | None) -> LossRule:
+        looks = self._look(t)
+        remove = self.direction == "remove"
+        constant = math.log(float(step[0])) - _LOG_SQRT_2PI
+        log_weight = constant - 0.5 * t * t + looks.log_q
+        weight_error = looks.log_q_error + U * (2.0 * t * t + 4.0 * np.abs(log_weight) + 4.0 * abs(constant) + 8.0)
+        loss, loss_error = looks.loss, looks.loss_error
+        if not remove:
+            log_weight = log_weight + loss
+            weight_error = weight_error + loss_error + U * np.abs(log_weight)
+            loss = -loss
+        ends_p, ends_q = _ends(self._sides.used_p, looks.mean_p), _ends(self._sides.used_q, looks.mean_q)
+        missing = np.array([self._sides.missing_p]), np.array([self._sides.missing_q])
+        quadrature = MixtureStrip(
+            step=step,
+            low=t[:1],
+            high=t[-1:],
+            strip=strip,
+            p=ends_p if remove else ends_q,
+            q=ends_q if remove else ends_p,
+            loss=loss[None],
+            log_weight=log_weight[None],
+            growth=np.array([0.5]),
+            fall=np.zeros(1),
+        )
+        return LossRule(
+            loss[None],
+            loss_error[None],
+            log_weight[None],
+            weight_error[None],
+            missing[0] if remove else missing[1],
+            missing[1] if remove else missing[0],
+            np.array([self.count]),
+            quadrature=quadrature,
+            cells=cells,
+            dropped=np.zeros(1),
+        )
+
+    def _cells(self, t: Array, step: float, between: int) -> Cells:
+        """The density of the loss, ``between`` cells to a step."""
+        length = step / between
+        fine = t[0] + np.arange((t.size - 1) * between + 1) * length
+        looks = self._look(fine)
+        centres, used_p, used_q = self._sides.centres, self._sides.used_p, self._sides.used_q
+        spread = float(centres[-1] - centres[0])
+        slope = np.maximum(looks.mean_p - looks.mean_q, 0.0)
+        ends = np.maximum(slope[1:], slope[:-1]) + 1e-12 * spread
+        # the slope changes by at most spread^2 / 4 a unit; by a factor e^{spread} a unit where no centre of P is
+        # below Q's
+        steepest = ends + 0.125 * spread * spread * length
+        if used_p.min() >= used_q.max():
+            steepest = np.minimum(steepest, ends * math.exp(0.5 * spread * length))
+        with np.errstate(divide="ignore"):  # equal mixtures: every loss is 0
+            log_slope = np.log(steepest)
+        log_density = looks.log_q - 0.5 * fine * fine - _LOG_SQRT_2PI
+        remove = self.direction == "remove"
+        bends = [0.25 * np.array([np.ptp(used) ** 2]) * (1.0 + _OUT) for used in (used_p, used_q)]
+        return Cells(
+            loss=(looks.loss if remove else -looks.loss)[None],
+            log_density=(log_density if remove else log_density + looks.loss)[None],
+            log_slope=log_slope[None],
+            curvature=-np.ones(1),
+            curvature_p=bends[0] if remove else bends[1],
+            curvature_q=bends[1] if remove else bends[0],
+            square=np.array([length * length]),
+        )
+
+
+def _whole(centres: Array) -> Ends:
+    """All that is known before nodes are placed."""
+    low, high = centres[:1], centres[-1:]
+    return Ends(low, low, high, high)
+
+
+def _ends(centres: Array, means: Array) -> Ends:
+    """Posterior means beyond the nodes, rounded outwards; a single centre is its own mean."""
+    low, high = centres[:1], centres[-1:]
+    room = _OUT * (high - low)
+    return Ends(low, np.minimum(means[:1] + room, high), np.maximum(means[-1:] - room, low), high)

@@ -1,0 +1,81 @@
+"""The worst pair of a generic (epsilon, delta)-DP mechanism, on four outcomes (Kairouz, Oh and Viswanath 2015).
+
+    P = (delta, (1-delta) e^eps / (1 + e^eps), (1-delta) / (1 + e^eps), 0),    Q = P backwards,
+
+with losses +inf, eps, -eps, -inf. Every pair of an (epsilon, delta)-DP mechanism is a post-processing of it, if the
+guarantee holds in both orders.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from hockeystick.errors import check_finite, check_probability
+from hockeystick.laws.atoms import AtomicPair, Atoms
+from hockeystick.laws.base import LossQuantum, Pair
+from hockeystick.numerics.rounding import ELEMENTARY, U
+
+__all__ = ["WorstCasePair"]
+
+
+@final
+@dataclass(frozen=True)
+class WorstCasePair(AtomicPair):
+    """The pair that dominates every (epsilon, delta)-DP mechanism.
+
+    Parameters
+    ----------
+    epsilon : float
+        At least 0 (nats).
+    delta : float
+        In [0, 1].
+
+    Examples
+    --------
+    >>> WorstCasePair(1.0, 0.0).loss_bounds
+    (-1.0, 1.0)
+    """
+
+    epsilon: float
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        epsilon = check_finite("epsilon", self.epsilon)
+        if epsilon < 0.0:
+            raise ValueError(f"epsilon must be at least 0, got {epsilon!r}")
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "delta", check_probability("delta", self.delta))
+
+    @cached_property
+    def atoms(self) -> Atoms:
+        if self.delta == 1.0:
+            return Atoms(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0)
+        top = math.log1p(-self.delta) - math.log1p(math.exp(-self.epsilon))
+        error = 2.0 * ELEMENTARY * (1.0 + abs(top)) + 4.0 * U * (self.epsilon + abs(math.log1p(-self.delta)))
+        if self.epsilon == 0.0:
+            both = np.array([math.log1p(-self.delta)])
+            return Atoms(np.zeros(1), both, both, error, 0.0)
+        bottom = top - self.epsilon
+        return Atoms(
+            np.array([-self.epsilon, self.epsilon]), np.array([bottom, top]), np.array([top, bottom]), error, 0.0
+        )
+
+    @property
+    def mass_at_infinity(self) -> float:
+        return self.delta
+
+    @property
+    def reverse_mass_at_infinity(self) -> float:
+        return self.delta
+
+    @property
+    def loss_quantum(self) -> LossQuantum | None:
+        return LossQuantum(self.epsilon if self.epsilon > 0.0 else 1.0, 0.0)
+
+    def reversed(self) -> Pair:
+        return self

@@ -1,0 +1,282 @@
+"""The odometer: epsilon of a run so far, at every moment, without composing it anew.
+
+What it certifies: the cost of all steps so far, *had their parameters been fixed in advance*. Steps whose parameters
+depend on earlier outputs are composed by the same formula only where a theorem says so: privacy loss distributions
+may not be, in general ("f-DP filters", 2026; `docs/concepts/adaptive-composition.md`). `hockeystick.filters` stop
+such runs soundly.
+
+Cost: a step is one vector product for each side and direction, an answer a few inner products; a distinct step is put
+on the lattice once, and all of them anew when the run has grown fourfold (`engines/lattice/streaming_plan.py`). Memory:
+some hundred complex numbers a distinct step.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, final
+
+from hockeystick.bound import Bound
+from hockeystick.composition import Composition, Direction, Step, directions
+from hockeystick.engines.ends import largest_loss
+from hockeystick.engines.lattice.streaming_plan import LiveDirection
+from hockeystick.errors import check_count, check_positive, check_probability
+from hockeystick.laws.base import Pair
+from hockeystick.odometer.state import OdometerStateError, decode_progress, encode_progress, field, parse, render
+from hockeystick.odometer.steps import decode_float, decode_step, encode_float, encode_step
+
+__all__ = ["Odometer"]
+
+_METHOD = "odometer (running lattice composition)"
+_FIXED = (
+    "certified for parameters fixed in advance; where later steps depend on earlier outputs, use hockeystick.filters"
+)
+_TRIVIAL_LOWER = "a step's dominating pair is not attained: the lower side is trivial"
+
+
+@final
+class Odometer:
+    """Privacy accounting that follows a run step by step.
+
+    Parameters
+    ----------
+    delta : float
+        In (0, 1): epsilon is read at this delta throughout.
+    adjacency : {"add-remove", "add", "remove", "substitute", "zero-out"}
+        Which datasets count as neighbours.
+    tolerance : float
+        Width of the epsilon bracket asked for (nats).
+    points : int
+        Largest number of lattice points in a window.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> odometer = hs.Odometer(delta=1e-5)
+    >>> for _ in range(100):
+    ...     odometer.step(hs.Gaussian(1.0).poisson(0.01))
+    >>> bound = odometer.epsilon()
+    >>> batch = hs.account(odometer.composition).epsilon(1e-5)
+    >>> bound.lower <= batch.upper and batch.lower <= bound.upper and bound.width <= 1e-3
+    True
+    """
+
+    def __init__(
+        self, delta: float, adjacency: str = "add-remove", *, tolerance: float = 1e-3, points: int = 1 << 22
+    ) -> None:
+        self._delta = check_probability("delta", delta)
+        if not 0.0 < self._delta < 1.0:
+            raise ValueError(f"delta must be above 0 and below 1, got {delta!r}")
+        names = directions(adjacency)
+        self._adjacency = adjacency
+        self._tolerance = check_positive("tolerance", tolerance)
+        self._points = check_count("points", points, minimum=64)
+        self._directions: dict[Direction, LiveDirection] = {
+            name: LiveDirection(self._delta, self._tolerance, self._points) for name in names
+        }
+        self._counts: dict[Step, int] = {}
+        self._pairs: dict[Step, dict[Direction, Pair]] = {}
+        self._attained = True  # every dominating pair is attained by datasets
+        self._bounded = True  # every loss is at most a finite number
+
+    def __repr__(self) -> str:
+        return f"Odometer(delta={self._delta!r}, adjacency={self._adjacency!r}, {self.steps} steps)"
+
+    @property
+    def delta(self) -> float:
+        """The delta that epsilon is read at."""
+        return self._delta
+
+    @property
+    def adjacency(self) -> str:
+        """The neighbouring relation."""
+        return self._adjacency
+
+    @property
+    def steps(self) -> int:
+        """Steps so far, counts included."""
+        return sum(self._counts.values())
+
+    @property
+    def composition(self) -> Composition:
+        """The history as a composition, to account it by other means.
+
+        Raises
+        ------
+        ValueError
+            Before the first step.
+        """
+        return Composition(tuple(self._counts.items()))
+
+    def step(self, mechanism: Step | Composition, count: int = 1) -> None:
+        """Record that a mechanism was run ``count`` times.
+
+        Parameters
+        ----------
+        mechanism : Step or Composition
+            What was released.
+        count : int
+            At least 1.
+
+        Raises
+        ------
+        UnknownPairError
+            Where no dominating pair is known; nothing is recorded then.
+        """
+        times = check_count("count", count)
+        if not isinstance(mechanism, Step | Composition):
+            raise TypeError(f"step takes a step or a composition, got {mechanism!r} of type {type(mechanism).__name__}")
+        steps = ((mechanism, 1),) if isinstance(mechanism, Step) else mechanism.steps
+        for step, _ in steps:  # all pairs are known before anything is recorded
+            self._known(step)
+        for step, own in steps:
+            self._counts[step] = self._counts.get(step, 0) + own * times
+            for direction, pair in self._pairs[step].items():
+                self._directions[direction].add(pair, own * times)
+
+    def _known(self, step: Step) -> None:
+        if step not in self._pairs:
+            self._pairs[step] = {direction: step.pair(direction) for direction in self._directions}
+            self._attained = self._attained and all(step.attained(direction) is None for direction in self._directions)
+            self._bounded = self._bounded and all(
+                pair.loss_bounds[1] < math.inf and pair.mass_at_infinity == 0.0 for pair in self._pairs[step].values()
+            )
+
+    def epsilon(self) -> Bound:
+        """Certified epsilon of all steps so far, at the odometer's delta (nats).
+
+        Returns
+        -------
+        Bound
+            Its notes say which statement holds.
+        """
+        if not self._counts:
+            return Bound(0.0, 0.0, _METHOD, notes=(_FIXED,))
+        answers = {direction: self._capped(direction) for direction in self._directions}
+        lower, upper = (max(sides) for sides in zip(*answers.values(), strict=True))
+        notes = [_FIXED]
+        if not self._attained:
+            lower = 0.0
+            notes.append(_TRIVIAL_LOWER)
+        elif not upper - lower <= self._tolerance and lower < math.inf:
+            notes.append(f"a width of {self._tolerance:g} was asked for and {upper - lower:.3g} reached")
+        if len(answers) > 1:
+            notes.append(f"direction: {max(answers, key=lambda name: answers[name][1])}")
+        return Bound(lower, upper, _METHOD, notes=tuple(notes))
+
+    def _capped(self, direction: Direction) -> tuple[float, float]:
+        """The direction's bracket, within the largest loss where there is one."""
+        live = self._directions[direction]
+        lower, upper = live.epsilon()
+        if self._bounded:
+            largest = max(largest_loss(live.counts.items())[1], 0.0)
+            return min(lower, largest), min(upper, largest)
+        return lower, upper
+
+    def audit(self) -> Bound:
+        """The same answer with the running products made anew from the counts: what a batch of the same history gives.
+
+        It differs from `epsilon` by the rounding of the multiplications only.
+        """
+        again = Odometer.from_json(self.to_json())
+        for live in again._directions.values():  # noqa: SLF001 - its own class
+            live.recompute()
+        return again.epsilon()
+
+    def to_json(self) -> str:
+        """The state as text: the format of docs/reference/odometer-state.md.
+
+        Raises
+        ------
+        TypeError
+            Where a step is not of hockeystick's own classes and could not be read back.
+        """
+        return render(
+            {
+                "settings": {
+                    "delta": encode_float(self._delta),
+                    "adjacency": self._adjacency,
+                    "tolerance": encode_float(self._tolerance),
+                    "points": self._points,
+                },
+                "steps": [{"step": encode_step(step), "count": count} for step, count in self._counts.items()],
+                "directions": {name: _encode_direction(live) for name, live in self._directions.items()},
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Odometer:
+        """The odometer whose state was written by `to_json`: it goes on as if it had never been interrupted.
+
+        Raises
+        ------
+        OdometerStateError
+            Where the text is no such state, or a damaged one.
+        """
+        body = parse(text)
+        try:
+            return cls._from_body(body)
+        except (ValueError, OverflowError, KeyError, TypeError) as error:
+            raise OdometerStateError(f"this odometer state is damaged: {error}") from error
+
+    @classmethod
+    def _from_body(cls, body: dict[str, Any]) -> Odometer:
+        settings = field(body, "settings", dict)
+        odometer = cls(
+            decode_float(field(settings, "delta", str)),
+            field(settings, "adjacency", str),
+            tolerance=decode_float(field(settings, "tolerance", str)),
+            points=field(settings, "points", int),
+        )
+        for entry in field(body, "steps", list):
+            step = decode_step(field(entry, "step", dict))
+            odometer._known(step)
+            odometer._counts[step] = check_count("count", field(entry, "count", int))
+        stored = field(body, "directions", dict)
+        if set(stored) != set(odometer._directions):
+            raise OdometerStateError(f"this odometer state is damaged: it has the directions {sorted(stored)}")
+        for direction, live in odometer._directions.items():
+            counts: dict[Pair, int] = {}
+            for step, count in odometer._counts.items():
+                pair = odometer._pairs[step][direction]
+                counts[pair] = counts.get(pair, 0) + count
+            if not _restore_direction(live, counts, stored[direction]):
+                raise OdometerStateError("this odometer state is damaged: its products do not belong to its counts")
+        return odometer
+
+    def save(self, path: str | Path) -> None:
+        """Write the state to a file, all of it or nothing."""
+        target = Path(path)
+        beside = target.with_name(target.name + ".part")
+        beside.write_text(self.to_json(), encoding="utf-8")
+        beside.replace(target)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Odometer:
+        """Read the state from a file.
+
+        Raises
+        ------
+        OdometerStateError
+            Where the file is no odometer state, or a damaged one.
+        """
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise OdometerStateError(f"{path} is no odometer state: it is not text ({error})") from error
+        return cls.from_json(text)
+
+
+def _encode_direction(live: LiveDirection) -> dict[str, Any]:
+    progress = live.progress()
+    return {
+        "guess": encode_float(live.guess),
+        "refined_at": live.refined_at(),
+        "progress": None if progress is None else encode_progress(progress),
+    }
+
+
+def _restore_direction(live: LiveDirection, counts: dict[Pair, int], data: Any) -> bool:
+    progress = None if data["progress"] is None else decode_progress(field(data, "progress", dict))
+    guess, refined_at = decode_float(field(data, "guess", str)), field(data, "refined_at", int)
+    return live.restore(counts, progress, guess=guess, refined_at=refined_at)

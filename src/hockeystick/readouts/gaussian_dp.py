@@ -1,0 +1,382 @@
+"""Gaussian differential privacy in closed form: what a Gaussian curve must be to lie above points, cells and tails.
+
+Symbols: ``d_mu(eps) = H_{e^eps}(N(mu, 1) || N(0, 1))``; ``a = e^eps``. A point (eps, u) needs ``d_mu(eps) >=
+u``; a cell between two points needs d_mu to be above the chord of the two, as a function of a; a tail needs it
+from some epsilon on.
+
+Guarantee: every mu returned as an upper one has been verified with certified values; nothing rests on the root finding.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+from scipy.special import erfcx, log_ndtr, ndtri, ndtri_exp
+
+from hockeystick.bound import Bound
+from hockeystick.errors import check_finite, check_probability
+from hockeystick.laws.base import Pair
+from hockeystick.laws.gaussian import GaussianPair
+from hockeystick.laws.reversed import ReversedPair
+from hockeystick.laws.subsampled import SubsampledPair
+from hockeystick.numerics.roots import increasing_root
+from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U, up
+
+__all__ = ["CompositionTail", "GaussianTail", "Point", "gaussian_tail", "mu_at", "mu_below", "mu_of_cell", "tail_of"]
+
+_CLOSE = 1e-11  # relative step outward of a computed mu before it is verified
+_FAR = 1e150  # beyond it a square has no float
+_LOG_NDTR = 1e-13  # relative error of ln Phi, tested against ball arithmetic
+_STEEPEST = 7.0  # a slope of -Phi(7), the steepest drawn
+
+
+@final
+@dataclass(frozen=True)
+class GaussianTail:
+    """A pair's curve lies below that of a Gaussian pair followed by a bounded part: ``h(a) <= H_mu(a e^-epsilon)``.
+
+    Attributes
+    ----------
+    mu : float
+        Of the Gaussian part, rounded up; 0 where there is none.
+    epsilon : float
+        The bounded part (nats), rounded up.
+    attained : bool
+        Whether the tail in one direction decays no faster than the Gaussian part's.
+    gaussian : bool
+        Whether the pair is the Gaussian pair itself.
+    """
+
+    mu: float
+    epsilon: float
+    attained: bool
+    gaussian: bool = False
+
+
+def gaussian_tail(pair: Pair) -> GaussianTail | None:
+    """The Gaussian tail of one pair and of its reverse; None where none is known.
+
+    Sampling only lowers the curve (it is jointly convex), and a pair whose losses are bounded by e is an e-DP one.
+
+    Examples
+    --------
+    >>> gaussian_tail(GaussianPair(2.0)).gaussian
+    True
+    """
+    if isinstance(pair, GaussianPair):
+        return GaussianTail(up(pair.shift, 2.0 * U), 0.0, attained=True, gaussian=True)
+    if isinstance(pair, ReversedPair):
+        return gaussian_tail(pair.base)
+    low, high = pair.loss_bounds
+    if math.isfinite(low) and math.isfinite(high) and pair.mass_at_infinity == pair.reverse_mass_at_infinity == 0.0:
+        return GaussianTail(0.0, up(max(abs(low), abs(high)), 1e-13), attained=False)
+    if isinstance(pair, SubsampledPair):
+        base = gaussian_tail(pair.base)
+        return None if base is None else GaussianTail(base.mu, base.epsilon, attained=base.attained)
+    return None
+
+
+def mu_at(epsilon: float, delta: float) -> Bound:
+    """The smallest mu whose Gaussian-DP curve has at least ``delta`` at ``epsilon``.
+
+    The mu of every mu-GDP run with this (epsilon, delta) is at least that; it is the mu at which Gaussian noise
+    meets them.
+
+    Parameters
+    ----------
+    epsilon : float
+        At least 0 (nats).
+    delta : float
+        In [0, 1].
+
+    Examples
+    --------
+    >>> mu_at(1.0, 0.12693673750664397).contains(1.0)
+    True
+    """
+    point, value = check_finite("epsilon", epsilon), check_probability("delta", delta)
+    if point < 0.0:
+        raise ValueError(f"epsilon must be at least 0, got {epsilon!r}")
+    return Bound(mu_below(point, value), _mu_above(point, value), "closed form of the Gaussian")
+
+
+@final
+@dataclass(frozen=True)
+class _ClosedForm:
+    """Bounds on ``ln delta`` and on ``ln (1 - delta)`` of one mu at one epsilon."""
+
+    log_delta: tuple[float, float]
+    log_rest: tuple[float, float]
+
+    def at_most(self, delta: float) -> bool:
+        """Whether the curve has at most ``delta``, in (0, 1), here: proved."""
+        if delta <= 0.5:
+            return self.log_delta[1] <= math.log(delta) * (1.0 + 4.0 * U)
+        return self.log_rest[0] >= math.log(1.0 - delta) * (1.0 - 4.0 * U)  # the difference is exact
+
+    def at_least(self, delta: float) -> bool:
+        """Whether the curve has at least ``delta``, in (0, 1), here: proved."""
+        if delta <= 0.5:
+            return self.log_delta[0] >= math.log(delta) * (1.0 - 4.0 * U)
+        return self.log_rest[1] <= math.log(1.0 - delta) * (1.0 + 4.0 * U)
+
+    def excess(self, delta: float) -> float:
+        """About ``ln`` of delta here over ``delta``; of the rests where those are smaller."""
+        lower, upper = self.log_delta if delta <= 0.5 else self.log_rest
+        middle = upper if math.isinf(lower) else 0.5 * (lower + upper)
+        return middle - math.log(delta) if delta <= 0.5 else math.log(1.0 - delta) - middle
+
+
+def _closed_form(mu: float, epsilon: float) -> _ClosedForm:
+    """delta of two unit normals at distance mu, at any size of mu and epsilon.
+
+    With ``w = epsilon / mu - mu / 2``, ``v = w + mu`` and Mills' ratio ``R(x) = Phi(-x) / phi(x)``, which falls, delta
+    is ``phi(w) (R(w) - R(v))`` for w >= 0 and ``1 - phi(w) (R(-w) + R(v))`` for w < 0. It falls in w and grows in v.
+    For small mu, where the difference cancels, from ``d delta / d mu = phi(w)``: with ``z = epsilon / mu``
+
+        delta = e^{epsilon / 2} int_0^mu phi(epsilon / m) e^{-m^2 / 8} dm
+              in [e^{-mu^2 / 8}, 1] e^{epsilon / 2} mu phi(z) (1 - z R(z)).
+    """
+    z, half = Fraction(epsilon) / Fraction(mu), Fraction(mu) / 2
+    if z - half > _FAR:
+        return _ClosedForm((-math.inf, -_FAR), (-math.exp(-700.0), 0.0))
+    (w_low, w_high), (v_low, v_high) = _floats(abs(z - half)), _floats(z + half)
+    if z < half:
+        smaller = _log_product(w_high, _mills(w_high)[0] + _mills(v_high)[0])[0]
+        larger = min(_log_product(w_low, _mills(w_low)[1] + _mills(v_low)[1])[1], 0.0)
+        log_rest = (smaller, larger)
+        log_delta = (_log_of_rest(larger)[0], _log_of_rest(smaller)[1])
+    else:
+        smaller = _log_product(w_high, _mills(w_high)[0] - _mills(v_low)[1])[0]
+        log_delta = (smaller, _log_product(w_low, _mills(w_low)[1] - _mills(v_high)[0])[1])
+        log_rest = (math.log(0.5) * (1.0 + 4.0 * U), 0.0)
+    if mu <= 1.0:
+        low, high = _small_mu(mu, epsilon, _floats(z))
+        log_delta = (max(log_delta[0], low), min(log_delta[1], high))
+    return _ClosedForm(log_delta, log_rest)
+
+
+def _small_mu(mu: float, epsilon: float, z: tuple[float, float]) -> tuple[float, float]:
+    """Bounds on ln delta by the last line of `_closed_form`."""
+    size = 0.5 * epsilon + math.log(mu)
+    slack = 4.0 * U * (epsilon + abs(math.log(mu)))
+    lower = _log_product(z[1], 1.0 - up(z[1] * _mills(z[1])[1]))[0] + size - up(0.125 * mu * mu, 4.0 * U)
+    upper = _log_product(z[0], 1.0 - z[0] * _mills(z[0])[0] * (1.0 - 2.0 * U) + U)[1] + size
+    return lower - slack - 4.0 * U * abs(lower), upper + slack + 4.0 * U * abs(upper)
+
+
+def _floats(value: Fraction) -> tuple[float, float]:
+    """Floats on both sides of a number of at least 0."""
+    near = float(value)
+    return max(math.nextafter(near, -math.inf), 0.0), math.nextafter(near, math.inf)
+
+
+def _mills(x: float) -> tuple[float, float]:
+    """Bounds on ``Phi(-x) / phi(x)`` for x >= 0."""
+    value = math.sqrt(0.5 * math.pi) * float(erfcx(x * math.sqrt(0.5)))
+    return value * (1.0 - 2.0 * ERFCX), value * (1.0 + 2.0 * ERFCX)
+
+
+def _log_product(x: float, factor: float) -> tuple[float, float]:
+    """Bounds on ``ln (phi(x) factor)``; the factor's own error is the caller's."""
+    if factor <= 0.0:
+        return -math.inf, -math.inf
+    log_phi, log_factor = -0.5 * min(x, _FAR) ** 2 - 0.5 * math.log(2.0 * math.pi), math.log(factor)
+    slack = 8.0 * U * (abs(log_phi) + abs(log_factor) + 1.0)
+    return (-math.inf if x > _FAR else log_phi + log_factor - slack), log_phi + log_factor + slack
+
+
+def _log_of_rest(log: float) -> tuple[float, float]:
+    """Bounds on ``ln (1 - e^log)``."""
+    rest = -math.expm1(log)
+    low, high = rest * (1.0 - 2.0 * ELEMENTARY) - U, rest * (1.0 + 2.0 * ELEMENTARY) + U
+    slack = 2.0 * ELEMENTARY
+    return (math.log(low) * (1.0 + slack) if low > 0.0 else -math.inf), min(math.log(high) * (1.0 - slack), 0.0)
+
+
+def _mu_guess(epsilon: float, delta: float) -> float:
+    """mu in floating point: the root above one that is too small, as ``delta <= Phi(-w)`` and ``mu / sqrt(2 pi)``."""
+    w = float(-ndtri(delta) if delta <= 0.5 else ndtri(1.0 - delta))
+    root = math.hypot(w, math.sqrt(2.0) * math.sqrt(epsilon))
+    least = epsilon / (0.5 * (root + w)) if w > 0.0 else root - w
+    least = max(least, delta * math.exp(-0.5 * epsilon), 5e-324)
+
+    def excess(log_ratio: float) -> float:
+        return _closed_form(least * math.exp(log_ratio), epsilon).excess(delta)
+
+    reach = 1e-3
+    while excess(reach) < 0.0 and reach < 64.0:
+        reach *= 4.0
+    return least * math.exp(increasing_root(excess, 0.0, reach, 1e-13))
+
+
+def mu_below(epsilon: float, delta: float) -> float:
+    """The largest mu whose curve has at most ``delta`` at epsilon, to about eleven digits: proved not to have more.
+
+    0 where float64 holds none.
+    """
+    if delta <= 0.0:
+        return 0.0
+    if delta >= 1.0:
+        return math.inf
+    guess, step = _mu_guess(epsilon, delta), _CLOSE
+    while step < 1.0:
+        mu_low = guess * (1.0 - step)
+        if mu_low > 0.0 and _closed_form(mu_low, epsilon).at_most(delta):
+            return mu_low
+        step *= 4.0
+    return 0.0
+
+
+def _mu_above(epsilon: float, delta: float) -> float:
+    """A mu whose curve has at least ``delta`` at epsilon, proved."""
+    if delta <= 0.0:
+        return 0.0
+    if delta >= 1.0:
+        return math.inf
+    guess, step = _mu_guess(epsilon, delta), _CLOSE
+    while step < 1.0:
+        mu_high = guess * (1.0 + step)
+        if _closed_form(mu_high, epsilon).at_least(delta):
+            return mu_high
+        step *= 4.0
+    return math.inf
+
+
+def _log_phi(x: float) -> tuple[float, float]:
+    """Bounds on ln Phi(x)."""
+    value = float(log_ndtr(x))
+    return value * (1.0 + _LOG_NDTR), value * (1.0 - _LOG_NDTR)
+
+
+def _quantile_above(log_probability: float) -> float:
+    """An x with ``ln Phi(x) >= log_probability``, verified; infinite where none was found."""
+    if log_probability >= -1e-15:
+        return math.inf
+    guess = float(ndtri_exp(log_probability))
+    step = _CLOSE * max(abs(guess), 1.0)
+    for _ in range(20):
+        if _log_phi(guess + step)[0] >= log_probability:
+            return guess + step
+        step *= 4.0
+    return math.inf
+
+
+def _mu_of_chord(start: Point, end: Point, log_slope: float) -> float:
+    """A mu whose curve is above the whole line through two points, proved.
+
+    A line of slope -Phi(x) that is above both points must have a height of at most Phi(x + mu) at a = 0; any x will do.
+    """
+    x = float(ndtri_exp(log_slope)) if log_slope < -1e-12 else _STEEPEST
+    log_slope = _log_phi(x)[1]
+    heights = [float(np.logaddexp(_log(point.upper), log_slope + point.epsilon)) for point in (start, end)]
+    needed = max(heights)
+    needed += 8.0 * U * (1.0 + abs(needed) + max(abs(log_slope), end.epsilon))  # rounding of the logarithms
+    reach = _quantile_above(needed)
+    return up(max(reach - x, 0.0), 4.0 * U) + 2.0 * U * (abs(x) if math.isfinite(x) else 0.0)
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0.0 else -math.inf
+
+
+@final
+@dataclass(frozen=True)
+class Point:
+    """Certified values of the curve at one epsilon, and a mu whose curve is above the upper one (proved)."""
+
+    epsilon: float
+    lower: float
+    upper: float
+    needed: float
+
+    @staticmethod
+    def at(epsilon: float, lower: float, upper: float) -> Point:
+        """The point with its mu."""
+        return Point(epsilon, lower, upper, _mu_above(epsilon, upper))
+
+
+def mu_of_cell(start: Point, end: Point) -> float:
+    """A mu whose curve is above the chord between two points over their cell, proved.
+
+    Where the difference of the two, convex, is monotone over the cell, its ends decide.
+    """
+    if start.upper <= 0.0:
+        return 0.0
+    if end.epsilon <= start.epsilon:
+        return max(start.needed, end.needed)
+    log_width = end.epsilon + math.log(-math.expm1(start.epsilon - end.epsilon))
+    log_slope = math.log(max(start.upper - end.upper, 1e-320)) - log_width
+    ends = max(start.needed, end.needed)
+    if 0.0 < ends < math.inf:
+        error = 16.0 * U * (4.0 + abs(log_slope) + abs(log_width))
+        at_start, at_end = (-point.epsilon / ends - 0.5 * ends for point in (start, end))  # where d_mu has slope -Phi
+        falling = log_slope + error <= _log_phi(at_end * (1.0 + 8.0 * U))[0]
+        rising = log_slope - error >= _log_phi(at_start * (1.0 - 8.0 * U))[1]
+        if falling or rising:
+            return ends
+    return _mu_of_chord(start, end, log_slope)
+
+
+@final
+@dataclass(frozen=True)
+class CompositionTail:
+    """The tail of a whole composition: `GaussianTail` of the composition, and a mu that holds everywhere."""
+
+    mu: float
+    epsilon: float
+    attained: bool
+    gaussian: bool
+    everywhere: float
+
+    def settled_from(self, mu: float) -> float:
+        """The epsilon from which on the curve is below that of ``mu``; infinite where none is known."""
+        if self.mu == 0.0:
+            return self.epsilon
+        if mu <= self.mu:
+            return math.inf
+        return up(
+            (0.5 * (mu - self.mu) + self.epsilon / self.mu) / (1.0 / self.mu - 1.0 / mu), 1e-9 * mu / (mu - self.mu)
+        )
+
+    def settled_mu(self, epsilon: float) -> float:
+        """A mu whose curve is above the tail from ``epsilon`` on (found by bisection, and checked)."""
+        low, high = self.mu, max(2.0 * self.mu, 1.0)
+        while self.settled_from(high) > epsilon:
+            high *= 2.0
+            if high > 1e6:
+                return math.inf
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self.settled_from(middle) > epsilon else (low, middle)
+        return high
+
+
+def tail_of(parts: tuple[tuple[Pair, int], ...]) -> CompositionTail | None:
+    """The tail of a composition; None where some pair's is not known."""
+    square, everywhere, epsilon, attained, gaussian = 0.0, 0.0, 0.0, False, True
+    for pair, count in parts:
+        tail = gaussian_tail(pair)
+        if tail is None:
+            return None
+        square += count * tail.mu**2
+        everywhere += count * (tail.mu**2 + _mu_of_pure(tail.epsilon) ** 2)
+        epsilon += count * tail.epsilon
+        attained, gaussian = attained or tail.attained, gaussian and tail.gaussian
+    slack = 8.0 * U * (len(parts) + 4)
+    return CompositionTail(
+        up(math.sqrt(square), slack) if square else 0.0,
+        up(epsilon, slack) if epsilon else 0.0,
+        attained,
+        gaussian,
+        up(math.sqrt(everywhere), slack),
+    )
+
+
+def _mu_of_pure(epsilon: float) -> float:
+    """A mu with every (epsilon, 0)-DP mechanism mu-GDP: ``Phi(mu / 2) >= 1 / (1 + e^-epsilon)``."""
+    return 0.0 if epsilon == 0.0 else 2.0 * _quantile_above(-math.log1p(math.exp(-epsilon)) * (1.0 - 1e-14))

@@ -1,0 +1,211 @@
+"""The trade-off function of a privacy curve: what any attack can reach, certified from both sides.
+
+An attack guesses which of two neighbouring datasets was used. Its *false-positive rate* alpha is how often it
+claims the first of an ordered pair where the second was used; its *false-negative rate* is how often it misses.
+The trade-off function f(alpha) is the smallest false-negative rate of any attack (Dong, Roth and Su 2022), and
+1 - f(alpha) the largest true-positive rate. Mathematics and rounding: `envelope`.
+
+Guarantee: ``Bound`` from a certified accountant: no attack misses less often than ``false_negative_rate.lower``, and
+some attack on the stated dominating pair misses no more often than ``upper``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hockeystick.bound import Bound, Estimate
+from hockeystick.composition import Direction
+from hockeystick.errors import check_choice, check_positive, check_probability
+from hockeystick.readouts.envelope import Enclosure, Value
+
+if TYPE_CHECKING:
+    from hockeystick.accountants.base import DirectedCurve
+    from hockeystick.curve import PrivacyCurve
+
+__all__ = ["OPPOSITE", "Asked", "TradeOff", "columns", "enclosure_of", "trade_off", "value_of"]
+
+OPPOSITE: Mapping[str, Direction] = {
+    "add": "remove",
+    "remove": "add",
+    "zero-in": "zero-out",
+    "zero-out": "zero-in",
+    "substitute": "substitute",
+}
+"""The direction with the two datasets exchanged."""
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TradeOff:
+    """A trade-off function at given false-positive rates.
+
+    Attributes
+    ----------
+    false_positive_rate : ndarray
+        alpha, in [0, 1].
+    false_negative_rate : Bound or Estimate
+        The smallest false-negative rate of any attack, f(alpha), of the same shape; ``lower`` is the guarantee.
+    true_positive_rate : Bound or Estimate
+        The largest true-positive rate of any attack, 1 - f(alpha), accurate relative to itself; ``upper`` is
+        the guarantee.
+    direction : str
+        The ordered pair attacked, or ``"worst"`` for the function that holds for every pair of neighbours.
+    """
+
+    false_positive_rate: NDArray[np.float64]
+    false_negative_rate: Bound | Estimate
+    true_positive_rate: Bound | Estimate
+    direction: str
+
+    def to_table(self) -> dict[str, list[float]]:
+        """Columns by name, as a data frame takes them: one row an alpha."""
+        table = {"false_positive_rate": _column(self.false_positive_rate)}
+        for name in ("false_negative_rate", "true_positive_rate"):
+            table |= columns(name, getattr(self, name))
+        return table
+
+
+def columns(name: str, result: Bound | Estimate) -> dict[str, list[float]]:
+    """The columns of a result: its two sides, or its value and error."""
+    if isinstance(result, Bound):
+        return {f"{name}_lower": _column(result.lower), f"{name}_upper": _column(result.upper)}
+    return {name: _column(result.value), f"{name}_error": _column(result.error)}
+
+
+def _column(values: ArrayLike) -> list[float]:
+    return [float(value) for value in np.ravel(np.asarray(values, dtype=np.float64))]
+
+
+def value_of(answer: Bound | Estimate) -> Value:
+    """Both sides of an answer; an estimate stands on both."""
+    if isinstance(answer, Bound):
+        return Value(float(answer.lower), float(answer.upper))
+    return Value(float(answer.value), float(answer.value))
+
+
+def trade_off(
+    curve: PrivacyCurve, false_positive_rate: ArrayLike, *, direction: str = "worst", tolerance: float = 1e-3
+) -> TradeOff:
+    """The trade-off function of a privacy curve.
+
+    Parameters
+    ----------
+    curve : PrivacyCurve
+        From `hockeystick.account`.
+    false_positive_rate : float or array_like
+        alpha, in [0, 1].
+    direction : str
+        ``"worst"``: the function that holds for every pair of neighbours and both ways round, symmetric. Or a
+        direction of the relation: ``"remove"`` is the attack that claims the record was there (alpha: how often
+        it claims so where it was not), ``"add"`` the one that claims it was not; each is the other's inverse
+        function.
+    tolerance : float
+        Relative width asked for of both rates; the accountant's own width limits it.
+
+    Returns
+    -------
+    TradeOff
+        Rates of the shape of ``false_positive_rate``.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> curve = hs.account(hs.Gaussian(noise_multiplier=1.0))
+    >>> found = trade_off(curve, 0.05)
+    >>> found.false_negative_rate.contains(0.740488980), f"{found.true_positive_rate:.3f}"
+    (True, '[0.259, 0.260]')
+    """
+    alphas = _rates(false_positive_rate)
+    width = check_positive("tolerance", tolerance)
+    enclosure, ask = enclosure_of(curve, direction)
+    found = [enclosure.refined(float(alpha), width) for alpha in alphas.ravel()]
+    notes = () if direction == "worst" else (f"direction: {direction}",)
+    method = f"trade-off of {curve.accountant.name}"
+
+    def gathered(values: list[Value]) -> Bound | Estimate:
+        lower = np.array([value.lower for value in values], dtype=np.float64).reshape(alphas.shape)
+        upper = np.array([value.upper for value in values], dtype=np.float64).reshape(alphas.shape)
+        lower = np.minimum(lower, upper)
+        if ask.certified:
+            return Bound(lower, upper, method, notes)
+        return Estimate(0.5 * (lower + upper), upper - lower, method, notes)
+
+    return TradeOff(
+        false_positive_rate=alphas,
+        false_negative_rate=gathered([rates.negative for rates in found]),
+        true_positive_rate=gathered([rates.positive for rates in found]),
+        direction=direction,
+    )
+
+
+def _rates(value: ArrayLike) -> NDArray[np.float64]:
+    array = np.asarray(value)
+    if array.dtype == np.bool_ or not np.issubdtype(array.dtype, np.number) or np.iscomplexobj(array):
+        raise TypeError(f"false_positive_rate must hold real numbers in [0, 1], got {value!r}")
+    for item in array.ravel():
+        check_probability("false_positive_rate", float(item))
+    return array.astype(np.float64)
+
+
+def enclosure_of(curve: PrivacyCurve, direction: str) -> tuple[Enclosure, Asked]:
+    """The enclosure of one direction's curve (or of the worst), and what knows whether its values are certified."""
+    names = list(curve.directed)
+    check_choice("direction", direction, ("worst", *names, *(OPPOSITE[name] for name in names)))
+    ask = Asked(curve)
+    if direction == "worst" and all(OPPOSITE[name] in names for name in names):
+        enclosure = Enclosure(ask(*names))
+    else:
+        direction = names[0] if direction == "worst" else direction  # a one-sided relation has one direction
+        enclosure = Enclosure(ask(direction), None if direction == OPPOSITE[direction] else ask(OPPOSITE[direction]))
+    return enclosure, ask
+
+
+@final
+class Asked:
+    """The values of a curve's directions, remembering whether all of them were certified.
+
+    Parameters
+    ----------
+    curve : PrivacyCurve
+        Whose directions are asked for.
+    """
+
+    def __init__(self, curve: PrivacyCurve) -> None:
+        self._curve = curve
+        self.certified = True
+
+    def __call__(self, *names: str) -> Callable[[float], Value]:
+        """The largest delta over some directions, as a function of epsilon."""
+        composition = self._curve.composition
+        distinct = {composition.pairs(cast("Direction", name)): name for name in names}  # a pair may be its own reverse
+        curves = [self._directed(name) for name in distinct.values()]
+
+        def evaluate(epsilon: float) -> Value:
+            answers = [curve.delta(epsilon) for curve in curves]
+            self.certified = self.certified and all(isinstance(answer, Bound) for answer in answers)
+            values = [value_of(answer) for answer in answers]
+            lower, upper = max(value.lower for value in values), max(value.upper for value in values)
+            if math.isnan(lower) or math.isnan(upper):
+                raise ValueError(f"{self._curve.accountant!r} has no delta at epsilon {epsilon}")
+            return Value(max(lower, 0.0), min(upper, 1.0))
+
+        return evaluate
+
+    def both_ways(self) -> Callable[[float], Value]:
+        """The largest delta over the directions of the relation and their opposites."""
+        names = list(self._curve.directed)
+        return self(*dict.fromkeys([*names, *(OPPOSITE[name] for name in names)]))
+
+    def _directed(self, name: str) -> DirectedCurve:
+        """The curve of a direction; for a one-sided relation also that of the other side, which the pairs define."""
+        known = self._curve.directed.get(name)
+        if known is not None:
+            return known
+        direction = cast("Direction", name)
+        return self._curve.accountant.directed(self._curve.composition.pairs(direction))

@@ -1,0 +1,253 @@
+"""``K(theta) = ln M(theta)`` of a batch of rules with its error, and the rules tilted by theta.
+
+With ``a = 1 + theta`` the moment is one plus terms of second order in the loss, all of one sign (a outside [0, 1]):
+
+    M_f(theta) - 1 = sum_j q_j psi_a(l_j) + (a - 1) missing_q - a missing_p,   psi_a(l) = e^{al} - 1 - a (e^l - 1),
+    M_f K_f'       = sum_j q_j (l_j (e^{a l_j} - 1) - (e^{l_j} - 1 - l_j)) + missing_q - missing_p,
+
+because ``sum q_j = 1 - missing_q`` and ``sum q_j e^{l_j} = 1 - missing_p``. So the error of K is relative to K, not to
+1, and a billion steps cost no accuracy. Where e^{al} leaves the range of float64 a scaled sum of exponentials is used.
+
+Guarantee: every ``error`` bounds the distance from the transform meant, quadrature and rounding included
+(`docs/derivations/contour.md`, sections 3 and 7).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from hockeystick.numerics.residuals import SWITCH
+from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.transforms.rule import OVERFLOW, Array, LossRule, additions, node_sum
+
+__all__ = ["LogMoments", "TiltedRule", "log_moments", "tilt"]
+
+_SERIES = 12  # terms of psi; the first one left out is below 26 (1/4)^12 / 14! < u / 6 of the first
+_SLACK = 1.02  # covers products of first-order error terms, each far below 1e-2
+_IDENTITIES = np.array([0.0, 1.0])  # exponents of known moments
+_EXACT = 64.0 * U  # of the largest loss, that an error may be without another look
+_UNDERFLOW = 1e-290  # absolute, what weights below the normal range can lose
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LogMoments:
+    """``ln M_f`` (nats) of each rule at each exponent, shape (K, B).
+
+    Attributes
+    ----------
+    value, error : ndarray
+        The logarithm of the finite sum, and a bound on its error.
+    quadrature : ndarray
+        Bound on the distance of ``ln M_f`` from ``K = ln M``.
+    identity_error : ndarray, shape (B,)
+        Bound on ``|sum q_j - (1 - missing_q)|`` and on ``|sum q_j e^{l_j} - (1 - missing_p)|``.
+    """
+
+    value: Array
+    error: Array
+    quadrature: Array
+    identity_error: Array
+
+    @property
+    def total_error(self) -> Array:
+        """Bound on the distance of ``value`` from K."""
+        return self.error + self.quadrature
+
+
+def log_moments(rule: LossRule, exponents: Array) -> LogMoments:
+    """``K(a - 1)`` of every rule at exponents a, shape (K,)."""
+    quadrature = rule.quadrature.error(np.concatenate((_IDENTITIES, exponents)))
+    identity_error = quadrature[: _IDENTITIES.size].max(axis=0) + rule.dropped
+    quadrature = quadrature[_IDENTITIES.size :]
+    x = exponents[:, None, None] * rule.loss
+    peak = np.max(rule.log_weight + x, axis=2)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # where it overflows it is not used
+        above, above_error = _above_one(rule, exponents, identity_error)
+        value = np.log1p(above)
+        error = above_error / (1.0 + above - above_error) + ELEMENTARY * np.abs(value)
+    safe = (above_error < 0.5 * (1.0 + above)) & (peak < OVERFLOW)
+    if not safe.all():
+        scaled, scaled_error = _scaled(rule, exponents, x, peak)
+        value, error = np.where(safe, value, scaled), np.where(safe, error, scaled_error)
+    doubt = np.where(quadrature < 0.5, -np.log1p(-np.minimum(quadrature, 0.5)) * _SLACK, np.inf)
+    return LogMoments(value, error * _SLACK, doubt, identity_error)
+
+
+def _above_one(rule: LossRule, exponents: Array, identity_error: Array) -> tuple[Array, Array]:
+    """``M_f - 1`` and a bound on its error, shape (K, B); exponents of the nodes are kept in range."""
+    a = exponents[:, None, None]
+    loss = rule.loss
+    # q psi = p (e^{(a-1) l} - 1) - (a - 1) (p - q) = q (e^{al} - 1) - a (p - q): the one of the smaller coefficient
+    lean = (a > 0.5).astype(np.float64)
+    coefficient = a - lean
+    grown = rule.grown(np.minimum(coefficient * loss, rule.room), lean)
+    small = (np.abs(a * loss) <= SWITCH) & (np.abs(loss) <= SWITCH)
+    term = np.where(
+        small,
+        rule.weight * _small_psi(a, np.clip(loss, -SWITCH, SWITCH)),
+        grown.value - coefficient * rule.gain.value,
+    )
+    rounding = np.where(
+        small,
+        20.0 * U * np.abs(term),
+        grown.error
+        + np.abs(coefficient) * rule.gain.error
+        + 3.0 * U * (np.abs(grown.value) + np.abs(coefficient * rule.gain.value)),
+    )
+    slope = grown.value - (1.0 - lean) * rule.gain.value  # q (e^{al} - e^l)
+    moved = _moved_by_loss(rule, a, slope)
+    errors = rounding + np.abs(term) * np.expm1(rule.weight_error) + moved
+    total = node_sum(term)
+    exponent = exponents[:, None]
+    defect = (exponent - 1.0) * rule.missing_q - exponent * rule.missing_p
+    error = (
+        errors.sum(axis=2)
+        + additions(rule.nodes) * U * node_sum(np.abs(term))
+        + (np.abs(1.0 - exponent) + np.abs(exponent)) * identity_error
+        + 4.0 * U * (np.abs((exponent - 1.0) * rule.missing_q) + np.abs(exponent * rule.missing_p) + np.abs(total))
+    )
+    return total + defect, error * _SLACK + _UNDERFLOW
+
+
+def _small_psi(a: Array, loss: Array) -> Array:
+    """``psi_a(l)`` for a >= 0 and ``|l|, |a l| <= SWITCH``, to 12 u relative: no difference is taken.
+
+    ``psi_a(l) = a (a - 1) l^2 sum_{k>=2} g_k l^{k-2} / k!``, and ``g_k = (a^{k-1} - 1) / (a - 1) = 1 + a g_{k-1} > 0``.
+    """
+    weights = [np.ones_like(a)]
+    for _ in range(_SERIES - 1):
+        weights.append(1.0 + a * weights[-1])
+    total = np.zeros(np.broadcast_shapes(a.shape, loss.shape))
+    for k in range(_SERIES + 1, 1, -1):  # Horner in l, from k = _SERIES + 1 down to 2
+        total *= loss
+        total += weights[k - 2] / math.factorial(k)
+    return a * (a - 1.0) * (loss * loss) * total
+
+
+def _moved_by_loss(rule: LossRule, a: Array, slope: Array) -> Array:
+    """What errors of the losses do to ``q psi_a``, given ``slope = q (e^{al} - e^l)``: both orders bounded."""
+    shift = rule.loss_error
+    first = a * np.abs(slope) * shift
+    second = a * (1.0 + a) * (np.abs(slope) + 2.0 * rule.weight_p) * shift * shift
+    return _SLACK * (first + second)
+
+
+def _scaled(rule: LossRule, exponents: Array, x: Array, peak: Array) -> tuple[Array, Array]:
+    """``ln sum exp(ln q + x)`` with the largest term taken out, and a bound on its error."""
+    logs = rule.log_weight + x
+    terms = np.exp(logs - peak[:, :, None])
+    total = node_sum(terms)
+    own = U * (3.0 * np.abs(x) + 2.0 * np.abs(rule.log_weight) + np.abs(peak)[:, :, None]) + ELEMENTARY
+    own = own + rule.weight_error + np.abs(exponents)[:, None, None] * rule.loss_error
+    relative = (terms * own).sum(axis=2) / total + additions(rule.nodes) * U
+    value = peak + np.log(total)
+    return value, _SLACK * relative + 2.0 * ELEMENTARY * (np.abs(np.log(total)) + np.abs(value))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TiltedRule:
+    """Rules tilted by theta: weights ``w_j`` of sum one, losses as offsets ``y_j`` from a centre of few bits.
+
+    Attributes
+    ----------
+    weight, offset : ndarray, shape (B, n)
+        ``w_j = q_j e^{a l_j} / M_f`` and ``y_j = l_j - centre``.
+    centre : ndarray, shape (B,)
+        Near the tilted mean; its product with the count is exact.
+    drift, drift_error : ndarray, shape (B,)
+        ``sum_j w_j y_j`` and a bound on its error.
+    spread : ndarray, shape (B,)
+        ``sum_j w_j y_j^2``: the tilted variance, to within the errors.
+    bend_error, slope_error : ndarray, shape (B,)
+        c and d such that ``sum_j w_j (e^{i s y_j} - 1 - i s y_j)``, as computed, is off by at most ``min(c s^2, d s)``.
+    quadrature : ndarray, shape (B,)
+        Bound on ``|ln M_f - ln M|``.
+    """
+
+    weight: Array
+    offset: Array
+    centre: Array
+    drift: Array
+    drift_error: Array
+    spread: Array
+    bend_error: Array
+    slope_error: Array
+    quadrature: Array
+
+
+def tilt(rule: LossRule, exponent: float, moments: LogMoments) -> TiltedRule:
+    """The rules tilted by ``exponent - 1``, the first exponent of the moments given."""
+    log_m, log_m_error = moments.value[0], moments.error[0]
+    x = exponent * rule.loss
+    weight = np.exp(rule.log_weight + x - log_m[:, None])
+    relative = rule.weight_error + abs(exponent) * rule.loss_error + ELEMENTARY + log_m_error[:, None]
+    relative = _SLACK * (relative + U * (3.0 * np.abs(x) + 2.0 * np.abs(rule.log_weight) + np.abs(log_m)[:, None]))
+    mean, mean_error = _mean(rule, exponent, x, moments, weight, relative)
+    centre = _rounded(mean, rule.counts)
+    offset = rule.loss - centre[:, None]
+    slip = rule.loss_error + U * np.abs(offset)
+    size = np.abs(offset)
+    evaluation = (24.0 + 3.0 * additions(rule.nodes)) * U + relative
+    spread = (weight * size * size).sum(axis=1)
+    bend_error = _SLACK * (weight * size * (evaluation * size + slip)).sum(axis=1) + (weight * slip * slip).sum(axis=1)
+    slope_error = 2.0 * _SLACK * (weight * (evaluation * size + slip)).sum(axis=1)
+    drift = mean - centre
+    return TiltedRule(
+        weight=weight,
+        offset=offset,
+        centre=centre,
+        drift=drift,
+        drift_error=mean_error + 3.0 * U * np.abs(drift),
+        spread=spread,
+        bend_error=bend_error + _UNDERFLOW,
+        slope_error=slope_error,
+        quadrature=moments.quadrature[0],
+    )
+
+
+def _mean(
+    rule: LossRule, exponent: float, x: Array, moments: LogMoments, weight: Array, relative: Array
+) -> tuple[Array, Array]:
+    """``sum_j w_j l_j`` and a bound on its error: second order in the loss, but for large exponents."""
+    loss, log_m, log_m_error = rule.loss, moments.value[0], moments.error[0]
+    size = np.abs(loss)
+    fits = np.max(rule.log_weight + x, axis=1) < OVERFLOW
+    lean = np.array([[1.0 if exponent > 0.5 else 0.0]])
+    part = rule.grown(np.minimum((exponent - lean) * loss, rule.room), lean)
+    # q (e^{al} - 1), as p (e^{(a-1) l} - 1) + p - q where a is above a half
+    grown = part.value + lean * rule.gain.value
+    grown_error = part.error + lean * rule.gain.error + U * np.abs(grown)
+    term = loss * grown - rule.residual.value
+    rounding = size * grown_error + rule.residual.error + 4.0 * U * (size * np.abs(grown) + rule.residual.value)
+    whole = grown + rule.weight  # q e^{al}
+    slope = np.abs(grown - rule.gain.value) + np.abs(x) * whole
+    bend = (2.0 * abs(exponent) + exponent * exponent * size) * whole + rule.weight_p
+    moved = rule.loss_error * (slope + bend * rule.loss_error)
+    moment = np.exp(np.minimum(log_m, OVERFLOW))
+    total = node_sum(term) + rule.missing_q - rule.missing_p
+    error = (rounding + moved + np.abs(term) * np.expm1(rule.weight_error)).sum(axis=1)
+    error = error + additions(rule.nodes) * U * node_sum(np.abs(term)) + moments.identity_error * 2.0
+    error = error + 4.0 * U * (np.abs(rule.missing_q) + np.abs(rule.missing_p)) + _UNDERFLOW
+    mean = total / moment
+    mean_error = _SLACK * (error / moment + np.abs(mean) * (log_m_error + 2.0 * ELEMENTARY + U * np.abs(log_m)))
+    if fits.all() and (mean_error <= _EXACT * size.max(axis=1)).all():
+        return mean, mean_error
+    first_order = node_sum(weight * loss)
+    first_error = (weight * (relative * size + rule.loss_error)).sum(axis=1)
+    first_error = _SLACK * (first_error + additions(rule.nodes) * U * node_sum(weight * size))
+    better = fits & (mean_error < first_error)
+    return np.where(better, mean, first_order), np.where(better, mean_error, first_error)
+
+
+def _rounded(mean: Array, counts: Array) -> Array:
+    """The mean with so few bits that its product with the count is exact."""
+    bits = np.minimum(22.0, 52.0 - np.ceil(np.log2(counts + 1.0)))
+    fraction, exponent = np.frexp(mean)
+    whole = bits.astype(int)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(fraction, whole)), exponent - whole))

@@ -1,0 +1,332 @@
+"""Rules for a privacy loss, many at once: losses and weights under Q, with every error that they carry.
+
+A rule stands for the transform ``M(z) = E_P[e^{zL}; L < inf]`` of a loss L through
+
+    M_f(z) = sum_j q_j e^{(1+z) l_j},        |M(z) - M_f(z)| <= quadrature error * M(Re z),
+
+exact for a discrete loss, a trapezoidal rule for an analytic density. ``a = 1 + Re z`` is called the *exponent*. A
+batch holds B rules of n nodes: arrays of shape (B, n), numbers of shape (B,).
+
+Guarantee: the errors stored are bounds; see `docs/derivations/contour.md`, sections 3 and 7. Cost: none beyond the
+arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.numerics.residuals import exponential_residual
+from hockeystick.numerics.rounding import U
+
+__all__ = [
+    "OVERFLOW",
+    "Array",
+    "Cells",
+    "Grown",
+    "LossRule",
+    "NoQuadrature",
+    "Quadrature",
+    "RuleSource",
+    "Sketch",
+    "Window",
+    "additions",
+    "chunk",
+    "node_sum",
+]
+
+Array = NDArray[np.float64]
+
+OVERFLOW: Final = 600.0
+"""Exponent of a weighted node that is not exceeded."""
+
+_CHUNK = 64
+_LARGE = 30.0  # exponents from which e^x is taken together with the weight, so that neither overflows
+
+
+def chunk(nodes: int) -> int:
+    """How many nodes sums run over at a time, before they run over the chunks."""
+    return max(_CHUNK, math.isqrt(nodes))
+
+
+def additions(nodes: int) -> int:
+    """The number of roundings that a term meets, at most, in a sum over nodes by chunks."""
+    size = chunk(nodes)
+    return min(nodes, size) + -(-nodes // size)
+
+
+def node_sum(terms: Array) -> Array:
+    """The sum over the last axis, by chunks."""
+    nodes = terms.shape[-1]
+    if nodes <= _CHUNK:
+        return np.asarray(terms.sum(axis=-1))
+    return np.asarray(np.add.reduceat(terms, np.arange(0, nodes, chunk(nodes)), axis=-1).sum(axis=-1))
+
+
+class Quadrature(ABC):
+    """The error of a rule relative to the transform it stands for."""
+
+    @abstractmethod
+    def error(self, exponents: Array) -> Array:
+        """Bound on ``|M - M_f| / M`` at real exponents, shape (K, B)."""
+
+    @abstractmethod
+    def error_up_to(self, frequency: float, exponent: float, error: Array) -> Array:
+        """Bound on ``|M(z) - M_f(z)| / M(Re z)`` for every ``|Im z| <= frequency``, given `error`, shape (B,)."""
+
+
+@final
+@dataclass(frozen=True)
+class NoQuadrature(Quadrature):
+    """A finite sum: no error."""
+
+    size: int
+
+    def error(self, exponents: Array) -> Array:
+        """Zero."""
+        return np.zeros((exponents.size, self.size))
+
+    def error_up_to(self, frequency: float, exponent: float, error: Array) -> Array:
+        """Zero."""
+        return error
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Lower bounds on the density of the loss between points of a variable x in which the loss is monotone.
+
+    Attributes
+    ----------
+    loss : ndarray, shape (B, c + 1)
+        Losses at the points (nats), monotone.
+    log_density : ndarray, shape (B, c + 1)
+        ``ln`` of the density of Q in x at the points.
+    log_slope : ndarray, shape (B, c)
+        Upper bounds on ``ln |dl / dx|`` in each cell.
+    curvature, curvature_p, curvature_q : ndarray, shape (B,)
+        The second derivative in x of ``ln`` of the density tilted to exponent a is at most
+        ``curvature + a+ curvature_p + (1 - a)+ curvature_q``.
+    square : ndarray, shape (B,)
+        Squared length of a cell in x.
+
+    Losses are accurate to 2^-44 relative, logarithms to ten times that plus 32 u times the terms they are made of.
+    """
+
+    loss: Array
+    log_density: Array
+    log_slope: Array
+    curvature: Array
+    curvature_p: Array
+    curvature_q: Array
+    square: Array
+
+    def sag(self, exponent: float) -> Array:
+        """How far ``ln`` of the tilted density can lie below the smaller end of a cell, shape (B,)."""
+        bend = self.curvature + max(exponent, 0.0) * self.curvature_p + max(1.0 - exponent, 0.0) * self.curvature_q
+        return 0.125 * self.square * np.maximum(bend, 0.0)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """``q (e^x - 1)`` for weights q, and a bound on its error."""
+
+    value: Array
+    error: Array
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """A batch of rules whose errors are not known: enough to choose by, and for bounds on the decay.
+
+    Attributes
+    ----------
+    loss, log_weight : ndarray, shape (B, n)
+        As in `LossRule`, and so are the rest.
+    """
+
+    loss: Array
+    log_weight: Array
+    counts: Array
+    cells: Cells | None
+    dropped: Array
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LossRule:
+    """A batch of rules.
+
+    Attributes
+    ----------
+    loss, loss_error : ndarray, shape (B, n)
+        Losses (nats) and bounds on their absolute errors.
+    log_weight, weight_error : ndarray, shape (B, n)
+        ``ln q_j`` and bounds on their absolute errors.
+    missing_p, missing_q : ndarray, shape (B,)
+        One minus the mass of P and of Q at the finite losses, known exactly.
+    counts : ndarray, shape (B,)
+        How often each pair is composed: whole numbers below 2^53.
+    quadrature : Quadrature
+        The error of the rules.
+    cells : Cells or None
+        For the decay of the transform; None where nothing is known.
+    dropped : ndarray, shape (B,)
+        Bounds on the mass, under P and under Q, that the rule leaves out on purpose.
+    """
+
+    loss: Array
+    loss_error: Array
+    log_weight: Array
+    weight_error: Array
+    missing_p: Array
+    missing_q: Array
+    counts: Array
+    quadrature: Quadrature
+    cells: Cells | None
+    dropped: Array
+
+    @property
+    def size(self) -> int:
+        """B, the number of rules."""
+        return int(self.loss.shape[0])
+
+    @property
+    def nodes(self) -> int:
+        """n, the number of nodes of each."""
+        return int(self.loss.shape[1])
+
+    @property
+    def sketch(self) -> Sketch:
+        """The same without errors."""
+        return Sketch(self.loss, self.log_weight, self.counts, self.cells, self.dropped)
+
+    @cached_property
+    def room(self) -> Array:
+        """The largest exponent that a node may carry."""
+        return OVERFLOW - self.log_weight - np.maximum(self.loss, 0.0)
+
+    @cached_property
+    def weight(self) -> Array:
+        """``q_j``."""
+        return np.exp(self.log_weight)
+
+    @cached_property
+    def log_weight_p(self) -> Array:
+        """``ln p_j = ln q_j + l_j``, one rounding off."""
+        return self.log_weight + self.loss
+
+    @cached_property
+    def weight_p(self) -> Array:
+        """``p_j``."""
+        return np.exp(self.log_weight_p)
+
+    @cached_property
+    def gain(self) -> Grown:
+        """``p_j - q_j``."""
+        return self.grown(self.loss, np.zeros((1, 1)))
+
+    @cached_property
+    def residual(self) -> Grown:
+        """``p_j - q_j - q_j l_j``."""
+        loss, q = self.loss, self.weight
+        inner = np.minimum(loss, _LARGE)
+        value = np.where(loss < _LARGE, q * exponential_residual(inner), self.gain.value - q * loss)
+        size = np.abs(loss)
+        scale = np.maximum(self.weight_p, q)
+        error = U * scale * (40.0 * np.minimum(loss * loss, size) + np.where(loss < _LARGE, 0.0, self._reach(loss)))
+        return Grown(value, error)
+
+    def _reach(self, x: Array) -> Array:
+        """Size of the exponents that are rounded where the weight is taken into the exponential."""
+        return 2.0 * np.abs(x) + np.abs(self.log_weight) + np.abs(self.log_weight_p) + 16.0
+
+    def grown(self, x: Array, lean: Array) -> Grown:
+        """``w_j (e^{x_j} - 1)``, w = p where ``lean`` is 1 and q where it is 0.
+
+        Parameters
+        ----------
+        x : ndarray, shape (..., B, n)
+            Each carrying one rounding, with ``ln w + x`` below 700.
+        lean : ndarray, broadcast to the same shape
+            Ones and zeros.
+        """
+        leaning = lean > 0.5
+        w = np.where(leaning, self.weight_p, self.weight)
+        log_w = np.where(leaning, self.log_weight_p, self.log_weight)
+        large = x >= _LARGE
+        value = w * np.expm1(np.minimum(x, _LARGE))
+        size = np.abs(x)
+        error = U * ((10.0 + lean * np.abs(log_w)) * np.abs(value) + 2.0 * size * (value + w))
+        if large.any():
+            together = np.exp(np.where(large, log_w + x, -np.inf))
+            value = np.where(large, together - w, value)
+            error = np.where(large, U * (together + w) * self._reach(x), error)
+        return Grown(value, error)
+
+
+@final
+@dataclass(frozen=True)
+class Window:
+    """What a rule must serve: exponents a = 1 + theta, a largest frequency, and ``ln`` of the accuracy wanted of M.
+
+    ``cells`` is the number of cells between nodes, where a bound on the decay is wanted; 0 otherwise. ``log_drop`` is
+    ``ln`` of the mass that each step may leave out where its loss is largest, lest it swamp large tilts.
+    """
+
+    exponents: tuple[float, ...]
+    frequency: float
+    log_accuracy: float
+    cells: int = 0
+    log_drop: float = -math.inf
+
+
+class RuleSource(ABC):
+    """Like parts of a composition, for which one batch of rules is built at a time."""
+
+    @property
+    @abstractmethod
+    def steps(self) -> float:
+        """Number of steps."""
+
+    @property
+    @abstractmethod
+    def scale(self) -> float:
+        """About the largest privacy parameter (sensitivity over noise): tilts are tried on the scale of its inverse."""
+
+    @property
+    @abstractmethod
+    def largest_loss(self) -> float:
+        """The largest finite loss of all steps together (nats), rounded up; infinite where there is none."""
+
+    @property
+    def is_atomic(self) -> bool:
+        """Whether the losses are discrete."""
+        return False
+
+    @property
+    def log_finite(self) -> float:
+        """``ln P(all losses finite)``, to 24 u relative."""
+        return 0.0
+
+    @property
+    def mass_defect(self) -> float:
+        """Sum of how far the masses of the parts are from one, rounded up."""
+        return 0.0
+
+    @abstractmethod
+    def rule(self, window: Window) -> LossRule | None:
+        """The rules that serve the window; None where they would be too long."""
+
+    def sketch(self, window: Window) -> Sketch | None:
+        """The same without errors, where that is cheaper."""
+        rule = self.rule(window)
+        return None if rule is None else rule.sketch

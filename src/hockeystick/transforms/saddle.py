@@ -1,0 +1,249 @@
+"""Estimates of K and its derivatives at many tilts, and the saddle point of an epsilon.
+
+    K'(theta) = eps + 1 / theta + 1 / (1 + theta)        (004, equation 50)
+
+Nothing certified rests on this module: it chooses tilts, windows and steps; what it chose is proved afterwards.
+Cost: one exponential for each node and tilt.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+import numpy as np
+
+from hockeystick.numerics.roots import increasing_root
+from hockeystick.numerics.tilted_normal import tilted_normal
+from hockeystick.transforms.lattice import SharedLattice
+from hockeystick.transforms.rule import Array, LossRule, Sketch, Window
+
+__all__ = [
+    "SMALLEST_TILT",
+    "LossSum",
+    "Saddle",
+    "Scan",
+    "find_saddle",
+    "normal_epsilon",
+    "round_tilts",
+    "scan",
+    "smooth_log_delta",
+]
+
+_GRID = 12
+SMALLEST_TILT: Final = 2.0**-30
+"""Below it a contour is not tried."""
+
+_MOST_TOPS = 7
+_COARSE = -16.0  # ln of the accuracy of a scan
+_SPAN = 4.0  # ratio of neighbouring tilts in the first, coarse scan
+
+
+class LossSum(ABC):
+    """A sum of independent privacy losses, as rules for its parts: what the contour asks of a composition."""
+
+    @property
+    @abstractmethod
+    def gaussian_variance(self) -> float:
+        """Variance of the normal part of the loss (nats^2), to a relative error of 16 u; 0 where there is none."""
+
+    @property
+    @abstractmethod
+    def total_count(self) -> float:
+        """Number of steps outside the normal part."""
+
+    @property
+    @abstractmethod
+    def typical_shift(self) -> float:
+        """Largest ratio of sensitivity to noise among the parts: the scale of the tilts first tried is its inverse."""
+
+    @abstractmethod
+    def rules(self, window: Window) -> Sequence[LossRule] | None:
+        """Rules for the other parts that serve the window; None where one would be too long."""
+
+    @abstractmethod
+    def sketches(self, window: Window) -> Sequence[Sketch] | None:
+        """The same without errors."""
+
+    @property
+    def on_lattice(self) -> bool:
+        """Whether all losses may share a lattice."""
+        return False
+
+    def lattice(self, rules: Sequence[LossRule]) -> SharedLattice | None:
+        """The lattice that the losses of the rules share; None where there is none."""
+        return None
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """Estimates of K, K' and K'' of the sum at the tilts, shape (k,)."""
+
+    tilts: Array
+    value: Array
+    mean: Array
+    variance: Array
+
+    def saddle_excess(self, epsilon: float) -> Array:
+        """``K'(theta) - epsilon - 1/theta - 1/(1 + theta)``, increasing in theta."""
+        return self.mean - epsilon - 1.0 / self.tilts - 1.0 / (1.0 + self.tilts)
+
+    def smooth_log_delta(self) -> tuple[Array, Array]:
+        """Epsilon whose saddle point each tilt is, and the saddle-point estimate of ``ln delta`` there."""
+        epsilon = self.mean - 1.0 / self.tilts - 1.0 / (1.0 + self.tilts)
+        return epsilon, smooth_log_delta(self.value, self.tilts, epsilon, self.variance)
+
+
+def smooth_log_delta(value: Array, tilts: Array, epsilon: Array, variance: Array) -> Array:
+    """``K - theta eps - ln(theta (1 + theta)) - ln(2 pi F'') / 2``, F'' the curvature of the whole exponent."""
+    curvature = variance + tilts**-2.0 + (1.0 + tilts) ** -2.0
+    return value - tilts * epsilon - np.log(tilts * (1.0 + tilts)) - 0.5 * np.log(2.0 * math.pi * curvature)
+
+
+def scan(sketches: Sequence[Sketch], gaussian_variance: float, tilts: Array) -> Scan:
+    """K, K' and K'' of the sum at every tilt."""
+    value = 0.5 * gaussian_variance * tilts * (1.0 + tilts)
+    mean = gaussian_variance * (tilts + 0.5)
+    variance = np.full_like(tilts, gaussian_variance)
+    for rule in sketches:
+        logs = rule.log_weight + (1.0 + tilts)[:, None, None] * rule.loss
+        peak = logs.max(axis=2, keepdims=True)
+        weight = np.exp(logs - peak)
+        total = weight.sum(axis=2)
+        first = (weight * rule.loss).sum(axis=2) / total
+        second = (weight * np.square(rule.loss - first[:, :, None])).sum(axis=2) / total
+        value = value + (peak[:, :, 0] + np.log(total)) @ rule.counts
+        mean = mean + first @ rule.counts
+        variance = variance + second @ rule.counts
+    return Scan(tilts, value, mean, variance)
+
+
+@final
+@dataclass(frozen=True)
+class Saddle:
+    """A tilt and estimates of what the sum does there.
+
+    Attributes
+    ----------
+    theta : float
+        The tilt.
+    value, mean, variance : float
+        K, K' and K''.
+    sketches : sequence of Sketch
+        The coarse rules used.
+    top : float
+        The largest tilt that they serve.
+    """
+
+    theta: float
+    value: float
+    mean: float
+    variance: float
+    sketches: Sequence[Sketch]
+    top: float
+
+    def look(self, losses: LossSum, tilts: Array) -> Scan:
+        """K at tilts of any size that rules can be had for; infinite beyond."""
+        served = tilts <= self.top
+        if served.all():
+            return scan(self.sketches, losses.gaussian_variance, tilts)
+        wider = losses.sketches(Window((1.0, 1.0 + float(tilts.max())), 0.0, _COARSE))
+        if wider is not None:
+            return scan(wider, losses.gaussian_variance, tilts)
+        found = scan(self.sketches, losses.gaussian_variance, np.minimum(tilts, self.top))
+        return Scan(tilts, np.where(served, found.value, np.inf), found.mean, found.variance)
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon whose saddle point the tilt is."""
+        return self.mean - 1.0 / self.theta - 1.0 / (1.0 + self.theta)
+
+    def log_delta(self, epsilon: float) -> float:
+        """Saddle-point estimate of ``ln delta`` at the epsilon (nats), near the saddle's own."""
+        theta = self.theta
+        exponent = self.value - theta * epsilon - math.log(theta * (1.0 + theta))
+        return exponent - 0.5 * math.log(2.0 * math.pi * self.curvature)
+
+    @property
+    def curvature(self) -> float:
+        """Second derivative of the whole exponent ``K - ln(z (1 + z))``."""
+        return float(self.variance + self.theta**-2.0 + (1.0 + self.theta) ** -2.0)
+
+
+def find_saddle(losses: LossSum, excess: Callable[[Scan], Array]) -> Saddle | None:
+    """The tilt at which ``excess``, increasing in the tilt, is zero; None where that is beyond all tilts tried.
+
+    Parameters
+    ----------
+    losses : LossSum
+        The sum of losses.
+    excess : callable
+        From a scan of k tilts to k numbers.
+    """
+    top = 16.0 + 4.0 / max(losses.typical_shift, 1e-3)
+    for _ in range(_MOST_TOPS):
+        sketches = losses.sketches(
+            Window((1.0, 1.0 + top), 0.0, _COARSE, cells=4 if losses.total_count > 100.0 else 16)
+        )
+        if sketches is None:
+            return None
+        found = _search(losses, sketches, top, excess)
+        if found is not None:
+            return found
+        top *= 8.0
+    return None
+
+
+def _search(losses: LossSum, sketches: Sequence[Sketch], top: float, excess: Callable[[Scan], Array]) -> Saddle | None:
+    """The saddle point if it is below ``top``."""
+    high = top
+    for _ in range(4):
+        tilts = high * _SPAN ** np.arange(1.0 - _GRID, 1.0)
+        coarse = excess(scan(sketches, losses.gaussian_variance, tilts))
+        if not coarse[-1] > 0.0:
+            return None
+        if coarse[0] <= 0.0 or tilts[0] < SMALLEST_TILT:
+            break
+        high = float(tilts[0])
+    index = int(np.argmax(coarse > 0.0))
+    low = float(tilts[max(index - 1, 0)])
+    fine = scan(sketches, losses.gaussian_variance, low * (float(tilts[index]) / low) ** np.linspace(0.0, 1.0, _GRID))
+    gap = excess(fine)
+    theta = float(np.exp(np.interp(0.0, gap, np.log(fine.tilts))))
+    theta = _rounded(max(theta, SMALLEST_TILT))
+    columns = (fine.value, fine.mean, fine.variance)
+    value, mean, variance = (float(np.interp(theta, fine.tilts, column)) for column in columns)
+    return Saddle(theta, value, mean, variance, sketches, top)
+
+
+def _rounded(tilt: float) -> float:
+    """One positive tilt with as few bits as `round_tilts` leaves."""
+    unit = 2.0 ** max(math.frexp(tilt)[1] - 21, -50)
+    return round(tilt / unit) * unit
+
+
+def normal_epsilon(losses: LossSum, log_delta: float) -> float:
+    """The epsilon of at least 0 at ``ln delta``, were the loss normal; infinite where no rule serves."""
+    sketches = losses.sketches(Window((1.0,), 0.0, _COARSE))
+    if sketches is None:
+        return math.inf
+    found = scan(sketches, losses.gaussian_variance, np.zeros(1))
+    mean, deviation = float(found.mean[0]), math.sqrt(max(float(found.variance[0]), 1e-300))
+    farthest = mean + 40.0 * deviation
+    return increasing_root(
+        lambda epsilon: log_delta - tilted_normal(0.0, (mean - epsilon) / deviation, deviation).log,
+        0.0,
+        max(farthest, 0.0),
+        max(1e-6 * deviation, 1e-12 * abs(farthest)),
+    )
+
+
+def round_tilts(tilts: Array) -> Array:
+    """The tilts with so few bits that ``1 + theta`` is exact, increasing, each once."""
+    unit = np.ldexp(1.0, np.maximum(np.frexp(tilts)[1] - 21, -50))
+    rounded = np.sort(np.rint(tilts / unit) * unit)
+    return np.asarray(rounded[np.append(True, rounded[1:] > rounded[:-1])])

@@ -1,0 +1,202 @@
+"""The error of the trapezoidal rule on the line for Gaussian mixtures of one width.
+
+In units of the width, ``P = sum_k w_k N(c_k, 1)`` and ``Q = sum_k v_k N(d_k, 1)``; the integrand of M(z) is
+``p(t)^{1+z} q(t)^{-z}``. On ``|Im t| < b`` with ``b max(spread_p, spread_q) < pi`` it is analytic, and its size is at
+most that of the real integrand at Re z times
+
+    kappa = e^{b^2/2 + |Im z| b cross} sec(b spread_p / 2)^{(-a)+} sec(b spread_q / 2)^{(a-1)+},       a = 1 + Re z,
+
+with spread_p and spread_q the widths of the sets of centres and cross the largest distance of a c from a d. So the
+rule of step eta errs by at most ``2 kappa / (e^{2 pi b / eta} - 1)`` relative to M(Re z), for every such b: the one
+that allows the largest step is kept. The nodes left out beyond either end fall at least geometrically
+(`docs/derivations/contour.md`, section 3).
+
+Guarantee: upper bounds. Cost: a few dozen exponentials a rule.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from hockeystick.transforms.rule import Array, Quadrature
+
+__all__ = ["Ends", "MixtureStrip", "Strip", "choose_strip", "cross_distance", "few_bits", "half_widths"]
+
+_OUT = 1.0 + 2.0**-40  # outward factor on the parameters, which are a few roundings off
+_NEARLY = 3.0  # of ln of an error, that makes no difference
+_FRACTIONS = np.array([0.02, 0.06, 0.12, 0.2, 0.33, 0.55, 0.8, 0.97])  # of the widest strip
+
+
+def half_widths(spread_p: Array, spread_q: Array) -> Array:
+    """Half-widths b of the strips tried, below pi / spread, shape (B, 8)."""
+    spread = np.maximum(spread_p, spread_q)
+    widest = np.minimum(60.0, 0.999 * math.pi / np.maximum(spread, 1e-3))  # 60 where nothing limits it
+    return np.asarray(widest[:, None] * _FRACTIONS)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Strip:
+    """Strips to sum over: the step allowed, in units of the width, and half-widths that may allow it.
+
+    Attributes
+    ----------
+    step : ndarray, shape (B,)
+        The largest step.
+    half_widths : ndarray, shape (B, 8)
+        The best first.
+    log_accuracy : float
+        ``ln`` of the error meant.
+    """
+
+    step: Array
+    half_widths: Array
+    log_accuracy: float
+
+
+def choose_strip(
+    exponents: Array, log_accuracy: float, *, spread_p: Array, spread_q: Array, growth: Array, log_turn: Array
+) -> Strip:
+    """The strips of the largest steps whose error is about ``e^log_accuracy`` at every exponent.
+
+    ``log_turn``, shape (B, 8), is ``ln`` of about how much the frequency adds to the integrand on each strip.
+    """
+    b = half_widths(spread_p, spread_q)
+    log_kappa = growth[:, None] * b * b + log_turn
+    for power, spread in ((-float(exponents.min()), spread_p), (float(exponents.max()) - 1.0, spread_q)):
+        if power > 0.0:
+            log_kappa = log_kappa - power * np.log(np.cos(0.5 * b * spread[:, None]))
+    step = 2.0 * math.pi * b / (log_kappa + math.log(2.0) - log_accuracy)
+    order = np.argsort(-step, axis=1)
+    return Strip(step.max(axis=1), b[np.arange(order.shape[0])[:, None], order], log_accuracy)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """What is known of one of the two measures beyond the first and the last node, shape (B,) each.
+
+    The posterior mean of the centre is nondecreasing in t: it lies in ``[lowest, at_low]`` below the first node and in
+    ``[at_high, highest]`` above the last. Lengths in units of the width.
+    """
+
+    lowest: Array
+    at_low: Array
+    at_high: Array
+    highest: Array
+
+    @property
+    def spread(self) -> Array:
+        """Width of the set of centres, rounded outwards."""
+        return (self.highest - self.lowest) * _OUT
+
+    def pull_up(self, power: Array) -> Array:
+        """Largest ``power * mean`` above the last node, shape (K, B) for powers (K, 1)."""
+        return np.maximum(power * self.at_high, power * self.highest)
+
+    def pull_down(self, power: Array) -> Array:
+        """Smallest ``power * mean`` below the first node."""
+        return np.minimum(power * self.lowest, power * self.at_low)
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureStrip(Quadrature):
+    """The quadrature error of a batch of mixture rules; lengths in units of the width.
+
+    Attributes
+    ----------
+    step, low, high : ndarray, shape (B,)
+        Step of the rule, position of its first and of its last node.
+    strip : Strip
+        Half-widths b, below pi over the spread.
+    p, q : Ends
+        The two measures.
+    loss, log_weight : ndarray, shape (B, n)
+        The rule, whose first and last nodes bound what lies beyond.
+    growth : ndarray, shape (B,)
+        The integrand grows by at most ``e^{growth b^2}`` at distance b from the line, but for the powers of p and q.
+    fall : ndarray, shape (B,)
+        How much faster than P and Q alone the integrand falls beyond the last node.
+    """
+
+    step: Array
+    low: Array
+    high: Array
+    strip: Strip
+    p: Ends
+    q: Ends
+    loss: Array
+    log_weight: Array
+    growth: Array
+    fall: Array
+
+    def error(self, exponents: Array) -> Array:
+        """Strip error and tails, shape (K, B)."""
+        strip = _risen(self._log_strip_error(exponents, self.strip.half_widths[:, 0]))
+        return strip + self._tails(exponents) * (1.0 + np.minimum(strip, 1.0))
+
+    def error_up_to(self, frequency: float, exponent: float, error: Array) -> Array:
+        """The strip error grows with the frequency, the tails do not."""
+        turns = self.log_turns(exponent, frequency, error)
+        best = np.full_like(error, np.inf)
+        for b in self.strip.half_widths.T:  # the first is nearly always good enough
+            best = np.minimum(best, self._log_strip_error(np.array([exponent]), b)[0] + turns(b))
+            if (best <= self.strip.log_accuracy + _NEARLY).all():
+                break
+        return _risen(best) + 2.0 * error
+
+    def log_turns(self, exponent: float, frequency: float, error: Array) -> Callable[[Array], Array]:
+        """From half-widths to bounds on ``ln`` of the tilted mean of ``e^{|Im z| |arg p - arg q|}`` there, shape (B,).
+
+        ``error``, shape (B,), is that of the rule at frequency 0.
+        """
+        rate = frequency * cross_distance(self.p, self.q)
+        return lambda b: rate * b
+
+    def _log_strip_error(self, exponents: Array, b: Array) -> Array:
+        """``ln`` of half the error of the infinite rule at frequency 0, relative to the moment, shape (K, B)."""
+        a = exponents[:, None]
+        decay = 2.0 * math.pi * b / (self.step * _OUT)
+        log_error = self.growth * b * b - decay - np.log(-np.expm1(-decay)) + 0.0 * a
+        for power, side in ((-a, self.p), (a - 1.0, self.q)):
+            if float(power.max()) > 0.0:
+                log_error = log_error - np.maximum(power, 0.0) * np.log(np.cos(0.5 * b * side.spread))
+        return log_error
+
+    def end_rates(self, exponents: Array) -> tuple[Array, Array]:
+        """How fast ``ln`` of the integrand falls below the first and above the last node, at least, shape (K, B)."""
+        a = exponents[:, None]
+        below = self.p.pull_down(a) + self.q.pull_down(1.0 - a) - self.low
+        above = self.high + self.fall - self.p.pull_up(a) - self.q.pull_up(1.0 - a)
+        return below - 1e-9 * (1.0 + np.abs(below)), above - 1e-9 * (1.0 + np.abs(above))
+
+    def _tails(self, exponents: Array) -> Array:
+        """Terms beyond both ends relative to the largest, over which the moment lies but for the strip error."""
+        logs = self.log_weight + exponents[:, None, None] * self.loss
+        ends = logs[:, :, [0, -1]] - logs.max(axis=2, keepdims=True)
+        fall = self.step[:, None] * np.stack(self.end_rates(exponents), axis=2)
+        falls = fall > 0.0
+        # e^end (rho + rho^2 + ...) with rho = e^{-fall}; infinite unless the rate is above 0
+        total = 1.001 * np.exp(ends + 1e-9 * np.abs(ends)) / np.expm1(np.where(falls, np.minimum(fall, 700.0), 1.0))
+        return np.asarray(np.where(falls, total, np.inf).sum(axis=2))
+
+
+def _risen(log_error: Array) -> Array:
+    """``2 e^log_error``, rounded up; large beyond e^300."""
+    return 2.0 * _OUT * np.exp(np.minimum(log_error + 1e-9 * (1.0 + np.abs(log_error)), 300.0))
+
+
+def cross_distance(p: Ends, q: Ends) -> Array:
+    """Largest distance of a centre of one measure from one of the other, rounded outwards, shape (B,)."""
+    return np.maximum(p.highest - q.lowest, q.highest - p.lowest) * _OUT
+
+
+def few_bits(step: Array) -> Array:
+    """Steps rounded down to 12 bits, so that small multiples are exact."""
+    unit = np.exp2(np.floor(np.log2(step)) - 11.0)
+    return np.asarray(np.floor(step / unit) * unit)
