@@ -21,7 +21,7 @@ from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.engines.contour.placing import ContourRefusal
-from hockeystick.engines.ends import largest_loss
+from hockeystick.engines.ends import composed_infinity, largest_loss
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
 from hockeystick.engines.lattice.curve import LatticeCurve
 from hockeystick.engines.lattice.solve import crossing
@@ -31,9 +31,7 @@ from hockeystick.errors import PrecisionError, UnknownPairError, check_choice, c
 from hockeystick.laws.base import Pair
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.laws.one_step import one_step_delta
-from hockeystick.laws.reversed import ReversedPair
-from hockeystick.laws.subsampled import SubsampledPair
-from hockeystick.numerics.rounding import down, up
+from hockeystick.numerics.rounding import up
 
 __all__ = ["Certified"]
 
@@ -99,7 +97,7 @@ class _CertifiedCurve(DirectedCurve):
         self._parts = parts
         self._tolerance = settings.tolerance
         self._least_largest, self._largest_loss = largest_loss(parts)
-        self._at_infinity = _mass_at_infinity(parts)
+        self._at_infinity = composed_infinity(parts)
         self._ever = _ever_drawn(parts)
         self._settings = settings
 
@@ -208,29 +206,13 @@ def _intersection(first: Bound, *others: Bound) -> Bound:
     return Bound(lower, upper, source.method, first.notes, source.errors)
 
 
-def _mass_at_infinity(parts: Parts) -> tuple[float, float]:
-    """Lower and upper bound of the composed mass at infinite loss."""
-    masses = [(pair.mass_at_infinity, count) for pair, count in parts if pair.mass_at_infinity > 0.0]
-    if len(masses) == 1 and masses[0][1] == 1 and masses[0][0] < 1.0:
-        return max(down(masses[0][0], 1e-13), 0.0), masses[0][0]  # as it is: rounded up where it is not exact
-    if any(mass >= 1.0 for mass, _ in masses):
-        return 1.0 - 1e-12, 1.0
-    mass = -math.expm1(math.fsum(count * math.log1p(-mass) for mass, count in masses))
-    return (max(down(mass, 1e-13), 0.0), min(up(mass, 1e-13), 1.0)) if mass > 0.0 else (0.0, 0.0)
-
-
 def _ever_drawn(parts: Parts) -> float:
     """Upper bound on the probability that any step draws the record: without it both datasets give the same."""
     log_never = 0.0
     for pair, count in parts:
-        base: Pair = pair.base if isinstance(pair, ReversedPair) else pair
-        rate = 1.0
-        while isinstance(base, SubsampledPair):
-            rate *= base.rate
-            base = base.base
-        if rate >= 1.0:
+        if pair.sampling_rate >= 1.0:
             return 1.0
-        log_never += count * math.log1p(-rate)
+        log_never += count * math.log1p(-pair.sampling_rate)
     return min(up(-math.expm1(log_never), 1e-14), 1.0)
 
 

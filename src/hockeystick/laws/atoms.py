@@ -1,66 +1,187 @@
-"""Pairs made of finitely many atoms, given by their losses and log masses with stated errors.
+"""Laws made of finitely many atoms: one table of losses and masses, whatever makes them.
 
-For noise on the integers whose masses are not rational. A subclass computes its ``Atoms`` once; the windows are here.
+A table is closed under reversal and under Poisson sampling, so that vectors, noise on the integers, worst cases and
+whatever is made of them are one thing to every engine. The tails window is here, too.
+
+Guarantee: every error stored bounds the true one. Cost: one row an atom.
 """
 
 from __future__ import annotations
 
+import decimal
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import final
 
 import numpy as np
 
-from hockeystick.laws.base import Array, CellMasses, LossQuantum, Measure, Nodes, Pair
-from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.laws.atom_rules import AtomSummand
+from hockeystick.laws.base import Array, CellMasses, Extreme, LossQuantum, Measure, Nodes, Pair
+from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
+from hockeystick.numerics.rounding import ELEMENTARY, U, up
+from hockeystick.transforms.summand import Summand
 
-__all__ = ["AtomicPair", "Atoms"]
+__all__ = ["AtomTable", "AtomicPair", "precise_log"]
+
+_DIGITS = 70  # of a loss held as a fraction: far beyond `transforms.lattice.PRECISE`
+_FEW = 64  # atoms of which sampled losses are still held as fractions
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Atoms:
-    """Outcomes of finite loss.
+class AtomTable:
+    """Outcomes of finite loss, arrays of shape (n,).
 
     Attributes
     ----------
-    loss : ndarray, shape (n,)
-        Nondecreasing (nats).
-    log_p, log_q : ndarray, shape (n,)
+    loss, loss_error : ndarray
+        Losses, nondecreasing (nats), and bounds on their absolute errors.
+    log_p, log_q : ndarray
         ``ln`` of their masses; finite.
-    error : float
-        Bound on the absolute error of every log mass.
-    slack : float
-        Bound on the error of every loss (nats).
+    error : ndarray
+        Bounds on the absolute errors of both.
+    infinite_p, infinite_q : float
+        P(L = inf) and Q(L = -inf), rounded up by at most 16 u relative: all that the atoms leave of either mass.
+    dropped : float
+        Bound on the mass, under either measure, that is left out on purpose.
+    exact_losses : callable, optional
+        The losses to within `transforms.lattice.PRECISE`; None where they are not known so well.
     """
 
     loss: Array
+    loss_error: Array
     log_p: Array
     log_q: Array
-    error: float
-    slack: float
+    error: Array
+    infinite_p: float = 0.0
+    infinite_q: float = 0.0
+    dropped: float = 0.0
+    exact_losses: Callable[[], tuple[Fraction, ...]] | None = field(default=None, repr=False)
+
+    @classmethod
+    def without_atoms(cls, infinite_p: float, infinite_q: float) -> AtomTable:
+        """The table of a law without finite losses."""
+        none = np.empty(0)
+        return cls(none, none, none, none, none, infinite_p=infinite_p, infinite_q=infinite_q)
+
+    @property
+    def size(self) -> int:
+        """Number of atoms."""
+        return int(self.loss.size)
+
+    @cached_property
+    def precise(self) -> tuple[Fraction, ...] | None:
+        """The losses as fractions, computed when first asked for."""
+        return None if self.exact_losses is None else self.exact_losses()
+
+    def reversed(self) -> AtomTable:
+        """The table of (Q, P)."""
+        return AtomTable(
+            -self.loss[::-1],
+            self.loss_error[::-1],
+            self.log_q[::-1],
+            self.log_p[::-1],
+            self.error[::-1],
+            infinite_p=self.infinite_q,
+            infinite_q=self.infinite_p,
+            dropped=self.dropped,
+            exact_losses=None if self.exact_losses is None else lambda: _negated(self.precise or ()),
+        )
+
+    def subsampled(self, rate: Fraction) -> AtomTable:
+        """The table of ((1 - rate) Q + rate P, Q): where P has no mass, the loss is ``ln(1 - rate)``."""
+        if rate == 1:
+            return self
+        g = float(rate)
+        base, base_error, log_q, error = self.loss, self.loss_error, self.log_q, self.error
+        if self.infinite_q > 0.0:
+            log_bottom = math.log(self.infinite_q)
+            base, base_error = np.append(-math.inf, base), np.append(0.0, base_error)
+            log_q, error = np.append(log_bottom, log_q), np.append(24.0 * U + ELEMENTARY * abs(log_bottom), error)
+        loss = sampled_losses(base, g)
+        # the rate is one rounding off where it is no float64: so is r - 1, and the loss moves by |1 - 1/r| of that
+        loss_error = sampled_loss_error(loss, base, g, base_error) + 1.01 * U * np.abs(np.expm1(-loss))
+        log_p = log_q + loss
+        exact = self.exact_losses is not None and self.size <= _FEW
+        return AtomTable(
+            loss,
+            loss_error,
+            log_p,
+            log_q,
+            error + loss_error + U * np.abs(log_p),
+            infinite_p=up(g * self.infinite_p, 4.0 * U) if self.infinite_p > 0.0 else 0.0,
+            dropped=self.dropped,
+            exact_losses=(lambda: self._sampled_exactly(rate)) if exact else None,
+        )
+
+    def _sampled_exactly(self, rate: Fraction) -> tuple[Fraction, ...]:
+        losses = [precise_log(1 - rate + rate * _precise_exp(loss)) for loss in self.precise or ()]
+        return (*((precise_log(1 - rate),) if self.infinite_q > 0.0 else ()), *losses)
+
+
+def _negated(losses: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+    return tuple(-loss for loss in reversed(losses))
+
+
+def precise_log(value: Fraction) -> Fraction:
+    """``ln`` of a positive fraction, to within `transforms.lattice.PRECISE`."""
+    with decimal.localcontext(prec=_DIGITS):
+        return Fraction((Decimal(value.numerator) / Decimal(value.denominator)).ln())
+
+
+def _precise_exp(value: Fraction) -> Fraction:
+    with decimal.localcontext(prec=_DIGITS, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN):
+        return Fraction((Decimal(value.numerator) / Decimal(value.denominator)).exp())
+
+
+@lru_cache(maxsize=4096)
+def _table_of(pair: AtomicPair) -> AtomTable:
+    """The table of a pair, made once for all equal ones."""
+    return pair.make_table()
 
 
 class AtomicPair(Pair):
-    """A pair whose finite losses are the atoms that a subclass states."""
+    """A pair whose finite losses are finitely many atoms: a subclass makes their table, the windows are here."""
+
+    @abstractmethod
+    def make_table(self) -> AtomTable:
+        """The outcomes of finite loss."""
 
     @property
-    @abstractmethod
-    def atoms(self) -> Atoms:
-        """The outcomes of finite loss."""
+    def atoms(self) -> AtomTable:
+        """The table, kept."""
+        return _table_of(self)
 
     @property
     def is_discrete(self) -> bool:
         return True
 
     @property
-    def loss_bounds(self) -> tuple[float, float]:
-        loss = self.atoms.loss
-        return (float(loss[0]), float(loss[-1])) if loss.size else (0.0, 0.0)
+    def mass_at_infinity(self) -> float:
+        return self.atoms.infinite_p
 
-    @cached_property
+    @property
+    def reverse_mass_at_infinity(self) -> float:
+        return self.atoms.infinite_q
+
+    @property
+    def infimum(self) -> Extreme:
+        return self._end(0)
+
+    @property
+    def supremum(self) -> Extreme:
+        return self._end(-1)
+
+    def _end(self, index: int) -> Extreme:
+        atoms = self.atoms
+        return Extreme(float(atoms.loss[index]), float(atoms.loss_error[index])) if atoms.size else Extreme(0.0)
+
+    @property
     def anchors(self) -> tuple[float, ...]:
         heaviest = np.argsort(-self.atoms.log_p, kind="stable")[:2]
         return tuple(float(loss) for loss in sorted(set(self.atoms.loss[heaviest]), reverse=True))
@@ -73,12 +194,13 @@ class AtomicPair(Pair):
         atoms = self.atoms
         index = np.searchsorted(losses, atoms.loss, side="left")
         log_p, log_q = (_grouped(logs, index, losses.size + 1) for logs in (atoms.log_p, atoms.log_q))
-        largest = int(np.bincount(index, minlength=1).max()) if index.size else 1
+        most = int(np.bincount(index, minlength=1).max()) if index.size else 1
         # summing n positive terms, each known to a relative error: n additions in the logarithm
         size = max(1.0, *(float(np.abs(logs).max(initial=0.0)) for logs in (atoms.log_p, atoms.log_q)))
-        rounding = 0.0 if largest <= 1 else math.ceil(largest) * (2.0 * ELEMENTARY) + 4.0 * U * size * largest
-        error = np.full(losses.size + 1, atoms.error + rounding)
-        return CellMasses(log_p, log_q, error, error, np.full(losses.size, atoms.slack))
+        rounding = 0.0 if most <= 1 else most * (2.0 * ELEMENTARY + 4.0 * U * size)
+        error = np.full(losses.size + 1, float(atoms.error.max(initial=0.0)) + rounding)
+        slack = np.full(losses.size, float(atoms.loss_error.max(initial=0.0)))
+        return CellMasses(log_p, log_q, error, error, slack)
 
     def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:
         logs = self.atoms.log_p if measure == "P" else self.atoms.log_q
@@ -92,13 +214,13 @@ class AtomicPair(Pair):
     def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
         return Nodes(self.atoms.loss, self.atoms.log_p, self.atoms.log_q)
 
+    def summand(self) -> Summand:
+        return AtomSummand.of(self)
+
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
-        logs, infinite = (
-            (self.atoms.log_p, self.mass_at_infinity)
-            if measure == "P"
-            else (self.atoms.log_q, self.reverse_mass_at_infinity)
-        )
-        loss = np.append(self.atoms.loss, math.inf if measure == "P" else -math.inf)
+        atoms = self.atoms
+        logs, infinite = (atoms.log_p, atoms.infinite_p) if measure == "P" else (atoms.log_q, atoms.infinite_q)
+        loss = np.append(atoms.loss, math.inf if measure == "P" else -math.inf)
         masses = np.append(np.exp(logs), infinite)
         return loss[rng.choice(loss.size, size=size, p=masses / masses.sum())]
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -30,6 +31,7 @@ from hockeystick.engines.contour.placing import (
     saddle_of_delta,
     saddle_of_epsilon,
 )
+from hockeystick.engines.ends import composed_infinity, largest_loss
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.numerics.rounding import U, down, exp_up, up
 from hockeystick.transforms.rule import Array
@@ -93,13 +95,21 @@ class ContourCurve:
     most_work: int = MOST_WORK
     _lines: list[_Placed] = field(default_factory=list)
 
+    @cached_property
+    def _infinite_mass(self) -> tuple[float, float]:
+        return composed_infinity(self.losses.parts)
+
+    @cached_property
+    def _largest_loss(self) -> float:
+        return largest_loss(self.losses.parts)[1]
+
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
-        if epsilon >= self.losses.largest_loss:
-            return Bound(*self.losses.infinite_mass, _TRIVIAL, notes=("epsilon is at or beyond the largest loss",))
-        room = self.losses.largest_loss - epsilon  # rounded up: delta of the finite losses is at most 1 - e^-room
+        if epsilon >= self._largest_loss:
+            return Bound(*self._infinite_mass, _TRIVIAL, notes=("epsilon is at or beyond the largest loss",))
+        room = self._largest_loss - epsilon  # rounded up: delta of the finite losses is at most 1 - e^-room
         if room <= 1e-12 * (1.0 + epsilon):
-            low, high = self.losses.infinite_mass
+            low, high = self._infinite_mass
             return Bound(
                 low, min(up(high + room, 4.0 * U), 1.0), _TRIVIAL, notes=("epsilon is next to the largest loss",)
             )
@@ -168,7 +178,7 @@ class ContourCurve:
         return upper - lower <= self.tolerance * lower or upper <= _LEAST
 
     def _delta_bound(self, curve: Curve) -> Bound:
-        low, high = self.losses.infinite_mass
+        low, high = self._infinite_mass
         lower = down(math.exp(min(float(curve.log_lower()[0]), 0.0)), 8.0 * U) + low
         upper = up(math.exp(min(float(curve.log_upper()[0]), 0.0)), 8.0 * U) + high
         return Bound(max(down(lower), 0.0), min(up(upper), 1.0), _METHOD, errors=_errors(curve, 1.0))
@@ -187,14 +197,14 @@ class ContourCurve:
         """Chernoff's bound, where delta is too small for float64."""
         if saddle.log_delta(epsilon) > _SMALLEST:
             return None
-        low, high = self.losses.infinite_mass
+        low, high = self._infinite_mass
         upper = up(high + exp_up(min(log_tail(losses, saddle, epsilon), 0.0)))
         note = "delta of the finite losses is too small for float64"
         return Bound(low, min(upper, 1.0), _METHOD, notes=(note,), errors={"Chernoff's bound": upper - high})
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
-        low, high = self.losses.infinite_mass
+        low, high = self._infinite_mass
         if delta >= 1.0:
             return Bound(0.0, 0.0, _TRIVIAL)
         if delta < low:
@@ -221,7 +231,7 @@ class ContourCurve:
 
     def _end(self, delta: float) -> Bound:
         """Where delta is the mass at infinite loss, to within rounding."""
-        if delta == 0.0 and math.isinf(self.losses.largest_loss):
+        if delta == 0.0 and math.isinf(self._largest_loss):
             return Bound(math.inf, math.inf, _TRIVIAL, notes=("delta 0 is reached at no epsilon",))
         raise ContourRefusal("saddle", f"delta {delta:g} is the mass at infinite loss, to within rounding")
 

@@ -17,7 +17,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.laws.atoms import AtomicPair, Atoms
+from hockeystick.laws.atoms import AtomTable as LawTable
 from hockeystick.laws.base import Array, Pair
 from hockeystick.laws.reversed import ReversedPair
 from hockeystick.laws.subsampled import SubsampledPair
@@ -123,12 +123,7 @@ def atom_table(pair: Pair) -> AtomTable | None:
     vectors = _vectors(pair)
     if vectors is not None:
         return _of_vectors(vectors)
-    if isinstance(pair, AtomicPair):
-        return _of_atoms(pair.atoms, pair.atoms.loss, pair.atoms.log_p, pair.mass_at_infinity)
-    if isinstance(pair, ReversedPair) and isinstance(pair.base, AtomicPair):
-        atoms = pair.base.atoms
-        return _of_atoms(atoms, -atoms.loss, atoms.log_q, pair.mass_at_infinity)
-    return None
+    return None if pair.atoms is None else _of_atoms(pair.atoms)
 
 
 def _of_vectors(pair: DiscretePair) -> AtomTable:
@@ -140,9 +135,9 @@ def _of_vectors(pair: DiscretePair) -> AtomTable:
     return AtomTable(loss, log_p, *errors, missing, U * abs(missing))
 
 
-def _of_atoms(atoms: Atoms, loss: Array, log_p: Array, missing: float) -> AtomTable:
-    full = np.ones_like(loss)
-    return AtomTable(loss, log_p, atoms.slack * full, atoms.error * full, missing, 16.0 * U * missing)
+def _of_atoms(atoms: LawTable) -> AtomTable:
+    missing = atoms.infinite_p
+    return AtomTable(atoms.loss, atoms.log_p, atoms.loss_error, atoms.error, missing, 16.0 * U * missing)
 
 
 def _log_ratio(p: Fraction, q: Fraction) -> float:
