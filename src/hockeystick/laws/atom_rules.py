@@ -11,22 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, cast, final
+from typing import cast, final
 
 import numpy as np
 
-from hockeystick.errors import UnknownPairError
+from hockeystick.laws.atom_table import AtomTable
 from hockeystick.transforms.rule import Array, LossRule, NoQuadrature, RuleSource, Window
 from hockeystick.transforms.summand import Summand
 
-if TYPE_CHECKING:
-    from hockeystick.laws.atoms import AtomTable
-    from hockeystick.laws.base import Pair
-
-__all__ = ["AtomSummand"]
+__all__ = ["MOST_ATOMS", "AtomSummand"]
 
 _BATCH = 128  # laws in one rule
-_MOST_ATOMS = 1 << 16  # of one law: lattices do not mind how many
+MOST_ATOMS = 1 << 16
+"""Of one law; lattices do not mind how many."""
 
 
 @final
@@ -35,23 +32,6 @@ class AtomSummand(Summand):
     """The table of a law made of atoms, as a summand."""
 
     table: AtomTable
-
-    @classmethod
-    def of(cls, pair: Pair) -> AtomSummand:
-        """The summand of a pair of finitely many atoms.
-
-        Raises
-        ------
-        UnknownPairError
-            Where none of its losses is finite, or very many are.
-        """
-        table = pair.atoms
-        if table is None or not 0 < table.size <= _MOST_ATOMS:
-            raise UnknownPairError(
-                f"no certified transform is known for {pair!r}, of no finite loss or very many: use the certified"
-                " lattice accountant"
-            )
-        return cls(table)
 
     def reversed(self) -> AtomSummand:
         """The table of (Q, P)."""

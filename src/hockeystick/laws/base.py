@@ -12,21 +12,20 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, final
+from typing import Literal, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.errors import UnknownPairError
+from hockeystick.laws.atom_table import AtomTable
 from hockeystick.numerics.rounding import U, up
 from hockeystick.transforms.summand import Summand
 
-if TYPE_CHECKING:
-    from hockeystick.laws.atoms import AtomTable
-
-__all__ = ["CellMasses", "Extreme", "GaussianTail", "LossQuantum", "Measure", "Nodes", "Pair"]
+__all__ = ["CellMasses", "Extreme", "GaussianTail", "LossQuantum", "Measure", "Nodes", "Pair", "derives"]
 
 Array = NDArray[np.float64]
 
@@ -244,25 +243,34 @@ class Pair(ABC):
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
         """Independent draws of L (nats) under the measure, shape (size,); ``+-inf`` where it is."""
 
-    def reversed(self) -> Pair:
-        """The pair (Q, P)."""
-        from hockeystick.laws.reversed import ReversedPair  # the class is a Pair itself
-
-        return ReversedPair(self)
-
     @property
     def takes_fractions(self) -> bool:
         """Whether `subsampled` and `joined` take any fraction as it is; others round it to a float64."""
         return False
 
+    def reversed(self) -> Pair:
+        """The pair (Q, P)."""
+        return _DERIVED["reversed"](self)
+
     def subsampled(self, rate: float | Fraction) -> Pair:
         """The pair ((1 - rate) Q + rate P, Q): the record takes part with probability ``rate``."""
-        from hockeystick.laws.subsampled import SubsampledPair
-
-        return self if rate == 1 else SubsampledPair(self, float(rate))
+        return self if rate == 1 else _DERIVED["subsampled"](self, float(rate))
 
     def joined(self, rate: float | Fraction) -> Pair:
         """The pair of batches of fixed size under substitution, (P, Q) being that without sampling."""
-        from hockeystick.laws.joined import JoinedPair
+        return self if rate == 1 else _DERIVED["joined"](self, float(rate))
 
-        return self if rate == 1 else JoinedPair(self, float(rate))
+
+_DERIVED: dict[str, Callable[..., Pair]] = {}
+
+_Law = TypeVar("_Law", bound=type[Pair])
+
+
+def derives(name: str) -> Callable[[_Law], _Law]:
+    """Declare a class of pairs to be what ``Pair.<name>`` makes: every law has one, and none need know its class."""
+
+    def declared(law: _Law) -> _Law:
+        _DERIVED[name] = law
+        return law
+
+    return declared

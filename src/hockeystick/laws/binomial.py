@@ -17,7 +17,8 @@ from typing import final
 import numpy as np
 
 from hockeystick.errors import check_count, check_probability
-from hockeystick.laws.atoms import AtomicPair, AtomTable
+from hockeystick.laws.atom_table import AtomTable
+from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import Array
 from hockeystick.numerics.rounding import ELEMENTARY, U, up
 

@@ -15,7 +15,8 @@ from typing import final
 import numpy as np
 
 from hockeystick.errors import check_count, check_positive
-from hockeystick.laws.atoms import AtomicPair, AtomTable
+from hockeystick.laws.atom_table import AtomTable
+from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import LossQuantum, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U
 

@@ -23,7 +23,7 @@ from typing import final
 import numpy as np
 
 from hockeystick.errors import check_rate
-from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
+from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair, derives
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.laws.reversed import ReversedPair
 from hockeystick.laws.sampled_loss import sampled_losses
@@ -33,6 +33,7 @@ from hockeystick.numerics.rounding import ELEMENTARY, U, up
 __all__ = ["JoinedPair"]
 
 
+@derives("joined")
 @final
 @dataclass(frozen=True)
 class JoinedPair(Pair):

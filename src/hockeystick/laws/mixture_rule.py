@@ -15,10 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, cast, final
+from typing import Protocol, Self, cast, final
 
 import numpy as np
 
+from hockeystick.numerics.rationals import Probability
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.rule import Array, Cells, LossRule, RuleSource, Window
 from hockeystick.transforms.strip import (
@@ -31,9 +32,6 @@ from hockeystick.transforms.strip import (
     half_widths,
 )
 from hockeystick.transforms.summand import Order, Summand
-
-if TYPE_CHECKING:
-    from hockeystick.laws.mixture import GaussianMixturePair
 
 __all__ = ["MixtureSummand"]
 
@@ -83,6 +81,33 @@ class _Looks:
     mean_q: Array
 
 
+class Mixtures(Protocol):
+    """Two Gaussian mixtures of one width, as `laws.mixture.GaussianMixturePair` states them."""
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of every component."""
+
+    @property
+    def p_weights(self) -> tuple[Probability, ...]:
+        """Weights of P."""
+
+    @property
+    def q_weights(self) -> tuple[Probability, ...]:
+        """Weights of Q."""
+
+    @property
+    def p_centres(self) -> tuple[float, ...]:
+        """Means of P's components."""
+
+    @property
+    def q_centres(self) -> tuple[float, ...]:
+        """Means of Q's components."""
+
+    def mixed(self, rate: Fraction, order: Order) -> Self:
+        """The mixtures of a sample."""
+
+
 @final
 @dataclass(frozen=True)
 class MixtureSummand(Summand):
@@ -90,13 +115,13 @@ class MixtureSummand(Summand):
 
     Attributes
     ----------
-    pair : GaussianMixturePair
+    pair : Mixtures
         (P, Q).
     order : {"forward", "reversed"}
         The pair itself, or its reverse.
     """
 
-    pair: GaussianMixturePair
+    pair: Mixtures
     order: Order = "forward"
 
     def reversed(self) -> MixtureSummand:
@@ -121,7 +146,7 @@ class MixtureRules(RuleSource):
 
     Attributes
     ----------
-    pair : GaussianMixturePair
+    pair : Mixtures
         (P, Q).
     count : float
         Number of steps.
@@ -129,7 +154,7 @@ class MixtureRules(RuleSource):
         The pair itself, or its reverse.
     """
 
-    pair: GaussianMixturePair
+    pair: Mixtures
     count: float
     order: Order
 

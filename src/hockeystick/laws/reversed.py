@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
-from hockeystick.laws.base import Array, CellMasses, Extreme, GaussianTail, LossQuantum, Measure, Nodes, Pair
+from hockeystick.laws.atom_table import AtomTable
+from hockeystick.laws.base import Array, CellMasses, Extreme, GaussianTail, LossQuantum, Measure, Nodes, Pair, derives
 from hockeystick.transforms.summand import Summand
-
-if TYPE_CHECKING:
-    from hockeystick.laws.atoms import AtomTable
 
 __all__ = ["ReversedPair"]
 
 
+@derives("reversed")
 @final
 @dataclass(frozen=True)
 class ReversedPair(Pair):

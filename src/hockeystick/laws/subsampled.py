@@ -10,22 +10,21 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
 from hockeystick.errors import check_rate
-from hockeystick.laws.base import Array, CellMasses, Extreme, GaussianTail, Measure, Nodes, Pair
+from hockeystick.laws.atom_table import AtomTable
+from hockeystick.laws.base import Array, CellMasses, Extreme, GaussianTail, Measure, Nodes, Pair, derives
 from hockeystick.laws.sampled_loss import base_losses, sampled_loss_error, sampled_losses
 from hockeystick.numerics.rounding import ELEMENTARY, U, up
 from hockeystick.transforms.summand import Summand
 
-if TYPE_CHECKING:
-    from hockeystick.laws.atoms import AtomTable
-
 __all__ = ["SubsampledPair"]
 
 
+@derives("subsampled")
 @final
 @dataclass(frozen=True)
 class SubsampledPair(Pair):

@@ -15,7 +15,8 @@ from typing import final
 import numpy as np
 
 from hockeystick.errors import check_rate
-from hockeystick.laws.atoms import AtomicPair, AtomTable, precise_log
+from hockeystick.laws.atom_table import AtomTable, precise_log
+from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import LossQuantum, Pair
 from hockeystick.numerics.rationals import LOG_RATIO, log_of
 from hockeystick.numerics.rounding import up

@@ -17,7 +17,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.laws.atoms import AtomTable
+from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U
 

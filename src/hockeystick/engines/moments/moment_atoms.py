@@ -17,7 +17,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.laws.atoms import AtomTable as LawTable
+from hockeystick.laws.atom_table import AtomTable as LawTable
 from hockeystick.laws.base import Array, Pair
 from hockeystick.laws.reversed import ReversedPair
 from hockeystick.laws.subsampled import SubsampledPair
