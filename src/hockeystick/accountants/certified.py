@@ -49,7 +49,6 @@ _SEVERAL = 4
 _EVERYDAY = 1e-3  # a tolerance
 _COARSE = 1e-2  # of the tolerance asked for: what the contour is asked for where it cannot reach that
 _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
-_PATIENCE = 2  # refusals of the contour after which it is not asked again
 
 
 @final
@@ -251,7 +250,6 @@ class _ContourThenLattice:
         self._contours = [ContourCurve(losses, tolerance, work) for tolerance in (_CONTOUR_TOLERANCE, coarse)]
         self._lattice = lattice
         self._tolerance = lattice.tolerance
-        self._refusals = 0
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
@@ -266,8 +264,6 @@ class _ContourThenLattice:
 
     def _first(self, ask: Callable[[_Engine], Bound], enough: Callable[[Bound], bool]) -> Bound:
         """The first answer that is narrow enough, or what all answers together prove."""
-        if self._refusals >= _PATIENCE:
-            return ask(self._lattice)
         found: list[Bound] = []
         note = ""
         for contour in self._contours:
@@ -281,7 +277,6 @@ class _ContourThenLattice:
                 note = note or f"the contour handed over: {refusal}"
                 if refusal.reason not in {"tail", "width"}:
                     break
-        self._refusals += 1
         bound = ask(self._lattice)
         bound = replace(bound, notes=(*bound.notes, note))
         return bound if enough(bound) else _intersection(bound, *found)

@@ -31,6 +31,7 @@ from hockeystick.engines.contour.placing import (
     saddle_of_delta,
     saddle_of_epsilon,
 )
+from hockeystick.engines.contour.stations import Station, Stations
 from hockeystick.engines.ends import composed_infinity, largest_loss
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.numerics.rounding import U, down, exp_up, up
@@ -41,7 +42,6 @@ __all__ = ["ContourCurve"]
 
 _METHOD = "contour"
 _TRIVIAL = "trivial"
-_KEPT = 4  # lines kept for later questions
 _TRIES = 8
 _FEW_TRIES = 3
 _LITTLE_WORK = 4_000_000  # for each part, as long as leaving mass out has not been tried
@@ -78,7 +78,7 @@ class _Placed:
 @final
 @dataclass
 class ContourCurve:
-    """The curve of one direction; lines are kept for later questions.
+    """The curve of one direction. Lines stand where the composition says, and are kept: no answer depends on another.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class ContourCurve:
     losses: PairSum
     tolerance: float
     most_work: int = MOST_WORK
-    _lines: list[_Placed] = field(default_factory=list)
+    _lines: dict[Station, _Placed | ContourRefusal] = field(default_factory=dict, repr=False)
 
     @cached_property
     def _infinite_mass(self) -> tuple[float, float]:
@@ -113,12 +113,53 @@ class ContourCurve:
             return Bound(
                 low, min(up(high + room, 4.0 * U), 1.0), _TRIVIAL, notes=("epsilon is next to the largest loss",)
             )
-        for placed in self._lines:
-            if placed.serves(epsilon):
-                bound = self._delta_bound(placed.line.curve(np.array([epsilon])))
-                if self._narrow(bound):
-                    return bound
+        placed = self._standing(self._stations.of_epsilon(epsilon))
+        if placed is not None and placed.serves(epsilon):
+            bound = self._delta_bound(placed.line.curve(np.array([epsilon])))
+            if self._narrow(bound):
+                return bound
         return self._new_delta(epsilon)
+
+    @cached_property
+    def _stations(self) -> Stations:
+        return Stations(self.losses.dropping(_DEEPEST))
+
+    def _standing(self, station: Station | None) -> _Placed | None:
+        """The line at a station, placed when first asked for; None where there is no station.
+
+        Raises
+        ------
+        ContourRefusal
+            Where the transform decays too slowly for any line there.
+        """
+        if station is None:
+            return None
+        if station not in self._lines:
+            self._lines[station] = self._stood(station)
+        found = self._lines[station]
+        if isinstance(found, ContourRefusal):
+            if found.reason == "tail":
+                raise ContourRefusal(found.reason, str(found))
+            return None
+        return found
+
+    def _stood(self, station: Station) -> _Placed | ContourRefusal:
+        """A line through the tilt of a station; where large losses of small mass stand in the way, without these."""
+        saddle = self._stations.saddle(station)
+        if saddle is None or saddle.log_delta(saddle.epsilon) < _SMALLEST:
+            return ContourRefusal("saddle", "no line stands at this tilt")
+        log_drop = self._log_drop(math.exp(min(saddle.log_delta(saddle.epsilon), 0.0)))
+        refusal = ContourRefusal("width", "no line at this tilt is narrow enough")
+        for drop, work in ((_DEEPEST, self._little_work), (log_drop, self.most_work)):
+            losses = self.losses.dropping(drop)
+            try:
+                own = saddle if drop == _DEEPEST else saddle_of_epsilon(losses, saddle.epsilon)
+                placed = self._place(losses, own, saddle.epsilon, None, work)
+                if self._narrow(self._delta_bound(placed.line.curve(np.array([saddle.epsilon])))):
+                    return placed
+            except ContourRefusal as error:
+                refusal = error
+        return refusal
 
     def _new_delta(self, epsilon: float) -> Bound:
         """A fresh line; where large losses of small mass stand in the way, ever more of them are left out."""
@@ -153,7 +194,6 @@ class ContourCurve:
             curve = placed.line.curve(np.array([epsilon]))
             best = self._delta_bound(curve)
             if self._narrow(best):
-                self._keep(placed)
                 break
             log_delta = curve.guess()
         return best
@@ -168,10 +208,6 @@ class ContourCurve:
         finest = max(_SHARE * self.tolerance, _FINEST)
         line = line_for_epsilon(losses, epsilon, finest, saddle=saddle, log_delta=log_delta, work=work)
         return _Placed(line, epsilon, math.sqrt(saddle.curvature))
-
-    def _keep(self, placed: _Placed) -> None:
-        self._lines.insert(0, placed)
-        del self._lines[_KEPT:]
 
     def _narrow(self, bound: Bound) -> bool:
         lower, upper = float(bound.lower), float(bound.upper)
@@ -212,12 +248,12 @@ class ContourCurve:
         if delta <= high:
             return self._end(delta)
         targets = _Targets(_log(up(delta - low), math.inf), _log(down(delta - high), -math.inf))
-        for placed in self._lines:
-            if placed.reaches(targets.undercut):
-                found, curve = self._solve(placed, targets)
-                bound = self._epsilon_bound(placed, found, curve, targets)
-                if bound is not None and self._is_enough(bound, placed):
-                    return bound
+        placed = self._standing(self._stations.of_log_delta(targets.undercut))
+        if placed is not None and placed.reaches(targets.undercut):
+            found, curve = self._solve(placed, targets)
+            bound = self._epsilon_bound(placed, found, curve, targets)
+            if bound is not None and self._is_enough(bound, placed):
+                return bound
         return self._fresh_epsilon(targets)
 
     def _fresh_epsilon(self, targets: _Targets) -> Bound:
@@ -248,7 +284,6 @@ class ContourCurve:
             bound = self._epsilon_bound(placed, found, curve, targets)
             best = best if bound is None else bound
             if bound is not None and self._is_enough(bound, placed):
-                self._keep(placed)
                 return bound
             following = search.after(placed, found.point, log_delta)
             if following is None:
