@@ -32,6 +32,7 @@ from hockeystick.engines.lattice.nearest import nearest_points
 from hockeystick.engines.lattice.plan import Cumulants, saddle_at_delta
 from hockeystick.engines.lattice.solve import crossing
 from hockeystick.errors import PrecisionError, check_positive
+from hockeystick.numerics.fft import even_smooth_length
 from hockeystick.numerics.rounding import U, up
 
 __all__ = ["PRV"]
@@ -113,7 +114,7 @@ class _PRVCurve(DirectedCurve):
             moments = np.array([cumulants.log_moment(sign * float(t)) for t in _TILTS])
             edge = (moments + 0.5 * _TILTS * spacing - math.log(self._settings.delta_error / 16.0)) / _TILTS
             reach = max(reach, float(edge.min()) + self._settings.epsilon_error)
-        points = 2 * math.ceil(reach / spacing)
+        points = even_smooth_length(2 * math.ceil(reach / spacing))
         if points > _LARGEST_WINDOW:
             raise PrecisionError(
                 f"epsilon_error {self._settings.epsilon_error:g} over {self._steps} steps takes {points} grid points,"
