@@ -54,16 +54,11 @@ class PairSum(LossSum):
             counts[summand] = counts.get(summand, 0) + count
         if sum(counts.values()) > _MOST_STEPS:
             raise UnknownPairError("the transform of more than 2^40 steps is not certified")
-        self._variance = math.fsum(summand.normal_variance * count for summand, count in counts.items())
+        self.gaussian_variance = math.fsum(summand.normal_variance * count for summand, count in counts.items())
         kinds: dict[type[Summand], list[tuple[Summand, float]]] = {}
         for summand, count in counts.items():
             kinds.setdefault(type(summand), []).append((summand, float(count)))
         self._sources = [source for kind, group in kinds.items() for source in kind.sources(group)]
-
-    @property
-    def gaussian_variance(self) -> float:
-        """Sum of the squared shifts of the Gaussian pairs: a few roundings of each."""
-        return self._variance
 
     @cached_property
     def mass_defect(self) -> float:
@@ -87,6 +82,12 @@ class PairSum(LossSum):
         other.log_drop = log_drop
         return other
 
+    def smoothed(self, deviation: float) -> PairSum:
+        """The sum with one more, normal loss of this standard deviation (nats): that of a Gaussian release."""
+        other = copy.copy(self)
+        other.gaussian_variance = self.gaussian_variance + deviation * deviation
+        return other
+
     def rules(self, window: Window) -> Sequence[LossRule] | None:
         """Rules for everything but the normal part; None where one would be too long."""
         window = replace(window, log_drop=self.log_drop)
@@ -104,7 +105,7 @@ class PairSum(LossSum):
     @property
     def on_lattice(self) -> bool:
         """Whether all pairs are discrete."""
-        return self._variance == 0.0 and all(source.is_atomic for source in self._sources)
+        return self.gaussian_variance == 0.0 and all(source.is_atomic for source in self._sources)
 
     def lattice(self, rules: Sequence[LossRule]) -> SharedLattice | None:
         """The lattice of discrete pairs, if they share one."""

@@ -31,6 +31,7 @@ from hockeystick.engines.contour.placing import (
     saddle_of_delta,
     saddle_of_epsilon,
 )
+from hockeystick.engines.contour.smoothed_line import SmoothedLine
 from hockeystick.engines.contour.stations import Station, Stations
 from hockeystick.engines.ends import composed_infinity, largest_loss
 from hockeystick.laws.loss_sum import PairSum
@@ -60,7 +61,7 @@ _REACH = 2.5  # standard deviations from its own epsilon within which a line is 
 class _Placed:
     """A line, and the epsilon and deviation (nats) it was planned for."""
 
-    line: ContourLine | LatticeLine
+    line: ContourLine | LatticeLine | SmoothedLine
     epsilon: float
     deviation: float
 
