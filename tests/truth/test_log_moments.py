@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from hockeystick.engines.moments.moment_atoms import composed_infinity
+from hockeystick.engines.ends import composed_infinity
 from hockeystick.engines.moments.moment_bounds import ComposedMoments, log_moment_bounds
 from hockeystick.engines.moments.tilted_bounds import round_tilt, tilted_bounds
 from hockeystick.laws import (

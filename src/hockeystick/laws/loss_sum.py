@@ -19,7 +19,6 @@ from typing import final
 
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import Pair
-from hockeystick.numerics.rounding import U, up
 from hockeystick.transforms.lattice import SharedLattice, shared_lattice
 from hockeystick.transforms.rule import LossRule, Sketch, Window
 from hockeystick.transforms.saddle import LossSum
@@ -59,12 +58,6 @@ class PairSum(LossSum):
         for summand, count in counts.items():
             kinds.setdefault(type(summand), []).append((summand, float(count)))
         self._sources = [source for kind, group in kinds.items() for source in kind.sources(group)]
-
-    @cached_property
-    def mass_defect(self) -> float:
-        """Bound on how far the mass of the composition of the P's is from one."""
-        total = math.fsum(source.mass_defect for source in self._sources) * (1.0 + 8.0 * U)
-        return up(math.expm1(2.0 * total), 8.0 * U) if total > 0.0 else 0.0
 
     @cached_property
     def total_count(self) -> float:

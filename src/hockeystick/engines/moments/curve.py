@@ -25,10 +25,9 @@ from functools import cached_property
 from typing import Literal, final
 
 from hockeystick.bound import Bound, Estimate
-from hockeystick.engines.ends import largest_loss
+from hockeystick.engines.ends import composed_infinity, largest_loss
 from hockeystick.engines.lattice.solve import crossing
 from hockeystick.engines.moments.cumulants import CumulantWindow, TiltedCumulants
-from hockeystick.engines.moments.moment_atoms import composed_infinity
 from hockeystick.engines.moments.moment_bounds import ComposedMoments
 from hockeystick.engines.moments.tilted_bounds import TiltedBounds, round_tilt, tilted_bounds
 from hockeystick.errors import PrecisionError

@@ -9,22 +9,17 @@ and tilt; rational probabilities are turned into floats once.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import lru_cache, singledispatch
+from functools import lru_cache
 from typing import final
 
 import numpy as np
 
 from hockeystick.laws.atom_table import AtomTable as LawTable
 from hockeystick.laws.base import Array, Pair
-from hockeystick.laws.reversed import ReversedPair
-from hockeystick.laws.subsampled import SubsampledPair
-from hockeystick.laws.vectors import DiscretePair
-from hockeystick.numerics.rounding import ELEMENTARY, U, down, up
+from hockeystick.numerics.rounding import ELEMENTARY, U
 
-__all__ = ["AtomTable", "atom_table", "composed_infinity"]
+__all__ = ["AtomTable", "atom_table"]
 
 _OVERFLOW = 600.0
 _TINY = 1e-300  # absolute, what numbers below the normal range can lose
@@ -90,85 +85,12 @@ class AtomTable:
         return value, error / (1.0 + total - error) + 2.0 * ELEMENTARY * abs(value)
 
 
-@singledispatch
-def _vectors(pair: Pair) -> DiscretePair | None:  # noqa: ARG001 - the dispatch looks at it
-    """The pair as two probability vectors; None where it is no such pair."""
-    return None
-
-
-@_vectors.register
-def _(pair: DiscretePair) -> DiscretePair:
-    return pair
-
-
-@_vectors.register
-def _(pair: SubsampledPair) -> DiscretePair | None:
-    base = _vectors(pair.base)
-    if base is None:
-        return None
-    g = Fraction(pair.rate)
-    mixed = tuple((1 - g) * Fraction(q) + g * Fraction(p) for p, q in zip(base.p, base.q, strict=True))
-    return DiscretePair(mixed, base.q)
-
-
-@_vectors.register
-def _(pair: ReversedPair) -> DiscretePair | None:
-    base = _vectors(pair.base)
-    return None if base is None else DiscretePair(base.q, base.p)
-
-
 @lru_cache(maxsize=32)
 def atom_table(pair: Pair) -> AtomTable | None:
     """The atoms of a pair; None where it has a density, or atoms without end."""
-    vectors = _vectors(pair)
-    if vectors is not None:
-        return _of_vectors(vectors)
     return None if pair.atoms is None else _of_atoms(pair.atoms)
-
-
-def _of_vectors(pair: DiscretePair) -> AtomTable:
-    both = [(Fraction(p), Fraction(q)) for p, q in zip(pair.p, pair.q, strict=True) if p > 0 and q > 0]
-    loss = np.array([_log_ratio(p, q) for p, q in both])
-    log_p = np.array([_log_ratio(p, Fraction(1)) for p, _ in both])
-    missing = float(1 - sum((p for p, _ in both), Fraction(0)))
-    errors = 8.0 * U * np.abs(loss) + _TINY, 8.0 * U * np.abs(log_p) + _TINY
-    return AtomTable(loss, log_p, *errors, missing, U * abs(missing))
 
 
 def _of_atoms(atoms: LawTable) -> AtomTable:
     missing = atoms.infinite_p
     return AtomTable(atoms.loss, atoms.log_p, atoms.loss_error, atoms.error, missing, 16.0 * U * missing)
-
-
-def _log_ratio(p: Fraction, q: Fraction) -> float:
-    """``ln(p / q)`` to a relative error of 8 u, also where the ratio is near one."""
-    ratio = p / q
-    if Fraction(1, 2) < ratio < 2:
-        return math.log1p(float(ratio - 1))
-    if Fraction(1, 2**1000) < ratio < 2**1000:
-        return math.log(float(ratio))
-    return math.log(ratio.numerator) - math.log(ratio.denominator)
-
-
-# ------------------------------------------------------------------------------------------------- infinite losses
-
-
-def composed_infinity(parts: Sequence[tuple[Pair, int]]) -> tuple[float, float]:
-    """Lower and upper bound of the mass of infinite losses of a composition.
-
-    Probability vectors count with the mass they have, which need not be exactly one.
-    """
-    if not any(pair.mass_at_infinity for pair, _ in parts):
-        return 0.0, 0.0
-    log_total, log_finite = 0.0, 0.0
-    for pair, count in parts:
-        vectors = _vectors(pair)
-        total, infinite = Fraction(1), Fraction(pair.mass_at_infinity)
-        if vectors is not None:
-            total = sum((Fraction(p) for p in vectors.p), Fraction(0))
-            infinite = sum((Fraction(p) for p, q in zip(vectors.p, vectors.q, strict=True) if q == 0), Fraction(0))
-        log_total += count * math.log1p(float(total - 1))
-        log_finite += count * (math.log1p(-float(infinite / total)) if infinite < total else -math.inf)
-    mass = -math.expm1(log_finite) * math.exp(log_total)
-    relative = 1e-14 * (1.0 + abs(log_total)) + 1e-15 * len(parts)
-    return (max(down(mass, relative), 0.0), min(up(mass, relative), 1.0)) if mass > 0.0 else (0.0, 0.0)

@@ -4,7 +4,7 @@ Symbols: in units of the width and with some centre of Q as origin, ``P = sum_k 
 N(c_k, 1)``; ``lambda_k = c_k (x - c_k / 2)``, so that ``p / phi = sum w_k e^{lambda_k}`` with phi the standard normal
 density; ``a = 1 + theta``.
 
-    M(theta) = int p^a q^{-theta},     M - 1 = int q ((p/q)^a - 1 - a (p/q - 1)) dx   for weights that sum to one.
+    M(theta) = int p^a q^{-theta},     M - 1 = int q ((p/q)^a - 1 - a (p/q - 1)) dx   since the weights sum to one.
 
 The second integrand is of second order in the loss, so a rare record costs no accuracy. Both are summed by the
 trapezoidal rule. On ``|Im x| <= b``, b times the spread of the centres below pi, ``|p| <= e^{b^2/2} p(Re x)`` and
@@ -131,8 +131,7 @@ def _rule(mixture: GaussianMixture, theta: float) -> _Rule:
     if last - first > _MOST_NODES:
         raise PrecisionError(f"a tilt of {theta:.3g} needs {last - first} quadrature nodes")
     x: Array = np.arange(first, last + 1, dtype=np.float64) * step  # exact: the step has few bits
-    excess = float(sum(weights_p.values()) - sum(weights_q.values()))
-    loss, loss_error, ratio, ratio_error, log_q, log_q_error = _densities(x, step, (c, w, v, gain), excess)
+    loss, loss_error, ratio, ratio_error, log_q, log_q_error = _densities(x, step, (c, w, v, gain))
     mean_q = _posterior_mean(float(x[0]), c, v), _posterior_mean(float(x[-1]), c, v)
     return _Rule(step, x, loss, loss_error, ratio, ratio_error, log_q, log_q_error, spread_p, spread_q, mean_q)
 
@@ -166,7 +165,7 @@ def _outermost(
 
 
 def _densities(
-    x: Array, step: float, columns: tuple[Array, Array, Array, Array], excess: float
+    x: Array, step: float, columns: tuple[Array, Array, Array, Array]
 ) -> tuple[Array, Array, Array, Array, Array, Array]:
     """Loss, ratio and logarithm of the weighted density of Q at the nodes, each with its error."""
     c, w, v, gain = (column[:, None] for column in columns)
@@ -180,9 +179,8 @@ def _densities(
     near = exponent.max(axis=0) < _LARGE
     inner = np.where(near, exponent, 0.0)
     grown = np.expm1(inner)
-    numerator = (gain * grown).sum(axis=0) + excess
+    numerator = (gain * grown).sum(axis=0)
     numerator_error = (np.abs(gain) * ((grown + 1.0) * exponent_error + (8.0 + terms) * U * np.abs(grown))).sum(axis=0)
-    numerator_error += 2.0 * U * abs(excess) * terms
     parts_q = v * np.exp(inner)  # not grown + 1, which loses all accuracy where the exponential is small
     q = parts_q.sum(axis=0)
     q_relative = 1.01 * (parts_q * exponent_error).sum(axis=0) / q + (8.0 + terms) * U
@@ -224,13 +222,11 @@ def mixture_log_moments(mixture: GaussianMixture, tilts: Array) -> tuple[Array, 
     """Certified lower and upper bounds of K at tilts of at least 0, shape (k,) each."""
     largest = float(tilts.max())
     rule = _rule(mixture, largest)
-    mass_p = float(sum(weight for _, weight in mixture.p) - 1)
-    mass_q = float(sum(weight for _, weight in mixture.q) - 1)
-    bounds = [_log_moment(rule, float(theta), mass_p, mass_q) for theta in tilts]
+    bounds = [_log_moment(rule, float(theta)) for theta in tilts]
     return np.array([low for low, _ in bounds]), np.array([high for _, high in bounds])
 
 
-def _log_moment(rule: _Rule, theta: float, mass_p: float, mass_q: float) -> tuple[float, float]:
+def _log_moment(rule: _Rule, theta: float) -> tuple[float, float]:
     a = 1.0 + theta
     x = a * rule.loss
     exponents = rule.log_q + x
@@ -248,11 +244,11 @@ def _log_moment(rule: _Rule, theta: float, mass_p: float, mass_q: float) -> tupl
     low, high = value - error, value + error
     if high > _SMALL or float(x.max()) > 600.0:
         return low, high
-    near_low, near_high = _near_one(rule, theta, strip, mass_p, mass_q)
+    near_low, near_high = _near_one(rule, theta, strip)
     return max(low, near_low), min(high, near_high)
 
 
-def _near_one(rule: _Rule, theta: float, strip: float, mass_p: float, mass_q: float) -> tuple[float, float]:
+def _near_one(rule: _Rule, theta: float, strip: float) -> tuple[float, float]:
     """K by the sum of M - 1, where K is at most about a half."""
     a = 1.0 + theta
     x = a * rule.loss
@@ -270,9 +266,7 @@ def _near_one(rule: _Rule, theta: float, strip: float, mass_p: float, mass_q: fl
     for power, factor in ((a, 1.0), (0.0, theta), (1.0, a)):
         peak = float((rule.log_q + power * rule.loss).max())
         absolute += 2.0 * factor * _tails(rule, power, peak, 1.0) * math.exp(min(peak, 600.0))
-    moved = a * mass_p - theta * mass_q
-    total += moved
-    absolute += 8.0 * U * (a * abs(mass_p) + theta * abs(mass_q) + abs(total))
+    absolute += 8.0 * U * abs(total)
     absolute += 1e-40 * (1.0 + a)  # weights that underflow
     if not total - absolute > -1.0:
         return -math.inf, math.inf
