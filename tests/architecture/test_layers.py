@@ -159,7 +159,7 @@ ALLOWED = [
     ("accountants", "from hockeystick.accountants.moments import Moments"),
     ("exact.gaussian", "import flint\nfrom hockeystick.laws import GaussianPair"),
     ("independent.run", "from hockeystick.independent.laws import Law\ndef f():\n    import flint"),
-    ("cli.receipt", "from hockeystick.independent import check"),
+    ("app.cli.receipt", "from hockeystick.independent import check"),
     ("calibrate", "import math\ndef f():\n    from scipy.optimize import brentq"),
     ("app.plots", "def f():\n    import matplotlib.pyplot"),
     ("numerics.tails", "import numpy as np\nfrom scipy import special\nfrom scipy.fft import rfft"),
