@@ -49,7 +49,7 @@ class LossCells:
         low, high = pair.loss_bounds
         near_low, near_high = pair.loss_range(-700.0, -700.0)
         low, high = max(low, near_low), min(high, near_high)
-        margin = 4e-14 * (1.0 + max(abs(low), abs(high)))  # the bounds are known to 1e-14
+        margin = 4e-14 * (1.0 + max(abs(low), abs(high)))  # a guide: mass beyond the last cut makes the bound infinite
         losses = np.unique(np.linspace(low - margin, high + margin, _CUTS))
         return cls(losses, pair.cells(losses))
 

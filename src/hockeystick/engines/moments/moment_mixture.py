@@ -137,7 +137,7 @@ def _rule(mixture: GaussianMixture, theta: float) -> _Rule:
 
 
 def _posterior_mean(x: float, c: Array, weights: Array) -> float:
-    """``E[c | x]`` under a mixture, nondecreasing in x; to about 1e-12 of the spread."""
+    """``E[c | x]`` under a mixture, nondecreasing in x; `_tails` bounds its error."""
     present = weights > 0.0
     exponent = np.log(weights[present]) + c[present] * (x - 0.5 * c[present])
     posterior = np.exp(exponent - exponent.max())
@@ -295,7 +295,10 @@ def _tails(rule: _Rule, power: float, peak: float, total: float) -> float:
     (p_low, p_high), (q_low, q_high) = rule.spread_p, rule.spread_q
     rest = 1.0 - power
     # a negative share of Q's mean, which beyond the last node is at least what it is there, before the first at most
-    off = 1e-11 * (q_high - q_low)
+    # weights off by a factor e^{+-r} move a mean by at most 2 r times the spread: r is at most six roundings of an
+    # exponent c (x - c / 2), and 4 u of a logarithm of at most 745 with the sums, below 5e-13
+    c = max(abs(q_low), abs(q_high))
+    off = (1e-11 + 16.0 * U * c * (abs(rule.x[0]) + abs(rule.x[-1]) + c)) * (q_high - q_low)
     highest = power * p_high + (rest * q_high if rest > 0.0 else rest * (rule.mean_q[1] - off))
     lowest = power * p_low + (rest * q_low if rest > 0.0 else rest * (rule.mean_q[0] + off))
     result = 0.0
