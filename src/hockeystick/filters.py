@@ -28,7 +28,6 @@ from typing import Generic, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.decimals import plain
@@ -36,15 +35,16 @@ from hockeystick.engines.moments.moment_bounds import log_moment_bounds
 from hockeystick.errors import (
     HockeystickError,
     PrecisionError,
-    UnknownPairError,
     check_count,
     check_finite,
     check_positive,
     check_probability,
+    public_door,
 )
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.readouts.gaussian_dp import mu_below
+from hockeystick.readouts.pure_dp import squared_mu
 
 __all__ = ["BudgetError", "Filter", "GaussianDPFilter", "RenyiFilter"]
 
@@ -84,10 +84,12 @@ class Filter(ABC, Generic[Cost]):
     def statement(self) -> str:
         """What is proved of everything that has passed."""
 
+    @public_door
     def allows(self, mechanism: Step | Composition, count: int = 1) -> bool:
         """Whether ``count`` runs of a mechanism still fit into the budget; nothing is recorded."""
         return self._fits(self._costs(mechanism, check_count("count", count)))
 
+    @public_door
     def step(self, mechanism: Step | Composition, count: int = 1) -> None:
         """Record ``count`` runs of a mechanism, which may then be released.
 
@@ -159,6 +161,7 @@ class RenyiFilter(Filter[Array]):
     True
     """
 
+    @public_door
     def __init__(
         self,
         epsilon: float,
@@ -184,6 +187,7 @@ class RenyiFilter(Filter[Array]):
         self._alive = np.ones((len(self._directions), len(chosen)), dtype=np.bool_)
 
     @classmethod
+    @public_door
     def planned_for(
         cls, run: Step | Composition, epsilon: float, delta: float, *, adjacency: str = "add-remove"
     ) -> RenyiFilter:
@@ -210,6 +214,7 @@ class RenyiFilter(Filter[Array]):
         return tuple((1.0 + self._tilts).tolist())
 
     @property
+    @public_door
     def remaining(self) -> float:
         """The largest share of its budget that any living order has left, in [0, 1]."""
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -301,6 +306,7 @@ class GaussianDPFilter(Filter[Counter[Fraction]]):
         self._share = np.zeros(len(self._directions))  # their sum over the budget, to rounding
 
     @classmethod
+    @public_door
     def for_budget(cls, epsilon: float, delta: float, *, adjacency: str = "add-remove") -> GaussianDPFilter:
         """The filter with the largest mu that implies (epsilon, delta)-DP, to about eleven digits.
 
@@ -349,6 +355,7 @@ class GaussianDPFilter(Filter[Counter[Fraction]]):
         return f"{plain(self._mu)}-GDP under {self._adjacency}, steps chosen adaptively"
 
     @property
+    @public_door
     def remaining(self) -> float:
         """About the mu of a Gaussian step that would just fit."""
         return self._mu * math.sqrt(max(1.0 - float(self._share.max()), 0.0))
@@ -356,7 +363,7 @@ class GaussianDPFilter(Filter[Counter[Fraction]]):
     def _cost(self, parts: tuple[tuple[Pair, int], ...]) -> Counter[Fraction]:
         cost: Counter[Fraction] = Counter()
         for pair, count in parts:
-            cost[_squared_mu(pair)] += count
+            cost[squared_mu(pair)] += count
         return cost
 
     def _fits(self, costs: list[Counter[Fraction]]) -> bool:
@@ -377,18 +384,3 @@ class GaussianDPFilter(Filter[Counter[Fraction]]):
     def _share_of(self, cost: Counter[Fraction]) -> float:
         """The part of the budget, cut where it is far above; the quotient has a float where the squares have none."""
         return math.fsum(float(min(count * square / self._budget, _OVER)) for square, count in cost.items())
-
-
-def _squared_mu(pair: Pair) -> Fraction:
-    """The square of a mu for which a pair is mu-GDP."""
-    if pair.gaussian_mu is not None:
-        return pair.gaussian_mu**2
-    low, high = pair.loss_bounds
-    largest = max(abs(low), abs(high))
-    if math.isinf(largest) or pair.mass_at_infinity > 0.0 or pair.reverse_mass_at_infinity > 0.0:
-        raise UnknownPairError(
-            f"no mu is known for which {pair!r} is mu-GDP: use Gaussian noise without sampling, GaussianDP, steps with"
-            " bounded losses, or RenyiFilter"
-        )
-    mu = -2.0 * float(ndtri(1.0 / (1.0 + math.exp(largest * (1.0 + 1e-13)))))
-    return Fraction(mu * (1.0 + 1e-12)) ** 2

@@ -31,7 +31,7 @@ from hockeystick.errors import PrecisionError, UnknownPairError, check_choice, c
 from hockeystick.laws.base import Pair
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.laws.one_step import one_step_delta
-from hockeystick.numerics.rounding import U, up
+from hockeystick.numerics.rounding import ELEMENTARY, U, up
 
 __all__ = ["Certified"]
 
@@ -205,12 +205,14 @@ def _below(bound: Bound, most: float, note: str) -> Bound:
 
 def _ever_drawn(parts: Parts) -> float:
     """Upper bound on the probability that any step draws the record: without it both datasets give the same."""
-    log_never = 0.0
+    logs = []
     for pair, count in parts:
         if pair.sampling_rate >= 1.0:
             return 1.0
-        log_never += count * math.log1p(-pair.sampling_rate)
-    return min(up(-math.expm1(log_never), 1e-14), 1.0)
+        logs.append(count * math.log1p(-pair.sampling_rate))
+    # the sum of one sign is rounded once, whatever its length: each logarithm errs by ELEMENTARY, each product by u,
+    # and 1 - e^x by as much as x, relative to itself, besides its own ELEMENTARY
+    return min(up(-math.expm1(math.fsum(logs)), 2.0 * ELEMENTARY + 4.0 * U), 1.0)
 
 
 def _check_reach(parts: Parts) -> None:

@@ -33,7 +33,7 @@ from hockeystick.engines.lattice.grid import Grid
 from hockeystick.engines.lattice.plan import Cumulants, saddle_at_delta
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.engines.lattice.solve import crossing
-from hockeystick.errors import PrecisionError, check_choice, check_finite, check_positive
+from hockeystick.errors import PrecisionError, check_choice, check_finite, check_positive, public_door
 from hockeystick.numerics.fft import even_smooth_length, fft_error
 from hockeystick.numerics.rounding import U, exp_up, up
 
@@ -89,6 +89,7 @@ class Fourier(Accountant):
         return even_smooth_length(2 * math.ceil(self.half_width / self.spacing * (1.0 - 1e-12)))
 
     @classmethod
+    @public_door
     def for_error(
         cls, composition: Composition | Step, epsilon: float, *, error: float, adjacency: str = "add-remove"
     ) -> Fourier:

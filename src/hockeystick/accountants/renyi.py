@@ -27,7 +27,7 @@ from hockeystick.bound import Bound, Estimate, Real
 from hockeystick.composition import Composition, Step, directions
 from hockeystick.engines.moments.cumulants import CumulantWindow
 from hockeystick.engines.moments.moment_bounds import log_moment_bounds
-from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon
+from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, public_door
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up
 
@@ -80,6 +80,7 @@ class RenyiCurve:
             raise ValueError(f"{self.orders.size} orders need as many divergences, got {np.shape(_upper(divergence))}")
         object.__setattr__(self, "divergence", divergence)
 
+    @public_door
     def __add__(self, other: RenyiCurve) -> RenyiCurve:
         """The composition of two curves with the same orders."""
         if not isinstance(other, RenyiCurve):
@@ -97,6 +98,7 @@ class RenyiCurve:
         )
         return RenyiCurve(self.orders, Estimate(value, error, _METHOD))
 
+    @public_door
     def __mul__(self, count: int) -> RenyiCurve:
         """The curve of ``count`` repetitions."""
         times = float(check_count("count", count))
@@ -110,6 +112,7 @@ class RenyiCurve:
 
     __rmul__ = __mul__
 
+    @public_door
     def epsilon(self, delta: ArrayLike, *, conversion: Conversion = "tight") -> Bound | Estimate:
         """Upper bound on epsilon at the best order (nats), of the shape of ``delta``.
 
@@ -123,6 +126,7 @@ class RenyiCurve:
         kind = check_choice("conversion", conversion, _CONVERSIONS)
         return self._converted(check_delta(delta), lambda value: self._epsilon(value, kind))
 
+    @public_door
     def delta(self, epsilon: ArrayLike, *, conversion: Conversion = "tight") -> Bound | Estimate:
         """Upper bound on delta at the best order, of the shape of ``epsilon``.
 
@@ -172,6 +176,7 @@ class RenyiCurve:
         return min(exp_up(best), 1.0) if best < 0.0 else 1.0
 
 
+@public_door
 def renyi(
     run: Pair | Step | Composition, orders: ArrayLike = RENYI_ORDERS, *, adjacency: str = "add-remove"
 ) -> RenyiCurve:

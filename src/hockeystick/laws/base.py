@@ -222,7 +222,7 @@ class Pair(ABC):
 
     @property
     def sampling_rate(self) -> float:
-        """Probability that the step draws the record at all, to one rounding a sampling; 1 without sampling."""
+        """Upper bound on the probability that the step draws the record at all; 1 without sampling."""
         return 1.0
 
     @property

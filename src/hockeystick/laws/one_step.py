@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from hockeystick.laws.base import CellMasses, Pair, least_infinite
-from hockeystick.numerics.rounding import ELEMENTARY, U, exp_down, exp_up, up
+from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_down, exp_up, up
 
 __all__ = ["one_step_delta"]
 
@@ -43,8 +43,9 @@ def one_step_delta(pair: Pair, epsilon: float) -> tuple[float, float]:
     here = pair.cells(np.array([epsilon]))
     lower, _ = _difference(here, epsilon)
     upper = _upper(pair, epsilon, float(here.slack[0]))
-    lower, upper = lower + least_infinite(pair.mass_at_infinity), upper + pair.mass_at_infinity
-    return min(max(lower * (1.0 - 4.0 * U), 0.0), 1.0), min(max(up(upper, 4.0 * U), 0.0), 1.0)
+    if pair.mass_at_infinity > 0.0:
+        lower, upper = down(lower + least_infinite(pair.mass_at_infinity)), up(upper + pair.mass_at_infinity)
+    return min(max(lower, 0.0), 1.0), min(upper, 1.0)
 
 
 def _upper(pair: Pair, epsilon: float, slack: float) -> float:
@@ -55,19 +56,19 @@ def _upper(pair: Pair, epsilon: float, slack: float) -> float:
         cells = pair.cells(np.array([cut]))
         slack = float(cells.slack[0])
         if slack <= 0.75 * (epsilon - cut):  # hence cut + slack <= epsilon, whatever the two roundings
-            return _difference(cells, cut - slack)[1]
+            return _difference(cells, cut - slack, beyond=cut >= pair.loss_bounds[1])[1]
         back = max(2.0 * back, 2.0 * slack + 4.0 * U * abs(epsilon))
     return 1.0
 
 
-def _difference(cells: CellMasses, epsilon: float) -> tuple[float, float]:
-    """Bounds on ``P(S) - e^epsilon Q(S)``, S the outcomes above the only cut."""
+def _difference(cells: CellMasses, epsilon: float, *, beyond: bool = False) -> tuple[float, float]:
+    """Bounds, at least 0, on ``P(S) - e^epsilon Q(S)``, S the outcomes above the only cut; none where it is beyond."""
     log_p, log_q = float(cells.log_p[1]), float(cells.log_q[1])
-    if log_p == -math.inf:
-        return 0.0, 0.0
+    if log_p == -math.inf:  # no mass, or none whose logarithm is a float
+        return 0.0, 0.0 if beyond else exp_up(log_p)
     error = float(cells.error_p[1] + cells.error_q[1]) + 4.0 * U * (abs(log_p) + abs(log_q) + abs(epsilon))
     ratio = log_q + epsilon - log_p  # ln of e^eps Q / P
-    rounding = float(cells.error_p[1]) + 4.0 * U * abs(log_p) + 4.0 * ELEMENTARY
-    low = -math.expm1(min(ratio + error, 0.0)) * exp_down(log_p - rounding)
-    high = -math.expm1(min(ratio - error, 0.0)) * exp_up(min(log_p + rounding, 0.0))
-    return low * (1.0 - 4.0 * ELEMENTARY), up(high, 4.0 * ELEMENTARY)
+    rounding = float(cells.error_p[1]) + 4.0 * U * abs(log_p)
+    least = max(down(-math.expm1(min(ratio + error, 0.0)), 2.0 * ELEMENTARY), 0.0)
+    most = min(up(-math.expm1(min(ratio - error, 0.0)), 2.0 * ELEMENTARY), 1.0)
+    return exp_down(log_p - rounding, least), exp_up(min(log_p + rounding, 0.0), most)

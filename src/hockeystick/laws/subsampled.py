@@ -19,7 +19,7 @@ from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import INFINITE, Array, CellMasses, Extreme, GaussianTail, Measure, Nodes, Pair, derives
 from hockeystick.laws.sampled_loss import base_losses, sampled_loss_error, sampled_losses
 from hockeystick.numerics.rationals import product_up
-from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.numerics.rounding import ELEMENTARY, TINY, U, up
 from hockeystick.transforms.summand import Summand
 
 __all__ = ["SubsampledPair"]
@@ -70,7 +70,8 @@ class SubsampledPair(Pair):
 
     @property
     def sampling_rate(self) -> float:
-        return self.rate * self.base.sampling_rate
+        inner = self.base.sampling_rate  # a product is rounded up, and kept where it has relative accuracy
+        return self.rate if inner == 1.0 else max(up(self.rate * inner, 2.0 * U), TINY)
 
     @property
     def gaussian_tail(self) -> GaussianTail | None:

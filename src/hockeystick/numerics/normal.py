@@ -165,7 +165,7 @@ def _tail(
         exponent = (inner - near) * (inner + near)
     scaled_far = np.where(finite, np.exp(-exponent) * erfcx(inner), 0.0)
     gap = scaled_near - scaled_far
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         log_gap = np.log(0.5 * gap)
         logs[where] = log_gap - near * near
         # |d ln erfcx / dt| <= 1 + 2 t for the near tail taken with its factor e^{-near^2}

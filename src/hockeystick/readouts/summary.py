@@ -33,7 +33,7 @@ import numpy as np
 from hockeystick.bound import Bound, Estimate, agreed, from_sides
 from hockeystick.composition import Direction
 from hockeystick.decimals import plain
-from hockeystick.errors import check_positive, check_probability
+from hockeystick.errors import check_positive, check_probability, public_door
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.numerics.rounding import U, down
@@ -50,6 +50,7 @@ _EVALUATIONS = 600
 _LARGEST = 600.0  # nats
 
 
+@public_door
 def smallest_mu(curve: PrivacyCurve, *, floor: float = 0.0, tolerance: float = 1e-3) -> Bound | Estimate:
     """The smallest mu for which the run is mu-Gaussian-DP, proved over all epsilons.
 
@@ -194,6 +195,7 @@ class _Search:
         return -needed, start.epsilon, start, end
 
 
+@public_door
 def regret(curve: PrivacyCurve, mu: float, *, tolerance: float = 1e-2) -> Bound | Estimate:
     """What the summary "mu-GDP" of a run loses: the smallest r with ``f(alpha + r) - r <= G_mu(alpha)`` everywhere.
 

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import Direction
-from hockeystick.errors import check_choice, check_positive, check_probability
+from hockeystick.errors import check_choice, check_positive, check_probability, public_door
 from hockeystick.readouts.envelope import Enclosure, Value
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ def value_of(answer: Bound | Estimate) -> Value:
     return Value(float(answer.value), float(answer.value))
 
 
+@public_door
 def trade_off(
     curve: PrivacyCurve, false_positive_rate: ArrayLike, *, direction: str = "worst", tolerance: float = 1e-3
 ) -> TradeOff:

@@ -34,13 +34,14 @@ from hockeystick.engines.contour.aliasing import kernel_peak
 from hockeystick.engines.lattice.pld import LatticePLD, Side
 from hockeystick.laws.base import Array
 from hockeystick.numerics.fft import POWER_STEP, fft_error, integer_power, inverse_real, smooth_length, transform_real
-from hockeystick.numerics.rounding import ELEMENTARY, U, exp_down, exp_up, gamma
+from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, exp_down, exp_up, gamma
 
 __all__ = ["TiltedComposition", "Window", "composed_infinity", "log_moment"]
 
 Parts = Sequence[tuple[LatticePLD, int]]
 
 _SMALL_ALIAS = 1e-3  # a tail beyond the window that is small enough to look no further
+_FARTHEST = 2.0**62  # an index beyond every window
 _LEAST = 1e-300  # of a positive mass, in units of the scale
 _KERNEL_REACH = 45.0  # e^-45: where the kernel e^{-theta y} is cut off, the remainder bounded
 
@@ -193,7 +194,7 @@ class TiltedComposition:
         """
         theta, sign = self.window.theta, 1.0 if self.side == "upper" else -1.0
         at = epsilon - sign * self.slack
-        start = max(math.floor((at - self._offset) / self.spacing) + 1 - self._low_index, 0)
+        start = max(math.floor(min((at - self._offset) / self.spacing, _FARTHEST)) + 1 - self._low_index, 0)
         if start >= self.length:
             value, error = 0.0, 0.0
         else:
@@ -273,6 +274,7 @@ def composed_infinity(parts: Parts) -> float:
         return 0.0
     mass = -math.expm1(log_finite * (1.0 + 8.0 * U))
     excess = math.fsum(count * pld.excess for pld, count in parts)
+    lost = sum(count for _, count in parts) * UNDERFLOW
     if parts[0][0].side == "upper":
-        return min(mass * (1.0 + 16.0 * U) * math.exp(min(excess, 700.0)), 1.0)
-    return max(-math.expm1(log_finite * (1.0 - 8.0 * U)) * (1.0 - 16.0 * U), 0.0)
+        return min(mass * (1.0 + 16.0 * U) * math.exp(min(excess, 700.0)) + lost, 1.0)
+    return max(-math.expm1(log_finite * (1.0 - 8.0 * U)) * (1.0 - 16.0 * U) - lost, 0.0)

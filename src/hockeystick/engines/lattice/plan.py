@@ -16,6 +16,7 @@ import numpy as np
 
 from hockeystick.engines.lattice.compose import Window
 from hockeystick.engines.lattice.pld import LatticePLD
+from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Nodes, Pair
 from hockeystick.numerics.roots import increasing_root
 
@@ -33,6 +34,7 @@ __all__ = [
 
 
 _LARGEST_THETA = 1e6
+_LEAST_LOG_DELTA = -1e5  # far below what float64 tells from 0: nodes need not reach farther
 _RESOLVED = 12.0  # how far (in ln) the outermost nodes must lie below the peak
 _LARGEST_GROWTH = 9.0  # ln of the error growth that a lower tilt may cost
 
@@ -61,6 +63,9 @@ class Cumulants:
 
     def __init__(self, parts: Sequence[tuple[Pair, int]], log_tail: float) -> None:
         nodes = [pair.nodes(log_tail) for pair, _ in parts]
+        for (pair, _), own in zip(parts, nodes, strict=True):
+            if own.loss.size == 0:
+                raise PrecisionError(f"{pair!r} hides nothing: no loss is finite, nor is epsilon; use more noise")
         self._loss = np.concatenate([n.loss for n in nodes])
         self._log_p = np.concatenate([n.log_p for n in nodes])
         lengths = np.array([n.loss.size for n in nodes])
@@ -175,7 +180,7 @@ def saddle_on(cumulants: Cumulants, epsilon: float) -> Saddle:
 
     theta = math.exp(increasing_root(gap, -12.0, math.log(_LARGEST_THETA), 1e-3))
     k, _, second = cumulants(theta)
-    return Saddle(theta, epsilon, _log_delta(theta, epsilon, k, second))
+    return Saddle(theta, epsilon, max(_log_delta(theta, epsilon, k, second), _LEAST_LOG_DELTA))
 
 
 def _window(cumulants: Cumulants, theta: float, log_alias: float) -> Window:

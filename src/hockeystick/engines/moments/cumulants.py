@@ -181,6 +181,8 @@ class _Quadrature:
 @lru_cache(maxsize=32)
 def _quadrature_of(pair: Pair) -> _Quadrature:
     """The rules of a pair, kept: they depend on nothing else."""
+    if pair.mass_at_infinity >= 1.0:
+        raise PrecisionError(f"{pair!r} hides nothing: no loss is finite, and neither is epsilon; use more noise")
     return _Quadrature(pair)
 
 

@@ -32,7 +32,7 @@ from hockeystick.engines.moments.moment_bounds import ComposedMoments
 from hockeystick.engines.moments.tilted_bounds import TiltedBounds, round_tilt, tilted_bounds
 from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Pair
-from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_up, up
+from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_down, exp_up, up
 
 __all__ = ["Conversion", "KernelCurve", "MomentsCurve", "QuadraticCurve"]
 
@@ -82,7 +82,7 @@ class MomentsCurve(ABC):
             return Bound(0.0, 0.0, self.method)
         if delta < low:
             return Bound(math.inf, math.inf, self.method, ("delta is below the mass at infinite loss",))
-        left = down(delta - high, 2.0 * U) if delta > high else 0.0
+        left = delta if high == 0.0 else max(down(delta - high, 2.0 * U), 0.0)
         upper = self._epsilon(math.log(left)) if left > 0.0 else math.inf
         if delta >= high:
             upper = min(upper, max(self.largest_loss, 0.0))
@@ -174,13 +174,16 @@ class QuadraticCurve(MomentsCurve):
         return k - bounds.theta * epsilon + log_kernel + rounding
 
     def _epsilon(self, log_delta: float) -> float:
-        guess = KernelCurve(self.parts, "tight").epsilon(math.exp(log_delta))
+        target = exp_down(log_delta)
+        if target == 0.0:
+            return math.inf
+        guess = KernelCurve(self.parts, "tight").epsilon(target)
         start = float(guess.upper if isinstance(guess, Bound) else guess.value)
         start = start if math.isfinite(start) else 1.0
         slope = max(self.window.tilt_where(lambda c: c.mean - start - math.log1p(1.0 / c.theta)), 1e-6)
         return crossing(
-            lambda eps: math.exp(min(self._log_delta(eps), 0.0)) if eps <= self.largest_loss else 0.0,
-            math.exp(log_delta),
+            lambda eps: exp_up(min(self._log_delta(eps), 0.0)) if eps <= self.largest_loss else 0.0,
+            target,
             guess=start,
             slope=min(slope, 1e9),
             step=1e-9 * max(start, 1e-3),

@@ -25,6 +25,7 @@ from hockeystick.numerics.rounding import ELEMENTARY, U
 __all__ = ["LossCells", "absolute_third_upper"]
 
 _CUTS = 1 << 15
+_OVERFLOW = 700.0  # e^700 is finite
 
 
 @final
@@ -129,6 +130,8 @@ def absolute_third_upper(pair: Pair, theta: float, centre: float, *, losses: Arr
     exponent = exponent + 8.0 * U * (
         np.abs(np.where(np.isfinite(log_p), log_p, 0.0)) + theta * np.abs(high) + abs(log_moment)
     )
+    if float(exponent.max()) > _OVERFLOW:
+        return math.inf
     distance = np.maximum(np.abs(low - centre), np.abs(high - centre)) * (1.0 + 4.0 * U)
     distance[0] = max(abs(float(high[0]) - centre), 0.0)
     inner = float(np.exp(exponent) @ distance**3)
