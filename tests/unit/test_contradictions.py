@@ -14,6 +14,7 @@ from hockeystick.accountants.attained import AttainedCurve
 from hockeystick.accountants.base import DirectedCurve
 from hockeystick.accountants.certified import _CertifiedCurve
 from hockeystick.bound import Bound, agreed, at_most, from_sides
+from hockeystick.engines.ends import BoundedCurve
 from hockeystick.engines.lattice.curve import _sharper
 from hockeystick.engines.lattice.streaming_plan import LiveDirection
 from hockeystick.laws import DiscretePair, GaussianPair, Pair, SubsampledPair, WorstCasePair
@@ -36,10 +37,7 @@ class Liar:
 
 
 def lying(pair: Pair, count: int, lower: float, upper: float) -> DirectedCurve:
-    curve = Certified().directed(((pair, count),))
-    assert isinstance(curve, _CertifiedCurve)
-    curve.__dict__["_engine"] = Liar(Bound(lower, upper, "a wrong proof"))
-    return curve
+    return _CertifiedCurve(BoundedCurve(((pair, count),), lambda _: Liar(Bound(lower, upper, "a wrong proof")), 1e-3))
 
 
 def refused(question: Callable[[], object], *named: str) -> hs.ContradictionError:
@@ -128,10 +126,10 @@ def test_an_odometer_above_the_largest_loss_is_refused(monkeypatch: pytest.Monke
 
 def test_a_curve_that_rises_is_refused_by_gaussian_dp(monkeypatch: pytest.MonkeyPatch) -> None:
     curve = hs.account(hs.Gaussian(1.0).poisson(0.1) * 10)
-    honest = _CertifiedCurve.delta
+    honest = BoundedCurve.delta
 
-    def sometimes(self: _CertifiedCurve, epsilon: float) -> Bound:
+    def sometimes(self: BoundedCurve, epsilon: float) -> Bound:
         return honest(self, epsilon) if epsilon < 1.0 or math.isinf(epsilon) else Bound(0.9, 0.95, "a wrong proof")
 
-    monkeypatch.setattr(_CertifiedCurve, "delta", sometimes)
+    monkeypatch.setattr(BoundedCurve, "delta", sometimes)
     refused(lambda: curve.mu(floor=1e-6), "the curve at a smaller epsilon")

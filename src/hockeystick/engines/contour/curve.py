@@ -117,7 +117,7 @@ class ContourCurve:
             self._lines[station] = self._stood(station)
         found = self._lines[station]
         if isinstance(found, ContourRefusal):
-            if found.reason == "tail":
+            if found.reason == "tail" and self.losses.on_lattice:
                 raise ContourRefusal(found.reason, str(found))
             return None
         return found

@@ -19,15 +19,13 @@ import numpy as np
 from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.enumeration.outcomes import number_of_outcomes, outcomes_of_all
 from hockeystick.engines.lattice.solve import crossing
-from hockeystick.laws.base import Pair
+from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, gamma, up
 
-__all__ = ["MOST_OUTCOMES", "EnumeratedCurve"]
-
-MOST_OUTCOMES = 1 << 13
-"""Compositions of more outcomes are not enumerated: from there on the contour and lattices are as fast."""
+__all__ = ["EnumeratedCurve"]
 
 _METHOD = "enumeration"
+_FEW = 1 << 14  # terms that are added up without an error
 _LOST = 2.0**-1070  # a few units of the numbers too small for a relative error
 
 
@@ -38,7 +36,7 @@ class EnumeratedCurve:
     Parameters
     ----------
     parts : sequence of (Pair, int)
-        Pairs of known atoms, at most `MOST_OUTCOMES` outcomes together.
+        Pairs of known atoms.
     at_infinity : (float, float)
         Bounds on the mass at infinite loss.
     """
@@ -57,9 +55,9 @@ class EnumeratedCurve:
         self._at_infinity = at_infinity
 
     @staticmethod
-    def serves(parts: Sequence[tuple[Pair, int]]) -> bool:
-        """Whether a composition has few enough outcomes, all known."""
-        return number_of_outcomes(parts, MOST_OUTCOMES) is not None
+    def serves(parts: Sequence[tuple[Pair, int]], most: int) -> bool:
+        """Whether a composition has at most so many outcomes, all known."""
+        return number_of_outcomes(parts, most) is not None
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
@@ -87,10 +85,10 @@ class EnumeratedCurve:
         doubt = 2.0 * U * gap  # the difference is one rounding off
         if side:
             terms = masses * -np.expm1(-(gap + doubt))
-            total = math.fsum(terms.tolist()) * (1.0 + 2.0 * ELEMENTARY + gamma(4)) + _LOST * terms.size
+            total = _sum(terms) * (1.0 + 2.0 * ELEMENTARY + gamma(4) + _sum_error(terms)) + _LOST * terms.size
             return min(up(total + self._at_infinity[1]), 1.0)
         terms = masses * -np.expm1(-(gap - doubt))
-        total = math.fsum(terms.tolist()) * (1.0 - 2.0 * ELEMENTARY - gamma(4)) - _LOST * terms.size
+        total = _sum(terms) * (1.0 - 2.0 * ELEMENTARY - gamma(4) - _sum_error(terms)) - _LOST * terms.size
         return max(down(max(total, 0.0) + self._at_infinity[0]), 0.0)
 
     def _guess(self, delta: float) -> float:
@@ -104,3 +102,13 @@ class EnumeratedCurve:
             index = max(index - 1, 0)
             root = loss[-1] + np.log((mass[index] - delta) / scaled[index])
         return float(root) if math.isfinite(root) and root > 0.0 else max(float(loss[index]), 0.0)
+
+
+def _sum(terms: Array) -> float:
+    """The sum of terms of one sign, rounded once where they are few."""
+    return math.fsum(terms.tolist()) if terms.size <= _FEW else float(terms.sum())
+
+
+def _sum_error(terms: Array) -> float:
+    """Bound on the relative error of `_sum`, beyond one rounding."""
+    return 0.0 if terms.size <= _FEW else gamma(terms.size)
