@@ -279,7 +279,8 @@ class Window:
     """What a rule must serve: exponents a = 1 + theta, a largest frequency, and ``ln`` of the accuracy wanted of M.
 
     ``cells`` is the number of cells between nodes, where a bound on the decay is wanted; 0 otherwise. ``log_drop`` is
-    ``ln`` of the mass that each step may leave out where its loss is largest, lest it swamp large tilts.
+    ``ln`` of the mass that each step may leave out where its loss is largest, lest it swamp large tilts. ``longest`` is
+    the number of nodes beyond which the rule of a subsampled Gaussian is not worth having.
     """
 
     exponents: tuple[float, ...]
@@ -287,6 +288,7 @@ class Window:
     log_accuracy: float
     cells: int = 0
     log_drop: float = -math.inf
+    longest: int = 1 << 14
 
 
 class RuleSource(ABC):

@@ -28,6 +28,7 @@ __all__ = [
     "Scan",
     "find_saddle",
     "normal_epsilon",
+    "round_tilt",
     "round_tilts",
     "scan",
     "smooth_log_delta",
@@ -214,16 +215,10 @@ def _search(losses: LossSum, sketches: Sequence[Sketch], top: float, excess: Cal
     fine = scan(sketches, losses.gaussian_variance, low * (float(tilts[index]) / low) ** np.linspace(0.0, 1.0, _GRID))
     gap = excess(fine)
     theta = float(np.exp(np.interp(0.0, gap, np.log(fine.tilts))))
-    theta = _rounded(max(theta, SMALLEST_TILT))
+    theta = round_tilt(theta)
     columns = (fine.value, fine.mean, fine.variance)
     value, mean, variance = (float(np.interp(theta, fine.tilts, column)) for column in columns)
     return Saddle(theta, value, mean, variance, sketches, top)
-
-
-def _rounded(tilt: float) -> float:
-    """One positive tilt with as few bits as `round_tilts` leaves."""
-    unit = 2.0 ** max(math.frexp(tilt)[1] - 21, -50)
-    return round(tilt / unit) * unit
 
 
 def normal_epsilon(losses: LossSum, log_delta: float) -> float:
@@ -240,6 +235,13 @@ def normal_epsilon(losses: LossSum, log_delta: float) -> float:
         max(farthest, 0.0),
         max(1e-6 * deviation, 1e-12 * abs(farthest)),
     )
+
+
+def round_tilt(tilt: float) -> float:
+    """The tilt with so few bits that ``1 + theta`` is exact; `SMALLEST_TILT` for a smaller one."""
+    tilt = max(tilt, SMALLEST_TILT)
+    unit = 2.0 ** max(math.frexp(tilt)[1] - 21, -50)
+    return round(tilt / unit) * unit
 
 
 def round_tilts(tilts: Array) -> Array:

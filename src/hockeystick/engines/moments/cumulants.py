@@ -7,7 +7,7 @@ quadrature nodes, which converge geometrically for analytic densities.
 
 Guarantee: estimates. The error stated is the change when every step is halved, halved again until it is small; the
 absolute third moment has a kink and converges slower, so its error stands apart. Certified bounds are in
-`hockeystick.engines.moments.moment_bounds`. Cost: one exponential a node and tilt, whatever the counts.
+`hockeystick.engines.moments.log_moment`. Cost: one exponential a node and tilt, whatever the counts.
 """
 
 from __future__ import annotations
