@@ -14,6 +14,7 @@ from hockeystick.engines.moments.log_moment import MomentBracket, log_moment_bou
 from hockeystick.engines.moments.tilted_bounds import tilted_bounds
 from hockeystick.laws import (
     BinomialPair,
+    ContinuousPair,
     DiscreteGaussianPair,
     DiscreteLaplacePair,
     DiscretePair,
@@ -24,6 +25,7 @@ from hockeystick.laws import (
     SubsampledPair,
     WorstCasePair,
 )
+from hockeystick.laws.joined import JoinedPair
 from hockeystick.transforms.saddle import round_tilt
 
 DIGITS = 40
@@ -182,14 +184,14 @@ def test_binomial_moments_agree_with_its_atoms_as_a_vector() -> None:
         assert own.upper[0] - own.lower[0] <= 1e-9 * abs(own.upper[0])
 
 
-@pytest.mark.parametrize("theta", [0.5, 6.0])
+@pytest.mark.parametrize("theta", [0.5, 6.0, 255.0])
 def test_mixtures_contain_the_substitution_integral(theta: float) -> None:
     g = Fraction(1, 8)
     pair = GaussianMixturePair(0.9, (1 - g, g), (0.0, 1.0), (1 - g, g), (0.0, -1.0))
     with mpmath.workdps(DIGITS):
         s, rate, step, t = mpmath.mpf(0.9), _mpf(g), mpmath.mpf("0.05"), mpmath.mpf(theta)
         terms = []
-        for k in range(-600, 900):
+        for k in range(-600, 900 + int(45.0 * theta)):
             x = k * step
             up, down = mpmath.exp(x / s - 1 / (2 * s * s)), mpmath.exp(-x / s - 1 / (2 * s * s))
             terms.append(mpmath.npdf(x) * (1 - rate + rate * up) ** (1 + t) * (1 - rate + rate * down) ** -t * step)
@@ -204,6 +206,57 @@ def test_composed_moments_add_up_and_stay_narrow_for_a_billion_steps() -> None:
     low, high = float(bracket.lower[0]), float(bracket.upper[0])
     assert mpmath.mpf(low) <= truth <= mpmath.mpf(high)
     assert high - low <= 1e-6 * high
+
+
+def joined_sides(g: mpmath.mpf, loss: mpmath.mpf, t: mpmath.mpf) -> mpmath.mpf:
+    """``e^{theta L'}`` of the joined pair at an outcome of base loss L, times its mass over the base's under P."""
+    if loss > 0:
+        return (g + (1 - g) * mpmath.exp(-loss)) * (1 - g + g * mpmath.exp(loss)) ** t
+    return (1 - g + g * mpmath.exp(-loss)) ** -t
+
+
+@pytest.mark.parametrize("theta", [0.5, 3.0, 40.0, 1500.0])
+def test_joined_curves_are_put_between_lattices(theta: float) -> None:
+    """Laplace noise of scale 1, and two outcomes with a mass at infinity."""
+    with mpmath.workdps(DIGITS):
+        g, t, e = mpmath.mpf(0.125), mpmath.mpf(theta), mpmath.e
+        middle = (1 - g) * (1 - mpmath.exp(-mpmath.mpf(1) / 2))
+        atoms = joined_sides(g, mpmath.mpf(1), t) / 2 + joined_sides(g, mpmath.mpf(-1), t) / (2 * e)
+        inside = mpmath.quad(
+            lambda x: mpmath.exp(x - 1) / 2 * joined_sides(g, 2 * x - 1, t), [0, 0.25, 0.5, 0.75, 0.875, 0.9375, 1]
+        )
+        laplace = mpmath.log(atoms + inside + middle)
+        d = mpmath.mpf(2.0**-20)
+        top, bottom = (1 - d) * e / (1 + e), (1 - d) / (1 + e)
+        middle = (1 - g) * (d + top - bottom)
+        two = mpmath.log(top * joined_sides(g, mpmath.mpf(1), t) + bottom * joined_sides(g, mpmath.mpf(-1), t) + middle)
+    assert_contains(JoinedPair(LaplacePair(1.0), 0.125), theta, laplace, narrow=1e-8)
+    assert_contains(JoinedPair(WorstCasePair(1.0, 2.0**-20), 0.125), theta, two, narrow=1e-8)
+
+
+@pytest.mark.parametrize("theta", [0.5, 3.0, 40.0])
+def test_a_pair_that_the_caller_states_is_put_between_lattices(theta: float) -> None:
+    """Logistic noise: losses bounded by 1, without atoms."""
+    pair = ContinuousPair(
+        loss=lambda x: 1.0 - 2.0 * (np.logaddexp(0.0, 1.0 - x) - np.logaddexp(0.0, -x)),
+        log_cdf_p=lambda x: -np.logaddexp(0.0, 1.0 - x),
+        log_tail_p=lambda x: -np.logaddexp(0.0, x - 1.0),
+        log_cdf_q=lambda x: -np.logaddexp(0.0, -x),
+        log_tail_q=lambda x: -np.logaddexp(0.0, x),
+        search=(-40.0, 41.0),
+        bounds=(-1.0, 1.0),
+        loss_error=4e-14,
+        mass_error=1e-13,
+    )
+    with mpmath.workdps(DIGITS):
+        t = mpmath.mpf(theta)
+
+        def tilted(x: mpmath.mpf) -> mpmath.mpf:
+            loss = 1 - 2 * (mpmath.log1p(mpmath.exp(1 - x)) - mpmath.log1p(mpmath.exp(-x)))
+            return mpmath.exp(t * loss) * mpmath.exp(1 - x) / (1 + mpmath.exp(1 - x)) ** 2
+
+        truth = mpmath.log(mpmath.quad(tilted, mpmath.linspace(-100, 100, 41)))
+    assert_contains(pair, theta, truth, narrow=1e-7)
 
 
 def test_unbounded_losses_of_an_unknown_pair_have_no_upper_bound() -> None:
