@@ -30,12 +30,13 @@ from hockeystick.composition import Composition, Step, directions
 from hockeystick.engines.lattice.buckets import bucket_cells, buckets_down, buckets_up
 from hockeystick.engines.lattice.fourier import Evaluation, PeriodicComposition
 from hockeystick.engines.lattice.grid import Grid
-from hockeystick.engines.lattice.plan import Cumulants, saddle_at_delta
+from hockeystick.engines.lattice.plan import saddle_at_delta
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.engines.lattice.solve import crossing
 from hockeystick.errors import PrecisionError, check_choice, check_finite, check_positive
 from hockeystick.numerics.fft import fft_error
 from hockeystick.numerics.rounding import U, exp_up, up
+from hockeystick.transforms.cumulants import Cumulants
 
 __all__ = ["Fourier"]
 

@@ -27,9 +27,7 @@ from hockeystick.engines.lattice.compose import TiltedComposition
 from hockeystick.engines.lattice.dots import connect_the_dots
 from hockeystick.engines.lattice.grid import Grid, GridCells
 from hockeystick.engines.lattice.plan import (
-    Cumulants,
     Saddle,
-    as_parts,
     saddle_at_delta,
     saddle_at_epsilon,
     tail_exponents,
@@ -41,6 +39,7 @@ from hockeystick.engines.lattice.spectral import SpectralComposition
 from hockeystick.engines.lattice.tangents import tangents
 from hockeystick.errors import PrecisionError, check_choice, check_positive
 from hockeystick.laws.base import Pair
+from hockeystick.transforms.cumulants import Cumulants
 
 __all__ = ["Lattice", "Rounding"]
 
@@ -150,7 +149,7 @@ class _OneSidedCurve(DirectedCurve):
                 return saddle, made
         _, rough = saddle_at_epsilon(self._parts, epsilon)
         plds = self._plds(rough.theta, *tail_exponents(self._steps, rough, _RELATIVE))
-        return self._composed(plds, saddle_at_epsilon(as_parts(plds), epsilon))
+        return self._composed(plds, saddle_at_epsilon(plds, epsilon))
 
     def _at_delta(self, delta: float) -> tuple[Saddle, _Composed]:
         """A composition tilted for one delta, and the lattice's own saddle point there."""
@@ -160,9 +159,9 @@ class _OneSidedCurve(DirectedCurve):
                 return saddle, made
         _, rough = saddle_at_delta(self._parts, delta)
         plds = self._plds(rough.theta, *tail_exponents(self._steps, rough, _RELATIVE))
-        cumulants, saddle = saddle_at_delta(as_parts(plds), delta)
+        cumulants, saddle = saddle_at_delta(plds, delta)
         if saddle.epsilon < 0.0:
-            cumulants, saddle = saddle_at_epsilon(as_parts(plds), 0.0)
+            cumulants, saddle = saddle_at_epsilon(plds, 0.0)
         return self._composed(plds, (cumulants, saddle))
 
     def _composed(self, plds: list[tuple[LatticePLD, int]], at: tuple[Cumulants, Saddle]) -> tuple[Saddle, _Composed]:

@@ -29,10 +29,11 @@ from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound
 from hockeystick.engines.lattice.fourier import PeriodicComposition
 from hockeystick.engines.lattice.nearest import nearest_points
-from hockeystick.engines.lattice.plan import Cumulants, saddle_at_delta
+from hockeystick.engines.lattice.plan import saddle_at_delta
 from hockeystick.engines.lattice.solve import crossing
 from hockeystick.errors import PrecisionError, check_positive
 from hockeystick.numerics.rounding import U, up
+from hockeystick.transforms.cumulants import Cumulants
 
 __all__ = ["PRV"]
 

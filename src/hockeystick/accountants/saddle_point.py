@@ -31,12 +31,13 @@ from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.ends import infinite_mass, largest_loss
 from hockeystick.engines.lattice.solve import crossing
-from hockeystick.engines.moments.cumulants import CumulantWindow, TiltedCumulants
+from hockeystick.engines.moments.cumulants import CumulantWindow
 from hockeystick.engines.moments.log_moment import log_moment_bounds
 from hockeystick.engines.moments.tilted_bounds import TiltedBounds, tilted_bounds
 from hockeystick.errors import PrecisionError, check_choice
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_down, exp_up, up
 from hockeystick.numerics.tilted_normal import tilted_normal
+from hockeystick.transforms.cumulants import TiltedCumulants
 from hockeystick.transforms.saddle import round_tilt
 
 __all__ = ["SaddlePoint"]

@@ -16,9 +16,10 @@ import numpy as np
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Estimate
-from hockeystick.engines.lattice.plan import Cumulants, Saddle, saddle_at_delta, saddle_at_epsilon, window_around
+from hockeystick.engines.lattice.plan import Saddle, saddle_at_delta, saddle_at_epsilon, window_around
 from hockeystick.engines.lattice.rare_events import plan_jumps
 from hockeystick.laws.base import Array
+from hockeystick.transforms.cumulants import Cumulants
 
 __all__ = ["Rough"]
 

@@ -159,6 +159,11 @@ class Sketch:
     cells: Cells | None
     dropped: Array
 
+    @cached_property
+    def log_p(self) -> Array:
+        """``ln p_j = ln q_j + l_j``."""
+        return self.log_weight + self.loss
+
 
 @final
 @dataclass(frozen=True, eq=False)

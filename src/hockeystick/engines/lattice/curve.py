@@ -21,7 +21,6 @@ from hockeystick.engines.lattice.grid import GridCells
 from hockeystick.engines.lattice.layout import Layout, common_layout
 from hockeystick.engines.lattice.mesh import fitted_grid
 from hockeystick.engines.lattice.plan import (
-    Cumulants,
     Saddle,
     saddle_at_delta,
     saddle_at_epsilon,
@@ -34,6 +33,7 @@ from hockeystick.engines.lattice.rare_events import JumpComposition, JumpPlan, e
 from hockeystick.engines.lattice.solve import crossing
 from hockeystick.engines.lattice.tangents import tangents
 from hockeystick.laws.base import Pair
+from hockeystick.transforms.cumulants import Cumulants
 
 __all__ = ["LatticeCurve"]
 

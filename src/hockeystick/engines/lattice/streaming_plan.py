@@ -25,7 +25,6 @@ from hockeystick.engines.lattice.grid import GridCells
 from hockeystick.engines.lattice.layout import common_layout
 from hockeystick.engines.lattice.mesh import fitted_grid
 from hockeystick.engines.lattice.plan import (
-    Cumulants,
     Saddle,
     saddle_at_delta,
     saddle_at_epsilon,
@@ -38,6 +37,7 @@ from hockeystick.engines.lattice.streaming_spectrum import StepSpectrum, TiltedS
 from hockeystick.engines.lattice.tangents import tangents
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.fft import smooth_length
+from hockeystick.transforms.cumulants import Cumulants
 
 __all__ = ["LiveDirection", "Plan", "Progress"]
 

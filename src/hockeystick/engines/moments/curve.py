@@ -29,12 +29,13 @@ import numpy as np
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.ends import infinite_mass, largest_loss
 from hockeystick.engines.lattice.solve import crossing
-from hockeystick.engines.moments.cumulants import CumulantWindow, TiltedCumulants
+from hockeystick.engines.moments.cumulants import CumulantWindow
 from hockeystick.engines.moments.log_moment import log_moment_bounds
 from hockeystick.engines.moments.tilted_bounds import TiltedBounds, tilted_bounds
 from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_up, up
+from hockeystick.transforms.cumulants import TiltedCumulants
 from hockeystick.transforms.saddle import round_tilt
 
 __all__ = ["Conversion", "KernelCurve", "MomentsCurve", "QuadraticCurve"]

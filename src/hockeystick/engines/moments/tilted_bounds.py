@@ -24,10 +24,11 @@ from typing import final
 import numpy as np
 
 from hockeystick.engines.moments.absolute_third import absolute_third_upper
-from hockeystick.engines.moments.cumulants import CumulantWindow, TiltedCumulants
+from hockeystick.engines.moments.cumulants import CumulantWindow
 from hockeystick.engines.moments.log_moment import MomentBracket, log_moment_bounds
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import U
+from hockeystick.transforms.cumulants import TiltedCumulants
 
 __all__ = ["Interval", "TiltedBounds", "tilted_bounds"]
 
