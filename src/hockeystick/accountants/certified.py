@@ -24,7 +24,6 @@ from hockeystick.engines.contour.placing import ContourRefusal
 from hockeystick.engines.ends import largest_loss
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
 from hockeystick.engines.lattice.curve import LatticeCurve
-from hockeystick.engines.lattice.solve import crossing
 from hockeystick.engines.moments.curve import KernelCurve, MomentsCurve
 from hockeystick.engines.normal_sum import as_one_gaussian
 from hockeystick.errors import PrecisionError, UnknownPairError, check_choice, check_count, check_positive
@@ -33,6 +32,7 @@ from hockeystick.laws.loss_sum import PairSum
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.laws.reversed import ReversedPair
 from hockeystick.laws.subsampled import SubsampledPair
+from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import down, up
 
 __all__ = ["Certified"]
@@ -338,7 +338,7 @@ class _ClosedForm:
 
         def beyond(side: int) -> float:
             curve: Callable[[float], float] = lambda eps: self._side(eps, side)  # noqa: E731 - one expression
-            return crossing(curve, delta, guess=guess, slope=slope, step=step, above=side == 1)
+            return one_sided_root(curve, delta, guess=guess, slope=slope, step=step, above=side == 1)
 
         lower, upper = beyond(0), beyond(1)
         return Bound(min(lower, upper), upper, self._method, errors={"rounding": max(upper - lower, 0.0)})

@@ -30,11 +30,11 @@ import numpy as np
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.ends import infinite_mass, largest_loss
-from hockeystick.engines.lattice.solve import crossing
 from hockeystick.engines.moments.cumulants import CumulantWindow
 from hockeystick.engines.moments.log_moment import log_moment_bounds
 from hockeystick.engines.moments.tilted_bounds import TiltedBounds, tilted_bounds
 from hockeystick.errors import PrecisionError, check_choice
+from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_down, exp_up, up
 from hockeystick.numerics.tilted_normal import tilted_normal
 from hockeystick.transforms.cumulants import TiltedCumulants
@@ -217,7 +217,7 @@ class _TiltedNormalCurve(_SaddleCurve):
         guess = float(start.upper if isinstance(start, Bound) else start.value)
         slope = max(self.window.tilt_where(lambda c: _saddle_excess(c) - guess), 1e-6)
         ends = [
-            crossing(
+            one_sided_root(
                 lambda eps, above=above: self._side(eps, above=above),  # type: ignore[misc]
                 delta,
                 guess=guess,

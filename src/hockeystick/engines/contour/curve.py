@@ -18,7 +18,6 @@ from typing import final
 import numpy as np
 
 from hockeystick.bound import Bound
-from hockeystick.engines.contour.crossing import Crossing, LogBracket, crossing
 from hockeystick.engines.contour.lattice_line import LatticeLine
 from hockeystick.engines.contour.line import ContourLine, Curve
 from hockeystick.engines.contour.placing import (
@@ -30,6 +29,7 @@ from hockeystick.engines.contour.placing import (
     saddle_of_delta,
     saddle_of_epsilon,
 )
+from hockeystick.engines.contour.root_bracket import LogBracket, RootBracket, root_bracket
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.numerics.rounding import U, down, exp_up, up
 from hockeystick.transforms.rule import Array
@@ -248,7 +248,7 @@ class ContourCurve:
         reason = f"the crossing near epsilon {epsilon:g} was not proved to a relative width of {self.tolerance:g}"
         raise ContourRefusal("width", reason, best)
 
-    def _epsilon_bound(self, placed: _Placed, found: Crossing, curve: Curve, targets: _Targets) -> Bound | None:
+    def _epsilon_bound(self, placed: _Placed, found: RootBracket, curve: Curve, targets: _Targets) -> Bound | None:
         """The bracket of a crossing; None where a side was not proved."""
         if found.upper == 0.0:
             return Bound(0.0, 0.0, _METHOD, notes=("delta is proved to be smaller at epsilon 0",))
@@ -262,7 +262,7 @@ class ContourCurve:
         width, upper = float(bound.width), float(bound.upper)
         return width * min(placed.line.chernoff.theta / _LOOSE, 1.0 / max(upper, 1e-300)) <= self.tolerance
 
-    def _solve(self, placed: _Placed, targets: _Targets) -> tuple[Crossing, Curve]:
+    def _solve(self, placed: _Placed, targets: _Targets) -> tuple[RootBracket, Curve]:
         """Where the line's curve takes the value, in epsilon of at least 0, and the curve there."""
         line = placed.line
         asked: list[tuple[float, Curve]] = []
@@ -272,7 +272,7 @@ class ContourCurve:
             asked[:] = [(float(points[0]), curve)]
             return LogBracket(curve.log_lower(), curve.log_upper())
 
-        found = crossing(
+        found = root_bracket(
             brackets,
             (targets.exceeded, targets.undercut),
             start=placed.epsilon,
@@ -282,7 +282,7 @@ class ContourCurve:
         if found.lower < 0.0 and placed.serves(0.0):
             at_zero = brackets(np.zeros(1))
             if float(at_zero.upper[0]) <= targets.undercut:
-                found = Crossing(0.0, 0.0, 0.0)
+                found = RootBracket(0.0, 0.0, 0.0)
         at, curve = asked[0]  # the last, which is at the point where that was proved
         return found, curve if at == found.point >= 0.0 else line.curve(np.array([max(found.point, 0.0)]))
 

@@ -14,12 +14,12 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.engines.lattice.compose import Window
+from hockeystick.engines.lattice.compose import TiltedWindow
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.transforms.cumulants import Cumulants, NodeSource, smooth_log_delta
 
 __all__ = [
-    "Saddle",
+    "SaddleEstimate",
     "saddle_at_delta",
     "saddle_at_epsilon",
     "saddle_on",
@@ -36,7 +36,7 @@ _LARGEST_GROWTH = 9.0  # ln of the error growth that a lower tilt may cost
 
 @final
 @dataclass(frozen=True)
-class Saddle:
+class SaddleEstimate:
     """A tilt with the epsilon and the ln(delta) it is right for (estimates; nats)."""
 
     theta: float
@@ -48,7 +48,7 @@ def _log_delta(theta: float, epsilon: float, k: float, second: float) -> float:
     return float(smooth_log_delta(np.array(k), np.array(theta), epsilon, np.array(second)))
 
 
-def saddle_at_epsilon(parts: Parts, epsilon: float) -> tuple[Cumulants, Saddle]:
+def saddle_at_epsilon(parts: Parts, epsilon: float) -> tuple[Cumulants, SaddleEstimate]:
     """The saddle point for one epsilon, on nodes that reach as far as its delta needs; theta at most 1e6."""
     log_steps = math.log(sum(count for _, count in parts))
     log_tail = -60.0 - log_steps
@@ -61,7 +61,7 @@ def saddle_at_epsilon(parts: Parts, epsilon: float) -> tuple[Cumulants, Saddle]:
         log_tail = max(2.0 * log_tail, 1.3 * needed - 20.0)
 
 
-def saddle_at_delta(parts: Parts, delta: float) -> tuple[Cumulants, Saddle]:
+def saddle_at_delta(parts: Parts, delta: float) -> tuple[Cumulants, SaddleEstimate]:
     """The saddle point for one delta above 0, with its epsilon (which may come out below 0); theta at most 1e6."""
     log_delta = math.log(delta)
     cumulants = Cumulants(parts, min(log_delta, 0.0) * 1.1 - math.log(sum(count for _, count in parts)) - 40.0)
@@ -79,7 +79,7 @@ def saddle_at_delta(parts: Parts, delta: float) -> tuple[Cumulants, Saddle]:
     return cumulants, saddle_on(cumulants, epsilon)
 
 
-def saddle_on(cumulants: Cumulants, epsilon: float) -> Saddle:
+def saddle_on(cumulants: Cumulants, epsilon: float) -> SaddleEstimate:
     """The saddle point for one epsilon, on given nodes; theta at most 1e6."""
 
     def gap(log_theta: float) -> float:
@@ -88,10 +88,10 @@ def saddle_on(cumulants: Cumulants, epsilon: float) -> Saddle:
 
     theta = math.exp(increasing_root(gap, -12.0, math.log(_LARGEST_THETA), 1e-3))
     k, _, second = cumulants(theta)
-    return Saddle(theta, epsilon, _log_delta(theta, epsilon, k, second))
+    return SaddleEstimate(theta, epsilon, _log_delta(theta, epsilon, k, second))
 
 
-def _window(cumulants: Cumulants, theta: float, log_alias: float) -> Window:
+def _window(cumulants: Cumulants, theta: float, log_alias: float) -> TiltedWindow:
     """A window outside which the composition tilted by theta has at most about ``e^log_alias`` on either side."""
     k, mean, second = cumulants(theta)
     width = math.sqrt(-2.0 * log_alias / max(second, 1e-300))
@@ -110,10 +110,10 @@ def _window(cumulants: Cumulants, theta: float, log_alias: float) -> Window:
             if sign not in best or sign * edge < sign * best[sign][1]:
                 best[sign] = (theta + shift, edge)
     (theta_below, low), (theta_above, high) = best[-1], best[1]
-    return Window(theta, min(low, mean), max(high, mean), theta_below, theta_above)
+    return TiltedWindow(theta, min(low, mean), max(high, mean), theta_below, theta_above)
 
 
-def window_around(cumulants: Cumulants, saddle: Saddle, log_alias: float) -> Window:
+def window_around(cumulants: Cumulants, saddle: SaddleEstimate, log_alias: float) -> TiltedWindow:
     """The tilt and window to compose with: usually the saddle point's, a lower tilt where that is far shorter.
 
     With small noise and rate, K has a cliff: tilted to the saddle point a few steps jump far, and the window must hold
@@ -148,7 +148,7 @@ def spacing_for(steps: int, theta: float, width: float) -> float:
     return math.sqrt(6.0 * width / (steps * (1.0 + theta)))
 
 
-def tail_exponents(steps: int, saddle: Saddle, relative: float) -> tuple[float, float]:
+def tail_exponents(steps: int, saddle: SaddleEstimate, relative: float) -> tuple[float, float]:
     """ln of the mass of one step that may lie below and above its lattice, for a relative error of delta."""
     log_steps, log_relative = math.log(steps), math.log(relative)
     return log_relative - log_steps - 4.0, min(saddle.log_delta, 0.0) + log_relative - log_steps - 4.0

@@ -25,13 +25,13 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.lattice.compose import TiltedComposition, Window, composed_infinity, log_moment
-from hockeystick.engines.lattice.plan import Saddle, saddle_on, window_around
+from hockeystick.engines.lattice.compose import TiltedComposition, TiltedWindow, composed_infinity, log_moment
+from hockeystick.engines.lattice.plan import SaddleEstimate, saddle_on, window_around
 from hockeystick.engines.lattice.pld import LatticePLD, Side
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import U, exp_up
-from hockeystick.transforms.cumulants import Cumulants, Nodes, NodeSource, smooth_log_delta
+from hockeystick.transforms.cumulants import Cumulants, Nodes, smooth_log_delta
 
 __all__ = ["JumpComposition", "JumpPlan", "epsilon_with_jumps", "plan_jumps"]
 
@@ -57,7 +57,7 @@ class Term:
     counts: tuple[int, ...]
     log_weight: float
     cumulants: Cumulants
-    saddle: Saddle
+    saddle: SaddleEstimate
 
     @property
     def log_delta(self) -> float:
@@ -68,7 +68,7 @@ class Term:
         """The same term of other distributions."""
         return Term(self.counts, self.log_weight, cumulants, saddle_on(cumulants, epsilon))
 
-    def window(self, log_outside: float) -> Window:
+    def window(self, log_outside: float) -> TiltedWindow:
         """A window outside which about ``e^log_outside`` of delta lies."""
         return window_around(self.cumulants, self.saddle, min(log_outside - self.log_delta, -1.0))
 
@@ -127,7 +127,7 @@ class JumpPlan:
 
 @final
 @dataclass(frozen=True)
-class _Band(NodeSource):
+class _Band:
     """Some of a pair's nodes."""
 
     chosen: Nodes
@@ -138,7 +138,7 @@ class _Band(NodeSource):
         return self.chosen
 
 
-def plan_jumps(parts: Parts, epsilon: float, saddle: Saddle) -> JumpPlan | None:
+def plan_jumps(parts: Parts, epsilon: float, saddle: SaddleEstimate) -> JumpPlan | None:
     """A plan for one epsilon above 0; None where one tilt for all does as well.
 
     Parameters
@@ -147,7 +147,7 @@ def plan_jumps(parts: Parts, epsilon: float, saddle: Saddle) -> JumpPlan | None:
         The composition.
     epsilon : float
         Nats.
-    saddle : Saddle
+    saddle : SaddleEstimate
         Its saddle point, if it had one mode.
     """
     plan = _plan(parts, epsilon, saddle.log_delta) if _jumps_when_tilted(parts, epsilon, saddle) else None
@@ -160,7 +160,7 @@ def plan_jumps(parts: Parts, epsilon: float, saddle: Saddle) -> JumpPlan | None:
     return plan if abs(float(expected) - plan.log_delta) > _ILL else None
 
 
-def epsilon_with_jumps(parts: Parts, log_delta: float, saddle: Saddle) -> float | None:
+def epsilon_with_jumps(parts: Parts, log_delta: float, saddle: SaddleEstimate) -> float | None:
     """Estimate of the epsilon at ``ln delta`` where the saddle point's is wrong; None where it is right."""
     epsilon = max(saddle.epsilon, 0.0)
     plan = _plan(parts, epsilon, log_delta) if _jumps_when_tilted(parts, epsilon, saddle) else None
@@ -177,7 +177,7 @@ def epsilon_with_jumps(parts: Parts, log_delta: float, saddle: Saddle) -> float 
     return math.exp(increasing_root(excess, middle - 7.0, middle + 3.0, 1e-3))
 
 
-def _jumps_when_tilted(parts: Parts, epsilon: float, saddle: Saddle) -> bool:
+def _jumps_when_tilted(parts: Parts, epsilon: float, saddle: SaddleEstimate) -> bool:
     """Whether the composition tilted to its saddle point jumps at all."""
     if not epsilon > 0.0:
         return False

@@ -28,12 +28,12 @@ import numpy as np
 
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.ends import infinite_mass, largest_loss
-from hockeystick.engines.lattice.solve import crossing
 from hockeystick.engines.moments.cumulants import CumulantWindow
 from hockeystick.engines.moments.log_moment import log_moment_bounds
 from hockeystick.engines.moments.tilted_bounds import TiltedBounds, tilted_bounds
 from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Pair
+from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_up, up
 from hockeystick.transforms.cumulants import TiltedCumulants
 from hockeystick.transforms.saddle import round_tilt
@@ -180,7 +180,7 @@ class QuadraticCurve(MomentsCurve):
         start = float(guess.upper if isinstance(guess, Bound) else guess.value)
         start = start if math.isfinite(start) else 1.0
         slope = max(self.window.tilt_where(lambda c: c.mean - start - math.log1p(1.0 / c.theta)), 1e-6)
-        return crossing(
+        return one_sided_root(
             lambda eps: math.exp(min(self._log_delta(eps), 0.0)) if eps <= self.largest_loss else 0.0,
             math.exp(log_delta),
             guess=start,
