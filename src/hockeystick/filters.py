@@ -43,7 +43,6 @@ from hockeystick.errors import (
     check_probability,
 )
 from hockeystick.laws.base import Array, Pair
-from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.readouts.gaussian_dp import mu_below
 
@@ -382,8 +381,8 @@ class GaussianDPFilter(Filter[Counter[Fraction]]):
 
 def _squared_mu(pair: Pair) -> Fraction:
     """The square of a mu for which a pair is mu-GDP."""
-    if isinstance(pair, GaussianPair):
-        return (Fraction(pair.sensitivity) / Fraction(pair.sigma)) ** 2
+    if pair.gaussian_mu is not None:
+        return pair.gaussian_mu**2
     low, high = pair.loss_bounds
     largest = max(abs(low), abs(high))
     if math.isinf(largest) or pair.mass_at_infinity > 0.0 or pair.reverse_mass_at_infinity > 0.0:

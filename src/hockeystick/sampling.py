@@ -26,8 +26,6 @@ from typing import final
 from hockeystick.composition import Direction, Step
 from hockeystick.errors import UnknownPairError, check_count, check_rate
 from hockeystick.laws.base import Pair
-from hockeystick.laws.joined import joined, mixed_exactly
-from hockeystick.laws.vectors import DiscretePair
 
 __all__ = ["Poisson", "Samplable", "Shuffled", "WithoutReplacement"]
 
@@ -152,12 +150,12 @@ class WithoutReplacement(Step):
                 " upper bound covers it, since a null record is one with value 0"
             )
         base = self.mechanism.pair("substitute")
-        exact = isinstance(base, DiscretePair)
-        mixture = mixed_exactly(base, self.rate) if isinstance(base, DiscretePair) else base.subsampled(rate)
+        taken = self.rate if base.takes_fractions else rate
+        mixture = base.subsampled(taken)
         if direction == "substitute":
             if self.rate == 1:
                 return (base,)
-            return joined(base, self.rate if exact else rate), mixture, mixture.reversed()
+            return base.joined(taken), mixture, mixture.reversed()
         if self.rate == 1:
             raise UnknownPairError(
                 f"the smaller of two neighbouring datasets has {self.population - 1} records and no batch of"

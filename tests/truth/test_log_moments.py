@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from hockeystick.engines.ends import infinite_mass
+from hockeystick.engines.ends import composed_infinity
 from hockeystick.engines.moments.log_moment import MomentBracket, log_moment_bounds
 from hockeystick.engines.moments.tilted_bounds import tilted_bounds
 from hockeystick.laws import (
@@ -259,16 +259,46 @@ def test_a_pair_that_the_caller_states_is_put_between_lattices(theta: float) -> 
     assert_contains(pair, theta, truth, narrow=1e-7)
 
 
+@pytest.mark.parametrize("theta", [0.5, 1.0, 30.0])
+def test_sampled_noise_on_the_integers_contains_its_sums(theta: float) -> None:
+    with mpmath.workdps(DIGITS):
+        t, g, two = mpmath.mpf(theta), mpmath.mpf(0.125), 2 * mpmath.mpf(2) ** 2
+        noise = mpmath.fsum(mpmath.exp(-(mpmath.mpf(x) ** 2) / two) for x in range(-80, 81))
+
+        def moment(power: mpmath.mpf) -> mpmath.mpf:
+            return mpmath.log(
+                mpmath.fsum(
+                    mpmath.exp(-(mpmath.mpf(x) ** 2) / two) * (1 - g + g * mpmath.exp((2 * x - 1) / two)) ** power
+                    for x in range(-80, 160)
+                )
+                / noise
+            )
+
+        pair = SubsampledPair(DiscreteGaussianPair(2.0), 0.125)
+        assert_contains(pair, theta, moment(1 + t), narrow=1e-10)
+        assert_contains(pair.reversed(), theta, moment(-t), narrow=1e-10)
+
+
 def test_unbounded_losses_of_an_unknown_pair_have_no_upper_bound() -> None:
-    pair = SubsampledPair(DiscreteGaussianPair(2.0), 0.1)
+    pair = JoinedPair(GaussianPair(2.0), 0.125)
     bracket = bracket_of(pair, 1.0)
+    with mpmath.workdps(DIGITS):
+        g, s = mpmath.mpf(0.125), mpmath.mpf(2)
+
+        def tilted(x: mpmath.mpf) -> mpmath.mpf:
+            loss = x / s - 1 / (2 * s * s)
+            return mpmath.npdf(x, 1 / s) * joined_sides(g, loss, mpmath.mpf(1))
+
+        cut = 1 / (2 * s)
+        middle = (1 - g) * (mpmath.ncdf(1 / s - cut) - mpmath.ncdf(-cut))
+        truth = mpmath.log(mpmath.quad(tilted, [-20, -5, cut, 5, 20]) + middle)
     assert bracket.upper[0] == math.inf
-    assert 0.0 < bracket.lower[0] < 0.1
+    assert mpmath.mpf(0.999) * truth <= mpmath.mpf(float(bracket.lower[0])) <= truth
 
 
 def test_infinite_mass_of_a_composition_is_bracketed() -> None:
     pair = DiscretePair((Fraction(19, 20), Fraction(1, 20)), (Fraction(1), Fraction(0)))
-    low, high = infinite_mass([(pair, 10)])
+    low, high = composed_infinity([(pair, 10)])
     assert Fraction(low) <= 1 - Fraction(19, 20) ** 10 <= Fraction(high)
     assert high - low <= 1e-12
 

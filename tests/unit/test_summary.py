@@ -14,7 +14,7 @@ from hockeystick.bound import Bound
 from hockeystick.composition import Composition
 from hockeystick.laws import GaussianPair, LaplacePair
 from hockeystick.laws.one_step import one_step_delta
-from hockeystick.readouts.gaussian_dp import _LOG_NDTR, gaussian_tail, mu_at
+from hockeystick.readouts.gaussian_dp import _LOG_NDTR, mu_at
 from tests.closed_forms import gaussian_delta_of_any_size
 
 EPSILONS = (0.0, 0.01, 0.1, 0.3, 0.7, 1.0, 1.7)
@@ -141,11 +141,11 @@ def test_mu_at_a_point_holds_the_closed_form_at_any_size(epsilon: float, delta: 
 
 
 def test_tails_are_known_for_bounded_and_gaussian_pairs() -> None:
-    laplace = gaussian_tail(LaplacePair(2.0))
+    laplace = LaplacePair(2.0).gaussian_tail
     assert laplace is not None
     assert laplace.mu == 0.0
     assert laplace.epsilon >= 0.5
-    sampled = gaussian_tail(GaussianPair(2.0).subsampled(0.1).reversed())
+    sampled = GaussianPair(2.0).subsampled(0.1).reversed().gaussian_tail
     assert sampled is not None
     assert sampled.mu >= 0.5
     assert not sampled.gaussian

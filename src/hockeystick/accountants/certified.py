@@ -21,7 +21,7 @@ from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.engines.contour.placing import ContourRefusal
-from hockeystick.engines.ends import largest_loss
+from hockeystick.engines.ends import composed_infinity, largest_loss
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
 from hockeystick.engines.lattice.curve import LatticeCurve
 from hockeystick.engines.moments.curve import KernelCurve, MomentsCurve
@@ -30,10 +30,8 @@ from hockeystick.errors import PrecisionError, UnknownPairError, check_choice, c
 from hockeystick.laws.base import Pair
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.laws.one_step import one_step_delta
-from hockeystick.laws.reversed import ReversedPair
-from hockeystick.laws.subsampled import SubsampledPair
 from hockeystick.numerics.one_sided_root import one_sided_root
-from hockeystick.numerics.rounding import down, up
+from hockeystick.numerics.rounding import up
 
 __all__ = ["Certified"]
 
@@ -51,7 +49,6 @@ _SEVERAL = 4
 _EVERYDAY = 1e-3  # a tolerance
 _COARSE = 1e-2  # of the tolerance asked for: what the contour is asked for where it cannot reach that
 _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
-_PATIENCE = 2  # refusals of the contour after which it is not asked again
 
 
 @final
@@ -99,7 +96,7 @@ class _CertifiedCurve(DirectedCurve):
         self._parts = parts
         self._tolerance = settings.tolerance
         self._least_largest, self._largest_loss = largest_loss(parts)
-        self._at_infinity = _mass_at_infinity(parts)
+        self._at_infinity = composed_infinity(parts)
         self._ever = _ever_drawn(parts)
         self._settings = settings
 
@@ -208,29 +205,13 @@ def _intersection(first: Bound, *others: Bound) -> Bound:
     return Bound(lower, upper, source.method, first.notes, source.errors)
 
 
-def _mass_at_infinity(parts: Parts) -> tuple[float, float]:
-    """Lower and upper bound of the composed mass at infinite loss."""
-    masses = [(pair.mass_at_infinity, count) for pair, count in parts if pair.mass_at_infinity > 0.0]
-    if len(masses) == 1 and masses[0][1] == 1 and masses[0][0] < 1.0:
-        return max(down(masses[0][0], 1e-13), 0.0), masses[0][0]  # as it is: rounded up where it is not exact
-    if any(mass >= 1.0 for mass, _ in masses):
-        return 1.0 - 1e-12, 1.0
-    mass = -math.expm1(math.fsum(count * math.log1p(-mass) for mass, count in masses))
-    return (max(down(mass, 1e-13), 0.0), min(up(mass, 1e-13), 1.0)) if mass > 0.0 else (0.0, 0.0)
-
-
 def _ever_drawn(parts: Parts) -> float:
     """Upper bound on the probability that any step draws the record: without it both datasets give the same."""
     log_never = 0.0
     for pair, count in parts:
-        base: Pair = pair.base if isinstance(pair, ReversedPair) else pair
-        rate = 1.0
-        while isinstance(base, SubsampledPair):
-            rate *= base.rate
-            base = base.base
-        if rate >= 1.0:
+        if pair.sampling_rate >= 1.0:
             return 1.0
-        log_never += count * math.log1p(-rate)
+        log_never += count * math.log1p(-pair.sampling_rate)
     return min(up(-math.expm1(log_never), 1e-14), 1.0)
 
 
@@ -269,7 +250,6 @@ class _ContourThenLattice:
         self._contours = [ContourCurve(losses, tolerance, work) for tolerance in (_CONTOUR_TOLERANCE, coarse)]
         self._lattice = lattice
         self._tolerance = lattice.tolerance
-        self._refusals = 0
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
@@ -284,8 +264,6 @@ class _ContourThenLattice:
 
     def _first(self, ask: Callable[[_Engine], Bound], enough: Callable[[Bound], bool]) -> Bound:
         """The first answer that is narrow enough, or what all answers together prove."""
-        if self._refusals >= _PATIENCE:
-            return ask(self._lattice)
         found: list[Bound] = []
         note = ""
         for contour in self._contours:
@@ -299,7 +277,6 @@ class _ContourThenLattice:
                 note = note or f"the contour handed over: {refusal}"
                 if refusal.reason not in {"tail", "width"}:
                     break
-        self._refusals += 1
         bound = ask(self._lattice)
         bound = replace(bound, notes=(*bound.notes, note))
         return bound if enough(bound) else _intersection(bound, *found)

@@ -20,7 +20,7 @@ from typing import Literal, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Estimate
-from hockeystick.engines.ends import infinite_mass
+from hockeystick.engines.ends import composed_infinity
 from hockeystick.engines.moments.cumulants import CumulantWindow
 from hockeystick.errors import check_choice
 from hockeystick.numerics.roots import increasing_root
@@ -65,7 +65,7 @@ class _LimitCurve(DirectedCurve):
     def __init__(self, variant: str, parts: Parts) -> None:
         self._variant = variant
         self._window = CumulantWindow(parts)
-        self._infinity = infinite_mass(parts)[1]
+        self._infinity = composed_infinity(parts)[1]
         self._method = "central limit theorem" if variant == "normal-loss" else "Gaussian DP limit"
         self._parts = parts
 

@@ -29,7 +29,7 @@ import numpy as np
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
-from hockeystick.engines.ends import infinite_mass, largest_loss
+from hockeystick.engines.ends import composed_infinity, largest_loss
 from hockeystick.engines.moments.cumulants import CumulantWindow
 from hockeystick.engines.moments.log_moment import log_moment_bounds
 from hockeystick.engines.moments.tilted_bounds import TiltedBounds, tilted_bounds
@@ -92,7 +92,7 @@ class _SaddleCurve(DirectedCurve):
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self.window = CumulantWindow(parts)
-        self.infinity = infinite_mass(parts)
+        self.infinity = composed_infinity(parts)
 
     @cached_property
     def largest_loss(self) -> float:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from hockeystick.laws.base import Pair
 from hockeystick.laws.gaussian import GaussianPair
-from hockeystick.laws.reversed import ReversedPair
 from hockeystick.numerics.rounding import U
 
 __all__ = ["as_one_gaussian"]
@@ -29,10 +28,10 @@ def as_one_gaussian(parts: Sequence[tuple[Pair, int]]) -> tuple[GaussianPair, Ga
     """
     squares = []
     for pair, count in parts:
-        base = pair.base if isinstance(pair, ReversedPair) else pair  # its own reverse: mirror the line
-        if not isinstance(base, GaussianPair):
+        mu = pair.gaussian_mu
+        if mu is None:
             return None
-        squares.append(count * base.shift * base.shift)
-    mu = math.sqrt(math.fsum(squares))
+        squares.append(count * float(mu) * float(mu))
+    total = math.sqrt(math.fsum(squares))
     # relative errors: one rounding for each shift, two for its square and count, half of all that under the root
-    return GaussianPair(1.0, mu * (1.0 - 8.0 * U)), GaussianPair(1.0, mu * (1.0 + 8.0 * U))
+    return GaussianPair(1.0, total * (1.0 - 8.0 * U)), GaussianPair(1.0, total * (1.0 + 8.0 * U))

@@ -1,66 +1,66 @@
-"""Pairs made of finitely many atoms, given by their losses and log masses with stated errors.
-
-For noise on the integers whose masses are not rational. A subclass computes its ``Atoms`` once; the windows are here.
-"""
+"""Pairs whose finite losses are finitely many atoms: the windows of a table."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
-from functools import cached_property
-from typing import final
+from functools import lru_cache
 
 import numpy as np
 
-from hockeystick.laws.base import Array, CellMasses, LossQuantum, Measure, Nodes, Pair
+from hockeystick.errors import UnknownPairError
+from hockeystick.laws.atom_rules import MOST_ATOMS, AtomSummand
+from hockeystick.laws.atom_table import AtomTable
+from hockeystick.laws.base import Array, CellMasses, Extreme, LossQuantum, Measure, Nodes, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.transforms.summand import Summand
 
-__all__ = ["AtomicPair", "Atoms"]
+__all__ = ["AtomicPair"]
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Atoms:
-    """Outcomes of finite loss.
-
-    Attributes
-    ----------
-    loss : ndarray, shape (n,)
-        Nondecreasing (nats).
-    log_p, log_q : ndarray, shape (n,)
-        ``ln`` of their masses; finite.
-    error : float
-        Bound on the absolute error of every log mass.
-    slack : float
-        Bound on the error of every loss (nats).
-    """
-
-    loss: Array
-    log_p: Array
-    log_q: Array
-    error: float
-    slack: float
+@lru_cache(maxsize=4096)
+def _table_of(pair: AtomicPair) -> AtomTable:
+    """The table of a pair, made once for all equal ones."""
+    return pair.make_table()
 
 
 class AtomicPair(Pair):
-    """A pair whose finite losses are the atoms that a subclass states."""
+    """A pair whose finite losses are finitely many atoms: a subclass makes their table, the windows are here."""
+
+    @abstractmethod
+    def make_table(self) -> AtomTable:
+        """The outcomes of finite loss."""
 
     @property
-    @abstractmethod
-    def atoms(self) -> Atoms:
-        """The outcomes of finite loss."""
+    def atoms(self) -> AtomTable:
+        """The table, kept."""
+        return _table_of(self)
 
     @property
     def is_discrete(self) -> bool:
         return True
 
     @property
-    def loss_bounds(self) -> tuple[float, float]:
-        loss = self.atoms.loss
-        return (float(loss[0]), float(loss[-1])) if loss.size else (0.0, 0.0)
+    def mass_at_infinity(self) -> float:
+        return self.atoms.infinite_p
 
-    @cached_property
+    @property
+    def reverse_mass_at_infinity(self) -> float:
+        return self.atoms.infinite_q
+
+    @property
+    def infimum(self) -> Extreme:
+        return self._end(0)
+
+    @property
+    def supremum(self) -> Extreme:
+        return self._end(-1)
+
+    def _end(self, index: int) -> Extreme:
+        atoms = self.atoms
+        return Extreme(float(atoms.loss[index]), float(atoms.loss_error[index])) if atoms.size else Extreme(0.0)
+
+    @property
     def anchors(self) -> tuple[float, ...]:
         heaviest = np.argsort(-self.atoms.log_p, kind="stable")[:2]
         return tuple(float(loss) for loss in sorted(set(self.atoms.loss[heaviest]), reverse=True))
@@ -73,12 +73,13 @@ class AtomicPair(Pair):
         atoms = self.atoms
         index = np.searchsorted(losses, atoms.loss, side="left")
         log_p, log_q = (_grouped(logs, index, losses.size + 1) for logs in (atoms.log_p, atoms.log_q))
-        largest = int(np.bincount(index, minlength=1).max()) if index.size else 1
+        most = int(np.bincount(index, minlength=1).max()) if index.size else 1
         # summing n positive terms, each known to a relative error: n additions in the logarithm
         size = max(1.0, *(float(np.abs(logs).max(initial=0.0)) for logs in (atoms.log_p, atoms.log_q)))
-        rounding = 0.0 if largest <= 1 else math.ceil(largest) * (2.0 * ELEMENTARY) + 4.0 * U * size * largest
-        error = np.full(losses.size + 1, atoms.error + rounding)
-        return CellMasses(log_p, log_q, error, error, np.full(losses.size, atoms.slack))
+        rounding = 0.0 if most <= 1 else most * (2.0 * ELEMENTARY + 4.0 * U * size)
+        error = np.full(losses.size + 1, float(atoms.error.max(initial=0.0)) + rounding)
+        slack = np.full(losses.size, float(atoms.loss_error.max(initial=0.0)))
+        return CellMasses(log_p, log_q, error, error, slack)
 
     def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:
         logs = self.atoms.log_p if measure == "P" else self.atoms.log_q
@@ -92,13 +93,18 @@ class AtomicPair(Pair):
     def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
         return Nodes(self.atoms.loss, self.atoms.log_p, self.atoms.log_q)
 
+    def summand(self) -> Summand:
+        if not 0 < self.atoms.size <= MOST_ATOMS:
+            raise UnknownPairError(
+                f"no certified transform is known for {self!r}, of no finite loss or very many: use the certified"
+                " lattice accountant"
+            )
+        return AtomSummand(self.atoms)
+
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
-        logs, infinite = (
-            (self.atoms.log_p, self.mass_at_infinity)
-            if measure == "P"
-            else (self.atoms.log_q, self.reverse_mass_at_infinity)
-        )
-        loss = np.append(self.atoms.loss, math.inf if measure == "P" else -math.inf)
+        atoms = self.atoms
+        logs, infinite = (atoms.log_p, atoms.infinite_p) if measure == "P" else (atoms.log_q, atoms.infinite_q)
+        loss = np.append(atoms.loss, math.inf if measure == "P" else -math.inf)
         masses = np.append(np.exp(logs), infinite)
         return loss[rng.choice(loss.size, size=size, p=masses / masses.sum())]
 

@@ -10,16 +10,23 @@ classes' closed forms); *samples* is ``Pair.sample``. Accountants know pairs onl
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, final
+from fractions import Fraction
+from typing import Literal, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.errors import UnknownPairError
+from hockeystick.laws.atom_table import AtomTable
+from hockeystick.numerics.rounding import U, up
 from hockeystick.transforms.cumulants import Nodes
+from hockeystick.transforms.summand import Summand
 
-__all__ = ["CellMasses", "LossQuantum", "Measure", "Nodes", "Pair"]
+__all__ = ["CellMasses", "Extreme", "GaussianTail", "LossQuantum", "Measure", "Nodes", "Pair", "derives"]
 
 Array = NDArray[np.float64]
 
@@ -73,6 +80,41 @@ class LossQuantum:
     slack: float
 
 
+@final
+@dataclass(frozen=True)
+class Extreme:
+    """An end of the finite losses: a float near it (nats), and a bound on the float's error."""
+
+    value: float
+    error: float = 0.0
+
+    def __neg__(self) -> Extreme:
+        return Extreme(-self.value, self.error)
+
+
+@final
+@dataclass(frozen=True)
+class GaussianTail:
+    """A pair's curve lies below that of a Gaussian pair followed by a bounded part: ``h(a) <= H_mu(a e^-epsilon)``.
+
+    Attributes
+    ----------
+    mu : float
+        Of the Gaussian part, rounded up; 0 where there is none.
+    epsilon : float
+        The bounded part (nats), rounded up.
+    attained : bool
+        Whether the tail in one direction decays no faster than the Gaussian part's.
+    gaussian : bool
+        Whether the pair is the Gaussian pair itself.
+    """
+
+    mu: float
+    epsilon: float
+    attained: bool
+    gaussian: bool = False
+
+
 class Pair(ABC):
     """A dominating pair (P, Q): frozen, hashable, equal where its parameters are equal.
 
@@ -82,8 +124,18 @@ class Pair(ABC):
 
     @property
     @abstractmethod
+    def infimum(self) -> Extreme:
+        """The smallest finite loss (nats), ``-inf`` where there is none."""
+
+    @property
+    @abstractmethod
+    def supremum(self) -> Extreme:
+        """The largest finite loss (nats), ``inf`` where there is none."""
+
+    @property
     def loss_bounds(self) -> tuple[float, float]:
-        """Smallest and largest finite loss (nats), infinite where unbounded; `pairs.ends` bounds their errors."""
+        """Smallest and largest finite loss (nats), to within the errors that `infimum` and `supremum` state."""
+        return self.infimum.value, self.supremum.value
 
     @property
     def mass_at_infinity(self) -> float:
@@ -94,6 +146,28 @@ class Pair(ABC):
     def reverse_mass_at_infinity(self) -> float:
         """Q(L = -inf), rounded up: the mass at infinity of the reversed pair."""
         return 0.0
+
+    @property
+    def sampling_rate(self) -> float:
+        """Probability that the step draws the record at all, to one rounding a sampling; 1 without sampling."""
+        return 1.0
+
+    @property
+    def gaussian_mu(self) -> Fraction | None:
+        """mu where the pair is N(mu, 1) against N(0, 1), exactly; None for every other pair."""
+        return None
+
+    @property
+    def gaussian_tail(self) -> GaussianTail | None:
+        """The Gaussian tail of the pair and of its reverse; None where none is known.
+
+        A pair whose losses are bounded by e is an e-DP one.
+        """
+        low, high = self.infimum, self.supremum
+        if math.isinf(low.value) or math.isinf(high.value) or self.mass_at_infinity or self.reverse_mass_at_infinity:
+            return None
+        largest = max(abs(end.value) + end.error for end in (low, high))
+        return GaussianTail(0.0, up(largest, 2.0 * U), attained=False)
 
     @property
     def is_discrete(self) -> bool:
@@ -111,6 +185,11 @@ class Pair(ABC):
     @property
     def loss_quantum(self) -> LossQuantum | None:
         """The number of which every finite loss is a multiple; None where there is none."""
+        return None
+
+    @property
+    def atoms(self) -> AtomTable | None:
+        """The finite losses as one table; None where there is a density, or atoms without end."""
         return None
 
     @abstractmethod
@@ -131,18 +210,48 @@ class Pair(ABC):
         ``refine`` divides the step: comparing a rule with a finer one measures its error.
         """
 
+    def summand(self) -> Summand:
+        """The loss as a summand of a composed one, with its certified rules: the *transforms* window.
+
+        Raises
+        ------
+        UnknownPairError
+            Where no certified transform is known.
+        """
+        raise UnknownPairError(f"no certified transform is known for {self!r}: use the certified lattice accountant")
+
     @abstractmethod
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
         """Independent draws of L (nats) under the measure, shape (size,); ``+-inf`` where it is."""
 
+    @property
+    def takes_fractions(self) -> bool:
+        """Whether `subsampled` and `joined` take any fraction as it is; others round it to a float64."""
+        return False
+
     def reversed(self) -> Pair:
         """The pair (Q, P)."""
-        from hockeystick.laws.reversed import ReversedPair  # the class is a Pair itself
+        return _DERIVED["reversed"](self)
 
-        return ReversedPair(self)
-
-    def subsampled(self, rate: float) -> Pair:
+    def subsampled(self, rate: float | Fraction) -> Pair:
         """The pair ((1 - rate) Q + rate P, Q): the record takes part with probability ``rate``."""
-        from hockeystick.laws.subsampled import SubsampledPair
+        return self if rate == 1 else _DERIVED["subsampled"](self, float(rate))
 
-        return self if rate == 1.0 else SubsampledPair(self, rate)
+    def joined(self, rate: float | Fraction) -> Pair:
+        """The pair of batches of fixed size under substitution, (P, Q) being that without sampling."""
+        return self if rate == 1 else _DERIVED["joined"](self, float(rate))
+
+
+_DERIVED: dict[str, Callable[..., Pair]] = {}
+
+_Law = TypeVar("_Law", bound=type[Pair])
+
+
+def derives(name: str) -> Callable[[_Law], _Law]:
+    """Declare a class of pairs to be what ``Pair.<name>`` makes: every law has one, and none need know its class."""
+
+    def declared(law: _Law) -> _Law:
+        _DERIVED[name] = law
+        return law
+
+    return declared

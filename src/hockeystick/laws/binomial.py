@@ -17,7 +17,8 @@ from typing import final
 import numpy as np
 
 from hockeystick.errors import check_count, check_probability
-from hockeystick.laws.atoms import AtomicPair, Atoms
+from hockeystick.laws.atom_table import AtomTable
+from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import Array
 from hockeystick.numerics.rounding import ELEMENTARY, U, up
 
@@ -79,19 +80,29 @@ class BinomialPair(AtomicPair):
         successes = np.arange(n + 1)
         return np.asarray(logs + successes * math.log(p) + (n - successes) * math.log1p(-p))
 
-    @cached_property
-    def atoms(self) -> Atoms:
+    def make_table(self) -> AtomTable:
         n, p, shift = self.trials, self.probability, self.sensitivity
+        lost_p, lost_q = self._exact_tail(Fraction(p)), self._exact_tail(1 - Fraction(p))
         if shift > n:
-            return Atoms(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0)
+            return AtomTable.without_atoms(lost_p, lost_q)
         x = np.arange(shift, n + 1)
         drop = np.arange(shift)[:, None]
         loss = np.log((x - drop) / (n - x + drop + 1.0)).sum(axis=0) + shift * (math.log1p(-p) - math.log(p))
         terms = shift * (math.log(n + 1.0) + abs(math.log1p(-p)) + abs(math.log(p)))
         slack = (3.0 * ELEMENTARY + shift * U) * terms + shift * ELEMENTARY
         size = n * (math.log(2.0) + abs(math.log(p)) + abs(math.log1p(-p))) + 1.0
-        log_f = self._log_masses
-        return Atoms(np.maximum.accumulate(loss), log_f[: n - shift + 1], log_f[shift:], 3.0 * ELEMENTARY * size, slack)
+        log_f, one = self._log_masses, np.ones(x.size)
+        error = 3.0 * ELEMENTARY * size
+        loss = np.maximum.accumulate(loss)
+        return AtomTable(
+            loss,
+            slack * one,
+            log_f[: n - shift + 1],
+            log_f[shift:],
+            error * one,
+            infinite_p=lost_p,
+            infinite_q=lost_q,
+        )
 
     def _exact_tail(self, probability: Fraction) -> float:
         """Sum of f over the last ``sensitivity`` values of x for this success probability, rounded up."""
@@ -101,11 +112,3 @@ class BinomialPair(AtomicPair):
         a, b, d = p.numerator, p.denominator - p.numerator, p.denominator
         total = sum(math.comb(n, x) * a**x * b ** (n - x) for x in range(n - self.sensitivity + 1, n + 1))
         return min(up(total / d**n), 1.0)  # a quotient of integers is rounded once
-
-    @cached_property
-    def mass_at_infinity(self) -> float:
-        return self._exact_tail(Fraction(self.probability))
-
-    @cached_property
-    def reverse_mass_at_infinity(self) -> float:
-        return self._exact_tail(1 - Fraction(self.probability))

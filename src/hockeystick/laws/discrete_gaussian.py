@@ -21,8 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.errors import check_count, check_positive
-from hockeystick.laws.base import Array, CellMasses, LossQuantum, Measure, Nodes, Pair
+from hockeystick.laws.base import Array, CellMasses, Extreme, LossQuantum, Measure, Nodes, Pair
+from hockeystick.laws.discrete_gaussian_rule import DiscreteGaussianSummand, log_normaliser
 from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.transforms.summand import Summand
 
 __all__ = ["DiscreteGaussianPair"]
 
@@ -62,8 +64,12 @@ class DiscreteGaussianPair(Pair):
         object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))
 
     @property
-    def loss_bounds(self) -> tuple[float, float]:
-        return -math.inf, math.inf
+    def infimum(self) -> Extreme:
+        return Extreme(-math.inf)
+
+    @property
+    def supremum(self) -> Extreme:
+        return Extreme(math.inf)
 
     @property
     def is_discrete(self) -> bool:
@@ -82,11 +88,8 @@ class DiscreteGaussianPair(Pair):
 
     @cached_property
     def _log_normaliser(self) -> float:
-        """``ln sum_x e^{-x^2/2s^2}``; for s >= 1 by Poisson summation, s sqrt(2 pi) (1 + 2 e^{-2 pi^2 s^2} + ...)."""
-        s = self.sigma
-        if s >= 1.0:
-            return math.log(s) + 0.5 * math.log(2.0 * math.pi) + math.log1p(2.0 * math.exp(-2.0 * (math.pi * s) ** 2))
-        return math.log1p(2.0 * math.fsum(math.exp(-0.5 * (x / s) ** 2) for x in range(1, 41)))
+        """``ln sum_x e^{-x^2/2s^2}``."""
+        return log_normaliser(self.sigma)[0]
 
     def _loss(self, x: Array) -> Array:
         return np.asarray(self._unit * (2.0 * x - self.sensitivity))
@@ -164,6 +167,9 @@ class DiscreteGaussianPair(Pair):
         scale = math.log(stride) - self._log_normaliser
         two = 2.0 * self.sigma * self.sigma
         return Nodes(self._loss(x), scale - (x - self.sensitivity) ** 2 / two, scale - x * x / two)
+
+    def summand(self) -> Summand:
+        return DiscreteGaussianSummand(self.sigma, self.sensitivity)
 
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
         x = _discrete_gaussian(rng, self.sigma, size)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from hockeystick.errors import check_count, check_positive
-from hockeystick.laws.atoms import AtomicPair, Atoms
+from hockeystick.laws.atom_table import AtomTable
+from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import LossQuantum, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
@@ -46,8 +48,7 @@ class DiscreteLaplacePair(AtomicPair):
         object.__setattr__(self, "scale", check_positive("scale", self.scale))
         object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))
 
-    @cached_property
-    def atoms(self) -> Atoms:
+    def make_table(self) -> AtomTable:
         b, shift = self.scale, self.sensitivity
         x = np.arange(shift + 1)
         loss = np.asarray((2.0 * x - shift) / b, dtype=np.float64)
@@ -58,7 +59,16 @@ class DiscreteLaplacePair(AtomicPair):
         log_q[0], log_q[-1] = log_end, log_end - shift / b
         log_p = log_q[::-1].copy()
         size = 1.0 + abs(log_inside) + shift / b
-        return Atoms(loss, log_p, log_q, 8.0 * ELEMENTARY + 8.0 * U * size, 2.0 * U * shift / b)
+        one, scale = np.ones(loss.size), Fraction(b)
+        error, slack = 8.0 * ELEMENTARY + 8.0 * U * size, 2.0 * U * shift / b
+        return AtomTable(
+            loss,
+            slack * one,
+            log_p,
+            log_q,
+            error * one,
+            exact_losses=lambda: tuple((2 * k - shift) / scale for k in range(shift + 1)),
+        )
 
     @cached_property
     def loss_quantum(self) -> LossQuantum | None:

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import final
 
 import numpy as np
 
 from hockeystick.errors import check_positive, check_ratio
-from hockeystick.laws.base import Array, CellMasses, Measure, Nodes, Pair
+from hockeystick.laws.base import Array, CellMasses, Extreme, GaussianTail, Measure, Nodes, Pair
+from hockeystick.laws.gaussian_rule import GaussianSummand
 from hockeystick.numerics.normal import normal_intervals
-from hockeystick.numerics.rounding import U
+from hockeystick.numerics.rounding import U, up
+from hockeystick.transforms.summand import Summand
 
 __all__ = ["GaussianPair"]
 
@@ -54,8 +57,20 @@ class GaussianPair(Pair):
         return self.sensitivity / self.sigma
 
     @property
-    def loss_bounds(self) -> tuple[float, float]:
-        return -math.inf, math.inf
+    def infimum(self) -> Extreme:
+        return Extreme(-math.inf)
+
+    @property
+    def supremum(self) -> Extreme:
+        return Extreme(math.inf)
+
+    @property
+    def gaussian_mu(self) -> Fraction:
+        return Fraction(self.sensitivity) / Fraction(self.sigma)
+
+    @property
+    def gaussian_tail(self) -> GaussianTail:
+        return GaussianTail(up(self.shift, 2.0 * U), 0.0, attained=True, gaussian=True)
 
     def cells(self, losses: Array) -> CellMasses:
         m = self.shift
@@ -86,6 +101,9 @@ class GaussianPair(Pair):
             y = np.arange(-reach, m + reach + step, step)
         scale = math.log(step) - _LOG_SQRT_2PI
         return Nodes(m * y - 0.5 * m * m, scale - 0.5 * (y - m) ** 2, scale - 0.5 * y * y)
+
+    def summand(self) -> Summand:
+        return GaussianSummand(self.shift)
 
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
         m = self.shift

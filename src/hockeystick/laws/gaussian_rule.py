@@ -13,29 +13,60 @@ and logarithms a node.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import final
+from typing import cast, final, get_args
 
 import numpy as np
 
 from hockeystick.laws.gaussian_strip import CutOff, SampledStrip, record_argument
-from hockeystick.numerics.rounding import ELEMENTARY, U, log_sums
+from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
+from hockeystick.numerics.rounding import U, log_sums
 from hockeystick.transforms.rule import Array, Cells, LossRule, RuleSource, Sketch, Window
 from hockeystick.transforms.strip import Ends, Strip, choose_strip, few_bits, half_widths
+from hockeystick.transforms.summand import Order, SampledSummand, Summand
 
-__all__ = ["SubsampledGaussians"]
+__all__ = ["GaussianSummand", "SubsampledGaussians"]
 
+_BATCH = 128  # pairs in one rule
 _WIDEST_STEP = 1.5  # in units of the noise; beyond it nothing is gained
 _MOST_NODES = 1 << 20  # in a batch
 _MOST_CELLS = 1 << 16  # of one pair, where it has fewer nodes
-_LARGE = 30.0  # base losses from which ln r is taken as u + ln(g + (1 - g) e^-u)
 _FAR = 9.0  # in units of the noise, up to where the bulk of P and Q lies
 _BULK_SPACING = 0.75
 _BULK = np.arange(-_FAR, _FAR, _BULK_SPACING)[None, :]
 _BEYOND = np.arange(40.0)[None, :]
 _CUT_WIDTHS = (1.5, 0.8, 0.5, 0.3)  # in units of the noise; the widest that serves is taken
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+
+
+@final
+@dataclass(frozen=True)
+class GaussianSummand(SampledSummand):
+    """A Gaussian pair of this shift (sensitivity over noise, one rounding off), sampled or not."""
+
+    shift: float
+
+    @property
+    def normal_variance(self) -> float:
+        """m^2, unless the pair is sampled."""
+        return self.shift * self.shift if self.rate == 1.0 else 0.0
+
+    @classmethod
+    def sources(cls, group: Sequence[tuple[Summand, float]]) -> list[RuleSource]:
+        """Batches of like pairs."""
+        found: list[RuleSource] = []
+        for order in get_args(Order):
+            # like shifts need rules of like length
+            rows = sorted(
+                (one.shift, one.rate, count)
+                for one, count in cast("Sequence[tuple[GaussianSummand, float]]", group)
+                if one.order == order and one.rate < 1.0
+            )
+            for i in range(0, len(rows), _BATCH):
+                shift, rate, counts = np.array(rows[i : i + _BATCH]).T
+                found.append(SubsampledGaussians(shift, rate, counts, order))
+        return found
 
 
 @final
@@ -47,14 +78,14 @@ class SubsampledGaussians(RuleSource):
     ----------
     shift, rate, counts : ndarray, shape (B,)
         m (one rounding off), g, and how often each pair is composed.
-    direction : {"remove", "add"}
+    order : {"forward", "reversed"}
         The mixture against the Gaussian, or the reverse.
     """
 
     shift: Array
     rate: Array
     counts: Array
-    direction: str
+    order: Order
 
     @property
     def steps(self) -> float:
@@ -65,13 +96,6 @@ class SubsampledGaussians(RuleSource):
     def scale(self) -> float:
         """The largest shift."""
         return float(self.shift.max())
-
-    @property
-    def largest_loss(self) -> float:
-        """``-sum T ln(1 - g)`` for the reversed pairs."""
-        if self.direction == "remove":
-            return math.inf
-        return math.fsum(-self.counts * np.log1p(-self.rate)) * (1.0 + 16.0 * U)
 
     def rule(self, window: Window) -> LossRule | None:
         """Rules that serve the window; None where they would be too long."""
@@ -94,7 +118,7 @@ class SubsampledGaussians(RuleSource):
         """Where the nodes lie; None where they would be too many."""
         m = self.shift
         exponents = np.array([0.0, 1.0, *window.exponents])
-        own = exponents if self.direction == "remove" else 1.0 - exponents  # powers of r
+        own = exponents if self.order == "forward" else 1.0 - exponents  # powers of r
         cut = self._cut(own, window)
         zero = np.zeros_like(m)
         turn = self._turn(float(own[2]), window.frequency, cut) if window.frequency > 0.0 else zero[:, None]
@@ -109,7 +133,7 @@ class SubsampledGaussians(RuleSource):
         largest = max(float(own.max()), 1.0)
         depth = math.sqrt(-2.0 * window.log_drop)
         natural = largest * m + math.sqrt(-2.0 * window.log_accuracy)
-        if self.direction == "add" or not (m + depth < natural).any():
+        if self.order == "reversed" or not (m + depth < natural).any():
             return CutOff(np.full_like(m, np.inf), np.ones_like(m), np.zeros_like(m))
         width, place = np.full_like(m, np.nan), np.full_like(m, np.nan)
         for candidate in _CUT_WIDTHS:
@@ -126,7 +150,7 @@ class SubsampledGaussians(RuleSource):
         weight = 2.0 / width**2
         peak = (power * m + weight * place[:, None]) / (1.0 + weight)
         t = place[:, None] + np.maximum(peak + 5.0 - place[:, None], 1.0) * np.linspace(0.1, 1.0, 64)
-        loss = self._loss_value(m * t - 0.5 * m * m)
+        loss = self._losses(m * t - 0.5 * m * m)
         beyond = power * loss - 0.5 * t * t - np.square(t - place[:, None]) / width**2
         return np.asarray(beyond.max(axis=1) < -30.0)
 
@@ -140,7 +164,7 @@ class SubsampledGaussians(RuleSource):
         spacing = np.maximum(high - _FAR, 1e-3) / _BEYOND.size
         t = np.concatenate((_BULK + np.zeros_like(high), _FAR + spacing * _BEYOND), axis=1)
         base = m[:, None] * t - 0.5 * (m * m)[:, None]
-        loss = self._loss_value(base)
+        loss = self._losses(base)
         logs = power * loss - 0.5 * t * t
         logs[:, _BULK.size :] += np.log(spacing / _BULK_SPACING)
         if cut.is_used:
@@ -165,36 +189,9 @@ class SubsampledGaussians(RuleSource):
             return None
         return np.asarray((first[:, None] + np.arange(size)) * step[:, None])
 
-    def _loss_value(self, u: Array) -> Array:
+    def _losses(self, u: Array) -> Array:
         """``ln(1 - g + g e^u)``."""
-        g = self.rate[:, None]
-        inner = np.minimum(u, _LARGE)
-        moved = g * np.expm1(inner)
-        if self._is_small:
-            loss = np.log1p(moved)
-        else:  # only for g above a half, whose complement is exact, may the argument be next to -1
-            near = moved >= -0.5
-            loss = np.where(near, np.log1p(np.maximum(moved, -0.5)), np.log((1.0 - g) + g * np.exp(inner)))
-        large = u > _LARGE
-        if large.any():
-            loss = np.where(large, u + np.log(g + (1.0 - g) * np.exp(-np.maximum(u, _LARGE))), loss)
-        return loss
-
-    def _loss(self, u: Array) -> tuple[Array, Array]:
-        """The same, and bounds on its error."""
-        loss = self._loss_value(u)
-        # five roundings of g e^u - g over r, or six where r is summed; over r they are at most |1 - 1/r|
-        error = 6.2 * U * np.abs(np.expm1(-loss)) + ELEMENTARY * np.abs(loss)
-        large = u > _LARGE
-        if large.any():  # u plus what is at most 0 and at least ln g
-            rest = ELEMENTARY * np.log(self.rate)[:, None]
-            error = np.where(large, 7.1 * U - rest + U * np.abs(loss), error)
-        return loss, error
-
-    @cached_property
-    def _is_small(self) -> bool:
-        """Whether no rate is above a half."""
-        return bool((self.rate <= 0.5).all())
+        return sampled_losses(u, self.rate[:, None])
 
     def _log_weight(self, grid: _Grid) -> tuple[Array, Array]:
         """``ln`` of step times the density of Q at u, cut off, and bounds on its error."""
@@ -211,15 +208,16 @@ class SubsampledGaussians(RuleSource):
 
     def _assembled(self, grid: _Grid, cells: Cells | None) -> LossRule:
         m, u, cut = self.shift, grid.u, grid.cut
-        remove = self.direction == "remove"
-        value, value_error = self._loss(u)
+        forward = self.order == "forward"
+        value = self._losses(u)
+        value_error = sampled_loss_error(value, u, self.rate[:, None])
         log_weight, weight_error = self._log_weight(grid)
         log_posterior = np.log(self.rate)[:, None] + u - value  # ln(dl / du), increasing in u
         zero = np.zeros_like(m)
         ends = m * np.exp(log_posterior[:, [0, -1]].T) * np.array([[1.0 + 1e-9], [1.0 - 1e-9]])
         mixture = Ends(lowest=zero, at_low=np.minimum(ends[0], m), at_high=np.minimum(ends[1], m), highest=m)
         single = Ends(zero, zero, zero, zero)
-        if not remove:
+        if not forward:
             log_weight, weight_error = log_weight + value, weight_error + value_error + U * np.abs(log_weight + value)
             value = -value
         low, high = u[:, 0] / m + 0.5 * m, u[:, -1] / m + 0.5 * m
@@ -228,15 +226,15 @@ class SubsampledGaussians(RuleSource):
             low=low,
             high=high,
             strip=grid.strip,
-            p=mixture if remove else single,
-            q=single if remove else mixture,
+            p=mixture if forward else single,
+            q=single if forward else mixture,
             loss=value,
             log_weight=log_weight,
             growth=cut.growth,
             fall=cut.fall(high),
             shift=m,
             posterior=np.exp(log_posterior),
-            is_reversed=not remove,
+            is_reversed=not forward,
         )
         return LossRule(
             value,
@@ -254,10 +252,10 @@ class SubsampledGaussians(RuleSource):
     def _cells(self, grid: _Grid, between: int) -> Cells:
         """The density of the loss, ``between`` cells to a step."""
         m, u, cut = self.shift, grid.u, grid.cut
-        remove = self.direction == "remove"
+        forward = self.order == "forward"
         length = grid.step / between
         fine = u[:, :1] + np.arange((u.shape[1] - 1) * between + 1) * length[:, None]
-        loss = self._loss_value(fine)
+        loss = self._losses(fine)
         t = fine / m[:, None] + 0.5 * m[:, None]
         log_density = -0.5 * t * t - (np.log(m) + _LOG_SQRT_2PI)[:, None]
         if cut.is_used:
@@ -265,12 +263,12 @@ class SubsampledGaussians(RuleSource):
         log_slope = np.log(self.rate)[:, None] + fine - loss  # ln(dl / du), increasing in u
         quarter, zero = np.full_like(m, 0.25), np.zeros_like(m)  # ln r bends by at most a quarter
         return Cells(
-            loss=loss if remove else -loss,
-            log_density=log_density if remove else log_density + loss,
+            loss=loss if forward else -loss,
+            log_density=log_density if forward else log_density + loss,
             log_slope=log_slope[:, 1:],
             curvature=-1.0 / (m * m),
-            curvature_p=quarter if remove else zero,
-            curvature_q=zero if remove else quarter,
+            curvature_p=quarter if forward else zero,
+            curvature_q=zero if forward else quarter,
             square=length * length,
         )
 

@@ -17,64 +17,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from hockeystick.errors import check_rate
-from hockeystick.laws.base import Array, CellMasses, Measure, Nodes, Pair
+from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair, derives
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.laws.reversed import ReversedPair
+from hockeystick.laws.sampled_loss import sampled_losses
 from hockeystick.laws.subsampled import SubsampledPair
-from hockeystick.laws.vectors import DiscretePair, Probability
 from hockeystick.numerics.rounding import ELEMENTARY, U, up
 
-__all__ = ["JoinedPair", "joined", "mixed_exactly"]
+__all__ = ["JoinedPair"]
 
 
-def mixed_exactly(pair: DiscretePair, rate: Fraction) -> DiscretePair:
-    """((1 - rate) Q + rate P, Q) for probability vectors, in rational arithmetic.
-
-    Examples
-    --------
-    >>> mixed_exactly(DiscretePair((0.75, 0.25), (0.25, 0.75)), Fraction(1, 3)).p
-    (Fraction(5, 12), Fraction(7, 12))
-    """
-    mixed = tuple((1 - rate) * Fraction(b) + rate * Fraction(a) for a, b in zip(pair.p, pair.q, strict=True))
-    return DiscretePair(mixed, pair.q)
-
-
-def joined(base: Pair, rate: float | Fraction) -> Pair:
-    """The joined pair of a base pair under substitution.
-
-    Probability vectors stay probability vectors, exactly. For any other pair the rate is taken as a float64.
-
-    Examples
-    --------
-    >>> half = Fraction(1, 2)
-    >>> joined(DiscretePair((0.75, 0.25), (0.25, 0.75)), half).p
-    (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
-    """
-    if isinstance(base, DiscretePair):
-        return _joined_vectors(base, Fraction(rate))
-    return base if rate == 1 else JoinedPair(base, float(rate))
-
-
-def _joined_vectors(base: DiscretePair, g: Fraction) -> DiscretePair:
-    p: list[Probability] = []
-    q: list[Probability] = []
-    gap = Fraction(0)  # P(L > 0) - Q(L > 0)
-    for a, b in ((Fraction(a), Fraction(b)) for a, b in zip(base.p, base.q, strict=True)):
-        gap += max(a - b, Fraction(0))
-        p.append((1 - g) * b + g * a if a > b else a)
-        q.append(b if a > b else (1 - g) * a + g * b)
-    p.append((1 - g) * gap)
-    q.append((1 - g) * gap)
-    return DiscretePair(tuple(p), tuple(q))
-
-
+@derives("joined")
 @final
 @dataclass(frozen=True)
 class JoinedPair(Pair):
@@ -125,8 +84,12 @@ class JoinedPair(Pair):
         return log_mass, error
 
     @property
-    def loss_bounds(self) -> tuple[float, float]:
-        return -max(self.below.loss_bounds[1], 0.0), max(self.above.loss_bounds[1], 0.0)
+    def infimum(self) -> Extreme:
+        return -_at_least_zero(self.below.supremum)
+
+    @property
+    def supremum(self) -> Extreme:
+        return _at_least_zero(self.above.supremum)
 
     @property
     def mass_at_infinity(self) -> float:
@@ -178,11 +141,7 @@ class JoinedPair(Pair):
 
     def _mapped(self, loss: Array) -> Array:
         """Our loss for a base loss that is kept: ``sign(L) ln(1 - g + g e^|L|)``."""
-        g, size = self.rate, np.abs(loss)
-        with np.errstate(over="ignore"):
-            small = np.log1p(g * np.expm1(np.minimum(size, 30.0)))
-            large = size + math.log(g) + np.log1p((1.0 - g) / g * np.exp(-np.maximum(size, 30.0)))
-        return np.copysign(np.where(size <= 30.0, small, large), loss)
+        return np.copysign(sampled_losses(np.abs(loss), self.rate), loss)
 
     def _kept(self, loss: Array, measure: Measure) -> Array:
         """Probability that an outcome of the base keeps its side; the others have loss 0.
@@ -210,6 +169,10 @@ class JoinedPair(Pair):
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
         loss = self.base.sample(rng, size, measure)
         return np.where(rng.random(size) < self._kept(loss, measure), self._mapped(loss), 0.0)
+
+
+def _at_least_zero(extreme: Extreme) -> Extreme:
+    return Extreme(max(extreme.value, 0.0), extreme.error)
 
 
 def _sum(log_a: float, error_a: float, log_b: float, error_b: float) -> tuple[float, float]:

@@ -13,8 +13,10 @@ from typing import final
 import numpy as np
 
 from hockeystick.errors import check_positive, check_ratio
-from hockeystick.laws.base import Array, CellMasses, Measure, Nodes, Pair
+from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
+from hockeystick.laws.laplace_rule import LaplaceSummand
 from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.transforms.summand import Summand
 
 __all__ = ["LaplacePair"]
 
@@ -53,8 +55,12 @@ class LaplacePair(Pair):
         return self.sensitivity / self.scale
 
     @property
-    def loss_bounds(self) -> tuple[float, float]:
-        return -self.shift, self.shift
+    def infimum(self) -> Extreme:
+        return -self.supremum
+
+    @property
+    def supremum(self) -> Extreme:
+        return Extreme(self.shift, 2.0 * U * self.shift)
 
     @property
     def anchors(self) -> tuple[float, ...]:
@@ -86,6 +92,9 @@ class LaplacePair(Pair):
         loss = np.concatenate(([-m], 2.0 * y - m, [m]))
         log_p = np.concatenate(([-m - _LOG_2], log_w - (m - y), [-_LOG_2]))
         return Nodes(loss, log_p, np.concatenate(([-_LOG_2], log_w - y, [-m - _LOG_2])))
+
+    def summand(self) -> Summand:
+        return LaplaceSummand(self.shift)
 
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
         y = rng.laplace(self.shift if measure == "P" else 0.0, 1.0, size)

@@ -16,20 +16,22 @@ Guarantee: every error stored bounds the true one (`docs/derivations/contour.md`
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import final
+from typing import cast, final
 
 import numpy as np
 
+from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.rule import Array, Cells, LossRule, Quadrature, RuleSource, Window
+from hockeystick.transforms.summand import Order, SampledSummand, Summand
 
-__all__ = ["NODE_ERROR", "WEIGHT_ERROR", "LaplaceRule", "gauss_legendre"]
+__all__ = ["NODE_ERROR", "WEIGHT_ERROR", "LaplaceSummand", "gauss_legendre"]
 
 _ORDER = 24
 _MOST_PANELS = 1 << 12
-_LARGE = 30.0
 
 NODE_ERROR = U
 """Bound on the absolute error of a node of the Gauss-Legendre rule on [-1, 1]."""
@@ -85,7 +87,7 @@ class _Panels(Quadrature):
 
     half_width: float  # of a panel, in u, rounded up
     entire: bool  # r = e^u has no zero
-    direction: str
+    order: Order
 
     def error(self, exponents: Array) -> Array:
         """The bound of the module header at the best of a few rho, shape (K, 1)."""
@@ -96,7 +98,7 @@ class _Panels(Quadrature):
         return np.asarray(self._error(np.array([exponent]), frequency)[0])
 
     def _error(self, exponents: Array, frequency: float) -> Array:
-        own = (exponents if self.direction == "remove" else 1.0 - exponents)[:, None]
+        own = (exponents if self.order == "forward" else 1.0 - exponents)[:, None]
         rho, w = _RHO, self.half_width
         wide, high = 0.5 * (rho + 1.0 / rho), 0.5 * (rho - 1.0 / rho)
         angle = np.minimum(w * high, 3.1)
@@ -113,8 +115,22 @@ _RHO = np.array([1.3, 1.6, 2.0, 2.6, 3.4, 4.5, 6.0, 8.0, 11.0, 15.0, 20.0, 28.0,
 
 
 @final
+@dataclass(frozen=True)
+class LaplaceSummand(SampledSummand):
+    """A Laplace pair of this shift (sensitivity over noise, one rounding off), sampled or not."""
+
+    shift: float
+
+    @classmethod
+    def sources(cls, group: Sequence[tuple[Summand, float]]) -> list[RuleSource]:
+        """One source a pair."""
+        every = cast("Sequence[tuple[LaplaceSummand, float]]", group)
+        return [LaplaceRules(one.shift, one.rate, count, one.order) for one, count in every]
+
+
+@final
 @dataclass(frozen=True, eq=False)
-class LaplaceRule(RuleSource):
+class LaplaceRules(RuleSource):
     """One pair and how often it is composed.
 
     Attributes
@@ -125,14 +141,14 @@ class LaplaceRule(RuleSource):
         g.
     count : float
         Number of steps.
-    direction : {"remove", "add"}
+    order : {"forward", "reversed"}
         The subsampled pair against Q, or the reverse.
     """
 
     shift: float
     rate: float
     count: float
-    direction: str
+    order: Order
 
     @property
     def steps(self) -> float:
@@ -144,25 +160,19 @@ class LaplaceRule(RuleSource):
         """The shift."""
         return self.shift
 
-    @property
-    def largest_loss(self) -> float:
-        """``T ln r(m)``, or ``-T ln r(-m)`` for the reversed pair."""
-        end = np.array([self.shift if self.direction == "remove" else -self.shift])
-        loss, error = self._loss(end, U * np.abs(end))
-        return self.count * (abs(float(loss[0])) + float(error[0])) * (1.0 + 8.0 * U)
-
     def rule(self, window: Window) -> LossRule | None:
         """A rule that serves the window; None where it would need too many panels."""
         exponents = np.array([0.0, 1.0, *window.exponents])
-        own = exponents if self.direction == "remove" else 1.0 - exponents
+        own = exponents if self.order == "forward" else 1.0 - exponents
         fastest = 0.5 + float(np.abs(own).max()) + window.frequency
         accuracy = max(window.log_accuracy, -60.0)
         panels = math.ceil(self.shift / min(1.0, 3.0 * (-16.0 / accuracy) ** 0.5 * 2.0 / fastest))
         if panels > _MOST_PANELS:
             return None
         u, log_q, u_error, weight_error = self._nodes(panels)
-        loss, loss_error = self._loss(u, u_error)
-        if self.direction == "add":
+        loss = sampled_losses(u, self.rate)
+        loss_error = sampled_loss_error(loss, u, self.rate, u_error) if self.rate < 1.0 else u_error
+        if self.order == "reversed":
             log_q = log_q + loss
             weight_error = weight_error + loss_error + U * np.abs(log_q)
             loss = -loss
@@ -175,7 +185,7 @@ class LaplaceRule(RuleSource):
             zero,
             zero,
             np.array([self.count]),
-            quadrature=_Panels(self.shift / panels * (1.0 + 1e-12), self.rate == 1.0, self.direction),
+            quadrature=_Panels(self.shift / panels * (1.0 + 1e-12), self.rate == 1.0, self.order),
             cells=self._cells(window.cells) if window.cells else None,
             dropped=zero,
         )
@@ -194,39 +204,22 @@ class LaplaceRule(RuleSource):
         error = 0.5 * u_error + U * (4.0 * m + 8.0) + ELEMENTARY * (1.0 + np.abs(log_q)) + WEIGHT_ERROR
         return u, log_q, u_error, error
 
-    def _loss(self, u: Array, u_error: Array) -> tuple[Array, Array]:
-        """``ln(1 - g + g e^u)`` and a bound on its error."""
-        g = self.rate
-        if g == 1.0:
-            return u, u_error
-        moved = g * np.expm1(np.minimum(u, _LARGE))
-        near = moved >= -0.5
-        small = np.log1p(np.maximum(moved, -0.5))
-        small_error = 5.1 * U * np.abs(moved) / (1.0 + np.maximum(moved, -0.5)) + ELEMENTARY * np.abs(small)
-        far = np.log((1.0 - g) + g * np.exp(np.minimum(u, _LARGE)))  # for g above a half, whose complement is exact
-        loss, error = np.where(near, small, far), np.where(near, small_error, 6.1 * U + ELEMENTARY * np.abs(far))
-        rest = np.log(g + (1.0 - g) * np.exp(-np.maximum(u, _LARGE)))
-        large = u > _LARGE
-        loss = np.where(large, u + rest, loss)
-        error = np.where(large, 7.1 * U + ELEMENTARY * np.abs(rest) + U * np.abs(loss), error)
-        return loss, error + 1.01 * u_error  # the slope is at most one
-
     def _cells(self, between: int) -> Cells:
         """The density of the loss in cells of u; the atoms add nothing."""
         m, g = self.shift, self.rate
         count = 64 * between
         edges = m * np.linspace(-1.0, 1.0, count + 1)
-        loss, _ = self._loss(edges, np.zeros_like(edges))
+        loss = sampled_losses(edges, self.rate)
         log_density = -0.5 * (edges + m) - math.log(4.0)
         log_slope = math.log(g) + edges - loss if g < 1.0 else np.zeros_like(edges)  # ln(dl / du), increasing in u
-        remove = self.direction == "remove"
+        forward = self.order == "forward"
         quarter, zero = np.array([0.25 if g < 1.0 else 0.0]), np.zeros(1)
         return Cells(
-            loss=(loss if remove else -loss)[None],
-            log_density=(log_density if remove else log_density + loss)[None],
+            loss=(loss if forward else -loss)[None],
+            log_density=(log_density if forward else log_density + loss)[None],
             log_slope=log_slope[None, 1:],
             curvature=zero,
-            curvature_p=quarter if remove else zero,
-            curvature_q=zero if remove else quarter,
+            curvature_p=quarter if forward else zero,
+            curvature_q=zero if forward else quarter,
             square=np.array([(2.0 * m / count) ** 2]),
         )

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import final
 
 import numpy as np
 from scipy.special import erfcx
 
 from hockeystick.errors import check_count, check_finite, check_positive
-from hockeystick.laws.atoms import AtomicPair, Atoms
+from hockeystick.laws.atom_table import AtomTable
+from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import Array
 from hockeystick.numerics.normal import normal_intervals
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U
@@ -65,21 +65,21 @@ class LargestResultPair(AtomicPair):
         object.__setattr__(self, "p_shift", check_finite("p_shift", self.p_shift))
         object.__setattr__(self, "q_shift", check_finite("q_shift", self.q_shift))
 
-    @cached_property
-    def atoms(self) -> Atoms:
+    def make_table(self) -> AtomTable:
         shifts = (self.p_shift / self.sigma, self.q_shift / self.sigma)
         # -ln Phi(-y) is about y^2 / 2: below -sqrt(120 / T), but not below -11, the maximum of T is not seen
         low = min(-math.sqrt(120.0 / self.batches), *shifts) - 1.0
         levels = np.linspace(low, max(0.0, *shifts) + _REACH, _LEVELS)
         (log_p, error_p), (log_q, error_q) = (self._masses(levels, shift) for shift in shifts)
-        present = np.isfinite(log_p) & np.isfinite(
-            log_q
-        )  # an interval without mass in float64 is left out: lower still
-        loss = log_p[present] - log_q[present]
+        # an interval without mass in float64 under one measure is left out, and its mass under the other counted
+        present = np.isfinite(log_p) & np.isfinite(log_q)
+        left_out = np.exp(np.maximum(log_p, log_q)[~present]).sum() * (1.0 + 1e-9) + 2.0**-1060
+        log_p, log_q = log_p[present], log_q[present]
+        loss = log_p - log_q
         order = np.argsort(loss, kind="stable")
-        error = max(error_p, error_q)
+        error, one = max(error_p, error_q), np.ones(loss.size)
         slack = 2.0 * error + 2.0 * U * float(np.abs(loss).max(initial=0.0))
-        return Atoms(loss[order], log_p[present][order], log_q[present][order], error, slack)
+        return AtomTable(loss[order], slack * one, log_p[order], log_q[order], error * one, dropped=float(left_out))
 
     def _masses(self, levels: Array, shift: float) -> tuple[Array, float]:
         """``ln`` of the masses of the intervals cut by the levels, and one bound on their absolute errors."""

@@ -21,11 +21,13 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from hockeystick.errors import check_finite, check_positive
-from hockeystick.laws.base import Array, CellMasses, Measure, Nodes, Pair
+from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
+from hockeystick.laws.mixture_rule import MixtureSummand
 from hockeystick.laws.vectors import Probability
 from hockeystick.numerics.normal import normal_intervals
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.transforms.summand import Order, Summand
 
 __all__ = ["GaussianMixturePair"]
 
@@ -136,11 +138,17 @@ class GaussianMixturePair(Pair):
         """Distance of the outermost centres, in units of sigma."""
         return (self._ratios[-1][0] - self._ratios[0][0]) / self.sigma
 
+    # the outermost centre decides far out; a monotone ratio has p = 0 only below and q = 0 only above
+
     @cached_property
-    def loss_bounds(self) -> tuple[float, float]:
-        (_, p_low, q_low), (_, p_high, q_high) = self._ratios[0], self._ratios[-1]
-        # the outermost centre decides far out; a monotone ratio has p = 0 only below and q = 0 only above
-        return _log(p_low / q_low) if p_low > 0 else -math.inf, _log(p_high / q_high) if q_high > 0 else math.inf
+    def infimum(self) -> Extreme:
+        _, p, q = self._ratios[0]
+        return _extreme(p / q) if p > 0 else Extreme(-math.inf)
+
+    @cached_property
+    def supremum(self) -> Extreme:
+        _, p, q = self._ratios[-1]
+        return _extreme(p / q) if q > 0 else Extreme(math.inf)
 
     @property
     def anchors(self) -> tuple[float, ...]:
@@ -241,6 +249,19 @@ class GaussianMixturePair(Pair):
         log_p, log_q = p.log_ratio(y)[0], q.log_ratio(y)[0]
         return Nodes(log_p - log_q, log_p + density, log_q + density)
 
+    def summand(self) -> Summand:
+        return MixtureSummand(self)
+
+    def mixed(self, rate: Fraction, order: Order) -> GaussianMixturePair:
+        """((1 - rate) Q + rate P, Q) in the forward order, (P, (1 - rate) P + rate Q) in the other, exactly."""
+        centres = tuple(c for c, _, _ in self._ratios)
+        p, q = tuple(w for _, w, _ in self._ratios), tuple(w for _, _, w in self._ratios)
+        if order == "forward":
+            p = tuple((1 - rate) * b + rate * a for a, b in zip(p, q, strict=True))
+        else:
+            q = tuple((1 - rate) * a + rate * b for a, b in zip(p, q, strict=True))
+        return GaussianMixturePair(self.sigma, p, centres, q, centres)
+
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
         side = self._sides[0 if measure == "P" else 1]
         weights = np.exp(side.log_weights)
@@ -286,6 +307,11 @@ def _components(
     if not abs(total - 1.0) <= _WEIGHT_TOLERANCE:
         raise ValueError(f"{side}_weights must sum to 1, got {total!r}; use fractions, or divide by the sum")
     return tuple(shares), places
+
+
+def _extreme(ratio: Fraction) -> Extreme:
+    log = _log(ratio)
+    return Extreme(log, 8.0 * U * (abs(log) + (0.0 if Fraction(1, 2) < ratio < 2 else 1.0)))
 
 
 def _log(value: Fraction) -> float:

@@ -11,14 +11,15 @@ node and centre.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import final
+from typing import Protocol, Self, cast, final
 
 import numpy as np
 
-from hockeystick.laws.mixture import GaussianMixturePair
+from hockeystick.numerics.rationals import Probability
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.rule import Array, Cells, LossRule, RuleSource, Window
 from hockeystick.transforms.strip import (
@@ -30,8 +31,9 @@ from hockeystick.transforms.strip import (
     few_bits,
     half_widths,
 )
+from hockeystick.transforms.summand import Order, Summand
 
-__all__ = ["MixtureRule"]
+__all__ = ["MixtureSummand"]
 
 _WIDEST_STEP = 1.5
 _MOST_NODES = 1 << 18
@@ -80,24 +82,82 @@ class _Looks:
     mean_q: Array
 
 
+class Mixtures(Protocol):
+    """Two Gaussian mixtures of one width, as `laws.mixture.GaussianMixturePair` states them."""
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of every component."""
+
+    @property
+    def p_weights(self) -> tuple[Probability, ...]:
+        """Weights of P."""
+
+    @property
+    def q_weights(self) -> tuple[Probability, ...]:
+        """Weights of Q."""
+
+    @property
+    def p_centres(self) -> tuple[float, ...]:
+        """Means of P's components."""
+
+    @property
+    def q_centres(self) -> tuple[float, ...]:
+        """Means of Q's components."""
+
+    def mixed(self, rate: Fraction, order: Order) -> Self:
+        """The mixtures of a sample."""
+
+
+@final
+@dataclass(frozen=True)
+class MixtureSummand(Summand):
+    """A pair of mixtures (P, Q), or its reverse: samples of either are mixtures again.
+
+    Attributes
+    ----------
+    pair : Mixtures
+        (P, Q).
+    order : {"forward", "reversed"}
+        The pair itself, or its reverse.
+    """
+
+    pair: Mixtures
+    order: Order = "forward"
+
+    def reversed(self) -> MixtureSummand:
+        """The other order."""
+        return MixtureSummand(self.pair, "reversed" if self.order == "forward" else "forward")
+
+    def subsampled(self, rate: Fraction) -> MixtureSummand:
+        """((1 - g) Q + g P, Q), or (P, (1 - g) P + g Q) in the other order: p / q still does not fall."""
+        return MixtureSummand(self.pair.mixed(rate, self.order), self.order)
+
+    @classmethod
+    def sources(cls, group: Sequence[tuple[Summand, float]]) -> list[RuleSource]:
+        """One source a pair."""
+        every = cast("Sequence[tuple[MixtureSummand, float]]", group)
+        return [MixtureRules(one.pair, count, one.order) for one, count in every]
+
+
 @final
 @dataclass(frozen=True, eq=False)
-class MixtureRule(RuleSource):
+class MixtureRules(RuleSource):
     """One pair and how often it is composed.
 
     Attributes
     ----------
-    pair : GaussianMixturePair
+    pair : Mixtures
         (P, Q).
     count : float
         Number of steps.
-    direction : {"remove", "add"}
+    order : {"forward", "reversed"}
         The pair itself, or its reverse.
     """
 
-    pair: GaussianMixturePair
+    pair: Mixtures
     count: float
-    direction: str
+    order: Order
 
     @property
     def steps(self) -> float:
@@ -108,11 +168,6 @@ class MixtureRule(RuleSource):
     def scale(self) -> float:
         """Distance of the outermost centres."""
         return float(np.ptp(self._sides.centres))
-
-    @property
-    def largest_loss(self) -> float:
-        """Taken as infinite: where it is not, the curve ends so far out that no one asks."""
-        return math.inf
 
     @cached_property
     def _sides(self) -> _Sides:
@@ -136,13 +191,13 @@ class MixtureRule(RuleSource):
     @property
     def mass_defect(self) -> float:
         """``T |1 - sum w|``."""
-        missing = self._sides.missing_p if self.direction == "remove" else self._sides.missing_q
+        missing = self._sides.missing_p if self.order == "forward" else self._sides.missing_q
         return self.count * abs(missing) * (1.0 + 8.0 * U)
 
     def rule(self, window: Window) -> LossRule | None:
         """A rule that serves the window; None where it would be too long."""
         exponents = np.array([0.0, 1.0, *window.exponents])
-        own = exponents if self.direction == "remove" else 1.0 - exponents
+        own = exponents if self.order == "forward" else 1.0 - exponents
         rough_p, rough_q = _whole(self._sides.used_p), _whole(self._sides.used_q)
         cross = cross_distance(rough_p, rough_q)[:, None]
         strip = choose_strip(
@@ -231,12 +286,12 @@ class MixtureRule(RuleSource):
 
     def _assembled(self, t: Array, step: Array, strip: Strip, cells: Cells | None) -> LossRule:
         looks = self._look(t)
-        remove = self.direction == "remove"
+        forward = self.order == "forward"
         constant = math.log(float(step[0])) - _LOG_SQRT_2PI
         log_weight = constant - 0.5 * t * t + looks.log_q
         weight_error = looks.log_q_error + U * (2.0 * t * t + 4.0 * np.abs(log_weight) + 4.0 * abs(constant) + 8.0)
         loss, loss_error = looks.loss, looks.loss_error
-        if not remove:
+        if not forward:
             log_weight = log_weight + loss
             weight_error = weight_error + loss_error + U * np.abs(log_weight)
             loss = -loss
@@ -247,8 +302,8 @@ class MixtureRule(RuleSource):
             low=t[:1],
             high=t[-1:],
             strip=strip,
-            p=ends_p if remove else ends_q,
-            q=ends_q if remove else ends_p,
+            p=ends_p if forward else ends_q,
+            q=ends_q if forward else ends_p,
             loss=loss[None],
             log_weight=log_weight[None],
             growth=np.array([0.5]),
@@ -259,8 +314,8 @@ class MixtureRule(RuleSource):
             loss_error[None],
             log_weight[None],
             weight_error[None],
-            missing[0] if remove else missing[1],
-            missing[1] if remove else missing[0],
+            missing[0] if forward else missing[1],
+            missing[1] if forward else missing[0],
             np.array([self.count]),
             quadrature=quadrature,
             cells=cells,
@@ -284,15 +339,15 @@ class MixtureRule(RuleSource):
         with np.errstate(divide="ignore"):  # equal mixtures: every loss is 0
             log_slope = np.log(steepest)
         log_density = looks.log_q - 0.5 * fine * fine - _LOG_SQRT_2PI
-        remove = self.direction == "remove"
+        forward = self.order == "forward"
         bends = [0.25 * np.array([np.ptp(used) ** 2]) * (1.0 + _OUT) for used in (used_p, used_q)]
         return Cells(
-            loss=(looks.loss if remove else -looks.loss)[None],
-            log_density=(log_density if remove else log_density + looks.loss)[None],
+            loss=(looks.loss if forward else -looks.loss)[None],
+            log_density=(log_density if forward else log_density + looks.loss)[None],
             log_slope=log_slope[None],
             curvature=-np.ones(1),
-            curvature_p=bends[0] if remove else bends[1],
-            curvature_q=bends[1] if remove else bends[0],
+            curvature_p=bends[0] if forward else bends[1],
+            curvature_q=bends[1] if forward else bends[0],
             square=np.array([length * length]),
         )
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from typing import final
 
 import numpy as np
 
-from hockeystick.laws.base import Array, CellMasses, LossQuantum, Measure, Nodes, Pair
+from hockeystick.laws.atom_table import AtomTable
+from hockeystick.laws.base import Array, CellMasses, Extreme, GaussianTail, LossQuantum, Measure, Nodes, Pair, derives
+from hockeystick.transforms.summand import Summand
 
 __all__ = ["ReversedPair"]
 
 
+@derives("reversed")
 @final
 @dataclass(frozen=True)
 class ReversedPair(Pair):
@@ -27,9 +32,24 @@ class ReversedPair(Pair):
     base: Pair
 
     @property
-    def loss_bounds(self) -> tuple[float, float]:
-        low, high = self.base.loss_bounds
-        return -high, -low
+    def infimum(self) -> Extreme:
+        return -self.base.supremum
+
+    @property
+    def supremum(self) -> Extreme:
+        return -self.base.infimum
+
+    @property
+    def sampling_rate(self) -> float:
+        return self.base.sampling_rate
+
+    @property
+    def gaussian_mu(self) -> Fraction | None:
+        return self.base.gaussian_mu  # mirror the line
+
+    @property
+    def gaussian_tail(self) -> GaussianTail | None:
+        return self.base.gaussian_tail
 
     @property
     def mass_at_infinity(self) -> float:
@@ -51,6 +71,11 @@ class ReversedPair(Pair):
     def loss_quantum(self) -> LossQuantum | None:
         return self.base.loss_quantum
 
+    @cached_property
+    def atoms(self) -> AtomTable | None:
+        atoms = self.base.atoms
+        return None if atoms is None else atoms.reversed()
+
     def cells(self, losses: Array) -> CellMasses:
         return self.base.cells(-losses[::-1]).reversed()
 
@@ -61,6 +86,9 @@ class ReversedPair(Pair):
     def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
         base = self.base.nodes(log_tail, refine=refine)
         return Nodes(-base.loss, base.log_q, base.log_p)
+
+    def summand(self) -> Summand:
+        return self.base.summand().reversed()
 
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
         return -self.base.sample(rng, size, "Q" if measure == "P" else "P")

@@ -17,7 +17,7 @@ from typing import final
 import numpy as np
 
 from hockeystick.errors import check_finite, check_positive
-from hockeystick.laws.base import Array, CellMasses, Measure, Nodes, Pair
+from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
 __all__ = ["ContinuousPair"]
@@ -96,8 +96,12 @@ class ContinuousPair(Pair):
             )
 
     @property
-    def loss_bounds(self) -> tuple[float, float]:
-        return self.bounds
+    def infimum(self) -> Extreme:
+        return Extreme(self.bounds[0], self.loss_error)
+
+    @property
+    def supremum(self) -> Extreme:
+        return Extreme(self.bounds[1], self.loss_error)
 
     def _inverse(self, losses: Array) -> Array:
         """The largest x found with ``loss(x) <= l``; an end of the search range where the cut lies beyond it."""

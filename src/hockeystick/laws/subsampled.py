@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from hockeystick.errors import check_rate
-from hockeystick.laws.base import Array, CellMasses, Measure, Nodes, Pair
+from hockeystick.laws.atom_table import AtomTable
+from hockeystick.laws.base import Array, CellMasses, Extreme, GaussianTail, Measure, Nodes, Pair, derives
+from hockeystick.laws.sampled_loss import base_losses, sampled_loss_error, sampled_losses
 from hockeystick.numerics.rounding import ELEMENTARY, U, up
+from hockeystick.transforms.summand import Summand
 
 __all__ = ["SubsampledPair"]
 
 
+@derives("subsampled")
 @final
 @dataclass(frozen=True)
 class SubsampledPair(Pair):
@@ -46,13 +52,38 @@ class SubsampledPair(Pair):
         object.__setattr__(self, "rate", check_rate("rate", self.rate))
 
     @property
-    def loss_bounds(self) -> tuple[float, float]:
-        low, high = self.sampled_losses(np.array([self._lowest(self.base.loss_bounds[0]), self.base.loss_bounds[1]]))
-        return float(low), float(high)
+    def infimum(self) -> Extreme:
+        return self._extreme(Extreme(-math.inf) if self._has_bottom else self.base.infimum)
+
+    @property
+    def supremum(self) -> Extreme:
+        return self._extreme(self.base.supremum)
+
+    def _extreme(self, base: Extreme) -> Extreme:
+        loss = self._sampled(np.array([base.value]))
+        if np.isinf(loss[0]):
+            return Extreme(float(loss[0]))
+        return Extreme(
+            float(loss[0]), float(sampled_loss_error(loss, np.array([base.value]), self.rate, base.error)[0])
+        )
+
+    @property
+    def sampling_rate(self) -> float:
+        return self.rate * self.base.sampling_rate
+
+    @property
+    def gaussian_tail(self) -> GaussianTail | None:
+        # sampling only lowers the curve, which is jointly convex
+        own, base = super().gaussian_tail, self.base.gaussian_tail
+        return own if own is not None or base is None else GaussianTail(base.mu, base.epsilon, attained=base.attained)
+
+    @property
+    def _has_bottom(self) -> bool:
+        """Whether Q has mass where P has none, which the mixture sees at ln(1 - g)."""
+        return self.base.reverse_mass_at_infinity > 0.0 and self.rate < 1.0
 
     def _lowest(self, low: float) -> float:
-        """The lowest base loss: ``-inf`` where Q has mass that P has not, which the mixture sees at ln(1 - g)."""
-        return -math.inf if self.base.reverse_mass_at_infinity > 0.0 and self.rate < 1.0 else low
+        return -math.inf if self._has_bottom else low
 
     @property
     def is_discrete(self) -> bool:
@@ -60,7 +91,7 @@ class SubsampledPair(Pair):
 
     @property
     def anchors(self) -> tuple[float, ...]:
-        anchors = tuple(float(loss) for loss in self.sampled_losses(np.array(self.base.anchors)))
+        anchors = tuple(float(loss) for loss in self._sampled(np.array(self.base.anchors)))
         return anchors or ((math.log1p(-self.rate),) if self.rate < 1.0 else ())  # where a rare record leaves the loss
 
     @property
@@ -73,31 +104,19 @@ class SubsampledPair(Pair):
         # where P has no mass the mixture still has (1 - rate) of Q's, unless the rate is one
         return self.base.reverse_mass_at_infinity if self.rate == 1.0 else 0.0
 
-    def sampled_losses(self, loss: Array) -> Array:
-        """ln(1 - g + g e^loss), for any loss, without overflow or cancellation."""
-        g = self.rate
-        if g == 1.0:
-            return np.asarray(loss)
-        with np.errstate(over="ignore", divide="ignore"):
-            small = np.log1p(g * np.expm1(np.minimum(loss, 30.0)))
-            large = loss + math.log(g) + np.log1p((1.0 - g) / g * np.exp(-np.maximum(loss, 30.0)))
-        return np.where(loss <= 30.0, small, large)
+    @cached_property
+    def atoms(self) -> AtomTable | None:
+        atoms = self.base.atoms
+        return None if atoms is None else atoms.subsampled(Fraction(self.rate))
 
-    def _unmixed(self, loss: Array) -> Array:
-        """The base loss that maps to ``loss``; ``-inf`` at and below the smallest loss."""
-        g = self.rate
-        if g == 1.0:
-            return np.asarray(loss)
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            small = np.log1p(np.maximum(np.expm1(np.minimum(loss, 30.0)) / g, -1.0))
-            large = loss - math.log(g) + np.log1p(-(1.0 - g) * np.exp(-np.maximum(loss, 30.0)))
-        return np.where(loss <= 30.0, small, large)
+    def _sampled(self, loss: Array) -> Array:
+        return sampled_losses(loss, self.rate)
 
     def cells(self, losses: Array) -> CellMasses:
         if self.rate == 1.0:
             return self.base.cells(losses)
         g = self.rate
-        cuts = self._unmixed(losses)
+        cuts = base_losses(losses, g)
         inside = np.isfinite(cuts)
         base = self.base.cells(cuts[inside])
         slack = self._slack(losses, cuts, inside, base.slack)
@@ -136,14 +155,11 @@ class SubsampledPair(Pair):
         """How far the mapped cuts lie from those asked for: the map's own rounding and the base's slack."""
         g = self.rate
         slack = 4.0 * U * (np.abs(losses) + g / max(1.0 - g, U))  # the decision that a cut lies below all losses
-        forward = self.sampled_losses(cuts[inside])
-        moved = g * np.expm1(np.minimum(cuts[inside], 30.0))
-        slope = np.where(cuts[inside] <= 30.0, (moved + g) / (1.0 + moved), 1.0)  # d l' / d l <= 1
-        rounding = (
-            4.0 * U * (np.abs(forward) + np.minimum(np.abs(moved), 1.0) / np.maximum(1.0 + np.minimum(moved, 0.0), U))
-        )
-        rounding = rounding + np.where(cuts[inside] > 30.0, 4.0 * U * (np.abs(cuts[inside]) - math.log(g)), 0.0)
-        slack[inside] = np.abs(forward - losses[inside]) + 2.0 * rounding + 1.01 * slope * base
+        base_cuts = cuts[inside]
+        forward = self._sampled(base_cuts)
+        log_slope = np.minimum(math.log(g) + base_cuts - forward, 0.0)  # d l' / d l is at most one
+        rounding = sampled_loss_error(forward, base_cuts, g) + 2.0 * U * np.abs(losses[inside])
+        slack[inside] = np.abs(forward - losses[inside]) + rounding + 1.01 * np.exp(log_slope) * base
         return slack
 
     def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:
@@ -154,14 +170,14 @@ class SubsampledPair(Pair):
             # P' = (1-g) Q + g P: its upper tail is the larger of Q's and g times P's
             _, high_p = self.base.loss_range(log_below, min(log_above - math.log(g), -1e-3), "P")
             high = max(high_q, high_p)
-        low_mapped, high_mapped = self.sampled_losses(np.array([self._lowest(low), high]))
+        low_mapped, high_mapped = self._sampled(np.array([self._lowest(low), high]))
         return float(low_mapped), float(high_mapped)
 
     def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
         g = self.rate
         base = self.base.nodes(log_tail, refine=refine)
         log_rest = math.log1p(-g) if g < 1.0 else -math.inf
-        loss, log_q = self.sampled_losses(base.loss), base.log_q
+        loss, log_q = self._sampled(base.loss), base.log_q
         log_p = np.logaddexp(log_rest + base.log_q, math.log(g) + base.log_p)
         mass = self.base.reverse_mass_at_infinity
         if mass > 0.0 and g < 1.0:
@@ -171,12 +187,15 @@ class SubsampledPair(Pair):
         finite = np.isfinite(loss)
         return Nodes(loss[finite], log_p[finite], log_q[finite])
 
+    def summand(self) -> Summand:
+        return self.base.summand().subsampled(Fraction(self.rate))
+
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
         loss = self.base.sample(rng, size, "Q")
         if measure == "P":
             takes_part = rng.random(size) < self.rate
             loss[takes_part] = self.base.sample(rng, int(np.count_nonzero(takes_part)), "P")
-        return self.sampled_losses(loss)
+        return self._sampled(loss)
 
 
 def _padded(values: Array, missing: int, fill: float) -> Array:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from fractions import Fraction
 from typing import final
 
 import numpy as np
 
 from hockeystick.errors import check_finite, check_probability
-from hockeystick.laws.atoms import AtomicPair, Atoms
+from hockeystick.laws.atom_table import AtomTable
+from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import LossQuantum, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
@@ -51,27 +52,23 @@ class WorstCasePair(AtomicPair):
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", check_probability("delta", self.delta))
 
-    @cached_property
-    def atoms(self) -> Atoms:
+    def make_table(self) -> AtomTable:
         if self.delta == 1.0:
-            return Atoms(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0)
+            return AtomTable.without_atoms(self.delta, self.delta)
+        losses = (-self.epsilon, self.epsilon) if self.epsilon > 0.0 else (0.0,)
         top = math.log1p(-self.delta) - math.log1p(math.exp(-self.epsilon))
         error = 2.0 * ELEMENTARY * (1.0 + abs(top)) + 4.0 * U * (self.epsilon + abs(math.log1p(-self.delta)))
-        if self.epsilon == 0.0:
-            both = np.array([math.log1p(-self.delta)])
-            return Atoms(np.zeros(1), both, both, error, 0.0)
-        bottom = top - self.epsilon
-        return Atoms(
-            np.array([-self.epsilon, self.epsilon]), np.array([bottom, top]), np.array([top, bottom]), error, 0.0
+        log_p = np.array([top - self.epsilon, top] if self.epsilon > 0.0 else [math.log1p(-self.delta)])
+        return AtomTable(
+            np.array(losses),
+            np.zeros(log_p.size),
+            log_p,
+            log_p[::-1],
+            np.full(log_p.size, error),
+            exact_losses=lambda: tuple(Fraction(loss) for loss in losses),
+            infinite_p=self.delta,
+            infinite_q=self.delta,
         )
-
-    @property
-    def mass_at_infinity(self) -> float:
-        return self.delta
-
-    @property
-    def reverse_mass_at_infinity(self) -> float:
-        return self.delta
 
     @property
     def loss_quantum(self) -> LossQuantum | None:

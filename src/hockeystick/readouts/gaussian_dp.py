@@ -20,64 +20,15 @@ from scipy.special import erfcx, log_ndtr, ndtri, ndtri_exp
 from hockeystick.bound import Bound
 from hockeystick.errors import check_finite, check_probability
 from hockeystick.laws.base import Pair
-from hockeystick.laws.gaussian import GaussianPair
-from hockeystick.laws.reversed import ReversedPair
-from hockeystick.laws.subsampled import SubsampledPair
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U, up
 
-__all__ = ["CompositionTail", "GaussianTail", "Point", "gaussian_tail", "mu_at", "mu_below", "mu_of_cell", "tail_of"]
+__all__ = ["CompositionTail", "Point", "mu_at", "mu_below", "mu_of_cell", "tail_of"]
 
 _CLOSE = 1e-11  # relative step outward of a computed mu before it is verified
 _FAR = 1e150  # beyond it a square has no float
 _LOG_NDTR = 1e-13  # relative error of ln Phi, tested against ball arithmetic
 _STEEPEST = 7.0  # a slope of -Phi(7), the steepest drawn
-
-
-@final
-@dataclass(frozen=True)
-class GaussianTail:
-    """A pair's curve lies below that of a Gaussian pair followed by a bounded part: ``h(a) <= H_mu(a e^-epsilon)``.
-
-    Attributes
-    ----------
-    mu : float
-        Of the Gaussian part, rounded up; 0 where there is none.
-    epsilon : float
-        The bounded part (nats), rounded up.
-    attained : bool
-        Whether the tail in one direction decays no faster than the Gaussian part's.
-    gaussian : bool
-        Whether the pair is the Gaussian pair itself.
-    """
-
-    mu: float
-    epsilon: float
-    attained: bool
-    gaussian: bool = False
-
-
-def gaussian_tail(pair: Pair) -> GaussianTail | None:
-    """The Gaussian tail of one pair and of its reverse; None where none is known.
-
-    Sampling only lowers the curve (it is jointly convex), and a pair whose losses are bounded by e is an e-DP one.
-
-    Examples
-    --------
-    >>> gaussian_tail(GaussianPair(2.0)).gaussian
-    True
-    """
-    if isinstance(pair, GaussianPair):
-        return GaussianTail(up(pair.shift, 2.0 * U), 0.0, attained=True, gaussian=True)
-    if isinstance(pair, ReversedPair):
-        return gaussian_tail(pair.base)
-    low, high = pair.loss_bounds
-    if math.isfinite(low) and math.isfinite(high) and pair.mass_at_infinity == pair.reverse_mass_at_infinity == 0.0:
-        return GaussianTail(0.0, up(max(abs(low), abs(high)), 1e-13), attained=False)
-    if isinstance(pair, SubsampledPair):
-        base = gaussian_tail(pair.base)
-        return None if base is None else GaussianTail(base.mu, base.epsilon, attained=base.attained)
-    return None
 
 
 def mu_at(epsilon: float, delta: float) -> Bound:
@@ -360,7 +311,7 @@ def tail_of(parts: tuple[tuple[Pair, int], ...]) -> CompositionTail | None:
     """The tail of a composition; None where some pair's is not known."""
     square, everywhere, epsilon, attained, gaussian = 0.0, 0.0, 0.0, False, True
     for pair, count in parts:
-        tail = gaussian_tail(pair)
+        tail = pair.gaussian_tail
         if tail is None:
             return None
         square += count * tail.mu**2

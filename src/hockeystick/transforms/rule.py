@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Final, final
 
@@ -177,7 +179,7 @@ class LossRule:
     log_weight, weight_error : ndarray, shape (B, n)
         ``ln q_j`` and bounds on their absolute errors.
     missing_p, missing_q : ndarray, shape (B,)
-        One minus the mass of P and of Q at the finite losses, known exactly.
+        One minus the mass of P and of Q at the finite losses, to 16 u relative.
     counts : ndarray, shape (B,)
         How often each pair is composed: whole numbers below 2^53.
     quadrature : Quadrature
@@ -310,24 +312,18 @@ class RuleSource(ABC):
         """About the largest privacy parameter (sensitivity over noise): tilts are tried on the scale of its inverse."""
 
     @property
-    @abstractmethod
-    def largest_loss(self) -> float:
-        """The largest finite loss of all steps together (nats), rounded up; infinite where there is none."""
-
-    @property
     def is_atomic(self) -> bool:
         """Whether the losses are discrete."""
         return False
 
     @property
-    def log_finite(self) -> float:
-        """``ln P(all losses finite)``, to 24 u relative."""
-        return 0.0
-
-    @property
     def mass_defect(self) -> float:
         """Sum of how far the masses of the parts are from one, rounded up."""
         return 0.0
+
+    def precise(self, rule: LossRule) -> Sequence[tuple[Sequence[Fraction], float]] | None:
+        """The losses of each pair to within `transforms.lattice.PRECISE`, and its count; None where not known."""
+        return None
 
     @abstractmethod
     def rule(self, window: Window) -> LossRule | None:

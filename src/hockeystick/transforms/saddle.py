@@ -23,6 +23,7 @@ from hockeystick.transforms.lattice import SharedLattice
 from hockeystick.transforms.rule import Array, LossRule, Sketch, Window
 
 __all__ = [
+    "COARSE",
     "SMALLEST_TILT",
     "LossSum",
     "Saddle",
@@ -36,8 +37,10 @@ _GRID = 12
 SMALLEST_TILT: Final = 2.0**-30
 """Below it a contour is not tried."""
 
+COARSE: Final = -16.0
+"""``ln`` of the accuracy of a scan."""
+
 _MOST_TOPS = 7
-_COARSE = -16.0  # ln of the accuracy of a scan
 _SPAN = 4.0  # ratio of neighbouring tilts in the first, coarse scan
 
 
@@ -106,7 +109,7 @@ class Saddle:
         served = tilts <= self.top
         if served.all():
             return scan(self.sketches, losses.gaussian_variance, tilts)
-        wider = losses.sketches(Window((1.0, 1.0 + float(tilts.max())), 0.0, _COARSE))
+        wider = losses.sketches(Window((1.0, 1.0 + float(tilts.max())), 0.0, COARSE))
         if wider is not None:
             return scan(wider, losses.gaussian_variance, tilts)
         found = scan(self.sketches, losses.gaussian_variance, np.minimum(tilts, self.top))
@@ -140,9 +143,7 @@ def find_saddle(losses: LossSum, excess: Callable[[Scan], Array]) -> Saddle | No
     """
     top = 16.0 + 4.0 / max(losses.typical_shift, 1e-3)
     for _ in range(_MOST_TOPS):
-        sketches = losses.sketches(
-            Window((1.0, 1.0 + top), 0.0, _COARSE, cells=4 if losses.total_count > 100.0 else 16)
-        )
+        sketches = losses.sketches(Window((1.0, 1.0 + top), 0.0, COARSE, cells=4 if losses.total_count > 100.0 else 16))
         if sketches is None:
             return None
         found = _search(losses, sketches, top, excess)
@@ -176,7 +177,7 @@ def _search(losses: LossSum, sketches: Sequence[Sketch], top: float, excess: Cal
 
 def normal_epsilon(losses: LossSum, log_delta: float) -> float:
     """The epsilon of at least 0 at ``ln delta``, were the loss normal; infinite where no rule serves."""
-    sketches = losses.sketches(Window((1.0,), 0.0, _COARSE))
+    sketches = losses.sketches(Window((1.0,), 0.0, COARSE))
     if sketches is None:
         return math.inf
     found = scan(sketches, losses.gaussian_variance, np.zeros(1))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -30,6 +31,8 @@ from hockeystick.engines.contour.placing import (
     saddle_of_epsilon,
 )
 from hockeystick.engines.contour.root_bracket import LogBracket, RootBracket, root_bracket
+from hockeystick.engines.contour.stations import Station, Stations
+from hockeystick.engines.ends import composed_infinity, largest_loss
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.numerics.rounding import U, down, exp_up, up
 from hockeystick.transforms.rule import Array
@@ -39,7 +42,6 @@ __all__ = ["ContourCurve"]
 
 _METHOD = "contour"
 _TRIVIAL = "trivial"
-_KEPT = 4  # lines kept for later questions
 _TRIES = 8
 _FEW_TRIES = 3
 _LITTLE_WORK = 4_000_000  # for each part, as long as leaving mass out has not been tried
@@ -76,7 +78,7 @@ class _Placed:
 @final
 @dataclass
 class ContourCurve:
-    """The curve of one direction; lines are kept for later questions.
+    """The curve of one direction. Lines stand where the composition says, and are kept: no answer depends on another.
 
     Parameters
     ----------
@@ -91,24 +93,73 @@ class ContourCurve:
     losses: PairSum
     tolerance: float
     most_work: int = MOST_WORK
-    _lines: list[_Placed] = field(default_factory=list)
+    _lines: dict[Station, _Placed | ContourRefusal] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def _infinite_mass(self) -> tuple[float, float]:
+        return composed_infinity(self.losses.parts)
+
+    @cached_property
+    def _largest_loss(self) -> float:
+        return largest_loss(self.losses.parts)[1]
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
-        if epsilon >= self.losses.largest_loss:
-            return Bound(*self.losses.infinite_mass, _TRIVIAL, notes=("epsilon is at or beyond the largest loss",))
-        room = self.losses.largest_loss - epsilon  # rounded up: delta of the finite losses is at most 1 - e^-room
+        if epsilon >= self._largest_loss:
+            return Bound(*self._infinite_mass, _TRIVIAL, notes=("epsilon is at or beyond the largest loss",))
+        room = self._largest_loss - epsilon  # rounded up: delta of the finite losses is at most 1 - e^-room
         if room <= 1e-12 * (1.0 + epsilon):
-            low, high = self.losses.infinite_mass
+            low, high = self._infinite_mass
             return Bound(
                 low, min(up(high + room, 4.0 * U), 1.0), _TRIVIAL, notes=("epsilon is next to the largest loss",)
             )
-        for placed in self._lines:
-            if placed.serves(epsilon):
-                bound = self._delta_bound(placed.line.curve(np.array([epsilon])))
-                if self._narrow(bound):
-                    return bound
+        placed = self._standing(self._stations.of_epsilon(epsilon))
+        if placed is not None and placed.serves(epsilon):
+            bound = self._delta_bound(placed.line.curve(np.array([epsilon])))
+            if self._narrow(bound):
+                return bound
         return self._new_delta(epsilon)
+
+    @cached_property
+    def _stations(self) -> Stations:
+        return Stations(self.losses.dropping(_DEEPEST))
+
+    def _standing(self, station: Station | None) -> _Placed | None:
+        """The line at a station, placed when first asked for; None where there is no station.
+
+        Raises
+        ------
+        ContourRefusal
+            Where the transform decays too slowly for any line there.
+        """
+        if station is None:
+            return None
+        if station not in self._lines:
+            self._lines[station] = self._stood(station)
+        found = self._lines[station]
+        if isinstance(found, ContourRefusal):
+            if found.reason == "tail":
+                raise ContourRefusal(found.reason, str(found))
+            return None
+        return found
+
+    def _stood(self, station: Station) -> _Placed | ContourRefusal:
+        """A line through the tilt of a station; where large losses of small mass stand in the way, without these."""
+        saddle = self._stations.saddle(station)
+        if saddle is None or saddle.log_delta(saddle.epsilon) < _SMALLEST:
+            return ContourRefusal("saddle", "no line stands at this tilt")
+        log_drop = self._log_drop(math.exp(min(saddle.log_delta(saddle.epsilon), 0.0)))
+        refusal = ContourRefusal("width", "no line at this tilt is narrow enough")
+        for drop, work in ((_DEEPEST, self._little_work), (log_drop, self.most_work)):
+            losses = self.losses.dropping(drop)
+            try:
+                own = saddle if drop == _DEEPEST else saddle_of_epsilon(losses, saddle.epsilon)
+                placed = self._place(losses, own, saddle.epsilon, None, work)
+                if self._narrow(self._delta_bound(placed.line.curve(np.array([saddle.epsilon])))):
+                    return placed
+            except ContourRefusal as error:
+                refusal = error
+        return refusal
 
     def _new_delta(self, epsilon: float) -> Bound:
         """A fresh line; where large losses of small mass stand in the way, ever more of them are left out."""
@@ -143,7 +194,6 @@ class ContourCurve:
             curve = placed.line.curve(np.array([epsilon]))
             best = self._delta_bound(curve)
             if self._narrow(best):
-                self._keep(placed)
                 break
             log_delta = curve.guess()
         return best
@@ -159,16 +209,12 @@ class ContourCurve:
         line = line_for_epsilon(losses, epsilon, finest, saddle=saddle, log_delta=log_delta, work=work)
         return _Placed(line, epsilon, math.sqrt(saddle.curvature))
 
-    def _keep(self, placed: _Placed) -> None:
-        self._lines.insert(0, placed)
-        del self._lines[_KEPT:]
-
     def _narrow(self, bound: Bound) -> bool:
         lower, upper = float(bound.lower), float(bound.upper)
         return upper - lower <= self.tolerance * lower or upper <= _LEAST
 
     def _delta_bound(self, curve: Curve) -> Bound:
-        low, high = self.losses.infinite_mass
+        low, high = self._infinite_mass
         lower = down(math.exp(min(float(curve.log_lower()[0]), 0.0)), 8.0 * U) + low
         upper = up(math.exp(min(float(curve.log_upper()[0]), 0.0)), 8.0 * U) + high
         return Bound(max(down(lower), 0.0), min(up(upper), 1.0), _METHOD, errors=_errors(curve, 1.0))
@@ -187,14 +233,14 @@ class ContourCurve:
         """Chernoff's bound, where delta is too small for float64."""
         if saddle.log_delta(epsilon) > _SMALLEST:
             return None
-        low, high = self.losses.infinite_mass
+        low, high = self._infinite_mass
         upper = up(high + exp_up(min(log_tail(losses, saddle, epsilon), 0.0)))
         note = "delta of the finite losses is too small for float64"
         return Bound(low, min(upper, 1.0), _METHOD, notes=(note,), errors={"Chernoff's bound": upper - high})
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
-        low, high = self.losses.infinite_mass
+        low, high = self._infinite_mass
         if delta >= 1.0:
             return Bound(0.0, 0.0, _TRIVIAL)
         if delta < low:
@@ -202,12 +248,12 @@ class ContourCurve:
         if delta <= high:
             return self._end(delta)
         targets = _Targets(_log(up(delta - low), math.inf), _log(down(delta - high), -math.inf))
-        for placed in self._lines:
-            if placed.reaches(targets.undercut):
-                found, curve = self._solve(placed, targets)
-                bound = self._epsilon_bound(placed, found, curve, targets)
-                if bound is not None and self._is_enough(bound, placed):
-                    return bound
+        placed = self._standing(self._stations.of_log_delta(targets.undercut))
+        if placed is not None and placed.reaches(targets.undercut):
+            found, curve = self._solve(placed, targets)
+            bound = self._epsilon_bound(placed, found, curve, targets)
+            if bound is not None and self._is_enough(bound, placed):
+                return bound
         return self._fresh_epsilon(targets)
 
     def _fresh_epsilon(self, targets: _Targets) -> Bound:
@@ -221,7 +267,7 @@ class ContourCurve:
 
     def _end(self, delta: float) -> Bound:
         """Where delta is the mass at infinite loss, to within rounding."""
-        if delta == 0.0 and math.isinf(self.losses.largest_loss):
+        if delta == 0.0 and math.isinf(self._largest_loss):
             return Bound(math.inf, math.inf, _TRIVIAL, notes=("delta 0 is reached at no epsilon",))
         raise ContourRefusal("saddle", f"delta {delta:g} is the mass at infinite loss, to within rounding")
 
@@ -238,7 +284,6 @@ class ContourCurve:
             bound = self._epsilon_bound(placed, found, curve, targets)
             best = best if bound is None else bound
             if bound is not None and self._is_enough(bound, placed):
-                self._keep(placed)
                 return bound
             following = search.after(placed, found.point, log_delta)
             if following is None:

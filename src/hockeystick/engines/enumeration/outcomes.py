@@ -17,15 +17,11 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.laws.atom_rules import atoms_of
-from hockeystick.laws.atoms import AtomicPair
+from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Array, Pair
-from hockeystick.laws.reversed import ReversedPair
-from hockeystick.laws.subsampled import SubsampledPair
-from hockeystick.laws.vectors import DiscretePair
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
-__all__ = ["Outcomes", "number_of_outcomes", "outcomes_of", "outcomes_of_all"]
+__all__ = ["Outcomes", "number_of_outcomes", "outcomes_of_all"]
 
 _MOST_ATOMS = 512
 
@@ -48,11 +44,6 @@ class Outcomes:
     log_p: Array
     error: Array
 
-    def reversed(self) -> Outcomes:
-        """The same outcomes, of (Q, P)."""
-        log_q = self.log_p - self.loss
-        return Outcomes(-self.loss, self.loss_error, log_q, self.error + self.loss_error + U * np.abs(log_q))
-
     def beside(self, other: Outcomes) -> Outcomes:
         """All pairs of an outcome of this and one of the other, independent."""
         loss, log_p = np.add.outer(self.loss, other.loss).ravel(), np.add.outer(self.log_p, other.log_p).ravel()
@@ -63,60 +54,22 @@ class Outcomes:
         )
 
 
-@lru_cache(maxsize=1024)
-def outcomes_of(pair: Pair) -> Outcomes | None:
-    """The outcomes of one step; None for a pair whose atoms are not known, or too many."""
-    if isinstance(pair, ReversedPair):
-        found = outcomes_of(pair.base)
-        return None if found is None else found.reversed()
-    if isinstance(pair, SubsampledPair):
-        if pair.rate == 1.0:
-            return outcomes_of(pair.base)
-        if isinstance(pair.base, DiscretePair):
-            return outcomes_of(pair.base.subsampled(pair.rate))  # exactly
-        found = outcomes_of(pair.base)
-        sampled = None if found is None else _sampled(found, pair)
-        return sampled if sampled is None or np.isfinite(sampled.loss_error).all() else None
-    if isinstance(pair, AtomicPair) and not 0 < pair.atoms.loss.size <= _MOST_ATOMS:
+def _table(pair: Pair) -> AtomTable | None:
+    """The atoms of one step; None where they are not known, or too many."""
+    atoms = pair.atoms
+    if atoms is None or not 0 < atoms.size <= _MOST_ATOMS or atoms.dropped > 0.0:
         return None
-    known = atoms_of(pair)
-    if known is not None:
-        log_p = known.log_q + known.loss
-        found = Outcomes(known.loss, known.loss_error, log_p, known.error + known.loss_error + U * np.abs(log_p))
-    elif isinstance(pair, AtomicPair):
-        atoms, one = pair.atoms, np.ones(pair.atoms.loss.size)
-        found = Outcomes(atoms.loss, atoms.slack * one, atoms.log_p, atoms.error * one)
-    else:
-        return None
-    return found if found.loss.size <= _MOST_ATOMS else None
-
-
-def _sampled(base: Outcomes, pair: SubsampledPair) -> Outcomes:
-    """``l' = ln(1 - g + g e^l)`` under the same Q; where the base's P has no mass, ``ln(1 - g)``."""
-    log_q, error = base.log_p - base.loss, base.error + base.loss_error
-    below, loss_error = base.loss, base.loss_error
-    if pair.base.reverse_mass_at_infinity > 0.0 and pair.rate < 1.0:
-        below, loss_error = np.append(below, -np.inf), np.append(loss_error, 0.0)
-        log_q = np.append(log_q, math.log(pair.base.reverse_mass_at_infinity))
-        error = np.append(error, 16.0 * U * (1.0 + abs(float(log_q[-1]))))
-    loss = pair.sampled_losses(below)
-    # five roundings of g e^l - g over r, or six where r is summed; over r they are at most |1 - 1/r|
-    own = 8.0 * U * np.abs(np.expm1(-loss)) + (2.0 * ELEMENTARY + 8.0 * U) * np.abs(loss)
-    far = np.where(below > 1.0, below, 0.0)  # l + ln(g + (1 - g) e^-l), where l is large: both may be far above the sum
-    own = own + np.where(far > 0.0, 2.0 * ELEMENTARY * (far + abs(math.log(pair.rate)) + 1.0), 0.0)
-    loss_error = loss_error + own  # ln r changes by at most as much as l does
-    log_p = log_q + loss
-    return Outcomes(loss, loss_error, log_p, error + loss_error + 2.0 * U * (np.abs(log_p) + np.abs(log_q)))
+    return atoms if np.isfinite(atoms.loss_error).all() else None
 
 
 def number_of_outcomes(parts: Sequence[tuple[Pair, int]], most: int) -> int | None:
     """How many outcomes a composition has; None where that is above ``most``, or not known."""
     total = 1
     for pair, count in parts:
-        found = outcomes_of(pair) if pair.is_discrete else None
+        found = _table(pair)
         if found is None or count > most:
             return None
-        total *= math.comb(count + found.loss.size - 1, found.loss.size - 1)
+        total *= math.comb(count + found.size - 1, found.size - 1)
         if total > most:
             return None
     return total
@@ -126,10 +79,10 @@ def outcomes_of_all(parts: Sequence[tuple[Pair, int]]) -> Outcomes:
     """The outcomes of a composition, all of whose pairs have known atoms."""
     total: Outcomes | None = None
     for pair, count in parts:
-        one = outcomes_of(pair)
-        if one is None:
+        atoms = _table(pair)
+        if atoms is None:
             raise ValueError(f"the outcomes of {pair!r} are not known")
-        composed = _repeated(one, count)
+        composed = _repeated(Outcomes(atoms.loss, atoms.loss_error, atoms.log_p, atoms.error), count)
         total = composed if total is None else total.beside(composed)
     if total is None:
         raise ValueError("a composition needs at least one part")

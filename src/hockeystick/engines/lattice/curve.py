@@ -41,8 +41,7 @@ _METHOD = "certified lattice"
 _REFINEMENTS = 8
 _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
 _EXPLAINED = 1.5  # times the width, that errors may sum to
-_REACH = 30.0  # nats of delta from its own within which a composition is asked
-_KEPT = 3  # compositions kept for later questions
+_APART = 12.0  # nats of delta from one station to the next
 
 
 _Composed = TiltedComposition | JumpComposition
@@ -63,7 +62,7 @@ class _Bracket:
 
 @final
 class LatticeCurve:
-    """The privacy curve of one direction on lattices; compositions are kept for questions near their saddle points.
+    """The privacy curve of one direction on lattices; compositions for deltas of each size are kept.
 
     Parameters
     ----------
@@ -84,18 +83,41 @@ class LatticeCurve:
         self.tolerance = tolerance
         self.points = points
         self.largest_loss = largest_loss
-        self._brackets: list[_Bracket] = []
+        self._stations: dict[int, _Bracket] = {}
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon), epsilon finite and below the largest loss (nats)."""
+        saddle = saddle_at_epsilon(self.parts, epsilon)
+        kept = self._read_delta(self._station(saddle[1].log_delta), epsilon)
+        if self._relative_width(kept) <= self.tolerance:
+            return kept
+        return self._delta_around(saddle, epsilon)[0]
+
+    def epsilon(self, delta: float) -> Bound:
+        """Certified epsilon at ``delta``, in (0, 1)."""
+        log_delta = math.log(max(delta, 1e-320))
+        kept = self._read_epsilon(self._station(log_delta), delta)
+        if float(kept.width) <= self.tolerance:
+            return kept
+        return self._epsilon_around(delta)
+
+    def _station(self, log_delta: float) -> _Bracket:
+        """The composition for deltas of about this size.
+
+        It is made for a size that depends on the composition alone, so that no answer depends on what was asked before.
+        """
+        number = max(round(-log_delta / _APART), 0)
+        if number not in self._stations:
+            cumulants, saddle = saddle_at_delta(self.parts, max(math.exp(-_APART * (number or 0.25)), 1e-320))
+            if saddle.epsilon < 0.0:
+                cumulants, saddle = saddle_at_epsilon(self.parts, 0.0)
+            self._stations[number] = self._delta_around((cumulants, saddle), saddle.epsilon)[1]
+        return self._stations[number]
+
+    def _delta_around(self, at: tuple[Cumulants, SaddleEstimate], epsilon: float) -> tuple[Bound, _Bracket]:
+        """The bracket by lattices for this epsilon, refined as long as that helps, and the last of them."""
         tolerance = self.tolerance
-        for bracket in self._brackets:
-            if abs(epsilon - bracket.epsilon) * bracket.theta > _REACH:
-                continue
-            bound = self._read_delta(bracket, epsilon)
-            if self._relative_width(bound) <= tolerance:
-                return bound
-        cumulants, saddle = saddle_at_epsilon(self.parts, epsilon)
+        cumulants, saddle = at
         best = Bound(0.0, 1.0, _METHOD)
         width = tolerance / saddle.theta
         for _ in range(_REFINEMENTS):
@@ -105,14 +127,11 @@ class LatticeCurve:
             if found <= tolerance or bracket.limited or float(best.upper) <= _LEAST or _is_rounding(best):
                 break
             width *= _refinement(tolerance, found)
-        return best
+        return best, bracket
 
-    def epsilon(self, delta: float) -> Bound:
-        """Certified epsilon at ``delta``, in (0, 1)."""
+    def _epsilon_around(self, delta: float) -> Bound:
+        """The bracket by lattices for this delta."""
         tolerance = self.tolerance
-        kept = self._kept_epsilon(delta)
-        if kept is not None:
-            return kept
         cumulants, saddle = saddle_at_delta(self.parts, max(delta, 1e-320))
         if saddle.epsilon < 0.0:
             cumulants, saddle = saddle_at_epsilon(self.parts, 0.0)
@@ -134,15 +153,6 @@ class LatticeCurve:
             if not bracket.limited:
                 width *= _refinement(tolerance, found)
         return best
-
-    def _kept_epsilon(self, delta: float) -> Bound | None:
-        """What a composition made before proves, if that is narrow enough."""
-        for bracket in self._brackets:
-            if abs(math.log(max(delta, 1e-320)) - bracket.log_delta) <= _REACH:
-                bound = self._read_epsilon(bracket, delta)
-                if float(bound.upper) - float(bound.lower) <= self.tolerance:
-                    return bound
-        return None
 
     def _again(self, cumulants: Cumulants, saddle: SaddleEstimate, best: Bound) -> tuple[Cumulants, SaddleEstimate]:
         """The saddle point for the epsilon found, where it is not the one foretold."""
@@ -179,7 +189,7 @@ class LatticeCurve:
                 return TiltedComposition(parts, window)
             return JumpComposition(parts, plan, log_alias=math.log(relative))
 
-        bracket = _Bracket(
+        return _Bracket(
             composed(uppers),
             composed(lowers),
             theta=saddle.theta,
@@ -187,9 +197,6 @@ class LatticeCurve:
             log_delta=saddle.log_delta,
             limited=limited or layout.exact,
         )
-        self._brackets.insert(0, bracket)  # for later questions near this one
-        del self._brackets[_KEPT:]
-        return bracket
 
     def _lattices(
         self, saddle: SaddleEstimate, relative: float, plan: JumpPlan | None, layout: Layout

@@ -21,7 +21,6 @@ import numpy as np
 
 from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Array, Pair
-from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.transforms.cumulants import Nodes, TiltedCumulants, tilted_cumulants
 
@@ -113,8 +112,8 @@ class _Quadrature:
 
     def at(self, theta: float, refine: int) -> TiltedCumulants:
         """Cumulants of one step."""
-        if isinstance(self.pair, GaussianPair):
-            return _gaussian(self.pair.shift, theta)
+        if self.pair.gaussian_mu is not None:
+            return _gaussian(float(self.pair.gaussian_mu), theta)
         loss, log_p, exponents = self.exponents(theta, refine)
         found = tilted_cumulants(Nodes(loss, log_p, log_p), theta)
         return replace(found, log_moment=self.log_moment(theta, log_p, loss, exponents))

@@ -27,7 +27,7 @@ from typing import Literal, final
 import numpy as np
 
 from hockeystick.bound import Bound, Estimate
-from hockeystick.engines.ends import infinite_mass, largest_loss
+from hockeystick.engines.ends import composed_infinity, largest_loss
 from hockeystick.engines.moments.cumulants import CumulantWindow
 from hockeystick.engines.moments.log_moment import log_moment_bounds
 from hockeystick.engines.moments.tilted_bounds import TiltedBounds, tilted_bounds
@@ -55,7 +55,7 @@ class MomentsCurve(ABC):
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self.window = CumulantWindow(parts)
-        self.infinity = infinite_mass(parts)
+        self.infinity = composed_infinity(parts)
 
     @cached_property
     def largest_loss(self) -> float:

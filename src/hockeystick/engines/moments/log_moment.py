@@ -140,7 +140,7 @@ def _of_lattice(pair: Pair, pld: LatticePLD, theta: float) -> float:
     outward = 1.0 if pld.side == "upper" else -1.0
     value, error = log_moment(pld, theta)
     value += outward * (error + theta * pld.slack * (1.0 + 4.0 * U) + 2.0 * U * abs(value))
-    least, most = max(down(pair.mass_at_infinity, 8.0 * U), 0.0), pair.mass_at_infinity
+    least, most = max(down(pair.mass_at_infinity, 1e-13), 0.0), pair.mass_at_infinity
     off = pld.mass_at_infinity - least if outward > 0.0 else most - pld.mass_at_infinity
     if not (off > 0.0 and value > -math.inf):
         return value

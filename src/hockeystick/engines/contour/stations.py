@@ -1,0 +1,165 @@
+"""Where lines stand: a fixed ladder of tilts for each composition, so that an answer depends on the question alone.
+
+A line through one tilt serves every epsilon within a deviation or so of its own. If each question placed a line of its
+own, a curve would cost a line a point; if it took the nearest line that an earlier question left, its last digits would
+depend on what was asked before. So lines stand on stations, two deviations of the tilted loss apart, that depend on
+the composition alone: a question goes to the nearest one, and a thousand questions share a few dozen lines.
+
+Estimates only: a line proves what it says wherever it stands. Cost: one coarse scan of K for each level.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from hockeystick.transforms.cumulants import Scan, scan
+from hockeystick.transforms.rule import Array, Sketch, Window
+from hockeystick.transforms.saddle import COARSE, LossSum, Saddle, round_tilt
+
+__all__ = ["Station", "Stations"]
+
+_APART = 2.0  # deviations of the tilted loss from one station to the next
+_RUNGS = 41  # tilts scanned in a level, each sqrt 2 above the one before
+_PIECES = 6.0  # of an interval that is too long
+_REFINEMENTS = 3
+_LEAST = -760.0  # ln of the smallest delta looked for
+_LEVELS = 4  # of ever larger tilts
+_HIGHER = 8.0  # ratio of their largest tilts
+
+
+@final
+@dataclass(frozen=True)
+class Station:
+    """The number of a station: its level, and its place on the ladder."""
+
+    level: int
+    place: int
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Level:
+    """Tilts up to a largest one, and what a coarse scan finds there.
+
+    Attributes
+    ----------
+    found : Scan
+        K, K' and K'' at increasing tilts.
+    sketches : tuple of Sketch
+        The coarse rules used.
+    """
+
+    found: Scan
+    sketches: tuple[Sketch, ...]
+
+    @property
+    def log_tilts(self) -> Array:
+        return np.asarray(np.log(self.found.tilts))
+
+    @cached_property
+    def epsilons(self) -> Array:
+        """The epsilon whose saddle point each tilt is; increasing."""
+        return np.asarray(np.maximum.accumulate(self.found.smooth_log_delta()[0]))
+
+    @cached_property
+    def log_deltas(self) -> Array:
+        """``ln delta`` there, by the saddle-point formula; decreasing."""
+        return np.asarray(np.minimum.accumulate(self.found.smooth_log_delta()[1]))
+
+    @cached_property
+    def ladder(self) -> Array:
+        """Deviations passed on the way up from the smallest tilt: the integral of the deviation over the tilt."""
+        tilts = self.found.tilts
+        deviation = np.sqrt(self.found.variance + tilts**-2.0 + (1.0 + tilts) ** -2.0)
+        speed = deviation * tilts  # over the logarithm of the tilt
+        steps = 0.5 * (speed[1:] + speed[:-1]) * np.diff(self.log_tilts)
+        return np.concatenate(([0.0], np.cumsum(steps)))
+
+    def between(self) -> Array:
+        """Tilts to look at as well, where the ladder is too coarse for deltas that float64 holds."""
+        rises = np.diff(self.ladder)
+        long = np.flatnonzero((rises > _APART) & (self.log_deltas[:-1] > _LEAST))
+        shares = np.arange(1.0, _PIECES) / _PIECES
+        return np.exp(self.log_tilts[long, None] + np.diff(self.log_tilts)[long, None] * shares).ravel()
+
+    def place(self, log_tilt: float) -> int:
+        """The nearest station."""
+        return round(float(np.interp(log_tilt, self.log_tilts, self.ladder)) / _APART)
+
+    def tilt(self, place: int) -> float:
+        """The tilt of a station, of few bits."""
+        return round_tilt(math.exp(float(np.interp(place * _APART, self.ladder, self.log_tilts))))
+
+
+@final
+class Stations:
+    """The stations of one composition.
+
+    Parameters
+    ----------
+    losses : LossSum
+        The composition.
+    """
+
+    def __init__(self, losses: LossSum) -> None:
+        self._losses = losses
+        self._levels: dict[int, _Level | None] = {}
+
+    def of_epsilon(self, epsilon: float) -> Station | None:
+        """The station for delta at an epsilon (nats); None where none is near."""
+        for number in range(_LEVELS):
+            level = self._level(number)
+            if level is None or epsilon < level.epsilons[0]:
+                return None
+            if epsilon <= level.epsilons[-1]:
+                return Station(number, level.place(float(np.interp(epsilon, level.epsilons, level.log_tilts))))
+        return None
+
+    def of_log_delta(self, log_delta: float) -> Station | None:
+        """The station for the epsilon at ``ln delta``; None where none is near."""
+        for number in range(_LEVELS):
+            level = self._level(number)
+            if level is None or log_delta > level.log_deltas[0]:
+                return None
+            if log_delta >= level.log_deltas[-1]:
+                at = np.interp(-log_delta, -level.log_deltas, level.log_tilts)
+                return Station(number, level.place(float(at)))
+        return None
+
+    def saddle(self, station: Station) -> Saddle | None:
+        """The saddle point at a station."""
+        level = self._level(station.level)
+        if level is None:
+            return None
+        theta = level.tilt(station.place)
+        here = scan(level.sketches, self._losses.gaussian_variance, np.array([theta]))
+        top = float(level.found.tilts[-1])
+        value, mean, variance = (float(column[0]) for column in (here.value, here.mean, here.variance))
+        return Saddle(theta, value, mean, variance, level.sketches, top)
+
+    def _level(self, number: int) -> _Level | None:
+        if number not in self._levels:
+            self._levels[number] = self._scanned(number)
+        return self._levels[number]
+
+    def _scanned(self, number: int) -> _Level | None:
+        losses = self._losses
+        top = (16.0 + 4.0 / max(losses.typical_shift, 1e-3)) * _HIGHER**number
+        cells = 4 if losses.total_count > 100.0 else 16
+        sketches = losses.sketches(Window((1.0, 1.0 + top), 0.0, COARSE, cells=cells))
+        if sketches is None:
+            return None
+        tilts = top * math.sqrt(2.0) ** np.arange(1.0 - _RUNGS, 1.0)
+        level = _Level(scan(sketches, losses.gaussian_variance, tilts), tuple(sketches))
+        for _ in range(_REFINEMENTS):
+            between = level.between()
+            if between.size == 0:
+                break
+            tilts = np.sort(np.concatenate((tilts, between)))
+            level = _Level(scan(sketches, losses.gaussian_variance, tilts), tuple(sketches))
+        return level
