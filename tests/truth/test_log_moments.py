@@ -328,3 +328,22 @@ def test_tilted_moments_are_bracketed(theta: float, reverse: str) -> None:
     assert third <= bounds.absolute_third * (1 + mpmath.mpf("1e-6"))  # the sum itself errs by that at the kink
     assert bounds.absolute_third <= 1.1 * float(third)
     assert bounds.variance.radius <= 1e-3 * float(variance)
+
+
+@pytest.mark.parametrize("theta", [1.0, 30.0])
+def test_the_third_moment_of_atoms_is_sharp_where_the_largest_is_far_out(theta: float) -> None:
+    """A thousand trials: the largest loss, ln 1000, has next to no tilted mass."""
+    pair = BinomialPair(1000)
+    with mpmath.workdps(DIGITS):
+        masses = [mpmath.mpf(math.comb(1000, k)) for k in range(1001)]
+        # P is the noise itself or moved by one: one is the other mirrored
+        ratios = [masses[k] / masses[k + 1] for k in range(1000)]
+        found = []
+        for p, losses in ((masses[:-1], ratios), (masses[1:], [1 / r for r in ratios])):
+            weights = [m * r ** mpmath.mpf(theta) for m, r in zip(p, losses, strict=True)]
+            total = mpmath.fsum(weights)
+            logs = [mpmath.log(r) for r in losses]
+            mean = mpmath.fsum(w * l for w, l in zip(weights, logs, strict=True)) / total
+            found.append(mpmath.fsum(w * abs(l - mean) ** 3 for w, l in zip(weights, logs, strict=True)) / total)
+    third = tilted_bounds([(pair, 1)], theta).absolute_third
+    assert max(found) <= third <= 1.001 * float(max(found))

@@ -47,7 +47,8 @@ def absolute_third_upper(pair: Pair, theta: float, centre: float, log_moment: fl
 
 def _cuts(pair: Pair, theta: float) -> Array:
     """Increasing cuts (nats): dense where the tilted loss has its mass, and on both sides of each atom."""
-    losses = covering_losses(pair, theta, refine=_CELLS_A_NODE)
+    atoms = pair.atoms  # all of them: the loss of one left out would count as the largest
+    losses = covering_losses(pair, theta, refine=_CELLS_A_NODE) if atoms is None or not atoms.size else atoms.loss
     margin = 1e-13 * (1.0 + float(np.abs(losses).max()))
     largest = pair.loss_bounds[1]
     top = [losses[-1] + margin] + ([largest + margin] if math.isfinite(largest) else [])
