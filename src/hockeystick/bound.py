@@ -47,7 +47,11 @@ class Bound:
 
     Guarantee
     ---------
-    Both sides are certified: every error is inside, rounding included.
+    Both sides are certified: every error is inside, rounding included. Two things are taken for granted. The functions
+    of numpy, scipy and the C library err by no more than `docs/concepts/assumptions.md` assumes, which ``hockeystick
+    selfcheck`` measures on the machine at hand. And noise is ideal: it is drawn from exactly the distribution stated,
+    which no generator of floats does. Of a pair that the caller states (`UserDefined`, `DiscretePair`), the bounds hold
+    for that pair; that it dominates the mechanism is the caller's word, as the notes say.
 
     Examples
     --------

@@ -27,6 +27,7 @@ Direction = Literal["add", "remove", "substitute", "zero-in", "zero-out"]
 Adjacency = Literal["add", "remove", "add-remove", "substitute", "zero-out"]
 """A neighbouring relation."""
 
+_CALLERS_WORD = "rests on the caller's word: that the pair stated dominates the mechanism is not checked"
 _MOST_STEPS = 10**100  # far below where float64 overflows
 
 ADJACENCIES: dict[str, tuple[Direction, ...]] = {
@@ -68,6 +69,11 @@ class Step(ABC):
     def provenance(self, direction: Direction) -> tuple[str, ...]:
         """Where the two sides of a bracket come from, where `attained` is not None: notes for the reader."""
         return ()
+
+    @property
+    def stated_by_caller(self) -> bool:
+        """Whether the caller states the pair, so that nothing here can know that it dominates the mechanism."""
+        return False
 
     def __mul__(self, count: int) -> Composition:
         return Composition(((self, check_count("count", count)),))
@@ -140,6 +146,11 @@ class Composition:
     def provenance(self, direction: Direction) -> tuple[str, ...]:
         """The notes of all steps on where the two sides come from, each once."""
         return tuple(dict.fromkeys(note for step, _ in self.steps for note in step.provenance(direction)))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What holds of every answer about the composition, whatever the accountant."""
+        return (_CALLERS_WORD,) if any(step.stated_by_caller for step, _ in self.steps) else ()
 
     def __mul__(self, count: int) -> Composition:
         times = check_count("count", count)

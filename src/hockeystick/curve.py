@@ -197,21 +197,23 @@ class PrivacyCurve:
             from concurrent.futures import ThreadPoolExecutor
 
             with ThreadPoolExecutor(len(self.directed)) as pool:
-                return worst(dict(zip(self.directed, pool.map(ask, self.directed.values()), strict=True)))
-        return worst({direction: ask(curve) for direction, curve in self.directed.items()})
+                answers = dict(zip(self.directed, pool.map(ask, self.directed.values()), strict=True))
+        else:
+            answers = {direction: ask(curve) for direction, curve in self.directed.items()}
+        return worst(answers, self.composition.notes)
 
 
-def worst(answers: Mapping[str, Bound | Estimate]) -> Bound | Estimate:
+def worst(answers: Mapping[str, Bound | Estimate], notes: tuple[str, ...] = ()) -> Bound | Estimate:
     """The maximum over directions: of each side of bounds, or of estimates.
 
-    The direction that decides is named in the notes where there are several.
+    The direction that decides is named in the notes where there are several; ``notes`` are added to them.
     """
     bounds = {direction: answer for direction, answer in answers.items() if isinstance(answer, Bound)}
     if len(bounds) < len(answers):
         values = {d: float(a.upper if isinstance(a, Bound) else a.value) for d, a in answers.items()}
         direction = max(values, key=values.__getitem__)
         chosen = answers[direction]
-        note = _decided(direction, answers)
+        note = (*_decided(direction, answers), *notes)
         if isinstance(chosen, Bound):
             width = float(chosen.upper) - float(chosen.lower) if math.isfinite(float(chosen.upper)) else 0.0
             return Estimate(chosen.upper, width, chosen.method, (*chosen.notes, *note))
@@ -219,7 +221,8 @@ def worst(answers: Mapping[str, Bound | Estimate]) -> Bound | Estimate:
     direction = max(bounds, key=lambda d: float(bounds[d].upper))
     chosen = bounds[direction]
     lower = max(float(bound.lower) for bound in bounds.values())
-    return Bound(lower, chosen.upper, chosen.method, (*chosen.notes, *_decided(direction, answers)), chosen.errors)
+    said = (*chosen.notes, *_decided(direction, answers), *notes)
+    return Bound(lower, chosen.upper, chosen.method, said, chosen.errors)
 
 
 def _decided(direction: str, answers: Mapping[str, Bound | Estimate]) -> tuple[str, ...]:

@@ -75,6 +75,10 @@ class Poisson(Step):
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", check_rate("rate", self.rate))
 
+    @property
+    def stated_by_caller(self) -> bool:
+        return self.mechanism.stated_by_caller
+
     def pair(self, direction: Direction) -> Pair:
         direction = _AS_REMOVE.get(direction, direction)
         if direction == "remove":
@@ -121,6 +125,10 @@ class WithoutReplacement(Step):
     def rate(self) -> Fraction:
         """The rate g = batch_size / population, exactly."""
         return Fraction(self.batch_size, self.population)
+
+    @property
+    def stated_by_caller(self) -> bool:
+        return self.mechanism.stated_by_caller
 
     def pair(self, direction: Direction) -> Pair:
         # where b / n is no float64 it is rounded up: the curve grows with the rate
@@ -203,6 +211,10 @@ class Shuffled(Step):
     def batches(self) -> int:
         """Batches in one epoch."""
         return self.population // self.batch_size
+
+    @property
+    def stated_by_caller(self) -> bool:
+        return self.mechanism.stated_by_caller
 
     def pair(self, direction: Direction) -> Pair:
         if direction in {"add", "remove"}:

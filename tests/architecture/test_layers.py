@@ -25,7 +25,7 @@ ROOMS: tuple[frozenset[str], ...] = (
     frozenset({"engines"}),
     frozenset({"accountants"}),
     frozenset({"curve", "account", "readouts"}),
-    frozenset({"calibrate", "dpsgd", "odometer", "filters"}),
+    frozenset({"calibrate", "dpsgd", "odometer", "filters", "selfcheck"}),
     frozenset({"integrations", "ledger"}),
     frozenset({"app"}),
 )
@@ -40,7 +40,7 @@ SHARED_BY_ACCOUNTANTS = frozenset({"base"})  # the abstract interface
 CORE_AT_IMPORT = frozenset({"numpy", "scipy.special", "scipy.fft"})
 NEEDED_BY = {  # optional or slow third-party packages, and the rooms that may ask for them inside functions
     "matplotlib": frozenset({"app"}),
-    "flint": frozenset({EXACT}),
+    "flint": frozenset({EXACT, "selfcheck"}),
 }
 FIRST_CLASS = frozenset({"numpy", "scipy"})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 
@@ -11,9 +12,16 @@ from flint import acb, arb, ctx
 from mpmath import mp, mpf
 from scipy.special import erf, erfcx
 
-from hockeystick.numerics.fft import fft_error, integer_power, inverse_real, smooth_length, transform_real
+from hockeystick.numerics.fft import (
+    even_smooth_length,
+    fft_error,
+    integer_power,
+    inverse_real,
+    smooth_length,
+    transform_real,
+)
 from hockeystick.numerics.normal import normal_intervals
-from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U, down, gamma, up
+from hockeystick.numerics.rounding import ELEMENTARY, ERF, ERFCX, U, down, gamma, up
 
 RNG = np.random.default_rng(20240601)
 
@@ -50,7 +58,7 @@ def test_error_functions() -> None:
     scaled = [arb(x).erfc() * (arb(x) ** 2).exp() for x in points.tolist()]
     assert _relative_errors(erfcx(points), scaled) <= ERFCX
     points = np.concatenate((RNG.uniform(0.0, 6.0, 2000), np.geomspace(1e-300, 1.0, 1000)))
-    assert _relative_errors(erf(points), [arb(x).erf() for x in points.tolist()]) <= ELEMENTARY
+    assert _relative_errors(erf(points), [arb(x).erf() for x in points.tolist()]) <= ERF
 
 
 @pytest.mark.parametrize("length", [64, 1000, 4096, 6075, 30_000])
@@ -75,6 +83,35 @@ def test_fft_errors_are_within_the_stated_bound(length: int) -> None:
         worst = max(worst, float((acb(computed[k].real, computed[k].imag) - truth).abs_upper()))
     assert worst <= fft_error(length)
     assert np.abs(inverse_real(computed, length) - values).max() <= 2.0 * fft_error(length) * np.abs(computed).mean()
+
+
+def test_levels_of_a_transform_stay_below_the_stated_bound() -> None:
+    """`docs/derivations/fourier.md`, section 4: what the levels of each radix add, for every length."""
+    roots, butterfly = 9.9, {2: 1.0, 3: 4.6, 4: 2.0, 5: 7.5}
+    checked = 0
+    for twos, threes, fives in itertools.product(range(27), range(17), range(12)):
+        length = 2**twos * 3**threes * 5**fives
+        if not 8 <= length <= 2**26:
+            continue
+        levels = {4: twos // 2, 2: twos % 2, 3: threes, 5: fives}
+        proved = sum(count * (roots + butterfly[radix]) for radix, count in levels.items()) - roots + 2.0
+        assert proved * U <= 0.993 * fft_error(length)
+        checked += 1
+    assert checked > 1000
+
+
+@pytest.mark.parametrize("length", [7, 2 * 1009, 2**26 * 3])
+def test_other_lengths_have_no_bound(length: int) -> None:
+    with pytest.raises(ValueError, match="no error bound"):
+        fft_error(length)
+
+
+@pytest.mark.parametrize("least", [1, 16, 17, 2018, 2**25 - 1, 2**25])
+def test_windows_are_rounded_up_to_a_length_with_a_bound(least: int) -> None:
+    length = even_smooth_length(least)
+    assert least <= length <= max(1.3 * least, 16)
+    assert length % 2 == 0
+    assert fft_error(length) > 0.0
 
 
 @pytest.mark.parametrize("exponent", [1, 2, 3, 10, 1000, 12345])

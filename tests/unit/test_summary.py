@@ -14,7 +14,8 @@ from hockeystick.bound import Bound
 from hockeystick.composition import Composition
 from hockeystick.laws import GaussianPair, LaplacePair
 from hockeystick.laws.one_step import one_step_delta
-from hockeystick.readouts.gaussian_dp import _LOG_NDTR, mu_at
+from hockeystick.numerics.rounding import LOG_NDTR
+from hockeystick.readouts.gaussian_dp import mu_at
 from tests.closed_forms import gaussian_delta_of_any_size
 
 EPSILONS = (0.0, 0.01, 0.1, 0.3, 0.7, 1.0, 1.7)
@@ -156,7 +157,7 @@ def test_log_of_the_normal_distribution_is_as_accurate_as_stated() -> None:
     with mp.workdps(50):
         for x in points:
             truth = log(erfc(-mpf(float(x)) / sqrt(2)) / 2)
-            assert abs((mpf(float(log_ndtr(x))) - truth) / truth) <= _LOG_NDTR
+            assert abs((mpf(float(log_ndtr(x))) - truth) / truth) <= LOG_NDTR
 
 
 @pytest.mark.parametrize("arguments", [{"floor": -0.1}, {"floor": math.nan}, {"tolerance": 0.0}])

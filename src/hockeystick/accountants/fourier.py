@@ -33,7 +33,7 @@ from hockeystick.engines.lattice.grid import Grid
 from hockeystick.engines.lattice.plan import saddle_at_delta
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.errors import PrecisionError, check_choice, check_finite, check_positive
-from hockeystick.numerics.fft import fft_error
+from hockeystick.numerics.fft import even_smooth_length, fft_error
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import U, exp_up, up
 from hockeystick.transforms.cumulants import Cumulants
@@ -57,7 +57,7 @@ class Fourier(Accountant):
     spacing : float
         Distance of neighbouring grid points (nats).
     half_width : float
-        L: losses are kept apart in [-L, L), rounded up so that an even number of points fits (nats).
+        L: losses are kept apart in [-L, L), rounded up to a number of points that transforms fast (nats).
     evaluation : {"plancherel", "inverse transform"}
         How an answer is summed: in the frequency domain (002, Lemma 5), or over the window after one inverse transform.
 
@@ -86,8 +86,8 @@ class Fourier(Accountant):
 
     @property
     def points(self) -> int:
-        """n, the number of grid points: even, at least 16."""
-        return max(2 * math.ceil(self.half_width / self.spacing * (1.0 - 1e-12)), 16)
+        """n, the number of grid points: even, at least 16, without prime factors above 5."""
+        return even_smooth_length(2 * math.ceil(self.half_width / self.spacing * (1.0 - 1e-12)))
 
     @classmethod
     def for_error(
@@ -127,8 +127,8 @@ class Fourier(Accountant):
         plans = [_Plan.of(run.pairs(direction), epsilon, error) for direction in directions(adjacency)]
         spacing = min(plan.spacing for plan in plans)
         half_width = max(plan.half_width for plan in plans)
-        points = 2 * math.ceil(half_width / spacing)
-        rounding = 8.0 * run.total_steps * fft_error(max(points, 16))
+        points = even_smooth_length(2 * math.ceil(half_width / spacing))
+        rounding = 8.0 * run.total_steps * fft_error(min(points, _LARGEST_WINDOW))
         if points > _LARGEST_WINDOW or rounding > 0.1 * error:
             why = f"{points} grid points" if points > _LARGEST_WINDOW else f"rounding errors below {rounding:.1e}"
             raise PrecisionError(

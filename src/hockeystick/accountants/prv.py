@@ -31,6 +31,7 @@ from hockeystick.engines.lattice.fourier import PeriodicComposition
 from hockeystick.engines.lattice.nearest import nearest_points
 from hockeystick.engines.lattice.plan import saddle_at_delta
 from hockeystick.errors import PrecisionError, check_positive
+from hockeystick.numerics.fft import even_smooth_length
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import U, up
 from hockeystick.transforms.cumulants import Cumulants
@@ -114,7 +115,7 @@ class _PRVCurve(DirectedCurve):
             moments = np.array([cumulants.log_moment(sign * float(t)) for t in _TILTS])
             edge = (moments + 0.5 * _TILTS * spacing - math.log(self._settings.delta_error / 16.0)) / _TILTS
             reach = max(reach, float(edge.min()) + self._settings.epsilon_error)
-        points = 2 * math.ceil(reach / spacing)
+        points = even_smooth_length(2 * math.ceil(reach / spacing))
         if points > _LARGEST_WINDOW:
             raise PrecisionError(
                 f"epsilon_error {self._settings.epsilon_error:g} over {self._steps} steps takes {points} grid points,"

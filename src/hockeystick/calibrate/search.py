@@ -202,7 +202,7 @@ class Search:
             if float(answer.lower) > target.most:
                 break
         self._worst = cast("Direction", max(answers, key=lambda name: float(answers[name].upper)))
-        return self._certified(worst(answers), curve)
+        return self._certified(worst(answers, curve.composition.notes), curve)
 
     def _dominated(self, fast: PrivacyCurve, name: str, target: DirectedTarget) -> Bound | None:
         """The upper side alone, where the lower one would cost as much again; None where it does not prove safety."""

@@ -51,7 +51,8 @@ class DirectedTarget(Target):
         """The quantity of one direction."""
 
     def measure(self, curve: PrivacyCurve, tolerance: float) -> Bound | Estimate:
-        return worst({name: self.measure_direction(directed) for name, directed in curve.directed.items()})
+        answers = {name: self.measure_direction(directed) for name, directed in curve.directed.items()}
+        return worst(answers, curve.composition.notes)
 
 
 @final

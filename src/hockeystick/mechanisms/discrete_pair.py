@@ -44,6 +44,10 @@ class DiscretePair(Mechanism):
         object.__setattr__(self, "p", pair.p)
         object.__setattr__(self, "q", pair.q)
 
+    @property
+    def stated_by_caller(self) -> bool:
+        return True
+
     def pair(self, direction: Direction) -> Pair:
         if direction == "substitute":
             raise UnknownPairError(

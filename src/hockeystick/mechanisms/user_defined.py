@@ -52,6 +52,10 @@ class UserDefined(Mechanism):
             if not isinstance(pair, Pair) and (pair is not None or name == "remove"):
                 raise TypeError(f"{name} must be a pair of hockeystick.laws, such as LaplacePair(2.0), got {pair!r}")
 
+    @property
+    def stated_by_caller(self) -> bool:
+        return True
+
     def pair(self, direction: Direction) -> Pair:
         if direction in {"remove", "zero-out"}:
             return self.remove

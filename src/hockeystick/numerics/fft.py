@@ -1,11 +1,10 @@
 """The real FFT with a componentwise error bound, and integer powers of complex arrays.
 
-Every output of a fast Fourier transform is reached from every input along exactly one path of butterflies, and the
-absolute values of the factors on a path multiply to one. Hence, for any vector x of length n, each output errs by at
-most ``((1 + eta)^levels - 1) * sum |x_j|``, with eta the error of one complex multiply-add by a rounded twiddle factor
-(N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 24.1, whose proof bounds the same product
-of sparse factors in the 2-norm). A butterfly of radix r counts for log2 r levels and a small constant;
-``FFT_LEVEL`` = 8 units roundoff a level is stated for scipy.fft and checked against ball arithmetic in the tests.
+Guarantee: every output errs by at most ``fft_error(n) * sum |x_j|``, for lengths n without prime factors above 5, the
+only ones that are transformed. A transform of such a length is a sequence of levels, each of which multiplies by
+rounded roots of unity and adds r = 2, 3, 4 or 5 numbers that stand r apart; the proof (`docs/derivations/fourier.md`,
+section 4) bounds what one level adds. For other lengths a transform goes through convolutions (Bluestein), whose error
+grows with the root of n, or through sums of as many terms as the prime.
 """
 
 from __future__ import annotations
@@ -16,15 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from hockeystick.numerics.rounding import U
+from hockeystick.numerics.rounding import FFT_LEVEL, POWER_STEP
 
-__all__ = ["FFT_LEVEL", "POWER_STEP", "fft_error", "integer_power", "inverse_real", "smooth_length", "transform_real"]
+__all__ = [
+    "FFT_LEVEL",
+    "POWER_STEP",
+    "even_smooth_length",
+    "fft_error",
+    "integer_power",
+    "inverse_real",
+    "smooth_length",
+    "transform_real",
+]
 
-FFT_LEVEL = 8.0 * U
-"""Relative error of one level of butterflies."""
-
-POWER_STEP = 2.5 * U
-"""Relative error of one complex multiplication, at most sqrt(5) u."""
+_LONGEST = 1 << 26
 
 
 def smooth_length(least: int) -> int:
@@ -32,8 +36,25 @@ def smooth_length(least: int) -> int:
     return int(fft.next_fast_len(max(least, 8), real=True))
 
 
+def even_smooth_length(least: int) -> int:
+    """The least number from ``least`` on that is twice a fast length; itself where that would be too long."""
+    return 2 * smooth_length(-(-least // 2)) if least <= _LONGEST else least
+
+
 def fft_error(length: int) -> float:
-    """Bound on the error of every output of a transform of this length, relative to the sum of the absolute inputs."""
+    """Bound on the error of every output of a transform of this length, relative to the sum of the absolute inputs.
+
+    Raises ValueError for a length above 2^26 or with a prime factor above 5, for which no bound is proved.
+    """
+    rest = length
+    for prime in (2, 3, 5):
+        while rest % prime == 0:
+            rest //= prime
+    if rest != 1 or length > _LONGEST:
+        raise ValueError(
+            f"no error bound is proved for a transform of length {length}: it is for lengths up to {_LONGEST} without"
+            " prime factors above 5"
+        )
     return (math.log2(length) + 3.0) * FFT_LEVEL
 
 

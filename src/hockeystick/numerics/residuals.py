@@ -20,14 +20,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.numerics.rounding import TRIGONOMETRIC, U
 
 __all__ = ["EXPONENTIAL_RESIDUAL", "SINE_RESIDUAL", "SWITCH", "TRIGONOMETRIC", "exponential_residual", "sine_residual"]
 
 Array = NDArray[np.float64]
-
-TRIGONOMETRIC: Final = ELEMENTARY
-"""Bound on ``|computed - sin x| / min(1, |x|)``, on ``|computed - cos x|`` and on the relative error of arctan2."""
 
 SWITCH: Final = 0.25
 """Size of the argument up to which the Taylor polynomial of exp is used."""

@@ -1,7 +1,8 @@
-"""Rounding made explicit: the unit roundoff, the stated errors of the primitives, outward steps.
+"""Rounding made explicit: the unit roundoff, the assumed errors of the primitives, outward steps.
 
-Symbols: ``U`` is the unit roundoff 2^-53 of float64 in round-to-nearest. Every constant below bounds the
-*relative* error of one primitive; `tests/unit/test_primitives.py` checks each against ball arithmetic.
+Symbols: ``U`` is the unit roundoff 2^-53 of float64 in round-to-nearest. Every error of numpy, scipy and the C library
+that a proof assumes has its constant here and nowhere else. `docs/concepts/assumptions.md` lists them with their
+domains, and `hockeystick selfcheck` measures them against ball arithmetic on the machine at hand.
 """
 
 from __future__ import annotations
@@ -11,21 +12,62 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ELEMENTARY", "ERFCX", "TINY", "U", "down", "exp_down", "exp_up", "gamma", "log_sum_exp", "log_sums", "up"]
+__all__ = [
+    "ELEMENTARY",
+    "ERF",
+    "ERFCX",
+    "FFT_LEVEL",
+    "LOG_NDTR",
+    "POWER_STEP",
+    "SUBNORMAL",
+    "TINY",
+    "TRIGONOMETRIC",
+    "U",
+    "down",
+    "exp_down",
+    "exp_up",
+    "gamma",
+    "log_sum_exp",
+    "log_sums",
+    "up",
+]
 
 U = 2.0**-53
 """Unit roundoff."""
 
 ELEMENTARY = 4.0 * U
-"""Bound on the relative error of exp, expm1, log, log1p, sqrt and erf (under two units in the last place)."""
+"""Bound on the relative error of exp, expm1, log, log1p, sqrt, and of the absolute value of a complex number.
+
+Two to four units in the last place, by where the value lies between powers of two.
+"""
+
+TRIGONOMETRIC = ELEMENTARY
+"""Bound on ``|computed - sin x| / min(1, |x|)``, on ``|computed - cos x|`` and on the relative error of arctan2."""
+
+ERF = 8.0 * U
+"""Bound on the relative error of the error function."""
 
 ERFCX = 16.0 * U
 """Bound on the relative error of the scaled complementary error function for arguments of at least 0."""
 
+LOG_NDTR = 1e-13
+"""Bound on the relative error of ``ln Phi(x)``, the logarithm of the normal distribution function, for x up to 15.
+
+Further up it grows with the square of x: the upper tail is the exponential of a rounded square.
+"""
+
+POWER_STEP = 2.5 * U
+"""Bound on the relative error of a product of complex numbers, at most sqrt(5) u; fused, 2 u."""
+
+FFT_LEVEL = 8.0 * U
+"""Error of one level of butterflies of a Fourier transform, relative to the sum of the absolute inputs."""
+
 TINY = 2.0**-1022
 """Smallest normal float64: below it a relative error bound does not hold."""
 
-_SUBNORMAL = 2.0**-1070  # a few units of the numbers below `TINY`
+SUBNORMAL = 2.0**-1070
+"""Bound on the absolute error of exp where its value is below `TINY`: a few units of the numbers there."""
+
 _OVERFLOW = 709.0  # e^709 is finite
 
 
@@ -49,12 +91,12 @@ def down(value: float, relative: float = 0.0) -> float:
 
 def exp_up(log: float) -> float:
     """A float64 of at least ``e^log``: above 0 also where that is too small for float64."""
-    return math.exp(log) * (1.0 + 2.0 * ELEMENTARY) + _SUBNORMAL if log < _OVERFLOW else math.inf
+    return math.exp(log) * (1.0 + 2.0 * ELEMENTARY) + SUBNORMAL if log < _OVERFLOW else math.inf
 
 
 def exp_down(log: float) -> float:
     """A float64 of at most ``e^log``, and at least 0."""
-    return max(math.exp(min(log, _OVERFLOW)) * (1.0 - 2.0 * ELEMENTARY) - _SUBNORMAL, 0.0)
+    return max(math.exp(min(log, _OVERFLOW)) * (1.0 - 2.0 * ELEMENTARY) - SUBNORMAL, 0.0)
 
 
 def log_sum_exp(logs: NDArray[np.float64]) -> float:

@@ -89,5 +89,6 @@ def _term(reach: float, gamma: float, log_scale: float) -> tuple[float, float]:
         return value, relative
     exponent = 0.5 * reach * (reach - 2.0 * gamma)
     value = math.exp(exponent) * 0.5 * (1.0 + float(erf(-z * _SQRT_HALF)))
+    # exp: ELEMENTARY; erf: half of ERF, as it is at most half of the sum; the sum and two products: 3 u
     relative = 2.0 * ELEMENTARY + off + 6.0 * U + 4.0 * U * abs(reach) * (abs(reach) + 2.0 * abs(gamma))
     return value, relative

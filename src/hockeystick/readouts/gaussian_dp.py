@@ -21,13 +21,12 @@ from hockeystick.bound import Bound
 from hockeystick.errors import check_finite, check_probability
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.roots import increasing_root
-from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U, up
+from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, LOG_NDTR, U, up
 
 __all__ = ["CompositionTail", "Point", "mu_at", "mu_below", "mu_of_cell", "tail_of"]
 
 _CLOSE = 1e-11  # relative step outward of a computed mu before it is verified
 _FAR = 1e150  # beyond it a square has no float
-_LOG_NDTR = 1e-13  # relative error of ln Phi, tested against ball arithmetic
 _STEEPEST = 7.0  # a slope of -Phi(7), the steepest drawn
 
 
@@ -201,7 +200,7 @@ def _mu_above(epsilon: float, delta: float) -> float:
 def _log_phi(x: float) -> tuple[float, float]:
     """Bounds on ln Phi(x)."""
     value = float(log_ndtr(x))
-    return value * (1.0 + _LOG_NDTR), value * (1.0 - _LOG_NDTR)
+    return value * (1.0 + LOG_NDTR), value * (1.0 - LOG_NDTR)
 
 
 def _quantile_above(log_probability: float) -> float:

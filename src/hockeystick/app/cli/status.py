@@ -18,8 +18,8 @@ class Status(IntEnum):
 
 
 STATUS_MEANING = {
-    Status.OK: "the answer was printed; for verify: the receipt holds",
-    Status.REFUTED: "verify: the receipt does not hold",
+    Status.OK: "the answer was printed; for verify: the receipt holds; for selfcheck: every bound was kept",
+    Status.REFUTED: "verify: the receipt does not hold; selfcheck: an assumed bound was exceeded",
     Status.BAD_INPUT: "bad input: an option, a file or a value in it; one line on stderr for each problem",
     Status.NO_ANSWER: "no answer: no theorem covers this case, or the precision cannot be reached",
     Status.INTERRUPTED: "interrupted from the keyboard",

@@ -38,7 +38,7 @@ class Caution:
 def cautions(specification: Specification) -> tuple[Caution, ...]:
     """The cautions of a specification, broken ones first."""
     found = [*_batches(specification), *_delta(specification), *_tuning(specification), *_adaptive(specification)]
-    found += _one_direction(specification)
+    found += [*_one_direction(specification), *_callers_word(specification)]
     return tuple(sorted(found, key=lambda caution: not caution.broken))
 
 
@@ -153,3 +153,13 @@ def _one_direction(specification: Specification) -> list[Caution]:
         " directions: adjacency 'add-remove'."
     )
     return [_unstated("one-direction", text)]
+
+
+def _callers_word(specification: Specification) -> list[Caution]:
+    if not any(entry.step.stated_by_caller for entry in specification.steps):
+        return []
+    text = (
+        "A step is given by two probability vectors, not by a mechanism. The figures are proved for these vectors; that"
+        " they dominate what is released rests on the word of whoever wrote them."
+    )
+    return [_unstated("pair-stated-by-caller", text)]

@@ -18,6 +18,11 @@ __all__ = ["Content", "Row", "Table"]
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 """The heads of the columns, and the rows."""
 
+_GIVEN = (
+    "what is proved is proved given the assumed error bounds of float64 arithmetic and of the functions of numpy, scipy"
+    " and the C library (docs/concepts/assumptions.md), and given ideal noise, drawn from exactly the law stated"
+)
+
 
 @final
 @dataclass(frozen=True)
@@ -125,7 +130,23 @@ class Content:
         notes = dict.fromkeys(note for result in self.results for note in result["notes"])
         rows = [Row("Accountant", self.specification.accountant.text)]
         rows += [Row("Method", method) for method in methods]
-        return rows + [Row("Note", note) for note in notes]
+        rows += [Row("Note", note) for note in notes]
+        return [*rows, Row("Given", _GIVEN), Row("Self-check", self._self_check())] if self._proves_anything else rows
+
+    @property
+    def _proves_anything(self) -> bool:
+        return any(result["certified"] for result in self.results)
+
+    def _self_check(self) -> str:
+        """What the self-check found where the receipt was made."""
+        found = self.receipt.get("selfcheck")
+        if found is None:
+            return "not run where this was made: python-flint is not installed there"
+        worst = {name: number(share) for name, share in found["worst"].items()}
+        exceeded = [name for name, share in worst.items() if share > 1.0]
+        if exceeded or not found["passed"]:
+            return f"FAILED where this was made: {', '.join(exceeded)}. What is said to be proved is not proved."
+        return f"passed: {len(worst)} primitives kept their assumed bounds where this was made ({found['platform']})"
 
     def directions(self) -> Table:
         """One row for each result and direction: what, direction, and the sides or the estimate."""

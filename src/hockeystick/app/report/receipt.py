@@ -26,8 +26,9 @@ from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
 from hockeystick.curve import PrivacyCurve, worst
 from hockeystick.readouts.trade_off import trade_off
+from hockeystick.selfcheck import NoBallArithmeticError, quick_self_check
 
-__all__ = ["FORMAT", "checksum", "receipt", "software", "today"]
+__all__ = ["FORMAT", "checksum", "receipt", "recorded_self_check", "software", "today"]
 
 FORMAT = 1
 """Version of the receipt's format."""
@@ -65,6 +66,7 @@ def receipt(specification: Specification, *, created: str | None = None) -> dict
         "cautions": [{"name": c.name, "broken": c.broken, "text": c.text} for c in cautions(specification)],
         "not_included": list(not_included(specification)),
         "software": software(),
+        "selfcheck": recorded_self_check(),
     }
     document: dict[str, Any] = jsonable(contents)
     return document | {"checksum": checksum(document)}
@@ -84,6 +86,14 @@ def checksum(document: Mapping[str, Any]) -> str:
 def software() -> dict[str, str]:
     """The versions that made a receipt."""
     return dict(_software())
+
+
+def recorded_self_check() -> dict[str, Any] | None:
+    """What the quick self-check measured where the receipt is made; None where it cannot be run."""
+    try:
+        return quick_self_check().document()
+    except NoBallArithmeticError:
+        return None
 
 
 @functools.cache
@@ -114,7 +124,7 @@ def _results(specification: Specification, curve: PrivacyCurve) -> list[dict[str
 
 def _result(specification: Specification, curve: PrivacyCurve, quantity: str, at: str, level: float) -> dict[str, Any]:
     by_direction = {name: _ask(directed, quantity, level) for name, directed in curve.directed.items()}
-    result = worst(by_direction)
+    result = worst(by_direction, curve.composition.notes)
     return {
         "quantity": quantity,
         "at": {at: level},

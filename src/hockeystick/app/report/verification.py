@@ -1,9 +1,10 @@
 """Verification of a receipt: compute everything in it again, and say what does not agree.
 
-Three things are checked. The checksum: has anything been changed since? The words: do statements and cautions
+Four things are checked. The checksum: has anything been changed since? The words: do statements and cautions
 follow from the figures? The figures: computed again from the specification inside. With the same versions of
 everything each figure must come out the same, to far more digits than matter; with others each bracket must meet
-the new one, and what is claimed must follow from brackets made narrow enough to decide it.
+the new one, and what is claimed must follow from brackets made narrow enough to decide it. The self-check: were the
+error bounds that every figure assumes kept where the receipt was made, and are they kept here?
 """
 
 from __future__ import annotations
@@ -107,6 +108,8 @@ def verify(document: Mapping[str, Any], *, shown: str | None = None) -> Verifica
         again["software"] = document.get("software")
     if shown is not None and same_software and shown != page(document):
         findings.append("page: what is shown is not what the receipt inside it says")
+    for words, broken in _self_checks(document.get("selfcheck"), again["selfcheck"]):
+        (findings if broken else remarks).append(words)
     compared = _exactly(document, again) if same_software else _compatibly(document, again, specification)
     checked = 1
     for finding in compared:
@@ -123,6 +126,25 @@ def _has_checksum(document: Mapping[str, Any]) -> bool:
         return False
 
 
+def _self_checks(recorded: object, here: Mapping[str, Any] | None) -> Iterator[tuple[str, bool]]:
+    """What the self-checks say, there and here, each with whether it speaks against the receipt."""
+    if not isinstance(recorded, dict) or not isinstance(recorded.get("worst"), dict):
+        yield "self-check: none is recorded; what the figures assume was not measured where the receipt was made", False
+    else:
+        exceeded = [name for name, share in recorded["worst"].items() if not _float(share) <= 1.0]
+        if exceeded or recorded.get("passed") is not True:
+            names = ", ".join(exceeded) or "unnamed"
+            yield f"self-check: where the receipt was made, assumed error bounds were exceeded: {names}", True
+        else:
+            yield "self-check: passed where the receipt was made", False
+    if here is None:
+        yield "self-check: not run here, which needs python-flint", False
+    elif here["passed"]:
+        yield "self-check: passes here", False
+    else:
+        yield "self-check: assumed error bounds are exceeded here: run `hockeystick selfcheck`", True
+
+
 def _versions(found: object) -> str:
     if not isinstance(found, dict):
         return "unknown versions"
@@ -136,7 +158,7 @@ def _versions(found: object) -> str:
 def _exactly(document: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[str]:
     """One item for each leaf: the finding, or nothing where it agrees."""
     for key in dict.fromkeys((*again, *document)):
-        if key != "checksum":
+        if key not in {"checksum", "selfcheck"}:  # the second is of a machine, not of the run
             yield from _leaves(key, document.get(key), again.get(key))
 
 

@@ -69,7 +69,7 @@ def algorithm_2(on: GridCells) -> LatticePLD:
     else:
         with np.errstate(divide="ignore"):
             log_mass = np.asarray(hull[1] + np.log(hull[0]) - 2.0 * ELEMENTARY - 2.0 * U * np.abs(hull[1]))
-    infinity = max(down(on.mass_at_infinity, 8.0 * U), 0.0)
+    infinity = max(down(on.mass_at_infinity, 32.0 * U), 0.0)  # which is rounded up
     return LatticePLD("lower", on.grid.spacing, on.grid.index, 0.0, log_mass, infinity, on.slack, 8.0 * U)
 
 

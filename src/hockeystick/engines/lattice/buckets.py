@@ -70,7 +70,7 @@ def buckets_down(on: GridCells) -> LatticePLD:
     True
     """
     log_mass = _outward((on.cells.log_p - on.cells.error_p)[1:], -1.0)
-    infinity = max(down(on.mass_at_infinity, 8.0 * U), 0.0)
+    infinity = max(down(on.mass_at_infinity, 32.0 * U), 0.0)  # which is rounded up
     return LatticePLD("lower", on.grid.spacing, on.grid.index, on.grid.offset, log_mass, infinity, on.slack, 8.0 * U)
 
 
