@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
+    "ContradictionError",
     "HockeystickError",
     "PrecisionError",
     "UnknownPairError",
@@ -53,6 +54,22 @@ class PrecisionError(HockeystickError):
     def __init__(self, message: str, best: object | None = None) -> None:
         super().__init__(message)
         self.best = best
+
+
+class ContradictionError(HockeystickError):
+    """Two certified answers to one question exclude each other: one of the two proofs, or its code, is wrong.
+
+    Neither is to be believed until it is known which. Please report it, with the question.
+
+    Attributes
+    ----------
+    answers : tuple of Bound
+        The two, each with the method that gave it.
+    """
+
+    def __init__(self, message: str, answers: tuple[object, object]) -> None:
+        super().__init__(message)
+        self.answers = answers
 
 
 def _real(name: str, value: Any, allowed: str) -> float:

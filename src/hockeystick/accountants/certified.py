@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import ClassVar, Literal, Protocol, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
-from hockeystick.bound import Bound, Estimate
+from hockeystick.bound import Bound, Estimate, agreed, at_most, from_sides
 from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.engines.contour.placing import ContourRefusal
 from hockeystick.engines.ends import composed_infinity, largest_loss
@@ -135,9 +135,8 @@ class _CertifiedCurve(DirectedCurve):
         note = "the upper side: no loss is larger than the largest"
         if self._ever < most:
             most, note = self._ever, "the upper side: the probability that the record is ever drawn"
-        if bound.upper > most:
-            return Bound(min(float(bound.lower), most), most, bound.method, (*bound.notes, note), bound.errors)
-        return bound
+        agreed(bound, Bound(self._at_infinity[0], 1.0, "the mass at infinite loss"))
+        return _below(bound, most, note)
 
     def _with_moments(self, bound: Bound, ask: Callable[[MomentsCurve], Bound | Estimate]) -> Bound:
         """A wide bracket, and the moments accountant's upper side where that is smaller."""
@@ -145,11 +144,10 @@ class _CertifiedCurve(DirectedCurve):
             other = ask(KernelCurve(self._parts, "tight"))
         except PrecisionError:
             return bound
-        if isinstance(other, Estimate) or other.upper >= bound.upper:
+        if isinstance(other, Estimate):
             return bound
-        upper = max(float(other.upper), float(bound.lower))
-        notes = (*bound.notes, f"the upper side: {other.method}")
-        return replace(bound, upper=upper, notes=notes)
+        agreed(bound, other)
+        return _below(bound, float(other.upper), f"the upper side: {other.method}")
 
     def epsilon(self, delta: float) -> Bound:
         low, high = self._at_infinity
@@ -169,14 +167,15 @@ class _CertifiedCurve(DirectedCurve):
             return Bound(lower, upper, _TRIVIAL, notes=("delta 0: the largest loss",))
         bound = self._engine.epsilon(delta)
         if delta < high:  # it may be below the mass at infinity, or not
-            lower = min(float(bound.lower), largest)
+            lower = min(float(bound.lower), largest)  # no contradiction: epsilon may be infinite
             return Bound(lower, math.inf, bound.method, (*bound.notes, _NEXT_TO_INFINITY), bound.errors)
         if float(bound.width) > self._tolerance:
             bound = self._with_moments(bound, lambda curve: curve.epsilon(delta))
             bound = _explained(bound, float(bound.width), f"a width of {self._tolerance:g}")
-        if bound.upper > largest:  # beyond the largest loss only the mass at infinity is left
-            return Bound(min(float(bound.lower), largest), largest, bound.method, bound.notes, bound.errors)
-        return bound
+        # beyond the largest loss only the mass at infinity is left
+        if delta == low:  # every epsilon out there has this delta, and the largest loss is the smallest of them
+            bound = replace(bound, lower=min(float(bound.lower), largest))
+        return at_most(bound, largest, "the largest loss")
 
 
 def _relative_width(bound: Bound) -> float:
@@ -197,12 +196,10 @@ def _explained(bound: Bound, found: float, asked: str) -> Bound:
     return replace(bound, notes=(*bound.notes, note))
 
 
-def _intersection(first: Bound, *others: Bound) -> Bound:
-    """What several certified brackets prove together, with the notes of the first."""
-    every = (first, *others)
-    lower, upper = max(float(b.lower) for b in every), min(float(b.upper) for b in every)
-    source = min(every, key=lambda bound: float(bound.width))
-    return Bound(lower, upper, source.method, first.notes, source.errors)
+def _below(bound: Bound, most: float, note: str) -> Bound:
+    """A bracket of what another proof puts at ``most`` or less; the note says where that is the upper side."""
+    known = at_most(bound, most, note)
+    return replace(known, notes=(*known.notes, note)) if float(bound.upper) > most else bound
 
 
 def _ever_drawn(parts: Parts) -> float:
@@ -279,7 +276,7 @@ class _ContourThenLattice:
                     break
         bound = ask(self._lattice)
         bound = replace(bound, notes=(*bound.notes, note))
-        return bound if enough(bound) else _intersection(bound, *found)
+        return bound if enough(bound) else agreed(bound, *found)
 
 
 def _with_contour(parts: Parts, lattice: LatticeCurve) -> _Engine:
@@ -300,7 +297,7 @@ class _ClosedForm:
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
         lower, upper = self._side(epsilon, 0), self._side(epsilon, 1)
-        return Bound(lower, upper, self._method, errors={"rounding": upper - lower})
+        return from_sides(lower, upper, self._method, errors={"rounding": upper - lower})
 
     def _side(self, epsilon: float, side: int) -> float:
         return one_step_delta(self._above if side else self._below, epsilon)[side]
@@ -318,7 +315,7 @@ class _ClosedForm:
             return one_sided_root(curve, delta, guess=guess, slope=slope, step=step, above=side == 1)
 
         lower, upper = beyond(0), beyond(1)
-        return Bound(min(lower, upper), upper, self._method, errors={"rounding": max(upper - lower, 0.0)})
+        return from_sides(lower, upper, self._method, errors={"rounding": upper - lower})
 
 
 def _closed_form(parts: Parts) -> _ClosedForm | None:

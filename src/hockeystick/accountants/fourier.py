@@ -25,7 +25,7 @@ from typing import final
 import numpy as np
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
-from hockeystick.bound import Bound
+from hockeystick.bound import Bound, from_sides
 from hockeystick.composition import Composition, Step, directions
 from hockeystick.engines.lattice.buckets import bucket_cells, buckets_down, buckets_up
 from hockeystick.engines.lattice.fourier import Evaluation, PeriodicComposition
@@ -219,7 +219,7 @@ class _FourierCurve(DirectedCurve):
         grid = self._grid_error(epsilon - above.slack)
         by_grid, upper = above.delta(epsilon - above.slack, self._settings.evaluation)
         lower = max(self._lower(epsilon), by_grid - grid)
-        return Bound(min(lower, upper), upper, _METHOD, errors={**above.budget(), "grid": grid})
+        return from_sides(lower, upper, _METHOD, errors={**above.budget(), "grid": grid})
 
     def epsilon(self, delta: float) -> Bound:
         if delta >= 1.0:
@@ -233,4 +233,4 @@ class _FourierCurve(DirectedCurve):
             one_sided_root(curve, delta, guess=max(saddle.epsilon, 0.0), slope=saddle.theta, step=step, above=above)
             for curve, above in ((self._lower, False), (self._upper, True))
         )
-        return Bound(min(lower, upper), upper, _METHOD)
+        return from_sides(lower, upper, _METHOD)

@@ -26,7 +26,7 @@ from typing import final
 import numpy as np
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
-from hockeystick.bound import Bound
+from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.lattice.fourier import PeriodicComposition
 from hockeystick.engines.lattice.nearest import nearest_points
 from hockeystick.engines.lattice.plan import saddle_at_delta
@@ -147,7 +147,7 @@ class _PRVCurve(DirectedCurve):
             "concentration": 0.5 * self._settings.delta_error,
             "outside the grid": outside,
         }
-        return Bound(min(lower, upper), upper, _METHOD, notes=(_NOTE,), errors=errors)
+        return from_sides(lower, upper, _METHOD, (_NOTE,), errors)
 
     def epsilon(self, delta: float) -> Bound:
         if delta >= 1.0:
@@ -167,4 +167,4 @@ class _PRVCurve(DirectedCurve):
             )
             for side in (0, 1)
         )
-        return Bound(min(lower, upper), upper, _METHOD, notes=(_NOTE,))
+        return from_sides(lower, upper, _METHOD, (_NOTE,))

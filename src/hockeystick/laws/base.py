@@ -22,11 +22,21 @@ from numpy.typing import NDArray
 
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.atom_table import AtomTable
-from hockeystick.numerics.rounding import U, up
+from hockeystick.numerics.rounding import ELEMENTARY, U, down, up
 from hockeystick.transforms.cumulants import Nodes
 from hockeystick.transforms.summand import Summand
 
-__all__ = ["CellMasses", "Extreme", "GaussianTail", "LossQuantum", "Measure", "Nodes", "Pair", "derives"]
+__all__ = [
+    "CellMasses",
+    "Extreme",
+    "GaussianTail",
+    "InfiniteMass",
+    "LossQuantum",
+    "Measure",
+    "Nodes",
+    "Pair",
+    "derives",
+]
 
 Array = NDArray[np.float64]
 
@@ -115,6 +125,34 @@ class GaussianTail:
     gaussian: bool = False
 
 
+@final
+@dataclass(frozen=True)
+class InfiniteMass:
+    """The mass m of losses of +inf, and ``ln(1 - m)``: bounds on either.
+
+    Attributes
+    ----------
+    low, high : float
+        ``low <= m <= high``.
+    log_low, log_high : float
+        ``log_low <= ln(1 - m) <= log_high``, accurate relative to themselves however often they are multiplied.
+    """
+
+    low: float
+    high: float
+    log_low: float
+    log_high: float
+
+    @classmethod
+    def rounded_up(cls, high: float) -> InfiniteMass:
+        """From a float that is at most 16 u relative too large."""
+        if high == 0.0:
+            return cls(0.0, 0.0, 0.0, 0.0)
+        low = max(down(high, 16.0 * U) - 2.0**-1072, 0.0)  # also of numbers below the normal range
+        log_low = math.log1p(-high) * (1.0 + ELEMENTARY) if high < 1.0 else -math.inf
+        return cls(low, high, log_low, math.log1p(-low) * (1.0 - ELEMENTARY))
+
+
 class Pair(ABC):
     """A dominating pair (P, Q): frozen, hashable, equal where its parameters are equal.
 
@@ -139,8 +177,13 @@ class Pair(ABC):
 
     @property
     def mass_at_infinity(self) -> float:
-        """P(L = +inf), rounded up; 0 where P is absolutely continuous."""
+        """P(L = +inf), rounded up by at most 16 u relative; 0 where P is absolutely continuous."""
         return 0.0
+
+    @property
+    def infinite_mass(self) -> InfiniteMass:
+        """Both sides of `mass_at_infinity`."""
+        return InfiniteMass.rounded_up(self.mass_at_infinity)
 
     @property
     def reverse_mass_at_infinity(self) -> float:

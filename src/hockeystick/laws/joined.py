@@ -28,7 +28,8 @@ from hockeystick.laws.one_step import one_step_delta
 from hockeystick.laws.reversed import ReversedPair
 from hockeystick.laws.sampled_loss import sampled_losses
 from hockeystick.laws.subsampled import SubsampledPair
-from hockeystick.numerics.rounding import ELEMENTARY, U, up
+from hockeystick.numerics.rationals import product_up
+from hockeystick.numerics.rounding import ELEMENTARY, U
 
 __all__ = ["JoinedPair"]
 
@@ -94,12 +95,12 @@ class JoinedPair(Pair):
     @property
     def mass_at_infinity(self) -> float:
         mass = self.base.mass_at_infinity
-        return 0.0 if mass == 0.0 else up(self.rate * mass, 4.0 * U)
+        return 0.0 if mass == 0.0 else product_up(self.rate, mass)
 
     @property
     def reverse_mass_at_infinity(self) -> float:
         mass = self.base.reverse_mass_at_infinity
-        return 0.0 if mass == 0.0 else up(self.rate * mass, 4.0 * U)
+        return 0.0 if mass == 0.0 else product_up(self.rate, mass)
 
     @property
     def is_discrete(self) -> bool:

@@ -1,8 +1,8 @@
 """A rule for the transform of two Gaussian mixtures of one width: group privacy, Poisson sampling under substitution.
 
 In units t of the width, ``P / N = sum_k w_k e^{g_k}`` and ``Q / N = sum_k v_k e^{g_k}`` with N the standard density and
-``g_k = c_k t - c_k^2 / 2`` over all centres. Their difference is ``sum_k (w_k - v_k) (e^{g_k} - 1)`` plus that of the
-total weights, so that the loss ``ln(1 + (P - Q) / Q)`` is accurate relative to itself where it is small.
+``g_k = c_k t - c_k^2 / 2`` over all centres. Either set of weights sums to one, so that their difference is ``sum_k
+(w_k - v_k) (e^{g_k} - 1)`` and the loss ``ln(1 + (P - Q) / Q)`` accurate relative to itself where it is small.
 
 Guarantee: every error stored bounds the true one (`docs/derivations/contour.md`, section 3). Cost: an exponential a
 node and centre.
@@ -47,16 +47,13 @@ _FAR = 600.0  # nats between P and Q, from which their difference is P
 class _Sides:
     """Both mixtures on their common centres, shape (k,): every float is one rounding from the exact number.
 
-    ``gaps`` are the differences of the weights, ``missing`` one minus their sums, ``excess`` the sum of the gaps.
+    ``gaps`` are the differences of the weights.
     """
 
     centres: Array
     p: Array
     q: Array
     gaps: Array
-    missing_p: float
-    missing_q: float
-    excess: float
 
     @property
     def used_p(self) -> Array:
@@ -183,16 +180,7 @@ class MixtureRules(RuleSource):
             p=np.array([float(p.get(c, zero)) for c in every]),
             q=np.array([float(q.get(c, zero)) for c in every]),
             gaps=np.array([float(gap) for gap in gaps]),
-            missing_p=float(1 - sum(p.values())),
-            missing_q=float(1 - sum(q.values())),
-            excess=float(sum(gaps)),
         )
-
-    @property
-    def mass_defect(self) -> float:
-        """``T |1 - sum w|``."""
-        missing = self._sides.missing_p if self.order == "forward" else self._sides.missing_q
-        return self.count * abs(missing) * (1.0 + 8.0 * U)
 
     def rule(self, window: Window) -> LossRule | None:
         """A rule that serves the window; None where it would be too long."""
@@ -270,14 +258,14 @@ class MixtureRules(RuleSource):
         self, g: Array, g_error: Array, peak_q: Array, total_q: Array, total_q_error: Array
     ) -> tuple[Array, Array]:
         """``(P - Q) / Q`` and a bound on its error; Q is ``total_q e^peak_q``."""
-        gaps, excess = self._sides.gaps[:, None], self._sides.excess
+        gaps = self._sides.gaps[:, None]
         peak = g.max(axis=0)
         small = peak <= 1.0  # then e^g - 1 everywhere; else the terms as they are
         terms = gaps * np.where(small, np.expm1(np.minimum(g, 1.0)), np.exp(g - peak))
         size = np.abs(terms).sum(axis=0)
-        numerator = terms.sum(axis=0) + np.where(small, excess, 0.0)
+        numerator = terms.sum(axis=0)
         slope = np.abs(gaps) * np.where(small, np.exp(np.minimum(g, 1.0)), np.exp(g - peak))
-        error = (6.0 + gaps.size) * U * (size + abs(excess)) + (slope * (g_error + U * np.abs(g - peak))).sum(axis=0)
+        error = (6.0 + gaps.size) * U * size + (slope * (g_error + U * np.abs(g - peak))).sum(axis=0)
         exponent = np.where(small, 0.0, peak) - peak_q
         scale = np.exp(np.minimum(exponent, _FAR)) / total_q
         ratio = numerator * scale
@@ -296,7 +284,6 @@ class MixtureRules(RuleSource):
             weight_error = weight_error + loss_error + U * np.abs(log_weight)
             loss = -loss
         ends_p, ends_q = _ends(self._sides.used_p, looks.mean_p), _ends(self._sides.used_q, looks.mean_q)
-        missing = np.array([self._sides.missing_p]), np.array([self._sides.missing_q])
         quadrature = MixtureStrip(
             step=step,
             low=t[:1],
@@ -314,8 +301,8 @@ class MixtureRules(RuleSource):
             loss_error[None],
             log_weight[None],
             weight_error[None],
-            missing[0] if forward else missing[1],
-            missing[1] if forward else missing[0],
+            np.zeros(1),
+            np.zeros(1),
             np.array([self.count]),
             quadrature=quadrature,
             cells=cells,

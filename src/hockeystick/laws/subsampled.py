@@ -18,7 +18,8 @@ from hockeystick.errors import check_rate
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Array, CellMasses, Extreme, GaussianTail, Measure, Nodes, Pair, derives
 from hockeystick.laws.sampled_loss import base_losses, sampled_loss_error, sampled_losses
-from hockeystick.numerics.rounding import ELEMENTARY, U, up
+from hockeystick.numerics.rationals import product_up
+from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.summand import Summand
 
 __all__ = ["SubsampledPair"]
@@ -97,7 +98,7 @@ class SubsampledPair(Pair):
     @property
     def mass_at_infinity(self) -> float:
         mass = self.base.mass_at_infinity
-        return 0.0 if mass == 0.0 else up(self.rate * mass, 4.0 * U)
+        return 0.0 if mass == 0.0 else product_up(self.rate, mass)
 
     @property
     def reverse_mass_at_infinity(self) -> float:

@@ -16,7 +16,7 @@ import math
 from pathlib import Path
 from typing import Any, final
 
-from hockeystick.bound import Bound
+from hockeystick.bound import Bound, at_most
 from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.engines.ends import largest_loss
 from hockeystick.engines.lattice.streaming_plan import LiveDirection
@@ -170,7 +170,8 @@ class Odometer:
         lower, upper = live.epsilon()
         if self._bounded:
             largest = max(largest_loss(live.counts.items())[1], 0.0)
-            return min(lower, largest), min(upper, largest)
+            capped = at_most(Bound(lower, upper, _METHOD), largest, "the largest loss")
+            return float(capped.lower), float(capped.upper)
         return lower, upper
 
     def audit(self) -> Bound:

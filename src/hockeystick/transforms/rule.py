@@ -316,11 +316,6 @@ class RuleSource(ABC):
         """Whether the losses are discrete."""
         return False
 
-    @property
-    def mass_defect(self) -> float:
-        """Sum of how far the masses of the parts are from one, rounded up."""
-        return 0.0
-
     def precise(self, rule: LossRule) -> Sequence[tuple[Sequence[Fraction], float]] | None:
         """The losses of each pair to within `transforms.lattice.PRECISE`, and its count; None where not known."""
         return None

@@ -47,10 +47,8 @@ _SPAN = 4.0  # ratio of neighbouring tilts in the first, coarse scan
 class LossSum(ABC):
     """A sum of independent privacy losses, as rules for its parts: what the contour asks of a composition."""
 
-    @property
-    @abstractmethod
-    def gaussian_variance(self) -> float:
-        """Variance of the normal part of the loss (nats^2), to a relative error of 16 u; 0 where there is none."""
+    gaussian_variance: float
+    """Variance of the normal part of the loss (nats^2), to a relative error of 16 u; 0 where there is none."""
 
     @property
     @abstractmethod
@@ -69,6 +67,10 @@ class LossSum(ABC):
     @abstractmethod
     def sketches(self, window: Window) -> Sequence[Sketch] | None:
         """The same without errors."""
+
+    @abstractmethod
+    def smoothed(self, deviation: float) -> LossSum:
+        """The sum with one more, normal loss of this standard deviation (nats): that of a Gaussian release."""
 
     @property
     def on_lattice(self) -> bool:

@@ -18,7 +18,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.bound import Bound
+from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.lattice_line import LatticeLine
 from hockeystick.engines.contour.line import ContourLine, Curve
 from hockeystick.engines.contour.placing import (
@@ -31,10 +31,11 @@ from hockeystick.engines.contour.placing import (
     saddle_of_epsilon,
 )
 from hockeystick.engines.contour.root_bracket import LogBracket, RootBracket, root_bracket
+from hockeystick.engines.contour.smoothed_line import SmoothedLine
 from hockeystick.engines.contour.stations import Station, Stations
 from hockeystick.engines.ends import composed_infinity, largest_loss
 from hockeystick.laws.loss_sum import PairSum
-from hockeystick.numerics.rounding import U, down, exp_up, up
+from hockeystick.numerics.rounding import TINY, U, down, exp_up, up
 from hockeystick.transforms.rule import Array
 from hockeystick.transforms.saddle import Saddle, normal_epsilon
 
@@ -60,7 +61,7 @@ _REACH = 2.5  # standard deviations from its own epsilon within which a line is 
 class _Placed:
     """A line, and the epsilon and deviation (nats) it was planned for."""
 
-    line: ContourLine | LatticeLine
+    line: ContourLine | LatticeLine | SmoothedLine
     epsilon: float
     deviation: float
 
@@ -217,7 +218,7 @@ class ContourCurve:
         low, high = self._infinite_mass
         lower = down(math.exp(min(float(curve.log_lower()[0]), 0.0)), 8.0 * U) + low
         upper = up(math.exp(min(float(curve.log_upper()[0]), 0.0)), 8.0 * U) + high
-        return Bound(max(down(lower), 0.0), min(up(upper), 1.0), _METHOD, errors=_errors(curve, 1.0))
+        return from_sides(down(lower), min(up(upper), 1.0), _METHOD, errors=_errors(curve, 1.0))
 
     def _near_one(self, saddle: Saddle, epsilon: float) -> Bound | None:
         """A bracket by Chernoff's bound on 1 - delta, where that is narrow enough."""
@@ -226,7 +227,7 @@ class ContourCurve:
         log_gap = log_complement(self.losses, saddle, epsilon)
         if log_gap > math.log(0.5 * self.tolerance):
             return None
-        gap = up(math.exp(log_gap) + self.losses.mass_defect, 8.0 * U)
+        gap = up(math.exp(log_gap), 8.0 * U)
         return Bound(max(down(1.0 - gap), 0.0), 1.0, _METHOD, errors={"Chernoff's bound": gap})
 
     def _near_zero(self, losses: PairSum, saddle: Saddle, epsilon: float) -> Bound | None:
@@ -300,7 +301,7 @@ class ContourCurve:
         if not math.isfinite(found.upper - found.lower):
             return None
         slope = placed.line.chernoff.theta * math.exp(targets.undercut)
-        return Bound(max(found.lower, 0.0), max(found.upper, 0.0), _METHOD, errors=_errors(curve, slope))
+        return from_sides(found.lower, found.upper, _METHOD, errors=_errors(curve, slope))
 
     def _is_enough(self, bound: Bound, placed: _Placed) -> bool:
         """Whether a bracket of epsilon is narrow itself, or as narrow as that of delta was asked to be."""
@@ -384,7 +385,7 @@ def _log(value: float, toward: float) -> float:
 
 def _errors(curve: Curve, unit: float) -> dict[str, float]:
     """The parts of the width at the first epsilon of a curve, in multiples of ``unit``."""
-    scale = math.exp(min(float(curve.log_scale[0]), 0.0)) / unit
+    scale = math.exp(min(float(curve.log_scale[0]), 0.0)) / max(unit, TINY)  # the slope of a tiny delta may underflow
     return {
         "rounding": scale * float(curve.rounding[0] + 2.0 * curve.log_scale_error[0] * abs(curve.upper[0])),
         "truncation": scale * float(curve.truncation[0]),

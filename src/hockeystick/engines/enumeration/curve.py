@@ -16,7 +16,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.bound import Bound
+from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.enumeration.outcomes import number_of_outcomes, outcomes_of_all
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.one_sided_root import one_sided_root
@@ -64,7 +64,7 @@ class EnumeratedCurve:
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
         lower, upper = self._side(epsilon, 0), self._side(epsilon, 1)
-        return Bound(min(lower, upper), upper, _METHOD, errors={"rounding": upper - lower})
+        return from_sides(lower, upper, _METHOD, errors={"rounding": upper - lower})
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
@@ -77,7 +77,7 @@ class EnumeratedCurve:
             )
 
         lower, upper = beyond(0), beyond(1)
-        return Bound(min(lower, upper), upper, _METHOD, errors={"rounding": max(upper - lower, 0.0)})
+        return from_sides(lower, upper, _METHOD, errors={"rounding": upper - lower})
 
     def _side(self, epsilon: float, side: int) -> float:
         """Lower (0) or upper (1) bound of delta."""

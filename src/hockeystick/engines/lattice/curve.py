@@ -11,10 +11,10 @@ bounded, and where the bound does not allow the tolerance the bracket is wider a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
-from hockeystick.bound import Bound
+from hockeystick.bound import Bound, agreed, from_sides
 from hockeystick.engines.lattice.compose import TiltedComposition
 from hockeystick.engines.lattice.dots import connect_the_dots
 from hockeystick.engines.lattice.grid import GridCells
@@ -227,7 +227,7 @@ class LatticeCurve:
         upper, lower = bracket.upper.delta(epsilon), bracket.lower.delta(epsilon)
         errors = bracket.upper.budget(epsilon)
         errors["lattice"] = max(upper - lower - sum(errors.values()), 0.0)
-        return Bound(min(lower, upper), upper, _METHOD, errors=errors)
+        return from_sides(lower, upper, _METHOD, errors=errors)
 
     def _read_epsilon(self, bracket: _Bracket, delta: float, guess: float | None = None) -> Bound:
         if guess is None:
@@ -238,11 +238,12 @@ class LatticeCurve:
             for side, above in ((bracket.upper, True), (bracket.lower, False))
         )
         budget = bracket.upper.budget(upper) if math.isfinite(upper) else {}
-        errors = {name: size / (delta * bracket.theta) if delta > 0.0 else math.inf for name, size in budget.items()}
+        slope = delta * bracket.theta  # may be too small for float64
+        errors = {name: size / slope if slope > 0.0 else math.inf for name, size in budget.items()}
         if bracket.upper.delta_at_infinity == 0.0:
             upper = min(upper, max(self.largest_loss, 0.0))
         errors["lattice"] = max(upper - lower - sum(errors.values()), 0.0)
-        return Bound(min(lower, upper), upper, _METHOD, errors=errors)
+        return from_sides(lower, upper, _METHOD, errors=errors)
 
 
 def _refinement(tolerance: float, found: float) -> float:
@@ -258,7 +259,7 @@ def _is_rounding(bound: Bound) -> bool:
 
 def _sharper(new: Bound, old: Bound) -> Bound:
     """The intersection of two certified brackets, with the newer one's errors where they explain its width."""
-    lower, upper = max(float(new.lower), float(old.lower)), min(float(new.upper), float(old.upper))
-    width = upper - lower
+    both = agreed(new, old)
+    width = float(both.upper) - float(both.lower)
     explained = not math.isfinite(width) or math.fsum(new.errors.values()) <= _EXPLAINED * width
-    return Bound(lower, upper, new.method, new.notes, new.errors if explained else {"lattices at two tilts": width})
+    return replace(both, method=new.method, errors=new.errors if explained else {"lattices at two tilts": width})

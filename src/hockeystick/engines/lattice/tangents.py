@@ -40,7 +40,7 @@ from hockeystick.engines.lattice.grid import Grid
 from hockeystick.engines.lattice.hull import spread_negative_masses
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.laws.base import Array, CellMasses, Pair
-from hockeystick.numerics.rounding import ELEMENTARY, U, down, log_sums
+from hockeystick.numerics.rounding import ELEMENTARY, U, log_sums
 
 __all__ = ["tangents"]
 
@@ -75,7 +75,7 @@ def tangents(pair: Pair, grid: Grid, *, tilt: float = 1.0) -> LatticePLD:
     True
     """
     cells = pair.cells(_cuts(pair, grid.points))
-    infinity = max(down(pair.mass_at_infinity, 32.0 * U), 0.0)  # which is rounded up
+    infinity = pair.infinite_mass.low
     tried = [_built(cells, grid, tilt, infinity)]
     if tried[0].index[0] > grid.index[int(np.argmax(cells.log_p > -math.inf))]:  # the lowest cell was merged upwards
         tried.append(_built(cells, grid, 0.0, infinity))

@@ -30,7 +30,7 @@ from hockeystick.engines.lattice.tangents import tangents
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import Array, Pair
 from hockeystick.laws.loss_sum import PairSum
-from hockeystick.numerics.rounding import ELEMENTARY, U, down, up
+from hockeystick.numerics.rounding import ELEMENTARY, U, up
 from hockeystick.transforms.log_moments import log_moments
 from hockeystick.transforms.rule import LossRule, Window
 
@@ -140,8 +140,8 @@ def _of_lattice(pair: Pair, pld: LatticePLD, theta: float) -> float:
     outward = 1.0 if pld.side == "upper" else -1.0
     value, error = log_moment(pld, theta)
     value += outward * (error + theta * pld.slack * (1.0 + 4.0 * U) + 2.0 * U * abs(value))
-    least, most = max(down(pair.mass_at_infinity, 1e-13), 0.0), pair.mass_at_infinity
-    off = pld.mass_at_infinity - least if outward > 0.0 else most - pld.mass_at_infinity
+    infinite = pair.infinite_mass
+    off = pld.mass_at_infinity - infinite.low if outward > 0.0 else infinite.high - pld.mass_at_infinity
     if not (off > 0.0 and value > -math.inf):
         return value
     # theta (1 + theta) int_0^top a^{theta - 1} off da = (1 + theta) off top^theta
