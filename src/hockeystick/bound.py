@@ -54,6 +54,9 @@ class Bound:
     which no generator of floats does. Of a pair that the caller states (`UserDefined`, `DiscretePair`), the bounds hold
     for that pair; that it dominates the mechanism is the caller's word, as the notes say.
 
+    Each bracket is proved by itself. Where the true value falls (delta in epsilon, say) the lower side of the later
+    bracket is at most the upper side of the earlier one; the sides themselves fall only to within the bracket's width.
+
     Examples
     --------
     >>> bound = Bound(1.0, 1.25, method="example")

@@ -31,7 +31,7 @@ from hockeystick.laws.base import Pair
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.numerics.one_sided_root import one_sided_root
-from hockeystick.numerics.rounding import up
+from hockeystick.numerics.rounding import U, up
 
 __all__ = ["Certified"]
 
@@ -131,7 +131,8 @@ class _CertifiedCurve(DirectedCurve):
             bound = self._with_moments(bound, lambda curve: curve.delta(epsilon))
             bound = _explained(bound, _relative_width(bound), f"a relative width of {self._tolerance:g}")
         # E (1 - e^{eps - L})+ is at most what it is where every finite loss is the largest
-        most = up(self._at_infinity[1] - math.expm1(epsilon - self._largest_loss), 1e-15)
+        # (a difference, expm1 and a sum of two terms of one sign: below 7 u)
+        most = up(self._at_infinity[1] - math.expm1(epsilon - self._largest_loss), 8.0 * U)
         note = "the upper side: no loss is larger than the largest"
         if self._ever < most:
             most, note = self._ever, "the upper side: the probability that the record is ever drawn"

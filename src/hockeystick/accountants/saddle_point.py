@@ -29,6 +29,7 @@ import numpy as np
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
+from hockeystick.engines.contour.aliasing import kernel_peak
 from hockeystick.engines.ends import composed_infinity, largest_loss
 from hockeystick.engines.moments.cumulants import CumulantWindow
 from hockeystick.engines.moments.log_moment import log_moment_bounds
@@ -251,8 +252,7 @@ def _bracket(bounds: TiltedBounds, epsilon: float) -> tuple[float, float]:
     their total variation, ``|dm| / (sigma sqrt(2 pi)) + 0.4839.. |d ln sigma|``.
     """
     theta = bounds.theta
-    log_peak = -theta * math.log1p(1.0 / theta) - math.log1p(theta)
-    peak = math.exp(log_peak * (1.0 - 4.0 * ELEMENTARY)) * (1.0 + 2.0 * ELEMENTARY)
+    peak = kernel_peak(theta)
     if not bounds.is_known:
         return 0.0, _scaled(peak, bounds.log_moment.upper, theta, epsilon, sign=1.0)
     sigma = math.sqrt(bounds.variance.middle)

@@ -27,6 +27,7 @@ from hockeystick.transforms.cumulants import Nodes
 from hockeystick.transforms.summand import Summand
 
 __all__ = [
+    "INFINITE",
     "CellMasses",
     "Extreme",
     "GaussianTail",
@@ -36,12 +37,17 @@ __all__ = [
     "Nodes",
     "Pair",
     "derives",
+    "least_infinite",
 ]
 
 Array = NDArray[np.float64]
 
 Measure = Literal["P", "Q"]
 """Which of the two distributions."""
+
+INFINITE = 32.0 * U
+"""How far `Pair.mass_at_infinity` may exceed the true mass, relative to it: an exact number rounded once and one float
+up (3 u), and as much for each sampling around it, of which there are a few."""
 
 
 @final
@@ -125,6 +131,11 @@ class GaussianTail:
     gaussian: bool = False
 
 
+def least_infinite(mass: float) -> float:
+    """The true mass at infinity, rounded down, given a pair's `mass_at_infinity`."""
+    return max(down(mass, INFINITE) - 2.0**-1072, 0.0)  # also of numbers below the normal range
+
+
 @final
 @dataclass(frozen=True)
 class InfiniteMass:
@@ -145,10 +156,10 @@ class InfiniteMass:
 
     @classmethod
     def rounded_up(cls, high: float) -> InfiniteMass:
-        """From a float that is at most 16 u relative too large."""
+        """From a float that is at most `INFINITE` relative too large."""
         if high == 0.0:
             return cls(0.0, 0.0, 0.0, 0.0)
-        low = max(down(high, 16.0 * U) - 2.0**-1072, 0.0)  # also of numbers below the normal range
+        low = least_infinite(high)
         log_low = math.log1p(-high) * (1.0 + ELEMENTARY) if high < 1.0 else -math.inf
         return cls(low, high, log_low, math.log1p(-low) * (1.0 - ELEMENTARY))
 
@@ -177,7 +188,7 @@ class Pair(ABC):
 
     @property
     def mass_at_infinity(self) -> float:
-        """P(L = +inf), rounded up by at most 16 u relative; 0 where P is absolutely continuous."""
+        """P(L = +inf), rounded up by at most `INFINITE` relative; 0 where P is absolutely continuous."""
         return 0.0
 
     @property

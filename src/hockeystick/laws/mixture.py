@@ -46,8 +46,8 @@ class _Mixture:
 
     @property
     def weight_error(self) -> float:
-        """Bound on the absolute error of every log weight."""
-        return LOG_RATIO * (1.0 + float(np.abs(self.log_weights).max()))
+        """Bound on the absolute error of every log weight, and on what two sums with it lose."""
+        return (LOG_RATIO + 2.0 * U) * (1.0 + float(np.abs(self.log_weights).max()))
 
     def log_ratio(self, y: Array) -> tuple[Array, Array]:
         """``ln sum p_k e^{c_k y - c_k^2/2}`` (to N(0, 1)) and its slope, the posterior mean of the centre."""

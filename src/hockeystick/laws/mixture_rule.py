@@ -39,6 +39,7 @@ _WIDEST_STEP = 1.5
 _MOST_NODES = 1 << 18
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _OUT = 1e-9
+_STEEP = 1e5  # exponents ``c t``, up to which six roundings of them move a posterior mean by less than `_OUT`
 _FAR = 600.0  # nats between P and Q, from which their difference is P
 
 
@@ -199,6 +200,8 @@ class MixtureRules(RuleSource):
         step = few_bits(np.minimum(strip.step, _WIDEST_STEP))
         reach = math.sqrt(-2.0 * window.log_accuracy) + 0.5
         low, high = self._hull(own)
+        if max(-low, high) * float(np.abs(self._sides.centres).max()) > _STEEP:
+            return None
         first, last = math.floor((low - reach) / step[0]), math.ceil((high + reach) / step[0])
         if last - first > _MOST_NODES:
             return None

@@ -1,7 +1,10 @@
 """A single step: its hockey-stick curve from the tails window, with no lattice.
 
-``delta(eps) = P(L > eps) - e^eps Q(L > eps)``. A cut that is off by at most s is read where it must lie on the far side
-of epsilon: at a cut asked for s above epsilon the true difference is a lower bound after the slack, below it an upper.
+``delta(eps) = P(L > eps) - e^eps Q(L > eps)``. For any set S of outcomes ``P(S) - e^eps Q(S) <= delta(eps)``: a cut
+that is off does no harm to the lower side. For the upper side let S be what a cut asked for at ``c <= eps - s``
+leaves above it, s the slack *of that cut*. S holds every loss above eps and none below c - s, hence
+
+    delta(eps) = int_S (dP - e^eps dQ)+ <= int_S (dP - e^{c - s} dQ)+ = P(S) - e^{c - s} Q(S).
 
 Guarantee: both sides certified. Cost: two or three evaluations of the tails.
 """
@@ -12,10 +15,12 @@ import math
 
 import numpy as np
 
-from hockeystick.laws.base import Pair
+from hockeystick.laws.base import CellMasses, Pair, least_infinite
 from hockeystick.numerics.rounding import ELEMENTARY, U, exp_down, exp_up, up
 
 __all__ = ["one_step_delta"]
+
+_TRIALS = 50  # each at least doubles the way back
 
 
 def one_step_delta(pair: Pair, epsilon: float) -> tuple[float, float]:
@@ -35,18 +40,28 @@ def one_step_delta(pair: Pair, epsilon: float) -> tuple[float, float]:
     >>> lower <= 0.12693673750664397 <= upper, upper - lower < 1e-14
     (True, True)
     """
-    infinity = pair.mass_at_infinity
-    slack = 2.0 * float(pair.cells(np.array([epsilon])).slack[0]) + 4.0 * U * abs(epsilon)
-    lower, _ = _difference(pair, epsilon, epsilon)
-    # h falls: h(eps) is at most h at the true cut of a point surely below eps
-    _, upper = _difference(pair, epsilon - slack, epsilon - 2.0 * slack)
-    lower, upper = lower + infinity * (1.0 - 8.0 * U), upper + infinity
+    here = pair.cells(np.array([epsilon]))
+    lower, _ = _difference(here, epsilon)
+    upper = _upper(pair, epsilon, float(here.slack[0]))
+    lower, upper = lower + least_infinite(pair.mass_at_infinity), upper + pair.mass_at_infinity
     return min(max(lower * (1.0 - 4.0 * U), 0.0), 1.0), min(max(up(upper, 4.0 * U), 0.0), 1.0)
 
 
-def _difference(pair: Pair, cut: float, epsilon: float) -> tuple[float, float]:
-    """Bounds on ``P(L > c) - e^epsilon Q(L > c)``, c the true cut that is asked for as ``cut``."""
-    cells = pair.cells(np.array([cut]))
+def _upper(pair: Pair, epsilon: float, slack: float) -> float:
+    """Upper bound on the finite part of delta: the cut goes down until its own slack keeps it below epsilon."""
+    back = 2.0 * slack + 4.0 * U * abs(epsilon)
+    for _ in range(_TRIALS):
+        cut = epsilon - back
+        cells = pair.cells(np.array([cut]))
+        slack = float(cells.slack[0])
+        if slack <= 0.75 * (epsilon - cut):  # hence cut + slack <= epsilon, whatever the two roundings
+            return _difference(cells, cut - slack)[1]
+        back = max(2.0 * back, 2.0 * slack + 4.0 * U * abs(epsilon))
+    return 1.0
+
+
+def _difference(cells: CellMasses, epsilon: float) -> tuple[float, float]:
+    """Bounds on ``P(S) - e^epsilon Q(S)``, S the outcomes above the only cut."""
     log_p, log_q = float(cells.log_p[1]), float(cells.log_q[1])
     if log_p == -math.inf:
         return 0.0, 0.0

@@ -10,6 +10,7 @@ Guarantee: every mu returned as an upper one has been verified with certified va
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
@@ -27,6 +28,7 @@ __all__ = ["CompositionTail", "Point", "mu_at", "mu_below", "mu_of_cell", "tail_
 
 _CLOSE = 1e-11  # relative step outward of a computed mu before it is verified
 _FAR = 1e150  # beyond it a square has no float
+_NDTR_REACH = 15.0  # the domain of `LOG_NDTR`
 _STEEPEST = 7.0  # a slope of -Phi(7), the steepest drawn
 
 
@@ -198,9 +200,10 @@ def _mu_above(epsilon: float, delta: float) -> float:
 
 
 def _log_phi(x: float) -> tuple[float, float]:
-    """Bounds on ln Phi(x)."""
-    value = float(log_ndtr(x))
-    return value * (1.0 + LOG_NDTR), value * (1.0 - LOG_NDTR)
+    """Bounds on ln Phi(x); above `_NDTR_REACH` those that hold from there on."""
+    value = float(log_ndtr(min(x, _NDTR_REACH)))
+    upper = value * (1.0 - LOG_NDTR) if x <= _NDTR_REACH else 0.0
+    return value * (1.0 + LOG_NDTR), max(upper, -sys.float_info.max)
 
 
 def _quantile_above(log_probability: float) -> float:

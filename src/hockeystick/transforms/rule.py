@@ -179,7 +179,7 @@ class LossRule:
     log_weight, weight_error : ndarray, shape (B, n)
         ``ln q_j`` and bounds on their absolute errors.
     missing_p, missing_q : ndarray, shape (B,)
-        One minus the mass of P and of Q at the finite losses, to 16 u relative.
+        One minus the mass of P and of Q at the finite losses, to 32 u relative.
     counts : ndarray, shape (B,)
         How often each pair is composed: whole numbers below 2^53.
     quadrature : Quadrature

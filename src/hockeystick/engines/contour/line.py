@@ -60,13 +60,18 @@ class Curve:
 
     def log_lower(self) -> Array:
         """``ln`` of the lower bounds, rounded down; ``-inf`` where they are not above 0."""
-        value = self.log_scale - self.log_scale_error + np.log(np.maximum(self.lower, _LEAST))
-        return np.where(self.lower > _LEAST, value - 8.0 * U * (1.0 + np.abs(value)), -np.inf)
+        log_lower = np.log(np.maximum(self.lower, _LEAST))
+        value = self.log_scale - self.log_scale_error + log_lower
+        return np.where(self.lower > _LEAST, value - self._rounding(log_lower), -np.inf)
 
     def log_upper(self) -> Array:
         """``ln`` of the upper bounds, rounded up."""
-        value = self.log_scale + self.log_scale_error + np.log(np.maximum(self.upper, _LEAST))
-        return value + 8.0 * U * (1.0 + np.abs(value))
+        log_upper = np.log(np.maximum(self.upper, _LEAST))
+        return self.log_scale + self.log_scale_error + log_upper + self._rounding(log_upper)
+
+    def _rounding(self, log: Array) -> Array:
+        """What ``log_scale + log``, logarithm and two or three sums, may lose: the two may cancel."""
+        return 8.0 * U * (1.0 + np.abs(self.log_scale) + self.log_scale_error + np.abs(log))
 
     def guess(self) -> float:
         """``ln`` of about the first value, of the right order where the bracket is wide."""

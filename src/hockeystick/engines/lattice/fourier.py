@@ -170,7 +170,7 @@ class PeriodicComposition:
         gaps = np.maximum(self.offset + np.arange(start, start + terms) * self.spacing - epsilon, 0.0)
         weights = -np.expm1(-gaps)
         masses = self.masses[self.points - terms :]
-        error = self.mass_error * float(weights.sum()) * (1.0 + 1e-9)
+        error = self.mass_error * float(weights.sum()) * (1.0 + 1e-6)
         return float(weights @ masses), error + (gamma(terms) + ELEMENTARY) * float(weights @ np.abs(masses))
 
     def budget(self) -> dict[str, float]:

@@ -30,6 +30,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.engines.contour.aliasing import kernel_peak
 from hockeystick.engines.lattice.compose import TiltedWindow
 from hockeystick.engines.lattice.plancherel import FrequencyKernel
 from hockeystick.engines.lattice.pld import Side
@@ -66,9 +67,7 @@ class Frame:
         self.kernel = FrequencyKernel(window.theta, spacing, length=length, kept=kept)
         edges = band_edges(kept, length)
         self.band_sizes = np.array([self.kernel.beyond(int(a), int(b)) for a, b in pairwise(edges)])
-        theta = window.theta
-        peak = math.exp(theta * math.log(theta / (1.0 + theta)) - math.log1p(theta))
-        self.kernel_peak = peak * (1.0 + 1e-12)
+        self.kernel_peak = kernel_peak(window.theta)
         first, second = self.kernel.series(spacing)
         self.series = (np.conj(first), np.conj(second))
         self.unit = self.series[0] - self.series[1]
@@ -174,7 +173,7 @@ class RunningComposition:
                 if count:
                     log_floor += count * np.log(np.maximum(np.abs(spectrum.values), 0.5))
             size = self.frame.kernel.size
-            magnitude = float(size @ np.abs(self.product)) * (1.0 + 1e-9)
+            magnitude = float(size @ np.abs(self.product)) * (1.0 + 1e-6)
             noise = float(size @ np.exp(log_floor)) * (1.0 + 1e-6)
             self.magnitudes = Magnitudes(steps, magnitude, noise)
         return self.magnitudes
