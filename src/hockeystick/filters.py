@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.decimals import plain
-from hockeystick.engines.moments.moment_bounds import log_moment_bounds
+from hockeystick.engines.moments.log_moment import log_moment_bounds
 from hockeystick.errors import (
     HockeystickError,
     PrecisionError,
@@ -180,8 +180,8 @@ class RenyiFilter(Filter[Array]):
         chosen = sorted({check_finite("order", order) for order in orders})
         if not chosen or chosen[0] <= 1.0:
             raise ValueError(f"orders must hold numbers above 1, got {chosen!r}")
-        self._tilts = np.array(chosen) - 1.0
-        self._budget = _room(self._tilts, self._epsilon, self._delta - self._infinite_delta)
+        self._orders = np.array(chosen)
+        self._budget = _room(self._orders - 1.0, self._epsilon, self._delta - self._infinite_delta)
         self._spent = np.zeros((len(self._directions), len(chosen)))
         self._infinite = np.zeros(len(self._directions))
         self._alive = np.ones((len(self._directions), len(chosen)), dtype=np.bool_)
@@ -211,7 +211,7 @@ class RenyiFilter(Filter[Array]):
     @property
     def orders(self) -> tuple[float, ...]:
         """The orders, increasing."""
-        return tuple((1.0 + self._tilts).tolist())
+        return tuple(self._orders.tolist())
 
     @property
     @public_door
@@ -222,9 +222,9 @@ class RenyiFilter(Filter[Array]):
         return float(np.clip(left.max(axis=1).min(), 0.0, 1.0))
 
     def _cost(self, parts: tuple[tuple[Pair, int], ...]) -> Array:
-        cost = np.zeros(self._tilts.size + 1)
+        cost = np.zeros(self._orders.size + 1)
         for pair, count in parts:
-            cost[:-1] += count * _unit_cost(pair, tuple(self._tilts.tolist()))
+            cost[:-1] += count * _unit_cost(pair, self.orders)
             cost[-1] += count * pair.mass_at_infinity
         return np.asarray(cost * (1.0 + (len(parts) + 4.0) * U))
 
@@ -266,9 +266,9 @@ def _room(theta: Array, epsilon: float, delta: float) -> Array:
 
 
 @lru_cache(maxsize=4096)
-def _unit_cost(pair: Pair, tilts: tuple[float, ...]) -> Array:
-    """Upper bounds of K at the tilts, at least 0; infinite where nothing is known."""
-    upper = log_moment_bounds(pair, np.array(tilts)).upper
+def _unit_cost(pair: Pair, orders: tuple[float, ...]) -> Array:
+    """Upper bounds of K at the orders, at least 0; infinite where nothing is known."""
+    upper = log_moment_bounds([(pair, 1)], np.array(orders)).upper
     cost = np.where(np.isnan(upper), math.inf, np.maximum(upper, 0.0))
     cost.setflags(write=False)
     return cost

@@ -18,7 +18,7 @@ from hockeystick.engines.contour.line import Curve
 from hockeystick.engines.ends import composed_infinity
 from hockeystick.engines.lattice.buckets import buckets_up
 from hockeystick.engines.lattice.chernoff import _on_block_ends
-from hockeystick.engines.lattice.compose import Window
+from hockeystick.engines.lattice.compose import TiltedWindow
 from hockeystick.engines.lattice.dots import connect_the_dots
 from hockeystick.engines.lattice.grid import Grid, GridCells
 from hockeystick.engines.lattice.pld import LatticePLD
@@ -53,7 +53,7 @@ def test_the_peak_of_the_kernel_is_rounded_up_at_every_tilt() -> None:
 
 def test_a_running_composition_uses_that_peak() -> None:
     theta = 123456.7
-    frame = Frame(Window(theta, -1e-4, 1e-4, theta / 2, 2 * theta), 1e-6, length=256, kept=20)
+    frame = Frame(TiltedWindow(theta, -1e-4, 1e-4, theta / 2, 2 * theta), 1e-6, length=256, kept=20)
     assert arb(frame.kernel_peak) >= _peak(theta)
 
 
@@ -96,7 +96,7 @@ def test_one_step_takes_the_slack_of_the_cut_that_it_uses() -> None:
 @pytest.mark.parametrize("points", [3, 48, 500, 5000])
 def test_low_frequencies_are_charged_for_complex_products(points: int) -> None:
     pld = LatticePLD("lower", 0.01, np.arange(points), 0.0, np.full(points, -math.log(points) - 1e-12), 0.0, 0.0)
-    stated = float(TiltedStep(pld, Window(1e-9, -1.0, 1.0, -1e-9, 2e-9)).low(8, 100_000).scalars[2])
+    stated = float(TiltedStep(pld, TiltedWindow(1e-9, -1.0, 1.0, -1e-9, 2e-9)).low(8, 100_000).scalars[2])
     # Higham, Accuracy and Stability of Numerical Algorithms, section 3.6: 2 sqrt(2) n u for a complex inner product
     blocks = -(-points // 48)
     assert stated >= (2.0 * math.sqrt(2.0) * 48 + blocks) * U + 2.0 * (6.0 * math.pi * U + ELEMENTARY)

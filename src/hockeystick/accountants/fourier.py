@@ -30,12 +30,13 @@ from hockeystick.composition import Composition, Step, directions
 from hockeystick.engines.lattice.buckets import bucket_cells, buckets_down, buckets_up
 from hockeystick.engines.lattice.fourier import Evaluation, PeriodicComposition
 from hockeystick.engines.lattice.grid import Grid
-from hockeystick.engines.lattice.plan import Cumulants, saddle_at_delta
+from hockeystick.engines.lattice.plan import saddle_at_delta
 from hockeystick.engines.lattice.pld import LatticePLD
-from hockeystick.engines.lattice.solve import crossing
 from hockeystick.errors import PrecisionError, check_choice, check_finite, check_positive, public_door
 from hockeystick.numerics.fft import even_smooth_length, fft_error
+from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import U, exp_up, up
+from hockeystick.transforms.cumulants import Cumulants
 
 __all__ = ["Fourier"]
 
@@ -230,7 +231,7 @@ class _FourierCurve(DirectedCurve):
         _, saddle = saddle_at_delta(self._parts, max(delta, 1e-300))
         step = 1e-2 * self._settings.spacing
         lower, upper = (
-            crossing(curve, delta, guess=max(saddle.epsilon, 0.0), slope=saddle.theta, step=step, above=above)
+            one_sided_root(curve, delta, guess=max(saddle.epsilon, 0.0), slope=saddle.theta, step=step, above=above)
             for curve, above in ((self._lower, False), (self._upper, True))
         )
         return from_sides(lower, upper, _METHOD)

@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from typing import final
 
 from hockeystick.bound import Bound, from_sides
-from hockeystick.engines.lattice.solve import crossing
 from hockeystick.laws.base import Pair
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.laws.one_step import one_step_delta
+from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import U
 
 __all__ = ["ClosedForm", "as_one_gaussian", "closed_form"]
@@ -68,7 +68,7 @@ class ClosedForm:
 
         def beyond(side: int) -> float:
             curve: Callable[[float], float] = lambda eps: self._side(eps, side)  # noqa: E731 - one expression
-            return crossing(curve, delta, guess=guess, slope=slope, step=step, above=side == 1)
+            return one_sided_root(curve, delta, guess=guess, slope=slope, step=step, above=side == 1)
 
         lower, upper = beyond(0), beyond(1)
         return from_sides(lower, upper, self._method, errors={"rounding": upper - lower})

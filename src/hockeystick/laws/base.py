@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, up
+from hockeystick.transforms.cumulants import Nodes
 from hockeystick.transforms.summand import Summand
 
 __all__ = [
@@ -76,26 +77,6 @@ class CellMasses:
     def reversed(self) -> CellMasses:
         """The cells of the pair (Q, P), whose losses are the negatives, in increasing order."""
         return CellMasses(self.log_q[::-1], self.log_p[::-1], self.error_q[::-1], self.error_p[::-1], self.slack[::-1])
-
-
-@final
-@dataclass(frozen=True)
-class Nodes:
-    """A quadrature rule for expectations over both distributions: ``E_P f(L) ~ sum_k e^{log_p_k} f(loss_k)``.
-
-    An estimate, good enough to choose tilts and windows by; nothing certified rests on it.
-
-    Attributes
-    ----------
-    loss : ndarray, shape (k,)
-        Finite losses (nats).
-    log_p, log_q : ndarray, shape (k,)
-        ``ln`` of the weights under P and Q.
-    """
-
-    loss: Array
-    log_p: Array
-    log_q: Array
 
 
 @final

@@ -39,6 +39,8 @@ _WIDEST_STEP = 1.5
 _MOST_NODES = 1 << 18
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _OUT = 1e-9
+_STEEP = 1e5  # exponents ``c t``, up to which six roundings of them move a posterior mean by less than `_OUT`
+_FAR = 600.0  # nats between P and Q, from which their difference is P
 
 
 @final
@@ -197,10 +199,9 @@ class MixtureRules(RuleSource):
         )
         step = few_bits(np.minimum(strip.step, _WIDEST_STEP))
         reach = math.sqrt(-2.0 * window.log_accuracy) + 0.5
-        furthest = float((np.abs(own) + np.abs(1.0 - own)).max() * np.abs(self._sides.centres).max())
-        if (furthest + reach) * self.scale > 700.0:  # so far out, a side without the outermost centre underflows
-            return None
         low, high = self._hull(own)
+        if max(-low, high) * float(np.abs(self._sides.centres).max()) > _STEEP:
+            return None
         first, last = math.floor((low - reach) / step[0]), math.ceil((high + reach) / step[0])
         if last - first > _MOST_NODES:
             return None
@@ -226,27 +227,27 @@ class MixtureRules(RuleSource):
         centres, p, q = self._sides.centres, self._sides.p, self._sides.q
         g = centres[:, None] * t - 0.5 * np.square(centres)[:, None]
         g_error = 6.0 * U * (np.abs(centres[:, None] * t) + np.square(centres)[:, None])
-        peak = g.max(axis=0)
-        scaled = np.exp(g - peak)
-        sides = [side[:, None] * scaled for side in (p, q)]
+        # each side by its own largest term: far out, that of the other may be too large for float64
+        peaks = [np.where(side[:, None] > 0.0, g, -np.inf).max(axis=0) for side in (p, q)]
+        gaps = [np.minimum(g - peak, 0.0) for peak in peaks]
+        sides = [side[:, None] * np.exp(gap) for side, gap in zip((p, q), gaps, strict=True)]
         sums = [side.sum(axis=0) for side in sides]
         spread = (ELEMENTARY + (4.0 + p.size) * U) * np.ones_like(t)
         slips = [
-            (side * (g_error + U * np.abs(g - peak))).sum(axis=0) / total
-            for side, total in zip(sides, sums, strict=True)
+            (side * (g_error + U * np.abs(gap))).sum(axis=0) / total
+            for side, gap, total in zip(sides, gaps, sums, strict=True)
         ]
-        with np.errstate(divide="ignore"):
-            logs = [np.log(total) for total in sums]
-        far = logs[0] - logs[1]
-        far_error = (
-            2.0 * spread + slips[0] + slips[1] + ELEMENTARY * (np.abs(logs[0]) + np.abs(logs[1])) + U * np.abs(far)
-        )
-        ratio, ratio_error = self._difference(g, g_error, peak, sums[1], spread + slips[1])
+        logs = [np.log(total) for total in sums]
+        apart = peaks[0] - peaks[1]
+        far = logs[0] - logs[1] + apart
+        far_error = 2.0 * spread + slips[0] + slips[1] + ELEMENTARY * (np.abs(logs[0]) + np.abs(logs[1]))
+        far_error = far_error + 2.0 * U * (np.abs(apart) + np.abs(far))
+        ratio, ratio_error = self._difference(g, g_error, peaks[1], sums[1], spread + slips[1])
         near = np.abs(ratio) < 0.5
         inner = np.clip(ratio, -0.5, 0.5)
         loss = np.where(near, np.log1p(inner), far)
         loss_error = np.where(near, 1.01 * ratio_error / (1.0 + inner) + ELEMENTARY * np.abs(loss), far_error)
-        log_q = peak + logs[1]
+        log_q = peaks[1] + logs[1]
         return _Looks(
             loss=loss,
             loss_error=loss_error,
@@ -257,20 +258,22 @@ class MixtureRules(RuleSource):
         )
 
     def _difference(
-        self, g: Array, g_error: Array, peak: Array, total_q: Array, total_q_error: Array
+        self, g: Array, g_error: Array, peak_q: Array, total_q: Array, total_q_error: Array
     ) -> tuple[Array, Array]:
-        """``(P - Q) / Q`` and a bound on its error."""
+        """``(P - Q) / Q`` and a bound on its error; Q is ``total_q e^peak_q``."""
         gaps = self._sides.gaps[:, None]
+        peak = g.max(axis=0)
         small = peak <= 1.0  # then e^g - 1 everywhere; else the terms as they are
-        flat = np.exp(-peak)
         terms = gaps * np.where(small, np.expm1(np.minimum(g, 1.0)), np.exp(g - peak))
         size = np.abs(terms).sum(axis=0)
         numerator = terms.sum(axis=0)
         slope = np.abs(gaps) * np.where(small, np.exp(np.minimum(g, 1.0)), np.exp(g - peak))
         error = (6.0 + gaps.size) * U * size + (slope * (g_error + U * np.abs(g - peak))).sum(axis=0)
-        scale = np.where(small, flat, 1.0) / total_q
+        exponent = np.where(small, 0.0, peak) - peak_q
+        scale = np.exp(np.minimum(exponent, _FAR)) / total_q
         ratio = numerator * scale
-        return ratio, 1.01 * (error * scale + np.abs(ratio) * (total_q_error + 2.0 * ELEMENTARY))
+        ratio_error = 1.01 * (error * scale + np.abs(ratio) * (total_q_error + 2.0 * ELEMENTARY + U * np.abs(exponent)))
+        return np.where(exponent < _FAR, ratio, np.inf), ratio_error
 
     def _assembled(self, t: Array, step: Array, strip: Strip, cells: Cells | None) -> LossRule:
         looks = self._look(t)

@@ -19,7 +19,6 @@ from typing import final
 import numpy as np
 
 from hockeystick.bound import Bound, from_sides
-from hockeystick.engines.contour.crossing import Crossing, LogBracket, crossing
 from hockeystick.engines.contour.line import Curve
 from hockeystick.engines.contour.placing import (
     MOST_WORK,
@@ -30,6 +29,7 @@ from hockeystick.engines.contour.placing import (
     saddle_of_delta,
     saddle_of_epsilon,
 )
+from hockeystick.engines.contour.root_bracket import LogBracket, RootBracket, root_bracket
 from hockeystick.engines.contour.search import REACH, EpsilonSearch, PlacedLine, Targets
 from hockeystick.engines.contour.stations import Station, Stations
 from hockeystick.engines.ends import composed_infinity, largest_loss
@@ -274,7 +274,7 @@ class ContourCurve:
         reason = f"the crossing near epsilon {epsilon:g} was not proved to a relative width of {self.tolerance:g}"
         raise ContourRefusal("width", reason, best)
 
-    def _epsilon_bound(self, placed: PlacedLine, found: Crossing, curve: Curve, targets: Targets) -> Bound | None:
+    def _epsilon_bound(self, placed: PlacedLine, found: RootBracket, curve: Curve, targets: Targets) -> Bound | None:
         """The bracket of a crossing; None where a side was not proved."""
         if found.upper == 0.0:
             return Bound(0.0, 0.0, _METHOD, notes=("delta is proved to be smaller at epsilon 0",))
@@ -288,7 +288,7 @@ class ContourCurve:
         width, upper = float(bound.width), float(bound.upper)
         return width * min(placed.line.chernoff.theta / _LOOSE, 1.0 / max(upper, 1e-300)) <= self.tolerance
 
-    def _solve(self, placed: PlacedLine, targets: Targets) -> tuple[Crossing, Curve]:
+    def _solve(self, placed: PlacedLine, targets: Targets) -> tuple[RootBracket, Curve]:
         """Where the line's curve takes the value, in epsilon of at least 0, and the curve there."""
         line = placed.line
         asked: list[tuple[float, Curve]] = []
@@ -298,7 +298,7 @@ class ContourCurve:
             asked[:] = [(float(points[0]), curve)]
             return LogBracket(curve.log_lower(), curve.log_upper())
 
-        found = crossing(
+        found = root_bracket(
             brackets,
             (targets.exceeded, targets.undercut),
             start=placed.epsilon,
@@ -308,7 +308,7 @@ class ContourCurve:
         if found.lower < 0.0 and placed.serves(0.0):
             at_zero = brackets(np.zeros(1))
             if float(at_zero.upper[0]) <= targets.undercut:
-                found = Crossing(0.0, 0.0, 0.0)
+                found = RootBracket(0.0, 0.0, 0.0)
         at, curve = asked[0]  # the last, which is at the point where that was proved
         return found, curve if at == found.point >= 0.0 else line.curve(np.array([max(found.point, 0.0)]))
 

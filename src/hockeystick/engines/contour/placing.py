@@ -29,10 +29,11 @@ from hockeystick.engines.contour.smoothed_line import SmoothedLine, smoothing
 from hockeystick.engines.contour.tilt_choice import LinePlan, plan_line
 from hockeystick.errors import PrecisionError
 from hockeystick.numerics.rounding import U
+from hockeystick.transforms.cumulants import scan
 from hockeystick.transforms.lattice import SharedLattice
 from hockeystick.transforms.log_moments import LogMoments, TiltedRule, log_moments, tilt
 from hockeystick.transforms.rule import Array, LossRule, Window
-from hockeystick.transforms.saddle import LossSum, Saddle, find_saddle, scan
+from hockeystick.transforms.saddle import LossSum, Saddle, find_saddle
 
 __all__ = [
     "MOST_WORK",

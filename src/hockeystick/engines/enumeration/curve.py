@@ -18,8 +18,8 @@ import numpy as np
 
 from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.enumeration.outcomes import number_of_outcomes, outcomes_of_all
-from hockeystick.engines.lattice.solve import crossing
 from hockeystick.laws.base import Array, Pair
+from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, gamma, up
 
 __all__ = ["EnumeratedCurve"]
@@ -70,7 +70,7 @@ class EnumeratedCurve:
         step = 1e-13 * max(1.0, guess)
 
         def beyond(side: int) -> float:
-            return crossing(
+            return one_sided_root(
                 lambda point: self._side(point, side), delta, guess=guess, slope=1.0, step=step, above=side == 1
             )
 

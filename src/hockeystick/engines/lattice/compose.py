@@ -36,7 +36,7 @@ from hockeystick.laws.base import Array
 from hockeystick.numerics.fft import POWER_STEP, fft_error, integer_power, inverse_real, smooth_length, transform_real
 from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, exp_down, exp_up, gamma
 
-__all__ = ["TiltedComposition", "Window", "composed_infinity", "log_moment"]
+__all__ = ["TiltedComposition", "TiltedWindow", "composed_infinity", "log_moment"]
 
 Parts = Sequence[tuple[LatticePLD, int]]
 
@@ -48,7 +48,7 @@ _KERNEL_REACH = 45.0  # e^-45: where the kernel e^{-theta y} is cut off, the rem
 
 @final
 @dataclass(frozen=True)
-class Window:
+class TiltedWindow:
     """The tilt and the range of composed losses (nats) that a composition keeps apart.
 
     Attributes
@@ -92,13 +92,13 @@ class TiltedComposition:
     ----------
     parts : sequence of (LatticePLD, int)
         PLDs with their counts.
-    window : Window
+    window : TiltedWindow
         Where to look.
     log_weight : float
         ``ln`` of a factor on all finite masses.
     """
 
-    def __init__(self, parts: Parts, window: Window, *, log_weight: float = 0.0) -> None:
+    def __init__(self, parts: Parts, window: TiltedWindow, *, log_weight: float = 0.0) -> None:
         first = parts[0][0]
         self.side: Side = first.side
         self.spacing = first.spacing

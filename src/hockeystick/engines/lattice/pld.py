@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from hockeystick.laws.base import Array
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U
+from hockeystick.transforms.cumulants import Nodes
 
 __all__ = ["LatticePLD", "Side"]
 
@@ -75,6 +76,18 @@ class LatticePLD:
             raise ValueError(f"the mass at infinity must be in [0, 1], got {self.mass_at_infinity!r}")
         if self.side == "lower" and not self.total_mass <= _MOST:
             raise ValueError(f"the masses of a lower bound sum to {self.total_mass!r}, above 1")
+
+    @property
+    def loss_bounds(self) -> tuple[float, float]:
+        """The smallest and the largest loss that carries mass (nats)."""
+        present = self.losses[self.log_mass > -np.inf]
+        return float(present.min(initial=0.0)), float(present.max(initial=0.0))
+
+    def nodes(self, log_tail: float) -> Nodes:
+        """The points that carry mass, whatever the tail: tilts and windows are chosen for a lattice as for a pair."""
+        present = self.log_mass > -np.inf
+        loss, log_mass = self.losses[present], self.log_mass[present]
+        return Nodes(loss, log_mass, log_mass - loss)
 
     @cached_property
     def losses(self) -> Array:

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.contour.aliasing import kernel_peak
-from hockeystick.engines.lattice.compose import Window
+from hockeystick.engines.lattice.compose import TiltedWindow
 from hockeystick.engines.lattice.plancherel import FrequencyKernel
 from hockeystick.engines.lattice.pld import Side
 from hockeystick.engines.lattice.streaming_spectrum import SCALARS, StepSpectrum, band_edges
@@ -52,7 +52,7 @@ class Frame:
 
     Parameters
     ----------
-    window : Window
+    window : TiltedWindow
         Tilts and range (nats).
     spacing : float
         Lattice spacing (nats).
@@ -62,7 +62,7 @@ class Frame:
         Frequencies kept.
     """
 
-    def __init__(self, window: Window, spacing: float, *, length: int, kept: int) -> None:
+    def __init__(self, window: TiltedWindow, spacing: float, *, length: int, kept: int) -> None:
         self.window, self.spacing, self.length, self.kept = window, spacing, length, kept
         self.kernel = FrequencyKernel(window.theta, spacing, length=length, kept=kept)
         edges = band_edges(kept, length)

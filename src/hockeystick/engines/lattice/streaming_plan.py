@@ -20,14 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, agreed, from_sides
-from hockeystick.engines.lattice.compose import Window
+from hockeystick.engines.lattice.compose import TiltedWindow
 from hockeystick.engines.lattice.dots import connect_the_dots
 from hockeystick.engines.lattice.grid import GridCells
 from hockeystick.engines.lattice.layout import common_layout
 from hockeystick.engines.lattice.mesh import fitted_grid
 from hockeystick.engines.lattice.plan import (
-    Cumulants,
-    Saddle,
+    SaddleEstimate,
     saddle_at_delta,
     saddle_at_epsilon,
     spacing_for,
@@ -39,6 +38,7 @@ from hockeystick.engines.lattice.streaming_spectrum import StepSpectrum, TiltedS
 from hockeystick.engines.lattice.tangents import tangents
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.fft import smooth_length
+from hockeystick.transforms.cumulants import Cumulants
 
 __all__ = ["LiveDirection", "Plan", "Progress"]
 
@@ -97,9 +97,9 @@ class Plan:
     low_only: int = 0
 
     @property
-    def window(self) -> Window:
+    def window(self) -> TiltedWindow:
         """The window, for compositions."""
-        return Window(self.theta, self.low, self.high, self.theta_below, self.theta_above)
+        return TiltedWindow(self.theta, self.low, self.high, self.theta_below, self.theta_above)
 
     def lattices(self, pair: Pair) -> tuple[LatticePLD, LatticePLD]:
         """Upper and lower lattice PLD of a pair."""
@@ -288,7 +288,7 @@ def _planned(parts: tuple[tuple[Pair, int], ...], delta: float, width: float, *,
     if (high - low) / layout.spacing > points:
         layout = common_layout(parts, (high - low) / points * 1.3)
     horizon = _HORIZON * steps
-    below, above = tail_exponents(horizon, Saddle(theta, saddle.epsilon, math.log(delta)), relative)
+    below, above = tail_exponents(horizon, SaddleEstimate(theta, saddle.epsilon, math.log(delta)), relative)
     length = smooth_length(math.ceil((high - low) / layout.spacing) + 1)
     return Plan(
         theta=theta,

@@ -28,7 +28,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.lattice.compose import Window, log_moment
+from hockeystick.engines.lattice.compose import TiltedWindow, log_moment
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.laws.base import Array
 from hockeystick.numerics.fft import fft_error, transform_real
@@ -134,11 +134,11 @@ class TiltedStep:
     ----------
     pld : LatticePLD
         One step.
-    window : Window
+    window : TiltedWindow
         The tilt, and the tilts for Chernoff bounds.
     """
 
-    def __init__(self, pld: LatticePLD, window: Window) -> None:
+    def __init__(self, pld: LatticePLD, window: TiltedWindow) -> None:
         theta = window.theta
         exponents = pld.log_mass + theta * pld.losses
         peak = float(exponents.max())
