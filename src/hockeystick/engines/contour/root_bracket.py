@@ -24,6 +24,8 @@ __all__ = ["LogBracket", "RootBracket", "root_bracket"]
 
 _STEPS = 30
 _FIVE = np.array([-1.0, -0.45, 0.0, 0.45, 1.0])
+_ROUNDS = 3  # of interpolation, each from where the last one led
+_AT_ONCE = 8.0  # times the doubt expected: a bracket so wide was found at the first tries
 _WITHIN = 0.2  # of the first move, that the slope may mislead by
 _SPREAD = np.array([1.0, 1.5, 2.5, 5.0, 15.0, 100.0, 1e4, 1e6])  # of the expected doubt, tried in turn
 
@@ -84,11 +86,17 @@ def root_bracket(
     goal = 0.5 * (targets[0] + targets[1])
     point = start
     gap = curve(np.array([point])).middle - goal
-    close = _interpolated(curve, goal, (start, gap, slope), reach)
-    if close is not None:
+    known: tuple[float, float, float] = (start, gap, slope)
+    for _ in range(_ROUNDS):
+        close = _interpolated(curve, goal, known, reach)
+        if close is None:
+            break
         answer = _verified(curve, targets, *close)
-        if math.isfinite(answer.upper - answer.lower):
+        if answer.upper - answer.lower <= _AT_ONCE * max(close[2] / close[1], 2.0**-52 * abs(answer.point)):
             return answer
+        known = (answer.point, curve(np.array([answer.point])).middle - goal, close[1])
+    if close is not None and math.isfinite(answer.upper - answer.lower):
+        return answer
     for _ in range(_STEPS):
         if slope <= 0.0 or not math.isfinite(gap):
             break

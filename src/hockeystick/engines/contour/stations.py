@@ -23,7 +23,7 @@ from hockeystick.transforms.saddle import COARSE, LossSum, Saddle, round_tilt
 
 __all__ = ["Station", "Stations"]
 
-_APART = 2.0  # deviations of the tilted loss from one station to the next
+_APART = 1.5  # deviations of the tilted loss from one station to the next
 _RUNGS = 41  # tilts scanned in a level, each sqrt 2 above the one before
 _PIECES = 6.0  # of an interval that is too long
 _REFINEMENTS = 3
