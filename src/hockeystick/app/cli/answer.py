@@ -11,8 +11,8 @@ from typing import Any, final
 from hockeystick.app.report.numbers import count_text, jsonable, nearest, plain, result_document
 from hockeystick.app.report.words import (
     headline,
-    mechanism_words,
     method_words,
+    noise_words,
     not_included,
     relation_words,
     result_words,
@@ -89,7 +89,7 @@ def _covered(specification: Specification, found: Sequence[Answer]) -> list[str]
     for number, entry in enumerate(specification.steps, 1):
         tag = f" {number}" if several else ""
         lines.append(_row("steps" + tag, f"{count_text(entry.count)}; every intermediate result may be published"))
-        lines.append(_row("noise" + tag, mechanism_words(entry.mechanism)))
+        lines.append(_row("noise" + tag, noise_words(entry)))
         lines.append(_row("sampling" + tag, sampling_words(entry.sampling, specification.unit)))
     lines += [_row("method", method) for method in dict.fromkeys(method_words(answer.result) for answer in found)]
     lines += [_row("note", note) for note in dict.fromkeys(note for a in found for note in a.result.notes)]

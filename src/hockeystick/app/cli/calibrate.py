@@ -92,9 +92,7 @@ class _Unknown:
             return "integer"
         entry = self.specification.steps[self.step]
         if self.part == "sampling" and entry.sampling is not None:
-            if self.name in {"batch_size", "examples", "population"}:
-                return "integer"
-            known = samplings()[entry.sampling.name]
+            known = samplings()[entry.sampling.name].written_with(entry.sampling.mapping)
         else:
             known = mechanisms()[entry.mechanism.name]
         parameter = known.parameter(self.name)

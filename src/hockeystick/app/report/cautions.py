@@ -11,6 +11,7 @@ from typing import final
 
 from hockeystick.app.report.numbers import plain
 from hockeystick.app.spec.model import Specification
+from hockeystick.sampling import SCHEMES
 
 __all__ = ["Caution", "cautions"]
 
@@ -50,29 +51,13 @@ def _unstated(name: str, text: str) -> Caution:
     return Caution(name, broken=False, text=text)
 
 
-def _schemes(specification: Specification) -> set[str]:
-    return {"none" if entry.sampling is None else entry.sampling.name for entry in specification.steps}
-
-
-_ACCOUNTED_AS = {"poisson": "poisson", "without-replacement": "fixed-size", "shuffled": "shuffled"}
-_AS_NOUN = {
-    "poisson": "Poisson sampling",
-    "fixed-size": "random sets of fixed size",
-    "shuffled": "a shuffled pass over the data",
-}
-_IN_WORDS = {
-    "poisson": "by Poisson sampling",
-    "fixed-size": "as random sets of fixed size",
-    "shuffled": "from a shuffled pass over the data",
-}
-
-
 def _batches(specification: Specification) -> list[Caution]:
-    accounted = {_ACCOUNTED_AS[scheme] for scheme in _schemes(specification) if scheme in _ACCOUNTED_AS}
+    of_kind = {scheme.batches: scheme for scheme in SCHEMES}
+    accounted = sorted({scheme.batches for scheme in specification.schemes})
     stated = specification.circumstances.batches
     if not accounted:
         return []
-    assumed = " and ".join(_AS_NOUN[scheme] for scheme in sorted(accounted))
+    assumed = " and ".join(of_kind[kind].noun for kind in accounted)
     if stated is None:
         return [
             _unstated(
@@ -81,13 +66,13 @@ def _batches(specification: Specification) -> list[Caution]:
                 " shuffle instead, which this guarantee does not cover.",
             )
         ]
-    if accounted == {stated}:
+    if accounted == [stated]:
         return []
     return [
         _broken(
-            f"{stated}-accounted-as-{'-and-'.join(sorted(accounted))}",
-            f"Batches are drawn {_IN_WORDS[stated]}, but the accounting assumes {assumed}: the guarantee does not apply"
-            " to this run. Draw batches as accounted, or account what is drawn.",
+            f"{stated}-accounted-as-{'-and-'.join(accounted)}",
+            f"Batches are drawn {of_kind[stated].manner}, but the accounting assumes {assumed}: the guarantee does not"
+            " apply to this run. Draw batches as accounted, or account what is drawn.",
         )
     ]
 

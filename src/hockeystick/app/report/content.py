@@ -119,7 +119,7 @@ class Content:
             Row(
                 f"{count_text(entry.count)} x",
                 f"{entry.mechanism.text}, sampling {'none' if entry.sampling is None else entry.sampling.text}."
-                f" {mechanism_words(entry.mechanism).removeprefix(entry.mechanism.text + ': ')}.",
+                f" {mechanism_words(entry)}.",
             )
             for entry in self.specification.steps
         ]

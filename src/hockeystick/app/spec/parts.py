@@ -21,7 +21,7 @@ from hockeystick.app.spec.model import (
     Value,
 )
 from hockeystick.app.spec.positions import Lines, Path, line_of
-from hockeystick.app.spec.problems import Problem, meant, suggestion
+from hockeystick.app.spec.problems import Problem, suggestion
 from hockeystick.app.spec.registry import AUTOMATIC, AUTOMATIC_ENTRY, Entry, accountants, mechanisms, samplings
 from hockeystick.composition import ADJACENCIES
 from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, check_positive
@@ -30,7 +30,6 @@ __all__ = ["DocumentReader"]
 
 T = TypeVar("T")
 
-_SIZES = ("batch_size", "examples")
 _TOP = ("version", "title", "steps", "guarantee", "accountant", "circumstances")
 
 
@@ -167,7 +166,7 @@ class DocumentReader:
                 value = self.value((*path, parameter.name), table[parameter.name], parameter.kind, parameter.choices)
                 if value is not None:
                     parameters.append((parameter.name, value))
-            elif parameter.required and not any(meant(key, known) == parameter.name for key in table):
+            elif parameter.required and parameter.name not in entry.meant(table):
                 self.problem(path, f"{parameter.name} is missing for {entry.name!r}: {parameter.summary or 'required'}")
         return Choice(entry.name, tuple(parameters)) if len(self.problems) == before else None
 
@@ -197,28 +196,7 @@ class DocumentReader:
         entry = None if table is None else self.entry((*path, "scheme"), table.get("scheme"), samplings())
         if table is None or entry is None:
             return None
-        if entry.name == "poisson" and "rate" not in table and {*_SIZES, "population"} & table.keys():
-            return self.poisson_by_size(path, table)
-        return self.choice(path, table, entry, ("scheme",))
-
-    def poisson_by_size(self, path: Path, table: Mapping[str, Any]) -> Choice | None:
-        """A Poisson rate as an expected batch size and a number of examples."""
-        self.unknown(path, table, ("scheme", "rate", *_SIZES))
-        sizes: dict[str, int] = {}
-        for name in _SIZES:
-            if name not in table:
-                if not any(meant(key, _SIZES) == name for key in table):
-                    self.problem(path, f"{name} is missing: give rate, or batch_size and examples")
-                return None
-            size = self.checked((*path, name), lambda value, name=name: check_count(name, value), table[name])  # type: ignore[misc]
-            if size is not None:
-                sizes[name] = size
-        if len(sizes) == 2 and sizes["batch_size"] > sizes["examples"]:
-            self.problem(
-                (*path, "batch_size"), f"batch_size {sizes['batch_size']} is above examples {sizes['examples']}"
-            )
-            return None
-        return Choice("poisson", tuple(sizes.items())) if len(sizes) == 2 else None
+        return self.choice(path, table, entry.written_with(table.keys() - {"scheme"}), ("scheme",))
 
     def guarantee(self, value: object) -> dict[str, Any]:
         """The guarantee asked for, as keywords of `Specification`."""
