@@ -23,6 +23,7 @@ __all__ = [
     "check_count",
     "check_epsilon",
     "check_finite",
+    "check_inside",
     "check_positive",
     "check_probability",
     "check_rate",
@@ -88,6 +89,14 @@ def check_probability(name: str, value: Any) -> float:
     number = _real(name, value, "in [0, 1]")
     if not 0.0 <= number <= 1.0:
         raise ValueError(f"{name} must be in [0, 1], got {value!r}")
+    return number
+
+
+def check_inside(name: str, value: Any) -> float:
+    """A probability that is neither 0 nor 1."""
+    number = check_probability(name, value)
+    if not 0.0 < number < 1.0:
+        raise ValueError(f"{name} must be above 0 and below 1, got {value!r}")
     return number
 
 

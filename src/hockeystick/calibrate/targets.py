@@ -14,7 +14,7 @@ from hockeystick.accountants.base import DirectedCurve
 from hockeystick.bound import Bound, Estimate
 from hockeystick.curve import PrivacyCurve, worst
 from hockeystick.decimals import plain
-from hockeystick.errors import check_positive, check_probability
+from hockeystick.errors import check_inside, check_positive, check_probability
 from hockeystick.readouts.summary import smallest_mu
 from hockeystick.readouts.trade_off import trade_off
 
@@ -181,17 +181,10 @@ def target_of(
     if floor != 0.0:
         raise TypeError("floor belongs to the target mu")
     if advantage is not None:
-        return DeltaAt(0.0, _inside("advantage", advantage))
+        return DeltaAt(0.0, check_inside("advantage", advantage))
     if true_positive_rate is not None or false_positive_rate is not None:
         return _attack(true_positive_rate, false_positive_rate)
     return _epsilon_delta(epsilon, delta)
-
-
-def _inside(name: str, value: float) -> float:
-    number = check_probability(name, value)
-    if not 0.0 < number < 1.0:
-        raise ValueError(f"{name} must be above 0 and below 1, got {value!r}")
-    return number
 
 
 def _epsilon_delta(epsilon: float | None, delta: float | None) -> Target:
@@ -210,7 +203,7 @@ def _attack(true_positive_rate: float | None, false_positive_rate: float | None)
     if true_positive_rate is None or false_positive_rate is None:
         raise TypeError("true_positive_rate and false_positive_rate go together: give both")
     most, alpha = (
-        _inside("true_positive_rate", true_positive_rate),
+        check_inside("true_positive_rate", true_positive_rate),
         check_probability("false_positive_rate", false_positive_rate),
     )
     if not alpha < most:
