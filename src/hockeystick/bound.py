@@ -77,6 +77,10 @@ class Bound:
         if not np.all(np.asarray(self.lower) <= np.asarray(self.upper)):  # also false for NaN
             raise ValueError(f"lower must be at most upper, got {self.lower!r} and {self.upper!r}")
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # a read-only mapping cannot be pickled nor copied: it is made anew
+        return Bound, (self.lower, self.upper, self.method, self.notes, dict(self.errors))
+
     @property
     def certified(self) -> bool:
         """Always True: an uncertified number is an ``Estimate``."""

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hockeystick.accountants.attained import AttainedCurve
 from hockeystick.accountants.base import Accountant, DirectedCurve
 from hockeystick.bound import Bound, Estimate
-from hockeystick.composition import Composition
+from hockeystick.composition import Composition, Direction, directions
 from hockeystick.errors import check_delta, check_epsilon
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ _MANY = 100  # distinct steps from which the directions are answered at once
 class PrivacyCurve:
     """Epsilon and delta of a composition, under one neighbouring relation, by one accountant.
 
-    Made by `hockeystick.account`.
+    Made by `hockeystick.account`. It may be pickled, copied, and asked from several threads at once: an answer depends
+    on the question alone.
 
     Attributes
     ----------
@@ -44,13 +46,17 @@ class PrivacyCurve:
         The curve of each direction.
     """
 
-    def __init__(
-        self, composition: Composition, adjacency: str, accountant: Accountant, directed: Mapping[str, DirectedCurve]
-    ) -> None:
+    def __init__(self, composition: Composition, adjacency: str, accountant: Accountant) -> None:
         self.composition = composition
         self.adjacency = adjacency
         self.accountant = accountant
-        self.directed = dict(directed)
+        self.directed: Mapping[str, DirectedCurve] = {
+            direction: _directed(accountant, composition, direction) for direction in directions(adjacency)
+        }
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # what the directions' curves hold is for speed alone: the same three give the same answers
+        return PrivacyCurve, (self.composition, self.adjacency, self.accountant)
 
     def __repr__(self) -> str:
         return (
@@ -201,6 +207,15 @@ class PrivacyCurve:
         else:
             answers = {direction: ask(curve) for direction, curve in self.directed.items()}
         return worst(answers, self.composition.notes)
+
+
+def _directed(method: Accountant, composition: Composition, direction: Direction) -> DirectedCurve:
+    """The curve of one direction; its lower side from attained pairs where the dominating ones are not."""
+    curve = method.directed(composition.pairs(direction))
+    groups = composition.attained(direction)
+    if groups is None:
+        return curve
+    return AttainedCurve(curve, method, groups, provenance=composition.provenance(direction))
 
 
 def worst(answers: Mapping[str, Bound | Estimate], notes: tuple[str, ...] = ()) -> Bound | Estimate:
