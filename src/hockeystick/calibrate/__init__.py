@@ -16,7 +16,7 @@ from hockeystick.accountants.certified import Certified
 from hockeystick.calibrate.axis import Axis
 from hockeystick.calibrate.result import Calibration, UnreachableTargetError
 from hockeystick.calibrate.search import Problem, Search
-from hockeystick.calibrate.strategy import settle
+from hockeystick.calibrate.strategy import narrow
 from hockeystick.calibrate.targets import Target, target_of
 from hockeystick.composition import Composition, Step, directions
 from hockeystick.errors import check_choice, check_count, check_positive
@@ -140,24 +140,24 @@ def _checked(search: Search, target: Target, start: float, step: float) -> Calib
     try:
         found = _calibration(search, target, start, step)
     except UnreachableTargetError:
-        if not search.probe(axis.end, search.tolerance()).safe:
+        if not search.evaluate(axis.end, search.tolerance()).safe:
             raise
     else:
-        if found.value != axis.end or not search.probe(axis.start, search.tolerance()).unsafe:
+        if found.value != axis.end or not search.evaluate(axis.start, search.tolerance()).unsafe:
             return found
     again = Search(search.problem, other)
     return _calibration(again, target, start, step)
 
 
 def _calibration(search: Search, target: Target, start: float, step: float) -> Calibration:
-    found = settle(search, start, step)
+    found = narrow(search, start, step)
     safe, next_one = found.safe, found.unsafe
-    unsafe = None if next_one is None or next_one.blind else next_one
+    unsafe = None if next_one is None or next_one.unproved else next_one
     return Calibration(
         value=safe.value,
         unsafe=None if unsafe is None else unsafe.value,
         precision=0.0 if next_one is None else abs(next_one.value - safe.value) / safe.value,
-        target=str(target),
+        target=target.words,
         bound=safe.bound,
         bound_at_unsafe=None if unsafe is None else unsafe.bound,
         curve=safe.curve,
