@@ -125,17 +125,17 @@ class DocumentReader:
         if mechanism is None or count is None or ("sampling" in table and sampling is None):
             return None
         sampled = None if sampling == _UNSAMPLED else sampling
-        if not self.builds(path, mechanism, StepEntry(mechanism)):
-            return None
         found = StepEntry(mechanism, sampled, count)
-        if sampled is not None and not self.builds((*path, "sampling"), sampled, found):
+        if not self.builds(path, mechanism, lambda: StepEntry(mechanism).step):
+            return None
+        if sampled is not None and not self.builds((*path, "sampling"), sampled, lambda: found.step):
             return None
         return found
 
-    def builds(self, path: Path, choice: Choice, entry: StepEntry) -> bool:
+    def builds(self, path: Path, choice: Choice, build: Callable[[], object]) -> bool:
         """Whether the library accepts the parameters; its refusal goes to the line of the parameter it names."""
         try:
-            _ = entry.step
+            build()
         except (TypeError, ValueError, ZeroDivisionError) as error:
             named = next((name for name in choice.mapping if str(error).startswith(name)), None)
             self.problem(path if named is None else (*path, named), str(error))
@@ -173,15 +173,9 @@ class DocumentReader:
     def value(self, path: Path, value: object, kind: str, choices: tuple[str, ...]) -> Value | None:
         """A parameter's value if it is of the right kind."""
         value = _unquoted_infinity(value, kind)
-        good = {
-            "number": isinstance(value, int | float) and not isinstance(value, bool),
-            "integer": isinstance(value, int) and not isinstance(value, bool),
-            "string": isinstance(value, str) and (not choices or value in choices),
-            "boolean": isinstance(value, bool),
-            "numbers": isinstance(value, list) and all(_is_number_or_fraction(item) for item in value),
-        }[kind]
-        if not good:
-            allowed = f"one of {', '.join(map(repr, choices))}" if choices else _ALLOWED[kind]
+        allowed, is_allowed = _KINDS[kind]
+        if not is_allowed(value) or (choices and value not in choices):
+            allowed = f"one of {', '.join(map(repr, choices))}" if choices else allowed
             self.problem(path, f"{path[-1]} must be {allowed}, got {value!r}")
             return None
         return tuple(value) if isinstance(value, list) else cast("Value", value)
@@ -224,7 +218,7 @@ class DocumentReader:
         for number, given in enumerate(value if isinstance(value, list) else [value]):
             place: Path = (*path, number) if many else path
             item = _unquoted_infinity(given, "number")
-            if isinstance(item, bool) or not isinstance(item, int | float):
+            if not _is_a(int | float, item):
                 self.problem(place, f"{path[-1]} must be a number or a list of numbers, got {item!r}")
                 continue
             level = self.checked(place, check, item)
@@ -245,11 +239,7 @@ class DocumentReader:
         choice = None if table is None or entry is None else self.choice(path, table, entry, ("method",))
         if choice is None or entry is None:
             return Choice(AUTOMATIC)
-        try:
-            entry.build(**choice.arguments)
-        except (TypeError, ValueError) as error:
-            named = next((name for name in choice.mapping if str(error).startswith(name)), None)
-            self.problem(path if named is None else (*path, named), str(error))
+        self.builds(path, choice, lambda: entry.build(**choice.arguments))
         return choice
 
     def circumstances(self, value: object) -> Circumstances:
@@ -270,13 +260,17 @@ class DocumentReader:
 
 _UNSAMPLED = Choice("none")
 
-_ALLOWED = {
-    "number": "a number",
-    "integer": "an integer",
-    "string": "a text in quotes",
-    "boolean": "true or false",
-    "numbers": 'a list of numbers, or of fractions such as "1/3"',
+_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "number": ("a number", lambda value: _is_a(int | float, value)),
+    "integer": ("an integer", lambda value: _is_a(int, value)),
+    "string": ("a text in quotes", lambda value: isinstance(value, str)),
+    "boolean": ("true or false", lambda value: isinstance(value, bool)),
+    "numbers": (
+        'a list of numbers, or of fractions such as "1/3"',
+        lambda value: isinstance(value, list) and all(map(_is_number_or_fraction, value)),
+    ),
 }
+"""What stands for a kind of parameter: in words, and whether a value does."""
 
 _CIRCUMSTANCES: dict[str, Callable[[Any], Any]] = {
     "examples": lambda value: check_count("examples", value),
@@ -308,4 +302,9 @@ def _is_number_or_fraction(item: object) -> bool:
     if isinstance(item, str):
         numerator, slash, denominator = item.partition("/")
         return numerator.isdigit() and (not slash or (denominator.isdigit() and int(denominator) > 0))
-    return isinstance(item, int | float) and not isinstance(item, bool)
+    return _is_a(int | float, item)
+
+
+def _is_a(kind: Any, value: object) -> bool:
+    """Whether a value is of a kind of number, which true and false are not."""
+    return isinstance(value, kind) and not isinstance(value, bool)

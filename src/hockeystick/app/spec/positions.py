@@ -169,7 +169,8 @@ class _Scanner:
         while True:
             self.skip(r"[ \t]*")
             written = self.skip(_STRING) or self.skip(r"[A-Za-z0-9_-]+")
-            keys.append(json.loads(written) if self.is_json else written.strip("\"'"))
+            bare = written[1:-1] if written.startswith(('"', "'")) else written
+            keys.append(json.loads(written) if self.is_json else bare)
             self.skip(r"[ \t]*")
             if not self.skip(r"\."):
                 return keys
