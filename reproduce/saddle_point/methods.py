@@ -21,8 +21,9 @@ import hockeystick as hs
 from hockeystick.accountants import PRV, Contour, Exact, GaussianLimit, Moments, SaddlePoint
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
-from hockeystick.engines.moments.cumulants import CumulantWindow, TiltedCumulants
+from hockeystick.engines.moments.cumulants import CumulantWindow
 from hockeystick.numerics.tilted_normal import tilted_normal
+from hockeystick.transforms.cumulants import TiltedCumulants
 from reproduce.items import Size
 from reproduce.style import LOOKS
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hockeystick.calibrate import Calibration, UnreachableTargetError, calibrate
     from hockeystick.composition import Composition, Step, compose
     from hockeystick.curve import PrivacyCurve
-    from hockeystick.errors import HockeystickError, PrecisionError, UnknownPairError
+    from hockeystick.errors import ContradictionError, HockeystickError, PrecisionError, UnknownPairError
     from hockeystick.mechanisms import (
         ApproximateDP,
         Binomial,
@@ -39,6 +39,7 @@ __all__ = [
     "Bound",
     "Calibration",
     "Composition",
+    "ContradictionError",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "DiscretePair",
@@ -98,6 +99,7 @@ attach(
         ),
         "hockeystick.curve": ("PrivacyCurve",),
         "hockeystick.errors": (
+            "ContradictionError",
             "HockeystickError",
             "PrecisionError",
             "UnknownPairError",

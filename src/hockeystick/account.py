@@ -6,10 +6,12 @@ from hockeystick.accountants.base import Accountant
 from hockeystick.accountants.certified import Certified
 from hockeystick.composition import Composition, Step
 from hockeystick.curve import PrivacyCurve
+from hockeystick.errors import public_door
 
 __all__ = ["account"]
 
 
+@public_door
 def account(
     run: Step | Composition,
     adjacency: str = "add-remove",

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.decimals import formatted
+from hockeystick.errors import ContradictionError
 
-__all__ = ["Bound", "Estimate", "Real"]
+__all__ = ["Bound", "Estimate", "Real", "agreed", "at_most", "from_sides"]
 
 Real = float | NDArray[np.float64]
 """A scalar, or an array where arrays were asked for."""
@@ -52,6 +53,9 @@ class Bound:
     selfcheck`` measures on the machine at hand. And noise is ideal: it is drawn from exactly the distribution stated,
     which no generator of floats does. Of a pair that the caller states (`UserDefined`, `DiscretePair`), the bounds hold
     for that pair; that it dominates the mechanism is the caller's word, as the notes say.
+
+    Each bracket is proved by itself. Where the true value falls (delta in epsilon, say) the lower side of the later
+    bracket is at most the upper side of the earlier one; the sides themselves fall only to within the bracket's width.
 
     Examples
     --------
@@ -159,3 +163,64 @@ class Estimate:
     def certified(self) -> bool:
         """Always False: a proved bracket is a ``Bound``."""
         return False
+
+
+# ------------------------------------------------------------------------------------------------ several proofs
+
+
+def agreed(first: Bound, *others: Bound) -> Bound:
+    """What several certified brackets of one number prove together, with the notes of the first.
+
+    Raises
+    ------
+    ContradictionError
+        Where two of them exclude each other.
+
+    Examples
+    --------
+    >>> both = agreed(Bound(1.0, 2.0, "one way"), Bound(1.5, 3.0, "another"))
+    >>> both.lower, both.upper
+    (1.5, 2.0)
+    """
+    every = (first, *others)
+    below, above = max(every, key=lambda bound: float(bound.lower)), min(every, key=lambda bound: float(bound.upper))
+    lower, upper = float(below.lower), float(above.upper)
+    if lower > upper:
+        raise ContradictionError(
+            f"two certified answers exclude each other: {_stated(below)} and {_stated(above)}. One of the two proofs is"
+            " wrong: please report this, with the question",
+            (below, above),
+        )
+    source = min(every, key=lambda bound: float(bound.width))
+    return Bound(lower, upper, source.method, first.notes, source.errors)
+
+
+def at_most(bound: Bound, upper: float, source: str) -> Bound:
+    """The bracket of a number of at least 0, where another proof puts that at most at ``upper``.
+
+    Raises
+    ------
+    ContradictionError
+        Where the bracket lies above.
+    """
+    both = agreed(bound, Bound(0.0, max(upper, 0.0), source))
+    return replace(bound, upper=both.upper)
+
+
+def from_sides(
+    lower: float, upper: float, method: str, notes: tuple[str, ...] = (), errors: Mapping[str, float] | None = None
+) -> Bound:
+    """A bracket of a number of at least 0 whose two sides were proved apart.
+
+    Raises
+    ------
+    ContradictionError
+        Where they exclude each other.
+    """
+    above = Bound(0.0, max(upper, 0.0), f"{method}, upper side", notes, errors or {})
+    both = agreed(above, Bound(max(lower, 0.0), np.inf, f"{method}, lower side"))
+    return replace(above, lower=both.lower, method=method)
+
+
+def _stated(bound: Bound) -> str:
+    return f"[{bound.lower!r}, {bound.upper!r}] ({bound.method})"

@@ -97,7 +97,8 @@ class PrivacyCurve:
         Returns
         -------
         Bound or Estimate
-            Of the shape of ``epsilon``, within [0, 1].
+            Of the shape of ``epsilon``, within [0, 1]. The sides fall with epsilon to within the bracket's width (see
+            `Bound`).
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""What goes wrong, by name, and the checks at the public door.
+"""What goes wrong, by name, the checks at the public door, and numpy's floating-point settings behind it.
 
 Bad input raises ``TypeError`` (wrong kind) or ``ValueError`` (wrong range) with what was given, what is
 allowed and what to try. Everything else that can fail has an exception of its own here.
@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-from collections.abc import Iterable
-from typing import Any, SupportsFloat
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, ParamSpec, SupportsFloat, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
+    "ContradictionError",
     "HockeystickError",
     "PrecisionError",
     "UnknownPairError",
@@ -28,9 +30,13 @@ __all__ = [
     "check_probability",
     "check_rate",
     "check_ratio",
+    "public_door",
 ]
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
+_LEAST_RATE = 1e-300
 _LEAST_RATIO, _MOST_RATIO = 1e-140, 1e140  # of sensitivity to noise: their squares are floats
 
 
@@ -54,6 +60,39 @@ class PrecisionError(HockeystickError):
     def __init__(self, message: str, best: object | None = None) -> None:
         super().__init__(message)
         self.best = best
+
+
+class ContradictionError(HockeystickError):
+    """Two certified answers to one question exclude each other: one of the two proofs, or its code, is wrong.
+
+    Neither is to be believed until it is known which. Please report it, with the question.
+
+    Attributes
+    ----------
+    answers : tuple of Bound
+        The two, each with the method that gave it.
+    """
+
+    def __init__(self, message: str, answers: tuple[object, object]) -> None:
+        super().__init__(message)
+        self.answers = answers
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return ContradictionError, (str(self), self.answers)
+
+
+def public_door(function: Callable[P, R]) -> Callable[P, R]:
+    """The function under numpy's default floating-point settings, whatever the caller's (`numpy.errstate`).
+
+    What is behind it counts on underflow going to 0 in silence: a caller who has made that raise gets the same answers.
+    """
+
+    @wraps(function)
+    def inside(*args: P.args, **kwargs: P.kwargs) -> R:
+        with np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
+            return function(*args, **kwargs)
+
+    return inside
 
 
 def _real(name: str, value: Any, allowed: str) -> float:
@@ -101,8 +140,10 @@ def check_inside(name: str, value: Any) -> float:
 
 
 def check_rate(name: str, value: Any) -> float:
-    """A sampling rate, in (0, 1]."""
+    """A sampling rate, in (0, 1], whose inverse is a float."""
     number = _real(name, value, "in (0, 1]")
+    if 0.0 < number < _LEAST_RATE:
+        raise ValueError(f"{name} must be at least {_LEAST_RATE:g}, got {value!r}: no record would ever be drawn")
     if not 0.0 < number <= 1.0:
         raise ValueError(
             f"{name} must be in (0, 1], got {value!r}; it is the expected batch size divided by the number of examples"

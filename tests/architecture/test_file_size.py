@@ -6,7 +6,6 @@ from tests.architecture.imports import module_name, source_files
 
 LIMIT = 350
 STILL_LONGER = {  # to be split; none may grow, and none may join them
-    "hockeystick.engines.contour.curve": 392,
     "hockeystick.engines.lattice.streaming_plan": 353,
     "hockeystick.laws.mixture_rule": 365,
     "hockeystick.selfcheck.assumptions": 357,

@@ -31,6 +31,8 @@ ROOMS: tuple[frozenset[str], ...] = (
 )
 LEVEL = {room: level for level, row in enumerate(ROOMS) for room in row}
 
+INDEPENDENT = "independent"  # proves receipts again: it shares nothing, not even `exact`, and takes plain documents
+
 EXACT = "exact"
 EXACT_MAY_IMPORT = frozenset({"errors", "bound", "laws", "composition"})
 EXACT_IS_IMPORTED_FROM = LEVEL["accountants"]  # `hs.accountants.Exact` is its public door
@@ -40,7 +42,7 @@ SHARED_BY_ACCOUNTANTS = frozenset({"base"})  # the abstract interface
 CORE_AT_IMPORT = frozenset({"numpy", "scipy.special", "scipy.fft"})
 NEEDED_BY = {  # optional or slow third-party packages, and the rooms that may ask for them inside functions
     "matplotlib": frozenset({"app"}),
-    "flint": frozenset({EXACT, "selfcheck"}),
+    "flint": frozenset({EXACT, INDEPENDENT, "selfcheck"}),
 }
 FIRST_CLASS = frozenset({"numpy", "scipy"})
 
@@ -70,6 +72,10 @@ def breaks_room_order(found: Import) -> bool:
         # The public names sit above all rooms: a room that used them would depend on everything. Only a command reads
         # the version from there, when it runs.
         return not (importer == "app" and found.when is When.IN_FUNCTION)
+    if importer == INDEPENDENT:
+        return True
+    if target == INDEPENDENT:
+        return importer != "app"
     if importer == EXACT:
         return target not in EXACT_MAY_IMPORT
     if target == EXACT:
@@ -90,6 +96,8 @@ def breaks_import_budget(found: Import) -> bool:
     if not is_third_party(found) or found.when is When.TYPE_CHECKING:
         return False
     importer, package = room_of(found.importer), found.target.split(".")[0]
+    if importer == INDEPENDENT and package != "flint":
+        return True
     if package in NEEDED_BY:
         at_top_in_exact = package == "flint" and importer == EXACT
         return importer not in NEEDED_BY[package] or (found.when is When.AT_IMPORT and not at_top_in_exact)
@@ -106,7 +114,7 @@ def violations(imports: Iterable[Import], rule: Callable[[Import], bool]) -> lis
 
 
 def test_every_module_has_a_room() -> None:
-    rooms = set(LEVEL) | {EXACT, "__init__", "__main__", "_version"}
+    rooms = set(LEVEL) | {EXACT, INDEPENDENT, "__init__", "__main__", "_version"}
     homeless = sorted({module_name(path) for path in source_files() if room_of(module_name(path)) not in rooms})
     assert not homeless, f"give these modules a row in ROOMS: {homeless}"
 
@@ -127,6 +135,12 @@ BROKEN = [
     ("exact.gaussian", "from hockeystick.numerics.fft import convolve", breaks_room_order),
     ("exact.gaussian", "from hockeystick.engines.lattice import dots", breaks_room_order),
     ("laws.gaussian", "from hockeystick.exact import gaussian", breaks_room_order),
+    ("independent.laws", "from hockeystick.laws import GaussianPair", breaks_room_order),
+    ("independent.laws", "def f():\n    from hockeystick.exact import balls", breaks_room_order),
+    ("independent.laws", "from hockeystick.bound import Bound", breaks_room_order),
+    ("independent.laws", "import flint", breaks_import_budget),
+    ("independent.laws", "def f():\n    import numpy", breaks_import_budget),
+    ("laws.gaussian", "from hockeystick.independent import check", breaks_room_order),
     ("accountants.moments", "from hockeystick.accountants.contour import Contour", breaks_accountant_separation),
     ("accountants.moments", "import hockeystick.accountants.contour.nodes", breaks_accountant_separation),
     ("laws.gaussian", "from scipy import stats", breaks_import_budget),
@@ -144,6 +158,8 @@ ALLOWED = [
     ("accountants.exact", "def f():\n    from hockeystick.exact import gaussian"),
     ("accountants", "from hockeystick.accountants.moments import Moments"),
     ("exact.gaussian", "import flint\nfrom hockeystick.laws import GaussianPair"),
+    ("independent.run", "from hockeystick.independent.laws import Law\ndef f():\n    import flint"),
+    ("app.cli.receipt", "from hockeystick.independent import check"),
     ("calibrate", "import math\ndef f():\n    from scipy.optimize import brentq"),
     ("app.plots", "def f():\n    import matplotlib.pyplot"),
     ("numerics.tails", "import numpy as np\nfrom scipy import special\nfrom scipy.fft import rfft"),

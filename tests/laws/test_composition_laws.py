@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.accountants import Certified
@@ -30,6 +31,43 @@ def test_delta_is_monotone_in_epsilon_and_steps(step: hs.Step, count: int) -> No
         assert (bound.upper[1:] <= bound.upper[:-1] * 1.02).all() or bound.notes  # each is its own bracket
         assert (bound.lower[1:] <= bound.upper[:-1]).all()
     assert (fewer.lower <= more.upper).all()
+
+
+NEIGHBOURING = [
+    hs.Gaussian(1.3),
+    hs.Laplace(1.7),
+    hs.Gaussian(1.1).poisson(0.1),
+    hs.Gaussian(3.0) * 7,
+    hs.RandomizedResponse(probability=0.8) * 5,
+    hs.Gaussian(0.9).poisson(0.02) * 300,
+]
+
+
+@pytest.mark.parametrize("run", NEIGHBOURING, ids=str)
+def test_sides_fall_to_within_the_width_at_neighbouring_epsilons(run: hs.Step) -> None:
+    """Each bracket is proved by itself: its sides may rise by rounding, never by more than it is wide."""
+    at = [0.7]
+    for _ in range(60):
+        at.append(float(np.nextafter(at[-1], np.inf)))
+    bound = hs.account(run, "add").delta(at)
+    assert (np.diff(bound.upper) <= bound.width[1:]).all()
+    assert (np.diff(bound.lower) <= bound.width[:-1]).all()
+    later = np.maximum.accumulate(bound.lower[::-1])[::-1]
+    assert (later <= np.minimum.accumulate(bound.upper)).all()
+    assert bound.width.max() <= 1e-8 * bound.upper.max()
+
+
+def test_running_extremes_of_sides_are_in_order_and_hold() -> None:
+    at = 1.0 + np.arange(300) * 2.0**-52
+    bound = hs.account(hs.Gaussian(1.0)).delta(at)
+    assert (np.diff(bound.upper) > 0.0).any()  # the sides do rise: else this would say nothing
+    upper = np.minimum.accumulate(bound.upper)
+    lower = np.maximum.accumulate(bound.lower[::-1])[::-1]
+    with mp.workdps(40):
+        for low, high, epsilon in zip(lower.tolist(), upper.tolist(), at.tolist(), strict=True):
+            e = mpf(epsilon)
+            truth = mp.ncdf(mpf(1) / 2 - e) - mp.exp(e) * mp.ncdf(-mpf(1) / 2 - e)
+            assert mpf(low) <= truth <= mpf(high)
 
 
 @settings(max_examples=8, deadline=None)

@@ -13,6 +13,7 @@ from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.bound import Bound
+from hockeystick.engines.choose import FEW_OUTCOMES
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
 from hockeystick.engines.enumeration.outcomes import number_of_outcomes, outcomes_of_all
 
@@ -154,8 +155,8 @@ def test_masses_and_losses_are_within_their_errors() -> None:
 
 def test_compositions_of_many_outcomes_are_not_enumerated() -> None:
     few, many = (hs.RandomizedResponse(0.6) * n for n in (8_000, 9_000))
-    assert EnumeratedCurve.serves(few.pairs("remove"))
-    assert not EnumeratedCurve.serves(many.pairs("remove"))
-    assert not EnumeratedCurve.serves((few + hs.Gaussian(1.0)).pairs("remove"))
+    assert EnumeratedCurve.serves(few.pairs("remove"), FEW_OUTCOMES)
+    assert not EnumeratedCurve.serves(many.pairs("remove"), FEW_OUTCOMES)
+    assert not EnumeratedCurve.serves((few + hs.Gaussian(1.0)).pairs("remove"), FEW_OUTCOMES)
     lower, upper = (np.asarray(hs.account(run, "remove").epsilon(1e-9).upper) for run in (few, many))
     assert float(lower) < float(upper)

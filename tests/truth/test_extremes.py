@@ -17,11 +17,11 @@ from hockeystick.bound import Bound
 from hockeystick.composition import Composition
 from hockeystick.engines.ends import largest_loss
 from hockeystick.engines.lattice.curve import LatticeCurve
-from hockeystick.engines.lattice.solve import crossing
 from hockeystick.errors import PrecisionError
 from hockeystick.laws import DiscretePair, GaussianPair, Pair, SubsampledPair
 from hockeystick.laws.discrete_laplace import DiscreteLaplacePair
 from hockeystick.laws.reversed import ReversedPair
+from hockeystick.numerics.one_sided_root import one_sided_root
 
 NOTHING_HIDDEN = [
     hs.RandomizedResponse(1.0) * 2,
@@ -67,7 +67,7 @@ def test_a_side_is_decided_by_delta_itself() -> None:
     target = 1e-300
     for above in (True, False):
         just_wrong = math.nextafter(target, 1.0 if above else 0.0)
-        found = crossing(lambda _, value=just_wrong: value, target, guess=1.0, slope=1.0, step=1e-9, above=above)  # type: ignore[misc]
+        found = one_sided_root(lambda _, value=just_wrong: value, target, guess=1.0, slope=1.0, step=1e-9, above=above)  # type: ignore[misc]
         assert found == (math.inf if above else 0.0)
 
 

@@ -14,7 +14,8 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants import RENYI_ORDERS, Certified, Moments, RenyiCurve
 from hockeystick.exact import exact_delta, exact_epsilon
-from hockeystick.laws import DiscreteGaussianPair, DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
+from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
+from hockeystick.laws.joined import JoinedPair
 
 CONVERSIONS: tuple[Literal["tight", "classic", "quadratic"], ...] = ("tight", "classic", "quadratic")
 SMALL_NOISE = SubsampledPair(GaussianPair(0.65), 0.01)  # 004, experiment 1: one epoch is 100 steps
@@ -127,7 +128,7 @@ def test_count_equals_repeated_composition() -> None:
 
 
 def test_a_pair_without_moment_bounds_gives_an_estimate_near_the_certified_value() -> None:
-    pair = SubsampledPair(DiscreteGaussianPair(3.0), 0.05)
+    pair = JoinedPair(GaussianPair(3.0), 0.05)
     estimate = Moments().directed(((pair, 50),)).epsilon(1e-6)
     assert isinstance(estimate, hs.Estimate)
     certified = Certified().directed(((pair, 50),)).epsilon(1e-6)

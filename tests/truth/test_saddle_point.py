@@ -13,7 +13,8 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants import GaussianLimit, SaddlePoint
 from hockeystick.exact import exact_delta, exact_epsilon
-from hockeystick.laws import DiscreteGaussianPair, DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
+from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
+from hockeystick.laws.joined import JoinedPair
 from hockeystick.numerics.tilted_normal import tilted_normal
 
 EPOCH = 100  # steps at rate 0.01
@@ -301,7 +302,7 @@ def test_few_steps_are_named_as_such() -> None:
 
 
 def test_a_pair_without_moment_bounds_gives_an_estimate() -> None:
-    parts = ((SubsampledPair(DiscreteGaussianPair(3.0), 0.05), 2000),)
+    parts = ((JoinedPair(GaussianPair(3.0), 0.05), 2000),)
     found = SaddlePoint("clt").directed(parts).delta(1.0)
     assert isinstance(found, hs.Estimate)
     close = SaddlePoint("msd1").directed(parts).delta(1.0)

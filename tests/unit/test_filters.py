@@ -12,6 +12,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.bound import Bound
 from hockeystick.filters import BudgetError, GaussianDPFilter, RenyiFilter
+from hockeystick.readouts.pure_dp import mu_of_pure
 from tests.closed_forms import gaussian_delta, gaussian_delta_of_any_size
 
 AnyFilter = RenyiFilter | GaussianDPFilter
@@ -272,3 +273,38 @@ def test_adding_up_loss_distributions_overruns() -> None:
     budget = RenyiFilter(epsilon, float(delta), adjacency="remove", infinite_delta=0.1)
     budget.step(first)
     assert not budget.allows(failing)
+
+
+@pytest.mark.parametrize(
+    "epsilons", [np.geomspace(1e-9, 1.0, 400), np.geomspace(1.0, 700.0, 60)], ids=["small", "large"]
+)
+def test_the_mu_of_pure_steps_is_rounded_up_and_sharp(epsilons: np.ndarray) -> None:
+    """``erf(mu / sqrt(8)) >= tanh(epsilon / 2)``, as tails where both are near one; 1e-13 less is too little."""
+    from mpmath import erf, erfc, exp, mp, mpf, sqrt, tanh
+
+    def is_enough(mu: mpf, epsilon: float) -> bool:
+        if epsilon <= 1.0:
+            return bool(erf(mu / sqrt(8)) >= tanh(mpf(epsilon) / 2))
+        return bool(erfc(mu / sqrt(8)) / 2 <= 1 / (1 + exp(mpf(epsilon))))
+
+    with mp.workdps(340):
+        for epsilon in epsilons.tolist():
+            mu = mpf(mu_of_pure(epsilon))
+            assert is_enough(mu, epsilon), epsilon
+            assert not is_enough(mu * (1 - mpf(10) ** -13), epsilon), epsilon
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-310, 1e-200, 1e8, 1e160, 1e301])
+def test_the_mu_of_pure_steps_holds_at_the_ends_of_float64(epsilon: float) -> None:
+    """At least ``sqrt(2 pi) tanh(epsilon / 2)``, as erf is concave; at most ``sqrt(8 epsilon)``."""
+    mu = mu_of_pure(epsilon)
+    assert mu >= 1.2533141373155 * min(epsilon, 1.0)
+    assert mu <= max(2.82842712474621 * math.sqrt(epsilon), 1e-270)
+    if epsilon > 1.0:  # and erfc(x) > e^{-x^2} / (2 x + 1)
+        assert mu >= 2.82842712474619 * math.sqrt(epsilon) * (1.0 - math.log(4.0 * math.sqrt(epsilon)) / epsilon)
+
+
+def test_a_pure_step_that_a_budget_does_not_cover_is_refused() -> None:
+    """delta(0) of this step is 8.8403610887e-10, and the budget allows 8.8403603221e-10."""
+    assert not GaussianDPFilter(2.2159497141285446e-09).allows(hs.ApproximateDP(1.7680722177343215e-09))
+    assert GaussianDPFilter(2.2159500e-09).allows(hs.ApproximateDP(1.7680722177343215e-09))

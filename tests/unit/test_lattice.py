@@ -125,7 +125,7 @@ def test_hull_keeps_total_mass_and_lowers_the_curve() -> None:
 
 def test_lattice_refuses_masses_that_exceed_one() -> None:
     with pytest.raises(ValueError, match="above 1"):
-        LatticePLD("upper", 0.1, np.arange(2), 0.0, np.log(np.array([0.6, 0.6])), 0.0, 0.0, 0.0)
+        LatticePLD("lower", 0.1, np.arange(2), 0.0, np.log(np.array([0.6, 0.6])), 0.0, 0.0)
 
 
 def test_dyadic_spacings_are_short_and_close() -> None:

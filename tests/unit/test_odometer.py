@@ -14,7 +14,7 @@ from hockeystick.accountants import Certified
 from hockeystick.bound import Bound
 from hockeystick.composition import Step
 from hockeystick.engines.lattice.compose import TiltedComposition
-from hockeystick.engines.lattice.solve import crossing
+from hockeystick.numerics.one_sided_root import one_sided_root
 
 MECHANISMS: list[Step] = [
     hs.Gaussian(1.0).poisson(0.01),
@@ -71,7 +71,7 @@ def transform_of_batch(odometer: hs.Odometer, direction: str) -> tuple[float, fl
         parts = [(live.plan.lattices(pair)[side], count) for pair, count in live.counts.items()]
         composed = TiltedComposition(parts, live.plan.window)
         found.append(
-            crossing(
+            one_sided_root(
                 composed.delta, odometer.delta, guess=live.guess, slope=live.plan.theta, step=1e-11, above=side == 0
             )
         )

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from hockeystick.engines.lattice.compose import Window
+from hockeystick.engines.lattice.compose import TiltedWindow
 from hockeystick.engines.lattice.dots import connect_the_dots
 from hockeystick.engines.lattice.grid import Grid, GridCells
 from hockeystick.engines.lattice.plancherel import FrequencyKernel
@@ -65,7 +65,7 @@ def test_low_transform_is_the_fourier_transform(kept: int) -> None:
 def test_pairing_bounds_every_high_frequency(pair: Pair, theta: float) -> None:
     low, high = pair.loss_range(-40.0, -60.0)
     pld = connect_the_dots(GridCells.of(pair, Grid.covering(low, high, 0.01)))
-    step = TiltedStep(pld, Window(theta, -5.0, 15.0, theta - 0.4, theta + 1.0))
+    step = TiltedStep(pld, TiltedWindow(theta, -5.0, 15.0, theta - 0.4, theta + 1.0))
     length = 4000
     magnitude = np.abs(step.full(length).values)
     edges = band_edges(16, length)
@@ -78,7 +78,7 @@ def test_pairing_bounds_every_high_frequency(pair: Pair, theta: float) -> None:
 
 def test_low_and_full_spectra_agree() -> None:
     pld = connect_the_dots(GridCells.of(GaussianPair(1.0).subsampled(0.02), Grid.covering(-0.03, 9.0, 1e-3)))
-    step = TiltedStep(pld, Window(5.0, -1.0, 3.0, 4.0, 6.0))
+    step = TiltedStep(pld, TiltedWindow(5.0, -1.0, 3.0, 4.0, 6.0))
     full, low = step.full(8000), step.low(100, 8000)
     error = full.scalars[2] + low.scalars[2]
     assert np.abs(full.values[:100] - low.values).max() <= error

@@ -21,7 +21,7 @@ from hockeystick.numerics.fft import (
     transform_real,
 )
 from hockeystick.numerics.normal import normal_intervals
-from hockeystick.numerics.rounding import ELEMENTARY, ERF, ERFCX, U, down, gamma, up
+from hockeystick.numerics.rounding import ELEMENTARY, ERF, ERFCX, U, down, exp_down, exp_up, gamma, up
 
 RNG = np.random.default_rng(20240601)
 
@@ -143,3 +143,17 @@ def test_outward_rounding() -> None:
     assert gamma(10) >= 10 * U
     with pytest.raises(OverflowError):
         gamma(1e16)
+
+
+def test_exponentials_are_directed_at_any_size() -> None:
+    """Bounds on ``factor * e^log``, no wider than a unit where numbers are subnormal."""
+    logs = np.concatenate(
+        (RNG.uniform(-760.0, -640.0, 3000), RNG.uniform(-746.0, -744.0, 500), RNG.uniform(-5, 5, 500))
+    )
+    factors = np.where(RNG.random(logs.size) < 0.5, 1.0, 10.0 ** RNG.uniform(-25.0, 0.0, logs.size))
+    for log, factor in zip(logs.tolist(), factors.tolist(), strict=True):
+        truth = arb(log).exp() * arb(factor)
+        low, high = exp_down(log, factor), exp_up(log, factor)
+        assert arb(low) <= truth <= arb(high)
+        assert high > 0.0
+        assert high - low <= 50.0 * U * high + 2 * 5e-324

@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.composition import Composition
-from hockeystick.engines.lattice.compose import TiltedComposition, Window
+from hockeystick.engines.lattice.compose import TiltedComposition, TiltedWindow
 from hockeystick.engines.lattice.dots import connect_the_dots
 from hockeystick.engines.lattice.grid import Grid, GridCells
 from hockeystick.engines.lattice.plan import saddle_at_epsilon, window_around
@@ -26,7 +26,7 @@ RUNS = [
 
 def lattices(
     run: Composition, epsilon: float, spacing: float
-) -> tuple[list[list[tuple[LatticePLD, int]]], Window, float]:
+) -> tuple[list[list[tuple[LatticePLD, int]]], TiltedWindow, float]:
     parts = run.pairs("remove")
     cumulants, saddle = saddle_at_epsilon(parts, epsilon)
     window = window_around(cumulants, saddle, math.log(1e-9))

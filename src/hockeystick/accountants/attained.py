@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from typing import final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
-from hockeystick.bound import Bound, Estimate
+from hockeystick.bound import Bound, Estimate, agreed
 from hockeystick.engines.lattice.plan import saddle_at_delta, saddle_at_epsilon
 from hockeystick.laws.base import Pair
 
@@ -83,14 +84,14 @@ class AttainedCurve(DirectedCurve):
         if isinstance(upper, Estimate):
             note = "an estimate of the dominating pair's curve, which is an upper bound only"
             return Estimate(upper.value, upper.error, upper.method, (*upper.notes, note, *self._provenance))
-        lower, note = 0.0, "lower: trivial, no datasets are known"
+        below, note = Bound(0.0, math.inf, "trivial"), "lower: trivial, no datasets are known"
         if all(pairs for pairs, _ in self._groups):
             for split in self._candidates(estimate):
                 found = ask(self._curve(split))
-                if isinstance(found, Bound) and float(found.lower) > lower:
-                    lower, note = float(found.lower), self._described(split)
-        notes = (*upper.notes, note, *self._provenance)
-        return Bound(lower, upper.upper, upper.method, notes, upper.errors)  # sides that contradict each other raise
+                if isinstance(found, Bound) and float(found.lower) > float(below.lower):
+                    below, note = replace(found, upper=math.inf), self._described(split)
+        both = agreed(replace(upper, lower=0.0), below)  # the pair's own lower side holds for the pair alone
+        return replace(upper, lower=both.lower, notes=(*upper.notes, note, *self._provenance))
 
     def _curve(self, split: Split) -> DirectedCurve:
         parts = self._parts(split)

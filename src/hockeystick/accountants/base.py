@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from hockeystick.bound import Bound, Estimate
+from hockeystick.errors import public_door
 from hockeystick.laws.base import Pair
 
 __all__ = ["Accountant", "DirectedCurve", "Parts"]
@@ -20,6 +21,13 @@ Parts = tuple[tuple[Pair, int], ...]
 
 class DirectedCurve(ABC):
     """The privacy curve of one direction, as one accountant sees it. Scalars in, one result out."""
+
+    def __init_subclass__(cls) -> None:
+        """Every curve answers under numpy's own settings, whoever asks it."""
+        super().__init_subclass__()
+        for name in ("__init__", "delta", "epsilon"):
+            if name in vars(cls):
+                setattr(cls, name, public_door(vars(cls)[name]))
 
     @abstractmethod
     def delta(self, epsilon: float) -> Bound | Estimate:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
-from hockeystick.bound import Bound
+from hockeystick.bound import Bound, from_sides
 from hockeystick.errors import check_count
 
 if TYPE_CHECKING:
@@ -63,19 +63,11 @@ class _ExactCurve(DirectedCurve):
     digits: int
 
     def delta(self, epsilon: float) -> Bound:
-        from hockeystick.exact import exact_delta
+        from hockeystick.exact import exact_delta, exact_infinite_mass
 
         if math.isinf(epsilon):
-            return self._at_infinity()
+            return self._bound(exact_infinite_mass(self.parts, digits=self.digits), largest=1.0)
         return self._bound(exact_delta(self.parts, epsilon, digits=self.digits), largest=1.0)
-
-    def _at_infinity(self) -> Bound:
-        """The mass at infinite loss; the pairs' own masses are rounded up by a few units in the last place."""
-        masses = [(pair.mass_at_infinity, count) for pair, count in self.parts]
-        if any(mass >= 1.0 for mass, _ in masses):
-            return Bound(1.0 - 1e-12, 1.0, _METHOD)
-        mass = -math.expm1(math.fsum(count * math.log1p(-mass) for mass, count in masses))
-        return Bound(mass * (1.0 - 1e-12), min(mass * (1.0 + 1e-12), 1.0), _METHOD)
 
     def epsilon(self, delta: float) -> Bound:
         from hockeystick.exact import exact_epsilon
@@ -85,4 +77,4 @@ class _ExactCurve(DirectedCurve):
     def _bound(self, enclosure: Enclosure, largest: float = math.inf) -> Bound:
         lower, upper = max(enclosure.lower, 0.0), min(enclosure.upper, largest)
         width = 0.0 if lower == upper else math.nextafter(upper - lower, math.inf)
-        return Bound(lower, upper, method=_METHOD, errors={"ball": width})
+        return from_sides(lower, upper, _METHOD, errors={"ball": width})

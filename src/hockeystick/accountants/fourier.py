@@ -25,17 +25,18 @@ from typing import final
 import numpy as np
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
-from hockeystick.bound import Bound
+from hockeystick.bound import Bound, from_sides
 from hockeystick.composition import Composition, Step, directions
 from hockeystick.engines.lattice.buckets import bucket_cells, buckets_down, buckets_up
 from hockeystick.engines.lattice.fourier import Evaluation, PeriodicComposition
 from hockeystick.engines.lattice.grid import Grid
-from hockeystick.engines.lattice.plan import Cumulants, saddle_at_delta
+from hockeystick.engines.lattice.plan import saddle_at_delta
 from hockeystick.engines.lattice.pld import LatticePLD
-from hockeystick.engines.lattice.solve import crossing
-from hockeystick.errors import PrecisionError, check_choice, check_finite, check_positive
+from hockeystick.errors import PrecisionError, check_choice, check_finite, check_positive, public_door
 from hockeystick.numerics.fft import even_smooth_length, fft_error
+from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import U, exp_up, up
+from hockeystick.transforms.cumulants import Cumulants
 
 __all__ = ["Fourier"]
 
@@ -89,6 +90,7 @@ class Fourier(Accountant):
         return even_smooth_length(2 * math.ceil(self.half_width / self.spacing * (1.0 - 1e-12)))
 
     @classmethod
+    @public_door
     def for_error(
         cls, composition: Composition | Step, epsilon: float, *, error: float, adjacency: str = "add-remove"
     ) -> Fourier:
@@ -218,7 +220,7 @@ class _FourierCurve(DirectedCurve):
         grid = self._grid_error(epsilon - above.slack)
         by_grid, upper = above.delta(epsilon - above.slack, self._settings.evaluation)
         lower = max(self._lower(epsilon), by_grid - grid)
-        return Bound(min(lower, upper), upper, _METHOD, errors={**above.budget(), "grid": grid})
+        return from_sides(lower, upper, _METHOD, errors={**above.budget(), "grid": grid})
 
     def epsilon(self, delta: float) -> Bound:
         if delta >= 1.0:
@@ -229,7 +231,7 @@ class _FourierCurve(DirectedCurve):
         _, saddle = saddle_at_delta(self._parts, max(delta, 1e-300))
         step = 1e-2 * self._settings.spacing
         lower, upper = (
-            crossing(curve, delta, guess=max(saddle.epsilon, 0.0), slope=saddle.theta, step=step, above=above)
+            one_sided_root(curve, delta, guess=max(saddle.epsilon, 0.0), slope=saddle.theta, step=step, above=above)
             for curve, above in ((self._lower, False), (self._upper, True))
         )
-        return Bound(min(lower, upper), upper, _METHOD)
+        return from_sides(lower, upper, _METHOD)

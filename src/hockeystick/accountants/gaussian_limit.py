@@ -20,8 +20,8 @@ from typing import Literal, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Estimate
+from hockeystick.engines.ends import composed_infinity
 from hockeystick.engines.moments.cumulants import CumulantWindow
-from hockeystick.engines.moments.moment_atoms import composed_infinity
 from hockeystick.errors import check_choice
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.tilted_normal import tilted_normal

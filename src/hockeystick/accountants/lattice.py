@@ -27,20 +27,19 @@ from hockeystick.engines.lattice.compose import TiltedComposition
 from hockeystick.engines.lattice.dots import connect_the_dots
 from hockeystick.engines.lattice.grid import Grid, GridCells
 from hockeystick.engines.lattice.plan import (
-    Cumulants,
-    Saddle,
-    as_parts,
+    SaddleEstimate,
     saddle_at_delta,
     saddle_at_epsilon,
     tail_exponents,
     window_around,
 )
 from hockeystick.engines.lattice.pld import LatticePLD
-from hockeystick.engines.lattice.solve import crossing
 from hockeystick.engines.lattice.spectral import SpectralComposition
 from hockeystick.engines.lattice.tangents import tangents
 from hockeystick.errors import PrecisionError, check_choice, check_positive
 from hockeystick.laws.base import Pair
+from hockeystick.numerics.one_sided_root import one_sided_root
+from hockeystick.transforms.cumulants import Cumulants
 
 __all__ = ["Lattice", "Rounding"]
 
@@ -107,7 +106,7 @@ class _OneSidedCurve(DirectedCurve):
         self._steps = sum(count for _, count in parts)
         self._upper = settings.rounding in _UPPER
         self._method = f"lattice, {settings.rounding}"
-        self._made: list[tuple[Saddle, _Composed]] = []
+        self._made: list[tuple[SaddleEstimate, _Composed]] = []
 
     def delta(self, epsilon: float) -> Bound:
         if math.isinf(epsilon):
@@ -125,7 +124,9 @@ class _OneSidedCurve(DirectedCurve):
         if not self._upper and delta < made.delta_at_infinity:
             return self._one_sided(math.inf, math.inf)
         step = 1e-6 * max(self._settings.spacing, 1e-3)
-        found = crossing(made.delta, delta, guess=saddle.epsilon, slope=saddle.theta, step=step, above=self._upper)
+        found = one_sided_root(
+            made.delta, delta, guess=saddle.epsilon, slope=saddle.theta, step=step, above=self._upper
+        )
         return self._one_sided(found, math.inf)
 
     def _one_sided(self, value: float, largest: float) -> Bound:
@@ -143,16 +144,16 @@ class _OneSidedCurve(DirectedCurve):
         )
         return max(highest + made.slack if self._upper else highest - made.slack, 0.0)
 
-    def _at_epsilon(self, epsilon: float) -> tuple[Saddle, _Composed]:
+    def _at_epsilon(self, epsilon: float) -> tuple[SaddleEstimate, _Composed]:
         """A composition tilted for one epsilon, and the lattice's own saddle point there."""
         for saddle, made in self._made:
             if abs(saddle.epsilon - epsilon) * saddle.theta < 1.0:
                 return saddle, made
         _, rough = saddle_at_epsilon(self._parts, epsilon)
         plds = self._plds(rough.theta, *tail_exponents(self._steps, rough, _RELATIVE))
-        return self._composed(plds, saddle_at_epsilon(as_parts(plds), epsilon))
+        return self._composed(plds, saddle_at_epsilon(plds, epsilon))
 
-    def _at_delta(self, delta: float) -> tuple[Saddle, _Composed]:
+    def _at_delta(self, delta: float) -> tuple[SaddleEstimate, _Composed]:
         """A composition tilted for one delta, and the lattice's own saddle point there."""
         delta = max(delta, 1e-320)
         for saddle, made in self._made:
@@ -160,12 +161,14 @@ class _OneSidedCurve(DirectedCurve):
                 return saddle, made
         _, rough = saddle_at_delta(self._parts, delta)
         plds = self._plds(rough.theta, *tail_exponents(self._steps, rough, _RELATIVE))
-        cumulants, saddle = saddle_at_delta(as_parts(plds), delta)
+        cumulants, saddle = saddle_at_delta(plds, delta)
         if saddle.epsilon < 0.0:
-            cumulants, saddle = saddle_at_epsilon(as_parts(plds), 0.0)
+            cumulants, saddle = saddle_at_epsilon(plds, 0.0)
         return self._composed(plds, (cumulants, saddle))
 
-    def _composed(self, plds: list[tuple[LatticePLD, int]], at: tuple[Cumulants, Saddle]) -> tuple[Saddle, _Composed]:
+    def _composed(
+        self, plds: list[tuple[LatticePLD, int]], at: tuple[Cumulants, SaddleEstimate]
+    ) -> tuple[SaddleEstimate, _Composed]:
         cumulants, saddle = at
         window = window_around(cumulants, saddle, math.log(_RELATIVE))
         points = (window.high - window.low) / self._settings.spacing

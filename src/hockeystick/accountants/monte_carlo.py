@@ -30,6 +30,7 @@ import numpy as np
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Estimate
+from hockeystick.engines.contour.aliasing import kernel_peak
 from hockeystick.engines.lattice.plan import saddle_at_delta, saddle_at_epsilon
 from hockeystick.errors import check_choice, check_count, check_positive
 from hockeystick.laws.base import Array, Pair
@@ -198,7 +199,7 @@ class _MonteCarloCurve(DirectedCurve):
                 weight = np.exp(-theta * np.maximum(mean - epsilon, -width))
                 below.add(index, weight * -np.expm1(np.minimum(epsilon - mean, 0.0)))
                 above.add(index, weight * -np.expm1(np.minimum(epsilon - spread, 0.0)))
-        peak = math.exp(theta * math.log(theta / (1.0 + theta)) - math.log1p(theta))  # f_max
+        peak = kernel_peak(theta)
         log_beta = math.log(4.0 * epsilons.size / (1.0 - settings.confidence))
         low = below.mean - below.bernstein(peak, log_beta, settings.samples)
         high = above.mean + above.bernstein(peak * math.exp(theta * width), log_beta, settings.samples)

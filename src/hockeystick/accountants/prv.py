@@ -26,14 +26,15 @@ from typing import final
 import numpy as np
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
-from hockeystick.bound import Bound
+from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.lattice.fourier import PeriodicComposition
 from hockeystick.engines.lattice.nearest import nearest_points
-from hockeystick.engines.lattice.plan import Cumulants, saddle_at_delta
-from hockeystick.engines.lattice.solve import crossing
+from hockeystick.engines.lattice.plan import saddle_at_delta
 from hockeystick.errors import PrecisionError, check_positive
 from hockeystick.numerics.fft import even_smooth_length
+from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import U, up
+from hockeystick.transforms.cumulants import Cumulants
 
 __all__ = ["PRV"]
 
@@ -146,7 +147,7 @@ class _PRVCurve(DirectedCurve):
             "concentration": 0.5 * self._settings.delta_error,
             "outside the grid": outside,
         }
-        return Bound(min(lower, upper), upper, _METHOD, notes=(_NOTE,), errors=errors)
+        return from_sides(lower, upper, _METHOD, (_NOTE,), errors)
 
     def epsilon(self, delta: float) -> Bound:
         if delta >= 1.0:
@@ -156,7 +157,7 @@ class _PRVCurve(DirectedCurve):
             return Bound(0.0, math.inf, _METHOD, notes=(note,))
         _, saddle = saddle_at_delta(self._parts, delta)
         lower, upper = (
-            crossing(
+            one_sided_root(
                 lambda eps, side=side: self._sides(eps)[side],  # type: ignore[misc]
                 delta,
                 guess=max(saddle.epsilon, 0.0),
@@ -166,4 +167,4 @@ class _PRVCurve(DirectedCurve):
             )
             for side in (0, 1)
         )
-        return Bound(min(lower, upper), upper, _METHOD, notes=(_NOTE,))
+        return from_sides(lower, upper, _METHOD, (_NOTE,))

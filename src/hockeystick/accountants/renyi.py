@@ -9,7 +9,7 @@ order,
 and the best order of the curve is taken. The tight one is that of Canonne, Kamath and Steinke (2020) and of Asoodeh et
 al. (2020); `hockeystick.accountants.Moments` takes the best of all real orders.
 
-Guarantee: divergences are certified brackets where K is bounded (`hockeystick.engines.moments.moment_bounds`);
+Guarantee: divergences are certified brackets where K is bounded (`hockeystick.engines.moments.log_moment`);
 conversions of an upper bound are certified upper bounds. Cost: about a millisecond for a pair and order.
 """
 
@@ -26,8 +26,8 @@ from numpy.typing import ArrayLike
 from hockeystick.bound import Bound, Estimate, Real
 from hockeystick.composition import Composition, Step, directions
 from hockeystick.engines.moments.cumulants import CumulantWindow
-from hockeystick.engines.moments.moment_bounds import log_moment_bounds
-from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon
+from hockeystick.engines.moments.log_moment import log_moment_bounds
+from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, public_door
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up
 
@@ -80,6 +80,7 @@ class RenyiCurve:
             raise ValueError(f"{self.orders.size} orders need as many divergences, got {np.shape(_upper(divergence))}")
         object.__setattr__(self, "divergence", divergence)
 
+    @public_door
     def __add__(self, other: RenyiCurve) -> RenyiCurve:
         """The composition of two curves with the same orders."""
         if not isinstance(other, RenyiCurve):
@@ -97,6 +98,7 @@ class RenyiCurve:
         )
         return RenyiCurve(self.orders, Estimate(value, error, _METHOD))
 
+    @public_door
     def __mul__(self, count: int) -> RenyiCurve:
         """The curve of ``count`` repetitions."""
         times = float(check_count("count", count))
@@ -110,6 +112,7 @@ class RenyiCurve:
 
     __rmul__ = __mul__
 
+    @public_door
     def epsilon(self, delta: ArrayLike, *, conversion: Conversion = "tight") -> Bound | Estimate:
         """Upper bound on epsilon at the best order (nats), of the shape of ``delta``.
 
@@ -123,6 +126,7 @@ class RenyiCurve:
         kind = check_choice("conversion", conversion, _CONVERSIONS)
         return self._converted(check_delta(delta), lambda value: self._epsilon(value, kind))
 
+    @public_door
     def delta(self, epsilon: ArrayLike, *, conversion: Conversion = "tight") -> Bound | Estimate:
         """Upper bound on delta at the best order, of the shape of ``epsilon``.
 
@@ -172,6 +176,7 @@ class RenyiCurve:
         return min(exp_up(best), 1.0) if best < 0.0 else 1.0
 
 
+@public_door
 def renyi(
     run: Pair | Step | Composition, orders: ArrayLike = RENYI_ORDERS, *, adjacency: str = "add-remove"
 ) -> RenyiCurve:
@@ -224,23 +229,17 @@ def _checked_orders(orders: ArrayLike) -> Array:
 def _divergence(parts: Iterable[tuple[Pair, int]], orders: Array) -> Bound | Estimate:
     """Divergences of one direction."""
     theta = orders - 1.0  # exact
-    lower, upper = np.zeros_like(theta), np.zeros_like(theta)
     composition = tuple(parts)
-    for pair, count in composition:
-        if pair.mass_at_infinity > 0.0:
-            return Bound(np.full_like(theta, math.inf), np.full_like(theta, math.inf), _METHOD, ("infinite losses",))
-        bracket = log_moment_bounds(pair, theta)
-        lower, upper = lower + count * bracket.lower, upper + count * bracket.upper
-    if not np.isfinite(upper).all():
+    if any(pair.mass_at_infinity > 0.0 for pair, _ in composition):
+        return Bound(np.full_like(theta, math.inf), np.full_like(theta, math.inf), _METHOD, ("infinite losses",))
+    bracket = log_moment_bounds(composition, orders)
+    if not np.isfinite(bracket.upper).all():
         window = CumulantWindow(composition)
         found = [window.checked(float(t)) for t in theta]
         value = np.array([c.log_moment for c in found]) / theta
         error = np.array([c.error * max(abs(c.log_moment), c.theta**2 * c.variance) for c in found]) / theta
         return Estimate(value, error, _METHOD, ("no certified bound of the moments is known for this pair",))
-    parts_rounding = 2.0 * U * (len(composition) + 2.0)
-    low = (lower - parts_rounding * np.abs(lower)) / theta
-    high = (upper + parts_rounding * np.abs(upper)) / theta
-    return Bound(np.maximum(_down(low), 0.0), _up(high), _METHOD)
+    return Bound(np.maximum(_down(bracket.lower / theta), 0.0), _up(bracket.upper / theta), _METHOD)
 
 
 def _largest(curves: list[Bound | Estimate]) -> Bound | Estimate:

@@ -25,17 +25,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, final
 
+import numpy as np
+
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
-from hockeystick.engines.ends import largest_loss
-from hockeystick.engines.lattice.solve import crossing
-from hockeystick.engines.moments.cumulants import CumulantWindow, TiltedCumulants
-from hockeystick.engines.moments.moment_atoms import composed_infinity
-from hockeystick.engines.moments.moment_bounds import ComposedMoments
-from hockeystick.engines.moments.tilted_bounds import TiltedBounds, round_tilt, tilted_bounds
+from hockeystick.engines.contour.aliasing import kernel_peak
+from hockeystick.engines.ends import composed_infinity, largest_loss
+from hockeystick.engines.moments.cumulants import CumulantWindow
+from hockeystick.engines.moments.log_moment import log_moment_bounds
+from hockeystick.engines.moments.tilted_bounds import TiltedBounds, tilted_bounds
 from hockeystick.errors import PrecisionError, check_choice
+from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_down, exp_up, up
 from hockeystick.numerics.tilted_normal import tilted_normal
+from hockeystick.transforms.cumulants import TiltedCumulants
+from hockeystick.transforms.saddle import round_tilt
 
 __all__ = ["SaddlePoint"]
 
@@ -185,7 +189,7 @@ class _TiltedNormalCurve(_SaddleCurve):
     @cached_property
     def is_certified(self) -> bool:
         """Whether K is bounded for these pairs."""
-        return math.isfinite(ComposedMoments(self.parts).log_moment(1.0)[1])
+        return math.isfinite(float(log_moment_bounds(self.parts, np.array([2.0])).upper[0]))
 
     def delta(self, epsilon: float) -> Bound | Estimate:
         trivial = self.trivial_delta(epsilon)
@@ -214,7 +218,7 @@ class _TiltedNormalCurve(_SaddleCurve):
         guess = float(start.upper if isinstance(start, Bound) else start.value)
         slope = max(self.window.tilt_where(lambda c: _saddle_excess(c) - guess), 1e-6)
         ends = [
-            crossing(
+            one_sided_root(
                 lambda eps, above=above: self._side(eps, above=above),  # type: ignore[misc]
                 delta,
                 guess=guess,
@@ -248,8 +252,7 @@ def _bracket(bounds: TiltedBounds, epsilon: float) -> tuple[float, float]:
     their total variation, ``|dm| / (sigma sqrt(2 pi)) + 0.4839.. |d ln sigma|``.
     """
     theta = bounds.theta
-    log_peak = -theta * math.log1p(1.0 / theta) - math.log1p(theta)
-    peak = math.exp(log_peak * (1.0 - 4.0 * ELEMENTARY)) * (1.0 + 2.0 * ELEMENTARY)
+    peak = kernel_peak(theta)
     if not bounds.is_known:
         return 0.0, _scaled(peak, bounds.log_moment.upper, theta, epsilon, sign=1.0)
     sigma = math.sqrt(bounds.variance.middle)

@@ -21,7 +21,7 @@ from hockeystick.calibrate import Calibration
 from hockeystick.composition import Composition, Step
 from hockeystick.curve import PrivacyCurve
 from hockeystick.decimals import plain
-from hockeystick.errors import check_count
+from hockeystick.errors import check_count, public_door
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,6 +50,7 @@ _STYLE: Any = {
 }
 
 
+@public_door
 def privacy_curve(
     curves: PrivacyCurve | Mapping[str, PrivacyCurve], *, epsilon: ArrayLike | None = None, title: str | None = None
 ) -> Figure:
@@ -88,6 +89,7 @@ def privacy_curve(
     return _finished(axes, legend=len(named) > 1 or "" not in named, figure=figure)
 
 
+@public_door
 def trade_off(
     curve: PrivacyCurve,
     *,
@@ -141,6 +143,7 @@ _ATTACKS = {
 }
 
 
+@public_door
 def epsilon_against_steps(
     steps: Mapping[str, Step] | Step,
     counts: ArrayLike,
@@ -183,6 +186,7 @@ def epsilon_against_steps(
     return _finished(axes, legend=len(named) > 1 or "" not in named, figure=figure)
 
 
+@public_door
 def noise_against_rate(
     rates: Sequence[float],
     *,

@@ -19,7 +19,7 @@ from hockeystick.calibrate.search import Problem, Search
 from hockeystick.calibrate.strategy import narrow
 from hockeystick.calibrate.targets import Target, target_of
 from hockeystick.composition import Composition, Step, directions
-from hockeystick.errors import check_choice, check_count, check_positive
+from hockeystick.errors import check_choice, check_count, check_positive, public_door
 
 __all__ = ["Calibration", "UnreachableTargetError", "calibrate"]
 
@@ -31,6 +31,7 @@ _ANCHORS = (1.0, 30.0, 1e-2, 1e3, 1e-4, 1e5, 1e-6, 1e8)  # and then: what is far
 _TELLING = 0.1  # difference of the excess that tells a direction
 
 
+@public_door
 def calibrate(
     family: Callable[[Any], Step | Composition],
     *,

@@ -16,9 +16,10 @@ import numpy as np
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Estimate
-from hockeystick.engines.lattice.plan import Cumulants, Saddle, saddle_at_delta, saddle_at_epsilon, window_around
+from hockeystick.engines.lattice.plan import SaddleEstimate, saddle_at_delta, saddle_at_epsilon, window_around
 from hockeystick.engines.lattice.rare_events import plan_jumps
 from hockeystick.laws.base import Array
+from hockeystick.transforms.cumulants import Cumulants
 
 __all__ = ["FastEstimate"]
 
@@ -76,7 +77,7 @@ class _EstimatedCurve(DirectedCurve):
         _, saddle = saddle_at_delta(self._parts, finite)
         return Estimate(max(saddle.epsilon, 0.0), math.nan, _METHOD)
 
-    def _summed(self, cumulants: Cumulants, saddle: Saddle) -> float | None:
+    def _summed(self, cumulants: Cumulants, saddle: SaddleEstimate) -> float | None:
         """ln delta at the saddle's epsilon (finite part) by the trapezoidal rule; None where it does not converge."""
         if not _SMALLEST < saddle.log_delta < 1.0:  # too small to matter, or the nodes do not reach the saddle point
             return None
@@ -105,7 +106,7 @@ class _EstimatedCurve(DirectedCurve):
         return k - theta * saddle.epsilon + math.log(total * 2.0 / period)
 
 
-def _line(cumulants: Cumulants, saddle: Saddle) -> tuple[float, float]:
+def _line(cumulants: Cumulants, saddle: SaddleEstimate) -> tuple[float, float]:
     """The tilt and the period of the aliasing.
 
     With small noise and rate a few steps jump far, and the saddle's tilt weighs them up: the period must hold their
@@ -124,7 +125,7 @@ def _line(cumulants: Cumulants, saddle: Saddle) -> tuple[float, float]:
     return window.theta, max(lower_side, window.high - saddle.epsilon)
 
 
-def _approximated(parts: Parts, cumulants: Cumulants, saddle: Saddle) -> float:
+def _approximated(parts: Parts, cumulants: Cumulants, saddle: SaddleEstimate) -> float:
     """ln delta by the saddle-point approximation; by tilts that the nodes resolve, where they miss the saddle point."""
     if saddle.log_delta < _SMALLEST:
         return saddle.log_delta

@@ -1,21 +1,32 @@
-"""The largest finite loss of a pair and of a composition, with the error of what computes it.
+"""The ends of the range: the mass at infinite loss, the largest finite loss, and the chance of being drawn at all.
 
 `Pair.loss_bounds` is a float near the end of the losses. What it is off by is rounding, but not always small beside the
 loss: a sampled loss ``ln(1 - g + g e^l)`` loses ``|1 - 1/r|`` roundings where r is near 0, and the loss of two rational
 masses one rounding of their ratio, however near that is to 1. A million steps multiply it.
 
-Guarantee: the largest loss lies between the two numbers.
+Where nothing needs composing these answer, for every engine alike; between them an engine is asked.
+
+Guarantee: the numbers are certified on the sides stated.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import cached_property
+from typing import Protocol, final
 
+from hockeystick.bound import Bound, agreed, at_most
 from hockeystick.laws.base import Pair
-from hockeystick.numerics.rounding import U, down, up
+from hockeystick.numerics.rounding import ELEMENTARY, U, down, up
 
-__all__ = ["composed_infinity", "largest_loss"]
+__all__ = ["BoundedCurve", "Engine", "composed_infinity", "ever_drawn", "largest_loss"]
+
+_TRIVIAL = "trivial"
+_NOTHING_HIDDEN = "a step hides nothing: its loss is infinite with probability one, or next to it"
+_NEXT_TO_INFINITY = "delta is the mass at infinite loss, to within rounding: epsilon may be infinite"
+_LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
 
 
 def largest_loss(parts: Iterable[tuple[Pair, int]]) -> tuple[float, float]:
@@ -39,12 +50,151 @@ def largest_loss(parts: Iterable[tuple[Pair, int]]) -> tuple[float, float]:
     return down(math.fsum(low)), up(math.fsum(high))
 
 
+_LOST = 2.0**-1073  # two of the smallest numbers: what a rounding below the normal range can cost
+
+
 def composed_infinity(parts: Iterable[tuple[Pair, int]]) -> tuple[float, float]:
-    """Lower and upper bound of the mass of infinite losses of a composition."""
-    masses = [(pair.mass_at_infinity, count) for pair, count in parts if pair.mass_at_infinity > 0.0]
-    if len(masses) == 1 and masses[0][1] == 1 and masses[0][0] < 1.0:
-        return max(down(masses[0][0], 1e-13), 0.0), masses[0][0]  # as it is: rounded up where it is not exact
-    if any(mass >= 1.0 for mass, _ in masses):
-        return 1.0 - 1e-12, 1.0
-    mass = -math.expm1(math.fsum(count * math.log1p(-mass) for mass, count in masses))
-    return (max(down(mass, 1e-13), 0.0), min(up(mass, 1e-13), 1.0)) if mass > 0.0 else (0.0, 0.0)
+    """Lower and upper bound of the mass of infinite losses of a composition.
+
+    Examples
+    --------
+    >>> from hockeystick.laws import DiscretePair
+    >>> low, high = composed_infinity([(DiscretePair((0.25, 0.75), (0.0, 1.0)), 2)])
+    >>> low < 0.4375 < high < 0.4375 + 1e-14
+    True
+    """
+    found = [(pair.infinite_mass, count) for pair, count in parts]
+    lost = [(loss, count) for loss, count in found if loss.high > 0.0]
+    if not lost:
+        return 0.0, 0.0
+    if len(lost) == 1 and lost[0][1] == 1:
+        return lost[0][0].low, lost[0][0].high
+    # A product and the sum of all products, of one sign, are one rounding each: together within 4 u of the sum.
+    least = math.fsum(count * (loss.log_low - _LOST) for loss, count in lost) * (1.0 + 4.0 * U)
+    most = math.fsum(count * min(loss.log_high + _LOST, 0.0) for loss, count in lost) * (1.0 - 4.0 * U)
+    room = _LOST * (len(lost) + 2)
+    low = -math.expm1(most) * (1.0 - 2.0 * ELEMENTARY) - room
+    high = -math.expm1(least) * (1.0 + 2.0 * ELEMENTARY) + room
+    return max(low, 0.0), min(high, 1.0)
+
+
+def ever_drawn(parts: Iterable[tuple[Pair, int]]) -> float:
+    """Upper bound on the probability that any step draws the record: without it both datasets give the same."""
+    logs = []
+    for pair, count in parts:
+        if pair.sampling_rate >= 1.0:
+            return 1.0
+        logs.append(count * math.log1p(-pair.sampling_rate))
+    # the sum of one sign is rounded once, whatever its length: each logarithm errs by ELEMENTARY, each product by u,
+    # and 1 - e^x by as much as x, relative to itself, besides its own ELEMENTARY
+    return min(up(-math.expm1(math.fsum(logs)), 2.0 * ELEMENTARY + 4.0 * U), 1.0)
+
+
+class Engine(Protocol):
+    """What answers between the ends of the range."""
+
+    def delta(self, epsilon: float) -> Bound:
+        """Certified delta(epsilon), epsilon finite and at most the largest loss."""
+
+    def epsilon(self, delta: float) -> Bound:
+        """Certified epsilon at ``delta``, in (0, 1)."""
+
+
+@final
+class BoundedCurve:
+    """The curve of one direction: its ends, and between them an engine.
+
+    Parameters
+    ----------
+    parts : tuple of (Pair, int)
+        Dominating pairs with their counts.
+    make_engine : callable
+        From an upper bound on the largest finite loss to what answers in between; called when first needed.
+    tolerance : float
+        Width of the epsilon bracket asked for (nats), and relative width of the delta bracket.
+    """
+
+    def __init__(
+        self, parts: tuple[tuple[Pair, int], ...], make_engine: Callable[[float], Engine], tolerance: float
+    ) -> None:
+        self._make_engine, self._tolerance = make_engine, tolerance
+        self._least_largest, self._largest_loss = largest_loss(parts)
+        self._at_infinity = composed_infinity(parts)
+        self._ever = ever_drawn(parts)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """What answers between the ends."""
+        return self._make_engine(self._largest_loss)
+
+    def delta(self, epsilon: float) -> Bound:
+        """Certified delta(epsilon), epsilon at least 0 and possibly infinite (nats)."""
+        if epsilon > self._largest_loss:
+            return Bound(*self._at_infinity, _TRIVIAL, notes=("epsilon is beyond the largest loss",))
+        if math.isinf(epsilon):
+            return Bound(*self._at_infinity, _TRIVIAL)
+        if self._at_infinity[1] >= 1.0:
+            return Bound(*self._at_infinity, _TRIVIAL, notes=(_NOTHING_HIDDEN,))
+        bound = self.engine.delta(epsilon)
+        if _relative_width(bound) > self._tolerance:
+            bound = _explained(bound, _relative_width(bound), f"a relative width of {self._tolerance:g}")
+        # E (1 - e^{eps - L})+ is at most what it is where every finite loss is the largest
+        # (a difference, expm1 and a sum of two terms of one sign: below 7 u)
+        most = up(self._at_infinity[1] - math.expm1(epsilon - self._largest_loss), 8.0 * U)
+        note = "the upper side: no loss is larger than the largest"
+        if self._ever < most:
+            most, note = self._ever, "the upper side: the probability that the record is ever drawn"
+        agreed(bound, Bound(self._at_infinity[0], 1.0, "the mass at infinite loss"))
+        return _below(bound, most, note)
+
+    def epsilon(self, delta: float) -> Bound:
+        """Certified epsilon at ``delta``, in [0, 1]."""
+        low, high = self._at_infinity
+        largest = max(self._largest_loss, 0.0)
+        if delta >= 1.0:
+            return Bound(0.0, 0.0, _TRIVIAL)
+        if delta < low:
+            return Bound(math.inf, math.inf, _TRIVIAL, notes=("delta is below the mass at infinite loss",))
+        if self._at_infinity[1] >= 1.0:
+            return Bound(0.0, math.inf, _TRIVIAL, notes=(_NOTHING_HIDDEN,))
+        if delta >= self._ever:
+            note = "delta is at least the probability that the record is ever drawn"
+            return Bound(0.0, 0.0, _TRIVIAL, notes=(note,))
+        if delta == 0.0:
+            lower = max(self._least_largest, 0.0)
+            upper = largest if high == 0.0 else math.inf
+            return Bound(lower, upper, _TRIVIAL, notes=("delta 0: the largest loss",))
+        bound = self.engine.epsilon(delta)
+        if delta < high:  # it may be below the mass at infinity, or not
+            lower = min(float(bound.lower), largest)  # no contradiction: epsilon may be infinite
+            return Bound(lower, math.inf, bound.method, (*bound.notes, _NEXT_TO_INFINITY), bound.errors)
+        if float(bound.width) > self._tolerance:
+            bound = _explained(bound, float(bound.width), f"a width of {self._tolerance:g}")
+        # beyond the largest loss only the mass at infinity is left
+        if delta == low:  # every epsilon out there has this delta, and the largest loss is the smallest of them
+            bound = replace(bound, lower=min(float(bound.lower), largest))
+        return at_most(bound, largest, "the largest loss")
+
+
+def _relative_width(bound: Bound) -> float:
+    """Width over the lower side; 0 where delta is too small to be asked for accurately."""
+    lower, upper = float(bound.lower), float(bound.upper)
+    return 0.0 if upper <= _LEAST else (upper - lower) / lower if lower > 0.0 else math.inf
+
+
+def _explained(bound: Bound, found: float, asked: str) -> Bound:
+    """A bracket that is wider than asked for, with the reason."""
+    reason = "what is left is rounding; allow a larger tolerance"
+    if "lattice" in bound.method:
+        reason = (
+            "a finer lattice does not fit the memory allowed or the rounding errors dominate; allow more points or a"
+            " larger tolerance"
+        )
+    note = f"{asked} was asked for and {found:.3g} reached: {reason}"
+    return replace(bound, notes=(*bound.notes, note))
+
+
+def _below(bound: Bound, most: float, note: str) -> Bound:
+    """A bracket of what another proof puts at ``most`` or less; the note says where that is the upper side."""
+    known = at_most(bound, most, note)
+    return replace(known, notes=(*known.notes, note)) if float(bound.upper) > most else bound

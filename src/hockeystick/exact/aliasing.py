@@ -4,7 +4,7 @@ A rule of period Lambda in epsilon (``2 pi`` over its step) returns, instead of 
 
     sum_j e^{j theta Lambda} delta_fin(eps + j Lambda),    j over all integers.
 
-The terms j != 0 are at least 0. Those of j < 0 are at most ``M(0) e^{-|j| theta Lambda}``; those of j > 0 are below
+The terms j != 0 are at least 0. Those of j < 0 are at most ``e^{-|j| theta Lambda}``; those of j > 0 are below
 Chernoff's bound ``delta_fin(y) <= c(t) M(t) e^{-t y}``, ``c(t) = t^t / (1+t)^{1+t}``, at a tilt t > theta, and vanish
 beyond the largest loss. Both sums are geometric. Proof: docs/derivations/exact.md, section 2.
 """
@@ -62,7 +62,7 @@ class Aliasing:
         """An upper bound on the aliasing at one epsilon."""
         with precision(_LOW_BITS):
             fall = (-ball(self.theta) * self.period).exp()
-            left = self.composite.finite_mass() * fall / (1 - fall)
+            left = fall / (1 - fall)
             limit = self.composite.loss_limit()
             if limit is not None and limit < epsilon + self.period:
                 return left.upper()

@@ -41,24 +41,21 @@ class AtomicTransform(Transform):
         """The outcomes of finite loss."""
         return [(p, q) for p, q in self.atoms.outcomes() if not p.is_zero() and not q.is_zero()]
 
-    def finite_mass(self) -> arb:
-        """P-mass of the outcomes of finite loss."""
-        return sum((p for p, _ in self.finite()), arb(0))
-
     def infinite_mass(self) -> arb:
-        """P-mass of the outcomes that have none under Q."""
+        """P-mass of the outcomes that have none under Q: exactly one where there are no others."""
+        if not self.finite():
+            return arb(1)
         return sum((p for p, q in self.atoms.outcomes() if q.is_zero()), arb(0))
 
-    def exact_masses(self) -> tuple[Fraction, Fraction] | None:
+    def infinite_fraction(self) -> Fraction | None:
         """From the fractions of a rational source, and of the worst case."""
         atoms = self.atoms
         if isinstance(atoms.source, RationalSource):
-            masses = atoms.fractions()
-            return sum((p for p, q in masses if q), Fraction(0)), sum((p for p, q in masses if not q), Fraction(0))
+            return sum((p for p, q in atoms.fractions() if not q), Fraction(0))
         if isinstance(atoms.source, WorstCaseSource):
             lost = atoms.a * atoms.source.delta if atoms.b == 0 else Fraction(0)
             lost += (1 - atoms.a) * atoms.source.delta if atoms.b == 1 else Fraction(0)
-            return 1 - lost, lost
+            return lost
         return None
 
     def loss_limit(self) -> arb:

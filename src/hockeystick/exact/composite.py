@@ -67,36 +67,28 @@ class Composite:
         """Number of steps."""
         return sum(count for _, count in self.parts)
 
-    def finite_mass(self) -> arb:
-        """``M(0)``: the mass of the outcomes of finite loss."""
-        total = arb(1)
-        for part, count in self.parts:
-            total *= part.finite_mass() ** count
-        return total
-
     def infinite(self) -> arb:
         """The mass of the outcomes in which some step has an infinite loss."""
-        whole, log_share = arb(1), arb(0)
+        log_finite = arb(0)
         for part, count in self.parts:
-            finite, infinite = part.finite_mass(), part.infinite_mass()
-            whole *= (finite + infinite) ** count
+            infinite = part.infinite_mass()
+            if infinite == 1:
+                return arb(1)
             if not infinite.is_zero():
-                if finite.is_zero():
-                    return whole
-                log_share += (-infinite / (finite + infinite)).log1p() * count
-        return -whole * log_share.expm1()
+                log_finite += (-infinite).log1p() * count
+        return -log_finite.expm1()
 
     def infinite_fraction(self) -> Fraction | None:
         """``infinite`` as a fraction, None where it is not rational or has very many digits."""
-        masses = [(part.exact_masses(), count) for part, count in self.parts]
-        if self.count > _MOST_POWERS or any(mass is None for mass, _ in masses):
+        if self.count > _MOST_POWERS:
             return None
-        whole = finite = Fraction(1)
-        for mass, count in masses:
-            if mass is not None:
-                whole *= (mass[0] + mass[1]) ** count
-                finite *= mass[0] ** count
-        return whole - finite
+        finite = Fraction(1)
+        for part, count in self.parts:
+            mass = part.infinite_fraction()
+            if mass is None:
+                return None
+            finite *= (1 - mass) ** count
+        return 1 - finite
 
     def loss_limit(self) -> arb | None:
         """The largest finite loss of the composition, None where unbounded."""

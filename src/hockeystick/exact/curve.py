@@ -178,8 +178,7 @@ class LineCurve(Curve):
         theta = Fraction(tilt)
         with precision(math.ceil(digits * math.log2(10.0)) + 64):
             gap = (self._composite.log_moment(theta) - ball(theta) * nats(epsilon)).exp().upper()
-            total = self._composite.finite_mass() + self._composite.infinite()
-            value = total - arb(0).union(gap)
+            value = 1 - arb(0).union(gap)
             return value if relative_digits(value) >= digits else None
 
     def delta(self, epsilon: Epsilon, digits: int, *, floor: Fraction = _ZERO) -> arb:

@@ -47,11 +47,6 @@ class LogSum:
         """Distance of the outermost centres."""
         return self.high - self.low
 
-    @property
-    def mass(self) -> Fraction:
-        """Sum of the weights."""
-        return sum(self.weights, Fraction(0))
-
     def weight_at(self, centre: Fraction) -> Fraction:
         """Weight of a centre, zero where there is none."""
         return dict(zip(self.centres, self.weights, strict=True)).get(centre, Fraction(0))

@@ -58,14 +58,6 @@ class MixtureTransform(Transform):
     p: LogSum
     q: LogSum
 
-    def finite_mass(self) -> arb:
-        """Sum of the weights of P: one, up to the rounding of weights given as floats."""
-        return ball(self.p.mass)
-
-    def exact_masses(self) -> tuple[Fraction, Fraction]:
-        """The sum of the weights, and none at infinity."""
-        return self.p.mass, Fraction(0)
-
     @cached_property
     def direction(self) -> int:
         """1 where the loss increases with x, -1 where it decreases: a pair's loss does one of the two."""

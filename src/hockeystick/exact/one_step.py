@@ -36,7 +36,7 @@ class OneStepCurve(ClosedCurve):
         """Delta from the point where the loss is epsilon."""
         pair = self._transform
         p, q, order = pair.p, pair.q, epsilon.exp()
-        whole = ball(p.mass) - order * ball(q.mass)
+        whole = 1 - order
         low, high = pair.reversed_loss_limit(), pair.loss_limit()
         if low is not None and -low >= epsilon:
             return whole
@@ -44,7 +44,7 @@ class OneStepCurve(ClosedCurve):
             return arb(0)
         x = _threshold(pair, epsilon)
         if x is None:
-            return whole.union(arb(0)).union(ball(p.mass))
+            return whole.union(arb(0)).union(arb(1))
         return _mass_beyond(p, x, pair.direction) - order * _mass_beyond(q, x, pair.direction)
 
 

@@ -132,5 +132,6 @@ def _index(quotient: Fraction, base: Fraction, divisor: int) -> int | None:
 
 
 def _log(value: Fraction) -> float:
-    near = float(value)
-    return math.log1p(float(value - 1)) if 0.5 < near < 2.0 else math.log(value.numerator) - math.log(value.denominator)
+    if Fraction(1, 2) < value < 2:
+        return math.log1p(float(value - 1))
+    return math.log(value.numerator) - math.log(value.denominator)

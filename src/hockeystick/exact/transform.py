@@ -61,17 +61,13 @@ class NoDecay(Decay):
 class Transform(ABC):
     """One dominating pair seen through ``M(z)``. Balls are computed at the working precision of the moment."""
 
-    def finite_mass(self) -> arb:
-        """P(L < inf) = M(0)."""
-        return arb(1)
-
     def infinite_mass(self) -> arb:
         """P(L = +inf); exactly zero where there is none."""
         return arb(0)
 
-    def exact_masses(self) -> tuple[Fraction, Fraction] | None:
-        """P(L < inf) and P(L = inf) as fractions, None where they are not known to be rational."""
-        return Fraction(1), Fraction(0)
+    def infinite_fraction(self) -> Fraction | None:
+        """P(L = inf) as a fraction, None where it is not known to be rational."""
+        return Fraction(0)
 
     def loss_limit(self) -> arb | None:
         """The largest finite loss, None where losses are unbounded."""

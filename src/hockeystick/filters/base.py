@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
 from hockeystick.composition import Composition, Direction, Step, directions
-from hockeystick.errors import HockeystickError, check_count
+from hockeystick.errors import HockeystickError, check_count, public_door
 from hockeystick.laws.base import Pair
 
 __all__ = ["BudgetError", "Filter"]
@@ -44,10 +44,12 @@ class Filter(ABC, Generic[Cost]):
     def statement(self) -> str:
         """What is proved of everything that has passed."""
 
+    @public_door
     def allows(self, mechanism: Step | Composition, count: int = 1) -> bool:
         """Whether ``count`` runs of a mechanism still fit into the budget; nothing is recorded."""
         return self._fits(self._costs(mechanism, check_count("count", count)))
 
+    @public_door
     def step(self, mechanism: Step | Composition, count: int = 1) -> None:
         """Record ``count`` runs of a mechanism, which may then be released.
 

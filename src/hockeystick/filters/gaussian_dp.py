@@ -8,13 +8,13 @@ from fractions import Fraction
 from typing import final
 
 import numpy as np
-from scipy.special import ndtri
 
 from hockeystick.decimals import plain
-from hockeystick.errors import PrecisionError, UnknownPairError, check_inside, check_positive
+from hockeystick.errors import PrecisionError, check_inside, check_positive, public_door
 from hockeystick.filters.base import Filter
 from hockeystick.laws.base import Pair
 from hockeystick.readouts.gaussian_dp import mu_below
+from hockeystick.readouts.pure_dp import squared_mu
 
 __all__ = ["GaussianDPFilter"]
 
@@ -53,6 +53,7 @@ class GaussianDPFilter(Filter[Counter[Fraction]]):
         self._share = np.zeros(len(self._directions))  # their sum over the budget, to rounding
 
     @classmethod
+    @public_door
     def for_budget(cls, epsilon: float, delta: float, *, adjacency: str = "add-remove") -> GaussianDPFilter:
         """The filter with the largest mu that implies (epsilon, delta)-DP, to about eleven digits.
 
@@ -101,6 +102,7 @@ class GaussianDPFilter(Filter[Counter[Fraction]]):
         return f"{plain(self._mu)}-GDP under {self._adjacency}, steps chosen adaptively"
 
     @property
+    @public_door
     def remaining(self) -> float:
         """About the mu of a Gaussian step that would just fit."""
         return self._mu * math.sqrt(max(1.0 - float(self._share.max()), 0.0))
@@ -108,7 +110,7 @@ class GaussianDPFilter(Filter[Counter[Fraction]]):
     def _cost(self, parts: tuple[tuple[Pair, int], ...]) -> Counter[Fraction]:
         cost: Counter[Fraction] = Counter()
         for pair, count in parts:
-            cost[_squared_mu(pair)] += count
+            cost[squared_mu(pair)] += count
         return cost
 
     def _fits(self, costs: list[Counter[Fraction]]) -> bool:
@@ -129,18 +131,3 @@ class GaussianDPFilter(Filter[Counter[Fraction]]):
     def _share_of(self, cost: Counter[Fraction]) -> float:
         """The part of the budget, cut where it is far above; the quotient has a float where the squares have none."""
         return math.fsum(float(min(count * square / self._budget, _OVER)) for square, count in cost.items())
-
-
-def _squared_mu(pair: Pair) -> Fraction:
-    """The square of a mu for which a pair is mu-GDP."""
-    if pair.gaussian_mu is not None:
-        return pair.gaussian_mu**2
-    low, high = pair.loss_bounds
-    largest = max(abs(low), abs(high))
-    if math.isinf(largest) or pair.mass_at_infinity > 0.0 or pair.reverse_mass_at_infinity > 0.0:
-        raise UnknownPairError(
-            f"no mu is known for which {pair!r} is mu-GDP: use Gaussian noise without sampling, GaussianDP, steps with"
-            " bounded losses, or RenyiFilter"
-        )
-    mu = -2.0 * float(ndtri(1.0 / (1.0 + math.exp(largest * (1.0 + 1e-13)))))
-    return Fraction(mu * (1.0 + 1e-12)) ** 2

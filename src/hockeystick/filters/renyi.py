@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from hockeystick.composition import Composition, Step
 from hockeystick.decimals import plain
-from hockeystick.engines.moments.moment_bounds import log_moment_bounds
-from hockeystick.errors import check_finite, check_inside, check_positive, check_probability
+from hockeystick.engines.moments.log_moment import log_moment_bounds
+from hockeystick.errors import check_finite, check_inside, check_positive, check_probability, public_door
 from hockeystick.filters.base import Filter
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U
@@ -55,6 +55,7 @@ class RenyiFilter(Filter[Array]):
     True
     """
 
+    @public_door
     def __init__(
         self,
         epsilon: float,
@@ -73,13 +74,14 @@ class RenyiFilter(Filter[Array]):
         chosen = sorted({check_finite("order", order) for order in orders})
         if not chosen or chosen[0] <= 1.0:
             raise ValueError(f"orders must hold numbers above 1, got {chosen!r}")
-        self._tilts = np.array(chosen) - 1.0
-        self._budget = _room(self._tilts, self._epsilon, self._delta - self._infinite_delta)
+        self._orders = np.array(chosen)
+        self._budget = _room(self._orders - 1.0, self._epsilon, self._delta - self._infinite_delta)
         self._spent = np.zeros((len(self._directions), len(chosen)))
         self._infinite = np.zeros(len(self._directions))
         self._alive = np.ones((len(self._directions), len(chosen)), dtype=np.bool_)
 
     @classmethod
+    @public_door
     def planned_for(
         cls, run: Step | Composition, epsilon: float, delta: float, *, adjacency: str = "add-remove"
     ) -> RenyiFilter:
@@ -103,9 +105,10 @@ class RenyiFilter(Filter[Array]):
     @property
     def orders(self) -> tuple[float, ...]:
         """The orders, increasing."""
-        return tuple((1.0 + self._tilts).tolist())
+        return tuple(self._orders.tolist())
 
     @property
+    @public_door
     def remaining(self) -> float:
         """The largest share of its budget that any living order has left, in [0, 1]."""
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -113,9 +116,9 @@ class RenyiFilter(Filter[Array]):
         return float(np.clip(left.max(axis=1).min(), 0.0, 1.0))
 
     def _cost(self, parts: tuple[tuple[Pair, int], ...]) -> Array:
-        cost = np.zeros(self._tilts.size + 1)
+        cost = np.zeros(self._orders.size + 1)
         for pair, count in parts:
-            cost[:-1] += count * _unit_cost(pair, tuple(self._tilts.tolist()))
+            cost[:-1] += count * _unit_cost(pair, self.orders)
             cost[-1] += count * pair.mass_at_infinity
         return np.asarray(cost * (1.0 + (len(parts) + 4.0) * U))
 
@@ -150,9 +153,9 @@ def _room(theta: Array, epsilon: float, delta: float) -> Array:
 
 
 @lru_cache(maxsize=4096)
-def _unit_cost(pair: Pair, tilts: tuple[float, ...]) -> Array:
-    """Upper bounds of K at the tilts, at least 0; infinite where nothing is known."""
-    upper = log_moment_bounds(pair, np.array(tilts)).upper
+def _unit_cost(pair: Pair, orders: tuple[float, ...]) -> Array:
+    """Upper bounds of K at the orders, at least 0; infinite where nothing is known."""
+    upper = log_moment_bounds([(pair, 1)], np.array(orders)).upper
     cost = np.where(np.isnan(upper), math.inf, np.maximum(upper, 0.0))
     cost.setflags(write=False)
     return cost

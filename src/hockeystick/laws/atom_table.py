@@ -20,7 +20,8 @@ from typing import final
 import numpy as np
 
 from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
-from hockeystick.numerics.rounding import ELEMENTARY, U, up
+from hockeystick.numerics.rationals import product_up
+from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.rule import Array
 
 __all__ = ["AtomTable", "precise_log"]
@@ -43,7 +44,7 @@ class AtomTable:
     error : ndarray
         Bounds on the absolute errors of both.
     infinite_p, infinite_q : float
-        P(L = inf) and Q(L = -inf), rounded up by at most 16 u relative: all that the atoms leave of either mass.
+        P(L = inf) and Q(L = -inf), rounded up by at most 32 u relative: all that the atoms leave of either mass.
     dropped : float
         Bound on the mass, under either measure, that is left out on purpose.
     exact_losses : callable, optional
@@ -99,7 +100,10 @@ class AtomTable:
         if self.infinite_q > 0.0:
             log_bottom = math.log(self.infinite_q)
             base, base_error = np.append(-math.inf, base), np.append(0.0, base_error)
-            log_q, error = np.append(log_bottom, log_q), np.append(24.0 * U + ELEMENTARY * abs(log_bottom), error)
+            log_q, error = (
+                np.append(log_bottom, log_q),
+                np.append(32.0 * U + 2.0 * ELEMENTARY * (1.0 + abs(log_bottom)), error),
+            )
         loss = sampled_losses(base, g)
         # the rate is one rounding off where it is no float64: so is r - 1, and the loss moves by |1 - 1/r| of that
         loss_error = sampled_loss_error(loss, base, g, base_error) + 1.01 * U * np.abs(np.expm1(-loss))
@@ -111,7 +115,7 @@ class AtomTable:
             log_p,
             log_q,
             error + loss_error + U * np.abs(log_p),
-            infinite_p=up(g * self.infinite_p, 4.0 * U) if self.infinite_p > 0.0 else 0.0,
+            infinite_p=product_up(g, self.infinite_p) if self.infinite_p > 0.0 else 0.0,
             dropped=self.dropped,
             exact_losses=(lambda: self._sampled_exactly(rate)) if exact else None,
         )

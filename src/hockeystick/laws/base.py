@@ -22,15 +22,32 @@ from numpy.typing import NDArray
 
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.atom_table import AtomTable
-from hockeystick.numerics.rounding import U, up
+from hockeystick.numerics.rounding import ELEMENTARY, U, down, up
+from hockeystick.transforms.cumulants import Nodes
 from hockeystick.transforms.summand import Summand
 
-__all__ = ["CellMasses", "Extreme", "GaussianTail", "LossQuantum", "Measure", "Nodes", "Pair", "derives"]
+__all__ = [
+    "INFINITE",
+    "CellMasses",
+    "Extreme",
+    "GaussianTail",
+    "InfiniteMass",
+    "LossQuantum",
+    "Measure",
+    "Nodes",
+    "Pair",
+    "derives",
+    "least_infinite",
+]
 
 Array = NDArray[np.float64]
 
 Measure = Literal["P", "Q"]
 """Which of the two distributions."""
+
+INFINITE = 32.0 * U
+"""How far `Pair.mass_at_infinity` may exceed the true mass, relative to it: an exact number rounded once and one float
+up (3 u), and as much for each sampling around it, of which there are a few."""
 
 
 @final
@@ -60,26 +77,6 @@ class CellMasses:
     def reversed(self) -> CellMasses:
         """The cells of the pair (Q, P), whose losses are the negatives, in increasing order."""
         return CellMasses(self.log_q[::-1], self.log_p[::-1], self.error_q[::-1], self.error_p[::-1], self.slack[::-1])
-
-
-@final
-@dataclass(frozen=True)
-class Nodes:
-    """A quadrature rule for expectations over both distributions: ``E_P f(L) ~ sum_k e^{log_p_k} f(loss_k)``.
-
-    An estimate, good enough to choose tilts and windows by; nothing certified rests on it.
-
-    Attributes
-    ----------
-    loss : ndarray, shape (k,)
-        Finite losses (nats).
-    log_p, log_q : ndarray, shape (k,)
-        ``ln`` of the weights under P and Q.
-    """
-
-    loss: Array
-    log_p: Array
-    log_q: Array
 
 
 @final
@@ -134,6 +131,39 @@ class GaussianTail:
     gaussian: bool = False
 
 
+def least_infinite(mass: float) -> float:
+    """The true mass at infinity, rounded down, given a pair's `mass_at_infinity`."""
+    return max(down(mass, INFINITE) - 2.0**-1072, 0.0)  # also of numbers below the normal range
+
+
+@final
+@dataclass(frozen=True)
+class InfiniteMass:
+    """The mass m of losses of +inf, and ``ln(1 - m)``: bounds on either.
+
+    Attributes
+    ----------
+    low, high : float
+        ``low <= m <= high``.
+    log_low, log_high : float
+        ``log_low <= ln(1 - m) <= log_high``, accurate relative to themselves however often they are multiplied.
+    """
+
+    low: float
+    high: float
+    log_low: float
+    log_high: float
+
+    @classmethod
+    def rounded_up(cls, high: float) -> InfiniteMass:
+        """From a float that is at most `INFINITE` relative too large."""
+        if high == 0.0:
+            return cls(0.0, 0.0, 0.0, 0.0)
+        low = least_infinite(high)
+        log_low = math.log1p(-high) * (1.0 + ELEMENTARY) if high < 1.0 else -math.inf
+        return cls(low, high, log_low, math.log1p(-low) * (1.0 - ELEMENTARY))
+
+
 class Pair(ABC):
     """A dominating pair (P, Q): frozen, hashable, equal where its parameters are equal.
 
@@ -158,8 +188,13 @@ class Pair(ABC):
 
     @property
     def mass_at_infinity(self) -> float:
-        """P(L = +inf), rounded up; 0 where P is absolutely continuous."""
+        """P(L = +inf), rounded up by at most `INFINITE` relative; 0 where P is absolutely continuous."""
         return 0.0
+
+    @property
+    def infinite_mass(self) -> InfiniteMass:
+        """Both sides of `mass_at_infinity`."""
+        return InfiniteMass.rounded_up(self.mass_at_infinity)
 
     @property
     def reverse_mass_at_infinity(self) -> float:
@@ -168,7 +203,7 @@ class Pair(ABC):
 
     @property
     def sampling_rate(self) -> float:
-        """Probability that the step draws the record at all, to one rounding a sampling; 1 without sampling."""
+        """Upper bound on the probability that the step draws the record at all; 1 without sampling."""
         return 1.0
 
     @property

@@ -31,7 +31,6 @@ __all__ = ["GaussianSummand", "SubsampledGaussians"]
 _BATCH = 128  # pairs in one rule
 _WIDEST_STEP = 1.5  # in units of the noise; beyond it nothing is gained
 _MOST_NODES = 1 << 20  # in a batch
-_LONGEST = 1 << 14  # nodes of one pair
 _MOST_CELLS = 1 << 16  # of one pair, where it has fewer nodes
 _FAR = 9.0  # in units of the noise, up to where the bulk of P and Q lies
 _BULK_SPACING = 0.75
@@ -125,7 +124,7 @@ class SubsampledGaussians(RuleSource):
         turn = self._turn(float(own[2]), window.frequency, cut) if window.frequency > 0.0 else zero[:, None]
         strip = choose_strip(own, window.log_accuracy, spread_p=m, spread_q=zero, growth=cut.growth, log_turn=turn)
         step = few_bits(np.minimum(strip.step, _WIDEST_STEP) * m)
-        u = self._nodes(own, step, window.log_accuracy, cut)
+        u = self._nodes(own, step, window, cut)
         return None if u is None else _Grid(u, step, strip, cut)
 
     def _cut(self, own: Array, window: Window) -> CutOff:
@@ -175,10 +174,10 @@ class SubsampledGaussians(RuleSource):
         turned = frequency * record_argument(posterior[:, None], (m[:, None] * b)[:, :, None])
         return log_sums(logs[:, None] + turned)
 
-    def _nodes(self, own: Array, step: Array, log_accuracy: float, cut: CutOff) -> Array | None:
+    def _nodes(self, own: Array, step: Array, window: Window, cut: CutOff) -> Array | None:
         """Equally spaced base losses that cover the integrand at every power of r, shape (B, n); None if very many."""
         m, g = self.shift, self.rate
-        reach = math.sqrt(-2.0 * log_accuracy) + 0.5
+        reach = math.sqrt(-2.0 * window.log_accuracy) + 0.5
         # the integrand at power e is largest at t = e m q(u), q the posterior weight of the record: in [0, e m] for e
         # >= 0, in [e m g, 0] for e < 0
         low = np.minimum(own.min(), 0.0) * m * g - reach
@@ -186,7 +185,7 @@ class SubsampledGaussians(RuleSource):
         first = np.floor((m * low - 0.5 * m * m) / step)
         last = np.ceil((m * high - 0.5 * m * m) / step)
         size = float((last - first).max()) + 1.0
-        if not (size * m.size <= _MOST_NODES and size <= _LONGEST):
+        if not (size * m.size <= _MOST_NODES and size <= window.longest):
             return None
         return np.asarray((first[:, None] + np.arange(size)) * step[:, None])
 

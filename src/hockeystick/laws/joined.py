@@ -28,7 +28,8 @@ from hockeystick.laws.one_step import one_step_delta
 from hockeystick.laws.reversed import ReversedPair
 from hockeystick.laws.sampled_loss import sampled_losses
 from hockeystick.laws.subsampled import SubsampledPair
-from hockeystick.numerics.rounding import ELEMENTARY, U, up
+from hockeystick.numerics.rationals import product_up
+from hockeystick.numerics.rounding import ELEMENTARY, U
 
 __all__ = ["JoinedPair"]
 
@@ -72,16 +73,12 @@ class JoinedPair(Pair):
 
     @cached_property
     def _middle(self) -> tuple[float, float]:
-        """``ln`` of the mass at loss 0, and a bound on its absolute error."""
+        """Lower and upper bound on ``ln`` of the mass at loss 0; the lower one is ``-inf`` where none is proved."""
         if self.rate == 1.0:
-            return -math.inf, 0.0
+            return -math.inf, -math.inf
         low, high = one_step_delta(self.base, 0.0)
-        if high <= 0.0:
-            return -math.inf, 0.0
-        low = max(low, high * 1e-12)  # one_step_delta's bracket is far narrower wherever this mass matters
-        log_mass = 0.5 * (math.log(low) + math.log(high)) + math.log1p(-self.rate)
-        error = 0.5 * (math.log(high) - math.log(low)) + 3.0 * ELEMENTARY + 4.0 * U * (1.0 + abs(log_mass))
-        return log_mass, error
+        kept = math.log1p(-self.rate)
+        return _scaled(low, kept, -1.0), _scaled(high, kept, 1.0)
 
     @property
     def infimum(self) -> Extreme:
@@ -94,12 +91,12 @@ class JoinedPair(Pair):
     @property
     def mass_at_infinity(self) -> float:
         mass = self.base.mass_at_infinity
-        return 0.0 if mass == 0.0 else up(self.rate * mass, 4.0 * U)
+        return 0.0 if mass == 0.0 else product_up(self.rate, mass)
 
     @property
     def reverse_mass_at_infinity(self) -> float:
         mass = self.base.reverse_mass_at_infinity
-        return 0.0 if mass == 0.0 else up(self.rate * mass, 4.0 * U)
+        return 0.0 if mass == 0.0 else product_up(self.rate, mass)
 
     @property
     def is_discrete(self) -> bool:
@@ -116,7 +113,6 @@ class JoinedPair(Pair):
         # Both cut the base at L = 0, in one place: an outcome within s of it may be on the side where it errs by e^+-s.
         at_zero = float(max(above.slack[0], below.slack[-1]))
         seam = below.log_p.size - 2  # the last cell below 0, which holds loss 0
-        log_middle, error = self._middle
         sides = []
         for (low, low_error), (high, high_error) in (
             ((below.log_p[:-1], below.error_p[:-1]), (above.log_p[1:], above.error_p[1:])),
@@ -124,9 +120,10 @@ class JoinedPair(Pair):
         ):
             logs, errors = np.concatenate((low, high)), np.concatenate((low_error, high_error))
             errors[seam : seam + 2] += at_zero
-            logs[seam], errors[seam] = _sum(logs[seam], errors[seam], log_middle, error)
+            logs[seam], errors[seam] = _sum(logs[seam], errors[seam], *self._middle)
             if not (losses == 0.0).any():  # loss 0 is no cut: one cell
-                logs[seam + 1], errors[seam + 1] = _sum(logs[seam], errors[seam], logs[seam + 1], errors[seam + 1])
+                other, off = float(logs[seam + 1]), float(errors[seam + 1])
+                logs[seam + 1], errors[seam + 1] = _sum(logs[seam], errors[seam], other - off, other + off)
                 logs, errors = np.delete(logs, seam), np.delete(errors, seam)
             sides.append((logs, errors))
         (log_p, error_p), (log_q, error_q) = sides
@@ -175,9 +172,25 @@ def _at_least_zero(extreme: Extreme) -> Extreme:
     return Extreme(max(extreme.value, 0.0), extreme.error)
 
 
-def _sum(log_a: float, error_a: float, log_b: float, error_b: float) -> tuple[float, float]:
-    """``ln(e^a + e^b)`` and a bound on its error."""
-    total = float(np.logaddexp(log_a, log_b))
-    if total == -math.inf:
-        return total, 0.0
-    return total, max(float(error_a), float(error_b)) + 3.0 * ELEMENTARY + 4.0 * U * (1.0 + abs(total))
+def _scaled(mass: float, log_factor: float, sign: float) -> float:
+    """``ln mass + log_factor``, rounded up (``sign`` 1) or down (-1)."""
+    if mass <= 0.0:
+        return -math.inf
+    log = math.log(mass)
+    # each logarithm is off by ELEMENTARY of itself, their sum by one rounding
+    return log + log_factor + sign * (ELEMENTARY + 2.0 * U) * (abs(log) + abs(log_factor))
+
+
+def _sum(log_a: float, error_a: float, log_low: float, log_high: float) -> tuple[float, float]:
+    """``ln(e^a + e^b)`` for b in an interval, and a bound on its error: infinite where the sum may be nothing.
+
+    Between ``ln(e^{a - error} + e^low)`` and ``ln(e^{a + error} + e^high)``; logaddexp loses a rounding of each
+    argument's size and two primitives.
+    """
+    low, high = float(np.logaddexp(log_a - error_a, log_low)), float(np.logaddexp(log_a + error_a, log_high))
+    if high == -math.inf:
+        return high, 0.0
+    if math.isinf(high - low):
+        return min(high, 0.0), math.inf
+    middle = 0.5 * (low + high)
+    return middle, 0.5 * (high - low) + 3.0 * ELEMENTARY + 4.0 * U * (1.0 + abs(low) + abs(high))

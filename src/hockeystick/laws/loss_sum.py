@@ -19,7 +19,6 @@ from typing import final
 
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import Pair
-from hockeystick.numerics.rounding import U, up
 from hockeystick.transforms.lattice import SharedLattice, shared_lattice
 from hockeystick.transforms.rule import LossRule, Sketch, Window
 from hockeystick.transforms.saddle import LossSum
@@ -54,22 +53,11 @@ class PairSum(LossSum):
             counts[summand] = counts.get(summand, 0) + count
         if sum(counts.values()) > _MOST_STEPS:
             raise UnknownPairError("the transform of more than 2^40 steps is not certified")
-        self._variance = math.fsum(summand.normal_variance * count for summand, count in counts.items())
+        self.gaussian_variance = math.fsum(summand.normal_variance * count for summand, count in counts.items())
         kinds: dict[type[Summand], list[tuple[Summand, float]]] = {}
         for summand, count in counts.items():
             kinds.setdefault(type(summand), []).append((summand, float(count)))
         self._sources = [source for kind, group in kinds.items() for source in kind.sources(group)]
-
-    @property
-    def gaussian_variance(self) -> float:
-        """Sum of the squared shifts of the Gaussian pairs: a few roundings of each."""
-        return self._variance
-
-    @cached_property
-    def mass_defect(self) -> float:
-        """Bound on how far the mass of the composition of the P's is from one."""
-        total = math.fsum(source.mass_defect for source in self._sources) * (1.0 + 8.0 * U)
-        return up(math.expm1(2.0 * total), 8.0 * U) if total > 0.0 else 0.0
 
     @cached_property
     def total_count(self) -> float:
@@ -85,6 +73,12 @@ class PairSum(LossSum):
         """The same sum, each of whose steps may leave out ``e^log_drop`` of its mass where its loss is largest."""
         other = copy.copy(self)
         other.log_drop = log_drop
+        return other
+
+    def smoothed(self, deviation: float) -> PairSum:
+        """The sum with one more, normal loss of this standard deviation (nats): that of a Gaussian release."""
+        other = copy.copy(self)
+        other.gaussian_variance = self.gaussian_variance + deviation * deviation
         return other
 
     def rules(self, window: Window) -> Sequence[LossRule] | None:
@@ -104,7 +98,7 @@ class PairSum(LossSum):
     @property
     def on_lattice(self) -> bool:
         """Whether all pairs are discrete."""
-        return self._variance == 0.0 and all(source.is_atomic for source in self._sources)
+        return self.gaussian_variance == 0.0 and all(source.is_atomic for source in self._sources)
 
     def lattice(self, rules: Sequence[LossRule]) -> SharedLattice | None:
         """The lattice of discrete pairs, if they share one."""

@@ -23,8 +23,8 @@ from scipy.special import log_ndtr
 from hockeystick.errors import check_finite, check_positive
 from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
 from hockeystick.laws.mixture_rule import MixtureSummand
-from hockeystick.laws.vectors import Probability
 from hockeystick.numerics.normal import normal_intervals
+from hockeystick.numerics.rationals import LOG_RATIO, Probability, exact_probabilities, log_of
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.summand import Order, Summand
@@ -32,7 +32,6 @@ from hockeystick.transforms.summand import Order, Summand
 __all__ = ["GaussianMixturePair"]
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
-_WEIGHT_TOLERANCE = 1e-9  # how far the given weights may sum away from one
 _TABLE = 2049  # points of the table that starts the inversion of L
 _NEWTON_STEPS = 40
 
@@ -47,8 +46,8 @@ class _Mixture:
 
     @property
     def weight_error(self) -> float:
-        """Bound on the absolute error of every log weight."""
-        return ELEMENTARY * (1.0 + float(np.abs(self.log_weights).max()))
+        """Bound on the absolute error of every log weight, and on what two sums with it lose."""
+        return (LOG_RATIO + 2.0 * U) * (1.0 + float(np.abs(self.log_weights).max()))
 
     def log_ratio(self, y: Array) -> tuple[Array, Array]:
         """``ln sum p_k e^{c_k y - c_k^2/2}`` (to N(0, 1)) and its slope, the posterior mean of the centre."""
@@ -85,7 +84,8 @@ class GaussianMixturePair(Pair):
     sigma : float
         Standard deviation of every component, above 0.
     p_weights, q_weights : tuple of float or Fraction
-        Probabilities of the components, each vector summing to 1 within 1e-9; exact numbers, not renormalised.
+        Probabilities of the components, each vector summing to 1 within 1e-9. They stand for the exact numbers
+        divided by their exact sum: the attributes are that, and sum to exactly one.
     p_centres, q_centres : tuple of float
         Means of the components, finite and distinct within one mixture. Over all centres in increasing order, p / q
         must not fall.
@@ -129,8 +129,8 @@ class GaussianMixturePair(Pair):
     @cached_property
     def _sides(self) -> tuple[_Mixture, _Mixture]:
         """P and Q in units of sigma."""
-        p = np.array([(_log(w), c / self.sigma) for c, w, _ in self._ratios if w > 0])
-        q = np.array([(_log(w), c / self.sigma) for c, _, w in self._ratios if w > 0])
+        p = np.array([(log_of(w), c / self.sigma) for c, w, _ in self._ratios if w > 0])
+        q = np.array([(log_of(w), c / self.sigma) for c, _, w in self._ratios if w > 0])
         return _Mixture(p[:, 0], p[:, 1]), _Mixture(q[:, 0], q[:, 1])
 
     @property
@@ -303,21 +303,9 @@ def _components(
         )
     if len(set(places)) < len(places):
         raise ValueError(f"{side}_centres must be distinct, got {places!r}; add the weights of equal centres")
-    total = float(sum(Fraction(share) for share in shares))
-    if not abs(total - 1.0) <= _WEIGHT_TOLERANCE:
-        raise ValueError(f"{side}_weights must sum to 1, got {total!r}; use fractions, or divide by the sum")
-    return tuple(shares), places
+    return exact_probabilities(f"{side}_weights", shares), places
 
 
 def _extreme(ratio: Fraction) -> Extreme:
-    log = _log(ratio)
-    return Extreme(log, 8.0 * U * (abs(log) + (0.0 if Fraction(1, 2) < ratio < 2 else 1.0)))
-
-
-def _log(value: Fraction) -> float:
-    """``ln`` of a positive fraction: relative error within ELEMENTARY, near 1 as well."""
-    if Fraction(1, 2) < value < 2:
-        return math.log1p(float(value - 1))
-    exponent = value.numerator.bit_length() - value.denominator.bit_length()
-    scaled = float(value / Fraction(2) ** exponent)  # in (1/2, 2), whatever the size of the value
-    return math.log(scaled) + exponent * math.log(2.0)
+    log = log_of(ratio)
+    return Extreme(log, 2.0 * LOG_RATIO * abs(log))

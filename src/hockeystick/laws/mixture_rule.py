@@ -1,8 +1,8 @@
 """A rule for the transform of two Gaussian mixtures of one width: group privacy, Poisson sampling under substitution.
 
 In units t of the width, ``P / N = sum_k w_k e^{g_k}`` and ``Q / N = sum_k v_k e^{g_k}`` with N the standard density and
-``g_k = c_k t - c_k^2 / 2`` over all centres. Their difference is ``sum_k (w_k - v_k) (e^{g_k} - 1)`` plus that of the
-total weights, so that the loss ``ln(1 + (P - Q) / Q)`` is accurate relative to itself where it is small.
+``g_k = c_k t - c_k^2 / 2`` over all centres. Either set of weights sums to one, so that their difference is ``sum_k
+(w_k - v_k) (e^{g_k} - 1)`` and the loss ``ln(1 + (P - Q) / Q)`` accurate relative to itself where it is small.
 
 Guarantee: every error stored bounds the true one (`docs/derivations/contour.md`, section 3). Cost: an exponential a
 node and centre.
@@ -39,6 +39,8 @@ _WIDEST_STEP = 1.5
 _MOST_NODES = 1 << 18
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _OUT = 1e-9
+_STEEP = 1e5  # exponents ``c t``, up to which six roundings of them move a posterior mean by less than `_OUT`
+_FAR = 600.0  # nats between P and Q, from which their difference is P
 
 
 @final
@@ -46,16 +48,13 @@ _OUT = 1e-9
 class _Sides:
     """Both mixtures on their common centres, shape (k,): every float is one rounding from the exact number.
 
-    ``gaps`` are the differences of the weights, ``missing`` one minus their sums, ``excess`` the sum of the gaps.
+    ``gaps`` are the differences of the weights.
     """
 
     centres: Array
     p: Array
     q: Array
     gaps: Array
-    missing_p: float
-    missing_q: float
-    excess: float
 
     @property
     def used_p(self) -> Array:
@@ -182,16 +181,7 @@ class MixtureRules(RuleSource):
             p=np.array([float(p.get(c, zero)) for c in every]),
             q=np.array([float(q.get(c, zero)) for c in every]),
             gaps=np.array([float(gap) for gap in gaps]),
-            missing_p=float(1 - sum(p.values())),
-            missing_q=float(1 - sum(q.values())),
-            excess=float(sum(gaps)),
         )
-
-    @property
-    def mass_defect(self) -> float:
-        """``T |1 - sum w|``."""
-        missing = self._sides.missing_p if self.order == "forward" else self._sides.missing_q
-        return self.count * abs(missing) * (1.0 + 8.0 * U)
 
     def rule(self, window: Window) -> LossRule | None:
         """A rule that serves the window; None where it would be too long."""
@@ -209,10 +199,9 @@ class MixtureRules(RuleSource):
         )
         step = few_bits(np.minimum(strip.step, _WIDEST_STEP))
         reach = math.sqrt(-2.0 * window.log_accuracy) + 0.5
-        furthest = float((np.abs(own) + np.abs(1.0 - own)).max() * np.abs(self._sides.centres).max())
-        if (furthest + reach) * self.scale > 700.0:  # so far out, a side without the outermost centre underflows
-            return None
         low, high = self._hull(own)
+        if max(-low, high) * float(np.abs(self._sides.centres).max()) > _STEEP:
+            return None
         first, last = math.floor((low - reach) / step[0]), math.ceil((high + reach) / step[0])
         if last - first > _MOST_NODES:
             return None
@@ -238,27 +227,27 @@ class MixtureRules(RuleSource):
         centres, p, q = self._sides.centres, self._sides.p, self._sides.q
         g = centres[:, None] * t - 0.5 * np.square(centres)[:, None]
         g_error = 6.0 * U * (np.abs(centres[:, None] * t) + np.square(centres)[:, None])
-        peak = g.max(axis=0)
-        scaled = np.exp(g - peak)
-        sides = [side[:, None] * scaled for side in (p, q)]
+        # each side by its own largest term: far out, that of the other may be too large for float64
+        peaks = [np.where(side[:, None] > 0.0, g, -np.inf).max(axis=0) for side in (p, q)]
+        gaps = [np.minimum(g - peak, 0.0) for peak in peaks]
+        sides = [side[:, None] * np.exp(gap) for side, gap in zip((p, q), gaps, strict=True)]
         sums = [side.sum(axis=0) for side in sides]
         spread = (ELEMENTARY + (4.0 + p.size) * U) * np.ones_like(t)
         slips = [
-            (side * (g_error + U * np.abs(g - peak))).sum(axis=0) / total
-            for side, total in zip(sides, sums, strict=True)
+            (side * (g_error + U * np.abs(gap))).sum(axis=0) / total
+            for side, gap, total in zip(sides, gaps, sums, strict=True)
         ]
-        with np.errstate(divide="ignore"):
-            logs = [np.log(total) for total in sums]
-        far = logs[0] - logs[1]
-        far_error = (
-            2.0 * spread + slips[0] + slips[1] + ELEMENTARY * (np.abs(logs[0]) + np.abs(logs[1])) + U * np.abs(far)
-        )
-        ratio, ratio_error = self._difference(g, g_error, peak, sums[1], spread + slips[1])
+        logs = [np.log(total) for total in sums]
+        apart = peaks[0] - peaks[1]
+        far = logs[0] - logs[1] + apart
+        far_error = 2.0 * spread + slips[0] + slips[1] + ELEMENTARY * (np.abs(logs[0]) + np.abs(logs[1]))
+        far_error = far_error + 2.0 * U * (np.abs(apart) + np.abs(far))
+        ratio, ratio_error = self._difference(g, g_error, peaks[1], sums[1], spread + slips[1])
         near = np.abs(ratio) < 0.5
         inner = np.clip(ratio, -0.5, 0.5)
         loss = np.where(near, np.log1p(inner), far)
         loss_error = np.where(near, 1.01 * ratio_error / (1.0 + inner) + ELEMENTARY * np.abs(loss), far_error)
-        log_q = peak + logs[1]
+        log_q = peaks[1] + logs[1]
         return _Looks(
             loss=loss,
             loss_error=loss_error,
@@ -269,20 +258,22 @@ class MixtureRules(RuleSource):
         )
 
     def _difference(
-        self, g: Array, g_error: Array, peak: Array, total_q: Array, total_q_error: Array
+        self, g: Array, g_error: Array, peak_q: Array, total_q: Array, total_q_error: Array
     ) -> tuple[Array, Array]:
-        """``(P - Q) / Q`` and a bound on its error."""
-        gaps, excess = self._sides.gaps[:, None], self._sides.excess
+        """``(P - Q) / Q`` and a bound on its error; Q is ``total_q e^peak_q``."""
+        gaps = self._sides.gaps[:, None]
+        peak = g.max(axis=0)
         small = peak <= 1.0  # then e^g - 1 everywhere; else the terms as they are
-        flat = np.exp(-peak)
         terms = gaps * np.where(small, np.expm1(np.minimum(g, 1.0)), np.exp(g - peak))
         size = np.abs(terms).sum(axis=0)
-        numerator = terms.sum(axis=0) + np.where(small, excess, 0.0)
+        numerator = terms.sum(axis=0)
         slope = np.abs(gaps) * np.where(small, np.exp(np.minimum(g, 1.0)), np.exp(g - peak))
-        error = (6.0 + gaps.size) * U * (size + abs(excess)) + (slope * (g_error + U * np.abs(g - peak))).sum(axis=0)
-        scale = np.where(small, flat, 1.0) / total_q
+        error = (6.0 + gaps.size) * U * size + (slope * (g_error + U * np.abs(g - peak))).sum(axis=0)
+        exponent = np.where(small, 0.0, peak) - peak_q
+        scale = np.exp(np.minimum(exponent, _FAR)) / total_q
         ratio = numerator * scale
-        return ratio, 1.01 * (error * scale + np.abs(ratio) * (total_q_error + 2.0 * ELEMENTARY))
+        ratio_error = 1.01 * (error * scale + np.abs(ratio) * (total_q_error + 2.0 * ELEMENTARY + U * np.abs(exponent)))
+        return np.where(exponent < _FAR, ratio, np.inf), ratio_error
 
     def _assembled(self, t: Array, step: Array, strip: Strip, cells: Cells | None) -> LossRule:
         looks = self._look(t)
@@ -296,7 +287,6 @@ class MixtureRules(RuleSource):
             weight_error = weight_error + loss_error + U * np.abs(log_weight)
             loss = -loss
         ends_p, ends_q = _ends(self._sides.used_p, looks.mean_p), _ends(self._sides.used_q, looks.mean_q)
-        missing = np.array([self._sides.missing_p]), np.array([self._sides.missing_q])
         quadrature = MixtureStrip(
             step=step,
             low=t[:1],
@@ -314,8 +304,8 @@ class MixtureRules(RuleSource):
             loss_error[None],
             log_weight[None],
             weight_error[None],
-            missing[0] if forward else missing[1],
-            missing[1] if forward else missing[0],
+            np.zeros(1),
+            np.zeros(1),
             np.array([self.count]),
             quadrature=quadrature,
             cells=cells,

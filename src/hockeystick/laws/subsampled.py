@@ -16,9 +16,10 @@ import numpy as np
 
 from hockeystick.errors import check_rate
 from hockeystick.laws.atom_table import AtomTable
-from hockeystick.laws.base import Array, CellMasses, Extreme, GaussianTail, Measure, Nodes, Pair, derives
+from hockeystick.laws.base import INFINITE, Array, CellMasses, Extreme, GaussianTail, Measure, Nodes, Pair, derives
 from hockeystick.laws.sampled_loss import base_losses, sampled_loss_error, sampled_losses
-from hockeystick.numerics.rounding import ELEMENTARY, U, up
+from hockeystick.numerics.rationals import product_up
+from hockeystick.numerics.rounding import ELEMENTARY, TINY, U, up
 from hockeystick.transforms.summand import Summand
 
 __all__ = ["SubsampledPair"]
@@ -69,7 +70,8 @@ class SubsampledPair(Pair):
 
     @property
     def sampling_rate(self) -> float:
-        return self.rate * self.base.sampling_rate
+        inner = self.base.sampling_rate  # a product is rounded up, and kept where it has relative accuracy
+        return self.rate if inner == 1.0 else max(up(self.rate * inner, 2.0 * U), TINY)
 
     @property
     def gaussian_tail(self) -> GaussianTail | None:
@@ -97,7 +99,7 @@ class SubsampledPair(Pair):
     @property
     def mass_at_infinity(self) -> float:
         mass = self.base.mass_at_infinity
-        return 0.0 if mass == 0.0 else up(self.rate * mass, 4.0 * U)
+        return 0.0 if mass == 0.0 else product_up(self.rate, mass)
 
     @property
     def reverse_mass_at_infinity(self) -> float:
@@ -123,8 +125,13 @@ class SubsampledPair(Pair):
         with np.errstate(divide="ignore"):
             log_rest = math.log1p(-g) if g < 1.0 else -math.inf
         log_p = np.logaddexp(log_rest + base.log_q, math.log(g) + base.log_p)
-        size = np.maximum(np.where(np.isfinite(log_p), np.abs(log_p), 0.0), -math.log(g))
-        error_p = np.maximum(base.error_p, base.error_q) + 3.0 * ELEMENTARY + 4.0 * U * (1.0 + size)
+        size = np.where(np.isfinite(log_p), np.abs(log_p), 0.0)
+        # A sum of two masses is off by no more than a mean of what they are: ELEMENTARY of ln g or of ln(1 - g) and
+        # the rounding of a number whose mean, weighted by mass, is at most 1 above ``size``. Then exp, log1p and a
+        # last sum.
+        log_rates = max(-math.log(g), -log_rest if g < 1.0 else 0.0)
+        rounding = ELEMENTARY * log_rates + 3.0 * ELEMENTARY + 2.0 * U * (1.0 + size)
+        error_p = np.maximum(base.error_p, base.error_q) + rounding
         # Q's mass where P has none: at base loss -inf, which the mixture sees at ln(1 - g)
         log_q, error_q, log_p, error_p = self._with_bottom(base.log_q, base.error_q, log_p, error_p)
         missing = int(losses.size - np.count_nonzero(inside))
@@ -142,9 +149,11 @@ class SubsampledPair(Pair):
         if mass == 0.0 or self.rate == 1.0:
             return log_q, error_q, log_p, error_p
         log_q, log_p, error_q, error_p = log_q.copy(), log_p.copy(), error_q.copy(), error_p.copy()
-        log_q[0] = np.logaddexp(log_q[0], math.log(mass))
-        log_p[0] = np.logaddexp(log_p[0], math.log(mass) + math.log1p(-self.rate))
-        rounding = 3.0 * ELEMENTARY + 8.0 * U * (1.0 + abs(math.log(mass)))
+        log_mass, log_rest = math.log(mass), math.log1p(-self.rate)
+        log_q[0] = np.logaddexp(log_q[0], log_mass)
+        log_p[0] = np.logaddexp(log_p[0], log_mass + log_rest)
+        # the mass as it is rounded up, its logarithms, their sum, and that of the two masses
+        rounding = INFINITE + 4.0 * ELEMENTARY + (ELEMENTARY + 2.0 * U) * (abs(log_mass) + abs(log_rest))
         error_q[0] += rounding
         error_p[0] += rounding
         return log_q, error_q, log_p, error_p
@@ -154,12 +163,14 @@ class SubsampledPair(Pair):
     ) -> Array:
         """How far the mapped cuts lie from those asked for: the map's own rounding and the base's slack."""
         g = self.rate
-        slack = 4.0 * U * (np.abs(losses) + g / max(1.0 - g, U))  # the decision that a cut lies below all losses
+        # the decision that a cut lies below all losses, expm1(l) <= -g: expm1 and a quotient, over e^l = 1 - g
+        slack = 8.0 * U * (np.abs(losses) + g / max(1.0 - g, U))
         base_cuts = cuts[inside]
         forward = self._sampled(base_cuts)
-        log_slope = np.minimum(math.log(g) + base_cuts - forward, 0.0)  # d l' / d l is at most one
+        # d l' / d l = g e^l / r <= 1, which grows by at most e^s within s; 1.01 for its rounding
+        slope = 1.01 * np.exp(np.minimum(math.log(g) + base_cuts - forward, 0.0) + np.minimum(base, 700.0))
         rounding = sampled_loss_error(forward, base_cuts, g) + 2.0 * U * np.abs(losses[inside])
-        slack[inside] = np.abs(forward - losses[inside]) + rounding + 1.01 * np.exp(log_slope) * base
+        slack[inside] = np.abs(forward - losses[inside]) + rounding + np.minimum(slope, 1.0) * base
         return slack
 
     def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """A pair of probability vectors: P and Q on finitely many outcomes.
 
-Entries are exact numbers (floats or fractions). Outcomes where only P has mass have loss ``+inf``, where only Q
-has mass ``-inf``.
+Outcomes where only P has mass have loss ``+inf``, where only Q has mass ``-inf``. Vectors given as floats rarely sum to
+one; the pair is the vectors divided by their exact sums (`hockeystick.numerics.rationals`).
 """
 
 from __future__ import annotations
@@ -17,17 +17,12 @@ import numpy as np
 from hockeystick.errors import check_rate
 from hockeystick.laws.atom_table import AtomTable, precise_log
 from hockeystick.laws.atoms import AtomicPair
-from hockeystick.laws.base import LossQuantum, Pair
-from hockeystick.numerics.rationals import LOG_RATIO, log_of
-from hockeystick.numerics.rounding import up
+from hockeystick.laws.base import InfiniteMass, LossQuantum, Pair
+from hockeystick.numerics.rationals import LOG_RATIO, Probability, exact_probabilities, log_of, log_ratio
 
-__all__ = ["DiscretePair", "Probability"]
+__all__ = ["DiscretePair", "probabilities"]
 
-Probability = float | Fraction
-"""An exact probability."""
-
-_TINY = 2.0**-1070  # absolute, what logarithms next to 0 can lose below the normal range
-_MASS_TOLERANCE = 1e-9  # how far the given probabilities may sum away from one
+_TINY = 2.0**-1073  # twice the smallest float: what a logarithm below the normal range may be off by
 
 
 @final
@@ -38,8 +33,8 @@ class DiscretePair(AtomicPair):
     Parameters
     ----------
     p, q : tuple of float or Fraction
-        Probabilities of one length, each at least 0, each vector summing to 1 within 1e-9. They are taken as exact
-        numbers and are not renormalised.
+        Probabilities of one length, each at least 0, each vector summing to 1 within 1e-9. The pair is the exact
+        numbers divided by their exact sum: the attributes are that, and sum to exactly one.
 
     Examples
     --------
@@ -53,8 +48,8 @@ class DiscretePair(AtomicPair):
     q: tuple[Probability, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "p", _vector("p", self.p))
-        object.__setattr__(self, "q", _vector("q", self.q))
+        object.__setattr__(self, "p", exact_probabilities("p", probabilities("p", self.p)))
+        object.__setattr__(self, "q", exact_probabilities("q", probabilities("q", self.q)))
         if len(self.p) != len(self.q):
             raise ValueError(f"p and q must have one length, got {len(self.p)} and {len(self.q)}")
 
@@ -73,6 +68,17 @@ class DiscretePair(AtomicPair):
             infinite_q=_sum_up([b for a, b in masses if a == 0]),
             exact_losses=lambda: tuple(precise_log(ratio) for ratio, _, _ in both),
         )
+
+    @cached_property
+    def infinite_mass(self) -> InfiniteMass:
+        mass = sum((Fraction(a) for a, b in zip(self.p, self.q, strict=True) if b == 0), Fraction(0))
+        near = float(mass)  # a float and a fraction are compared exactly, but subtracted as floats
+        low = near if near <= mass else math.nextafter(near, -math.inf)
+        high = near if near >= mass else math.nextafter(near, math.inf)
+        if mass == 1:
+            return InfiniteMass(low, high, -math.inf, -math.inf)
+        log = log_ratio(mass.denominator - mass.numerator, mass.denominator)
+        return InfiniteMass(low, high, log * (1.0 + LOG_RATIO), log * (1.0 - LOG_RATIO))
 
     @cached_property
     def loss_quantum(self) -> LossQuantum | None:
@@ -114,17 +120,18 @@ class DiscretePair(AtomicPair):
         q.append((1 - g) * gap)
         return DiscretePair(tuple(p), tuple(q))
 
-    def subsampled(self, rate: float | Fraction) -> Pair:
+    def subsampled(self, rate: float | Fraction) -> DiscretePair:
         """((1 - rate) Q + rate P, Q), exactly."""
         g = rate if isinstance(rate, Fraction) else Fraction(check_rate("rate", rate))
         mixed = tuple((1 - g) * Fraction(b) + g * Fraction(a) for a, b in zip(self.p, self.q, strict=True))
         return DiscretePair(mixed, self.q)
 
-    def reversed(self) -> Pair:
+    def reversed(self) -> DiscretePair:
         return DiscretePair(self.q, self.p)
 
 
-def _vector(name: str, values: object) -> tuple[Probability, ...]:
+def probabilities(name: str, values: object) -> tuple[Probability, ...]:
+    """The entries of a vector as floats or fractions, checked; their sum is not looked at."""
     if isinstance(values, str | bytes) or not np.iterable(values):
         raise TypeError(f"{name} must be a sequence of probabilities, got {values!r}")
     entries: list[Probability] = []
@@ -137,13 +144,11 @@ def _vector(name: str, values: object) -> tuple[Probability, ...]:
         if not 0 <= entry <= 1:
             raise ValueError(f"{name} must hold probabilities in [0, 1], got {value!r}")
         entries.append(entry)
-    total = float(sum(Fraction(entry) for entry in entries))
-    if not abs(total - 1.0) <= _MASS_TOLERANCE:
-        raise ValueError(f"{name} must sum to 1, got {total!r}; divide by the sum, or use fractions")
     return tuple(entries)
 
 
-def _sum_up(values: list[Probability]) -> float:
+def _sum_up(values: list[Fraction]) -> float:
     """The sum, rounded up."""
-    total = sum((Fraction(value) for value in values), Fraction(0))
-    return up(float(total)) if total > 0 else 0.0
+    total = sum(values, Fraction(0))
+    rounded = float(total)
+    return rounded if rounded >= total else math.nextafter(rounded, math.inf)

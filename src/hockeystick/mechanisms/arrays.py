@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick.composition import Composition, Step
+from hockeystick.errors import public_door
 from hockeystick.mechanisms.gaussian import Gaussian
 from hockeystick.sampling import Poisson
 
 __all__ = ["compose_arrays"]
 
 
+@public_door
 def compose_arrays(*, noise_multipliers: ArrayLike, rates: ArrayLike, counts: ArrayLike = 1) -> Composition:
     """The composition of Poisson-subsampled Gaussian steps given as arrays, which are broadcast against each other.
 

@@ -9,8 +9,8 @@ from hockeystick.composition import Direction
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws import vectors
 from hockeystick.laws.base import Pair
-from hockeystick.laws.vectors import Probability
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.numerics.rationals import Probability
 
 __all__ = ["DiscretePair"]
 
@@ -26,8 +26,8 @@ class DiscretePair(Mechanism):
     Parameters
     ----------
     p, q : sequence of float or Fraction
-        Probabilities of one length, each vector summing to 1 within 1e-9; exact numbers, not renormalised. Where only p
-        has mass the loss is infinite.
+        Probabilities of one length, each vector summing to 1 within 1e-9: exact numbers, of which the pair is each
+        divided by the exact sum. Where only p has mass the loss is infinite.
 
     Examples
     --------
@@ -40,9 +40,9 @@ class DiscretePair(Mechanism):
     q: tuple[Probability, ...]
 
     def __post_init__(self) -> None:
-        pair = vectors.DiscretePair(self.p, self.q)
-        object.__setattr__(self, "p", pair.p)
-        object.__setattr__(self, "q", pair.q)
+        object.__setattr__(self, "p", vectors.probabilities("p", self.p))
+        object.__setattr__(self, "q", vectors.probabilities("q", self.q))
+        vectors.DiscretePair(self.p, self.q)  # refuses what is no pair
 
     @property
     def stated_by_caller(self) -> bool:

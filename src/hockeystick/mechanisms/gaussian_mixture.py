@@ -11,7 +11,7 @@ from hockeystick.composition import Direction, Step
 from hockeystick.errors import UnknownPairError, check_count, check_finite, check_positive, check_rate
 from hockeystick.laws.base import Pair
 from hockeystick.laws.mixture import GaussianMixturePair
-from hockeystick.laws.vectors import Probability
+from hockeystick.numerics.rationals import Probability
 
 __all__ = ["GaussianMixture"]
 
@@ -33,7 +33,8 @@ class GaussianMixture(Step):
     sensitivities : tuple of float
         The shifts d_k, distinct, at least 0.
     probabilities : tuple of float or Fraction
-        Their probabilities w_k, summing to 1 within 1e-9; exact numbers.
+        Their probabilities w_k, summing to 1 within 1e-9: exact numbers, of which the pair has each divided by
+        the exact sum.
 
     Examples
     --------
@@ -57,7 +58,8 @@ class GaussianMixture(Step):
             self.noise_multiplier, tuple(self.probabilities), tuple(self.sensitivities), (Fraction(1),), (0.0,)
         )
         object.__setattr__(self, "sensitivities", pair.p_centres)
-        object.__setattr__(self, "probabilities", pair.p_weights)
+        given = (weight if isinstance(weight, Fraction) else float(weight) for weight in self.probabilities)
+        object.__setattr__(self, "probabilities", tuple(given))
 
     @classmethod
     def poisson_group(cls, noise_multiplier: float, *, rate: float, size: int) -> GaussianMixture:

@@ -9,8 +9,9 @@ from typing import final
 from hockeystick.composition import Direction
 from hockeystick.errors import check_count, check_probability
 from hockeystick.laws.base import Pair
-from hockeystick.laws.vectors import DiscretePair, Probability
+from hockeystick.laws.vectors import DiscretePair
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.numerics.rationals import Probability
 
 __all__ = ["RandomizedResponse"]
 

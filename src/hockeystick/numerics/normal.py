@@ -88,16 +88,17 @@ def _narrow(
     he6 = ((square - 15.0) * square + 45.0) * square - 15.0
     series = 1.0 + w2 * ((square - 1.0) / 24.0 + w2 * (he4 / 1920.0 + w2 * (he6 / 322560.0)))
     with np.errstate(divide="ignore"):
-        logs = np.log(width * series) - (0.5 * square + _LOG_SQRT_2PI)
+        log_width = np.log(width * series)
+        logs = log_width - (0.5 * square + _LOG_SQRT_2PI)
     # The middle is off by centre_error and by two roundings of numbers of its size and the centre's;
     # the width is one rounding of an exact difference, whatever the centre.
     off = centre_error + 2.0 * U * (np.abs(middle) + abs(centre))
     size = np.abs(middle)
     error[where] = (
         2.0 * reach**8 / 92897280.0
-        + (size + width) * off * 1.01
+        + (size + width + off) * off * 1.01  # |d ln mass / dm| is at most |m| + w, on the way as well
         + U * (square + 2.0 * np.abs(logs) + 14.0)
-        + ELEMENTARY
+        + ELEMENTARY * (1.0 + np.abs(log_width))
     )
     log_mass[where] = logs
 
@@ -144,7 +145,7 @@ def _straddle(
     mass = 0.5 * (erf(left) + erf(right))
     logs[where] = np.log(mass)
     # the density of the unit normal in units of sqrt 2 is at most 1/sqrt(pi) < 0.57
-    bound[where] = 2.0 * ELEMENTARY + 4.0 * U + 0.57 * off / mass + U * np.abs(logs[where])
+    bound[where] = 2.0 * ELEMENTARY + 4.0 * U + 0.57 * off / mass + ELEMENTARY * np.abs(logs[where])
 
 
 def _tail(
@@ -164,8 +165,9 @@ def _tail(
         exponent = (inner - near) * (inner + near)
     scaled_far = np.where(finite, np.exp(-exponent) * erfcx(inner), 0.0)
     gap = scaled_near - scaled_far
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs[where] = np.log(0.5 * gap) - near * near
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        log_gap = np.log(0.5 * gap)
+        logs[where] = log_gap - near * near
         # |d ln erfcx / dt| <= 1 + 2 t for the near tail taken with its factor e^{-near^2}
         slip_near = off_near * (1.2 + 2.0 * near)
         slip_far = np.where(finite, off_far, 0.0) * (1.2 + 2.0 * inner)
@@ -174,6 +176,6 @@ def _tail(
         ) / gap
         # A far edge that runs off with the near one moves the whole interval: already counted edge by edge.
         relative = relative * 1.01 + 2.0 * U
-        absolute = U * (2.0 * near * near + 2.0 * np.abs(logs[where]) + 4.0) + ELEMENTARY
+        absolute = U * (2.0 * near * near + 2.0 * np.abs(logs[where]) + 4.0) + ELEMENTARY * np.abs(log_gap)
         # ln(1 + r) for a relative error r; no bound where the difference has no accuracy left
         bound[where] = np.where(relative < 0.5, -np.log1p(-np.minimum(relative, 0.5)), np.inf) + absolute

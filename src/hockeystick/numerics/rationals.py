@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from hockeystick.numerics.rounding import U
 
-__all__ = ["LOG_RATIO", "Probability", "exact_probabilities", "log_of", "log_ratio"]
+__all__ = ["LOG_RATIO", "Probability", "exact_probabilities", "log_of", "log_ratio", "product_up"]
 
 Probability = float | Fraction
 """An exact probability."""
@@ -55,6 +55,13 @@ def exact_probabilities(name: str, entries: Sequence[Probability]) -> tuple[Prob
     if not abs(total - common) <= _MASS_TOLERANCE * common:
         raise ValueError(f"{name} must sum to 1, got {total / common!r}; divide by the sum, or use fractions")
     return tuple(Fraction(numerator, total) for numerator in whole)
+
+
+def product_up(first: float, second: float) -> float:
+    """The smallest float of at least the product of two."""
+    exact = Fraction(first) * Fraction(second)
+    near = float(exact)
+    return near if near >= exact else math.nextafter(near, math.inf)
 
 
 def log_of(value: Probability) -> float:

@@ -3,6 +3,10 @@
 Symbols: ``U`` is the unit roundoff 2^-53 of float64 in round-to-nearest. Every error of numpy, scipy and the C library
 that a proof assumes has its constant here and nowhere else. `docs/concepts/assumptions.md` lists them with their
 domains, and `hockeystick selfcheck` measures them against ball arithmetic on the machine at hand.
+
+Below `TINY` a product is off by up to 2^-1075, however small it is, and no relative error holds; sums are exact there.
+Two rules keep bounds right at that end: what may be as small as that stays a logarithm until `exp_up` or `exp_down`
+makes a float of it; and a mass that is given as a float counts as off by `UNDERFLOW` besides its relative error.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ __all__ = [
     "SUBNORMAL",
     "TINY",
     "TRIGONOMETRIC",
+    "UNDERFLOW",
     "U",
     "down",
     "exp_down",
@@ -68,7 +73,13 @@ TINY = 2.0**-1022
 SUBNORMAL = 2.0**-1070
 """Bound on the absolute error of exp where its value is below `TINY`: a few units of the numbers there."""
 
+UNDERFLOW = 2.0**-1068
+"""What a few dozen products of numbers below `TINY` may lose: 64 times the least float64."""
+
 _OVERFLOW = 709.0  # e^709 is finite
+_NORMAL = -650.0  # e^-650 times anything above 1e-20 is far above `TINY`
+_VANISHED = -760.0  # e^-760 is below half of the least float64
+_SCALE = 2.0**500  # its square brings numbers below `TINY` well above it
 
 
 def gamma(operations: float) -> float:
@@ -89,14 +100,39 @@ def down(value: float, relative: float = 0.0) -> float:
     return math.nextafter(value - relative * abs(value) * (1.0 + 4.0 * U), -math.inf)
 
 
-def exp_up(log: float) -> float:
-    """A float64 of at least ``e^log``: above 0 also where that is too small for float64."""
-    return math.exp(log) * (1.0 + 2.0 * ELEMENTARY) + SUBNORMAL if log < _OVERFLOW else math.inf
+def exp_up(log: float, factor: float = 1.0) -> float:
+    """A float64 of at least ``factor * e^log``, factor in [0, 1]: above 0 also where that is too small for float64.
+
+    Below `TINY` it is the least such number, but for a relative error of a few u.
+    """
+    if not log < _OVERFLOW:
+        return math.inf
+    if log > _NORMAL:
+        return up(math.exp(log) * factor, 2.0 * ELEMENTARY)
+    scaled = up(_scaled_exp(log) * factor, 4.0 * ELEMENTARY)
+    value = scaled / _SCALE / _SCALE
+    # the first quotient is exact, the second rounded once; its product is exact again and tells the direction
+    return value if value * _SCALE >= scaled / _SCALE else math.nextafter(value, math.inf)
 
 
-def exp_down(log: float) -> float:
-    """A float64 of at most ``e^log``, and at least 0."""
-    return max(math.exp(min(log, _OVERFLOW)) * (1.0 - 2.0 * ELEMENTARY) - SUBNORMAL, 0.0)
+def exp_down(log: float, factor: float = 1.0) -> float:
+    """A float64 of at most ``factor * e^log``, factor in [0, 1], and at least 0.
+
+    Below `TINY` it is the largest such number, but for a relative error of a few u.
+    """
+    if log > _NORMAL:
+        return max(down(math.exp(min(log, _OVERFLOW)) * factor, 2.0 * ELEMENTARY), 0.0)
+    if not log > _VANISHED:
+        return 0.0
+    scaled = max(down(_scaled_exp(log) * factor, 4.0 * ELEMENTARY), 0.0)
+    value = scaled / _SCALE / _SCALE
+    return value if value * _SCALE <= scaled / _SCALE else math.nextafter(value, 0.0)
+
+
+def _scaled_exp(log: float) -> float:
+    """``2^1000 e^log`` (a larger number below `_VANISHED`), to a relative error of 3 `ELEMENTARY`."""
+    half = math.exp(0.5 * max(log, _VANISHED)) * _SCALE
+    return half * half
 
 
 def log_sum_exp(logs: NDArray[np.float64]) -> float:

@@ -16,11 +16,11 @@ import math
 from pathlib import Path
 from typing import Any, final
 
-from hockeystick.bound import Bound
+from hockeystick.bound import Bound, at_most
 from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.engines.ends import largest_loss
 from hockeystick.engines.lattice.streaming_plan import LiveDirection
-from hockeystick.errors import check_count, check_positive, check_probability
+from hockeystick.errors import check_count, check_positive, check_probability, public_door
 from hockeystick.laws.base import Pair
 from hockeystick.odometer.state import OdometerStateError, decode_progress, encode_progress, field, parse, render
 from hockeystick.odometer.steps import decode_float, decode_step, encode_float, encode_step
@@ -108,6 +108,7 @@ class Odometer:
         """
         return Composition(tuple(self._counts.items()))
 
+    @public_door
     def step(self, mechanism: Step | Composition, count: int = 1) -> None:
         """Record that a mechanism was run ``count`` times.
 
@@ -142,6 +143,7 @@ class Odometer:
                 pair.loss_bounds[1] < math.inf and pair.mass_at_infinity == 0.0 for pair in self._pairs[step].values()
             )
 
+    @public_door
     def epsilon(self) -> Bound:
         """Certified epsilon of all steps so far, at the odometer's delta (nats).
 
@@ -170,9 +172,11 @@ class Odometer:
         lower, upper = live.epsilon()
         if self._bounded:
             largest = max(largest_loss(live.counts.items())[1], 0.0)
-            return min(lower, largest), min(upper, largest)
+            capped = at_most(Bound(lower, upper, _METHOD), largest, "the largest loss")
+            return float(capped.lower), float(capped.upper)
         return lower, upper
 
+    @public_door
     def audit(self) -> Bound:
         """The same answer with the running products made anew from the counts: what a batch of the same history gives.
 
@@ -205,6 +209,7 @@ class Odometer:
         )
 
     @classmethod
+    @public_door
     def from_json(cls, text: str) -> Odometer:
         """The odometer whose state was written by `to_json`: it goes on as if it had never been interrupted.
 

@@ -10,6 +10,7 @@ Guarantee: every mu returned as an upper one has been verified with certified va
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
@@ -22,11 +23,13 @@ from hockeystick.errors import check_finite, check_probability
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, LOG_NDTR, U, up
+from hockeystick.readouts.pure_dp import mu_of_pure
 
 __all__ = ["CompositionTail", "Point", "mu_at", "mu_below", "mu_of_cell", "tail_of"]
 
 _CLOSE = 1e-11  # relative step outward of a computed mu before it is verified
 _FAR = 1e150  # beyond it a square has no float
+_NDTR_REACH = 15.0  # the domain of `LOG_NDTR`
 _STEEPEST = 7.0  # a slope of -Phi(7), the steepest drawn
 
 
@@ -198,9 +201,10 @@ def _mu_above(epsilon: float, delta: float) -> float:
 
 
 def _log_phi(x: float) -> tuple[float, float]:
-    """Bounds on ln Phi(x)."""
-    value = float(log_ndtr(x))
-    return value * (1.0 + LOG_NDTR), value * (1.0 - LOG_NDTR)
+    """Bounds on ln Phi(x); above `_NDTR_REACH` those that hold from there on."""
+    value = float(log_ndtr(min(x, _NDTR_REACH)))
+    upper = value * (1.0 - LOG_NDTR) if x <= _NDTR_REACH else 0.0
+    return value * (1.0 + LOG_NDTR), max(upper, -sys.float_info.max)
 
 
 def _quantile_above(log_probability: float) -> float:
@@ -260,13 +264,14 @@ def mu_of_cell(start: Point, end: Point) -> float:
     if end.epsilon <= start.epsilon:
         return max(start.needed, end.needed)
     log_width = end.epsilon + math.log(-math.expm1(start.epsilon - end.epsilon))
-    log_slope = math.log(max(start.upper - end.upper, 1e-320)) - log_width
+    drop = max(start.upper - end.upper, 5e-324)
+    log_slope = math.log(drop) - log_width
     ends = max(start.needed, end.needed)
     if 0.0 < ends < math.inf:
         error = 16.0 * U * (4.0 + abs(log_slope) + abs(log_width))
         at_start, at_end = (-point.epsilon / ends - 0.5 * ends for point in (start, end))  # where d_mu has slope -Phi
         falling = log_slope + error <= _log_phi(at_end * (1.0 + 8.0 * U))[0]
-        rising = log_slope - error >= _log_phi(at_start * (1.0 - 8.0 * U))[1]
+        rising = start.upper > end.upper and log_slope - error >= _log_phi(at_start * (1.0 - 8.0 * U))[1]
         if falling or rising:
             return ends
     return _mu_of_chord(start, end, log_slope)
@@ -314,7 +319,7 @@ def tail_of(parts: tuple[tuple[Pair, int], ...]) -> CompositionTail | None:
         if tail is None:
             return None
         square += count * tail.mu**2
-        everywhere += count * (tail.mu**2 + _mu_of_pure(tail.epsilon) ** 2)
+        everywhere += count * (tail.mu**2 + mu_of_pure(tail.epsilon) ** 2)
         epsilon += count * tail.epsilon
         attained, gaussian = attained or tail.attained, gaussian and tail.gaussian
     slack = 8.0 * U * (len(parts) + 4)
@@ -325,8 +330,3 @@ def tail_of(parts: tuple[tuple[Pair, int], ...]) -> CompositionTail | None:
         gaussian,
         up(math.sqrt(everywhere), slack),
     )
-
-
-def _mu_of_pure(epsilon: float) -> float:
-    """A mu with every (epsilon, 0)-DP mechanism mu-GDP: ``Phi(mu / 2) >= 1 / (1 + e^-epsilon)``."""
-    return 0.0 if epsilon == 0.0 else 2.0 * _quantile_above(-math.log1p(math.exp(-epsilon)) * (1.0 - 1e-14))

@@ -25,21 +25,20 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import cast, final
 
 import numpy as np
 
-from hockeystick.bound import Bound, Estimate
+from hockeystick.bound import Bound, Estimate, agreed, from_sides
 from hockeystick.composition import Direction
 from hockeystick.decimals import plain
-from hockeystick.errors import check_positive, check_probability
+from hockeystick.errors import check_positive, check_probability, public_door
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.numerics.rounding import U, down
 from hockeystick.readouts.directions import Asked, Curve
-from hockeystick.readouts.envelope import Enclosure, Value
+from hockeystick.readouts.envelope import Enclosure
 from hockeystick.readouts.gaussian_dp import CompositionTail, Point, mu_below, mu_of_cell, tail_of
 
 __all__ = ["regret", "smallest_mu"]
@@ -48,6 +47,7 @@ _EVALUATIONS = 600
 _LARGEST = 600.0  # nats
 
 
+@public_door
 def smallest_mu(curve: Curve, *, floor: float = 0.0, tolerance: float = 1e-3) -> Bound | Estimate:
     """The smallest mu for which the run is mu-Gaussian-DP, proved over all epsilons.
 
@@ -79,7 +79,7 @@ def smallest_mu(curve: Curve, *, floor: float = 0.0, tolerance: float = 1e-3) ->
     """
     ignored, width = check_probability("floor", floor), check_positive("tolerance", tolerance)
     ask = Asked(curve)
-    search = _Search(ask.both_ways(), ignored, width)
+    search = _Search(ask, ignored, width)
     direction = cast("Direction", next(iter(curve.directed)))
     tail = tail_of(curve.composition.pairs(direction))
     if tail is not None and curve.composition.attained(direction) is not None:
@@ -89,7 +89,7 @@ def smallest_mu(curve: Curve, *, floor: float = 0.0, tolerance: float = 1e-3) ->
     if floor > 0.0:
         notes = (*notes, f"holds for delta(epsilon) <= max(delta of mu, {plain(floor)})")
     if ask.certified:
-        return Bound(min(low, high), high, method, notes)
+        return from_sides(low, high, method, notes)
     return Estimate(high, high - low if math.isfinite(high) else 0.0, method, notes)
 
 
@@ -97,9 +97,10 @@ def smallest_mu(curve: Curve, *, floor: float = 0.0, tolerance: float = 1e-3) ->
 class _Search:
     """Branch and bound over cells of epsilon for the mu that the curve needs."""
 
-    def __init__(self, evaluate: Callable[[float], Value], floor: float, tolerance: float) -> None:
-        self._evaluate, self._floor, self._tolerance = evaluate, floor, tolerance
-        self._limit = evaluate(math.inf)
+    def __init__(self, ask: Asked, floor: float, tolerance: float) -> None:
+        self._ask, self._evaluate = ask, ask.both_ways()
+        self._floor, self._tolerance = floor, tolerance
+        self._limit = self._evaluate(math.inf)
         self._low = 0.0
         self._spent = 0
         self._uppers: list[tuple[float, float]] = []
@@ -166,6 +167,8 @@ class _Search:
         self._uppers.append((epsilon, upper))
         if value.lower > self._floor:
             self._low = max(self._low, mu_below(epsilon, value.lower))
+        if self._ask.certified:
+            agreed(Bound(value.lower, value.upper, "the curve"), Bound(0.0, upper, "the curve at a smaller epsilon"))
         return Point.at(epsilon, min(value.lower, upper), upper)
 
     def _cells(self, points: list[Point]) -> float:
@@ -189,6 +192,7 @@ class _Search:
         return -needed, start.epsilon, start, end
 
 
+@public_door
 def regret(curve: Curve, mu: float, *, tolerance: float = 1e-2) -> Bound | Estimate:
     """What the summary "mu-GDP" of a run loses: the smallest r with ``f(alpha + r) - r <= G_mu(alpha)`` everywhere.
 

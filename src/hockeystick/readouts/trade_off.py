@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick.bound import Bound, Estimate
-from hockeystick.errors import check_choice, check_positive, check_probability
+from hockeystick.errors import check_choice, check_positive, check_probability, public_door
 from hockeystick.readouts.directions import OPPOSITE, Asked, Curve
 from hockeystick.readouts.envelope import Enclosure, Value
 
@@ -67,6 +67,7 @@ def _column(values: ArrayLike) -> list[float]:
     return [float(value) for value in np.ravel(np.asarray(values, dtype=np.float64))]
 
 
+@public_door
 def trade_off(
     curve: Curve, false_positive_rate: ArrayLike, *, direction: str = "worst", tolerance: float = 1e-3
 ) -> TradeOff:

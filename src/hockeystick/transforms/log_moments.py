@@ -109,7 +109,7 @@ def _above_one(rule: LossRule, exponents: Array, identity_error: Array) -> tuple
         errors.sum(axis=2)
         + additions(rule.nodes) * U * node_sum(np.abs(term))
         + (np.abs(1.0 - exponent) + np.abs(exponent)) * identity_error
-        + 20.0 * U * (np.abs((exponent - 1.0) * rule.missing_q) + np.abs(exponent * rule.missing_p))
+        + 36.0 * U * (np.abs((exponent - 1.0) * rule.missing_q) + np.abs(exponent * rule.missing_p))
         + 4.0 * U * np.abs(total)
     )
     return total + defect, error * _SLACK + _UNDERFLOW
@@ -234,7 +234,7 @@ def _mean(
     total = node_sum(term) + rule.missing_q - rule.missing_p
     error = (rounding + moved + np.abs(term) * np.expm1(rule.weight_error)).sum(axis=1)
     error = error + additions(rule.nodes) * U * node_sum(np.abs(term)) + moments.identity_error * 2.0
-    error = error + 20.0 * U * (np.abs(rule.missing_q) + np.abs(rule.missing_p)) + _UNDERFLOW
+    error = error + 36.0 * U * (np.abs(rule.missing_q) + np.abs(rule.missing_p)) + _UNDERFLOW
     mean = total / moment
     mean_error = _SLACK * (error / moment + np.abs(mean) * (log_m_error + 2.0 * ELEMENTARY + U * np.abs(log_m)))
     if fits.all() and (mean_error <= _EXACT * size.max(axis=1)).all():

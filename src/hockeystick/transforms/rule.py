@@ -161,6 +161,11 @@ class Sketch:
     cells: Cells | None
     dropped: Array
 
+    @cached_property
+    def log_p(self) -> Array:
+        """``ln p_j = ln q_j + l_j``."""
+        return self.log_weight + self.loss
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -174,7 +179,7 @@ class LossRule:
     log_weight, weight_error : ndarray, shape (B, n)
         ``ln q_j`` and bounds on their absolute errors.
     missing_p, missing_q : ndarray, shape (B,)
-        One minus the mass of P and of Q at the finite losses, to 16 u relative.
+        One minus the mass of P and of Q at the finite losses, to 32 u relative.
     counts : ndarray, shape (B,)
         How often each pair is composed: whole numbers below 2^53.
     quadrature : Quadrature
@@ -281,7 +286,8 @@ class Window:
     """What a rule must serve: exponents a = 1 + theta, a largest frequency, and ``ln`` of the accuracy wanted of M.
 
     ``cells`` is the number of cells between nodes, where a bound on the decay is wanted; 0 otherwise. ``log_drop`` is
-    ``ln`` of the mass that each step may leave out where its loss is largest, lest it swamp large tilts.
+    ``ln`` of the mass that each step may leave out where its loss is largest, lest it swamp large tilts. ``longest`` is
+    the number of nodes beyond which the rule of a subsampled Gaussian is not worth having.
     """
 
     exponents: tuple[float, ...]
@@ -289,6 +295,7 @@ class Window:
     log_accuracy: float
     cells: int = 0
     log_drop: float = -math.inf
+    longest: int = 1 << 14
 
 
 class RuleSource(ABC):
@@ -308,11 +315,6 @@ class RuleSource(ABC):
     def is_atomic(self) -> bool:
         """Whether the losses are discrete."""
         return False
-
-    @property
-    def mass_defect(self) -> float:
-        """Sum of how far the masses of the parts are from one, rounded up."""
-        return 0.0
 
     def precise(self, rule: LossRule) -> Sequence[tuple[Sequence[Fraction], float]] | None:
         """The losses of each pair to within `transforms.lattice.PRECISE`, and its count; None where not known."""

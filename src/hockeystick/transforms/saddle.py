@@ -1,4 +1,4 @@
-"""Estimates of K and its derivatives at many tilts, and the saddle point of an epsilon.
+"""The saddle point of an epsilon, and roundings of tilts.
 
     K'(theta) = eps + 1 / theta + 1 / (1 + theta)        (004, equation 50)
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.tilted_normal import tilted_normal
+from hockeystick.transforms.cumulants import Scan, scan, smooth_log_delta
 from hockeystick.transforms.lattice import SharedLattice
 from hockeystick.transforms.rule import Array, LossRule, Sketch, Window
 
@@ -26,13 +27,10 @@ __all__ = [
     "SMALLEST_TILT",
     "LossSum",
     "Saddle",
-    "Scan",
     "find_saddle",
     "normal_epsilon",
     "round_tilt",
     "round_tilts",
-    "scan",
-    "smooth_log_delta",
 ]
 
 _GRID = 12
@@ -49,10 +47,8 @@ _SPAN = 4.0  # ratio of neighbouring tilts in the first, coarse scan
 class LossSum(ABC):
     """A sum of independent privacy losses, as rules for its parts: what the contour asks of a composition."""
 
-    @property
-    @abstractmethod
-    def gaussian_variance(self) -> float:
-        """Variance of the normal part of the loss (nats^2), to a relative error of 16 u; 0 where there is none."""
+    gaussian_variance: float
+    """Variance of the normal part of the loss (nats^2), to a relative error of 16 u; 0 where there is none."""
 
     @property
     @abstractmethod
@@ -72,6 +68,10 @@ class LossSum(ABC):
     def sketches(self, window: Window) -> Sequence[Sketch] | None:
         """The same without errors."""
 
+    @abstractmethod
+    def smoothed(self, deviation: float) -> LossSum:
+        """The sum with one more, normal loss of this standard deviation (nats): that of a Gaussian release."""
+
     @property
     def on_lattice(self) -> bool:
         """Whether all losses may share a lattice."""
@@ -80,50 +80,6 @@ class LossSum(ABC):
     def lattice(self, rules: Sequence[LossRule]) -> SharedLattice | None:
         """The lattice that the losses of the rules share; None where there is none."""
         return None
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Scan:
-    """Estimates of K, K' and K'' of the sum at the tilts, shape (k,)."""
-
-    tilts: Array
-    value: Array
-    mean: Array
-    variance: Array
-
-    def saddle_excess(self, epsilon: float) -> Array:
-        """``K'(theta) - epsilon - 1/theta - 1/(1 + theta)``, increasing in theta."""
-        return self.mean - epsilon - 1.0 / self.tilts - 1.0 / (1.0 + self.tilts)
-
-    def smooth_log_delta(self) -> tuple[Array, Array]:
-        """Epsilon whose saddle point each tilt is, and the saddle-point estimate of ``ln delta`` there."""
-        epsilon = self.mean - 1.0 / self.tilts - 1.0 / (1.0 + self.tilts)
-        return epsilon, smooth_log_delta(self.value, self.tilts, epsilon, self.variance)
-
-
-def smooth_log_delta(value: Array, tilts: Array, epsilon: Array, variance: Array) -> Array:
-    """``K - theta eps - ln(theta (1 + theta)) - ln(2 pi F'') / 2``, F'' the curvature of the whole exponent."""
-    curvature = variance + tilts**-2.0 + (1.0 + tilts) ** -2.0
-    return value - tilts * epsilon - np.log(tilts * (1.0 + tilts)) - 0.5 * np.log(2.0 * math.pi * curvature)
-
-
-def scan(sketches: Sequence[Sketch], gaussian_variance: float, tilts: Array) -> Scan:
-    """K, K' and K'' of the sum at every tilt."""
-    value = 0.5 * gaussian_variance * tilts * (1.0 + tilts)
-    mean = gaussian_variance * (tilts + 0.5)
-    variance = np.full_like(tilts, gaussian_variance)
-    for rule in sketches:
-        logs = rule.log_weight + (1.0 + tilts)[:, None, None] * rule.loss
-        peak = logs.max(axis=2, keepdims=True)
-        weight = np.exp(logs - peak)
-        total = weight.sum(axis=2)
-        first = (weight * rule.loss).sum(axis=2) / total
-        second = (weight * np.square(rule.loss - first[:, :, None])).sum(axis=2) / total
-        value = value + (peak[:, :, 0] + np.log(total)) @ rule.counts
-        mean = mean + first @ rule.counts
-        variance = variance + second @ rule.counts
-    return Scan(tilts, value, mean, variance)
 
 
 @final
@@ -168,9 +124,8 @@ class Saddle:
 
     def log_delta(self, epsilon: float) -> float:
         """Saddle-point estimate of ``ln delta`` at the epsilon (nats), near the saddle's own."""
-        theta = self.theta
-        exponent = self.value - theta * epsilon - math.log(theta * (1.0 + theta))
-        return exponent - 0.5 * math.log(2.0 * math.pi * self.curvature)
+        found = smooth_log_delta(np.array(self.value), np.array(self.theta), epsilon, np.array(self.variance))
+        return float(found)
 
     @property
     def curvature(self) -> float:
@@ -216,16 +171,10 @@ def _search(losses: LossSum, sketches: Sequence[Sketch], top: float, excess: Cal
     fine = scan(sketches, losses.gaussian_variance, low * (float(tilts[index]) / low) ** np.linspace(0.0, 1.0, _GRID))
     gap = excess(fine)
     theta = float(np.exp(np.interp(0.0, gap, np.log(fine.tilts))))
-    theta = round_tilt(max(theta, SMALLEST_TILT))
+    theta = round_tilt(theta)
     columns = (fine.value, fine.mean, fine.variance)
     value, mean, variance = (float(np.interp(theta, fine.tilts, column)) for column in columns)
     return Saddle(theta, value, mean, variance, sketches, top)
-
-
-def round_tilt(tilt: float) -> float:
-    """One positive tilt with as few bits as `round_tilts` leaves."""
-    unit = 2.0 ** max(math.frexp(tilt)[1] - 21, -50)
-    return round(tilt / unit) * unit
 
 
 def normal_epsilon(losses: LossSum, log_delta: float) -> float:
@@ -242,6 +191,13 @@ def normal_epsilon(losses: LossSum, log_delta: float) -> float:
         max(farthest, 0.0),
         max(1e-6 * deviation, 1e-12 * abs(farthest)),
     )
+
+
+def round_tilt(tilt: float) -> float:
+    """The tilt with so few bits that ``1 + theta`` is exact; `SMALLEST_TILT` for a smaller one."""
+    tilt = max(tilt, SMALLEST_TILT)
+    unit = 2.0 ** max(math.frexp(tilt)[1] - 21, -50)
+    return round(tilt / unit) * unit
 
 
 def round_tilts(tilts: Array) -> Array:

@@ -26,7 +26,7 @@ from hockeystick.app.spec.registry import AUTOMATIC
 from hockeystick.bound import Bound
 from hockeystick.errors import HockeystickError
 
-__all__ = ["NoReceiptError", "Verification", "is_page", "open_receipt", "verify"]
+__all__ = ["NoReceiptError", "Verification", "has_checksum", "is_page", "open_receipt", "verify"]
 
 _SAME = 1e-9  # relative: the order of a few sums may differ between machines, nothing else
 _SHARPER = 0.02  # with other versions: how much narrower the brackets are that decide a claim
@@ -95,7 +95,7 @@ def verify(document: Mapping[str, Any], *, shown: str | None = None) -> Verifica
         The HTML page it came in, to be compared with what the receipt inside says.
     """
     findings: list[str] = []
-    if not _has_checksum(document):
+    if not has_checksum(document):
         findings.append("checksum: the contents are not those the receipt was made with")
     try:
         specification = from_document(document["specification"], source="specification")
@@ -120,7 +120,8 @@ def verify(document: Mapping[str, Any], *, shown: str | None = None) -> Verifica
     return Verification(not findings, tuple(findings), tuple(remarks), checked)
 
 
-def _has_checksum(document: Mapping[str, Any]) -> bool:
+def has_checksum(document: Mapping[str, Any]) -> bool:
+    """Whether the contents are those the checksum was taken of."""
     try:
         return document.get("checksum") == checksum(document)
     except ValueError:  # NaN or infinity, which no receipt holds

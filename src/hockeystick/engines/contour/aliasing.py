@@ -23,11 +23,11 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.numerics.rounding import U
+from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up
 from hockeystick.transforms.log_moments import LogMoments
 from hockeystick.transforms.rule import Array, LossRule
 
-__all__ = ["Aliasing", "Chernoff", "chernoff", "log_constant"]
+__all__ = ["Aliasing", "Chernoff", "chernoff", "kernel_peak", "log_constant"]
 
 
 @final
@@ -109,18 +109,22 @@ class Chernoff:
         whole = series[:, zero]  # c(0) = 1
         direct = series[:, zero:above].min(axis=1)
         gap = series[:, : zero + 1].min(axis=1)
-        # whole is rounded up by its own errors: step back over them twice for the lower side
-        doubt = 2.0 * (self.errors[zero] + self.error) + 32.0 * U * (
-            1.0 + abs(self.value) + abs(self.values[zero]) + self.theta * (np.abs(epsilon) + period)
-        )
+        # By how much the logarithm of the series of tilt 0 may exceed that of e^{k(0)} / (e^{theta Lambda} - 1): twice
+        # the errors of K; at most 28 u of each K, of theta eps and of theta Lambda; 15 u of ln(1 - e^{-theta Lambda}),
+        # which is large where theta Lambda is small; and 34 u for expm1, exp, a product and the difference below, and
+        # for the rounding of x = theta Lambda, since d ln(1 - e^{-x}) / d ln x <= 1.
+        spread = np.abs(np.log(-np.expm1(-self.theta * period)))
+        size = abs(self.value) + abs(self.values[zero]) + self.theta * (np.abs(epsilon) + period) + spread
+        doubt = 2.0 * (self.errors[zero] + self.error) + 40.0 * U * (1.0 + size)
         below = whole * np.exp(-1.01 * doubt) - gap
         return Aliasing(right, np.clip(below, 0.0, direct), np.minimum(direct, whole))
 
     def _series(self, epsilon: Array, period: float) -> Array:
         """The geometric series of each tilt, rounded up, shape (E, k)."""
         gap = np.abs(self._gap) * period
-        log_sum = self.log_bounds(epsilon) - gap - np.log(-np.expm1(-gap * (1.0 - 4.0 * U)))
-        return np.exp(np.minimum(log_sum, 700.0) + 8.0 * U * (1.0 + np.abs(log_sum) + gap))
+        spread = np.log(-np.expm1(-gap * (1.0 - 4.0 * U)))  # far below 0 where the gap is small
+        log_sum = self.log_bounds(epsilon) - gap - spread
+        return np.exp(np.minimum(log_sum, 700.0) + 8.0 * U * (1.0 + np.abs(log_sum) + gap + np.abs(spread)))
 
     def log_delta_bound(self, epsilon: Array) -> Array:
         """Upper bounds on ``ln delta_fin(epsilon)`` by Chernoff's bound at the positive tilts, shape (E,)."""
@@ -131,10 +135,20 @@ class Chernoff:
 
 
 def log_constant(tilts: Array) -> Array:
-    """``ln c(t)``, rounded up; 0 for tilts of at most 0."""
+    """``ln c(t)``, rounded up; 0 for tilts of at most 0.
+
+    ``c(t) = t^t / (1 + t)^{1 + t}`` is the largest value of ``e^{-ty} (1 - e^{-y})`` over y >= 0. With ``log1p(1 / t)``
+    for the logarithm of ``(1 + t) / t`` nothing cancels, not even at large tilts: both terms are negative, and each is
+    off by at most 4 u (log1p) + 2 u (quotient, product) of itself, their sum by one rounding more.
+    """
     t = np.maximum(tilts, 0.0)
     inner = np.where(t > 0.0, t, 1.0)
-    return np.where(t > 0.0, -t * np.log1p(1.0 / inner) - np.log1p(t), 0.0) * (1.0 - 2.0**-40)
+    return np.where(t > 0.0, -t * np.log1p(1.0 / inner) - np.log1p(t), 0.0) * (1.0 - 3.0 * ELEMENTARY)
+
+
+def kernel_peak(theta: float) -> float:
+    """``c(theta)``, rounded up: the largest value of ``e^{-theta y} (1 - e^{-y})`` over y >= 0."""
+    return exp_up(float(log_constant(np.array(theta))))
 
 
 def chernoff(

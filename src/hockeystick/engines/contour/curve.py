@@ -18,10 +18,8 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.bound import Bound
-from hockeystick.engines.contour.crossing import Crossing, LogBracket, crossing
-from hockeystick.engines.contour.lattice_line import LatticeLine
-from hockeystick.engines.contour.line import ContourLine, Curve
+from hockeystick.bound import Bound, from_sides
+from hockeystick.engines.contour.line import Curve
 from hockeystick.engines.contour.placing import (
     MOST_WORK,
     ContourRefusal,
@@ -31,12 +29,14 @@ from hockeystick.engines.contour.placing import (
     saddle_of_delta,
     saddle_of_epsilon,
 )
+from hockeystick.engines.contour.root_bracket import LogBracket, RootBracket, root_bracket
+from hockeystick.engines.contour.search import REACH, EpsilonSearch, PlacedLine, Targets
 from hockeystick.engines.contour.stations import Station, Stations
 from hockeystick.engines.ends import composed_infinity, largest_loss
 from hockeystick.laws.loss_sum import PairSum
-from hockeystick.numerics.rounding import U, down, exp_up, up
+from hockeystick.numerics.rounding import TINY, U, down, exp_down, exp_up, up
 from hockeystick.transforms.rule import Array
-from hockeystick.transforms.saddle import Saddle, normal_epsilon
+from hockeystick.transforms.saddle import Saddle
 
 __all__ = ["ContourCurve"]
 
@@ -52,27 +52,6 @@ _SMALLEST = -740.0  # ln of what float64 still tells from 0
 _DEEPEST = -690.0  # ln of the mass that may always be left out
 _LOOSE = 8.0  # times the width of delta, over the tilt: what a bracket of epsilon may have
 _FAR = 5.0  # standard deviations below the mean from which 1 - delta is looked at
-_REACH = 2.5  # standard deviations from its own epsilon within which a line is asked
-
-
-@final
-@dataclass(frozen=True)
-class _Placed:
-    """A line, and the epsilon and deviation (nats) it was planned for."""
-
-    line: ContourLine | LatticeLine
-    epsilon: float
-    deviation: float
-
-    def serves(self, epsilon: float) -> bool:
-        """Whether the line is worth asking."""
-        return abs(epsilon - self.epsilon) <= _REACH * self.deviation
-
-    def reaches(self, log_delta: float) -> bool:
-        """Whether the line is worth asking for the epsilon of a delta."""
-        ends = self.epsilon + _REACH * self.deviation * np.array([-0.9, 0.9])
-        found = self.line.curve(np.maximum(ends, 0.0))
-        return bool(found.log_lower()[0] >= log_delta >= found.log_upper()[1])
 
 
 @final
@@ -93,7 +72,7 @@ class ContourCurve:
     losses: PairSum
     tolerance: float
     most_work: int = MOST_WORK
-    _lines: dict[Station, _Placed | ContourRefusal] = field(default_factory=dict, repr=False)
+    _lines: dict[Station, PlacedLine | ContourRefusal] = field(default_factory=dict, repr=False)
 
     @cached_property
     def _infinite_mass(self) -> tuple[float, float]:
@@ -124,7 +103,7 @@ class ContourCurve:
     def _stations(self) -> Stations:
         return Stations(self.losses.dropping(_DEEPEST))
 
-    def _standing(self, station: Station | None) -> _Placed | None:
+    def _standing(self, station: Station | None) -> PlacedLine | None:
         """The line at a station, placed when first asked for; None where there is no station.
 
         Raises
@@ -138,12 +117,12 @@ class ContourCurve:
             self._lines[station] = self._stood(station)
         found = self._lines[station]
         if isinstance(found, ContourRefusal):
-            if found.reason == "tail":
+            if found.reason == "tail" and self.losses.on_lattice:
                 raise ContourRefusal(found.reason, str(found))
             return None
         return found
 
-    def _stood(self, station: Station) -> _Placed | ContourRefusal:
+    def _stood(self, station: Station) -> PlacedLine | ContourRefusal:
         """A line through the tilt of a station; where large losses of small mass stand in the way, without these."""
         saddle = self._stations.saddle(station)
         if saddle is None or saddle.log_delta(saddle.epsilon) < _SMALLEST:
@@ -204,10 +183,10 @@ class ContourCurve:
             math.log(max(delta, 1e-300)) + math.log(self.tolerance / 64.0) - math.log(max(self.losses.total_count, 1.0))
         )
 
-    def _place(self, losses: PairSum, saddle: Saddle, epsilon: float, log_delta: float | None, work: int) -> _Placed:
+    def _place(self, losses: PairSum, saddle: Saddle, epsilon: float, log_delta: float | None, work: int) -> PlacedLine:
         finest = max(_SHARE * self.tolerance, _FINEST)
         line = line_for_epsilon(losses, epsilon, finest, saddle=saddle, log_delta=log_delta, work=work)
-        return _Placed(line, epsilon, math.sqrt(saddle.curvature))
+        return PlacedLine(line, epsilon, math.sqrt(saddle.curvature))
 
     def _narrow(self, bound: Bound) -> bool:
         lower, upper = float(bound.lower), float(bound.upper)
@@ -215,9 +194,9 @@ class ContourCurve:
 
     def _delta_bound(self, curve: Curve) -> Bound:
         low, high = self._infinite_mass
-        lower = down(math.exp(min(float(curve.log_lower()[0]), 0.0)), 8.0 * U) + low
-        upper = up(math.exp(min(float(curve.log_upper()[0]), 0.0)), 8.0 * U) + high
-        return Bound(max(down(lower), 0.0), min(up(upper), 1.0), _METHOD, errors=_errors(curve, 1.0))
+        lower = exp_down(min(float(curve.log_lower()[0]), 0.0)) + low
+        upper = exp_up(min(float(curve.log_upper()[0]), 0.0)) + high
+        return from_sides(max(down(lower), 0.0), min(up(upper), 1.0), _METHOD, errors=_errors(curve, 1.0))
 
     def _near_one(self, saddle: Saddle, epsilon: float) -> Bound | None:
         """A bracket by Chernoff's bound on 1 - delta, where that is narrow enough."""
@@ -226,7 +205,7 @@ class ContourCurve:
         log_gap = log_complement(self.losses, saddle, epsilon)
         if log_gap > math.log(0.5 * self.tolerance):
             return None
-        gap = up(math.exp(log_gap) + self.losses.mass_defect, 8.0 * U)
+        gap = up(exp_up(log_gap))
         return Bound(max(down(1.0 - gap), 0.0), 1.0, _METHOD, errors={"Chernoff's bound": gap})
 
     def _near_zero(self, losses: PairSum, saddle: Saddle, epsilon: float) -> Bound | None:
@@ -247,7 +226,9 @@ class ContourCurve:
             return Bound(math.inf, math.inf, _TRIVIAL, notes=("delta is below the mass at infinite loss",))
         if delta <= high:
             return self._end(delta)
-        targets = _Targets(_log(up(delta - low), math.inf), _log(down(delta - high), -math.inf))
+        targets = Targets.of(delta, low, high)
+        if math.isinf(targets.undercut):
+            return self._end(delta)
         placed = self._standing(self._stations.of_log_delta(targets.undercut))
         if placed is not None and placed.reaches(targets.undercut):
             found, curve = self._solve(placed, targets)
@@ -256,7 +237,7 @@ class ContourCurve:
                 return bound
         return self._fresh_epsilon(targets)
 
-    def _fresh_epsilon(self, targets: _Targets) -> Bound:
+    def _fresh_epsilon(self, targets: Targets) -> Bound:
         """By new lines; where large losses of small mass stand in the way, they are left out."""
         try:
             work = self._little_work
@@ -271,12 +252,12 @@ class ContourCurve:
             return Bound(math.inf, math.inf, _TRIVIAL, notes=("delta 0 is reached at no epsilon",))
         raise ContourRefusal("saddle", f"delta {delta:g} is the mass at infinite loss, to within rounding")
 
-    def _new_epsilon(self, losses: PairSum, targets: _Targets, *, tries: int, work: int) -> Bound:
+    def _new_epsilon(self, losses: PairSum, targets: Targets, *, tries: int, work: int) -> Bound:
         saddle = saddle_of_delta(losses, targets.undercut)
         if saddle.epsilon <= 0.0:
             saddle = saddle_of_epsilon(losses, 0.0)
         epsilon, log_delta = max(saddle.epsilon, 0.0), None
-        search = _Search(losses, targets.undercut)
+        search = EpsilonSearch(losses, targets.undercut)
         best: Bound | None = None
         for _ in range(tries):
             placed = self._place(losses, saddle, epsilon, log_delta, work)
@@ -293,21 +274,21 @@ class ContourCurve:
         reason = f"the crossing near epsilon {epsilon:g} was not proved to a relative width of {self.tolerance:g}"
         raise ContourRefusal("width", reason, best)
 
-    def _epsilon_bound(self, placed: _Placed, found: Crossing, curve: Curve, targets: _Targets) -> Bound | None:
+    def _epsilon_bound(self, placed: PlacedLine, found: RootBracket, curve: Curve, targets: Targets) -> Bound | None:
         """The bracket of a crossing; None where a side was not proved."""
         if found.upper == 0.0:
             return Bound(0.0, 0.0, _METHOD, notes=("delta is proved to be smaller at epsilon 0",))
         if not math.isfinite(found.upper - found.lower):
             return None
         slope = placed.line.chernoff.theta * math.exp(targets.undercut)
-        return Bound(max(found.lower, 0.0), max(found.upper, 0.0), _METHOD, errors=_errors(curve, slope))
+        return from_sides(found.lower, found.upper, _METHOD, errors=_errors(curve, slope))
 
-    def _is_enough(self, bound: Bound, placed: _Placed) -> bool:
+    def _is_enough(self, bound: Bound, placed: PlacedLine) -> bool:
         """Whether a bracket of epsilon is narrow itself, or as narrow as that of delta was asked to be."""
         width, upper = float(bound.width), float(bound.upper)
         return width * min(placed.line.chernoff.theta / _LOOSE, 1.0 / max(upper, 1e-300)) <= self.tolerance
 
-    def _solve(self, placed: _Placed, targets: _Targets) -> tuple[Crossing, Curve]:
+    def _solve(self, placed: PlacedLine, targets: Targets) -> tuple[RootBracket, Curve]:
         """Where the line's curve takes the value, in epsilon of at least 0, and the curve there."""
         line = placed.line
         asked: list[tuple[float, Curve]] = []
@@ -317,74 +298,24 @@ class ContourCurve:
             asked[:] = [(float(points[0]), curve)]
             return LogBracket(curve.log_lower(), curve.log_upper())
 
-        found = crossing(
+        found = root_bracket(
             brackets,
             (targets.exceeded, targets.undercut),
             start=placed.epsilon,
             slope=line.chernoff.theta,
-            reach=_REACH * placed.deviation,
+            reach=REACH * placed.deviation,
         )
         if found.lower < 0.0 and placed.serves(0.0):
             at_zero = brackets(np.zeros(1))
             if float(at_zero.upper[0]) <= targets.undercut:
-                found = Crossing(0.0, 0.0, 0.0)
+                found = RootBracket(0.0, 0.0, 0.0)
         at, curve = asked[0]  # the last, which is at the point where that was proved
         return found, curve if at == found.point >= 0.0 else line.curve(np.array([max(found.point, 0.0)]))
 
 
-@final
-@dataclass
-class _Search:
-    """Where to place the next line in search of the epsilon of a delta: estimates, nothing proved."""
-
-    losses: PairSum
-    log_delta: float
-    low: float = 0.0  # where delta seems larger than the one searched for
-    high: float = math.inf  # and where it seems smaller
-
-    def after(self, placed: _Placed, point: float, log_delta: float | None) -> tuple[float, float | None] | None:
-        """The next epsilon, with ``ln delta`` there if known; None where the same line would come again."""
-        move = abs(point - placed.epsilon)
-        if move < 0.999 * _REACH * placed.deviation:
-            again = log_delta is not None and move <= 1e-6 * placed.deviation
-            return None if again else (max(point, 0.0), self.log_delta)
-        here = placed.line.curve(np.array([placed.epsilon]))
-        guess = here.guess()
-        decided = here.log_upper()[0] < self.log_delta or here.log_lower()[0] > self.log_delta
-        if not decided and (log_delta is None or abs(guess - log_delta) > 1.0):
-            return placed.epsilon, guess  # the line was planned for another size of delta
-        if guess > self.log_delta:
-            self.low = placed.epsilon
-        else:
-            self.high = placed.epsilon
-        return self._between(placed), None
-
-    def _between(self, placed: _Placed) -> float:
-        """As if the loss were normal, if that lies between; else halfway."""
-        normal = normal_epsilon(self.losses, self.log_delta)
-        if self.low < normal < self.high:
-            return normal
-        return 0.5 * (self.low + self.high) if math.isfinite(self.high) else self.low + 4.0 * placed.deviation
-
-
-@final
-@dataclass(frozen=True)
-class _Targets:
-    """``ln`` of the finite part of delta, as it must be exceeded and undercut: rounded up and down."""
-
-    exceeded: float
-    undercut: float
-
-
-def _log(value: float, toward: float) -> float:
-    """``ln value``, rounded towards an infinity."""
-    log = math.log(value)
-    return math.nextafter(log + math.copysign(8.0 * U * abs(log), toward), toward)
-
-
 def _errors(curve: Curve, unit: float) -> dict[str, float]:
     """The parts of the width at the first epsilon of a curve, in multiples of ``unit``."""
-    scale = math.exp(min(float(curve.log_scale[0]), 0.0)) / unit
+    scale = math.exp(min(float(curve.log_scale[0]), 0.0)) / max(unit, TINY)  # the slope of a tiny delta may underflow
     return {
         "rounding": scale * float(curve.rounding[0] + 2.0 * curve.log_scale_error[0] * abs(curve.upper[0])),
         "truncation": scale * float(curve.truncation[0]),

@@ -29,6 +29,7 @@ __all__ = ["Decay", "Rectangles", "RoughDecay", "rectangles"]
 
 _SAFE = 1.0 - 2.0**-30  # inward factor on masses and widths, far above their roundings
 _RIPPLE = 0.21724  # above the largest |sinc x| beyond pi: 0.217233..., where tan x = x
+_HIGHEST = 600.0  # e^600 is finite, and so are its products with widths
 _DOUBT = 2.0**-44  # of a loss relative to itself, far above its rounding
 _PEELS = 2
 _LITTLE = 0.03  # mass that is not worth a peel
@@ -65,7 +66,8 @@ def rectangles(cells: Cells, exponent: float, log_moment: Array) -> Rectangles:
     logs = cells.log_density + grown - log_moment[:, None]
     doubt = _DOUBT * (10.0 + np.abs(logs)) + 32.0 * U * (np.abs(grown) + np.abs(cells.log_density))
     logs = logs - doubt
-    height = np.exp(np.minimum(logs[:, 1:], logs[:, :-1]) - cells.log_slope - cells.sag(exponent)[:, None])
+    log_height = np.minimum(logs[:, 1:], logs[:, :-1]) - cells.log_slope - cells.sag(exponent)[:, None]
+    height = np.exp(np.minimum(log_height, _HIGHEST))  # a lower density is under it, too
     size = np.abs(cells.loss)
     width = np.abs(np.diff(cells.loss, axis=1)) - _DOUBT * np.maximum(size[:, 1:], size[:, :-1])
     masses, widths = [], []

@@ -179,8 +179,11 @@ class LatticeLine:
         doubt = doubt + 2.0 * ELEMENTARY + 100.0 * U + U * np.abs(total.log_size)
         bound = np.exp(np.minimum(total.log_size_bound, 0.0)) * (1.0 + 1e-9)
         error = size * np.where(doubt < 1.0, modulus * np.expm1(np.minimum(doubt, 1.0)), modulus + bound)
-        # losses that lie within slack of the lattice: their transform, relative to M(theta)
-        error = error + size * (1.01 * self.lattice.slack * (2.0 * theta + s))
+        # If x is how far a loss is off the lattice, |x| <= X, then |e^{zx} - 1| <= |z| X e^{theta X} for the
+        # transform and the same with theta for the moment it is divided by: together at most (2 theta + s) X e^{theta
+        # X}.
+        off = self.lattice.slack * math.exp(min(theta * self.lattice.slack, _FAR)) * (1.0 + 1e-9)
+        error = error + size * (off * (2.0 * theta + s))
         rounding = 2.0 / self.size * (error.sum() + (s.size + 8) * U * (size * modulus).sum()) * (1.0 + 1e-6)
         return 2.0 / self.size * float(terms.sum()), float(rounding), float(size[-1]) * (1.0 + 1e-9)
 

@@ -13,7 +13,7 @@ Guarantee: both sides certified (`docs/derivations/contour.md`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -28,6 +28,8 @@ from hockeystick.transforms.rule import Array, LossRule
 
 __all__ = ["ContourLine", "Curve", "prepare_line"]
 
+_PIECE = 1 << 14  # nodes computed at a time
+_NEGLIGIBLE = -70.0  # ln of a term of S that is bounded, not added
 _LEAST = 1e-300  # a lower bound below it counts as none, an upper bound is rounded up to it
 
 
@@ -58,13 +60,18 @@ class Curve:
 
     def log_lower(self) -> Array:
         """``ln`` of the lower bounds, rounded down; ``-inf`` where they are not above 0."""
-        value = self.log_scale - self.log_scale_error + np.log(np.maximum(self.lower, _LEAST))
-        return np.where(self.lower > _LEAST, value - 8.0 * U * (1.0 + np.abs(value)), -np.inf)
+        log_lower = np.log(np.maximum(self.lower, _LEAST))
+        value = self.log_scale - self.log_scale_error + log_lower
+        return np.where(self.lower > _LEAST, value - self._rounding(log_lower), -np.inf)
 
     def log_upper(self) -> Array:
         """``ln`` of the upper bounds, rounded up."""
-        value = self.log_scale + self.log_scale_error + np.log(np.maximum(self.upper, _LEAST))
-        return value + 8.0 * U * (1.0 + np.abs(value))
+        log_upper = np.log(np.maximum(self.upper, _LEAST))
+        return self.log_scale + self.log_scale_error + log_upper + self._rounding(log_upper)
+
+    def _rounding(self, log: Array) -> Array:
+        """What ``log_scale + log``, logarithm and two or three sums, may lose: the two may cancel."""
+        return 8.0 * U * (1.0 + np.abs(self.log_scale) + self.log_scale_error + np.abs(log))
 
     def guess(self) -> float:
         """``ln`` of about the first value, of the right order where the bracket is wide."""
@@ -89,8 +96,12 @@ class ContourLine:
         K at theta, and the bounds on the aliasing.
     step : float
         h, of few bits: ``m h`` is exact.
+    frequencies : ndarray, shape (M,)
+        ``s_m``, increasing from 0: those of the nodes kept.
     total : LineSum
-        ``sum T ln phi`` about the centres, the normal part included.
+        ``sum T ln phi`` about the centres there, the normal part included.
+    left_out : float
+        Bound on what the other nodes up to the last one add to S.
     centre, centre_rest : float
         ``sum_k T_k c_k`` as an unevaluated sum of two floats.
     normal_mean, normal_mean_error : float
@@ -103,18 +114,15 @@ class ContourLine:
 
     chernoff: Chernoff
     step: float
+    frequencies: Array
     total: LineSum
+    left_out: float
     centre: float
     centre_rest: float
     normal_mean: float
     normal_mean_error: float
     log_tail: float
     dropped: float
-
-    @cached_property
-    def frequencies(self) -> Array:
-        """``s_m``."""
-        return self.step * np.arange(float(self.total.log_size.size))
 
     @cached_property
     def _kernel(self) -> tuple[Array, Array, Array]:
@@ -160,7 +168,7 @@ class ContourLine:
         if edge == 0.0:
             return math.inf
         log_rest = self.log_tail + math.log(math.atan(theta / edge) / (math.pi * theta))
-        return math.exp(min(log_rest, 700.0)) * (1.0 + 1e-9)
+        return math.exp(min(log_rest, 700.0)) * (1.0 + 1e-9) + self.left_out
 
     def _sum(self, epsilon: Array) -> tuple[Array, Array]:
         """S and a bound on its rounding error, shape (E,)."""
@@ -182,6 +190,37 @@ class ContourLine:
         scale = self.step / math.pi
         rounding = scale * (error.sum(axis=1) + (s.size + 8) * U * (size * modulus).sum())
         return scale * terms.sum(axis=1), rounding * (1.0 + 1e-6)
+
+
+def _kept(
+    between: Callable[[int, int], LineSum], theta: float, step: float, nodes: int
+) -> tuple[Array, LineSum, float]:
+    """The nodes that matter of a line computed piece by piece, and a bound on what the others add to S.
+
+    A short line is kept whole. In a long one |phi| is next to nothing nearly everywhere, and the kernel is at most
+    1 / s^2.
+    """
+    if nodes <= _PIECE:
+        return step * np.arange(float(nodes)), between(0, nodes), 0.0
+    kept: list[tuple[Array, LineSum]] = []
+    left_out = 0.0
+    for first in range(0, nodes, _PIECE):
+        count = min(_PIECE, nodes - first)
+        s, piece = step * (first + np.arange(float(count))), between(first, count)
+        with np.errstate(divide="ignore"):
+            log_terms = np.minimum(piece.log_size_bound, 0.0) - np.maximum(2.0 * np.log(s), math.log(theta * theta))
+        chosen = log_terms > _NEGLIGIBLE
+        chosen[-1] |= first + count == nodes  # so that the last frequency is where the line ends
+        left_out += float(np.exp(log_terms[~chosen]).sum())
+        kept.append((s[chosen], piece.at(chosen)))
+    parts = [piece for _, piece in kept]
+    total = LineSum(
+        *(
+            np.concatenate([getattr(p, name) for p in parts])
+            for name in ("log_size", "argument", "error", "log_size_bound")
+        )
+    )
+    return np.concatenate([s for s, _ in kept]), total, left_out * step / math.pi * (1.0 + 1e-6)
 
 
 def prepare_line(
@@ -210,19 +249,30 @@ def prepare_line(
         As in `ContourLine`.
     """
     theta = chernoff.theta
-    s = step * np.arange(nodes)
-    normal = -0.5 * gaussian_variance * s * s
-    total = LineSum(normal, np.zeros(nodes), 24.0 * U * np.abs(normal), normal * (1.0 - 1e-9))
-    for rule, part in zip(rules, tilted, strict=True):
-        quadrature = rule.quadrature.error_up_to(float(s[-1]), 1.0 + theta, part.quadrature) + part.quadrature
-        total = total + line_sum(part, rule.counts, step, nodes, 1.01 * quadrature)
+    reach = step * (nodes - 1)
+    errors = [
+        1.01 * (rule.quadrature.error_up_to(reach, 1.0 + theta, part.quadrature) + part.quadrature)
+        for rule, part in zip(rules, tilted, strict=True)
+    ]
+
+    def between(first: int, count: int) -> LineSum:
+        s = step * (first + np.arange(count))
+        normal = -0.5 * gaussian_variance * s * s
+        total = LineSum(normal, np.zeros(count), 24.0 * U * np.abs(normal), normal * (1.0 - 1e-9))
+        for rule, part, error in zip(rules, tilted, errors, strict=True):
+            total = total + line_sum(part, rule.counts, step, count, error, first=first)
+        return total
+
+    frequencies, total, left_out = _kept(between, theta, step, nodes)
     centres = [float(v) for rule, part in zip(rules, tilted, strict=True) for v in part.centre * rule.counts]
     centre = math.fsum(centres)
     mean = gaussian_variance * (theta + 0.5)
     return ContourLine(
         chernoff=chernoff,
         step=step,
+        frequencies=frequencies,
         total=total,
+        left_out=left_out,
         centre=centre,
         centre_rest=math.fsum([*centres, -centre]),
         normal_mean=mean,

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.numerics.residuals import TRIGONOMETRIC, sine_residual
 from hockeystick.numerics.rounding import ELEMENTARY, U
@@ -55,6 +56,10 @@ class LineSum:
     error: Array
     log_size_bound: Array
 
+    def at(self, chosen: NDArray[np.bool_]) -> LineSum:
+        """The same at some of the frequencies."""
+        return LineSum(self.log_size[chosen], self.argument[chosen], self.error[chosen], self.log_size_bound[chosen])
+
     def __add__(self, other: LineSum) -> LineSum:
         return LineSum(
             self.log_size + other.log_size,
@@ -64,8 +69,10 @@ class LineSum:
         )
 
 
-def line_sum(tilted: TiltedRule, counts: Array, step: float, nodes: int, quadrature: Array) -> LineSum:
-    """The sum over a batch at ``m * step``, m below ``nodes``; ``quadrature``, shape (B,), bounds each error of phi."""
+def line_sum(
+    tilted: TiltedRule, counts: Array, step: float, nodes: int, quadrature: Array, *, first: int = 0
+) -> LineSum:
+    """The sum over a batch at ``m * step``, m from ``first`` on; ``quadrature`` bounds the errors of phi, shape (B)."""
     rows = math.isqrt(nodes)
     needed = -(-nodes // rows)
     group = min(needed, max(1, _SMALL // (2 * chunk(tilted.offset.shape[1]) * rows)))
@@ -74,19 +81,20 @@ def line_sum(tilted: TiltedRule, counts: Array, step: float, nodes: int, quadrat
     total: LineSum | None = None
     for start in range(0, counts.size, most):
         part = slice(start, start + most)
-        bend, residual = _deviation(tilted.weight[part], tilted.offset[part], step, (rows, blocks, group))
-        added = _powers(tilted, part, counts[part], step, quadrature[part], bend[:, :nodes], residual[:, :nodes])
+        near, far = step * np.arange(float(rows)), step * (first + rows * np.arange(float(blocks)))
+        bend, residual = _deviation(tilted.weight[part], tilted.offset[part], (near, far), group)
+        s = step * (first + np.arange(float(nodes)))
+        added = _powers(tilted, part, counts[part], s, quadrature[part], bend[:, :nodes], residual[:, :nodes])
         total = added if total is None else total + added
     if total is None:
         raise ValueError("line_sum needs at least one rule")
     return total
 
 
-def _deviation(weight: Array, offset: Array, step: float, shape: tuple[int, int, int]) -> tuple[Array, Array]:
+def _deviation(weight: Array, offset: Array, frequencies: tuple[Array, Array], group: int) -> tuple[Array, Array]:
     """``sum_j w_j (1 - cos x_j)`` and ``sum_j w_j (x_j - sin x_j)`` at all frequencies, shape (b, blocks * rows)."""
-    rows, blocks, group = shape
-    near = (step * np.arange(rows))[None, :, None]
-    far = (step * rows * np.arange(blocks))[None, :, None]
+    near, far = (part[None, :, None] for part in frequencies)
+    rows, blocks = near.size, far.size
     size = weight.shape[0]
     w, wy = weight[:, None], (weight * offset)[:, None]
     bends, sines, residuals = _turns(np.concatenate((near, far), axis=1) * offset[:, None])
@@ -120,10 +128,9 @@ def _turns(x: Array) -> tuple[Array, Array, Array]:
 
 
 def _powers(
-    tilted: TiltedRule, part: slice, counts: Array, step: float, quadrature: Array, bend: Array, residual: Array
+    tilted: TiltedRule, part: slice, counts: Array, s: Array, quadrature: Array, bend: Array, residual: Array
 ) -> LineSum:
     """``sum T ln(1 - bend + i (s drift - residual))`` over the batch, with its errors."""
-    s = step * np.arange(bend.shape[1])
     real, imaginary = -bend, s * tilted.drift[part, None] - residual
     error = np.minimum(tilted.bend_error[part, None] * s, tilted.slope_error[part, None]) * s
     error = error + tilted.drift_error[part, None] * s + quadrature[:, None]

@@ -25,13 +25,15 @@ from hockeystick.engines.contour.aliasing import Chernoff, chernoff
 from hockeystick.engines.contour.decay import Decay, RoughDecay
 from hockeystick.engines.contour.lattice_line import LatticeLine, Runs, prepare_lattice_line, runs
 from hockeystick.engines.contour.line import ContourLine, prepare_line
+from hockeystick.engines.contour.smoothed_line import SmoothedLine, smoothing
 from hockeystick.engines.contour.tilt_choice import LinePlan, plan_line
 from hockeystick.errors import PrecisionError
 from hockeystick.numerics.rounding import U
+from hockeystick.transforms.cumulants import scan
 from hockeystick.transforms.lattice import SharedLattice
 from hockeystick.transforms.log_moments import LogMoments, TiltedRule, log_moments, tilt
 from hockeystick.transforms.rule import Array, LossRule, Window
-from hockeystick.transforms.saddle import LossSum, Saddle, find_saddle, scan
+from hockeystick.transforms.saddle import LossSum, Saddle, find_saddle
 
 __all__ = [
     "MOST_WORK",
@@ -49,6 +51,10 @@ MOST_WORK: Final = 250_000_000
 _UNIT_GRID = np.linspace(0.0, 1.0, 16)
 _CELLS = 4  # between nodes, where a rule is cut off
 _MOST_NODES = 1 << 20
+_MOST_SMOOTHED = 10_000_000  # products of nodes in s and atoms, of a smoothed line: a few tenths of a second
+_MOST_KEPT = 1 << 15  # frequencies that may matter
+_DEEP = 7.5  # standard deviations of a Gaussian's transform that leave 1e-12
+_WORTH = 50.0  # times the tolerance of a line, that smoothing may widen a bracket by
 
 
 @final
@@ -106,7 +112,7 @@ def line_for_epsilon(
     saddle: Saddle | None = None,
     log_delta: float | None = None,
     work: int = MOST_WORK,
-) -> ContourLine | LatticeLine:
+) -> ContourLine | LatticeLine | SmoothedLine:
     """A line that brackets delta_fin at and near ``epsilon`` to a relative width of about ``tolerance``.
 
     Parameters
@@ -146,6 +152,7 @@ def line_for_epsilon(
         lattice = losses.lattice(found.rules)
         if lattice is not None:
             return _lattice_line(found, lattice, plan, epsilon)
+        return _smoothed_line(losses, epsilon, tolerance, found, plan)
     rough = RoughDecay.of(saddle.sketches, 1.0 + plan.theta, losses.gaussian_variance)
     cut = _reach(rough.decay, plan.theta, 1.0 / plan.deviation, plan.log_error)
     if not math.isfinite(cut):
@@ -193,6 +200,23 @@ class _Tilted:
         if not math.isfinite(period):
             raise ContourRefusal("aliasing", "no tilt bounds the aliasing")
         return period
+
+
+def _smoothed_line(losses: LossSum, epsilon: float, tolerance: float, found: _Tilted, plan: LinePlan) -> SmoothedLine:
+    """Two lines of discrete losses that share no lattice, as fine as the work allowed makes them."""
+    atoms = sum(rule.size * rule.nodes for rule in found.rules)
+    period = found.period(epsilon, plan.log_error)
+    finest = _DEEP * period / (2.0 * math.pi * min(_MOST_SMOOTHED / atoms, 0.5 * _MOST_NODES))
+    eta = max(smoothing(plan.theta, _WORTH * tolerance), 2.0 ** math.ceil(math.log2(finest)))
+    once, twice = (
+        line_for_epsilon(losses.smoothed(times * eta), epsilon, tolerance, work=2 * _MOST_SMOOTHED)
+        for times in (1.0, 2.0)
+    )
+    if not (isinstance(once, ContourLine) and isinstance(twice, ContourLine)):
+        raise ContourRefusal("pair", "a smoothed loss has a plain line")
+    if once.frequencies.size > _MOST_KEPT:
+        raise ContourRefusal("tail", f"{once.frequencies.size} frequencies matter: few steps of atoms")
+    return SmoothedLine(once, twice, eta)
 
 
 def _lattice_line(found: _Tilted, lattice: SharedLattice, plan: LinePlan, epsilon: float) -> LatticeLine:

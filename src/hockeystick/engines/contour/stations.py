@@ -17,8 +17,9 @@ from typing import final
 
 import numpy as np
 
+from hockeystick.transforms.cumulants import Scan, scan
 from hockeystick.transforms.rule import Array, Sketch, Window
-from hockeystick.transforms.saddle import COARSE, LossSum, Saddle, Scan, round_tilt, scan
+from hockeystick.transforms.saddle import COARSE, LossSum, Saddle, round_tilt
 
 __all__ = ["Station", "Stations"]
 

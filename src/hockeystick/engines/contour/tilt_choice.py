@@ -17,8 +17,9 @@ from typing import final
 import numpy as np
 
 from hockeystick.engines.contour.aliasing import log_constant
+from hockeystick.transforms.cumulants import Scan
 from hockeystick.transforms.rule import Array
-from hockeystick.transforms.saddle import Saddle, Scan, round_tilts
+from hockeystick.transforms.saddle import Saddle, round_tilts
 
 __all__ = ["LinePlan", "plan_line"]
 

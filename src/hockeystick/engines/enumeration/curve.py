@@ -16,18 +16,16 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.bound import Bound
+from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.enumeration.outcomes import number_of_outcomes, outcomes_of_all
-from hockeystick.engines.lattice.solve import crossing
-from hockeystick.laws.base import Pair
+from hockeystick.laws.base import Array, Pair
+from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, gamma, up
 
-__all__ = ["MOST_OUTCOMES", "EnumeratedCurve"]
-
-MOST_OUTCOMES = 1 << 13
-"""Compositions of more outcomes are not enumerated: from there on the contour and lattices are as fast."""
+__all__ = ["EnumeratedCurve"]
 
 _METHOD = "enumeration"
+_FEW = 1 << 14  # terms that are added up without an error
 _LOST = 2.0**-1070  # a few units of the numbers too small for a relative error
 
 
@@ -38,7 +36,7 @@ class EnumeratedCurve:
     Parameters
     ----------
     parts : sequence of (Pair, int)
-        Pairs of known atoms, at most `MOST_OUTCOMES` outcomes together.
+        Pairs of known atoms.
     at_infinity : (float, float)
         Bounds on the mass at infinite loss.
     """
@@ -57,14 +55,14 @@ class EnumeratedCurve:
         self._at_infinity = at_infinity
 
     @staticmethod
-    def serves(parts: Sequence[tuple[Pair, int]]) -> bool:
-        """Whether a composition has few enough outcomes, all known."""
-        return number_of_outcomes(parts, MOST_OUTCOMES) is not None
+    def serves(parts: Sequence[tuple[Pair, int]], most: int) -> bool:
+        """Whether a composition has at most so many outcomes, all known."""
+        return number_of_outcomes(parts, most) is not None
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
         lower, upper = self._side(epsilon, 0), self._side(epsilon, 1)
-        return Bound(min(lower, upper), upper, _METHOD, errors={"rounding": upper - lower})
+        return from_sides(lower, upper, _METHOD, errors={"rounding": upper - lower})
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
@@ -72,12 +70,12 @@ class EnumeratedCurve:
         step = 1e-13 * max(1.0, guess)
 
         def beyond(side: int) -> float:
-            return crossing(
+            return one_sided_root(
                 lambda point: self._side(point, side), delta, guess=guess, slope=1.0, step=step, above=side == 1
             )
 
         lower, upper = beyond(0), beyond(1)
-        return Bound(min(lower, upper), upper, _METHOD, errors={"rounding": max(upper - lower, 0.0)})
+        return from_sides(lower, upper, _METHOD, errors={"rounding": upper - lower})
 
     def _side(self, epsilon: float, side: int) -> float:
         """Lower (0) or upper (1) bound of delta."""
@@ -87,10 +85,10 @@ class EnumeratedCurve:
         doubt = 2.0 * U * gap  # the difference is one rounding off
         if side:
             terms = masses * -np.expm1(-(gap + doubt))
-            total = math.fsum(terms.tolist()) * (1.0 + 2.0 * ELEMENTARY + gamma(4)) + _LOST * terms.size
+            total = _sum(terms) * (1.0 + 2.0 * ELEMENTARY + gamma(4) + _sum_error(terms)) + _LOST * terms.size
             return min(up(total + self._at_infinity[1]), 1.0)
         terms = masses * -np.expm1(-(gap - doubt))
-        total = math.fsum(terms.tolist()) * (1.0 - 2.0 * ELEMENTARY - gamma(4)) - _LOST * terms.size
+        total = _sum(terms) * (1.0 - 2.0 * ELEMENTARY - gamma(4) - _sum_error(terms)) - _LOST * terms.size
         return max(down(max(total, 0.0) + self._at_infinity[0]), 0.0)
 
     def _guess(self, delta: float) -> float:
@@ -104,3 +102,13 @@ class EnumeratedCurve:
             index = max(index - 1, 0)
             root = loss[-1] + np.log((mass[index] - delta) / scaled[index])
         return float(root) if math.isfinite(root) and root > 0.0 else max(float(loss[index]), 0.0)
+
+
+def _sum(terms: Array) -> float:
+    """The sum of terms of one sign, rounded once where they are few."""
+    return math.fsum(terms.tolist()) if terms.size <= _FEW else float(terms.sum())
+
+
+def _sum_error(terms: Array) -> float:
+    """Bound on the relative error of `_sum`, beyond one rounding."""
+    return 0.0 if terms.size <= _FEW else gamma(terms.size)

@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.lattice.grid import GridCells
-from hockeystick.engines.lattice.hull import spread_negative_masses
+from hockeystick.engines.lattice.hull import log_down, spread_negative_masses
 from hockeystick.engines.lattice.pld import LatticePLD
-from hockeystick.laws.base import Array
-from hockeystick.numerics.rounding import ELEMENTARY, U, down
+from hockeystick.laws.base import Array, least_infinite
+from hockeystick.numerics.rounding import ELEMENTARY, U
 
 __all__ = ["algorithm_2"]
 
@@ -67,10 +67,9 @@ def algorithm_2(on: GridCells) -> LatticePLD:
     if hull is None:
         log_mass = _one_outcome(on, positions)
     else:
-        with np.errstate(divide="ignore"):
-            log_mass = np.asarray(hull[1] + np.log(hull[0]) - 2.0 * ELEMENTARY - 2.0 * U * np.abs(hull[1]))
-    infinity = max(down(on.mass_at_infinity, 8.0 * U), 0.0)
-    return LatticePLD("lower", on.grid.spacing, on.grid.index, 0.0, log_mass, infinity, on.slack, 8.0 * U)
+        log_mass = log_down(*hull)
+    infinity = least_infinite(on.mass_at_infinity)
+    return LatticePLD("lower", on.grid.spacing, on.grid.index, 0.0, log_mass, infinity, on.slack)
 
 
 def _one_outcome(on: GridCells, positions: Array) -> Array:

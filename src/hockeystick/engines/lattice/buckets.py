@@ -18,8 +18,8 @@ import numpy as np
 
 from hockeystick.engines.lattice.grid import Grid, GridCells
 from hockeystick.engines.lattice.pld import LatticePLD, Side
-from hockeystick.laws.base import Array, Pair
-from hockeystick.numerics.rounding import ELEMENTARY, U, down, up
+from hockeystick.laws.base import Array, Pair, least_infinite
+from hockeystick.numerics.rounding import ELEMENTARY, U, up
 
 __all__ = ["bucket_cells", "buckets_down", "buckets_up"]
 
@@ -54,8 +54,7 @@ def buckets_up(on: GridCells) -> LatticePLD:
         else 0.0
     )
     infinity = min(up(beyond + on.mass_at_infinity, 2.0 * U), 1.0) if beyond + on.mass_at_infinity > 0.0 else 0.0
-    excess = 8.0 * ELEMENTARY + 2.0 * float(on.cells.error_p.max()) + 8.0 * U * 750.0
-    return LatticePLD("upper", on.grid.spacing, on.grid.index, on.grid.offset, log_mass, infinity, on.slack, excess)
+    return LatticePLD("upper", on.grid.spacing, on.grid.index, on.grid.offset, log_mass, infinity, on.slack)
 
 
 def buckets_down(on: GridCells) -> LatticePLD:
@@ -70,8 +69,8 @@ def buckets_down(on: GridCells) -> LatticePLD:
     True
     """
     log_mass = _outward((on.cells.log_p - on.cells.error_p)[1:], -1.0)
-    infinity = max(down(on.mass_at_infinity, 8.0 * U), 0.0)
-    return LatticePLD("lower", on.grid.spacing, on.grid.index, on.grid.offset, log_mass, infinity, on.slack, 8.0 * U)
+    infinity = least_infinite(on.mass_at_infinity)
+    return LatticePLD("lower", on.grid.spacing, on.grid.index, on.grid.offset, log_mass, infinity, on.slack)
 
 
 def _outward(log_mass: Array, sign: float) -> Array:

@@ -25,6 +25,7 @@ Parts = Sequence[tuple[LatticePLD, int]]
 _LOG_GOLDEN = 0.6180339887498949
 _STEPS = 24
 _TABLE = np.exp(np.linspace(math.log(1e-3), math.log(1e4), 120))
+_DEEPEST = 700.0  # nats below the heaviest point of its block to which a mass is told apart
 _BLOCK = 0.01  # nats: width of a block for one step; many steps take it by its root
 
 
@@ -98,17 +99,19 @@ def _on_block_ends(pld: LatticePLD, block: int) -> LatticePLD:
     lengths = last - first + 1
     peaks = np.maximum.reduceat(pld.log_mass, first)
     scale = np.where(np.isfinite(peaks), peaks, 0.0)
-    masses = np.exp(pld.log_mass - np.repeat(scale, lengths))
+    depths = pld.log_mass - np.repeat(scale, lengths)
+    masses = np.exp(np.where(depths > -math.inf, np.maximum(depths, -_DEEPEST), depths))  # up, where it would underflow
     width = np.maximum(pld.index[last] - pld.index[first], 1)
     share = (pld.index - np.repeat(pld.index[first], lengths)) / np.repeat(width, lengths)
     to_last = np.add.reduceat(masses * share, first)
     to_first = np.add.reduceat(masses * (1.0 - share), first)
     with np.errstate(divide="ignore"):
         log_mass = np.log(np.column_stack((to_first, to_last))).ravel() + np.repeat(scale, 2)
-    rounding = (4.0 * block + 16.0) * U + 2.0 * ELEMENTARY
+    # of each exponential the rounding of its exponent; of its share of two ends, and of sums over the block
+    rounding = (_DEEPEST + 4.0 * block + 16.0) * U + 2.0 * ELEMENTARY
     log_mass = log_mass + rounding + 2.0 * U * np.abs(np.repeat(scale, 2))
     index = np.column_stack((pld.index[first], pld.index[last])).ravel()
-    return replace(pld, index=index, log_mass=log_mass, excess=pld.excess + 2.0 * rounding + 4.0 * U * 800.0)
+    return replace(pld, index=index, log_mass=log_mass)
 
 
 def _least(function: Callable[[float], float], low: float, high: float) -> float:

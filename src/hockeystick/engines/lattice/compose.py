@@ -30,23 +30,25 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.engines.contour.aliasing import kernel_peak
 from hockeystick.engines.lattice.pld import LatticePLD, Side
 from hockeystick.laws.base import Array
 from hockeystick.numerics.fft import POWER_STEP, fft_error, integer_power, inverse_real, smooth_length, transform_real
-from hockeystick.numerics.rounding import ELEMENTARY, U, exp_down, exp_up, gamma
+from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, exp_down, exp_up, gamma
 
-__all__ = ["TiltedComposition", "Window", "composed_infinity", "log_moment"]
+__all__ = ["TiltedComposition", "TiltedWindow", "composed_infinity", "log_moment"]
 
 Parts = Sequence[tuple[LatticePLD, int]]
 
 _SMALL_ALIAS = 1e-3  # a tail beyond the window that is small enough to look no further
+_FARTHEST = 2.0**62  # an index beyond every window
 _LEAST = 1e-300  # of a positive mass, in units of the scale
 _KERNEL_REACH = 45.0  # e^-45: where the kernel e^{-theta y} is cut off, the remainder bounded
 
 
 @final
 @dataclass(frozen=True)
-class Window:
+class TiltedWindow:
     """The tilt and the range of composed losses (nats) that a composition keeps apart.
 
     Attributes
@@ -77,8 +79,9 @@ def log_moment(pld: LatticePLD, theta: float) -> tuple[float, float]:
     total = float(scaled.sum())
     finite = scaled > 0.0
     size = float(np.max(np.abs(pld.log_mass[finite]) + 2.0 * np.abs(theta * loss[finite]), initial=0.0))
-    error = U * (2.0 * size + abs(peak) + 4.0) + 2.0 * ELEMENTARY + gamma(pld.size)
-    return peak + math.log(total), error
+    log_total = math.log(total)
+    error = U * (2.0 * size + abs(peak) + 4.0) + ELEMENTARY * (2.0 + log_total) + gamma(pld.size)
+    return peak + log_total, error
 
 
 @final
@@ -89,13 +92,13 @@ class TiltedComposition:
     ----------
     parts : sequence of (LatticePLD, int)
         PLDs with their counts.
-    window : Window
+    window : TiltedWindow
         Where to look.
     log_weight : float
         ``ln`` of a factor on all finite masses.
     """
 
-    def __init__(self, parts: Parts, window: Window, *, log_weight: float = 0.0) -> None:
+    def __init__(self, parts: Parts, window: TiltedWindow, *, log_weight: float = 0.0) -> None:
         first = parts[0][0]
         self.side: Side = first.side
         self.spacing = first.spacing
@@ -144,7 +147,8 @@ class TiltedComposition:
         spread = 1.0 / n * (2.0 * float(floor.sum()))  # mean of G over all frequencies, each half counted twice
         # |w_j| is at most the computed magnitude plus 2 e_j, and the floor of G at least 1/2
         growth = math.exp(min(4.0 * transform_error, 700.0))
-        mass_error = 2.0 * transform_error * spread * growth + fft_error(n) * spread * growth + 1e-300
+        # 1.001: the sum over the frequencies and the powers in it, below n u and u a step of themselves
+        mass_error = 1.001 * (2.0 * transform_error + fft_error(n)) * spread * growth + 1e-300
         composed = np.roll(inverse_real(product, n), (shift - self._low_index) % n)
         return composed, math.fsum(log_scales), relative + U * self.steps, mass_error
 
@@ -190,7 +194,7 @@ class TiltedComposition:
         """
         theta, sign = self.window.theta, 1.0 if self.side == "upper" else -1.0
         at = epsilon - sign * self.slack
-        start = max(math.floor((at - self._offset) / self.spacing) + 1 - self._low_index, 0)
+        start = max(math.floor(min((at - self._offset) / self.spacing, _FARTHEST)) + 1 - self._low_index, 0)
         if start >= self.length:
             value, error = 0.0, 0.0
         else:
@@ -199,12 +203,13 @@ class TiltedComposition:
             kernel = np.exp(-theta * y) * -np.expm1(-y)
             masses = self.masses[start:stop]
             value = float(kernel @ masses)
-            beyond = exp_up(-theta * float(y[-1])) if stop < self.length else 0.0
-            error = self.mass_error * float(kernel.sum()) + beyond
-            error += (gamma(stop - start) + 2.0 * ELEMENTARY + U * (2.0 * _KERNEL_REACH + 8.0)) * float(
-                kernel @ np.abs(masses)
-            )
-        error += _kernel_peak(theta) * self.aliased_mass
+            # the tilted masses sum to one, and f(y) <= e^{-theta y}; 1.01 for their rounding and that of the exponent
+            beyond = 1.01 * exp_up(-theta * float(y[-1])) if stop < self.length else 0.0
+            error = self.mass_error * float(kernel.sum()) * 1.01 + beyond
+            # e^{-theta y} is off by the rounding of theta y, at most u of the largest; 1 - e^{-y} and two products
+            own = gamma(stop - start) + 2.0 * ELEMENTARY + U * (2.0 * theta * float(y[-1]) + 8.0)
+            error += own * float(kernel @ np.abs(masses))
+        error += kernel_peak(theta) * self.aliased_mass
         total = value + sign * error
         if sign > 0.0 and not (start >= self.length and self.aliased_mass == 0.0):
             total = max(total, _LEAST)  # there is mass above, however little
@@ -228,7 +233,7 @@ class TiltedComposition:
         scale = math.exp(min(exponent, 700.0))
         kernel_sum = 1.0 / (self.spacing * theta * (1.0 + theta)) + 1.0
         return {
-            "aliasing": min(scale * _kernel_peak(theta) * self.aliased_mass, 1.0),
+            "aliasing": min(scale * kernel_peak(theta) * self.aliased_mass, 1.0),
             "rounding": min(scale * (self.mass_error * kernel_sum + self.relative_error), 1.0),
             "truncation": self.delta_at_infinity,
         }
@@ -269,11 +274,7 @@ def composed_infinity(parts: Parts) -> float:
         return 0.0
     mass = -math.expm1(log_finite * (1.0 + 8.0 * U))
     excess = math.fsum(count * pld.excess for pld, count in parts)
+    lost = sum(count for _, count in parts) * UNDERFLOW
     if parts[0][0].side == "upper":
-        return min(mass * (1.0 + 16.0 * U) * math.exp(min(excess, 700.0)), 1.0)
-    return max(-math.expm1(log_finite * (1.0 - 8.0 * U)) * (1.0 - 16.0 * U), 0.0)
-
-
-def _kernel_peak(theta: float) -> float:
-    """f_max = theta^theta / (1 + theta)^(1 + theta), rounded up."""
-    return math.exp(theta * math.log(theta / (1.0 + theta)) - math.log1p(theta)) * (1.0 + 1e-12)
+        return min(mass * (1.0 + 16.0 * U) * math.exp(min(excess, 700.0)) + lost, 1.0)
+    return max(-math.expm1(log_finite * (1.0 - 8.0 * U)) * (1.0 - 16.0 * U) - lost, 0.0)

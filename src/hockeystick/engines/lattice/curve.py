@@ -11,18 +11,17 @@ bounded, and where the bound does not allow the tolerance the bracket is wider a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
-from hockeystick.bound import Bound
+from hockeystick.bound import Bound, agreed, from_sides
 from hockeystick.engines.lattice.compose import TiltedComposition
 from hockeystick.engines.lattice.dots import connect_the_dots
 from hockeystick.engines.lattice.grid import GridCells
 from hockeystick.engines.lattice.layout import Layout, common_layout
 from hockeystick.engines.lattice.mesh import fitted_grid
 from hockeystick.engines.lattice.plan import (
-    Cumulants,
-    Saddle,
+    SaddleEstimate,
     saddle_at_delta,
     saddle_at_epsilon,
     spacing_for,
@@ -31,9 +30,10 @@ from hockeystick.engines.lattice.plan import (
 )
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.engines.lattice.rare_events import JumpComposition, JumpPlan, epsilon_with_jumps, plan_jumps
-from hockeystick.engines.lattice.solve import crossing
 from hockeystick.engines.lattice.tangents import tangents
 from hockeystick.laws.base import Pair
+from hockeystick.numerics.one_sided_root import one_sided_root
+from hockeystick.transforms.cumulants import Cumulants
 
 __all__ = ["LatticeCurve"]
 
@@ -114,7 +114,7 @@ class LatticeCurve:
             self._stations[number] = self._delta_around((cumulants, saddle), saddle.epsilon)[1]
         return self._stations[number]
 
-    def _delta_around(self, at: tuple[Cumulants, Saddle], epsilon: float) -> tuple[Bound, _Bracket]:
+    def _delta_around(self, at: tuple[Cumulants, SaddleEstimate], epsilon: float) -> tuple[Bound, _Bracket]:
         """The bracket by lattices for this epsilon, refined as long as that helps, and the last of them."""
         tolerance = self.tolerance
         cumulants, saddle = at
@@ -154,7 +154,7 @@ class LatticeCurve:
                 width *= _refinement(tolerance, found)
         return best
 
-    def _again(self, cumulants: Cumulants, saddle: Saddle, best: Bound) -> tuple[Cumulants, Saddle]:
+    def _again(self, cumulants: Cumulants, saddle: SaddleEstimate, best: Bound) -> tuple[Cumulants, SaddleEstimate]:
         """The saddle point for the epsilon found, where it is not the one foretold."""
         found = float(best.lower)
         if math.isinf(found) or found == 0.0:  # where the curve has a cliff, aim within the tolerance before it
@@ -168,12 +168,12 @@ class LatticeCurve:
         lower, width = float(bound.lower), float(bound.width)
         return width / lower if lower > 0.0 else math.inf if width > 0.0 else 0.0
 
-    def _compose(self, cumulants: Cumulants, saddle: Saddle, width: float) -> _Bracket:
+    def _compose(self, cumulants: Cumulants, saddle: SaddleEstimate, width: float) -> _Bracket:
         """Both lattices of every pair around a saddle point, composed."""
         steps = sum(count for _, count in self.parts)
         plan = plan_jumps(self.parts, saddle.epsilon, saddle)
         if plan is not None:
-            saddle = Saddle(plan.theta, saddle.epsilon, plan.log_delta)
+            saddle = SaddleEstimate(plan.theta, saddle.epsilon, plan.log_delta)
         relative = 1e-4 * min(width * saddle.theta, 1.0)
         window = window_around(cumulants, saddle, math.log(relative))
         longest = window.high - window.low if plan is None else plan.longest(math.log(relative))
@@ -199,7 +199,7 @@ class LatticeCurve:
         )
 
     def _lattices(
-        self, saddle: Saddle, relative: float, plan: JumpPlan | None, layout: Layout
+        self, saddle: SaddleEstimate, relative: float, plan: JumpPlan | None, layout: Layout
     ) -> tuple[list[tuple[LatticePLD, int]], list[tuple[LatticePLD, int]]]:
         """Upper and lower lattices of all pairs on one layout."""
         steps = sum(count for _, count in self.parts)
@@ -227,22 +227,23 @@ class LatticeCurve:
         upper, lower = bracket.upper.delta(epsilon), bracket.lower.delta(epsilon)
         errors = bracket.upper.budget(epsilon)
         errors["lattice"] = max(upper - lower - sum(errors.values()), 0.0)
-        return Bound(min(lower, upper), upper, _METHOD, errors=errors)
+        return from_sides(lower, upper, _METHOD, errors=errors)
 
     def _read_epsilon(self, bracket: _Bracket, delta: float, guess: float | None = None) -> Bound:
         if guess is None:
             guess = bracket.upper.nearest_epsilon(delta)
         step = max(0.02 * self.tolerance, 1e-3 * bracket.upper.spacing)
         upper, lower = (
-            crossing(side.delta, delta, guess=guess, slope=bracket.theta, step=step, above=above)
+            one_sided_root(side.delta, delta, guess=guess, slope=bracket.theta, step=step, above=above)
             for side, above in ((bracket.upper, True), (bracket.lower, False))
         )
         budget = bracket.upper.budget(upper) if math.isfinite(upper) else {}
-        errors = {name: size / (delta * bracket.theta) if delta > 0.0 else math.inf for name, size in budget.items()}
+        slope = delta * bracket.theta  # may be too small for float64
+        errors = {name: size / slope if slope > 0.0 else math.inf for name, size in budget.items()}
         if bracket.upper.delta_at_infinity == 0.0:
             upper = min(upper, max(self.largest_loss, 0.0))
         errors["lattice"] = max(upper - lower - sum(errors.values()), 0.0)
-        return Bound(min(lower, upper), upper, _METHOD, errors=errors)
+        return from_sides(lower, upper, _METHOD, errors=errors)
 
 
 def _refinement(tolerance: float, found: float) -> float:
@@ -258,7 +259,7 @@ def _is_rounding(bound: Bound) -> bool:
 
 def _sharper(new: Bound, old: Bound) -> Bound:
     """The intersection of two certified brackets, with the newer one's errors where they explain its width."""
-    lower, upper = max(float(new.lower), float(old.lower)), min(float(new.upper), float(old.upper))
-    width = upper - lower
+    both = agreed(new, old)
+    width = float(both.upper) - float(both.lower)
     explained = not math.isfinite(width) or math.fsum(new.errors.values()) <= _EXPLAINED * width
-    return Bound(lower, upper, new.method, new.notes, new.errors if explained else {"lattices at two tilts": width})
+    return replace(both, method=new.method, errors=new.errors if explained else {"lattices at two tilts": width})

@@ -44,22 +44,21 @@ def connect_the_dots(on: GridCells) -> LatticePLD:
     width = on.grid.widths
     log_p = on.cells.log_p + on.cells.error_p  # p up
     rise = np.clip(on.mean_loss + (on.mean_error + 2.0 * on.slack), 0.0, width)  # q down
-    to_top = np.minimum(np.expm1(-rise) / np.expm1(-width) * (1.0 + 2.0 * ELEMENTARY), 1.0)
+    # two expm1 and a quotient; too much for the top is too little for the bottom, which only raises losses
+    to_top = np.minimum(np.expm1(-rise) / np.expm1(-width) * (1.0 + 3.0 * ELEMENTARY), 1.0)
     to_bottom = (1.0 - to_top) * (1.0 + 2.0 * U)
     n = on.grid.index.size
     from_below, from_above = np.full(n, -math.inf), np.full(n, -math.inf)
     with np.errstate(divide="ignore"):
-        from_below[1:] = log_p[1:-1] + np.log(to_top)
-        from_above[:-1] = log_p[1:-1] + np.log(to_bottom)
+        from_below[1:] = log_p[1:-1] + np.log(to_top) * (1.0 - ELEMENTARY)  # up: logarithms of shares are below 0
+        from_above[:-1] = log_p[1:-1] + np.log(to_bottom) * (1.0 - ELEMENTARY)
     from_below[0] = log_p[0]  # everything below the lattice moves up to its first point
     top = _above(on, float(log_p[-1]))
     from_above[-1] = top.log_mass
     log_mass = np.logaddexp(from_below, from_above)
-    log_mass += 2.0 * ELEMENTARY + 2.0 * U * np.abs(np.where(np.isfinite(log_mass), log_mass, 0.0))  # rounding, up
-    excess = 8.0 * ELEMENTARY + 2.0 * float(on.cells.error_p.max()) + 8.0 * U * 750.0 + 2.0 * (top.slack - on.slack)
-    return LatticePLD(
-        "upper", on.grid.spacing, on.grid.index, on.grid.offset, log_mass, top.at_infinity, top.slack, excess
-    )
+    # up: the sums before, of a mean size of at most one more than the result's, and that of the two masses
+    log_mass += 2.0 * ELEMENTARY + 2.0 * U * np.abs(np.where(np.isfinite(log_mass), log_mass, 0.0))
+    return LatticePLD("upper", on.grid.spacing, on.grid.index, on.grid.offset, log_mass, top.at_infinity, top.slack)
 
 
 @final

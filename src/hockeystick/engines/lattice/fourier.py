@@ -31,9 +31,10 @@ from numpy.typing import NDArray
 from hockeystick.engines.lattice.chernoff import TailTable, least_log_tail
 from hockeystick.engines.lattice.plancherel import FrequencyKernel
 from hockeystick.engines.lattice.pld import LatticePLD
+from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Array
 from hockeystick.numerics.fft import POWER_STEP, fft_error, integer_power, inverse_real, transform_real
-from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up, gamma
+from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, exp_up, gamma
 
 __all__ = ["Evaluation", "PeriodicComposition", "Side"]
 
@@ -72,6 +73,8 @@ class PeriodicComposition:
     """
 
     def __init__(self, parts: Parts, points: int) -> None:
+        if any((pld.log_mass == -math.inf).all() for pld, _ in parts):
+            raise PrecisionError("a step hides nothing: no loss is finite, and neither is epsilon; use more noise")
         self.parts = tuple(parts)
         self.spacing = parts[0][0].spacing
         self.points = points
@@ -170,7 +173,7 @@ class PeriodicComposition:
         gaps = np.maximum(self.offset + np.arange(start, start + terms) * self.spacing - epsilon, 0.0)
         weights = -np.expm1(-gaps)
         masses = self.masses[self.points - terms :]
-        error = self.mass_error * float(weights.sum()) * (1.0 + 1e-9)
+        error = self.mass_error * float(weights.sum()) * (1.0 + 1e-6)
         return float(weights @ masses), error + (gamma(terms) + ELEMENTARY) * float(weights @ np.abs(masses))
 
     def budget(self) -> dict[str, float]:
@@ -198,5 +201,6 @@ def _composed_infinity(parts: Parts) -> Side:
     log_finite = math.fsum(count * math.log1p(-pld.mass_at_infinity) for pld, count in parts)
     excess = math.fsum(count * pld.excess for pld, count in parts)
     mass = -math.expm1(log_finite)
-    high = min(mass * (1.0 + 16.0 * U) * math.exp(min(excess, 700.0)), 1.0)
-    return max(mass * (1.0 - 16.0 * U), 0.0), high
+    lost = sum(count for _, count in parts) * UNDERFLOW if mass > 0.0 else 0.0
+    high = min(mass * (1.0 + 16.0 * U) * math.exp(min(excess, 700.0)) + lost, 1.0)
+    return max(mass * (1.0 - 16.0 * U) - lost, 0.0), high

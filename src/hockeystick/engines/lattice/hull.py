@@ -16,7 +16,7 @@ import numpy as np
 from hockeystick.laws.base import Array
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
-__all__ = ["spread_negative_masses"]
+__all__ = ["log_down", "spread_negative_masses"]
 
 _FARTHEST = 300.0  # nats that a mass may exceed the taker's unit by
 _LEAST = 1e-300  # more than a product that underflows to 0 can be
@@ -67,6 +67,14 @@ def spread_negative_masses(masses: Array, log_scale: Array, positions: Array) ->
         if hull[right] < 0.0:
             pending.append(right)
     return hull, scale
+
+
+def log_down(masses: Array, log_scale: Array) -> Array:
+    """``ln`` of masses in units of ``exp(log_scale)``, rounded down: the logarithm, and two sums."""
+    with np.errstate(divide="ignore"):
+        log = np.log(masses)
+    size = np.where(np.isfinite(log), np.abs(log), 0.0)
+    return np.asarray(log_scale + log - ((ELEMENTARY + 2.0 * U) * size + 2.0 * U * np.abs(log_scale)))
 
 
 def _hand(hull: Array, scale: Array, giver: int, taker: int, mass: float) -> None:

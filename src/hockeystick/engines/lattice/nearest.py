@@ -95,6 +95,5 @@ def nearest_points(pair: Pair, low: float, high: float, spacing: float) -> Neare
         log_mass,
         min(pair.mass_at_infinity, 1.0),
         on.slack,
-        2.0 * mass_error + 1e-12,
     )
     return NearestLattice(pld, up(uncertain, 4.0 * U), mass_error + 4.0 * U, up(outside))

@@ -10,19 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast, final
+from typing import final
 
 import numpy as np
 
-from hockeystick.engines.lattice.compose import Window
-from hockeystick.engines.lattice.pld import LatticePLD
-from hockeystick.laws.base import Nodes, Pair
+from hockeystick.engines.lattice.compose import TiltedWindow
 from hockeystick.numerics.roots import increasing_root
+from hockeystick.transforms.cumulants import Cumulants, NodeSource, smooth_log_delta
 
 __all__ = [
-    "Cumulants",
-    "Saddle",
-    "as_parts",
+    "SaddleEstimate",
     "saddle_at_delta",
     "saddle_at_epsilon",
     "saddle_on",
@@ -31,15 +28,16 @@ __all__ = [
     "window_around",
 ]
 
+Parts = Sequence[tuple[NodeSource, int]]
 
 _LARGEST_THETA = 1e6
-_RESOLVED = 12.0  # how far (in ln) the outermost nodes must lie below the peak
+_LEAST_LOG_DELTA = -1e5  # far below what float64 tells from 0: nodes need not reach farther
 _LARGEST_GROWTH = 9.0  # ln of the error growth that a lower tilt may cost
 
 
 @final
 @dataclass(frozen=True)
-class Saddle:
+class SaddleEstimate:
     """A tilt with the epsilon and the ln(delta) it is right for (estimates; nats)."""
 
     theta: float
@@ -47,95 +45,11 @@ class Saddle:
     log_delta: float
 
 
-@final
-class Cumulants:
-    """K and its first two derivatives for a composition, by quadrature nodes.
-
-    Parameters
-    ----------
-    parts : sequence of (Pair, int)
-        The composition, one direction.
-    log_tail : float
-        The nodes cover tails of about ``e^log_tail``.
-    """
-
-    def __init__(self, parts: Sequence[tuple[Pair, int]], log_tail: float) -> None:
-        nodes = [pair.nodes(log_tail) for pair, _ in parts]
-        self._loss = np.concatenate([n.loss for n in nodes])
-        self._log_p = np.concatenate([n.log_p for n in nodes])
-        lengths = np.array([n.loss.size for n in nodes])
-        self._starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
-        self._lengths = lengths
-        self._counts = np.array([float(count) for _, count in parts])
-        self.log_tail = log_tail
-        self._ends = np.array(  # outermost nodes of unbounded losses, and the composition's part each belongs to
-            [
-                (start + (n.loss.argmax() if end else n.loss.argmin()), part)
-                for part, (start, n, (pair, _)) in enumerate(zip(self._starts, nodes, parts, strict=True))
-                for end in (0, 1)
-                if math.isinf(pair.loss_bounds[end])
-            ],
-            dtype=np.intp,
-        ).reshape(-1, 2)
-        self.largest_loss = float(self._counts @ np.maximum.reduceat(self._loss, self._starts))
-
-    def __call__(self, theta: float) -> tuple[float, float, float]:
-        """K(theta), K'(theta), K''(theta)."""
-        exponents = self._log_p + theta * self._loss
-        peaks = np.maximum.reduceat(exponents, self._starts)
-        weights = np.exp(exponents - np.repeat(peaks, self._lengths))
-        total = np.add.reduceat(weights, self._starts)
-        first = np.add.reduceat(weights * self._loss, self._starts) / total
-        deviation = self._loss - np.repeat(first, self._lengths)
-        second = np.add.reduceat(weights * deviation * deviation, self._starts) / total
-        return (
-            float(self._counts @ (np.log(total) + peaks)),
-            float(self._counts @ first),
-            float(self._counts @ second),
-        )
-
-    def log_moment(self, theta: float) -> float:
-        """K(theta) alone; ``inf`` where the nodes do not reach far enough to tell."""
-        exponents = self._log_p + theta * self._loss
-        peaks = np.maximum.reduceat(exponents, self._starts)
-        if (exponents[self._ends[:, 0]] > peaks[self._ends[:, 1]] - _RESOLVED).any():
-            return math.inf
-        total = np.add.reduceat(np.exp(exponents - np.repeat(peaks, self._lengths)), self._starts)
-        return float(self._counts @ (np.log(total) + peaks))
-
-
-@final
-@dataclass(frozen=True)
-class _OnLattice:
-    """A lattice PLD seen through the nodes of a pair, which is all that choosing tilts and windows looks at."""
-
-    pld: LatticePLD
-
-    @property
-    def loss_bounds(self) -> tuple[float, float]:
-        """The smallest and the largest finite loss (nats)."""
-        present = self.pld.losses[self.pld.log_mass > -np.inf]
-        return float(present.min(initial=0.0)), float(present.max(initial=0.0))
-
-    def nodes(self, log_tail: float) -> Nodes:
-        """The points that carry mass, whatever the tail."""
-        present = self.pld.log_mass > -np.inf
-        loss = self.pld.losses[present]
-        return Nodes(loss, self.pld.log_mass[present], self.pld.log_mass[present] - loss)
-
-
-def as_parts(plds: Sequence[tuple[LatticePLD, int]]) -> tuple[tuple[Pair, int], ...]:
-    """Lattice PLDs as parts of a composition that tilts and windows can be chosen for."""
-    return tuple((cast(Pair, _OnLattice(pld)), count) for pld, count in plds)
-
-
 def _log_delta(theta: float, epsilon: float, k: float, second: float) -> float:
-    """ln of 004's saddle-point approximation of order 0."""
-    curvature = second + 1.0 / theta**2 + 1.0 / (1.0 + theta) ** 2
-    return k - theta * epsilon - math.log(theta) - math.log1p(theta) - 0.5 * math.log(2.0 * math.pi * curvature)
+    return float(smooth_log_delta(np.array(k), np.array(theta), epsilon, np.array(second)))
 
 
-def saddle_at_epsilon(parts: Sequence[tuple[Pair, int]], epsilon: float) -> tuple[Cumulants, Saddle]:
+def saddle_at_epsilon(parts: Parts, epsilon: float) -> tuple[Cumulants, SaddleEstimate]:
     """The saddle point for one epsilon, on nodes that reach as far as its delta needs; theta at most 1e6."""
     log_steps = math.log(sum(count for _, count in parts))
     log_tail = -60.0 - log_steps
@@ -148,7 +62,7 @@ def saddle_at_epsilon(parts: Sequence[tuple[Pair, int]], epsilon: float) -> tupl
         log_tail = max(2.0 * log_tail, 1.3 * needed - 20.0)
 
 
-def saddle_at_delta(parts: Sequence[tuple[Pair, int]], delta: float) -> tuple[Cumulants, Saddle]:
+def saddle_at_delta(parts: Parts, delta: float) -> tuple[Cumulants, SaddleEstimate]:
     """The saddle point for one delta above 0, with its epsilon (which may come out below 0); theta at most 1e6."""
     log_delta = math.log(delta)
     cumulants = Cumulants(parts, min(log_delta, 0.0) * 1.1 - math.log(sum(count for _, count in parts)) - 40.0)
@@ -166,7 +80,7 @@ def saddle_at_delta(parts: Sequence[tuple[Pair, int]], delta: float) -> tuple[Cu
     return cumulants, saddle_on(cumulants, epsilon)
 
 
-def saddle_on(cumulants: Cumulants, epsilon: float) -> Saddle:
+def saddle_on(cumulants: Cumulants, epsilon: float) -> SaddleEstimate:
     """The saddle point for one epsilon, on given nodes; theta at most 1e6."""
 
     def gap(log_theta: float) -> float:
@@ -175,10 +89,10 @@ def saddle_on(cumulants: Cumulants, epsilon: float) -> Saddle:
 
     theta = math.exp(increasing_root(gap, -12.0, math.log(_LARGEST_THETA), 1e-3))
     k, _, second = cumulants(theta)
-    return Saddle(theta, epsilon, _log_delta(theta, epsilon, k, second))
+    return SaddleEstimate(theta, epsilon, max(_log_delta(theta, epsilon, k, second), _LEAST_LOG_DELTA))
 
 
-def _window(cumulants: Cumulants, theta: float, log_alias: float) -> Window:
+def _window(cumulants: Cumulants, theta: float, log_alias: float) -> TiltedWindow:
     """A window outside which the composition tilted by theta has at most about ``e^log_alias`` on either side."""
     k, mean, second = cumulants(theta)
     width = math.sqrt(-2.0 * log_alias / max(second, 1e-300))
@@ -197,10 +111,10 @@ def _window(cumulants: Cumulants, theta: float, log_alias: float) -> Window:
             if sign not in best or sign * edge < sign * best[sign][1]:
                 best[sign] = (theta + shift, edge)
     (theta_below, low), (theta_above, high) = best[-1], best[1]
-    return Window(theta, min(low, mean), max(high, mean), theta_below, theta_above)
+    return TiltedWindow(theta, min(low, mean), max(high, mean), theta_below, theta_above)
 
 
-def window_around(cumulants: Cumulants, saddle: Saddle, log_alias: float) -> Window:
+def window_around(cumulants: Cumulants, saddle: SaddleEstimate, log_alias: float) -> TiltedWindow:
     """The tilt and window to compose with: usually the saddle point's, a lower tilt where that is far shorter.
 
     With small noise and rate, K has a cliff: tilted to the saddle point a few steps jump far, and the window must hold
@@ -235,7 +149,7 @@ def spacing_for(steps: int, theta: float, width: float) -> float:
     return math.sqrt(6.0 * width / (steps * (1.0 + theta)))
 
 
-def tail_exponents(steps: int, saddle: Saddle, relative: float) -> tuple[float, float]:
+def tail_exponents(steps: int, saddle: SaddleEstimate, relative: float) -> tuple[float, float]:
     """ln of the mass of one step that may lie below and above its lattice, for a relative error of delta."""
     log_steps, log_relative = math.log(steps), math.log(relative)
     return log_relative - log_steps - 4.0, min(saddle.log_delta, 0.0) + log_relative - log_steps - 4.0

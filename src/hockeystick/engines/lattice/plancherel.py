@@ -36,7 +36,11 @@ __all__ = ["FrequencyKernel"]
 Spectrum = NDArray[np.complex128]
 
 _GONE = 80.0  # exponents beyond which e^-x counts as zero
-_TRANSFORM = 64.0 * U  # error of F_j relative to the sum of its terms' absolute values: 20 primitives and products
+# Error of F_j relative to the sum of its terms' absolute values, in u: 22 for 1 - e^{-x - i phi} (two parts of one
+# sign each: expm1, exp, the square of a sine, phi off by 3), 10 for its reciprocal, 11 for two exponentials and their
+# product, 23 for the phase (3 of an angle of at most 2 pi, sine and cosine), 6 for a complex and three real products
+# and sums.
+_TRANSFORM = 96.0 * U
 
 
 @final

@@ -20,12 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.laws.base import Array
-from hockeystick.numerics.rounding import U
+from hockeystick.numerics.rounding import ELEMENTARY, TINY, U
+from hockeystick.transforms.cumulants import Nodes
 
 __all__ = ["LatticePLD", "Side"]
 
 Side = Literal["upper", "lower"]
 """Which side of the pair's curve a lattice keeps to."""
+
+_MOST = 1.0 + 1e-8  # a lower bound's total mass: probability vectors may sum to one within 1e-9
 
 
 @final
@@ -49,13 +52,11 @@ class LatticePLD:
         Mass at loss ``+inf``.
     slack : float
         Nats per step by which the true losses may lie beyond the points.
-    excess : float
-        Bound on how far the total mass may exceed 1 by rounding; 0 where it cannot.
 
     Guarantee
     ---------
-    The masses are at least 0 and sum to at most ``1 + excess``; so does, of upper lattices, their Q-mass
-    ``sum exp(log_mass - loss)``. That of a lower lattice may be larger: its curve may lie below ``1 - a``.
+    The masses are at least 0 and sum to at most ``1 + excess``. The Q-mass ``sum exp(log_mass - loss)`` of a lower
+    lattice may be above 1: its curve may lie below ``1 - a``.
     """
 
     side: Side
@@ -65,7 +66,6 @@ class LatticePLD:
     log_mass: Array
     mass_at_infinity: float
     slack: float
-    excess: float
 
     def __post_init__(self) -> None:
         self.log_mass.setflags(write=False)
@@ -74,9 +74,20 @@ class LatticePLD:
             raise ValueError("a lattice PLD needs at least one point, and masses that are numbers")
         if not 0.0 <= self.mass_at_infinity <= 1.0:
             raise ValueError(f"the mass at infinity must be in [0, 1], got {self.mass_at_infinity!r}")
-        limit = 1.0 + self.excess + self.log_mass.size * U + 1e-12
-        if not self.total_mass <= limit:
-            raise ValueError(f"the masses sum to {self.total_mass!r}, above 1 by more than rounding explains")
+        if self.side == "lower" and not self.total_mass <= _MOST:
+            raise ValueError(f"the masses of a lower bound sum to {self.total_mass!r}, above 1")
+
+    @property
+    def loss_bounds(self) -> tuple[float, float]:
+        """The smallest and the largest loss that carries mass (nats)."""
+        present = self.losses[self.log_mass > -np.inf]
+        return float(present.min(initial=0.0)), float(present.max(initial=0.0))
+
+    def nodes(self, log_tail: float) -> Nodes:
+        """The points that carry mass, whatever the tail: tilts and windows are chosen for a lattice as for a pair."""
+        present = self.log_mass > -np.inf
+        loss, log_mass = self.losses[present], self.log_mass[present]
+        return Nodes(loss, log_mass, log_mass - loss)
 
     @cached_property
     def losses(self) -> Array:
@@ -92,6 +103,16 @@ class LatticePLD:
     def total_mass(self) -> float:
         """Sum of all masses, the one at infinity included."""
         return math.fsum(np.exp(self.log_mass)) + self.mass_at_infinity
+
+    @cached_property
+    def excess(self) -> float:
+        """Bound on how far the total mass exceeds 1: masses rounded up may sum to more.
+
+        What counts is the sum of the masses as they are, and that is known: each exponential is off by ELEMENTARY of
+        itself (or, below the normal range, by next to nothing), and `math.fsum` and the addition by one rounding each.
+        """
+        total = self.total_mass * (1.0 + 2.0 * ELEMENTARY) + self.size * TINY
+        return max(total - 1.0, 0.0) + 2.0 * U
 
     @cached_property
     def total_q_mass(self) -> float:

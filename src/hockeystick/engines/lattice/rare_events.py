@@ -20,17 +20,18 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.lattice.compose import TiltedComposition, Window, composed_infinity, log_moment
-from hockeystick.engines.lattice.plan import Cumulants, Saddle, as_parts, saddle_on, window_around
+from hockeystick.engines.lattice.compose import TiltedComposition, TiltedWindow, composed_infinity, log_moment
+from hockeystick.engines.lattice.plan import SaddleEstimate, saddle_on, window_around
 from hockeystick.engines.lattice.pld import LatticePLD, Side
-from hockeystick.laws.base import Nodes, Pair
+from hockeystick.laws.base import Pair
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import U, exp_up
+from hockeystick.transforms.cumulants import Cumulants, Nodes, smooth_log_delta
 
 __all__ = ["JumpComposition", "JumpPlan", "epsilon_with_jumps", "plan_jumps"]
 
@@ -56,7 +57,7 @@ class Term:
     counts: tuple[int, ...]
     log_weight: float
     cumulants: Cumulants
-    saddle: Saddle
+    saddle: SaddleEstimate
 
     @property
     def log_delta(self) -> float:
@@ -67,7 +68,7 @@ class Term:
         """The same term of other distributions."""
         return Term(self.counts, self.log_weight, cumulants, saddle_on(cumulants, epsilon))
 
-    def window(self, log_outside: float) -> Window:
+    def window(self, log_outside: float) -> TiltedWindow:
         """A window outside which about ``e^log_outside`` of delta lies."""
         return window_around(self.cumulants, self.saddle, min(log_outside - self.log_delta, -1.0))
 
@@ -126,8 +127,8 @@ class JumpPlan:
 
 @final
 @dataclass(frozen=True)
-class _Restricted:
-    """Some of a pair's nodes, as `Cumulants` looks at them."""
+class _Band:
+    """Some of a pair's nodes."""
 
     chosen: Nodes
     loss_bounds: tuple[float, float]
@@ -137,7 +138,7 @@ class _Restricted:
         return self.chosen
 
 
-def plan_jumps(parts: Parts, epsilon: float, saddle: Saddle) -> JumpPlan | None:
+def plan_jumps(parts: Parts, epsilon: float, saddle: SaddleEstimate) -> JumpPlan | None:
     """A plan for one epsilon above 0; None where one tilt for all does as well.
 
     Parameters
@@ -146,7 +147,7 @@ def plan_jumps(parts: Parts, epsilon: float, saddle: Saddle) -> JumpPlan | None:
         The composition.
     epsilon : float
         Nats.
-    saddle : Saddle
+    saddle : SaddleEstimate
         Its saddle point, if it had one mode.
     """
     plan = _plan(parts, epsilon, saddle.log_delta) if _jumps_when_tilted(parts, epsilon, saddle) else None
@@ -155,13 +156,11 @@ def plan_jumps(parts: Parts, epsilon: float, saddle: Saddle) -> JumpPlan | None:
     cumulants = Cumulants(parts, min(plan.log_delta, saddle.log_delta) - 60.0)
     value, _, second = cumulants(saddle.theta)
     # what delta would be, were the tilted composition one mode around epsilon: the more it is, the worse
-    theta = saddle.theta
-    curvature = second + theta**-2.0 + (1.0 + theta) ** -2.0
-    expected = value - theta * epsilon - math.log(theta * (1.0 + theta) * math.sqrt(2.0 * math.pi * curvature))
-    return plan if abs(expected - plan.log_delta) > _ILL else None
+    expected = smooth_log_delta(np.array(value), np.array(saddle.theta), epsilon, np.array(second))
+    return plan if abs(float(expected) - plan.log_delta) > _ILL else None
 
 
-def epsilon_with_jumps(parts: Parts, log_delta: float, saddle: Saddle) -> float | None:
+def epsilon_with_jumps(parts: Parts, log_delta: float, saddle: SaddleEstimate) -> float | None:
     """Estimate of the epsilon at ``ln delta`` where the saddle point's is wrong; None where it is right."""
     epsilon = max(saddle.epsilon, 0.0)
     plan = _plan(parts, epsilon, log_delta) if _jumps_when_tilted(parts, epsilon, saddle) else None
@@ -178,7 +177,7 @@ def epsilon_with_jumps(parts: Parts, log_delta: float, saddle: Saddle) -> float 
     return math.exp(increasing_root(excess, middle - 7.0, middle + 3.0, 1e-3))
 
 
-def _jumps_when_tilted(parts: Parts, epsilon: float, saddle: Saddle) -> bool:
+def _jumps_when_tilted(parts: Parts, epsilon: float, saddle: SaddleEstimate) -> bool:
     """Whether the composition tilted to its saddle point jumps at all."""
     if not epsilon > 0.0:
         return False
@@ -206,7 +205,7 @@ def _plan(parts: Parts, epsilon: float, log_delta: float) -> JumpPlan | None:
         return None
     others = [one for k, one in enumerate(parts) if k != part]
     bands = _bands(every[part], cuts, pair.loss_bounds)
-    log_masses = [_log_sum(band.nodes(log_tail).log_p) for band in bands]
+    log_masses = [_log_sum(band.chosen.log_p) for band in bands]
     terms: list[Term] = []
     best = -math.inf
     for counts, log_weight in _counts(count, log_masses, most=_MOST_JUMPS):
@@ -222,17 +221,12 @@ def _plan(parts: Parts, epsilon: float, log_delta: float) -> JumpPlan | None:
     return JumpPlan(part, cuts, epsilon, tuple(terms))
 
 
-def _bands(nodes: Nodes, cuts: tuple[float, ...], bounds: tuple[float, float]) -> list[Pair]:
-    """The pair's nodes between the cuts, as pairs of their own."""
+def _bands(nodes: Nodes, cuts: tuple[float, ...], bounds: tuple[float, float]) -> list[_Band]:
+    """The pair's nodes between the cuts."""
     band = np.searchsorted(cuts, nodes.loss)
     ends = (bounds[0], *cuts, bounds[1])
     return [
-        cast(
-            Pair,
-            _Restricted(
-                Nodes(nodes.loss[band == k], nodes.log_p[band == k], nodes.log_q[band == k]), (ends[k], ends[k + 1])
-            ),
-        )
+        _Band(Nodes(nodes.loss[band == k], nodes.log_p[band == k], nodes.log_q[band == k]), (ends[k], ends[k + 1]))
         for k in range(len(cuts) + 1)
     ]
 
@@ -279,7 +273,7 @@ class JumpComposition:
             chosen = [*others, *((one, n) for one, n in zip(own, term.counts, strict=True) if n > 0)]
             if any((one.log_mass == -math.inf).all() for one, _ in chosen):
                 continue  # nothing can fall into that band
-            cumulants = Cumulants(as_parts(chosen), -math.inf)  # of the lattices: nodes may end elsewhere
+            cumulants = Cumulants(chosen, -math.inf)  # of the lattices: nodes may end elsewhere
             window = term.on(cumulants, plan.epsilon).window(log_alias + plan.log_delta)
             self._terms.append(TiltedComposition(chosen, window, log_weight=term.log_weight))
         self.remainder = _left_out(own, count, plan, math.fsum(n * one.excess for one, n in parts))

@@ -16,7 +16,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.engines.lattice.compose import Window
+from hockeystick.engines.lattice.compose import TiltedWindow
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.engines.lattice.streaming import Frame, RunningComposition, RunningCurve
 from hockeystick.engines.lattice.streaming_spectrum import TiltedStep, band_edges
@@ -50,14 +50,14 @@ class SpectralComposition:
         self._curve: RunningCurve = composition.curve()
 
     @classmethod
-    def of(cls, parts: Parts, window: Window, *, deviation: float) -> SpectralComposition | None:
+    def of(cls, parts: Parts, window: TiltedWindow, *, deviation: float) -> SpectralComposition | None:
         """The composition, or None where high frequencies cannot be shown to be negligible: few steps, or few atoms.
 
         Parameters
         ----------
         parts : sequence of (LatticePLD, int)
             PLDs with their counts.
-        window : Window
+        window : TiltedWindow
             The tilt and the range of composed losses (nats).
         deviation : float
             About the standard deviation of the tilted composition (nats): what is negligible is judged by it.

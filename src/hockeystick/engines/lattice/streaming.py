@@ -30,13 +30,14 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.lattice.compose import Window
+from hockeystick.engines.contour.aliasing import kernel_peak
+from hockeystick.engines.lattice.compose import TiltedWindow
 from hockeystick.engines.lattice.plancherel import FrequencyKernel
 from hockeystick.engines.lattice.pld import Side
 from hockeystick.engines.lattice.streaming_spectrum import SCALARS, StepSpectrum, band_edges
 from hockeystick.laws.base import Array
 from hockeystick.numerics.fft import POWER_STEP, integer_power
-from hockeystick.numerics.rounding import ELEMENTARY, U, exp_down, exp_up
+from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, exp_down, exp_up
 
 __all__ = ["Frame", "Magnitudes", "RunningComposition", "RunningCurve"]
 
@@ -51,7 +52,7 @@ class Frame:
 
     Parameters
     ----------
-    window : Window
+    window : TiltedWindow
         Tilts and range (nats).
     spacing : float
         Lattice spacing (nats).
@@ -61,14 +62,12 @@ class Frame:
         Frequencies kept.
     """
 
-    def __init__(self, window: Window, spacing: float, *, length: int, kept: int) -> None:
+    def __init__(self, window: TiltedWindow, spacing: float, *, length: int, kept: int) -> None:
         self.window, self.spacing, self.length, self.kept = window, spacing, length, kept
         self.kernel = FrequencyKernel(window.theta, spacing, length=length, kept=kept)
         edges = band_edges(kept, length)
         self.band_sizes = np.array([self.kernel.beyond(int(a), int(b)) for a, b in pairwise(edges)])
-        theta = window.theta
-        peak = math.exp(theta * math.log(theta / (1.0 + theta)) - math.log1p(theta))
-        self.kernel_peak = peak * (1.0 + 1e-12)
+        self.kernel_peak = kernel_peak(window.theta)
         first, second = self.kernel.series(spacing)
         self.series = (np.conj(first), np.conj(second))
         self.unit = self.series[0] - self.series[1]
@@ -174,7 +173,7 @@ class RunningComposition:
                 if count:
                     log_floor += count * np.log(np.maximum(np.abs(spectrum.values), 0.5))
             size = self.frame.kernel.size
-            magnitude = float(size @ np.abs(self.product)) * (1.0 + 1e-9)
+            magnitude = float(size @ np.abs(self.product)) * (1.0 + 1e-6)
             noise = float(size @ np.exp(log_floor)) * (1.0 + 1e-6)
             self.magnitudes = Magnitudes(steps, magnitude, noise)
         return self.magnitudes
@@ -210,7 +209,7 @@ class RunningCurve:
         self._error += frame.kernel.rounding(magnitudes.product * growth) + 1e-300
         self._alias_error = self._alias(total, size, adding) * frame.kernel_peak * (1.0 + 1e-9)
         self._error += self._alias_error
-        self.delta_at_infinity = _infinity(total, size, adding, self._sign)
+        self.delta_at_infinity = _infinity(total, size, adding, self._sign, of.steps)
 
     def _alias(self, total: dict[str, float], size: dict[str, float], adding: float) -> float:
         """Bound on the composed tilted mass outside the window, and on what the kernel loses where the window ends."""
@@ -237,7 +236,7 @@ class RunningCurve:
 
     def index_near(self, epsilon: float) -> int:
         """The lattice index whose point is at or just below ``epsilon``."""
-        return math.floor((epsilon - self._sign * self.slack - self._offset) / self._frame.spacing)
+        return math.floor(min((epsilon - self._sign * self.slack - self._offset) / self._frame.spacing, 2.0**62))
 
     @property
     def last(self) -> int:
@@ -284,7 +283,7 @@ class RunningCurve:
         slip = 4.0 * U * (abs(epsilon) + abs(self.point(index)) + h) / h  # of the share
         share = min(max(share - self._sign * slip, 0.0), 1.0)
         near, far = self.delta(index), self.delta(index + 1)
-        value = ((1.0 - share) * near + share * far) * (1.0 + self._sign * 8.0 * U)
+        value = ((1.0 - share) * near + share * far) * (1.0 + self._sign * 8.0 * U) + self._sign * UNDERFLOW
         return min(max(value, 0.0), 1.0)
 
     def budget(self, epsilon: float) -> dict[str, float]:
@@ -327,7 +326,7 @@ class RunningCurve:
         return max(found + self._sign * 8.0 * U * (abs(found) + h), 0.0)
 
 
-def _infinity(total: dict[str, float], size: dict[str, float], adding: float, sign: float) -> float:
+def _infinity(total: dict[str, float], size: dict[str, float], adding: float, sign: float, steps: int) -> float:
     """Mass at infinity of the composition, rounded outward: ``1 - prod (1 - p_j)^{T_j}``."""
     log_finite = total["log_finite"]
     if log_finite == 0.0:
@@ -335,5 +334,5 @@ def _infinity(total: dict[str, float], size: dict[str, float], adding: float, si
     loose = log_finite * (1.0 + sign * (8.0 * U + adding)) - sign * adding * size["log_finite"]
     mass = -math.expm1(min(loose, 0.0))
     if sign > 0.0:
-        return min(mass * (1.0 + 16.0 * U) * math.exp(min(total["excess"], 700.0)), 1.0)
-    return max(mass * (1.0 - 16.0 * U), 0.0)
+        return min(mass * (1.0 + 16.0 * U) * math.exp(min(total["excess"], 700.0)) + steps * UNDERFLOW, 1.0)
+    return max(mass * (1.0 - 16.0 * U) - steps * UNDERFLOW, 0.0)

@@ -19,14 +19,14 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.lattice.compose import Window
+from hockeystick.bound import Bound, agreed, from_sides
+from hockeystick.engines.lattice.compose import TiltedWindow
 from hockeystick.engines.lattice.dots import connect_the_dots
 from hockeystick.engines.lattice.grid import GridCells
 from hockeystick.engines.lattice.layout import common_layout
 from hockeystick.engines.lattice.mesh import fitted_grid
 from hockeystick.engines.lattice.plan import (
-    Cumulants,
-    Saddle,
+    SaddleEstimate,
     saddle_at_delta,
     saddle_at_epsilon,
     spacing_for,
@@ -38,9 +38,11 @@ from hockeystick.engines.lattice.streaming_spectrum import StepSpectrum, TiltedS
 from hockeystick.engines.lattice.tangents import tangents
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.fft import smooth_length
+from hockeystick.transforms.cumulants import Cumulants
 
 __all__ = ["LiveDirection", "Plan", "Progress"]
 
+_METHOD = "certified lattice"
 _HORIZON = 4  # a plan serves up to so many times the steps it was made for
 _MIDDLE = 2
 _REFINEMENTS = 5
@@ -95,9 +97,9 @@ class Plan:
     low_only: int = 0
 
     @property
-    def window(self) -> Window:
+    def window(self) -> TiltedWindow:
         """The window, for compositions."""
-        return Window(self.theta, self.low, self.high, self.theta_below, self.theta_above)
+        return TiltedWindow(self.theta, self.low, self.high, self.theta_below, self.theta_above)
 
     def lattices(self, pair: Pair) -> tuple[LatticePLD, LatticePLD]:
         """Upper and lower lattice PLD of a pair."""
@@ -184,20 +186,19 @@ class LiveDirection:
             self._replan(self.tolerance)
         best, width, found = self._read(), self.tolerance, math.inf
         for _ in range(_REFINEMENTS):
-            before, found = found, best[1] - best[0]
+            before, found = found, float(best.width)
             if not found > self.tolerance or self.steps <= self._refined_at or 0.9 * before < found < math.inf:
                 break
             if self.plan is not None and self.plan.horizon == _HORIZON * self.steps:  # a fresh plan was not fine enough
                 width = min(width, self.plan.width)
                 width *= max(min(0.8 * self.tolerance / found, 0.5), 0.02) if found < math.inf else 0.1
             self._replan(width)
-            fresh = self._read()
-            best = max(best[0], fresh[0]), min(best[1], fresh[1])
-        if best[1] - best[0] > self.tolerance:
+            best = agreed(best, self._read())
+        if float(best.width) > self.tolerance:
             self._refined_at = max(self._refined_at, math.ceil(1.5 * self.steps))
-        return best
+        return float(best.lower), float(best.upper)
 
-    def _read(self) -> tuple[float, float]:
+    def _read(self) -> Bound:
         if self._sides is None:
             raise RuntimeError("no plan was made")  # `epsilon` always makes one first
         upper, lower = self._sides
@@ -205,9 +206,8 @@ class LiveDirection:
         if math.isfinite(high):
             self.guess = high
         below = lower.curve()
-        if self.delta_target < below.delta_at_infinity:
-            return math.inf, math.inf
-        return min(below.epsilon(self.delta_target, self.guess), high), high
+        hopeless = self.delta_target < below.delta_at_infinity
+        return from_sides(math.inf if hopeless else below.epsilon(self.delta_target, self.guess), high, _METHOD)
 
     def _forget(self) -> None:
         self.plan, self._sides, self._numbers = None, None, {}
@@ -288,7 +288,7 @@ def _planned(parts: tuple[tuple[Pair, int], ...], delta: float, width: float, *,
     if (high - low) / layout.spacing > points:
         layout = common_layout(parts, (high - low) / points * 1.3)
     horizon = _HORIZON * steps
-    below, above = tail_exponents(horizon, Saddle(theta, saddle.epsilon, math.log(delta)), relative)
+    below, above = tail_exponents(horizon, SaddleEstimate(theta, saddle.epsilon, math.log(delta)), relative)
     length = smooth_length(math.ceil((high - low) / layout.spacing) + 1)
     return Plan(
         theta=theta,

@@ -28,11 +28,11 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.lattice.compose import Window, log_moment
+from hockeystick.engines.lattice.compose import TiltedWindow, log_moment
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.laws.base import Array
 from hockeystick.numerics.fft import fft_error, transform_real
-from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.numerics.rounding import ELEMENTARY, U, gamma
 
 __all__ = ["SCALARS", "StepSpectrum", "TiltedStep", "band_edges"]
 
@@ -106,10 +106,24 @@ def low_transform(index: NDArray[np.int64], masses: Array, length: int, kept: in
     fine = np.exp(((index[None, :] * np.arange(rows)[:, None]) % length) * unit)
     coarse *= masses
     total = np.zeros((columns, rows), dtype=np.complex128)
-    for first in range(0, index.size, _BLOCK):  # sums of sums: their rounding grows with the root of the points
+    for first in range(0, index.size, _BLOCK):  # sums of sums: few roundings a sum
         block = slice(first, first + _BLOCK)
         total += coarse[:, block] @ fine[:, block].T
     return total.reshape(-1)[:kept]
+
+
+def _low_error(points: int) -> float:
+    """Bound on the error of every sum of `low_transform`, for masses that sum to one.
+
+    Each phase is an integer times ``2 pi / length``: pi, the quotient and the product are rounded, 3 u of at most 2
+    pi, and the two functions of an exponential are ELEMENTARY off each, sqrt(2) ELEMENTARY together; a mass is one
+    product more. A complex inner product of m terms is two real ones of 2 m terms: ``sqrt(2) gamma_{2m}`` times ``sum
+    |z| |w|``, in any order of the sum. Each block added costs one rounding of a sum of at most one. 1.001: the masses
+    sum to one only to within their rounding, and products of errors.
+    """
+    phases = 2.0 * (3.0 * 2.0 * math.pi * U + math.sqrt(2.0) * ELEMENTARY) + U
+    blocks = -(-points // _BLOCK)
+    return (phases + math.sqrt(2.0) * gamma(2 * _BLOCK) + gamma(blocks + 1)) * 1.001
 
 
 @final
@@ -120,11 +134,11 @@ class TiltedStep:
     ----------
     pld : LatticePLD
         One step.
-    window : Window
+    window : TiltedWindow
         The tilt, and the tilts for Chernoff bounds.
     """
 
-    def __init__(self, pld: LatticePLD, window: Window) -> None:
+    def __init__(self, pld: LatticePLD, window: TiltedWindow) -> None:
         theta = window.theta
         exponents = pld.log_mass + theta * pld.losses
         peak = float(exponents.max())
@@ -173,7 +187,7 @@ class TiltedStep:
         heavy = self.masses > 1e-22 / self.masses.size
         index, masses = self.index[heavy], self.masses[heavy]
         values = low_transform(index, masses, length, kept)
-        error = (_BLOCK + masses.size / _BLOCK + 48.0) * U * 1.001 + 1e-22
+        error = _low_error(masses.size) + 1e-22
         return StepSpectrum(values, self.start, self.bands(band_edges(kept, length), length), self._with_error(error))
 
     def bands(self, edges: NDArray[np.int64], length: int) -> Array:

@@ -37,10 +37,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.lattice.grid import Grid
-from hockeystick.engines.lattice.hull import spread_negative_masses
+from hockeystick.engines.lattice.hull import log_down, spread_negative_masses
 from hockeystick.engines.lattice.pld import LatticePLD
-from hockeystick.laws.base import Array, CellMasses, Pair
-from hockeystick.numerics.rounding import ELEMENTARY, U, down, log_sums
+from hockeystick.laws.base import Array, CellMasses, Pair, least_infinite
+from hockeystick.numerics.rounding import ELEMENTARY, U, log_sums
 
 __all__ = ["tangents"]
 
@@ -75,7 +75,7 @@ def tangents(pair: Pair, grid: Grid, *, tilt: float = 1.0) -> LatticePLD:
     True
     """
     cells = pair.cells(_cuts(pair, grid.points))
-    infinity = max(down(pair.mass_at_infinity, 8.0 * U), 0.0)
+    infinity = least_infinite(pair.mass_at_infinity)
     tried = [_built(cells, grid, tilt, infinity)]
     if tried[0].index[0] > grid.index[int(np.argmax(cells.log_p > -math.inf))]:  # the lowest cell was merged upwards
         tried.append(_built(cells, grid, 0.0, infinity))
@@ -103,10 +103,10 @@ def _built(cells: CellMasses, grid: Grid, tilt: float, infinity: float) -> Latti
         log_mass = _masses(merged.log_p - merged.error_p, deviation, np.asarray(index * grid.spacing, dtype=np.float64))
         if log_mass is not None:
             slack = grid.rounding + merged.lowered
-            return LatticePLD("lower", grid.spacing, index, grid.offset, log_mass, infinity, slack, 8.0 * U)
+            return LatticePLD("lower", grid.spacing, index, grid.offset, log_mass, infinity, slack)
         lift = 2 * lift + 1
     nothing = np.array([-math.inf])
-    return LatticePLD("lower", grid.spacing, grid.index[:1], grid.offset, nothing, infinity, 0.0, 8.0 * U)
+    return LatticePLD("lower", grid.spacing, grid.index[:1], grid.offset, nothing, infinity, 0.0)
 
 
 def _cuts(pair: Pair, points: Array) -> Array:
@@ -158,9 +158,7 @@ def _one_point(merged: _Merged, grid: Grid, deviation: float, infinity: float) -
     down_by = math.ceil(math.log1p(-deviation) / grid.spacing * (1.0 + 1e-12)) + 1
     index = grid.index[merged.first : merged.first + 1] - down_by
     slack = grid.rounding + 4.0 * U * down_by * grid.spacing
-    return LatticePLD(
-        "lower", grid.spacing, index, grid.offset, merged.log_p - merged.error_p, infinity, slack, 8.0 * U
-    )
+    return LatticePLD("lower", grid.spacing, index, grid.offset, merged.log_p - merged.error_p, infinity, slack)
 
 
 @final
@@ -291,8 +289,7 @@ def _masses(log_p: Array, deviation: Array, positions: Array) -> Array | None:
         if hull is None:
             return None
         masses, scale = hull
-    with np.errstate(divide="ignore"):
-        return np.asarray(scale + np.log(masses) - 2.0 * ELEMENTARY - 2.0 * U * np.abs(scale))
+    return log_down(masses, scale)
 
 
 def _units(log_p: Array) -> Array:

@@ -1,20 +1,19 @@
-"""The cumulants window: estimates of K(z) and of the tilted cumulants of a pair and of a composition.
+"""The cumulants window: estimates of K and of the tilted cumulants of a pair and of a composition, at any tilt.
 
-Symbols: ``K(z) = ln E_P[e^{zL}; L finite]``. Tilted by theta the loss has mean K', variance K'' and cumulants K''',
-K''''; its absolute third central moment is ``E~|L - K'|^3`` (004, equation 73). For a composition every one of them
-is the sum over steps. In closed form for the Gaussian pair, ``K(z) = z (z + 1) m^2 / 2``; otherwise by the pairs'
-quadrature nodes, which converge geometrically for analytic densities.
+What `hockeystick.transforms.cumulants` says on nodes chosen for the tilt, as far out and as fine as it needs. In closed
+form for the Gaussian pair, ``K(theta) = theta (theta + 1) m^2 / 2``; otherwise by the pairs' quadrature nodes, which
+converge geometrically for analytic densities.
 
 Guarantee: estimates. The error stated is the change when every step is halved, halved again until it is small; the
 absolute third moment has a kink and converges slower, so its error stands apart. Certified bounds are in
-`hockeystick.engines.moments.moment_bounds`. Cost: one exponential a node and tilt, whatever the counts.
+`hockeystick.engines.moments.log_moment`. Cost: one exponential a node and tilt, whatever the counts.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import final
 
@@ -22,15 +21,14 @@ import numpy as np
 
 from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Array, Pair
-from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.numerics.roots import increasing_root
+from hockeystick.transforms.cumulants import Nodes, TiltedCumulants, tilted_cumulants
 
-__all__ = ["CumulantWindow", "LogMoment", "TiltedCumulants", "covering_losses", "log_moment"]
+__all__ = ["CumulantWindow", "covering_losses"]
 
 _FIRST_TAIL = -80.0  # ln of the tails that the first nodes cover
 _COVERED = 42.0  # nats by which the integrand must have fallen at the ends of the nodes
 _DEEPER, _DEPTHS = 1.3, 70  # ratio and number of the tail masses looked at for a second peak
-_KEPT = 100.0  # nats below the peak from which nodes add nothing to any cumulant
 _MOST_NODES = 1 << 21
 _FINEST = 64
 _ACCURATE = 1e-11
@@ -38,48 +36,6 @@ _SMALL = 0.1  # moments nearer to one than this are summed as their difference f
 _SMALLEST_TILT, _LARGEST_TILT = 2.0**-60, 2.0**40
 _TILT_TOLERANCE = 1e-8  # relative; bounds hold at any tilt, and are flat at the best
 _ROOT_8_OVER_PI = math.sqrt(8.0 / math.pi)  # E|N|^3 of a standard normal
-
-
-@final
-@dataclass(frozen=True)
-class TiltedCumulants:
-    """What the loss does when tilted by theta (estimates).
-
-    Attributes
-    ----------
-    theta : float
-        The tilt.
-    log_moment : float
-        K(theta) (nats).
-    mean, variance, third, fourth : float
-        The first four derivatives of K at theta: cumulants of the tilted loss (nats, nats^2, ...).
-    absolute_third : float
-        Sum over steps of the tilted absolute third central moments (nats^3).
-    error : float
-        Estimated error of the first five, each relative to its own scale: |K| and ``theta^2 K''`` for K, the deviation
-        for the mean, powers of it for the others; ``nan`` where it was not asked for.
-    absolute_third_error : float
-        Estimated relative error of ``absolute_third``.
-    """
-
-    theta: float
-    log_moment: float
-    mean: float
-    variance: float
-    third: float
-    fourth: float
-    absolute_third: float
-    error: float = math.nan
-    absolute_third_error: float = math.nan
-
-
-@final
-@dataclass(frozen=True)
-class LogMoment:
-    """An estimate of K(z) on its principal branch, with its estimated absolute error (nats)."""
-
-    value: complex
-    error: float
 
 
 @final
@@ -156,31 +112,18 @@ class _Quadrature:
 
     def at(self, theta: float, refine: int) -> TiltedCumulants:
         """Cumulants of one step."""
-        if isinstance(self.pair, GaussianPair):
-            return _gaussian(self.pair.shift, theta)
+        if self.pair.gaussian_mu is not None:
+            return _gaussian(float(self.pair.gaussian_mu), theta)
         loss, log_p, exponents = self.exponents(theta, refine)
-        value = self.log_moment(theta, log_p, loss, exponents)
-        kept = exponents > exponents.max() - _KEPT
-        loss, weights = loss[kept], np.exp(exponents[kept] - exponents.max())
-        weights /= weights.sum()
-        mean = float(weights @ loss)
-        deviation = loss - mean
-        square = deviation * deviation
-        second, third = float(weights @ square), float(weights @ (square * deviation))
-        return TiltedCumulants(
-            theta=theta,
-            log_moment=value,
-            mean=mean,
-            variance=second,
-            third=third,
-            fourth=float(weights @ (square * square)) - 3.0 * second * second,
-            absolute_third=float(weights @ (square * np.abs(deviation))),
-        )
+        found = tilted_cumulants(Nodes(loss, log_p, log_p), theta)
+        return replace(found, log_moment=self.log_moment(theta, log_p, loss, exponents))
 
 
 @lru_cache(maxsize=32)
 def _quadrature_of(pair: Pair) -> _Quadrature:
     """The rules of a pair, kept: they depend on nothing else."""
+    if pair.mass_at_infinity >= 1.0:
+        raise PrecisionError(f"{pair!r} hides nothing: no loss is finite, and neither is epsilon; use more noise")
     return _Quadrature(pair)
 
 
@@ -294,45 +237,3 @@ def covering_losses(pair: Pair, theta: float, *, refine: int) -> Array:
     loss, _, exponents = _quadrature_of(pair).exponents(theta, refine)
     inside = np.flatnonzero(exponents > exponents.max() - 3.0 * _COVERED)
     return np.unique(loss[inside[0] : inside[-1] + 1])  # a valley between two peaks included
-
-
-def log_moment(pair: Pair, z: complex) -> LogMoment:
-    """``K(z) = ln E_P[e^{zL}; L finite]`` for one pair and one complex z (principal branch).
-
-    Parameters
-    ----------
-    pair : Pair
-        The pair.
-    z : complex
-        With the moment finite at its real part.
-
-    Examples
-    --------
-    >>> from hockeystick.laws import GaussianPair
-    >>> log_moment(GaussianPair(1.0), 2.0 + 1.0j).value
-    (2.5+2.5j)
-    """
-    if isinstance(pair, GaussianPair):
-        m = pair.shift
-        value = 0.5 * m * m * z * (z + 1.0)
-        turns = round(complex(value).imag / (2.0 * math.pi))
-        return LogMoment(complex(value) - 2.0j * math.pi * turns, 4e-16 * abs(value))
-    quadrature = _quadrature_of(pair)
-    refine, coarse, before = 1, _log_moment(quadrature, z, 1), math.inf
-    while True:
-        refine *= 2
-        fine = _log_moment(quadrature, z, refine)
-        error = abs(fine - coarse)
-        if error <= _ACCURATE * max(1.0, abs(fine)) or error > 0.25 * before or refine >= _FINEST:
-            return LogMoment(fine, error)
-        coarse, before = fine, error
-
-
-def _log_moment(quadrature: _Quadrature, z: complex, refine: int) -> complex:
-    z = complex(z)
-    loss, log_p, exponents = quadrature.exponents(z.real, refine)
-    if z.imag == 0.0:
-        return complex(quadrature.log_moment(z.real, log_p, loss, exponents))
-    peak = float(exponents.max())
-    total = complex((np.exp(exponents - peak) * np.exp(1j * z.imag * loss)).sum())
-    return complex(np.log(total)) + peak if total != 0.0 else complex(-math.inf)

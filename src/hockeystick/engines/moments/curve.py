@@ -13,7 +13,7 @@ The last is Taylor's parabola at x0, where f''' changes sign, so it lies above f
 (46) without the factor 1/2 of the last term (`docs/derivations/moments.md`). delta_inf is the mass of infinite
 losses.
 
-Guarantee: upper bounds, certified where K is bounded (`hockeystick.engines.moments.moment_bounds`), whatever theta; the
+Guarantee: upper bounds, certified where K is bounded (`hockeystick.engines.moments.log_moment`), whatever theta; the
 lower side is trivial. Elsewhere an estimate. Cost: a one-dimensional search, the same for any number of steps.
 """
 
@@ -24,16 +24,19 @@ from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Literal, final
 
+import numpy as np
+
 from hockeystick.bound import Bound, Estimate
-from hockeystick.engines.ends import largest_loss
-from hockeystick.engines.lattice.solve import crossing
-from hockeystick.engines.moments.cumulants import CumulantWindow, TiltedCumulants
-from hockeystick.engines.moments.moment_atoms import composed_infinity
-from hockeystick.engines.moments.moment_bounds import ComposedMoments
-from hockeystick.engines.moments.tilted_bounds import TiltedBounds, round_tilt, tilted_bounds
+from hockeystick.engines.ends import composed_infinity, largest_loss
+from hockeystick.engines.moments.cumulants import CumulantWindow
+from hockeystick.engines.moments.log_moment import log_moment_bounds
+from hockeystick.engines.moments.tilted_bounds import TiltedBounds, tilted_bounds
 from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Pair
-from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_up, up
+from hockeystick.numerics.one_sided_root import one_sided_root
+from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_down, exp_up, up
+from hockeystick.transforms.cumulants import TiltedCumulants
+from hockeystick.transforms.saddle import round_tilt
 
 __all__ = ["Conversion", "KernelCurve", "MomentsCurve", "QuadraticCurve"]
 
@@ -52,7 +55,6 @@ class MomentsCurve(ABC):
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self.window = CumulantWindow(parts)
-        self.moments = ComposedMoments(parts)
         self.infinity = composed_infinity(parts)
 
     @cached_property
@@ -63,7 +65,7 @@ class MomentsCurve(ABC):
     @cached_property
     def is_certified(self) -> bool:
         """Whether K is bounded for these pairs."""
-        return math.isfinite(self.moments.log_moment(1.0)[1])
+        return math.isfinite(self._log_moment_upper(1.0))
 
     def delta(self, epsilon: float) -> Bound | Estimate:
         """Bound on delta(epsilon)."""
@@ -83,7 +85,7 @@ class MomentsCurve(ABC):
             return Bound(0.0, 0.0, self.method)
         if delta < low:
             return Bound(math.inf, math.inf, self.method, ("delta is below the mass at infinite loss",))
-        left = down(delta - high, 2.0 * U) if delta > high else 0.0
+        left = delta if high == 0.0 else max(down(delta - high, 2.0 * U), 0.0)
         upper = self._epsilon(math.log(left)) if left > 0.0 else math.inf
         if delta >= high:
             upper = min(upper, max(self.largest_loss, 0.0))
@@ -91,14 +93,13 @@ class MomentsCurve(ABC):
             return Bound(0.0, max(upper, 0.0), self.method, ("the lower side is trivial",))
         return Estimate(max(upper, 0.0), math.nan, self.method, (_NOT_CERTIFIED,))
 
+    def _log_moment_upper(self, theta: float) -> float:
+        """Certified; infinite where nothing is known."""
+        return float(log_moment_bounds(self.parts, np.array([1.0 + theta])).upper[0])
+
     def _log_moment(self, theta: float) -> float:
-        """Upper bound of K, or its estimate; infinite where it needs too many nodes."""
-        if not self.is_certified:
-            return self.window.at(theta).log_moment
-        try:
-            return self.moments.log_moment(theta)[1]
-        except PrecisionError:
-            return math.inf
+        """Upper bound of K, or its estimate."""
+        return self._log_moment_upper(theta) if self.is_certified else self.window.at(theta).log_moment
 
     @abstractmethod
     def _log_delta(self, epsilon: float) -> float:
@@ -129,7 +130,7 @@ class KernelCurve(MomentsCurve):
         def excess(c: TiltedCumulants) -> float:
             return c.mean - epsilon - (math.log1p(1.0 / c.theta) if self._tight else 0.0)
 
-        theta = self.window.tilt_where(excess)
+        theta = round_tilt(self.window.tilt_where(excess))
         k, kernel = self._log_moment(theta), self._log_kernel(theta)
         rounding = 8.0 * U * (abs(k) + abs(theta * epsilon) + abs(kernel))
         return k - theta * epsilon + kernel + rounding if math.isfinite(k) else math.inf
@@ -138,7 +139,7 @@ class KernelCurve(MomentsCurve):
         def excess(c: TiltedCumulants) -> float:  # the derivative of the bound on epsilon, times theta^2
             return c.theta * c.mean - c.log_moment + log_delta + (math.log1p(c.theta) if self._tight else 0.0)
 
-        theta = self.window.tilt_where(excess)
+        theta = round_tilt(self.window.tilt_where(excess))
         if theta > _LARGEST_TILT:
             return math.inf  # the largest loss is the answer
         k, kernel = self._log_moment(theta), self._log_kernel(theta)
@@ -161,7 +162,7 @@ class QuadraticCurve(MomentsCurve):
             return TiltedBounds.of_estimates(self.window.at(theta))
         try:
             return tilted_bounds(self.parts, theta)
-        except PrecisionError:
+        except PrecisionError:  # of the estimates that it starts from
             return None
 
     def _log_delta(self, epsilon: float) -> float:
@@ -175,13 +176,16 @@ class QuadraticCurve(MomentsCurve):
         return k - bounds.theta * epsilon + log_kernel + rounding
 
     def _epsilon(self, log_delta: float) -> float:
-        guess = KernelCurve(self.parts, "tight").epsilon(math.exp(log_delta))
+        target = exp_down(log_delta)
+        if target == 0.0:
+            return math.inf
+        guess = KernelCurve(self.parts, "tight").epsilon(target)
         start = float(guess.upper if isinstance(guess, Bound) else guess.value)
         start = start if math.isfinite(start) else 1.0
         slope = max(self.window.tilt_where(lambda c: c.mean - start - math.log1p(1.0 / c.theta)), 1e-6)
-        return crossing(
-            lambda eps: math.exp(min(self._log_delta(eps), 0.0)) if eps <= self.largest_loss else 0.0,
-            math.exp(log_delta),
+        return one_sided_root(
+            lambda eps: exp_up(min(self._log_delta(eps), 0.0)) if eps <= self.largest_loss else 0.0,
+            target,
             guess=start,
             slope=min(slope, 1e9),
             step=1e-9 * max(start, 1e-3),

@@ -8,8 +8,8 @@ positive,
     (4 D(h) - D(2h)) / 3 <= V <= (64 D(h) - 20 D(2h) + D(4h)) / 45,
 
 whatever h: by the Taylor series of D term by term, the terms beyond the first are then all of one sign. Hence ``K'' = V
-- d^2``. The absolute third moment is bounded over cells (`hockeystick.engines.moments.moment_cells`), beyond the last
-by Chernoff at a larger tilt, and about c instead of K' by Minkowski (`docs/derivations/saddle-point.md`).
+- d^2``. The absolute third moment is bounded about c (`hockeystick.engines.moments.absolute_third`), and moved to K' by
+Minkowski (`docs/derivations/saddle-point.md`).
 
 Guarantee: every bracket is certified. Cost: K at nine tilts and the tails at a few thousand cuts for each pair.
 """
@@ -23,17 +23,16 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.engines.moments.cumulants import CumulantWindow, TiltedCumulants, covering_losses
-from hockeystick.engines.moments.moment_atoms import AtomTable, atom_table
-from hockeystick.engines.moments.moment_bounds import MomentBracket, log_moment_bounds
-from hockeystick.engines.moments.moment_cells import absolute_third_upper
+from hockeystick.engines.moments.absolute_third import absolute_third_upper
+from hockeystick.engines.moments.cumulants import CumulantWindow
+from hockeystick.engines.moments.log_moment import MomentBracket, log_moment_bounds
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import U
+from hockeystick.transforms.cumulants import TiltedCumulants
 
-__all__ = ["Interval", "TiltedBounds", "round_tilt", "tilted_bounds"]
+__all__ = ["Interval", "TiltedBounds", "tilted_bounds"]
 
-_MEAN_BITS = 30  # the mean's step is at least theta 2^-30: added to a tilt of 20 bits it is exact
-_CELLS_A_NODE = 64
+_BITS = 30  # steps are at least theta 2^-30, and 2^-50: added to an order of a rounded tilt they are exact
 
 
 @final
@@ -100,12 +99,6 @@ class TiltedBounds:
         return all(math.isfinite(value) for value in values) and self.variance.lower > 0.0
 
 
-def round_tilt(theta: float) -> float:
-    """The tilt to 20 bits, so that sums with small powers of two are exact."""
-    unit = 2.0 ** (math.floor(math.log2(theta)) - 19)
-    return round(theta / unit) * unit
-
-
 def tilted_bounds(parts: Sequence[tuple[Pair, int]], theta: float) -> TiltedBounds:
     """Certified bounds of a composition at a tilt above 0 that `round_tilt` leaves as it is."""
     steps = [(_step_bounds(pair, theta), count) for pair, count in parts]
@@ -136,23 +129,24 @@ def _power_of_two(value: float) -> float:
 def _step_bounds(pair: Pair, theta: float) -> TiltedBounds:
     """Bounds of one step of one pair."""
     guess = CumulantWindow([(pair, 1)]).at(theta)
-    first = log_moment_bounds(pair, np.array([theta]))
+    first = log_moment_bounds([(pair, 1)], np.array([1.0 + theta]))
     doubt = float(first.upper[0] - first.lower[0])
     nothing = Interval(-math.inf, math.inf)
     if not (math.isfinite(doubt) and guess.variance > 0.0):
         return TiltedBounds(theta, nothing, nothing, nothing, math.inf)
     fourth = max(guess.fourth + 3.0 * guess.variance**2, guess.variance**2)
     reach = math.sqrt(fourth / guess.variance)  # where the fourth moment has its mass
-    near = _power_of_two(min(max(math.sqrt(doubt / guess.variance), theta * 2.0**-_MEAN_BITS), theta / 4.0))
-    wide = _power_of_two(min(0.12 / reach, theta / 8.0))
+    least = max(theta * 2.0**-_BITS, 2.0**-50)
+    near = _power_of_two(min(max(math.sqrt(doubt / guess.variance), least), theta / 4.0))
+    wide = _power_of_two(min(max(0.12 / reach, 2.0 * least), theta / 8.0))
     shifts = np.array([-near, near, -wide, wide, -2.0 * wide, 2.0 * wide, -4.0 * wide, 4.0 * wide])
-    bracket = log_moment_bounds(pair, theta + shifts)
+    bracket = log_moment_bounds([(pair, 1)], 1.0 + theta + shifts)
     centre = guess.mean
     mean, variance = _mean_and_variance(bracket, first, shifts, centre)
     log_moment = Interval(float(first.lower[0]), float(first.upper[0]))
     if not math.isfinite(mean.radius):
         return TiltedBounds(theta, log_moment, mean, variance, math.inf)
-    third = _absolute_third(pair, theta, centre, log_moment.lower)
+    third = absolute_third_upper(pair, theta, centre, log_moment.lower)
     off = max(abs(mean.lower - centre), abs(mean.upper - centre)) * (1.0 + 4.0 * U)
     third = (third ** (1.0 / 3.0) * (1.0 + 1e-14) + off) ** 3 * (1.0 + 1e-14)
     return TiltedBounds(theta, log_moment, mean, variance, third)
@@ -188,38 +182,3 @@ def _mean_and_variance(
     size = float(np.abs(high[2:]).sum()) + float(np.abs(low[2:]).sum())
     slack = 16.0 * U * size / square + 8.0 * U * square_high
     return mean, Interval(lower - square_high - slack, upper - square_low + slack)
-
-
-def _absolute_third(pair: Pair, theta: float, centre: float, log_moment: float) -> float:
-    """Upper bound on ``E~|L - centre|^3``, from a lower bound of K."""
-    atoms = atom_table(pair)
-    if atoms is not None:
-        return _of_atoms(atoms, theta, centre, log_moment)
-    losses = covering_losses(pair, theta, refine=_CELLS_A_NODE)
-    margin = 1e-13 * (1.0 + float(np.abs(losses).max()))
-    largest = pair.loss_bounds[1]
-    top = [losses[-1] + margin] + ([largest + margin] if math.isfinite(largest) else [])
-    losses = np.unique(np.concatenate(([losses[0] - margin], losses, top)))
-    inner = absolute_third_upper(pair, theta, centre, losses=losses, log_moment=log_moment)
-    if math.isfinite(largest):
-        return inner  # no loss lies beyond
-    # beyond the last cut e^{theta L} (L - c)^3 is at most its largest ratio to e^{(theta + eta) L} there
-    last = float(losses[-1])
-    distance = max(last - centre, 0.0)
-    # where the larger tilt has its mean at the last cut, Chernoff's bound is best
-    at_last = CumulantWindow([(pair, 1)]).tilt_where(lambda c: c.mean - last)
-    larger = max(at_last, theta + 1.0 / max(last - centre, 1e-300))
-    eta = larger - theta
-    peak = max(3.0 / eta, distance)
-    log_larger = float(log_moment_bounds(pair, np.array([larger])).upper[0])
-    exponent = log_larger - log_moment - eta * (last + peak - distance)
-    rounding = 8.0 * U * (abs(log_larger) + abs(log_moment) + eta * (abs(last) + peak))
-    rest = math.exp(min(exponent + rounding, 600.0)) * peak**3
-    return inner + rest * (1.0 + 1e-12)
-
-
-def _of_atoms(atoms: AtomTable, theta: float, centre: float, log_moment: float) -> float:
-    exponent = atoms.log_p + theta * atoms.loss - log_moment
-    size = np.abs(atoms.log_p) + theta * np.abs(atoms.loss) + abs(log_moment) + 1.0
-    weight = np.exp(exponent + atoms.log_error + theta * atoms.loss_error + 8.0 * U * size)
-    return float(weight @ (np.abs(atoms.loss - centre) + atoms.loss_error) ** 3) * (1.0 + 1e-12)

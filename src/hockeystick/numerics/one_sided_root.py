@@ -1,21 +1,21 @@
-"""The epsilon at which a computed, nonincreasing delta(epsilon) crosses a target, on the side that is safe."""
+"""Where a computed, nonincreasing function such as delta(epsilon) crosses a target, on the side asked for."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
-__all__ = ["crossing"]
+__all__ = ["one_sided_root"]
 
 _STEPS = 150
 _PATIENCE = 4  # steps, of which one bisects
 _LEAST = 1e-300  # a sign, where two logarithms are the same
 
 
-def crossing(
+def one_sided_root(
     delta: Callable[[float], float], target: float, *, guess: float, slope: float, step: float, above: bool
 ) -> float:
-    """An epsilon of at least 0 beyond the crossing, by no more than about ``step``.
+    """A point of at least 0 beyond the crossing, by no more than about ``step``.
 
     Parameters
     ----------

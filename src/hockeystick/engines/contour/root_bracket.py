@@ -1,4 +1,4 @@
-"""Where a falling curve takes a value, with both sides verified.
+"""A bracket of where a falling curve takes a value, with both sides verified.
 
 The curve is known through brackets of its logarithm, cheaply at many points at once. From a guess, inverse
 interpolation of their middles on five points about where the slope leads finds the crossing to all digits; where that
@@ -20,7 +20,7 @@ import numpy as np
 
 from hockeystick.transforms.rule import Array
 
-__all__ = ["Crossing", "LogBracket", "crossing"]
+__all__ = ["LogBracket", "RootBracket", "root_bracket"]
 
 _STEPS = 30
 _FIVE = np.array([-1.0, -0.45, 0.0, 0.45, 1.0])
@@ -49,7 +49,7 @@ class LogBracket:
 
 @final
 @dataclass(frozen=True)
-class Crossing:
+class RootBracket:
     """Where the curve crosses the value.
 
     Attributes
@@ -65,10 +65,10 @@ class Crossing:
     upper: float
 
 
-def crossing(
+def root_bracket(
     curve: Callable[[Array], LogBracket], targets: tuple[float, float], *, start: float, slope: float, reach: float
-) -> Crossing:
-    """The point where ``ln`` of a decreasing curve crosses a value.
+) -> RootBracket:
+    """The bracket of the point where ``ln`` of a decreasing curve crosses a value.
 
     Parameters
     ----------
@@ -136,16 +136,16 @@ def _interpolated(
 
 def _verified(
     curve: Callable[[Array], LogBracket], targets: tuple[float, float], point: float, slope: float, doubt: float
-) -> Crossing:
+) -> RootBracket:
     """The nearest points to either side that are proved; the curve is asked at the point itself first."""
     if not (math.isfinite(doubt) and slope > 0.0):
-        return Crossing(point, -math.inf, math.inf)
+        return RootBracket(point, -math.inf, math.inf)
     offset = max(doubt / slope, 2.0**-52 * abs(point)) * _SPREAD
     every = np.concatenate(([point], point - offset, point + offset))
     found = curve(every)
     below = np.flatnonzero(found.lower[1 : 1 + offset.size] >= targets[0])
     above = np.flatnonzero(found.upper[1 + offset.size :] <= targets[1])
-    return Crossing(
+    return RootBracket(
         point,
         float(every[1 + below[0]]) if below.size else -math.inf,
         float(every[1 + offset.size + above[0]]) if above.size else math.inf,

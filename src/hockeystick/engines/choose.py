@@ -1,0 +1,168 @@
+"""Which engine answers, and what it may spend: every such choice is here, with the measurement that fixed it.
+
+In this order: closed forms (one step; Gaussians alone); the outcomes one by one, where these are few; the contour,
+whose cost does not grow with the number of steps and whose brackets are a million times narrower than usually asked
+for; where it hands over, the outcomes one by one where these are some more, and lattices. Decision 0012 says why the
+contour comes first. What answered is the ``method`` of the result, and a note says why the contour did not.
+
+Nothing here is proved: each engine proves what it answers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import Final, Literal, final
+
+from hockeystick.bound import Bound, agreed
+from hockeystick.engines.closed_form import closed_form
+from hockeystick.engines.contour.curve import ContourCurve
+from hockeystick.engines.contour.placing import ContourRefusal
+from hockeystick.engines.ends import Engine, composed_infinity
+from hockeystick.engines.enumeration.curve import EnumeratedCurve
+from hockeystick.engines.lattice.curve import LatticeCurve
+from hockeystick.errors import PrecisionError, UnknownPairError
+from hockeystick.laws.base import Pair
+from hockeystick.laws.loss_sum import PairSum
+
+__all__ = ["EngineName", "choose_engine"]
+
+EngineName = Literal["automatic", "contour", "lattice"]
+
+Parts = tuple[tuple[Pair, int], ...]
+
+FEW_OUTCOMES: Final = 1 << 13
+"""Outcomes that are listed before anything else is tried: 1 ms an answer, where the contour takes 3."""
+
+SOME_OUTCOMES: Final = 1 << 20
+"""Outcomes that are listed where the contour hands over: 0.1 s an answer, where lattices take seconds and are 1e9
+times wider."""
+
+CONTOUR_TOLERANCE: Final = 1e-9
+"""Relative width of delta that the contour is asked for: digits cost it next to nothing, 3.3 ms for 1e-9, 3.0 for
+1e-3."""
+
+COARSE: Final = 1e-2
+"""Of the tolerance asked for: what the contour is asked for where it cannot reach 1e-9."""
+
+CONTOUR_WORK: Final = 10_000_000
+"""Products of nodes that the contour may take for each few parts, 10 ms or so: beyond, lattices are as fast."""
+
+SEVERAL_PARTS: Final = 4
+EVERYDAY_TOLERANCE: Final = 1e-3
+"""Lattices take longer for a finer one, and the contour may, too."""
+
+MOST_STEPS: Final = 1 << 40
+"""Steps that brackets are proved for: counts are exact floats with room for their roundings."""
+
+MOST_LOSS: Final = 1e7
+"""Nats of one step: beyond, float64 does not tell losses apart."""
+
+_LOG_TAIL = -60.0  # ln of the mass of one step whose losses are looked at for that
+
+
+def choose_engine(
+    parts: Parts, *, tolerance: float, points: int, largest_loss: float, engine: EngineName = "automatic"
+) -> Engine:
+    """What answers between the ends of the range.
+
+    Parameters
+    ----------
+    parts : tuple of (Pair, int)
+        Dominating pairs with their counts.
+    tolerance : float
+        Width of the epsilon bracket asked for (nats), and relative width of the delta bracket.
+    points : int
+        Largest number of lattice points in a window.
+    largest_loss : float
+        Upper bound on the largest finite loss (nats).
+    engine : {"automatic", "contour", "lattice"}
+        "contour" and "lattice": one engine alone.
+
+    Raises
+    ------
+    PrecisionError
+        For more steps, or larger losses, than float64 tells apart.
+    """
+    lattice = LatticeCurve(parts, tolerance, points, largest_loss)
+    if engine == "lattice":
+        _check_reach(parts)
+        return lattice
+    if engine == "contour":
+        return ContourCurve(PairSum(parts), CONTOUR_TOLERANCE)
+    closed = closed_form(parts)
+    if closed is not None:
+        return closed
+    if EnumeratedCurve.serves(parts, FEW_OUTCOMES):
+        return EnumeratedCurve(parts, composed_infinity(parts))
+    _check_reach(parts)
+    try:
+        return _ContourFirst(PairSum(parts), lattice)
+    except UnknownPairError:
+        return lattice
+
+
+@final
+class _ContourFirst:
+    """The contour, first for many digits and then for fewer, and lattices where it hands over."""
+
+    def __init__(self, losses: PairSum, lattice: LatticeCurve) -> None:
+        coarse = max(COARSE * lattice.tolerance, CONTOUR_TOLERANCE)
+        finer = min(max(math.sqrt(EVERYDAY_TOLERANCE / lattice.tolerance), 1.0), 25.0)  # lattices then take longer, too
+        work = int(CONTOUR_WORK * finer) * (1 + len(losses.parts) // SEVERAL_PARTS)
+        self._contours = [ContourCurve(losses, tolerance, work) for tolerance in (CONTOUR_TOLERANCE, coarse)]
+        self._parts, self._lattice = losses.parts, lattice
+        self._tolerance = lattice.tolerance
+
+    def delta(self, epsilon: float) -> Bound:
+        """Certified delta(epsilon)."""
+        return self._first(
+            lambda engine: engine.delta(epsilon),
+            lambda bound: float(bound.width) <= self._tolerance * float(bound.lower),
+        )
+
+    def epsilon(self, delta: float) -> Bound:
+        """Certified epsilon at ``delta``."""
+        return self._first(lambda engine: engine.epsilon(delta), lambda bound: float(bound.width) <= self._tolerance)
+
+    @cached_property
+    def _rest(self) -> Engine:
+        """What answers where the contour does not."""
+        if EnumeratedCurve.serves(self._parts, SOME_OUTCOMES):
+            return EnumeratedCurve(self._parts, composed_infinity(self._parts))
+        return self._lattice
+
+    def _first(self, ask: Callable[[Engine], Bound], enough: Callable[[Bound], bool]) -> Bound:
+        """The first answer that is narrow enough, or what all answers together prove."""
+        found: list[Bound] = []
+        note = ""
+        for contour in self._contours:
+            try:
+                return ask(contour)
+            except ContourRefusal as refusal:
+                if isinstance(refusal.best, Bound):
+                    found.append(refusal.best)
+                    if enough(refusal.best):
+                        return refusal.best
+                note = note or f"the contour handed over: {refusal}"
+                if refusal.reason not in {"tail", "width"}:
+                    break
+        bound = ask(self._rest)
+        bound = replace(bound, notes=(*bound.notes, note))
+        return bound if enough(bound) else agreed(bound, *found)
+
+
+def _check_reach(parts: Parts) -> None:
+    """Refuse what no engine can serve: more steps, or larger losses, than float64 tells apart."""
+    steps = sum(count for _, count in parts)
+    if steps > MOST_STEPS:
+        raise PrecisionError(f"{steps} steps are more than the 2^40 that brackets are proved for")
+    for pair, _ in parts:
+        low, high = pair.loss_range(_LOG_TAIL, _LOG_TAIL)
+        if max(-low, high) > MOST_LOSS:
+            raise PrecisionError(
+                f"one step of {pair!r} has losses of up to {max(-low, high):.3g} nats, more than the {MOST_LOSS:g}"
+                " that brackets are computed for: epsilon is enormous; use more noise"
+            )

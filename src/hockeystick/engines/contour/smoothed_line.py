@@ -1,0 +1,70 @@
+"""Lines for discrete losses that share no lattice: a little Gaussian noise is added, and its effect bounded.
+
+The transform of a discrete loss need not decay, and without a lattice no finite part of it is the whole. Compose the
+run with one Gaussian release of small mu = eta, and again with 2 eta: with h_eta the curve so found, at every epsilon
+
+    (1 + c) h_eta - c h_{2 eta} <= delta <= h_eta,        c = e^{eta^2 / 2},
+
+since what the noise adds to ``E (1 - a e^{-L})+`` is, for each loss, the integral over v from 0 to eta of
+``phi(k / v + v / 2)``, ``k = ln a - L``, which is at most c times that from eta to 2 eta. The width is of second order
+in eta (`docs/derivations/contour.md`, section 11).
+
+Guarantee: both sides certified, given two certified lines. Cost: two lines of about 7 / eta frequencies, nearly all of
+them bounded and forgotten.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from hockeystick.engines.contour.aliasing import Chernoff
+from hockeystick.engines.contour.line import ContourLine, Curve
+from hockeystick.numerics.rounding import U
+from hockeystick.transforms.rule import Array
+
+__all__ = ["SmoothedLine", "smoothing"]
+
+
+def smoothing(theta: float, width: float) -> float:
+    """The eta (of few bits) at which the bracket is about ``width`` wide, relative to delta, where losses are dense."""
+    exact = math.sqrt(width / (1.5 * theta * (1.0 + theta)))
+    return 2.0 ** math.floor(math.log2(exact))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SmoothedLine:
+    """Two lines, of the losses with Gaussian noise of eta and of 2 eta.
+
+    Attributes
+    ----------
+    once, twice : ContourLine
+        The lines.
+    eta : float
+        Standard deviation of the smaller noise (nats).
+    """
+
+    once: ContourLine
+    twice: ContourLine
+    eta: float
+
+    @property
+    def chernoff(self) -> Chernoff:
+        """That of the first line."""
+        return self.once.chernoff
+
+    def curve(self, epsilon: Array) -> Curve:
+        """Brackets of delta_fin(epsilon), epsilon of shape (E,)."""
+        once, twice = self.once.curve(epsilon), self.twice.curve(epsilon)
+        c = math.exp(0.5 * self.eta * self.eta) * (1.0 + 8.0 * U)
+        moved = twice.log_scale - once.log_scale
+        doubt = once.log_scale_error + twice.log_scale_error + 4.0 * U * (np.abs(moved) + 1.0)
+        above = twice.upper * np.exp(np.minimum(moved + doubt, 700.0)) * (1.0 + 8.0 * U)
+        # only a first lower side that is not below 0 is worth more than once
+        below = np.where(once.lower > 0.0, (1.0 + c) * (1.0 - 4.0 * U), 1.0) * once.lower - c * above
+        below = below - 8.0 * U * (np.abs(below) + c * above)
+        return replace(once, lower=below, truncation=once.truncation + np.maximum(once.upper - below, 0.0))

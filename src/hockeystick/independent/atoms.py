@@ -1,0 +1,134 @@
+"""The laws of one discrete step, and their outcomes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+from hockeystick.independent.balls import UnreachedError, real
+from hockeystick.independent.laws import Law
+
+__all__ = ["MOST_DEGREE", "Atoms", "normalised", "outcomes_of", "sampled"]
+
+MOST_DEGREE = 200_000
+"""Outcomes of a lattice, and values of a noise, that are still listed."""
+
+
+class Atoms(Law):
+    """Finitely many outcomes (p, q, k): their masses, and k where the loss is k times the unit, else None.
+
+    missing: the mass of P that was left out.
+    """
+
+    def __init__(self, outcomes: list[tuple[Any, Any, int | None]], unit: Any, missing: Any = 0) -> None:
+        self.unit, self.missing = unit, missing
+        endless = [p for p, q, _ in outcomes if q == 0 and p != 0]
+        self.infinite = reduce(lambda a, b: a + b, endless) if endless else Fraction(0)
+        finite = [(p, q, k) for p, q, k in outcomes if not (p == 0 or q == 0)]
+        self.atoms: list[tuple[Any, Any]] = [
+            (real(p), (real(p) / real(q)).log() if k is None else k * unit if k else Fraction(0)) for p, q, k in finite
+        ]
+        indices = [k for _, _, k in finite if k is not None]
+        self.indices = indices if len(indices) == len(finite) else None
+        exact = all(isinstance(loss, Fraction | int) for _, loss in self.atoms)
+        losses = [loss for _, loss in self.atoms]
+        if losses:
+            self.limit = max(losses) if exact else reduce(lambda a, b: a.max(b), map(real, losses))
+        else:
+            self.limit = Fraction(0)
+
+    def moment(self, z: Any, size: Any = 1) -> Any:
+        from flint import acb, arb
+
+        if len(self.atoms) > 500 or self.missing:
+            raise UnreachedError("too many outcomes for a contour")
+        return sum((acb(p) * (z * real(loss)).exp() for p, loss in self.atoms), acb(arb(0)))
+
+
+def sampled(outcomes: list[tuple[Any, Any, int | None]], g: Fraction, kind: str) -> list[tuple[Any, Any, int | None]]:
+    """The outcomes of a pair on a sample: remove, add, or (symmetric noise) joined."""
+    if g == 1 and kind == "joined":
+        return outcomes
+    if g == 1:
+        mixed = outcomes
+    else:
+        exact = all(isinstance(x, Fraction) for p, q, _ in outcomes for x in (p, q))
+        outcomes = outcomes if exact else [(real(p), real(q), k) for p, q, k in outcomes]
+        w = g if exact else real(g)
+        mixed = [((1 - w) * q + w * p, q, 0 if k == 0 else None) for p, q, k in outcomes]
+    turned = [(q, p, None if k is None else -k) for p, q, k in mixed]
+    if kind == "remove":
+        return mixed
+    if kind == "add":
+        return turned
+    rises = [bool(real(p) > real(q)) for p, q, _ in outcomes]
+    falls = [bool(real(p) < real(q)) for p, q, _ in outcomes]
+    above = [item for item, up in zip(mixed, rises, strict=True) if up]
+    # add's losses below 0 lie, by the symmetry of the noise, where Q0 and P0 trade places: {u > 0} under Q0
+    below = [item for item, up in zip(turned, rises, strict=True) if up]
+    rest = 1 - reduce(lambda a, b: a + b, [p for p, _, _ in above + below])
+    if sum(rises) != sum(falls):
+        raise UnreachedError("the noise is not symmetric")
+    return [*above, *below, (rest, rest, 0)]
+
+
+def normalised(weights: Sequence[Any]) -> list[Fraction]:
+    """Float vectors mean the exact rationals divided by their exact sum."""
+    exact = [Fraction(w) for w in weights]
+    return [w / sum(exact) for w in exact]
+
+
+def outcomes_of(
+    name: str, given: Mapping[str, Any], moved: int, count: int
+) -> tuple[list[tuple[Any, Any, int | None]], Any, Any]:
+    """The outcomes of an unsampled discrete mechanism under remove, the unit of its losses, the mass left out."""
+    from flint import arb, ctx
+
+    unit: Any
+    if name == "discrete-pair":
+        p, q = normalised(given["p"]), normalised(given["q"])
+        return [(a, b, None) for a, b in zip(p, q, strict=True)], None, 0
+    if name == "randomized-response":
+        true, others = Fraction(given.get("probability", 0.75)), given.get("categories", 2) - 1
+        other = (1 - true) / others
+        unit = (real(true) / real(other)).log() if true and other else Fraction(0)
+        rest = other * (others - 1)
+        return [(true, other, 1), (other, true, -1), (rest, rest, 0)], unit, 0
+    if name == "approximate-dp":
+        unit, lost = Fraction(given["epsilon"]), Fraction(given.get("delta", 0.0))
+        high = real(1 - lost) / (1 + (-real(unit)).exp())
+        low = real(1 - lost) / (1 + real(unit).exp())
+        ends: list[tuple[Any, Any, int | None]] = [(lost, Fraction(0), None), (Fraction(0), lost, None)] if lost else []
+        return [(high, low, 1), (low, high, -1), *ends] if lost < 1 else ends, unit, 0
+    shift = moved * given.get("sensitivity", 1)
+    if name == "discrete-laplace":
+        unit = 1 / Fraction(given["scale"])
+        t = (-real(unit)).exp()
+        masses = [1 / (1 + t), *((1 - t) / (1 + t) * t**x for x in range(1, shift)), t**shift / (1 + t)]
+        return [(masses[shift - x], masses[x], 2 * x - shift) for x in range(shift + 1)], unit, 0
+    if name == "discrete-gaussian":
+        variance = Fraction(given["sigma"]) ** 2
+        reach = math.isqrt(math.ceil(2 * variance * (ctx.prec + count.bit_length() + 8))) + 2
+        if reach > MOST_DEGREE:
+            raise UnreachedError("the noise has too many values")
+        weights = [(real(-Fraction(x * x) / (2 * variance))).exp() for x in range(reach + shift + 1)]
+        rest = weights[reach] / (1 - (real(-Fraction(reach) / variance)).exp())  # one side, from reach + 0 on
+        total = 2 * sum(weights[1:], arb(0)) + 1 + arb(0).union(2 * rest)
+        mass = {x: weights[abs(x)] / total for x in range(-reach - shift, reach + 1)}
+        ratio = Fraction(shift) / (2 * variance)
+        listed = [
+            (mass[x - shift], mass[x - shift] * real(-(2 * x - shift) * ratio).exp(), 2 * x - shift)
+            for x in range(-reach, shift + reach + 1)
+        ]
+        return listed, ratio, (2 * rest).upper()
+    if name == "binomial":
+        n, a = given["trials"], Fraction(given.get("probability", 0.5))
+        if n > 3000:
+            raise UnreachedError("the noise has too many values")
+        noise = [real(math.comb(n, x)) * real(a) ** x * real(1 - a) ** (n - x) for x in range(n + 1)]
+        padded = [Fraction(0)] * shift
+        return [(p, q, None) for p, q in zip([*padded, *noise], [*noise, *padded], strict=True)], None, 0
+    raise UnreachedError(f"{name} is not known to the checker")

@@ -1,0 +1,53 @@
+"""Ball arithmetic: numbers as balls, integrals with proved errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+__all__ = ["UnreachedError", "coarse_integral", "disc", "integral", "normal_tail", "point", "real"]
+
+
+class UnreachedError(Exception):
+    """Why a number cannot be proved here."""
+
+
+def real(x: Any) -> Any:
+    """A real number as a ball."""
+    from flint import arb, fmpq
+
+    return arb(fmpq(x.numerator, x.denominator)) if isinstance(x, Fraction) else arb(x)
+
+
+def point(*parts: Any) -> Any:
+    """A complex number as a ball."""
+    from flint import acb
+
+    return acb(*parts)
+
+
+def integral(f: Callable[[Any, bool], Any], low: Any, high: Any, size: Any = 1) -> Any:
+    """An enclosure of an integral, to about an ulp of ``size``; ``f`` takes a point and whether it must be analytic."""
+    from flint import acb, arb, ctx
+
+    return acb.integral(f, low, high, abs_tol=arb(2) ** -ctx.prec * size, rel_tol=arb(2) ** -ctx.prec)
+
+
+def normal_tail(x: Any) -> Any:
+    """The mass of N(0, 1) above x."""
+    return (x / real(2).sqrt()).erfc() / 2
+
+
+def coarse_integral(f: Callable[[Any, bool], Any], low: Any, high: Any) -> Any:
+    """An enclosure that need be good to three digits only."""
+    from flint import acb, arb
+
+    return acb.integral(f, low, high, rel_tol=arb(2) ** -9, abs_tol=arb(2) ** -100)
+
+
+def disc(radius: Any) -> Any:
+    """All complex numbers of at most this size."""
+    from flint import acb, arb
+
+    return acb(arb(0, radius.upper()), arb(0, radius.upper()))

@@ -1,0 +1,266 @@
+"""The laws of one continuous step: transforms, their bounds far out, closed forms."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from hockeystick.independent.balls import UnreachedError, coarse_integral, disc, integral, normal_tail, point, real
+
+__all__ = ["JoinedNormal", "Laplace", "Law", "Mixture"]
+
+
+class Law:
+    """``E_P e^{zL}`` of one step; infinite: P's mass at loss infinity; limit: the supremum of the finite losses."""
+
+    infinite: Any = Fraction(0)
+    limit: Any = None
+
+    def moment(self, z: Any, size: Any = 1) -> Any:
+        """``E_P e^{zL}`` where the loss is finite; size: about the moment at Re z, to which errors are relative."""
+        raise NotImplementedError
+
+    def tail(self, theta: Fraction, s: Any) -> Any:
+        """At least ``|moment(theta + it)|`` for every t >= s."""
+        return abs(self.moment(point(real(theta))))
+
+    def one_step(self, epsilon: Any) -> Any:
+        """Delta of one step by closed form, without the mass at infinity; None where there is none."""
+        return None
+
+
+class Mixture(Law):
+    """``sum w_k N(c_k, 1)`` against ``sum v_k N(d_k, 1)``: p and q are the densities over N(0, 1)'s."""
+
+    def __init__(self, p: dict[Fraction, Fraction], q: dict[Fraction, Fraction]) -> None:
+        self.p, self.q = sorted(p.items()), sorted(q.items())
+        centres = [c for side in (self.p, self.q) for c, _ in side]
+        self.reach = max(map(abs, centres))
+        self.spread = max(side[-1][0] - side[0][0] for side in (self.p, self.q))
+        several = [abs(c) for side in (self.p, self.q) for c, _ in side if len(side) > 1]
+        self.widest = math.pi / float(
+            max([self.spread, *several, Fraction(1, 10**6)])
+        )  # the logarithms keep off their cut
+        low_p, high_p, low_q, high_q = self.p[0][0], self.p[-1][0], self.q[0][0], self.q[-1][0]
+        self.side = 1 if low_p >= high_q else -1  # the loss rises, or falls, with x
+        if self.side < 0 and not high_p <= low_q:
+            raise UnreachedError("centres of P and Q interleave")
+        top_p, top_q = (self.p[-1], self.q[-1]) if self.side > 0 else (self.p[0], self.q[0])
+        if top_p[0] == top_q[0]:
+            self.limit = (real(top_p[1]) / real(top_q[1])).log()
+        self.plain = len(self.p) == len(self.q) == 1
+        self._terms = [[(real(c), real(w).log() - real(c * c) / 2) for c, w in side] for side in (self.p, self.q)]
+
+    def _log(self, side: int, x: Any, analytic: bool) -> Any:
+        terms = self._terms[side]
+        if len(terms) == 1:
+            return x * terms[0][0] + terms[0][1]
+        return sum((x * c + w).exp() for c, w in terms).log(analytic=analytic)
+
+    def _integrand(self, z: Any, x: Any, analytic: bool) -> Any:
+        p, q = self._log(0, x, analytic), self._log(1, x, analytic)
+        return p + z * (p - q) - x * x / 2
+
+    def _cut(self, theta: Any, y: Any) -> tuple[Any, Any]:
+        """X such that the two tails of the integral of the modulus on Im x = y are below the bound returned with it.
+
+        For x > 0: p <= e^{Cx}, C the largest |centre|, and q is at least its last term, times cos(y spread / 2).
+        """
+        from flint import arb, ctx
+
+        c = real(self.reach)
+        least = min(real(side[i][1]) for side in (self.q,) for i in (0, -1))
+        slope = (1 + 2 * theta) * c
+        size = theta * (c * c / 2 - least.log() - (y * real(self.spread) / 2).cos().log()) + y * y / 2
+        x = slope + (2 * (ctx.prec * arb(2).log() + abs(size) + slope * slope / 2) + 1).sqrt()
+        x = arb(math.ceil(float(x.upper())))
+        return x, (size + slope * slope / 2).exp() * 2 * normal_tail(x - slope)
+
+    def moment(self, z: Any, size: Any = 1) -> Any:
+        if self.plain:
+            shift = real(self.p[0][0] - self.q[0][0])
+            return (z * (1 + z) * shift * shift / 2).exp()
+        cut, rest = self._cut(z.real, real(0))
+        value = integral(lambda x, analytic: self._integrand(z, x, analytic).exp(), -cut, cut, size)
+        return value / (2 * real(0).pi()).sqrt() + disc(rest)
+
+    def tail(self, theta: Fraction, s: Any) -> Any:
+        from flint import arb, ctx
+
+        if self.plain:
+            shift = real(self.p[0][0] - self.q[0][0])
+            return ((real(theta * (1 + theta)) - s * s) * shift * shift / 2).exp()
+        best, bits = super().tail(theta, s), ctx.prec
+        z, zc = point(real(theta), s), point(real(theta), -s)
+        try:
+            ctx.prec = 40
+            for share in (0.03, 0.08, 0.18, 0.32, 0.5, 0.7, 0.88):
+                y = arb(min(share * self.widest, 12.0)) * self.side
+                shift = point(0, y)
+
+                def modulus(x: Any, analytic: bool, shift: Any = shift) -> Any:
+                    above = self._integrand(z, x + shift, analytic)
+                    return ((above + self._integrand(zc, x - shift, analytic)) / 2).exp()
+
+                cut, rest = self._cut(real(theta), y)
+                value = coarse_integral(modulus, -cut, cut)
+                value = abs(value) / (2 * arb.pi()).sqrt() + rest
+                best = best.min(value) if value.is_finite() else best
+        finally:
+            ctx.prec = bits
+        return best.upper()
+
+    def one_step(self, epsilon: Any) -> Any:
+        """P(x > t) - e^eps Q(x > t), t the root of L = eps, which lies between two points of proved signs."""
+        from flint import arb, ctx
+
+        def loss(x: Fraction) -> Any:
+            at = real(x)
+            return self._log(0, point(at), analytic=False).real - self._log(1, point(at), analytic=False).real - epsilon
+
+        def beyond(side: int, t: Any) -> Any:
+            pairs = (self.p, self.q)[side]
+            return sum(real(w) * normal_tail(self.side * (t - real(c))) for c, w in pairs)
+
+        low, high = -(Fraction(2) ** 12) * self.side, Fraction(2) ** 12 * self.side
+        if loss(high) < 0:
+            return arb(0).union(beyond(0, real(high)))
+        if not loss(low) < 0:
+            return None
+        for _ in range(2 * ctx.prec + 16):
+            middle = low + (high - low) * Fraction(3, 7)  # never a dyadic root, whose sign no ball decides
+            sign = loss(middle)
+            if sign > 0:
+                high = middle
+            elif sign < 0:
+                low = middle
+            else:
+                break
+        t = real(low).union(real(high))
+        return beyond(0, t) - epsilon.exp() * beyond(1, t)
+
+
+class Powers(Law):
+    """Laws of ``r = 1 - g + g e^u``: remove takes r^{1+z}, add r^{-z}, joined both over {u > 0} and an atom at 0."""
+
+    def __init__(self, shift: Fraction, g: Fraction, kind: str) -> None:
+        self.m, self.g, self.kind = real(shift), real(g), kind
+
+    def r(self, u: Any) -> Any:
+        """The likelihood ratio on a sample, of the base loss u."""
+        return (u.exp() - 1) * self.g + 1
+
+    def _powers(self, z: Any) -> list[Any]:
+        return {"remove": [1 + z], "add": [-z], "joined": [1 + z, -z]}[self.kind]
+
+
+class Laplace(Powers):
+    """Under Q0 the losses u are -m (mass 1/2), m (mass e^-m / 2) and 2y - m, y of density e^-y / 2 on (0, m)."""
+
+    def __init__(self, shift: Fraction, g: Fraction, kind: str) -> None:
+        super().__init__(shift, g, kind)
+        if kind == "add":
+            self.limit = -self.r(-self.m).log()
+        elif g == 1:
+            self.limit = shift
+        else:
+            self.limit = self.r(self.m).log()
+        if kind == "add" and g == 1:
+            self.limit = shift
+        self.start = self.m / 2 if kind == "joined" else real(0)
+
+    def _ends(self, w: Any) -> Any:
+        """The atoms of the noise at u = m and, where it counts, u = -m."""
+        top = (w * self.r(self.m).log() - self.m).exp() / 2
+        return top if self.kind == "joined" else top + (w * self.r(-self.m).log()).exp() / 2
+
+    def _centre(self) -> Any:
+        return (1 - self.g) * (1 - (-self.m / 2).exp()) if self.kind == "joined" else 0  # 1 - 2 Q0(u > 0)
+
+    def moment(self, z: Any, size: Any = 1) -> Any:
+        total = point(self._centre())
+        for w in self._powers(z):
+            if self.g == 1:
+                k = 2 * w - 1
+                inner = (((k - w) * self.m).exp() - ((k * self.start) - w * self.m).exp()) / k
+            else:
+
+                def inside(y: Any, analytic: bool, w: Any = w) -> Any:
+                    return (self.r(2 * y - self.m).log(analytic=analytic) * w - y).exp()
+
+                inner = integral(inside, self.start, self.m, size)
+            total += self._ends(w) + inner / 2
+        return total
+
+    def tail(self, theta: Fraction, s: Any) -> Any:
+        bound = self._centre() + real(0)
+        for w in self._powers(real(theta)):
+
+            def density(y: Any, w: Any = w) -> Any:
+                u = 2 * y - self.m
+                return (self.r(u).log() * (w + 1) - y - u).exp() / (4 * self.g)
+
+            bound += self._ends(w) + 2 * (density(self.start) + density(self.m)) / s
+        return bound.min(super().tail(theta, s)).upper()
+
+    def one_step(self, epsilon: Any) -> Any:
+        if self.kind == "joined":
+            return None
+        a = epsilon.exp()
+        at = ((a if self.kind == "remove" else 1 / a) - 1 + self.g) / self.g
+        if not at > 0:  # remove: everything counts, add: nothing
+            return None if not at < 0 else 1 - a if self.kind == "remove" else real(0)
+        y = (at.log() + self.m) / 2  # remove: what lies above counts, add: below
+        if not (y > 0 and y < self.m):
+            return None
+        q, p = (-y).exp() / 2, 1 - (y - self.m).exp() / 2
+        if self.kind == "remove":
+            return (1 - self.g - a) * q + self.g * p
+        return (1 - a * (1 - self.g)) * (1 - q) - a * self.g * (1 - p)
+
+
+class JoinedNormal(Powers):
+    """Batches of fixed size under substitution, Gaussian noise: u = m x - m^2 / 2, x > m/2 under N(0, 1)."""
+
+    def _centre(self) -> Any:
+        return (1 - self.g) * (1 - 2 * normal_tail(self.m / 2))
+
+    def _cut(self, theta: Any) -> tuple[Any, Any]:
+        """On x > m/2, 1 <= r <= e^{mx}: beyond X lies at most e^{b^2/2} (tail at X - b), b = (3 + theta) m."""
+        from flint import arb, ctx
+
+        b = (3 + theta) * self.m
+        x = arb(math.ceil(float((self.m + b + (2 * ctx.prec * arb(2).log() + b * b + 1).sqrt()).upper())))
+        return x, (b * b / 2).exp() * normal_tail(x - b)
+
+    def moment(self, z: Any, size: Any = 1) -> Any:
+        cut, rest = self._cut(z.real)
+        root = (2 * real(0).pi()).sqrt()
+
+        def f(x: Any, analytic: bool) -> Any:
+            log = self.r(self.m * x - self.m * self.m / 2).log(analytic=analytic)
+            return ((log * (1 + z)).exp() + (-log * z).exp()) * (-x * x / 2).exp() / root
+
+        return integral(f, self.m / 2, cut, size) + disc(2 * rest) + self._centre()
+
+    def tail(self, theta: Fraction, s: Any) -> Any:
+        """V of ``G = N r^{w+1} / (m g e^u)``: its value at the start, and ``|G'| <= G (x + m + |w+1| m q)``, q <= 1."""
+        root, bound = (2 * real(0).pi()).sqrt(), self._centre()
+        cut, _ = self._cut(real(theta))
+        for w in self._powers(real(theta)):
+
+            def density(x: Any, analytic: bool, w: Any = w) -> Any:
+                u = self.m * x - self.m * self.m / 2
+                return (self.r(u).log(analytic=analytic) * (w + 1) - x * x / 2 - u).exp() / (root * self.m * self.g)
+
+            def slope(x: Any, analytic: bool, w: Any = w, density: Any = density) -> Any:
+                u = self.m * x - self.m * self.m / 2
+                return density(x, analytic) * (x + self.m + abs(w + 1) * self.m * self.g * u.exp() / self.r(u))
+
+            # beyond the cut: e^{-u} <= 1 there, and the linear factor is below e^x
+            far = ((3 + real(theta)) * self.m + 1) ** 2 / 2
+            outer = far.exp() * normal_tail(cut - (3 + real(theta)) * self.m - 1) * (1 + self.m * (3 + real(theta)))
+            variation = abs(coarse_integral(slope, self.m / 2, cut)) + outer / (self.m * self.g)
+            bound += (abs(density(point(self.m / 2), analytic=False)) + variation) / s
+        return bound.min(super().tail(theta, s)).upper()

@@ -1,0 +1,95 @@
+"""From the specification to laws: mechanism, sampling and relation, read anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, final
+
+from hockeystick.independent.atoms import Atoms, normalised, outcomes_of, sampled
+from hockeystick.independent.balls import UnreachedError
+from hockeystick.independent.laws import JoinedNormal, Laplace, Law, Mixture
+
+__all__ = ["SampledStep", "step_of"]
+
+
+@final
+@dataclass(frozen=True)
+class SampledStep:
+    """One entry of the specification in one direction; kind: remove, add or joined; g: the rate."""
+
+    mechanism: str
+    parameters: tuple[tuple[str, Any], ...]
+    moved: int  # by how many sensitivities the record moves the sum
+    g: Fraction
+    kind: str
+    count: int
+    mirrored: bool = False  # a Poisson sample under substitution
+
+    def law(self) -> Law:
+        """The law at the working precision."""
+        name, given = self.mechanism, dict(self.parameters)
+        if name in {"gaussian", "gaussian-dp"}:
+            if name == "gaussian":
+                shift = self.moved / Fraction(given["noise_multiplier"])
+            else:
+                shift = Fraction(given["mu"])
+            if self.kind == "joined" and self.g < 1:
+                return JoinedNormal(shift, self.g, "joined")
+            mixed = {Fraction(0): 1 - self.g, shift: self.g} if self.g < 1 else {shift: Fraction(1)}
+            if self.mirrored:
+                return Mixture(mixed, {-c: w for c, w in mixed.items()})
+            return self._turned(mixed)
+        if name == "gaussian-mixture":
+            weights = normalised(given["probabilities"])
+            noise = Fraction(given["noise_multiplier"])
+            merged: dict[Fraction, Fraction] = {}
+            for d, w in zip(given["sensitivities"], weights, strict=True):
+                if w:
+                    merged[Fraction(d) / noise] = merged.get(Fraction(d) / noise, Fraction(0)) + w
+            return self._turned(merged)
+        if name == "laplace":
+            return Laplace(self.moved / Fraction(given["scale"]), self.g, self.kind)
+        outcomes, unit, missing = outcomes_of(name, given, self.moved, self.count)
+        if self.kind == "joined" and name == "discrete-pair":
+            raise UnreachedError("two vectors say nothing about substitution")
+        return Atoms(sampled(outcomes, self.g, self.kind), unit, missing)
+
+    def _turned(self, mixed: dict[Fraction, Fraction]) -> Law:
+        still = {Fraction(0): Fraction(1)}
+        return Mixture(mixed, still) if self.kind != "add" else Mixture(still, mixed)
+
+
+def step_of(entry: Mapping[str, Any], direction: str) -> tuple[SampledStep, bool]:
+    """An entry in one direction, and whether known datasets attain its law."""
+    given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
+    name, count, sampling = given.pop("mechanism"), given.pop("count", 1), given.pop("sampling", "none")
+    sizes = dict(sampling) if isinstance(sampling, Mapping) else {"scheme": sampling}
+    kind = {"zero-out": "remove", "zero-in": "add", "substitute": "joined"}.get(direction, direction)
+    moved, g, attained = _scheme(sizes, direction, kind)
+    mirrored = sizes["scheme"] == "poisson" and kind == "joined" and g < 1
+    if mirrored and name != "gaussian":
+        raise UnreachedError(f"no pair is known for {name} on a Poisson sample under substitution")
+    if moved == 2 and (
+        name in {"discrete-pair", "gaussian-mixture"} or (name == "binomial" and given.get("probability", 0.5) != 0.5)
+    ):
+        raise UnreachedError(f"no pair is known for {name} under substitution")
+    if kind == "joined" and (g == 1 or mirrored):
+        kind = "remove"
+    return SampledStep(name, tuple(given.items()), 1 if mirrored else moved, g, kind, count, mirrored), attained
+
+
+def _scheme(sizes: Mapping[str, Any], direction: str, kind: str) -> tuple[int, Fraction, bool]:
+    """By how many sensitivities a record moves the sum, the rate, and whether known datasets attain the law."""
+    moved = 2 if kind == "joined" else 1
+    if sizes["scheme"] == "none":
+        return moved, Fraction(1), True
+    if sizes["scheme"] == "poisson":
+        return moved, Fraction(sizes["rate"] if "rate" in sizes else sizes["batch_size"] / sizes["examples"]), True
+    if sizes["scheme"] == "without-replacement" and direction not in {"zero-out", "zero-in"}:
+        g = Fraction(sizes["batch_size"], sizes["population"])
+        return 2, g, kind != "joined" or g == 1
+    if sizes["scheme"] == "shuffled" and direction not in {"add", "remove"}:
+        return moved, Fraction(1), bool(sizes["batch_size"] == sizes["population"])
+    raise UnreachedError(f"no pair is known for sampling {sizes['scheme']!r} under {direction!r}")

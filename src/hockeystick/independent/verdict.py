@@ -1,0 +1,250 @@
+"""The verdict on every number of a receipt."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, final
+
+from hockeystick.independent.balls import UnreachedError, real
+from hockeystick.independent.run import Run
+from hockeystick.independent.steps import SampledStep, step_of
+from hockeystick.independent.tradeoff import TradeOff
+
+__all__ = ["CONTRADICTED", "NOT_REACHED", "PROVED", "Finding", "check"]
+
+PROVED, NOT_REACHED, CONTRADICTED = "proved", "not proved independently", "contradicted"
+
+_DIRECTIONS = {
+    "add-remove": ("remove", "add"),
+    "add": ("add",),
+    "remove": ("remove",),
+    "substitute": ("substitute",),
+    "zero-out": ("zero-out", "zero-in"),
+}
+_GOALS = (34, 66)  # bits to which delta is enclosed: the second where the first decides nothing
+
+
+@final
+@dataclass(frozen=True)
+class Finding:
+    """What came of one number: where it stands, the verdict, and the reason."""
+
+    where: str
+    verdict: str
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.verdict}" + (f": {self.reason}" if self.reason else "")
+
+
+class Directed:
+    """Curves of one direction: the dominating one above, those of known datasets below (the same where attained)."""
+
+    def __init__(self, entries: Sequence[Mapping[str, Any]], direction: str, hints: Sequence[Sequence[int]]) -> None:
+        found = [step_of(entry, direction) for entry in entries]
+        steps = [step for step, _ in found]
+        self.upper = Run(steps)
+        if all(attained for _, attained in found):
+            self.lowers = [self.upper]
+            return
+        if any(not attained and step.kind != "joined" for step, attained in found):
+            self.lowers = []  # shuffled batches: no curve of datasets is computed here
+            return
+        joined = [step.count for step in steps if step.kind == "joined"]
+        shares = (Fraction(1), Fraction(0), Fraction(1, 2), *(Fraction(k, 16) for k in range(1, 16)))
+        splits = [hint for hint in hints if len(hint) == len(joined)]
+        splits += [[math.floor(share * count) for count in joined] for share in shares]
+        self.lowers = [Run(list(_split(steps, one))) for one in dict.fromkeys(map(tuple, splits))]
+
+
+def _split(steps: Sequence[SampledStep], firsts: Sequence[int]) -> Iterator[SampledStep]:
+    """So many of each joined step under remove and the others under add: datasets attain every split."""
+    rest = iter(firsts)
+    for step in steps:
+        if step.kind != "joined":
+            yield step
+            continue
+        first = min(step.count, next(rest))
+        for kind, n in (("remove", first), ("add", step.count - first)):
+            if n:
+                yield replace(step, kind=kind, count=n)
+
+
+def _hints(document: Mapping[str, Any]) -> list[list[int]]:
+    """The splits that the receipt says are best: where to look first, nothing more."""
+    notes = [note for result in document["results"] for note in result.get("notes", ())]
+    found = [[int(n) for n in re.findall(r"(\d+) of \d+ steps one way", note)] for note in notes]
+    return [hint for hint in found if hint]
+
+
+def _compared(run: Run, epsilon: float, delta: float) -> int:
+    """The sign of the curve at epsilon less delta: 1 (proved above), -1 (below), 0 (equal); else UnreachedError."""
+    at, level = Fraction(epsilon), Fraction(delta)
+    hint = math.log(delta) if delta > 0 else -800.0
+    for goal in _GOALS:
+        finite, infinite = run.delta(at, goal, hint)
+        if isinstance(infinite, Fraction) and finite == 0:
+            return (infinite > level) - (infinite < level)
+        rest = real(level - infinite) if isinstance(infinite, Fraction) else real(level) - infinite
+        if finite > rest or rest < 0:
+            return 1
+        if finite < rest:
+            return -1
+    raise UnreachedError(f"delta at epsilon {epsilon!r} was enclosed to {(finite + real(infinite)).str(8)} only")
+
+
+def _infinite_epsilon(run: Run, delta: float) -> int:
+    """The sign of the mass at infinity less delta; 1 too where they are equal and losses have no bound."""
+    infinite = run.infinite()
+    over = real(infinite) - real(Fraction(delta))
+    if over > 0 or (over == 0 and run.limit() is None):
+        return 1
+    if over < 0 or isinstance(infinite, Fraction):
+        return -1
+    raise UnreachedError("the mass at infinity is too near to delta")
+
+
+def _at(run: Run, quantity: str, level: float, value: float) -> int:
+    """The sign of the true quantity less the value claimed; 0 where they are equal."""
+    if quantity == "delta":
+        if level == math.inf:
+            infinite = real(run.infinite())
+            rest = infinite - real(Fraction(value))
+            return 1 if rest > 0 else -1 if rest < 0 else 0
+        return _compared(run, level, value)
+    if value == math.inf:
+        return 0 if _infinite_epsilon(run, level) > 0 else -1
+    sign = _compared(run, value, level)
+    if sign == 0:  # delta is met here; is it exceeded before?
+        limit = run.limit()
+        return 0 if isinstance(limit, Fraction) and Fraction(value) <= limit else -1
+    return 0 if sign < 0 and value == 0 else sign
+
+
+def _upper(runs: Sequence[Run], quantity: str, level: float, value: float) -> tuple[str, str]:
+    """The verdict on the upper side of the worst of several curves: none may lie above it."""
+    if value == (math.inf if quantity == "epsilon" else 1.0):
+        return PROVED, "trivial"
+    reason = ""
+    for run in runs:
+        try:
+            if _at(run, quantity, level, value) > 0:
+                return CONTRADICTED, f"the true value is above {value!r}"
+        except UnreachedError as unreached:
+            reason = str(unreached)
+    return (NOT_REACHED, reason) if reason else (PROVED, "")
+
+
+def _lower(curves: Sequence[Directed], quantity: str, level: float, value: float) -> tuple[str, str]:
+    """The verdict on the lower side: one curve that datasets attain must not lie below it."""
+    if value == 0.0:
+        return PROVED, "trivial"
+    reason, below = "", 0
+    for curve in curves:
+        for run in curve.lowers:
+            try:
+                if _at(run, quantity, level, value) >= 0:
+                    return PROVED, ""
+                below += run is curve.upper
+            except UnreachedError as unreached:
+                reason = str(unreached)
+    try:
+        beyond = [curve for curve in curves if curve.lowers != [curve.upper]]
+        below += sum(_at(curve.upper, quantity, level, value) < 0 for curve in beyond)
+    except UnreachedError as unreached:
+        reason = reason or str(unreached)
+    if below == len(curves):
+        return CONTRADICTED, f"the true value is below {value!r}"
+    return NOT_REACHED, reason or "no known datasets that the checker tried reach it"
+
+
+def _number(value: Any) -> float:
+    return float(value)
+
+
+def check(document: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """Prove every number of a receipt again.
+
+    Parameters
+    ----------
+    document : mapping
+        A receipt, as JSON holds it.
+
+    Returns
+    -------
+    tuple of Finding
+        One for each side of each number, in the order of the receipt.
+    """
+    return tuple(_findings(document))
+
+
+def _findings(document: Mapping[str, Any]) -> Iterator[Finding]:
+    specification = document["specification"]
+    adjacency = specification.get("guarantee", {}).get("adjacency", "add-remove")
+    curves: dict[str, Directed | str] = {}
+    hints = _hints(document)
+    for direction in _DIRECTIONS[adjacency]:
+        try:
+            curves[direction] = Directed(specification["steps"], direction, hints)
+        except UnreachedError as reason:
+            curves[direction] = str(reason)
+    for result in document["results"]:
+        ((_, level),) = result["at"].items()
+        where = f"{result['quantity']} at {next(iter(result['at']))} {level}"
+        yield from _both(result, where, curves, list(curves), result["quantity"], _number(level))
+        for direction, sides in result["directions"].items():
+            yield from _both(sides, f"{where}, {direction}", curves, [direction], result["quantity"], _number(level))
+    for point in document.get("curve") or ():
+        where = f"curve, epsilon at delta {point['delta']}"
+        yield from _both(point, where, curves, list(curves), "epsilon", _number(point["delta"]))
+    if document.get("tradeoff"):
+        yield from _trade_off(document["tradeoff"], curves)
+
+
+def _both(
+    sides: Mapping[str, Any],
+    where: str,
+    curves: Mapping[str, Directed | str],
+    directions: Sequence[str],
+    quantity: str,
+    level: float,
+) -> Iterator[Finding]:
+    if "upper" not in sides:
+        yield Finding(where, NOT_REACHED, "an estimate, which claims no side")
+        return
+    missing = [reason for d in directions if isinstance(reason := curves.get(d, f"no direction {d}"), str)]
+    chosen = [found for d in directions if isinstance(found := curves.get(d), Directed)]
+    for name in ("lower", "upper"):
+        if missing:
+            yield Finding(f"{where}, {name}", NOT_REACHED, missing[0])
+            continue
+        value = _number(sides[name])
+        if name == "upper":
+            verdict, reason = _upper([curve.upper for curve in chosen], quantity, level, value)
+        else:
+            verdict, reason = _lower(chosen, quantity, level, value)
+        yield Finding(f"{where}, {name}", verdict, reason)
+
+
+def _trade_off(claims: Mapping[str, Any], curves: Mapping[str, Directed | str]) -> Iterator[Finding]:
+    """The trade-off function of the direction attacked, at every false-positive rate."""
+    curve = curves.get(claims["direction"], f"no direction {claims['direction']}")
+    for alpha, sides in zip(claims["false_positive"], claims["false_negative"], strict=True):
+        where = f"trade-off at {alpha}"
+        if isinstance(curve, str) or not claims["certified"]:
+            yield Finding(where, NOT_REACHED, curve if isinstance(curve, str) else "an estimate")
+            continue
+        for name in ("lower", "upper"):
+            try:
+                sign = TradeOff.of(curve.upper).sign(
+                    Fraction(alpha), Fraction(_number(sides[name])), upper=name == "upper"
+                )
+            except UnreachedError as reason:
+                yield Finding(f"{where}, {name}", NOT_REACHED, str(reason))
+                continue
+            verdict = CONTRADICTED if (sign > 0) is (name == "upper") and sign else PROVED
+            yield Finding(f"{where}, {name}", verdict)

@@ -1,0 +1,260 @@
+"""Estimates of K and of the cumulants of tilted losses, from nodes without errors.
+
+Symbols: ``K(theta) = ln E_P[e^{theta L}; L finite]``. Tilted by theta the loss has mean K', variance K'' and cumulants
+K''', K''''; its absolute third central moment is ``E~|L - K'|^3`` (004, equation 73). For a composition every one of
+them is the sum over its steps.
+
+Nothing certified rests on this module: it chooses tilts, windows and steps, and makes published estimates. Cost: one
+exponential for each node and tilt.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, final
+
+import numpy as np
+
+from hockeystick.errors import PrecisionError
+from hockeystick.transforms.rule import Array
+
+__all__ = [
+    "Cumulants",
+    "NodeBatch",
+    "NodeSource",
+    "Nodes",
+    "Scan",
+    "TiltedCumulants",
+    "scan",
+    "smooth_log_delta",
+    "tilted_cumulants",
+]
+
+_RESOLVED = 12.0  # how far (in ln) the outermost nodes must lie below the peak
+
+
+@final
+@dataclass(frozen=True)
+class Nodes:
+    """A quadrature rule for expectations over both distributions: ``E_P f(L) ~ sum_k e^{log_p_k} f(loss_k)``.
+
+    Attributes
+    ----------
+    loss : ndarray, shape (k,)
+        Finite losses (nats).
+    log_p, log_q : ndarray, shape (k,)
+        ``ln`` of the weights under P and Q.
+    """
+
+    loss: Array
+    log_p: Array
+    log_q: Array
+
+
+class NodeSource(Protocol):
+    """What a step must offer for tilts and windows to be chosen: a pair, a lattice, or some of the nodes of one."""
+
+    @property
+    def loss_bounds(self) -> tuple[float, float]:
+        """Smallest and largest finite loss (nats), infinite where unbounded."""
+
+    def nodes(self, log_tail: float) -> Nodes:
+        """Nodes that cover both distributions up to tails of about ``e^log_tail``."""
+
+
+class Weighted(Protocol):
+    """B distributions of n nodes each."""
+
+    @property
+    def loss(self) -> Array:
+        """Losses (nats), shape (B, n)."""
+
+    @property
+    def log_p(self) -> Array:
+        """``ln`` of their weights under P, shape (B, n)."""
+
+    @property
+    def counts(self) -> Array:
+        """How often each is composed, shape (B,)."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class NodeBatch:
+    """Nodes of like number, stacked: see `Weighted`."""
+
+    loss: Array
+    log_p: Array
+    counts: Array
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Tilted:
+    """A batch at k tilts: K, shape (k, B); weights up to a factor, shape (k, B, n); their sums, and the means."""
+
+    log_moment: Array
+    weight: Array
+    total: Array
+    mean: Array
+
+    @classmethod
+    def of(cls, batch: Weighted, tilts: Array) -> _Tilted:
+        logs = batch.log_p + tilts[:, None, None] * batch.loss
+        peak = logs.max(axis=2, keepdims=True)
+        weight = np.exp(logs - peak)
+        total = weight.sum(axis=2)
+        return cls(peak[:, :, 0] + np.log(total), weight, total, (weight * batch.loss).sum(axis=2) / total)
+
+    def moment(self, powers: Array) -> Array:
+        """The tilted mean of numbers at the nodes, shape (k, B)."""
+        return np.asarray((self.weight * powers).sum(axis=2) / self.total)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """Estimates of K, K' and K'' of a sum at the tilts, shape (k,)."""
+
+    tilts: Array
+    value: Array
+    mean: Array
+    variance: Array
+
+    def saddle_excess(self, epsilon: float) -> Array:
+        """``K'(theta) - epsilon - 1/theta - 1/(1 + theta)``, increasing in theta."""
+        return self.mean - epsilon - 1.0 / self.tilts - 1.0 / (1.0 + self.tilts)
+
+    def smooth_log_delta(self) -> tuple[Array, Array]:
+        """Epsilon whose saddle point each tilt is, and the saddle-point estimate of ``ln delta`` there."""
+        epsilon = self.mean - 1.0 / self.tilts - 1.0 / (1.0 + self.tilts)
+        return epsilon, smooth_log_delta(self.value, self.tilts, epsilon, self.variance)
+
+
+def scan(batches: Sequence[Weighted], gaussian_variance: float, tilts: Array) -> Scan:
+    """K, K' and K'' of a sum at every tilt; ``gaussian_variance`` is that of its normal part."""
+    value = 0.5 * gaussian_variance * tilts * (1.0 + tilts)
+    mean = gaussian_variance * (tilts + 0.5)
+    variance = np.full_like(tilts, gaussian_variance)
+    for batch in batches:
+        tilted = _Tilted.of(batch, tilts)
+        value = value + tilted.log_moment @ batch.counts
+        mean = mean + tilted.mean @ batch.counts
+        variance = variance + tilted.moment(np.square(batch.loss - tilted.mean[:, :, None])) @ batch.counts
+    return Scan(tilts, value, mean, variance)
+
+
+def smooth_log_delta(value: Array, tilts: Array, epsilon: Array | float, variance: Array) -> Array:
+    """``K - theta eps - ln(theta (1 + theta)) - ln(2 pi F'') / 2``, F'' the curvature of the whole exponent.
+
+    004's saddle-point approximation of order 0 (equation 60).
+    """
+    curvature = variance + tilts**-2.0 + (1.0 + tilts) ** -2.0
+    return value - tilts * epsilon - np.log(tilts * (1.0 + tilts)) - 0.5 * np.log(2.0 * math.pi * curvature)
+
+
+@final
+@dataclass(frozen=True)
+class TiltedCumulants:
+    """What the loss does when tilted by theta (estimates).
+
+    Attributes
+    ----------
+    theta : float
+        The tilt.
+    log_moment : float
+        K(theta) (nats).
+    mean, variance, third, fourth : float
+        The first four derivatives of K at theta: cumulants of the tilted loss (nats, nats^2, ...).
+    absolute_third : float
+        Sum over steps of the tilted absolute third central moments (nats^3).
+    error : float
+        Estimated error of the first five, each relative to its own scale: |K| and ``theta^2 K''`` for K, the deviation
+        for the mean, powers of it for the others; ``nan`` where it was not asked for.
+    absolute_third_error : float
+        Estimated relative error of ``absolute_third``.
+    """
+
+    theta: float
+    log_moment: float
+    mean: float
+    variance: float
+    third: float
+    fourth: float
+    absolute_third: float
+    error: float = math.nan
+    absolute_third_error: float = math.nan
+
+
+def tilted_cumulants(nodes: Nodes, theta: float) -> TiltedCumulants:
+    """All cumulants of one step at one tilt."""
+    batch = NodeBatch(nodes.loss[None], nodes.log_p[None], np.ones(1))
+    tilted = _Tilted.of(batch, np.array([theta]))
+    deviation = batch.loss - tilted.mean[:, :, None]
+    square = deviation * deviation
+    second = float(tilted.moment(square).item())
+    return TiltedCumulants(
+        theta=theta,
+        log_moment=float(tilted.log_moment.item()),
+        mean=float(tilted.mean.item()),
+        variance=second,
+        third=float(tilted.moment(square * deviation).item()),
+        fourth=float(tilted.moment(square * square).item()) - 3.0 * second * second,
+        absolute_third=float(tilted.moment(square * np.abs(deviation)).item()),
+    )
+
+
+@final
+class Cumulants:
+    """K and its first two derivatives for a composition, on nodes that reach as far as is asked for.
+
+    Parameters
+    ----------
+    parts : sequence of (NodeSource, int)
+        The composition, one direction.
+    log_tail : float
+        The nodes cover tails of about ``e^log_tail``.
+    """
+
+    def __init__(self, parts: Sequence[tuple[NodeSource, int]], log_tail: float) -> None:
+        self.log_tail = log_tail
+        groups: dict[int, list[tuple[NodeSource, Nodes, int]]] = {}
+        for source, count in parts:
+            nodes = source.nodes(log_tail)
+            if nodes.loss.size == 0:
+                raise PrecisionError(f"{source!r} hides nothing: no loss is finite, nor is epsilon; use more noise")
+            groups.setdefault(nodes.loss.size, []).append((source, nodes, count))
+        self._batches = [
+            NodeBatch(
+                np.array([nodes.loss for _, nodes, _ in group]),
+                np.array([nodes.log_p for _, nodes, _ in group]),
+                np.array([float(count) for _, _, count in group]),
+            )
+            for group in groups.values()
+        ]
+        self._ends = [np.array([_outermost(*one[:2]) for one in group]) for group in groups.values()]
+
+    def __call__(self, theta: float) -> tuple[float, float, float]:
+        """K(theta), K'(theta), K''(theta)."""
+        found = scan(self._batches, 0.0, np.array([theta]))
+        return float(found.value[0]), float(found.mean[0]), float(found.variance[0])
+
+    def log_moment(self, theta: float) -> float:
+        """K(theta) alone; ``inf`` where the nodes do not reach far enough to tell."""
+        value = 0.0
+        for batch, ends in zip(self._batches, self._ends, strict=True):
+            exponents = batch.log_p + theta * batch.loss
+            peak = exponents.max(axis=1, keepdims=True)
+            if (ends & (exponents > peak - _RESOLVED)).any():
+                return math.inf
+            value += float((peak[:, 0] + np.log(np.exp(exponents - peak).sum(axis=1))) @ batch.counts)
+        return value
+
+
+def _outermost(source: NodeSource, nodes: Nodes) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    """The first and the last node, where there are losses beyond."""
+    low, high = source.loss_bounds
+    loss = nodes.loss
+    return np.asarray(((loss == loss.min()) & math.isinf(low)) | ((loss == loss.max()) & math.isinf(high)))

@@ -1,0 +1,147 @@
+"""Questions at the ends: next to the mass at infinity or to the probability of ever being drawn, and nothing hidden."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from mpmath import exp, log1p, mp, mpf
+
+import hockeystick as hs
+from hockeystick.accountants import Certified, Contour, Fourier, GaussianLimit, Lattice, Moments, SaddlePoint
+from hockeystick.accountants.base import Accountant
+from hockeystick.errors import PrecisionError
+
+
+def _ever_drawn(rates: list[float]) -> mpf:
+    """``1 - prod (1 - rate)`` to 60 digits."""
+    with mp.workdps(80):
+        return 1 - exp(mp.fsum(log1p(-mpf(rate)) for rate in rates))
+
+
+def _sequence(rates: list[float], noise: float) -> hs.Composition:
+    return hs.compose([(hs.Gaussian(noise).poisson(rate), 1) for rate in rates])
+
+
+def _adversarial(steps: int, near: float, rng: np.random.Generator) -> list[float]:
+    """Distinct rates whose ``log1p(-rate)``, added one by one, lose all they can towards zero."""
+    rates: list[float] = []
+    total = 0.0
+    for _ in range(steps):
+        tried = near * (1.0 + 1e-3 * rng.random(32))
+        terms = np.array([math.log1p(-rate) for rate in tried.tolist()])
+        best = int(np.argmax(((total + terms) - total) - terms))
+        rates.append(float(tried[best]))
+        total += float(terms[best])
+    return rates
+
+
+def _most(run: hs.Composition) -> float:
+    """The bound on the probability of ever being drawn: from there on epsilon is certified to be 0."""
+    return float(hs.account(run, "remove").directed["remove"]._ever)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("near", [1e-4, 1e-6, 0.003])
+def test_the_probability_of_ever_being_drawn_is_rounded_up_over_many_steps(near: float) -> None:
+    rates = _adversarial(2000, near, np.random.default_rng(5))
+    assert len(set(rates)) == 2000
+    truth = _ever_drawn(rates)
+    run = _sequence(rates, 0.02)
+    assert truth <= mpf(_most(run)) <= truth * (1 + mpf(10) ** -14)
+    assert hs.account(run, "remove").epsilon(float(truth) * (1.0 + 1e-14)).upper == 0.0
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("seed", range(200))
+def test_rates_of_any_size_and_number(seed: int) -> None:
+    rng = np.random.default_rng([31, seed])
+    near = float(10.0 ** rng.uniform(-299.0 if seed % 4 == 0 else -12.0, -0.05))
+    rates = (near * (1.0 + 1e-3 * rng.random(int(10.0 ** rng.uniform(0.0, 3.5))))).clip(0.0, 0.999).tolist()
+    truth = _ever_drawn(rates)
+    assert truth <= mpf(_most(_sequence(rates, 0.02))) <= truth * (1 + mpf(10) ** -14) + mpf(10) ** -290
+
+
+def test_the_least_rate_is_answered_and_smaller_ones_are_refused() -> None:
+    curve = hs.account(hs.Gaussian(1.0).poisson(1e-300), "remove")
+    assert mpf("0.38e-300") <= mpf(float(curve.delta(0.0).upper)) <= mpf("1.01e-300")
+    for rate in (5e-324, 9e-301):
+        with pytest.raises(ValueError, match="at least 1e-300"):
+            hs.Gaussian(1.0).poisson(rate)
+
+
+LEAKS = [
+    hs.ApproximateDP(0.5, 1e-6) * 10,
+    hs.ApproximateDP(1.0, 1e-320) * 4,
+    hs.Binomial(10) * 3,
+    hs.RandomizedResponse(1.0) * 2,
+]
+
+
+@pytest.mark.parametrize("run", LEAKS, ids=str)
+@pytest.mark.parametrize("accountant", [Certified(), Contour(), Lattice(1e-2), Moments(), SaddlePoint("clt")], ids=str)
+def test_deltas_next_to_the_mass_at_infinity(run: hs.Composition, accountant: Accountant) -> None:
+    try:
+        curve = hs.account(run, "remove", accountant=accountant)
+    except (hs.UnknownPairError, PrecisionError):
+        pytest.skip("the accountant does not serve this run")
+    mass = hs.account(run, "remove").delta(math.inf)
+    assert isinstance(mass, hs.Bound)
+    ends = [float(end) for end in (mass.lower, mass.upper)]
+    for delta in [5e-324, 1e-310, *ends, *(math.nextafter(end, way) for end in ends for way in (0.0, 1.0))]:
+        try:
+            bound = curve.epsilon(delta)
+        except PrecisionError:
+            continue
+        assert isinstance(bound, hs.Bound)
+        if delta < mass.lower:
+            assert bound.upper == math.inf
+
+
+@pytest.mark.parametrize("step", [hs.Gaussian(1.0), hs.Gaussian(1.0).poisson(0.01) * 200], ids=str)
+def test_the_least_delta_of_float64_is_answered(step: hs.Step | hs.Composition) -> None:
+    for delta in (5e-324, 1e-323, 1e-310):
+        bound = hs.account(step, "remove").epsilon(delta)
+        assert 0.0 < bound.lower <= bound.upper < math.inf
+
+
+@pytest.mark.parametrize(
+    "accountant",
+    [
+        Lattice(1e-2),
+        Lattice(1e-2, rounding="tangents"),
+        Lattice(1e-2, rounding="buckets-up"),
+        Moments(),
+        Moments("quadratic"),
+        SaddlePoint(),
+        SaddlePoint("clt"),
+        GaussianLimit(),
+        Fourier(1e-2, 20.0),
+        Certified(engine="lattice"),
+        Certified(engine="contour"),
+        Certified(),
+    ],
+    ids=str,
+)
+def test_steps_that_hide_nothing_are_refused_or_said_to(accountant: Accountant) -> None:
+    for run in (hs.Binomial(1, sensitivity=2), hs.DiscretePair((1.0, 0.0), (0.0, 1.0)) * 3):
+        with suppress(PrecisionError):
+            curve = hs.account(run, "remove", accountant=accountant)
+            delta = curve.delta(0.1)
+            assert isinstance(delta, hs.Bound)
+            assert delta.upper == 1.0
+            assert curve.epsilon(0.5).upper == math.inf
+
+
+@pytest.mark.parametrize("epsilon", [1e10, 1e100, 1e300])
+def test_enormous_epsilons_are_answered(epsilon: float) -> None:
+    for run in (
+        hs.Gaussian(1.0) * 3,
+        hs.Gaussian(1.0).poisson(0.01) * 60,
+        hs.DiscreteGaussian(1.0) * 5,
+        hs.compose([(hs.Gaussian(1.0).poisson(0.01), 30), (hs.ApproximateDP(0.1, 1e-7), 3), (hs.Laplace(2.0), 1)]),
+    ):
+        bound = hs.account(run, "remove").delta(epsilon)
+        assert 0.0 <= bound.lower <= bound.upper <= 1e-6
+        assert bound.upper > 0.0  # the losses of all these have no largest

@@ -1,0 +1,140 @@
+"""The independent checker proves what the accountants claim, refutes what is off, and catches a wrong pair.
+
+No tolerance anywhere. The random cases are fixed by their seeds: nothing here can fail by chance.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import random
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.independent import CONTRADICTED, NOT_REACHED, PROVED, Finding, check
+from hockeystick.independent.run import Run
+from hockeystick.independent.steps import step_of
+from hockeystick.laws.gaussian import GaussianPair
+from hockeystick.laws.laplace import LaplacePair
+from hockeystick.readouts.trade_off import trade_off
+from tests.truth.independent_cases import FAST, document, fixed_size, poisson, random_case, step
+
+RANDOM_CASES = 300
+SEED = 20_261_122
+
+
+def said(findings: tuple[Finding, ...]) -> str:
+    return "\n".join(map(str, findings))
+
+
+def nudged(claims: dict[str, Any], by: float) -> dict[str, Any]:
+    """The same claims, every side moved past the other one: true of no number. Those of 0 and infinity are left out."""
+    moved = copy.deepcopy(claims)
+    moved["results"] = [result for result in moved["results"] if result["lower"] > 0.0 and result["upper"] < math.inf]
+    for result in moved["results"]:
+        result["directions"] = {
+            name: own for name, own in result["directions"].items() if own["lower"] > 0.0 and own["upper"] < math.inf
+        }
+        for own in (result, *result["directions"].values()):
+            own["lower"], own["upper"] = own["upper"] * (1.0 + by), own["lower"] * (1.0 - by)
+    return moved
+
+
+@pytest.mark.parametrize("case", FAST, ids=lambda case: f"{case[0]}-{'-'.join(s['mechanism'] for s in case[1])}")
+def test_true_numbers_are_proved_and_nudged_ones_refuted(case: tuple[Any, ...]) -> None:
+    claims = document(*case)
+    shuffles = any(
+        s.get("sampling", {}).get("scheme") == "shuffled" and s["sampling"]["population"] > 10 for s in case[1]
+    )
+    attained = not (case[0] == "substitute" and any("without-replacement" in str(s) for s in case[1]))
+    found = check(claims)
+    kept = [f for f in found if not (shuffles and f.where.endswith("lower"))]
+    assert all(f.verdict == PROVED for f in kept), said(found)
+    if attained and not shuffles:
+        refuted = check(nudged(claims, 1e-6))
+        assert all(f.verdict == CONTRADICTED for f in refuted), said(refuted)
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("number", range(RANDOM_CASES))
+def test_no_random_case_is_contradicted(number: int) -> None:
+    rng = random.Random(f"{SEED}-{number}")  # noqa: S311 - no secret
+    case = random_case(rng)
+    found = check(document(*case))
+    verdicts = Counter(f.verdict for f in found)
+    assert not verdicts[CONTRADICTED], f"{case}\n{said(found)}"
+    assert all(f.reason for f in found if f.verdict == NOT_REACHED), said(found)
+
+
+def test_a_curve_in_closed_form_is_met_by_the_contour(monkeypatch: pytest.MonkeyPatch) -> None:
+    law, _ = step_of(step("gaussian", 50, noise_multiplier=7.0), "remove")
+    exact, _ = Run([law]).delta(Fraction(1), 60, -10.0)
+    monkeypatch.setattr(Run, "_gaussian", lambda *_: None)
+    contour, _ = Run([law]).delta(Fraction(1), 60, -10.0)
+    assert contour.overlaps(exact)
+    assert contour.rad() < exact.mid() * 2**-50
+
+
+WRONG_SHIFT = [
+    ("remove", [step("gaussian", 30, noise_multiplier=3.0)]),
+    ("remove", [step("gaussian", 1000, poisson(0.05), noise_multiplier=2.0)]),
+]
+
+
+@pytest.mark.parametrize(("adjacency", "steps"), WRONG_SHIFT)
+def test_a_pair_of_slightly_wrong_noise_is_caught(
+    monkeypatch: pytest.MonkeyPatch, adjacency: str, steps: list[dict[str, Any]]
+) -> None:
+    monkeypatch.setattr(hs.Gaussian, "pair", lambda self, _: GaussianPair(self.noise_multiplier * (1.0 + 1e-6), 1.0))
+    found = check(document(adjacency, steps, 1e-5, 1.0))
+    assert any(f.verdict == CONTRADICTED for f in found), said(found)
+
+
+def test_a_direction_the_wrong_way_round_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = type(hs.Gaussian(1.0).poisson(0.1)).pair
+
+    def turned(self: Any, direction: Any) -> Any:
+        return right(self, {"remove": "add", "add": "remove"}[direction])
+
+    monkeypatch.setattr(type(hs.Gaussian(1.0).poisson(0.1)), "pair", turned)
+    found = check(document("remove", [step("gaussian", 1000, poisson(0.01), noise_multiplier=1.0)], 1e-5, 1.0))
+    assert any(f.verdict == CONTRADICTED for f in found), said(found)
+
+
+def test_a_forgotten_doubling_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hs.Laplace, "pair", lambda self, _: LaplacePair(self.scale, 1.0))
+    found = check(document("substitute", [step("laplace", 200, scale=30.0)], 1e-5, 1.0))
+    assert any(f.verdict == CONTRADICTED for f in found), said(found)
+
+
+def test_a_trade_off_is_proved_and_a_nudged_one_refuted() -> None:
+    run = hs.DiscreteLaplace(2.0) * 5
+    alphas = (0.0, 0.001, 0.05, 0.3, 0.6, 1.0)
+    rates = trade_off(hs.account(run), alphas, direction="remove", tolerance=0.02).false_negative_rate
+    claims = document("add-remove", [step("discrete-laplace", 5, scale=2.0)], 1e-3, 0.5)
+    rows = list(zip(rates.lower.tolist(), rates.upper.tolist(), strict=True))
+    stated = {"certified": True, "direction": "remove", "false_positive": list(alphas)}
+    found = check(claims | {"tradeoff": stated | {"false_negative": [{"lower": a, "upper": b} for a, b in rows]}})
+    assert sum(f.where.startswith("trade-off") for f in found) == 2 * len(alphas)
+    assert all(f.verdict == PROVED for f in found), said(found)
+    turned = [{"lower": 1.01 * b, "upper": 0.99 * a} for a, b in rows[:-1]]
+    wrong = check(
+        {**claims, "results": [], "tradeoff": stated | {"false_negative": turned, "false_positive": alphas[:-1]}}
+    )
+    assert all(f.verdict == CONTRADICTED for f in wrong), said(wrong)
+
+
+def test_what_is_out_of_reach_is_said_with_its_reason() -> None:
+    claims = document("remove", [step("discrete-gaussian", 40, poisson(0.1), sigma=2.0)], 1e-5, 0.1)
+    found = [f for f in check(claims) if f.verdict != PROVED]
+    assert found
+    assert {f.verdict for f in found} == {NOT_REACHED}
+    assert all(f.reason for f in found)
+
+
+def test_the_same_rate_as_two_sizes_is_exact() -> None:
+    assert step_of(step("laplace", 1, fixed_size(1, 3), scale=1.0), "add")[0].g == Fraction(1, 3)

@@ -1,0 +1,77 @@
+"""Discrete losses that share no lattice: smoothed lines contain enumerated truths, and are narrow where they answer."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+import hockeystick as hs
+from hockeystick.accountants import Contour
+from hockeystick.composition import Composition
+from hockeystick.engines.contour.placing import ContourRefusal, line_for_epsilon
+from hockeystick.engines.contour.smoothed_line import SmoothedLine
+from hockeystick.laws import DiscretePair
+from hockeystick.laws.loss_sum import PairSum
+
+SKEWED = DiscretePair((0.5, 0.3125, 0.1875), (0.3125, 0.25, 0.4375))
+
+
+def enumerated_delta(pair: DiscretePair, steps: int, epsilon: float) -> mpf:
+    """delta by the multinomial sum, to 60 digits."""
+    with mp.workdps(60):
+        p, q = [mpf(v) for v in pair.p], [mpf(v) for v in pair.q]
+        total = mpf(0)
+        for i in range(steps + 1):
+            for j in range(steps - i + 1):
+                k = steps - i - j
+                ways = mpf(math.comb(steps, i) * math.comb(steps - i, j))
+                a = p[0] ** i * p[1] ** j * p[2] ** k
+                b = q[0] ** i * q[1] ** j * q[2] ** k
+                total += ways * max(a - mp.exp(mpf(epsilon)) * b, mpf(0))
+        return total
+
+
+@pytest.mark.parametrize("tolerance", [1e-9, 1e-6, 1e-3, 1e-1, 1.0])
+@pytest.mark.parametrize(("steps", "epsilon"), [(60, 0.0), (60, 3.0), (120, 12.0)])
+def test_smoothed_line_contains_the_enumerated_delta(steps: int, epsilon: float, tolerance: float) -> None:
+    losses = PairSum([(SKEWED, steps)])
+    try:
+        line = line_for_epsilon(losses, epsilon, tolerance)
+    except ContourRefusal:
+        pytest.skip("refused: nothing is claimed")
+    assert isinstance(line, SmoothedLine)
+    found = line.curve(np.array([epsilon]))
+    truth = mp.log(enumerated_delta(SKEWED, steps, epsilon))
+    assert found.log_lower()[0] <= truth <= found.log_upper()[0]
+
+
+def test_width_falls_with_the_noise_added() -> None:
+    losses = PairSum([(hs.Binomial(100).pair("remove"), 50)])
+    widths = []
+    for tolerance in (1e-4, 1e-6, 1e-8):
+        line = line_for_epsilon(losses, 2.0, tolerance)
+        assert isinstance(line, SmoothedLine)
+        widths.append(float(line.curve(np.array([2.0])).relative_width()[0]))
+    assert all(0.0 < second < 0.1 * first for first, second in pairwise(widths))
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        hs.DiscreteGaussian(4.0).poisson(0.01) * 1000,
+        hs.Binomial(100) * 50,
+        hs.Binomial(100).poisson(0.2) * 400,
+    ],
+)
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_contour_lies_within_the_lattice_bracket(run: Composition, direction: str) -> None:
+    contour = hs.account(run, direction, accountant=Contour(1e-5))
+    lattice = hs.account(run, direction, accountant=hs.accountants.Certified(engine="lattice"))
+    for delta in (1e-4, 1e-12):
+        ours, theirs = contour.epsilon(delta), lattice.epsilon(delta)
+        assert max(float(ours.lower), float(theirs.lower)) <= min(float(ours.upper), float(theirs.upper))
+        assert float(ours.width) <= 1e-4

@@ -1,0 +1,62 @@
+"""``hockeystick verify --independent``: what it prints, and its three statuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hockeystick.app.cli import main
+from hockeystick.app.cli.status import Status
+from hockeystick.app.report.receipt import checksum, receipt
+from hockeystick.app.spec import from_document
+
+
+def written(path: Path, document: dict[str, Any]) -> str:
+    path.write_text(json.dumps(document | {"checksum": checksum(document)}), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, Any]:
+    steps = [{"mechanism": "approximate-dp", "epsilon": 0.25, "delta": 1e-6, "count": 8}]
+    return receipt(from_document({"version": 1, "steps": steps, "guarantee": {"delta": 1e-4, "epsilon": 0.5}}))
+
+
+def test_every_number_of_a_receipt_is_proved(
+    made: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    short = made | {"tradeoff": None}
+    assert main(["verify", "--independent", written(tmp_path / "receipt.json", short)]) == Status.OK
+    assert "42 proved, 0 not proved independently, 0 contradicted" in capsys.readouterr().out
+
+
+def test_a_wrong_number_is_contradicted(
+    made: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = [dict(result) for result in made["results"]]
+    results[1]["upper"] = results[1]["lower"] * (1.0 - 1e-9)
+    name = written(tmp_path / "receipt.json", made | {"results": results, "curve": [], "tradeoff": None})
+    assert main(["verify", "--independent", name, "--json"]) == Status.REFUTED
+    found = json.loads(capsys.readouterr().out)
+    assert found["numbers"]["contradicted"] == 1
+    assert [one["where"] for one in found["findings"] if one["verdict"] == "contradicted"] == [
+        "delta at epsilon 0.5, upper"
+    ]
+
+
+def test_what_is_out_of_reach_has_a_status_of_its_own(
+    made: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    estimate = {"quantity": "epsilon", "at": {"delta": 1e-4}, "certified": False, "value": 1.0, "directions": {}}
+    name = written(tmp_path / "receipt.json", made | {"results": [estimate], "curve": [], "tradeoff": None})
+    assert main(["verify", "--independent", name]) == Status.NO_ANSWER
+    assert "not proved independently: an estimate, which claims no side" in capsys.readouterr().out
+
+
+def test_a_receipt_without_its_checksum_is_refused(made: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "receipt.json"
+    path.write_text(json.dumps(made | {"created": "2000-01-01"}), encoding="utf-8")
+    assert main(["verify", "--independent", str(path)]) == Status.REFUTED
