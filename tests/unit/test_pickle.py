@@ -15,6 +15,7 @@ import hockeystick as hs
 from hockeystick import mechanisms
 from hockeystick.accountants import Contour, Fourier, Lattice, Moments, SaddlePoint
 from hockeystick.composition import ADJACENCIES, Step
+from hockeystick.errors import ContradictionError
 
 STEPS: dict[str, Step] = {
     "ApproximateDP": hs.ApproximateDP(1.0, 1e-6),
@@ -93,6 +94,13 @@ def test_an_unreachable_target_can_be_copied() -> None:
         assert str(duplicate(caught.value)) == str(caught.value)
         assert duplicate(caught.value).value == caught.value.value
         assert same(duplicate(caught.value).bound, caught.value.bound)
+
+
+def test_a_contradiction_can_be_copied() -> None:
+    error = ContradictionError("both", (hs.Bound(0.0, 1.0, "one"), hs.Bound(2.0, 3.0, "other")))
+    for duplicate in COPIES:
+        assert str(duplicate(error)) == "both"
+        assert repr(duplicate(error).answers) == repr(error.answers)
 
 
 def test_a_curve_may_be_asked_from_eight_threads_at_once() -> None:

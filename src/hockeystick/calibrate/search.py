@@ -137,8 +137,7 @@ class Search:
         else:
             answer = target.measure(account(run, self.problem.adjacency, accountant=FastEstimate()), _COARSE)
         self._hard = isinstance(answer, Estimate) and math.isinf(float(answer.error))
-        value = answer.value if isinstance(answer, Estimate) else answer.upper
-        return self.problem.excess(float(value))
+        return self.problem.excess(float(answer.sides[1]))
 
     def _largest_estimate(self, run: Composition, target: Target) -> Bound | Estimate:
         """The estimate of all directions, and once it is known which decides near the root, of that one alone."""
@@ -146,9 +145,9 @@ class Search:
         if self._worst is not None and self._clear:
             names = [name for name in names if name == self._worst]
         answers = {name: target.measure_direction(FastEstimate().directed(run.pairs(name))) for name in names}
-        worst_name = max(answers, key=lambda name: _upper(answers[name]))
-        most = _upper(answers[worst_name])
-        others = [_upper(answer) for name, answer in answers.items() if name != worst_name]
+        worst_name = max(answers, key=lambda name: float(answers[name].sides[1]))
+        most = float(answers[worst_name].sides[1])
+        others = [float(answer.sides[1]) for name, answer in answers.items() if name != worst_name]
         far = abs(self.problem.excess(most))
         # far from the root another direction may decide, and what is tiny or near 1 does not tell them apart
         alone = self._clear if len(names) == 1 else _CLEAR * max(others, default=0.0) < most
@@ -271,7 +270,3 @@ class Search:
     def unsafe(self) -> Evaluation | None:
         """The safest value proved unsafe, or not proved safe by an accountant that proves no value unsafe."""
         return min((p for p in self.history if p.unsafe or p.unproved), key=lambda p: p.place, default=None)
-
-
-def _upper(answer: Bound | Estimate) -> float:
-    return float(answer.upper if isinstance(answer, Bound) else answer.value)

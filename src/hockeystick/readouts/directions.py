@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol, cast, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve
-from hockeystick.bound import Bound, Estimate
+from hockeystick.bound import Bound
 from hockeystick.composition import Composition, Direction
 from hockeystick.readouts.envelope import Value
 
@@ -65,7 +65,7 @@ class Asked:
         def evaluate(epsilon: float) -> Value:
             answers = [curve.delta(epsilon) for curve in curves]
             self.certified = self.certified and all(isinstance(answer, Bound) for answer in answers)
-            values = [_value(answer) for answer in answers]
+            values = [Value(*map(float, answer.sides)) for answer in answers]
             lower, upper = max(value.lower for value in values), max(value.upper for value in values)
             if math.isnan(lower) or math.isnan(upper):
                 raise ValueError(f"{self._curve.accountant!r} has no delta at epsilon {epsilon}")
@@ -85,10 +85,3 @@ class Asked:
             return known
         direction = cast("Direction", name)
         return self._curve.accountant.directed(self._curve.composition.pairs(direction))
-
-
-def _value(answer: Bound | Estimate) -> Value:
-    """Both sides of an answer; an estimate stands on both."""
-    if isinstance(answer, Bound):
-        return Value(float(answer.lower), float(answer.upper))
-    return Value(float(answer.value), float(answer.value))
