@@ -76,6 +76,11 @@ class Step(ABC):
         return False
 
     @property
+    def adds_noise(self) -> bool:
+        """Whether a step adds noise to a sum, so that its size counts in units of the sensitivity."""
+        return True
+
+    @property
     def releases(self) -> int:
         """How many outputs one step has."""
         return 1

@@ -124,6 +124,11 @@ class Search:
         self._refused: set[str] = set()  # directions that the contour refused
         self.slope = 1.0  # of the excess along the axis
 
+    def along(self, sign: int) -> Search:
+        """The same search, on the axis along which privacy gets worse."""
+        self.axis = replace(self.axis, sign=sign)
+        return self
+
     # estimates ------------------------------------------------------------------------------------------------------
 
     def estimated(self, place: float) -> float:

@@ -80,6 +80,10 @@ class Sampled(Step):
         """
 
     @property
+    def adds_noise(self) -> bool:
+        return self.mechanism.adds_noise
+
+    @property
     def stated_by_caller(self) -> bool:
         return self.mechanism.stated_by_caller
 
