@@ -30,8 +30,7 @@ CASE = Comparison(
         coarse_lower=4.0,
         coarse_ours=2.0,
         ours=0.7,
-        speed_up=6.0,
-        peers_speed_up=8.0,
+        memory=6.0,
     ),
 )
 

@@ -59,9 +59,6 @@ def make(sheet: Sheet, size: Size) -> None:
     peers = _peers(sheet) if size == "full" else {}
     if peers:
         record(sheet, PEERS_AT, exact[[steps.index(count) for count in PEERS_AT]], peers)
-    if len(peers) == 3:
-        claim = "dots cost at most what prv-accountant does at the same spacing, dots by dp-accounting"
-        sheet.check(claim, _speed_up(peers, "dp-accounting dots", "prv-accountant"), ">=", 1.0)
     _draw(sheet, steps, exact, found, peers)
     _claims(sheet, steps, exact, found, peers)
     _tell(sheet, steps, exact, found, peers)

@@ -29,8 +29,7 @@ CASE = Comparison(
         coarse_lower=0.35,
         coarse_ours=0.25,
         ours=0.9,
-        speed_up=2.0,
-        peers_speed_up=10.0,
+        memory=2.0,
     ),
     note="The text says noise 5, the caption noise 1: the text is followed. The numbers of steps are ours.",
 )

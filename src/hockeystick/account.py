@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from hockeystick.accountants.attained import AttainedCurve
-from hockeystick.accountants.base import Accountant, DirectedCurve
+from hockeystick.accountants.base import Accountant
 from hockeystick.accountants.certified import Certified
-from hockeystick.composition import Composition, Direction, Step, directions
+from hockeystick.composition import Composition, Step
 from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import public_door
 
@@ -58,18 +57,4 @@ def account(
         )
     if accountant is not None and not isinstance(accountant, Accountant):
         raise TypeError(f"accountant must be one of hockeystick.accountants, such as Certified(), got {accountant!r}")
-    composition = run * 1
-    method = Certified(tolerance) if accountant is None else accountant
-    directed: dict[str, DirectedCurve] = {
-        direction: _directed(method, composition, direction) for direction in directions(adjacency)
-    }
-    return PrivacyCurve(composition, adjacency, method, directed)
-
-
-def _directed(method: Accountant, composition: Composition, direction: Direction) -> DirectedCurve:
-    """The curve of one direction; its lower side from attained pairs where the dominating ones are not."""
-    curve = method.directed(composition.pairs(direction))
-    groups = composition.attained(direction)
-    if groups is None:
-        return curve
-    return AttainedCurve(curve, method, groups, provenance=composition.provenance(direction))
+    return PrivacyCurve(run * 1, adjacency, Certified(tolerance) if accountant is None else accountant)

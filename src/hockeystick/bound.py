@@ -81,10 +81,24 @@ class Bound:
         if not np.all(np.asarray(self.lower) <= np.asarray(self.upper)):  # also false for NaN
             raise ValueError(f"lower must be at most upper, got {self.lower!r} and {self.upper!r}")
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # a read-only mapping cannot be pickled nor copied: it is made anew
+        return Bound, (self.lower, self.upper, self.method, self.notes, dict(self.errors))
+
     @property
     def certified(self) -> bool:
         """Always True: an uncertified number is an ``Estimate``."""
         return True
+
+    @property
+    def sides(self) -> tuple[Real, Real]:
+        """``(lower, upper)``, as an `Estimate` has its value for both."""
+        return self.lower, self.upper
+
+    @property
+    def estimate(self) -> Estimate:
+        """The safe side with the width for its error, where it must stand beside estimates."""
+        return Estimate(self.upper, self.width, self.method, self.notes)
 
     @property
     def width(self) -> Real:
@@ -154,6 +168,16 @@ class Estimate:
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", _frozen(self.value))
         object.__setattr__(self, "error", _frozen(self.error))
+
+    @property
+    def sides(self) -> tuple[Real, Real]:
+        """The value twice, where a `Bound` has its two sides."""
+        return self.value, self.value
+
+    @property
+    def estimate(self) -> Estimate:
+        """Itself, as a `Bound` has one too."""
+        return self
 
     @property
     def certified(self) -> bool:

@@ -75,6 +75,21 @@ class Step(ABC):
         """Whether the caller states the pair, so that nothing here can know that it dominates the mechanism."""
         return False
 
+    @property
+    def adds_noise(self) -> bool:
+        """Whether a step adds noise to a sum, so that its size counts in units of the sensitivity."""
+        return True
+
+    @property
+    def releases(self) -> int:
+        """How many outputs one step has."""
+        return 1
+
+    @property
+    def words(self) -> str:
+        """What one step releases, in words that name every parameter; empty where its name and parameters say it."""
+        return ""
+
     def __mul__(self, count: int) -> Composition:
         return Composition(((self, check_count("count", count)),))
 

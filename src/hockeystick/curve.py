@@ -6,17 +6,18 @@ read off it beyond epsilon and delta is in `tradeoff` and `summary`, imported wh
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hockeystick.accountants.attained import AttainedCurve
 from hockeystick.accountants.base import Accountant, DirectedCurve
-from hockeystick.bound import Bound, Estimate
-from hockeystick.composition import Composition
-from hockeystick.errors import check_delta, check_epsilon
+from hockeystick.bound import Bound, Estimate, Real
+from hockeystick.composition import Composition, Direction, directions
+from hockeystick.errors import check_delta, check_epsilon, public_door
 
 if TYPE_CHECKING:
     from hockeystick.readouts.trade_off import TradeOff
@@ -30,7 +31,8 @@ _MANY = 100  # distinct steps from which the directions are answered at once
 class PrivacyCurve:
     """Epsilon and delta of a composition, under one neighbouring relation, by one accountant.
 
-    Made by `hockeystick.account`.
+    Made by `hockeystick.account`. It may be pickled, copied, and asked from several threads at once: an answer depends
+    on the question alone.
 
     Attributes
     ----------
@@ -44,13 +46,18 @@ class PrivacyCurve:
         The curve of each direction.
     """
 
-    def __init__(
-        self, composition: Composition, adjacency: str, accountant: Accountant, directed: Mapping[str, DirectedCurve]
-    ) -> None:
+    @public_door
+    def __init__(self, composition: Composition, adjacency: str, accountant: Accountant) -> None:
         self.composition = composition
         self.adjacency = adjacency
         self.accountant = accountant
-        self.directed = dict(directed)
+        self.directed: Mapping[str, DirectedCurve] = {
+            direction: _directed(accountant, composition, direction) for direction in directions(adjacency)
+        }
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # what the directions' curves hold is for speed alone: the same three give the same answers
+        return PrivacyCurve, (self.composition, self.adjacency, self.accountant)
 
     def __repr__(self) -> str:
         return (
@@ -204,6 +211,15 @@ class PrivacyCurve:
         return worst(answers, self.composition.notes)
 
 
+def _directed(method: Accountant, composition: Composition, direction: Direction) -> DirectedCurve:
+    """The curve of one direction; its lower side from attained pairs where the dominating ones are not."""
+    curve = method.directed(composition.pairs(direction))
+    groups = composition.attained(direction)
+    if groups is None:
+        return curve
+    return AttainedCurve(curve, method, groups, provenance=composition.provenance(direction))
+
+
 def worst(answers: Mapping[str, Bound | Estimate], notes: tuple[str, ...] = ()) -> Bound | Estimate:
     """The maximum over directions: of each side of bounds, or of estimates.
 
@@ -211,19 +227,13 @@ def worst(answers: Mapping[str, Bound | Estimate], notes: tuple[str, ...] = ()) 
     """
     bounds = {direction: answer for direction, answer in answers.items() if isinstance(answer, Bound)}
     if len(bounds) < len(answers):
-        values = {d: float(a.upper if isinstance(a, Bound) else a.value) for d, a in answers.items()}
-        direction = max(values, key=values.__getitem__)
-        chosen = answers[direction]
-        note = (*_decided(direction, answers), *notes)
-        if isinstance(chosen, Bound):
-            width = float(chosen.upper) - float(chosen.lower) if math.isfinite(float(chosen.upper)) else 0.0
-            return Estimate(chosen.upper, width, chosen.method, (*chosen.notes, *note))
-        return Estimate(chosen.value, chosen.error, chosen.method, (*chosen.notes, *note))
+        direction = max(answers, key=lambda d: float(answers[d].sides[1]))
+        chosen = answers[direction].estimate
+        return replace(chosen, notes=(*chosen.notes, *_decided(direction, answers), *notes))
     direction = max(bounds, key=lambda d: float(bounds[d].upper))
-    chosen = bounds[direction]
+    best = bounds[direction]
     lower = max(float(bound.lower) for bound in bounds.values())
-    said = (*chosen.notes, *_decided(direction, answers), *notes)
-    return Bound(lower, chosen.upper, chosen.method, said, chosen.errors)
+    return replace(best, lower=lower, notes=(*best.notes, *_decided(direction, answers), *notes))
 
 
 def _decided(direction: str, answers: Mapping[str, Bound | Estimate]) -> tuple[str, ...]:
@@ -237,20 +247,14 @@ def _mapped(values: NDArray[np.float64], answer: Callable[[float], Bound | Estim
     results = [answer(float(value)) for value in values.ravel()]
     methods = "; ".join(dict.fromkeys(result.method for result in results)) or "no value asked for"
     notes = tuple(dict.fromkeys(note for result in results for note in result.notes))
-    if all(isinstance(result, Bound) for result in results):
-        bounds = [result for result in results if isinstance(result, Bound)]
+
+    def shaped(numbers: Iterable[Real]) -> NDArray[np.float64]:
+        return np.array(list(numbers), dtype=np.float64).reshape(values.shape)
+
+    bounds = [result for result in results if isinstance(result, Bound)]
+    if len(bounds) == len(results):
         names = dict.fromkeys(name for bound in bounds for name in bound.errors)
-        return Bound(
-            np.array([bound.lower for bound in bounds], dtype=np.float64).reshape(values.shape),
-            np.array([bound.upper for bound in bounds], dtype=np.float64).reshape(values.shape),
-            methods,
-            notes,
-            {name: max(bound.errors.get(name, 0.0) for bound in bounds) for name in names},
-        )
-    estimates = [r if isinstance(r, Estimate) else Estimate(r.upper, r.width, r.method, r.notes) for r in results]
-    return Estimate(
-        np.array([estimate.value for estimate in estimates], dtype=np.float64).reshape(values.shape),
-        np.array([estimate.error for estimate in estimates], dtype=np.float64).reshape(values.shape),
-        methods,
-        notes,
-    )
+        errors = {name: max(bound.errors.get(name, 0.0) for bound in bounds) for name in names}
+        return Bound(shaped(b.lower for b in bounds), shaped(b.upper for b in bounds), methods, notes, errors)
+    estimates = [result.estimate for result in results]
+    return Estimate(shaped(e.value for e in estimates), shaped(e.error for e in estimates), methods, notes)

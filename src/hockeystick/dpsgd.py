@@ -20,7 +20,7 @@ __all__ = ["batch_size_for", "noise_multiplier_for", "noise_multipliers_for", "r
 
 _SCHEMES = ("poisson", "without-replacement")
 _SMALLEST_RATE = 1e-9
-_KNOWN = 4  # answers that foretell the next
+_KNOWN = 4  # answers from which the next is predicted
 _FARTHEST = math.log(2.0)  # that it may lie from the last
 
 
@@ -199,7 +199,7 @@ def noise_multipliers_for(
 
 
 def _ahead(places: Sequence[float], found: Sequence[Calibration]) -> float:
-    """The next answer as the last few foretell it: the polynomial through them, on logarithmic scales."""
+    """The next answer, predicted from the last few: the polynomial through them, on logarithmic scales."""
     x = [math.log(place) for place in places[: len(found) + 1]]
     last = math.log(float(found[-1]))
     known = list(zip(x, (math.log(float(one)) for one in found), strict=False))[-_KNOWN:]

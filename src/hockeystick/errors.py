@@ -25,6 +25,7 @@ __all__ = [
     "check_count",
     "check_epsilon",
     "check_finite",
+    "check_inside",
     "check_positive",
     "check_probability",
     "check_rate",
@@ -76,6 +77,9 @@ class ContradictionError(HockeystickError):
         super().__init__(message)
         self.answers = answers
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return ContradictionError, (str(self), self.answers)
+
 
 def public_door(function: Callable[P, R]) -> Callable[P, R]:
     """The function under numpy's default floating-point settings, whatever the caller's (`numpy.errstate`).
@@ -124,6 +128,14 @@ def check_probability(name: str, value: Any) -> float:
     number = _real(name, value, "in [0, 1]")
     if not 0.0 <= number <= 1.0:
         raise ValueError(f"{name} must be in [0, 1], got {value!r}")
+    return number
+
+
+def check_inside(name: str, value: Any) -> float:
+    """A probability that is neither 0 nor 1."""
+    number = check_probability(name, value)
+    if not 0.0 < number < 1.0:
+        raise ValueError(f"{name} must be above 0 and below 1, got {value!r}")
     return number
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import time
 from fractions import Fraction
 from typing import Any
 
@@ -170,17 +169,16 @@ def test_a_line_of_neighbours_takes_few_evaluations_each(scheme: str) -> None:
 
 
 @pytest.mark.torture
-def test_the_lines_of_a_figure_take_few_seconds() -> None:
+def test_the_lines_of_a_figure_take_few_evaluations() -> None:
     # noise against rate, as 003, Figure 2: 4 epsilons x 60 rates x 2 schemes
     sizes = [round(1_000_000 * 10.0 ** (i / 14.75 - 4.0)) for i in range(60)]
-    began = time.process_time()
     for epsilon in (1.0, 2.0, 5.0, 10.0):
         for scheme in ("poisson", "without-replacement"):
             found = hs.dpsgd.noise_multipliers_for(
                 epsilon=epsilon, delta=1e-6, steps=10_000, batch_sizes=sizes, population=1_000_001, sampling=scheme
             )
             assert all(one.unsafe is not None and one.precision <= 1e-4 for one in found)
-    assert time.process_time() - began < 20.0
+            assert sum(one.evaluations for one in found) <= 2.5 * len(found)
 
 
 @pytest.mark.parametrize(

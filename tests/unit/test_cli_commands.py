@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from hockeystick.app.cli import main
-from hockeystick.app.cli.completion import scripts
 from hockeystick.app.cli.program import parser
 from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.schema import EXAMPLE
@@ -282,8 +281,8 @@ def test_completion_knows_commands_options_and_values(capsys: pytest.CaptureFixt
         assert word in script
 
 
-def test_bash_completes() -> None:
-    script = scripts(parser())["bash"]()
+def test_bash_completes(capsys: pytest.CaptureFixture[str]) -> None:
+    script = told(capsys, "completion", "bash")
     ask = "COMP_WORDS=(hockeystick {}); COMP_CWORD={}; _hockeystick; echo ${{COMPREPLY[@]}}"
     asked = {("'ver'", 1): "verify", ("dpsgd --adjacency 'sub'", 3): "substitute", ("curve x --pl", 3): "--plot"}
     for (words, place), expected in asked.items():

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hockeystick.app.report.content import Content
 from hockeystick.app.report.figures import drawable, privacy_chart, standalone
 from hockeystick.app.report.markdown import markdown
 from hockeystick.app.report.markup import tag
@@ -225,3 +226,17 @@ def test_a_shuffled_epoch_counts_as_its_batches() -> None:
     statement = made["results"][0]["statement"]
     assert "all 10 releases together" in statement  # two batches an epoch
     assert "by a null record (or back) changes the probability" in statement
+
+
+def test_a_step_that_adds_no_noise_has_nothing_to_normalise() -> None:
+    def normalisation(*mechanisms: str) -> str:
+        steps = "".join(f"[[steps]]\nmechanism = {mechanism}\n" for mechanism in mechanisms)
+        content = Content(receipt(read(f"{steps}[guarantee]\ndelta = 1e-5\n")))
+        return next(row.text for row in content.guarantee() if row.name == "Normalisation")
+
+    noisy, response = '"gaussian"\nnoise_multiplier = 5', '"randomized-response"\nprobability = 0.6'
+    assert "nothing to normalise" not in normalisation(noisy)
+    assert normalisation(response).startswith("Nothing to normalise")
+    both = normalisation(noisy, response)
+    assert both.startswith("Noise is per unit")
+    assert both.endswith("have nothing to normalise.")

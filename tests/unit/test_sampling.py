@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar, final
 
 import numpy as np
 import pytest
@@ -12,8 +14,15 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants import Certified, SaddlePoint
 from hockeystick.accountants.attained import AttainedCurve
+from hockeystick.app.cli.options import add_sampler
+from hockeystick.app.cli.parsing import Parser
+from hockeystick.app.report.cautions import cautions
+from hockeystick.app.report.words import not_included, sampling_words
+from hockeystick.app.spec import registry
+from hockeystick.composition import Direction, Step
 from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair
-from hockeystick.sampling import Poisson, Shuffled, WithoutReplacement
+from hockeystick.laws.base import Pair
+from hockeystick.sampling import SCHEMES, Poisson, Sampled, Shuffled, WithoutReplacement
 
 
 def test_the_rate_of_fixed_size_batches_is_bracketed_by_float64s() -> None:
@@ -144,6 +153,54 @@ def test_steps_are_hashable_and_equal_where_their_parameters_are() -> None:
     run = hs.compose([(step, 2) for step in steps])
     assert run == hs.compose([(step, 1) for step in reversed(steps)] * 2)
     assert run.total_steps == 12
+
+
+@final
+@dataclass(frozen=True)
+class EveryOther(Sampled):
+    """A step on every other record, which are the same ones each time."""
+
+    batches: ClassVar[str] = "every-other"
+    noun: ClassVar[str] = "every other record"
+    manner: ClassVar[str] = "as every other record"
+    not_covered: ClassVar[str] = "batches of other records"
+
+    mechanism: Step
+    share: float
+
+    @classmethod
+    def sentence(cls, unit: str, parameters: Mapping[str, float]) -> str:
+        return f"every other {unit}, with share {parameters['share']}"
+
+    def pair(self, direction: Direction) -> Pair:
+        return self.mechanism.pair(direction)
+
+
+def test_a_new_scheme_is_one_class_and_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    schemes = (*SCHEMES, EveryOther)
+    monkeypatch.setattr(registry, "SCHEMES", schemes)
+    monkeypatch.setattr("hockeystick.app.report.cautions.SCHEMES", schemes)
+    for cached in (registry.schemes, registry.samplings):
+        monkeypatch.setattr(registry, cached.__name__, cached.__wrapped__)
+    for module in ("spec.model", "spec.parts", "spec.schema", "report.words", "cli.options", "cli.compare"):
+        for name in ("schemes", "samplings"):
+            monkeypatch.setattr(f"hockeystick.app.{module}.{name}", getattr(registry, name), raising=False)
+    text = """
+    steps = [{ mechanism = "gaussian", noise_multiplier = 2.0, sampling = { scheme = "every-other", share = 0.5 } }]
+    guarantee = { delta = 1e-5 }
+    circumstances = { batches = "poisson" }
+    """
+    specification = hs.spec.read(text)
+    assert specification.composition == EveryOther(hs.Gaussian(2.0), 0.5) * 1
+    assert sampling_words(specification.steps[0].sampling, "user") == "every other user, with share 0.5"
+    assert "batches of other records" in not_included(specification)
+    assert any(c.broken and "assumes every other record" in c.text for c in cautions(specification))
+    assert "every-other" in str(hs.spec.schema())
+    parser = Parser()
+    add_sampler(parser)
+    assert "every-other" in parser.format_help()
+    with pytest.raises(hs.spec.SpecificationError, match="share is missing"):
+        hs.spec.read(text.replace(", share = 0.5", ""))
 
 
 def test_a_mixed_run_combines_attained_and_open_steps() -> None:

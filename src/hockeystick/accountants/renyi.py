@@ -76,8 +76,8 @@ class RenyiCurve:
             if np.isnan(given).any() or (given < 0.0).any():
                 raise ValueError(f"divergences must be at least 0 and not NaN, got {divergence!r}")
             divergence = Bound(np.zeros_like(given), given, "as given", ("upper bounds as given by the caller",))
-        if np.shape(_upper(divergence)) != self.orders.shape:
-            raise ValueError(f"{self.orders.size} orders need as many divergences, got {np.shape(_upper(divergence))}")
+        if np.shape(divergence.sides[1]) != self.orders.shape:
+            raise ValueError(f"{self.orders.size} orders need as many divergences, got {np.shape(divergence.sides[1])}")
         object.__setattr__(self, "divergence", divergence)
 
     @public_door
@@ -92,10 +92,8 @@ class RenyiCurve:
             lower = _down(np.asarray(a.lower) + np.asarray(b.lower))
             upper = _up(np.asarray(a.upper) + np.asarray(b.upper))
             return RenyiCurve(self.orders, Bound(lower, upper, a.method, (*a.notes, *b.notes)))
-        value = np.asarray(_upper(a)) + np.asarray(_upper(b))
-        error = np.asarray(a.width if isinstance(a, Bound) else a.error) + np.asarray(
-            b.width if isinstance(b, Bound) else b.error
-        )
+        value = np.asarray(a.sides[1]) + np.asarray(b.sides[1])
+        error = np.asarray(a.estimate.error) + np.asarray(b.estimate.error)
         return RenyiCurve(self.orders, Estimate(value, error, _METHOD))
 
     @public_door
@@ -159,7 +157,7 @@ class RenyiCurve:
     def _epsilon(self, delta: float, kind: str) -> float:
         if delta <= 0.0:
             return math.inf
-        theta, r, kernel = self.orders - 1.0, np.asarray(_upper(self.divergence)), self._log_kernel(kind)
+        theta, r, kernel = self.orders - 1.0, np.asarray(self.divergence.sides[1]), self._log_kernel(kind)
         log_delta = math.log(delta)
         value = r + (kernel - log_delta) / theta
         rounding = 8.0 * U * (np.abs(r) + (np.abs(kernel) + abs(log_delta)) / theta)
@@ -168,8 +166,8 @@ class RenyiCurve:
 
     def _delta(self, epsilon: float, kind: str) -> float:
         if math.isinf(epsilon):
-            return 1.0 if np.isinf(np.asarray(_upper(self.divergence))).all() else 0.0
-        theta, r, kernel = self.orders - 1.0, np.asarray(_upper(self.divergence)), self._log_kernel(kind)
+            return 1.0 if np.isinf(np.asarray(self.divergence.sides[1])).all() else 0.0
+        theta, r, kernel = self.orders - 1.0, np.asarray(self.divergence.sides[1]), self._log_kernel(kind)
         value = theta * (r - epsilon) + kernel
         rounding = 8.0 * U * (theta * (np.abs(r) + epsilon) + np.abs(kernel) + 1.0)
         best = float(np.min(np.where(np.isfinite(r), value + rounding, math.inf)))
@@ -249,14 +247,10 @@ def _largest(curves: list[Bound | Estimate]) -> Bound | Estimate:
         lower = np.max([np.asarray(bound.lower) for bound in bounds], axis=0)
         upper = np.max([np.asarray(bound.upper) for bound in bounds], axis=0)
         return Bound(lower, upper, _METHOD, tuple(dict.fromkeys(note for bound in bounds for note in bound.notes)))
-    values = np.array([np.asarray(_upper(curve)) for curve in curves])
-    errors = np.array([np.asarray(c.width if isinstance(c, Bound) else c.error) for c in curves])
+    values = np.array([np.asarray(curve.sides[1]) for curve in curves])
+    errors = np.array([np.asarray(c.estimate.error) for c in curves])
     notes = tuple(dict.fromkeys(note for curve in curves for note in curve.notes))
     return Estimate(values.max(axis=0), errors.max(axis=0), _METHOD, notes)
-
-
-def _upper(divergence: Bound | Estimate) -> Real:
-    return divergence.upper if isinstance(divergence, Bound) else divergence.value
 
 
 def _up(values: Array) -> Array:

@@ -215,7 +215,7 @@ class _TiltedNormalCurve(_SaddleCurve):
         if trivial is not None:
             return trivial
         start = _DescentCurve(self.parts, "msd0").epsilon(delta)
-        guess = float(start.upper if isinstance(start, Bound) else start.value)
+        guess = float(start.sides[1])
         slope = max(self.window.tilt_where(lambda c: _saddle_excess(c) - guess), 1e-6)
         ends = [
             one_sided_root(

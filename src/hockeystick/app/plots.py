@@ -79,7 +79,7 @@ def privacy_curve(
     for index, (name, curve) in enumerate(named.items()):
         found = curve.delta(points)
         _draw(axes, points, found, index, name)
-        upper = np.asarray(_sides(found)[1], dtype=np.float64)
+        upper = np.asarray(found.sides[1], dtype=np.float64)
         shown.append(float(np.min(upper, where=upper > 0.0, initial=1.0)))
     axes.set_yscale("log")
     # a trivial lower bound is a band to the bottom and must not set the scale
@@ -247,8 +247,8 @@ def _reach(named: Mapping[str, PrivacyCurve]) -> Array:
     """From 0 to where the last curve falls to 1e-12, or nearly to what it never falls below."""
     ends = []
     for curve in named.values():
-        floor = _sides(curve.delta(np.inf))[1]
-        ends.append(float(_sides(curve.epsilon(float(np.clip(1.1 * float(floor), 1e-12, 0.99))))[1]))
+        floor = curve.delta(np.inf).sides[1]
+        ends.append(float(curve.epsilon(float(np.clip(1.1 * float(floor), 1e-12, 0.99))).sides[1]))
     finite = [end for end in ends if np.isfinite(end)]
     return np.linspace(0.0, max(finite, default=10.0) or 1.0, 121)
 
@@ -260,12 +260,8 @@ def _distinct(curve: PrivacyCurve) -> list[str]:
     return list(pairs.values()) if len(pairs) > 1 else ["worst"]
 
 
-def _sides(answer: Bound | Estimate) -> tuple[Any, Any]:
-    return (answer.lower, answer.upper) if isinstance(answer, Bound) else (answer.value, answer.value)
-
-
 def _gathered(answers: Sequence[Bound | Estimate]) -> Bound | Estimate:
-    lower, upper = (np.array([float(_sides(answer)[side]) for answer in answers]) for side in (0, 1))
+    lower, upper = (np.array([float(answer.sides[side]) for answer in answers]) for side in (0, 1))
     if all(isinstance(answer, Bound) for answer in answers):
         return Bound(lower, upper, answers[0].method)
     return Estimate(upper, np.abs(upper - lower), answers[0].method)
@@ -293,7 +289,7 @@ def _draw(
     axes: Axes, x: Array, answer: Bound | Estimate, index: int, name: str, *, safe: str = "upper", markers: bool = False
 ) -> None:
     """One band with its safe side as a line; an estimate as a dashed line."""
-    lower, upper = (np.asarray(side, dtype=np.float64) for side in _sides(answer))
+    lower, upper = (np.asarray(side, dtype=np.float64) for side in answer.sides)
     colour = _COLOURS[index % len(_COLOURS)]
     marker = _MARKERS[index % len(_MARKERS)] if markers else None
     style: dict[str, Any] = {"color": colour, "label": name or None, "marker": marker}

@@ -16,8 +16,8 @@ from hockeystick.accountants.certified import Certified
 from hockeystick.calibrate.axis import Axis
 from hockeystick.calibrate.result import Calibration, UnreachableTargetError
 from hockeystick.calibrate.search import Problem, Search
-from hockeystick.calibrate.strategy import settle
-from hockeystick.calibrate.targets import Target, target_of
+from hockeystick.calibrate.strategy import narrow
+from hockeystick.calibrate.targets import target_of
 from hockeystick.composition import Composition, Step, directions
 from hockeystick.errors import check_choice, check_count, check_positive, public_door
 
@@ -123,42 +123,35 @@ def calibrate(
     width = max(check_positive("precision", precision), _FINEST)
     search = Search(problem, Axis(low, high, whole, 1, width))
     step = _FAR if guess is None else _NEAR
-    if safe != "detect":
-        search.axis = Axis(low, high, whole, {"larger": -1, "smaller": 1}[safe], width)
-        return _calibration(search, target, start, step)
-    by_steps = _by_steps(search, start) if whole else 0
-    if by_steps:
-        search.axis = Axis(low, high, whole, by_steps, width)
-        return _calibration(search, target, start, step)
-    search.axis = Axis(low, high, whole, _detected(search, start), width)
-    return _checked(search, target, start, step)
+    sign = {"larger": -1, "smaller": 1, "detect": 0}[safe] or (_by_steps(search, start) if whole else 0)
+    if sign:
+        return _calibration(search.along(sign), start, step)
+    return _checked(search.along(_detected(search, start)), start, step)
 
 
-def _checked(search: Search, target: Target, start: float, step: float) -> Calibration:
+def _checked(search: Search, start: float, step: float) -> Calibration:
     """A calibration whose direction was told from estimates: an answer at one end is checked at the other."""
     axis = search.axis
-    other = Axis(axis.low, axis.high, axis.whole, -axis.sign, axis.precision)
     try:
-        found = _calibration(search, target, start, step)
+        found = _calibration(search, start, step)
     except UnreachableTargetError:
-        if not search.probe(axis.end, search.tolerance()).safe:
+        if not search.evaluate(axis.end, search.tolerance()).safe:
             raise
     else:
-        if found.value != axis.end or not search.probe(axis.start, search.tolerance()).unsafe:
+        if found.value != axis.end or not search.evaluate(axis.start, search.tolerance()).unsafe:
             return found
-    again = Search(search.problem, other)
-    return _calibration(again, target, start, step)
+    return _calibration(Search(search.problem, axis).along(-axis.sign), start, step)
 
 
-def _calibration(search: Search, target: Target, start: float, step: float) -> Calibration:
-    found = settle(search, start, step)
+def _calibration(search: Search, start: float, step: float) -> Calibration:
+    found = narrow(search, start, step)
     safe, next_one = found.safe, found.unsafe
-    unsafe = None if next_one is None or next_one.blind else next_one
+    unsafe = None if next_one is None or next_one.unproved else next_one
     return Calibration(
         value=safe.value,
         unsafe=None if unsafe is None else unsafe.value,
         precision=0.0 if next_one is None else abs(next_one.value - safe.value) / safe.value,
-        target=str(target),
+        target=search.problem.target.words,
         bound=safe.bound,
         bound_at_unsafe=None if unsafe is None else unsafe.bound,
         curve=safe.curve,

@@ -21,9 +21,9 @@ from hockeystick.engines.lattice.rare_events import plan_jumps
 from hockeystick.laws.base import Array
 from hockeystick.transforms.cumulants import Cumulants
 
-__all__ = ["Rough"]
+__all__ = ["FastEstimate"]
 
-_METHOD = "rough estimate"
+_METHOD = "fast estimate"
 _CHUNK = 32  # frequencies at a time
 _MOST = 512  # frequencies
 _WORK = 400_000  # frequencies times nodes
@@ -38,23 +38,23 @@ _SHY = 0.9999  # of the largest loss, beyond which delta counts as 0
 
 @final
 @dataclass(frozen=True)
-class Rough(Accountant):
+class FastEstimate(Accountant):
     """Estimates good enough to bracket a root.
 
     Examples
     --------
     >>> from hockeystick.laws import GaussianPair
-    >>> estimate = Rough().directed(((GaussianPair(20.0), 400),)).delta(1.0)
+    >>> estimate = FastEstimate().directed(((GaussianPair(20.0), 400),)).delta(1.0)
     >>> bool(abs(estimate.value - 0.12693673750664397) < 1e-7)
     True
     """
 
     def directed(self, parts: Parts) -> DirectedCurve:
-        return _RoughCurve(parts)
+        return _EstimatedCurve(parts)
 
 
 @final
-class _RoughCurve(DirectedCurve):
+class _EstimatedCurve(DirectedCurve):
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         log_finite = sum(count * math.log1p(-min(pair.mass_at_infinity, 1.0 - 1e-16)) for pair, count in parts)

@@ -13,7 +13,7 @@ from typing import final
 
 from hockeystick.calibrate.axis import Axis
 
-__all__ = ["Foretold", "foretold"]
+__all__ = ["Prediction", "predicted"]
 
 _MOST = 40  # estimates in an interval
 _SECANTS = 12  # of them near the root: then their last digits are noise
@@ -28,7 +28,7 @@ _FLAT = 0.6  # of the width, or of the excess: an estimate that leaves more of b
 
 @final
 @dataclass(frozen=True)
-class Foretold:
+class Prediction:
     """Where the excess is expected to vanish, or an end of the axis, and how fast it grows there."""
 
     place: float
@@ -37,7 +37,7 @@ class Foretold:
 
 @final
 @dataclass
-class _Seen:
+class _Estimates:
     """Estimates so far."""
 
     axis: Axis
@@ -66,58 +66,58 @@ class _Seen:
         return max(slope, _LEAST_SLOPE), abs(near - other)
 
 
-def foretold(excess: Callable[[float], float], axis: Axis, guess: float, step: float) -> Foretold:
+def predicted(excess: Callable[[float], float], axis: Axis, guess: float, step: float) -> Prediction:
     """The root of the excess, sought outward from a guess in steps that double, then ever nearer.
 
     Examples
     --------
-    >>> found = foretold(lambda place: 3.0 * (place - 0.7), Axis(1e-6, 1e9, False, 1, 1e-4), 1.0, 0.5)
+    >>> found = predicted(lambda place: 3.0 * (place - 0.7), Axis(1e-6, 1e9, False, 1, 1e-4), 1.0, 0.5)
     >>> round(found.place, 6), round(found.slope, 6)
     (0.7, 3.0)
     """
-    seen = _Seen(axis, excess)
+    estimates = _Estimates(axis, excess)
     ends = axis.place(axis.start), axis.place(axis.end)
     at = min(max(axis.place(guess), ends[0]), ends[1])
-    above = seen.at(at) > 0.0
+    above = estimates.at(at) > 0.0
     while True:
         inner, at = at, min(max(at - step if above else at + step, ends[0]), ends[1])
         if at == inner:
-            return Foretold(at, seen.slope(at)[0])
-        if (seen.at(at) > 0.0) != above:
+            return Prediction(at, estimates.slope(at)[0])
+        if (estimates.at(at) > 0.0) != above:
             break
         step *= 2.0
-    return _narrowed(seen, min(inner, at), max(inner, at))
+    return _narrowed(estimates, min(inner, at), max(inner, at))
 
 
-def _narrowed(seen: _Seen, low: float, high: float) -> Foretold:
+def _narrowed(estimates: _Estimates, low: float, high: float) -> Prediction:
     """The root between two places, as near as makes a difference."""
-    axis, halve, secants = seen.axis, False, 0
+    axis, halve, secants = estimates.axis, False, 0
     for _ in range(_MOST):
-        near = seen.near
-        least, width = abs(seen.known[near]), high - low
-        slope, apart = seen.slope(near)
+        near = estimates.near
+        least, width = abs(estimates.known[near]), high - low
+        slope, apart = estimates.slope(near)
         if slope <= _LEAST_SLOPE:  # noise: across the interval it grows
-            slope = (seen.known[high] - seen.known[low]) / width
-        root = near - seen.known[near] / slope
+            slope = (estimates.known[high] - estimates.known[low]) / width
+        root = near - estimates.known[near] / slope
         linear = least <= _LINEAR and low <= root <= high
         fine = apart <= _NEARBY and abs(root - near) * _BEND * apart <= axis.fineness(near)
         if linear and (fine or secants == _SECANTS):
-            return Foretold(root, slope)
+            return Prediction(root, slope)
         if not linear and width < _APART:  # the estimates jump across 0
-            return Foretold(0.5 * (low + high), slope)
+            return Prediction(0.5 * (low + high), slope)
         secants += linear
         if halve:
             root = 0.5 * (low + high)
-        elif not linear or root in seen.known:
-            root = _compressed(low, seen.known[low], high, seen.known[high])
+        elif not linear or root in estimates.known:
+            root = _compressed(low, estimates.known[low], high, estimates.known[high])
         if axis.whole:
             root = axis.place(axis.value(root))
-        if not low < root < high or root in seen.known:
-            return Foretold(near, slope)
-        value = seen.at(root)
+        if not low < root < high or root in estimates.known:
+            return Prediction(near, slope)
+        value = estimates.at(root)
         low, high = (low, root) if value > 0.0 else (root, high)
         halve = not halve and high - low > _FLAT * width and abs(value) > _FLAT * least
-    return Foretold(seen.near, slope)
+    return Prediction(estimates.near, slope)
 
 
 def _compressed(low: float, at_low: float, high: float, at_high: float) -> float:

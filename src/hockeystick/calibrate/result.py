@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import final
 
 from hockeystick.bound import Bound
@@ -27,6 +28,9 @@ class UnreachableTargetError(HockeystickError):
         super().__init__(message)
         self.value = value
         self.bound = bound
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return partial(UnreachableTargetError, str(self), value=self.value, bound=self.bound), ()
 
 
 @final

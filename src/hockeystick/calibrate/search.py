@@ -1,7 +1,7 @@
 """What the search asks: estimates of the excess of a value, and certified evaluations, which are kept.
 
 The *excess* of a value is ``ln(quantity / most)``; it grows along the `Axis`. Estimates find its root
-(`foretell`), and certified evaluations just to either side are the proof (`settle`).
+(`prediction`), and certified evaluations just to either side are the proof (`strategy`).
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.moments import Moments
 from hockeystick.bound import Bound, Estimate
 from hockeystick.calibrate.axis import Axis
-from hockeystick.calibrate.estimate import Rough
-from hockeystick.calibrate.prediction import foretold
-from hockeystick.calibrate.targets import DeltaAt, DirectedTarget, EpsilonAt, Target
+from hockeystick.calibrate.estimate import FastEstimate
+from hockeystick.calibrate.prediction import predicted
+from hockeystick.calibrate.targets import Target
 from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.curve import PrivacyCurve, worst
 from hockeystick.errors import PrecisionError
 
-__all__ = ["Probe", "Problem", "Search"]
+__all__ = ["Evaluation", "Problem", "Search"]
 
 _FAR = 800.0  # the largest excess that counts
 _CLEAR = 10.0  # how many times the other directions' quantity the worst one's must be, to be estimated alone
 _AROUND, _AT = 10.0, 1.0  # the excess within which that counts, and within which the worst is estimated alone anyway
 _QUICK = 0.3  # relative tolerance for a direction that does not decide
 _COARSE = 0.05  # tolerance of estimates that need one
-_FEW = 1000  # steps below which hard estimates foretell that the contour is slower than lattices
+_FEW = 1000  # steps below which hard estimates predict that the contour is slower than lattices
 _FINEST = 1e-9  # relative tolerance below which nothing finer is asked for
 _GENTLE = 0.1  # a smaller slope comes from estimates that are noise
-_ASIDE = 0.45  # of the precision: how far from the foretold root the proof is sought
+_ASIDE = 0.45  # of the precision: how far from the predicted root the proof is sought
 
 
 @final
@@ -81,14 +81,14 @@ class Problem:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Probe:
+class Evaluation:
     """One certified evaluation.
 
     Attributes
     ----------
     safe, unsafe : bool
         Whether the value is proved to meet the target, and to miss it.
-    blind : bool
+    unproved : bool
         Whether an accountant that has upper bounds alone did not prove the value safe.
     excess : float
         Of the middle of the bound.
@@ -100,7 +100,7 @@ class Probe:
     curve: PrivacyCurve
     safe: bool
     unsafe: bool
-    blind: bool
+    unproved: bool
     excess: float
 
     @property
@@ -116,7 +116,7 @@ class Search:
 
     def __init__(self, problem: Problem, axis: Axis) -> None:
         self.problem, self.axis = problem, axis
-        self.probes: list[Probe] = []
+        self.history: list[Evaluation] = []
         self.evaluations = self.estimates = 0
         self._worst: Direction | None = None  # the direction that decided last
         self._clear = False  # by far
@@ -124,31 +124,35 @@ class Search:
         self._refused: set[str] = set()  # directions that the contour refused
         self.slope = 1.0  # of the excess along the axis
 
+    def along(self, sign: int) -> Search:
+        """The same search, on the axis along which privacy gets worse."""
+        self.axis = replace(self.axis, sign=sign)
+        return self
+
     # estimates ------------------------------------------------------------------------------------------------------
 
     def estimated(self, place: float) -> float:
         """The estimated excess at a place."""
         self.estimates += 1
         run, target = self.problem.run(self.axis.value(place)), self.problem.target
-        if isinstance(target, EpsilonAt):  # the largest loss, which costs nothing to certify
+        if target.cheap:
             answer = target.measure(account(run, self.problem.adjacency), _COARSE)
-        elif isinstance(target, DirectedTarget):
-            answer = self._roughly(run, target)
+        elif target.of_direction is not None:
+            answer = self._largest_estimate(run, target)
         else:
-            answer = target.measure(account(run, self.problem.adjacency, accountant=Rough()), _COARSE)
+            answer = target.measure(account(run, self.problem.adjacency, accountant=FastEstimate()), _COARSE)
         self._hard = isinstance(answer, Estimate) and math.isinf(float(answer.error))
-        value = answer.value if isinstance(answer, Estimate) else answer.upper
-        return self.problem.excess(float(value))
+        return self.problem.excess(float(answer.sides[1]))
 
-    def _roughly(self, run: Composition, target: DirectedTarget) -> Bound | Estimate:
+    def _largest_estimate(self, run: Composition, target: Target) -> Bound | Estimate:
         """The estimate of all directions, and once it is known which decides near the root, of that one alone."""
         names: list[Direction] = list(directions(self.problem.adjacency))
         if self._worst is not None and self._clear:
             names = [name for name in names if name == self._worst]
-        answers = {name: target.measure_direction(Rough().directed(run.pairs(name))) for name in names}
-        worst_name = max(answers, key=lambda name: _upper(answers[name]))
-        most = _upper(answers[worst_name])
-        others = [_upper(answer) for name, answer in answers.items() if name != worst_name]
+        answers = {name: target.measure_direction(FastEstimate().directed(run.pairs(name))) for name in names}
+        worst_name = max(answers, key=lambda name: float(answers[name].sides[1]))
+        most = float(answers[worst_name].sides[1])
+        others = [float(answer.sides[1]) for name, answer in answers.items() if name != worst_name]
         far = abs(self.problem.excess(most))
         # far from the root another direction may decide, and what is tiny or near 1 does not tell them apart
         alone = self._clear if len(names) == 1 else _CLEAR * max(others, default=0.0) < most
@@ -156,27 +160,27 @@ class Search:
         self._worst = worst_name
         return answers[worst_name]
 
-    def foretold(self, guess: float, step: float) -> float:
+    def predicted_root(self, guess: float, step: float) -> float:
         """The place where the estimated excess vanishes, sought outward from a guess, or an end of the axis."""
-        found = foretold(self.estimated, self.axis, guess, step)
+        found = predicted(self.estimated, self.axis, guess, step)
         self.slope = found.slope
         return found.place
 
     # certified ------------------------------------------------------------------------------------------------------
 
-    def probe(self, value: float, tolerance: float) -> Probe:
+    def evaluate(self, value: float, tolerance: float) -> Evaluation:
         """A certified evaluation, kept."""
-        bound, curve = self._settled(self.problem.run(value), tolerance)
+        bound, curve = self._measured(self.problem.run(value), tolerance)
         self.evaluations += 1
         lower, upper, most = float(bound.lower), float(bound.upper), self.problem.target.most
         below, above = self.problem.excess(lower), self.problem.excess(upper)
         middle = 0.5 * (below + above) if abs(below) < _FAR else above
-        blind = upper > most and lower <= 0.0 and not self.problem.adapts
-        found = Probe(value, self.axis.place(value), bound, curve, upper <= most, lower > most, blind, middle)
-        self.probes.append(found)
+        unproved = upper > most and lower <= 0.0 and not self.problem.adapts
+        found = Evaluation(value, self.axis.place(value), bound, curve, upper <= most, lower > most, unproved, middle)
+        self.history.append(found)
         return found
 
-    def _settled(self, run: Composition, tolerance: float) -> tuple[Bound, PrivacyCurve]:
+    def _measured(self, run: Composition, tolerance: float) -> tuple[Bound, PrivacyCurve]:
         """The quantity of a run, certified: by the contour at the width that is needed, where that serves."""
         problem, target, method = self.problem, self.problem.target, self.problem.accountant
         if not problem.adapts or not isinstance(method, Certified):
@@ -184,14 +188,14 @@ class Search:
             return self._certified(target.measure(curve, tolerance), curve), curve
         curve = account(run, problem.adjacency, accountant=replace(method, tolerance=tolerance))
         fast = account(run, problem.adjacency, accountant=Contour(max(0.1 * tolerance, _FINEST)))
-        if isinstance(target, DirectedTarget):
+        if target.of_direction is not None:
             return self._by_direction(fast, curve, target), curve
         try:
             return self._certified(target.measure(fast, tolerance), fast), curve
         except PrecisionError:
             return self._certified(target.measure(curve, tolerance), curve), curve
 
-    def _by_direction(self, fast: PrivacyCurve, curve: PrivacyCurve, target: DirectedTarget) -> Bound:
+    def _by_direction(self, fast: PrivacyCurve, curve: PrivacyCurve, target: Target) -> Bound:
         """The largest over the directions, the one that decided last first: it may prove the value unsafe alone."""
         answers: dict[str, Bound] = {}
         for name in sorted(curve.directed, key=lambda name: name != self._worst):
@@ -204,7 +208,7 @@ class Search:
         self._worst = cast("Direction", max(answers, key=lambda name: float(answers[name].upper)))
         return self._certified(worst(answers, curve.composition.notes), curve)
 
-    def _dominated(self, fast: PrivacyCurve, name: str, target: DirectedTarget) -> Bound | None:
+    def _dominated(self, fast: PrivacyCurve, name: str, target: Target) -> Bound | None:
         """The upper side alone, where the lower one would cost as much again; None where it does not prove safety."""
         direction = cast("Direction", name)
         if name in self._refused or fast.composition.attained(direction) is None:
@@ -222,7 +226,7 @@ class Search:
 
         The contour refuses where delta is far too small to matter, and where it is hard.
         """
-        target = cast("DirectedTarget", self.problem.target)
+        target = self.problem.target
         if name not in self._refused and not (self._hard and curve.composition.total_steps < _FEW):
             try:
                 return self._certified(target.measure_direction(fast.directed[name]), curve)
@@ -234,12 +238,12 @@ class Search:
     def _far_below(self, curve: PrivacyCurve, name: str, most: float) -> Bound | None:
         """A quick bound of a direction that cannot decide; None where it may."""
         target = self.problem.target
-        if most <= 0.0 or not isinstance(target, DeltaAt):
+        if most <= 0.0 or target.delta_at is None:
             return None
         parts = curve.composition.pairs(cast("Direction", name))
         for quick in (Moments(), Certified(_QUICK, engine="lattice")):
             try:
-                answer = quick.directed(parts).delta(target.epsilon)
+                answer = quick.directed(parts).delta(target.delta_at)
             except PrecisionError:
                 continue
             if isinstance(answer, Bound) and float(answer.upper) <= most:
@@ -258,20 +262,16 @@ class Search:
     def tolerance(self) -> float:
         """The relative width at which a value half the precision from the root is decided."""
         step = 0.25 if self.axis.whole else _ASIDE * self.axis.precision
-        if self.axis.whole and self.probes:
-            step = min(0.25, 0.3 / max(abs(self.probes[-1].value), 1.0))
+        if self.axis.whole and self.history:
+            step = min(0.25, 0.3 / max(abs(self.history[-1].value), 1.0))
         return min(max(0.5 * max(self.slope, _GENTLE) * step, _FINEST), 1e-2)
 
     @property
-    def safe(self) -> Probe | None:
+    def safe(self) -> Evaluation | None:
         """The least safe value proved safe."""
-        return max((p for p in self.probes if p.safe), key=lambda p: p.place, default=None)
+        return max((p for p in self.history if p.safe), key=lambda p: p.place, default=None)
 
     @property
-    def unsafe(self) -> Probe | None:
+    def unsafe(self) -> Evaluation | None:
         """The safest value proved unsafe, or not proved safe by an accountant that proves no value unsafe."""
-        return min((p for p in self.probes if p.unsafe or p.blind), key=lambda p: p.place, default=None)
-
-
-def _upper(answer: Bound | Estimate) -> float:
-    return float(answer.upper if isinstance(answer, Bound) else answer.value)
+        return min((p for p in self.history if p.unsafe or p.unproved), key=lambda p: p.place, default=None)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import final
 
 from hockeystick.calibrate.result import UnreachableTargetError
-from hockeystick.calibrate.search import Probe, Search
+from hockeystick.calibrate.search import Evaluation, Search
 from hockeystick.decimals import plain, rounded_down
 from hockeystick.errors import PrecisionError
 
-__all__ = ["Settled", "settle"]
+__all__ = ["Bracket", "narrow"]
 
-_ASIDE = 0.45  # of the precision: how far from the foretold root the proof is sought
+_ASIDE = 0.45  # of the precision: how far from the predicted root the proof is sought
 _PROBES = 60
 _SECANTS = 10  # evaluations after which every other one halves the interval
 _DISTANT, _STRIDE = 3.0, 0.02  # an excess that shows the estimates to be wrong, and the first step then, in ln
@@ -20,24 +21,27 @@ _REFINED = 3  # times a value may be asked again at a tenth of the tolerance
 
 
 @final
-class Settled:
+@dataclass(frozen=True)
+class Bracket:
     """Both sides of the answer.
 
     Attributes
     ----------
-    safe : Probe
+    safe : Evaluation
         The least safe value proved safe.
-    unsafe : Probe or None
-        The safest proved unsafe (or that the accountant is blind to); None where the whole range is safe.
+    unsafe : Evaluation or None
+        The safest proved unsafe (or not proved safe by an accountant that proves none unsafe); None where the whole
+        range is safe.
     notes : tuple of str
         Why they are further apart than asked for.
     """
 
-    def __init__(self, safe: Probe, unsafe: Probe | None, notes: tuple[str, ...] = ()) -> None:
-        self.safe, self.unsafe, self.notes = safe, unsafe, notes
+    safe: Evaluation
+    unsafe: Evaluation | None
+    notes: tuple[str, ...] = ()
 
 
-def settle(search: Search, guess: float, step: float) -> Settled:
+def narrow(search: Search, guess: float, step: float) -> Bracket:
     """Evaluate until a safe and an unsafe value are neighbours.
 
     Raises
@@ -47,68 +51,71 @@ def settle(search: Search, guess: float, step: float) -> Settled:
     PrecisionError
         Where no value could be decided.
     """
-    axis = search.axis
-    root = search.foretold(guess, step)
-    undecided: list[Probe] = []
+    axis, target = search.axis, search.problem.target
+    root = search.predicted_root(guess, step)
+    undecided: list[Evaluation] = []
     for count in range(_PROBES):
         safe, unsafe = search.safe, search.unsafe
         if safe is not None and (
             safe.value == axis.end or (unsafe is not None and axis.close(safe.value, unsafe.value))
         ):
-            return Settled(safe, None if safe.value == axis.end else unsafe, _ends(search, safe, unsafe))
-        if unsafe is not None and unsafe.blind and unsafe.value == axis.start:
+            return Bracket(safe, None if safe.value == axis.end else unsafe, _ends(search, safe, unsafe))
+        if unsafe is not None and unsafe.unproved and unsafe.value == axis.start:
             break
         if unsafe is not None and unsafe.value == axis.start:
             raise UnreachableTargetError(
-                f"no value meets {search.problem.target}: at the safest one, {plain(unsafe.value)},"
-                f" {search.problem.target.quantity} is already {rounded_down(float(unsafe.bound.lower), 6)} or more;"
-                " allow safer values or a weaker target",
+                f"no value meets {target.words}: at the safest one, {plain(unsafe.value)}, {target.quantity} is"
+                f" already {rounded_down(float(unsafe.bound.lower), 6)} or more; allow safer values or a weaker target",
                 value=unsafe.value,
                 bound=unsafe.bound,
             )
-        if safe is not None and unsafe is not None and _between(undecided, safe, unsafe):
-            return Settled(safe, unsafe, (_undecided_note(undecided),))
+        if safe is not None and unsafe is not None and any(safe.place < one.place < unsafe.place for one in undecided):
+            note = (
+                f"between the two the accountant cannot decide (for one, at {undecided[-1].value:.17g} it finds"
+                f" {undecided[-1].bound:.12g})"
+            )
+            return Bracket(safe, unsafe, (note,))
         value = _proposal(search, root, undecided, count)
         if value is None:
             break
         found = _decided(search, value)
         root = _root(search, found, root)
-        if not (found.safe or found.unsafe or found.blind):
+        if not (found.safe or found.unsafe or found.unproved):
             undecided.append(found)
     return _as_far_as_known(search)
 
 
-def _decided(search: Search, value: float) -> Probe:
-    """A probe at a value, asked again more sharply while that may help."""
+def _decided(search: Search, value: float) -> Evaluation:
+    """An evaluation at a value, asked again more sharply while that may help."""
     tolerance = search.tolerance()
-    found = search.probe(value, tolerance)
+    found = search.evaluate(value, tolerance)
     for _ in range(_REFINED):
         if found.safe or found.unsafe or not search.problem.adapts:
             break
         before = float(found.bound.upper) - float(found.bound.lower)
         tolerance *= 0.1
-        found = search.probe(value, tolerance)
+        found = search.evaluate(value, tolerance)
         if float(found.bound.upper) - float(found.bound.lower) > 0.7 * before:
             break
     return found
 
 
-def _root(search: Search, latest: Probe, root: float) -> float:
+def _root(search: Search, latest: Evaluation, root: float) -> float:
     """Where the excess vanishes, from the evaluations: the slope by secant, the offset by the nearest one."""
-    others = [p for p in search.probes if p.place != latest.place and abs(p.excess) < 3.0]
+    others = [p for p in search.history if p.place != latest.place and abs(p.excess) < 3.0]
     if others and abs(latest.excess) < 3.0:
         nearest = min(others, key=lambda p: abs(p.excess))
         slope = (latest.excess - nearest.excess) / (latest.place - nearest.place)
         apart = abs(latest.excess - nearest.excess)
         if slope > 0.0 and apart > 10.0 * latest.noise:
             search.slope = slope
-    best = min(search.probes, key=lambda p: abs(p.excess))
+    best = min(search.history, key=lambda p: abs(p.excess))
     if abs(best.excess) >= 40.0:
         return root
     return best.place - min(max(best.excess / search.slope, -_LEAP), _LEAP)
 
 
-def _proposal(search: Search, root: float, undecided: list[Probe], count: int) -> float | None:
+def _proposal(search: Search, root: float, undecided: list[Evaluation], count: int) -> float | None:
     """The next value to evaluate; None where there is none left."""
     axis, safe, unsafe = search.axis, search.safe, search.unsafe
     if safe is not None and unsafe is not None:
@@ -121,10 +128,10 @@ def _proposal(search: Search, root: float, undecided: list[Probe], count: int) -
         value = _whole_proposal(search, root)
     else:
         value = _real_proposal(search, root, undecided)
-    return None if any(value == probe.value for probe in search.probes) else value
+    return None if any(value == one.value for one in search.history) else value
 
 
-def _real_proposal(search: Search, root: float, undecided: list[Probe]) -> float:
+def _real_proposal(search: Search, root: float, undecided: list[Evaluation]) -> float:
     axis, safe, unsafe = search.axis, search.safe, search.unsafe
     step = _ASIDE * axis.precision
     if unsafe is None or unsafe.place - root > 1.2 * step:  # first: one direction may prove it
@@ -133,10 +140,10 @@ def _real_proposal(search: Search, root: float, undecided: list[Probe]) -> float
         place, outward = root - step, -1.0
     else:
         place, outward = 0.5 * (safe.place + unsafe.place), -1.0 if len(undecided) % 2 else 1.0
-    for probe in undecided:  # move out of what cannot be decided, further each time
-        if (place - probe.place) * outward < step:
-            width = abs(float(probe.bound.upper) / max(float(probe.bound.lower), 1e-300) - 1.0) / search.slope
-            place = probe.place + outward * max(1.1 * width, 2.0 * step)
+    for one in undecided:  # move out of what cannot be decided, further each time
+        if (place - one.place) * outward < step:
+            width = abs(float(one.bound.upper) / max(float(one.bound.lower), 1e-300) - 1.0) / search.slope
+            place = one.place + outward * max(1.1 * width, 2.0 * step)
     if safe is None or unsafe is None:  # all on one side: go further with every evaluation
         least = _further(search, step)
         if safe is not None:
@@ -152,24 +159,22 @@ def _real_proposal(search: Search, root: float, undecided: list[Probe]) -> float
 
 def _further(search: Search, step: float) -> float:
     """A step out of the decided range, growing with every evaluation; a stride where the target is far."""
-    count = len(search.probes)
+    count = len(search.history)
     least = step * 4.0 ** (count - 3)
-    far = min((abs(probe.excess) for probe in search.probes), default=0.0) > _DISTANT
+    far = min((abs(one.excess) for one in search.history), default=0.0) > _DISTANT
     return max(least, _STRIDE * 2.0 ** (count - 1)) if far else least
 
 
 def _whole_proposal(search: Search, root: float) -> float:
     axis, safe, unsafe = search.axis, search.safe, search.unsafe
     value = axis.value(root)
-    tried = {probe.value for probe in search.probes}
+    tried = {one.value for one in search.history}
     if value not in tried and _inside(search, value):
         return value
     if safe is not None and unsafe is None:
-        return (
-            axis.value(axis.place(safe.value) + _galloped(search, safe))
-            if value in tried and len(tried) > 3
-            else axis.beyond(safe.value)
-        )
+        if value not in tried or len(tried) <= 3:
+            return axis.beyond(safe.value)
+        return axis.value(axis.place(safe.value) + 4.0 ** (len(search.history) - 3) / max(float(safe.value), 1.0))
     if unsafe is not None and safe is None:
         back = unsafe.value - axis.sign * max(1, round(4.0 ** (len(tried) - 3)))
         return axis.value(axis.place(max(back, axis.low)))
@@ -182,48 +187,31 @@ def _whole_proposal(search: Search, root: float) -> float:
     return value
 
 
-def _galloped(search: Search, safe: Probe) -> float:
-    return (4.0 ** (len(search.probes) - 3)) / max(float(safe.value), 1.0)
-
-
 def _inside(search: Search, value: float) -> bool:
     place, safe, unsafe = search.axis.place(value), search.safe, search.unsafe
     return (safe is None or place > safe.place) and (unsafe is None or place < unsafe.place)
 
 
-def _between(undecided: list[Probe], safe: Probe, unsafe: Probe) -> bool:
-    """Whether values that could not be decided lie between, and the proofs are as near to them as makes sense."""
-    inner = [probe.place for probe in undecided if safe.place < probe.place < unsafe.place]
-    return bool(inner)
-
-
-def _undecided_note(undecided: list[Probe]) -> str:
-    return (
-        f"between the two the accountant cannot decide (for one, at {undecided[-1].value:.17g} it finds"
-        f" {undecided[-1].bound:.12g})"
-    )
-
-
-def _ends(search: Search, safe: Probe, unsafe: Probe | None) -> tuple[str, ...]:
+def _ends(search: Search, safe: Evaluation, unsafe: Evaluation | None) -> tuple[str, ...]:
     if safe.value == search.axis.end:
         return ("every value allowed meets the target",)
-    if unsafe is not None and unsafe.blind:
+    if unsafe is not None and unsafe.unproved:
         return (
             f"the accountant has upper bounds alone: {unsafe.value:.17g} is not proved safe by it, nor proved unsafe",
         )
     return ()
 
 
-def _as_far_as_known(search: Search) -> Settled:
+def _as_far_as_known(search: Search) -> Bracket:
     """Both sides as far as they are known, or an error with the best bound."""
-    safe, unsafe = search.safe, search.unsafe
+    safe, unsafe, target = search.safe, search.unsafe, search.problem.target
     if safe is None:
-        best = min(search.probes, key=lambda p: float(p.bound.upper))
+        best = min(search.history, key=lambda p: float(p.bound.upper))
         raise PrecisionError(
-            f"no value could be proved to meet {search.problem.target}: at {plain(best.value)} the accountant finds"
-            f" {search.problem.target.quantity} in {best.bound:.6g}; allow safer values or a sharper accountant",
+            f"no value could be proved to meet {target.words}: at {plain(best.value)} the accountant finds"
+            f" {target.quantity} in {best.bound:.6g}; allow safer values or a sharper accountant",
             best.bound,
         )
-    return Settled(
+    return Bracket(
         safe, unsafe, ("the precision asked for was not reached: the accountant does not decide any closer",)
     )

@@ -6,7 +6,7 @@ Every target is a quantity that grows as privacy gets worse, so "the certified u
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -14,144 +14,72 @@ from hockeystick.accountants.base import DirectedCurve
 from hockeystick.bound import Bound, Estimate
 from hockeystick.curve import PrivacyCurve, worst
 from hockeystick.decimals import plain
-from hockeystick.errors import check_positive, check_probability
+from hockeystick.errors import check_inside, check_positive, check_probability
 from hockeystick.readouts.summary import smallest_mu
 from hockeystick.readouts.trade_off import trade_off
 
-__all__ = ["DeltaAt", "DirectedTarget", "EpsilonAt", "Mu", "Target", "TruePositiveRate", "target_of"]
+__all__ = ["Target", "target_of"]
 
 
-class Target(ABC):
-    """One quantity of a privacy curve and the most it may be."""
+@final
+@dataclass(frozen=True)
+class Target:
+    """One quantity of a privacy curve and the most it may be.
 
-    @property
-    @abstractmethod
-    def most(self) -> float:
-        """The largest value allowed."""
+    Attributes
+    ----------
+    words : str
+        The target in words.
+    quantity : str
+        What is measured, in words.
+    most : float
+        The largest value allowed.
+    whole : callable, optional
+        The quantity of a curve, to about a relative tolerance.
+    of_direction : callable, optional
+        The quantity of one direction, where that of the curve is the largest over them.
+    delta_at : float, optional
+        The epsilon, where the quantity is a delta.
+    cheap : bool
+        Whether certifying the quantity costs no more than an estimate.
+    """
 
-    @property
-    @abstractmethod
-    def quantity(self) -> str:
-        """What `measure` measures, in words."""
+    words: str
+    quantity: str
+    most: float
+    whole: Callable[[PrivacyCurve, float], Bound | Estimate] | None = None
+    of_direction: Callable[[DirectedCurve], Bound | Estimate] | None = None
+    delta_at: float | None = None
+    cheap: bool = False
 
-    @abstractmethod
     def measure(self, curve: PrivacyCurve, tolerance: float) -> Bound | Estimate:
-        """The quantity, to about a relative tolerance where the method has a choice."""
-
-    @abstractmethod
-    def __str__(self) -> str:
-        """In words."""
-
-
-class DirectedTarget(Target):
-    """A quantity that is the largest over the directions of the relation."""
-
-    @abstractmethod
-    def measure_direction(self, curve: DirectedCurve) -> Bound | Estimate:
-        """The quantity of one direction."""
-
-    def measure(self, curve: PrivacyCurve, tolerance: float) -> Bound | Estimate:
+        """The quantity of a curve, to about a relative tolerance where the method has a choice."""
+        if self.whole is not None:
+            return self.whole(curve, tolerance)
         answers = {name: self.measure_direction(directed) for name, directed in curve.directed.items()}
         return worst(answers, curve.composition.notes)
 
-
-@final
-@dataclass(frozen=True)
-class DeltaAt(DirectedTarget):
-    """delta at an epsilon."""
-
-    epsilon: float
-    delta: float
-
-    @property
-    def most(self) -> float:
-        return self.delta
-
-    @property
-    def quantity(self) -> str:
-        return "the advantage" if self.epsilon == 0.0 else f"delta at epsilon {plain(self.epsilon)}"
-
     def measure_direction(self, curve: DirectedCurve) -> Bound | Estimate:
-        return curve.delta(self.epsilon)
-
-    def __str__(self) -> str:
-        if self.epsilon == 0.0:
-            return f"advantage {plain(self.delta)}"
-        return f"epsilon {plain(self.epsilon)} at delta {plain(self.delta)}"
+        """The quantity of one direction."""
+        if self.of_direction is None:
+            raise TypeError(f"{self.quantity} is no matter of one direction")
+        return self.of_direction(curve)
 
 
-@final
-@dataclass(frozen=True)
-class EpsilonAt(DirectedTarget):
-    """Pure differential privacy: epsilon at delta 0."""
-
-    epsilon: float
-
-    @property
-    def most(self) -> float:
-        return self.epsilon
-
-    @property
-    def quantity(self) -> str:
-        return "epsilon at delta 0"
-
-    def measure_direction(self, curve: DirectedCurve) -> Bound | Estimate:
-        return curve.epsilon(0.0)
-
-    def __str__(self) -> str:
-        return f"epsilon {plain(self.epsilon)} at delta 0"
+def _delta(epsilon: float, delta: float) -> Target:
+    quantity, words = f"delta at epsilon {plain(epsilon)}", f"epsilon {plain(epsilon)} at delta {plain(delta)}"
+    if epsilon == 0.0:
+        quantity, words = "the advantage", f"advantage {plain(delta)}"
+    return Target(words, quantity, delta, of_direction=lambda curve: curve.delta(epsilon), delta_at=epsilon)
 
 
-@final
-@dataclass(frozen=True)
-class Mu(Target):
-    """mu of Gaussian DP, for the part of the curve above a floor."""
+def _mu(mu: float, floor: float) -> Target:
+    above = f" above delta {plain(floor)}" if floor else ""
 
-    mu: float
-    floor: float
+    def measured(curve: PrivacyCurve, tolerance: float) -> Bound | Estimate:
+        return smallest_mu(curve, floor=floor, tolerance=tolerance)
 
-    @property
-    def most(self) -> float:
-        return self.mu
-
-    @property
-    def quantity(self) -> str:
-        return "mu" + self._above
-
-    def measure(self, curve: PrivacyCurve, tolerance: float) -> Bound | Estimate:
-        return smallest_mu(curve, floor=self.floor, tolerance=tolerance)
-
-    def __str__(self) -> str:
-        return f"mu {plain(self.mu)}{self._above}"
-
-    @property
-    def _above(self) -> str:
-        return f" above delta {plain(self.floor)}" if self.floor else ""
-
-
-@final
-@dataclass(frozen=True)
-class TruePositiveRate(Target):
-    """The largest true-positive rate of an attack at a false-positive rate."""
-
-    true_positive_rate: float
-    false_positive_rate: float
-
-    @property
-    def most(self) -> float:
-        return self.true_positive_rate
-
-    @property
-    def quantity(self) -> str:
-        return f"the true-positive rate at false-positive rate {plain(self.false_positive_rate)}"
-
-    def measure(self, curve: PrivacyCurve, tolerance: float) -> Bound | Estimate:
-        found = trade_off(curve, self.false_positive_rate, tolerance=tolerance)
-        return found.true_positive_rate
-
-    def __str__(self) -> str:
-        rates = plain(self.true_positive_rate), plain(self.false_positive_rate)
-        return f"true-positive rate {rates[0]} at false-positive rate {rates[1]}"
+    return Target(f"mu {plain(mu)}{above}", "mu" + above, mu, measured)
 
 
 def target_of(
@@ -177,21 +105,14 @@ def target_of(
             f"give one target ({'; or '.join(given)}), got {' as well as '.join(named) if named else 'none'}"
         )
     if mu is not None:
-        return Mu(check_positive("mu", mu), check_probability("floor", floor))
+        return _mu(check_positive("mu", mu), check_probability("floor", floor))
     if floor != 0.0:
         raise TypeError("floor belongs to the target mu")
     if advantage is not None:
-        return DeltaAt(0.0, _inside("advantage", advantage))
+        return _delta(0.0, check_inside("advantage", advantage))
     if true_positive_rate is not None or false_positive_rate is not None:
         return _attack(true_positive_rate, false_positive_rate)
     return _epsilon_delta(epsilon, delta)
-
-
-def _inside(name: str, value: float) -> float:
-    number = check_probability(name, value)
-    if not 0.0 < number < 1.0:
-        raise ValueError(f"{name} must be above 0 and below 1, got {value!r}")
-    return number
 
 
 def _epsilon_delta(epsilon: float | None, delta: float | None) -> Target:
@@ -201,20 +122,26 @@ def _epsilon_delta(epsilon: float | None, delta: float | None) -> Target:
     if smallest == 1.0:
         raise ValueError("delta must be below 1: every run meets it")
     if smallest == 0.0:
-        return EpsilonAt(check_positive("epsilon", epsilon, hint="with delta 0 no run that reveals anything meets it"))
+        most = check_positive("epsilon", epsilon, hint="with delta 0 no run that reveals anything meets it")
+        # the largest loss
+        words = f"epsilon {plain(most)} at delta 0"
+        return Target(words, "epsilon at delta 0", most, of_direction=lambda curve: curve.epsilon(0.0), cheap=True)
     largest = 0.0 if epsilon == 0.0 else check_positive("epsilon", epsilon)
-    return DeltaAt(largest, smallest)
+    return _delta(largest, smallest)
 
 
 def _attack(true_positive_rate: float | None, false_positive_rate: float | None) -> Target:
     if true_positive_rate is None or false_positive_rate is None:
         raise TypeError("true_positive_rate and false_positive_rate go together: give both")
-    most, alpha = (
-        _inside("true_positive_rate", true_positive_rate),
-        check_probability("false_positive_rate", false_positive_rate),
-    )
+    most = check_inside("true_positive_rate", true_positive_rate)
+    alpha = check_probability("false_positive_rate", false_positive_rate)
     if not alpha < most:
         raise ValueError(
             f"true_positive_rate must be above false_positive_rate, which guessing reaches: got {most!r} at {alpha!r}"
         )
-    return TruePositiveRate(most, alpha)
+    at = f"at false-positive rate {plain(alpha)}"
+
+    def measured(curve: PrivacyCurve, tolerance: float) -> Bound | Estimate:
+        return trade_off(curve, alpha, tolerance=tolerance).true_positive_rate
+
+    return Target(f"true-positive rate {plain(most)} {at}", f"the true-positive rate {at}", most, measured)

@@ -43,5 +43,9 @@ class ApproximateDP(Mechanism):
         object.__setattr__(self, "epsilon", pair.epsilon)
         object.__setattr__(self, "delta", pair.delta)
 
+    @property
+    def adds_noise(self) -> bool:
+        return False
+
     def pair(self, direction: Direction) -> Pair:
         return WorstCasePair(self.epsilon, self.delta)

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import final
 
 from hockeystick.composition import Direction
+from hockeystick.decimals import plain
 from hockeystick.errors import check_positive
 from hockeystick.laws.base import Pair
 from hockeystick.laws.gaussian import GaussianPair
@@ -40,6 +41,13 @@ class Gaussian(Mechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "noise_multiplier", check_positive("noise_multiplier", self.noise_multiplier))
+
+    @property
+    def words(self) -> str:
+        return (
+            f"Gaussian noise of standard deviation {plain(self.noise_multiplier)} x clipping norm, added to the sum"
+            " (not the mean) of the clipped contributions, such as gradients"
+        )
 
     def pair(self, direction: Direction) -> Pair:
         if direction == "substitute":

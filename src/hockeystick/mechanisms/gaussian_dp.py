@@ -38,5 +38,9 @@ class GaussianDP(Mechanism):
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", check_positive("mu", self.mu))
 
+    @property
+    def adds_noise(self) -> bool:
+        return False
+
     def pair(self, direction: Direction) -> Pair:
         return GaussianPair(1.0, self.mu)

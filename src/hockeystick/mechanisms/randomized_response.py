@@ -49,6 +49,10 @@ class RandomizedResponse(Mechanism):
             raise ValueError(f"probability must be in [0, 1], got {self.probability!r}")
         object.__setattr__(self, "categories", check_count("categories", self.categories, minimum=2))
 
+    @property
+    def adds_noise(self) -> bool:
+        return False
+
     def pair(self, direction: Direction) -> Pair:
         true = Fraction(self.probability)
         other = (1 - true) / (self.categories - 1)

@@ -26,7 +26,7 @@ import heapq
 import itertools
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast, final
+from typing import cast, final
 
 import numpy as np
 
@@ -37,12 +37,9 @@ from hockeystick.errors import check_positive, check_probability, public_door
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.numerics.rounding import U, down
+from hockeystick.readouts.directions import Asked, Curve
 from hockeystick.readouts.envelope import Enclosure
 from hockeystick.readouts.gaussian_dp import CompositionTail, Point, mu_below, mu_of_cell, tail_of
-from hockeystick.readouts.trade_off import Asked
-
-if TYPE_CHECKING:
-    from hockeystick.curve import PrivacyCurve
 
 __all__ = ["regret", "smallest_mu"]
 
@@ -51,7 +48,7 @@ _LARGEST = 600.0  # nats
 
 
 @public_door
-def smallest_mu(curve: PrivacyCurve, *, floor: float = 0.0, tolerance: float = 1e-3) -> Bound | Estimate:
+def smallest_mu(curve: Curve, *, floor: float = 0.0, tolerance: float = 1e-3) -> Bound | Estimate:
     """The smallest mu for which the run is mu-Gaussian-DP, proved over all epsilons.
 
     Parameters
@@ -196,7 +193,7 @@ class _Search:
 
 
 @public_door
-def regret(curve: PrivacyCurve, mu: float, *, tolerance: float = 1e-2) -> Bound | Estimate:
+def regret(curve: Curve, mu: float, *, tolerance: float = 1e-2) -> Bound | Estimate:
     """What the summary "mu-GDP" of a run loses: the smallest r with ``f(alpha + r) - r <= G_mu(alpha)`` everywhere.
 
     0 where the summary says all; the distance of the two trade-off functions along the diagonal. By duality

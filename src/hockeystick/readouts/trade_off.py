@@ -11,33 +11,18 @@ some attack on the stated dominating pair misses no more often than ``upper``.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick.bound import Bound, Estimate
-from hockeystick.composition import Direction
 from hockeystick.errors import check_choice, check_positive, check_probability, public_door
+from hockeystick.readouts.directions import OPPOSITE, Asked, Curve
 from hockeystick.readouts.envelope import Enclosure, Value
 
-if TYPE_CHECKING:
-    from hockeystick.accountants.base import DirectedCurve
-    from hockeystick.curve import PrivacyCurve
-
-__all__ = ["OPPOSITE", "Asked", "TradeOff", "columns", "enclosure_of", "trade_off", "value_of"]
-
-OPPOSITE: Mapping[str, Direction] = {
-    "add": "remove",
-    "remove": "add",
-    "zero-in": "zero-out",
-    "zero-out": "zero-in",
-    "substitute": "substitute",
-}
-"""The direction with the two datasets exchanged."""
+__all__ = ["TradeOff", "columns", "trade_off"]
 
 
 @final
@@ -82,16 +67,9 @@ def _column(values: ArrayLike) -> list[float]:
     return [float(value) for value in np.ravel(np.asarray(values, dtype=np.float64))]
 
 
-def value_of(answer: Bound | Estimate) -> Value:
-    """Both sides of an answer; an estimate stands on both."""
-    if isinstance(answer, Bound):
-        return Value(float(answer.lower), float(answer.upper))
-    return Value(float(answer.value), float(answer.value))
-
-
 @public_door
 def trade_off(
-    curve: PrivacyCurve, false_positive_rate: ArrayLike, *, direction: str = "worst", tolerance: float = 1e-3
+    curve: Curve, false_positive_rate: ArrayLike, *, direction: str = "worst", tolerance: float = 1e-3
 ) -> TradeOff:
     """The trade-off function of a privacy curve.
 
@@ -124,7 +102,7 @@ def trade_off(
     """
     alphas = _rates(false_positive_rate)
     width = check_positive("tolerance", tolerance)
-    enclosure, ask = enclosure_of(curve, direction)
+    enclosure, ask = _enclosure(curve, direction)
     found = [enclosure.refined(float(alpha), width) for alpha in alphas.ravel()]
     notes = () if direction == "worst" else (f"direction: {direction}",)
     method = f"trade-off of {curve.accountant.name}"
@@ -154,7 +132,7 @@ def _rates(value: ArrayLike) -> NDArray[np.float64]:
     return array.astype(np.float64)
 
 
-def enclosure_of(curve: PrivacyCurve, direction: str) -> tuple[Enclosure, Asked]:
+def _enclosure(curve: Curve, direction: str) -> tuple[Enclosure, Asked]:
     """The enclosure of one direction's curve (or of the worst), and what knows whether its values are certified."""
     names = list(curve.directed)
     check_choice("direction", direction, ("worst", *names, *(OPPOSITE[name] for name in names)))
@@ -165,48 +143,3 @@ def enclosure_of(curve: PrivacyCurve, direction: str) -> tuple[Enclosure, Asked]
         direction = names[0] if direction == "worst" else direction  # a one-sided relation has one direction
         enclosure = Enclosure(ask(direction), None if direction == OPPOSITE[direction] else ask(OPPOSITE[direction]))
     return enclosure, ask
-
-
-@final
-class Asked:
-    """The values of a curve's directions, remembering whether all of them were certified.
-
-    Parameters
-    ----------
-    curve : PrivacyCurve
-        Whose directions are asked for.
-    """
-
-    def __init__(self, curve: PrivacyCurve) -> None:
-        self._curve = curve
-        self.certified = True
-
-    def __call__(self, *names: str) -> Callable[[float], Value]:
-        """The largest delta over some directions, as a function of epsilon."""
-        composition = self._curve.composition
-        distinct = {composition.pairs(cast("Direction", name)): name for name in names}  # a pair may be its own reverse
-        curves = [self._directed(name) for name in distinct.values()]
-
-        def evaluate(epsilon: float) -> Value:
-            answers = [curve.delta(epsilon) for curve in curves]
-            self.certified = self.certified and all(isinstance(answer, Bound) for answer in answers)
-            values = [value_of(answer) for answer in answers]
-            lower, upper = max(value.lower for value in values), max(value.upper for value in values)
-            if math.isnan(lower) or math.isnan(upper):
-                raise ValueError(f"{self._curve.accountant!r} has no delta at epsilon {epsilon}")
-            return Value(max(lower, 0.0), min(upper, 1.0))
-
-        return evaluate
-
-    def both_ways(self) -> Callable[[float], Value]:
-        """The largest delta over the directions of the relation and their opposites."""
-        names = list(self._curve.directed)
-        return self(*dict.fromkeys([*names, *(OPPOSITE[name] for name in names)]))
-
-    def _directed(self, name: str) -> DirectedCurve:
-        """The curve of a direction; for a one-sided relation also that of the other side, which the pairs define."""
-        known = self._curve.directed.get(name)
-        if known is not None:
-            return known
-        direction = cast("Direction", name)
-        return self._curve.accountant.directed(self._curve.composition.pairs(direction))

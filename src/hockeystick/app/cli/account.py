@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from hockeystick.app.cli.answer import answer_document, answer_text, answers, print_json
-from hockeystick.app.cli.files import add_changes, add_specification, specification_of
+from hockeystick.app.cli.answer import answers, print_answers
+from hockeystick.app.cli.files import add_changes, add_specification, asked_specification
 from hockeystick.app.cli.options import add_json
 from hockeystick.app.cli.parsing import Parser
 from hockeystick.app.cli.progress import Progress
-from hockeystick.app.cli.status import CommandError, Status
-from hockeystick.app.report.cautions import cautions
+from hockeystick.app.cli.status import Status
 
 __all__ = ["add", "run"]
 
@@ -37,18 +36,8 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> Status:
     """Account the specification and print the answer."""
-    specification = specification_of(options)
-    if not specification.deltas and not specification.epsilons:
-        raise CommandError(
-            f"{options.specification}: error: no delta and no epsilon: write delta = 1e-5 under [guarantee],"
-            " or give --delta"
-        )
+    specification = asked_specification(options)
     with Progress("accounting"):
         found = answers(specification, specification.curve)
-    if options.json:
-        print_json(answer_document(specification, found))
-    else:
-        if specification.title:
-            print(f"{specification.title}\n")
-        print(answer_text(specification, found, [c.text for c in cautions(specification) if c.broken]))
+    print_answers(specification, found, as_json=options.json)
     return Status.OK

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
+from hockeystick.app.report.cautions import cautions
 from hockeystick.app.report.numbers import count_text, jsonable, nearest, plain, result_document
 from hockeystick.app.report.words import (
     headline,
-    mechanism_words,
     method_words,
+    noise_words,
     not_included,
     relation_words,
     result_words,
@@ -23,7 +24,7 @@ from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
 from hockeystick.curve import PrivacyCurve
 
-__all__ = ["Answer", "answer_document", "answer_text", "answers", "print_json"]
+__all__ = ["Answer", "answer_text", "answers", "print_answers", "print_json"]
 
 _LABEL = 13
 _LINE = 110
@@ -45,7 +46,7 @@ def answers(specification: Specification, curve: PrivacyCurve) -> list[Answer]:
     return found + [Answer("delta", epsilon, curve.delta(epsilon)) for epsilon in specification.epsilons]
 
 
-def answer_document(specification: Specification, found: Sequence[Answer]) -> dict[str, Any]:
+def _document(specification: Specification, found: Sequence[Answer]) -> dict[str, Any]:
     """The answers and what they rest on, as JSON holds them."""
     return {
         "specification": specification.document(),
@@ -67,7 +68,16 @@ def print_json(document: Any) -> None:
     print(json.dumps(jsonable(document), indent=2, allow_nan=False, ensure_ascii=False))
 
 
-def answer_text(specification: Specification, found: Sequence[Answer], cautions: Sequence[str] = ()) -> str:
+def print_answers(specification: Specification, found: Sequence[Answer], *, as_json: bool) -> None:
+    """Print the answers with what they rest on, and the cautions that are broken."""
+    if as_json:
+        print_json(_document(specification, found))
+        return
+    title = f"{specification.title}\n\n" if specification.title else ""
+    print(title + answer_text(specification, found, [c.text for c in cautions(specification) if c.broken]))
+
+
+def answer_text(specification: Specification, found: Sequence[Answer], warnings: Sequence[str] = ()) -> str:
     """The answers and what they rest on, for a person."""
     lines: list[str] = []
     for answer in found:
@@ -78,8 +88,8 @@ def answer_text(specification: Specification, found: Sequence[Answer], cautions:
         lines += [_row(f"at {other}", plain(answer.given)), ""]
     lines += ["What this covers", *_covered(specification, found), "", "What it does not cover"]
     lines += [_item(item) for item in not_included(specification)]
-    if cautions:
-        lines += ["", "Caution", *(_item(caution) for caution in cautions)]
+    if warnings:
+        lines += ["", "Caution", *(_item(warning) for warning in warnings)]
     return "\n".join(lines)
 
 
@@ -89,7 +99,7 @@ def _covered(specification: Specification, found: Sequence[Answer]) -> list[str]
     for number, entry in enumerate(specification.steps, 1):
         tag = f" {number}" if several else ""
         lines.append(_row("steps" + tag, f"{count_text(entry.count)}; every intermediate result may be published"))
-        lines.append(_row("noise" + tag, mechanism_words(entry.mechanism)))
+        lines.append(_row("noise" + tag, noise_words(entry)))
         lines.append(_row("sampling" + tag, sampling_words(entry.sampling, specification.unit)))
     lines += [_row("method", method) for method in dict.fromkeys(method_words(answer.result) for answer in found)]
     lines += [_row("note", note) for note in dict.fromkeys(note for a in found for note in a.result.notes)]

@@ -13,7 +13,7 @@ from hockeystick.app.cli.options import ADJACENCY, UNIT, add_adjacency, add_json
 from hockeystick.app.cli.parsing import Parser, count, delta, epsilon, positive
 from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.status import CommandError, Status
-from hockeystick.app.report.numbers import nearest, plain, result_document
+from hockeystick.app.report.numbers import is_number, nearest, plain, result_document
 from hockeystick.app.spec.model import Choice, Circumstances, Specification, StepEntry, Value
 from hockeystick.app.spec.problems import suggestion
 from hockeystick.app.spec.registry import mechanisms, samplings
@@ -92,9 +92,7 @@ class _Unknown:
             return "integer"
         entry = self.specification.steps[self.step]
         if self.part == "sampling" and entry.sampling is not None:
-            if self.name in {"batch_size", "examples", "population"}:
-                return "integer"
-            known = samplings()[entry.sampling.name]
+            known = samplings()[entry.sampling.name].written_with(entry.sampling.mapping)
         else:
             known = mechanisms()[entry.mechanism.name]
         parameter = known.parameter(self.name)
@@ -231,9 +229,9 @@ def _from_file(options: argparse.Namespace) -> _Unknown:
             f"--step is {options.step} but {options.specification} has {len(specification.steps)} kinds of steps"
         )
     entry = specification.steps[options.step - 1]
-    places = {name: "mechanism" for name, value in entry.mechanism.parameters if _is_number(value)}
+    places = {name: "mechanism" for name, value in entry.mechanism.parameters if is_number(value)}
     if entry.sampling is not None:
-        places |= {name: "sampling" for name, value in entry.sampling.parameters if _is_number(value)}
+        places |= {name: "sampling" for name, value in entry.sampling.parameters if is_number(value)}
     places["count"] = "count"
     if options.find is None:
         parser.error(f"say what to --find: {', '.join(places)}")
@@ -241,10 +239,6 @@ def _from_file(options: argparse.Namespace) -> _Unknown:
     if name not in places:
         parser.error(f"--find {options.find!r} is no number of step {options.step}{suggestion(name, places)}")
     return _Unknown(specification, options.step - 1, places[name], name)
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _noun(unknown: _Unknown) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
@@ -124,7 +124,7 @@ def _accountants(given: str | None, specification: Specification) -> list[Choice
         own = specification.accountant
         apart = {own.name, _SIMULATION} | ({"certified"} if own.name == AUTOMATIC else set())  # what automatic chooses
         known = [entry for entry in accountants().values() if entry.name not in apart]
-        plain_ones = [entry.name for entry in known if not any(parameter.required for parameter in entry.parameters)]
+        plain_ones = [entry.name for entry in known if not entry.required]
         return [own, *(Choice(name) for name in plain_ones)]
     by_semicolon = ";" in given or "," in given.partition(":")[2]
     parts = given.split(";" if by_semicolon else ",")
@@ -156,30 +156,22 @@ def _resampled(entry: StepEntry, name: str, specification: Specification) -> Ste
     if name == "none":
         return replace(entry, sampling=None)
     known = _sizes(entry.sampling, specification)
-    needed = [parameter.name for parameter in samplings()[name].parameters if parameter.required]
+    needed = samplings()[name].required
     missing = [parameter for parameter in needed if parameter not in known]
     if missing:
         raise CommandError(
             f"hockeystick compare: error: --samplings {name} needs {' and '.join(missing)}: give batch_size and"
             " examples under sampling, or examples under [circumstances]"
         )
-    sampling = Choice(name, tuple((parameter, known[parameter]) for parameter in needed))
-    return replace(entry, sampling=sampling, count=_releases(entry, name, known))
-
-
-def _releases(entry: StepEntry, name: str, known: Mapping[str, float]) -> int:
-    """The count of the same run under another scheme: a step of a shuffled run is a whole epoch."""
-    own = "" if entry.sampling is None else entry.sampling.name
-    if (own == "shuffled") == (name == "shuffled"):
-        return entry.count
-    batches = Fraction(int(known["population"]), int(known["batch_size"]))
-    count = entry.count * batches if own == "shuffled" else entry.count / batches
+    sampled = replace(entry, sampling=Choice(name, tuple((parameter, known[parameter]) for parameter in needed)))
+    # the same number of releases: a step of one scheme may be an epoch of another's
+    count = Fraction(entry.count * entry.step.releases, sampled.step.releases)
     if count.denominator != 1:
         raise CommandError(
-            f"hockeystick compare: error: {entry.count} steps of {batches} batches an epoch are no whole number of"
-            " epochs, which shuffled sampling needs"
+            f"hockeystick compare: error: {entry.count} steps of {sampled.step.releases} batches an epoch are no whole"
+            f" number of epochs, which {name} sampling needs"
         )
-    return int(count)
+    return replace(sampled, count=int(count))
 
 
 def _sizes(sampling: Choice, specification: Specification) -> dict[str, float | int]:

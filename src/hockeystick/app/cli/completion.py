@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from hockeystick.app.cli.parsing import Parser
 from hockeystick.app.cli.status import Status
@@ -20,57 +19,45 @@ _EXAMPLES = """examples:
   hockeystick completion fish > ~/.config/fish/completions/hockeystick.fish
 """
 
+Subparsers = argparse._SubParsersAction  # noqa: SLF001 - what `add_subparsers` returns has no public name
+
 Options = dict[str, tuple[str, ...]]
 """The options of a command, each with its few values."""
 
 
-def add(commands: Any) -> None:
+def add(commands: Subparsers[Parser]) -> None:
     """Add the command."""
-    parser: Parser = commands.add_parser(
+    parser = commands.add_parser(
         "completion",
         help="a script that completes commands and options in your shell",
         description="Print a completion script for a shell.",
         epilog=_EXAMPLES,
     )
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish")
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(run=run, parser=parser, commands=commands)
 
 
 def run(options: argparse.Namespace) -> Status:
     """Print the script."""
-    from hockeystick.app.cli.program import parser  # the program knows its commands, and this is one of them
-
-    print(scripts(parser())[options.shell](), end="")
+    print(scripts(options.commands)[options.shell](), end="")
     return Status.OK
 
 
-def scripts(whole: Parser) -> Mapping[str, Callable[[], str]]:
-    """The script for each shell."""
-    commands = _commands(whole)
-    helps = _helps(whole)
+def scripts(commands: Subparsers[Parser]) -> Mapping[str, Callable[[], str]]:
+    """The script for each shell, from what `add_subparsers` returned once all commands are added."""
+    options = {name: _options(parser) for name, parser in commands.choices.items()}
+    # argparse has no public way to get at the helps of commands, nor at the options of a parser
+    helps = {action.dest: action.help or "" for action in commands._choices_actions}  # noqa: SLF001
     return {
-        "bash": lambda: _bash(commands),
-        "zsh": lambda: _zsh(commands, helps),
-        "fish": lambda: _fish(commands, helps),
+        "bash": lambda: _bash(options),
+        "zsh": lambda: _zsh(options, helps),
+        "fish": lambda: _fish(options, helps),
     }
-
-
-def _subparsers(whole: Parser) -> argparse._SubParsersAction[Parser]:
-    # argparse has no public way to list the commands of a parser
-    return next(action for action in whole._actions if isinstance(action, argparse._SubParsersAction))  # noqa: SLF001
-
-
-def _commands(whole: Parser) -> dict[str, Options]:
-    return {name: _options(parser) for name, parser in _subparsers(whole).choices.items()}
-
-
-def _helps(whole: Parser) -> dict[str, str]:
-    return {action.dest: action.help or "" for action in _subparsers(whole)._choices_actions}  # noqa: SLF001
 
 
 def _options(parser: Parser) -> Options:
     found: Options = {}
-    for action in parser._actions:  # noqa: SLF001 - see above
+    for action in parser._actions:  # noqa: SLF001 - see `scripts`
         values = tuple(map(str, action.choices)) if action.choices else ()
         if action.option_strings:
             found[action.option_strings[-1]] = values

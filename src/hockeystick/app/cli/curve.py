@@ -122,5 +122,4 @@ def _place(answer: Answer) -> dict[str, float]:
         return {"delta": answer.given, "lower": float(answer.result.lower), "upper": float(answer.result.upper)}
     if answer.quantity == "epsilon" and isinstance(answer.result, Estimate):
         return {"delta": answer.given, "value": float(answer.result.value)}
-    delta = answer.result.upper if isinstance(answer.result, Bound) else answer.result.value
-    return {"delta": float(delta), "value": answer.given}
+    return {"delta": float(answer.result.sides[1]), "value": answer.given}

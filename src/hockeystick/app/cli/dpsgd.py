@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from hockeystick.app.cli.answer import answer_document, answer_text, answers, print_json
+from hockeystick.app.cli.answer import answers, print_answers
 from hockeystick.app.cli.options import (
     ADJACENCY,
     UNIT,
@@ -19,7 +19,6 @@ from hockeystick.app.cli.options import (
 from hockeystick.app.cli.parsing import Parser, count, delta, epsilon, positive
 from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.status import Status
-from hockeystick.app.report.cautions import cautions
 from hockeystick.app.spec.model import Choice, Circumstances, Specification, StepEntry
 from hockeystick.app.spec.registry import AUTOMATIC
 
@@ -78,8 +77,5 @@ def run(options: argparse.Namespace) -> Status:
     )
     with Progress(f"accounting {options.steps} steps"):
         found = answers(specification, specification.curve)
-    if options.json:
-        print_json(answer_document(specification, found))
-    else:
-        print(answer_text(specification, found, [c.text for c in cautions(specification) if c.broken]))
+    print_answers(specification, found, as_json=options.json)
     return Status.OK

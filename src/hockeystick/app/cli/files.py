@@ -16,7 +16,7 @@ from hockeystick.app.spec.reader import accountant_of, load, read
 from hockeystick.app.spec.registry import AUTOMATIC
 from hockeystick.composition import ADJACENCIES
 
-__all__ = ["add_changes", "add_specification", "read_text", "specification_of", "write_text"]
+__all__ = ["add_changes", "add_specification", "asked_specification", "read_text", "specification_of", "write_text"]
 
 
 def add_specification(parser: Parser) -> None:
@@ -56,6 +56,17 @@ def specification_of(options: argparse.Namespace) -> Specification:
             raise CommandError(f"hockeystick: error: --tolerance: the accountant {found.accountant.name!r} takes none")
         parameters = found.accountant.mapping | {"tolerance": options.tolerance}
         found = replace(found, accountant=Choice.of(found.accountant.name, **parameters))
+    return found
+
+
+def asked_specification(options: argparse.Namespace) -> Specification:
+    """The same, and an error where it asks for nothing."""
+    found = specification_of(options)
+    if not found.deltas and not found.epsilons:
+        raise CommandError(
+            f"{options.specification}: error: no delta and no epsilon: write delta = 1e-5 under [guarantee],"
+            " or give --delta"
+        )
     return found
 
 

@@ -6,7 +6,7 @@ import argparse
 
 from hockeystick.app.cli.parsing import Parser, count, positive, rate
 from hockeystick.app.spec.model import Choice
-from hockeystick.app.spec.registry import samplings
+from hockeystick.app.spec.registry import samplings, schemes
 from hockeystick.composition import ADJACENCIES
 
 __all__ = ["ADJACENCY", "UNIT", "add_adjacency", "add_json", "add_sampler", "add_tolerance", "add_unit", "sampler_of"]
@@ -60,12 +60,12 @@ def add_sampler(parser: Parser, group: argparse._ArgumentGroup | None = None) ->
         "--batch-size", type=count("--batch-size"), metavar="B", help="(expected) batch size, instead of --rate"
     )
     to.add_argument("--examples", type=count("--examples"), metavar="N", help="number of examples in the data")
-    schemes = tuple(scheme for scheme in ("poisson", "without-replacement") if scheme in samplings())
+    by_batch = tuple(name for name, scheme in schemes().items() if not scheme.step_is_epoch)
     to.add_argument(
         "--sampling",
-        choices=schemes,
+        choices=by_batch,
         metavar="SCHEME",
-        help=f"how batches are drawn: {', '.join(schemes)} (default: poisson)",
+        help=f"how batches are drawn: {', '.join(by_batch)} (default: {by_batch[0]})",
     )
 
 
@@ -81,10 +81,11 @@ def sampler_of(options: argparse.Namespace) -> Choice:
         parser.error("give --rate, or --batch-size with --examples")
     if by_size and options.batch_size > options.examples:
         parser.error(f"--batch-size is {options.batch_size} but --examples is only {options.examples}")
-    if options.sampling == "without-replacement":
-        if not by_size:
-            parser.error("--sampling without-replacement needs --batch-size and --examples")
-        return Choice.of("without-replacement", batch_size=options.batch_size, population=options.examples)
-    if by_size:
-        return Choice.of("poisson", batch_size=options.batch_size, examples=options.examples)
-    return Choice.of("poisson", rate=options.rate)
+    name = options.sampling or next(iter(samplings()))
+    known = {"rate": options.rate, "batch_size": options.batch_size}
+    known |= {"examples": options.examples, "population": options.examples}
+    known = {parameter: value for parameter, value in known.items() if value is not None}
+    needed = samplings()[name].written_with(known).required
+    if not set(needed) <= known.keys():
+        parser.error(f"--sampling {name} needs --batch-size and --examples")
+    return Choice(name, tuple((parameter, known[parameter]) for parameter in needed))

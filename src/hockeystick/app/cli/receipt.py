@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hockeystick.app.cli.answer import print_json
-from hockeystick.app.cli.files import add_changes, add_specification, read_text, specification_of, write_text
+from hockeystick.app.cli.files import add_changes, add_specification, asked_specification, read_text, write_text
 from hockeystick.app.cli.options import add_json
 from hockeystick.app.cli.parsing import Parser
 from hockeystick.app.cli.progress import Progress
@@ -76,12 +76,7 @@ def add(commands: Any) -> None:
 def run_report(options: argparse.Namespace) -> Status:
     """Make the receipt and write it in every form asked for."""
     outputs = [(name, _format(name)) for name in options.output or []]
-    specification = specification_of(options)
-    if not specification.deltas and not specification.epsilons:
-        raise CommandError(
-            f"{options.specification}: error: no delta and no epsilon: write delta = 1e-5 under [guarantee],"
-            " or give --delta"
-        )
+    specification = asked_specification(options)
     with Progress("making the receipt"):
         made = receipt(specification)
     for name, form in outputs:

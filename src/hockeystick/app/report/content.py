@@ -103,6 +103,10 @@ class Content:
         return "Draws are assumed independent between steps, and which records were drawn is kept secret."
 
     def _normalisation(self) -> str:
+        noisy = [entry.step.adds_noise for entry in self.specification.steps]
+        if not any(noisy):
+            return "Nothing to normalise: steps are stated by their outcomes or by a guarantee, not by noise on a sum."
+        others = "" if all(noisy) else " Steps stated by their outcomes or by a guarantee have nothing to normalise."
         norm = self.specification.circumstances.clipping_norm
         stated = "is not stated here" if norm is None else f"is {plain(norm)}"
         doubled = " Under substitution the sensitivity is 2." if self.specification.adjacency == "substitute" else ""
@@ -110,7 +114,7 @@ class Content:
             f"Noise is per unit of add/remove sensitivity: each {self.specification.unit}'s contribution is clipped"
             " to norm C (or lies in [-1, 1] x C), contributions are summed, and noise of the stated size times C is"
             f" added to the sum. C {stated}. A mean is the noisy sum over a number fixed in advance, such as the"
-            f" expected batch size, never over the size the batch happened to have.{doubled}"
+            f" expected batch size, never over the size the batch happened to have.{doubled}{others}"
         )
 
     def steps(self) -> list[Row]:
@@ -119,7 +123,7 @@ class Content:
             Row(
                 f"{count_text(entry.count)} x",
                 f"{entry.mechanism.text}, sampling {'none' if entry.sampling is None else entry.sampling.text}."
-                f" {mechanism_words(entry.mechanism).removeprefix(entry.mechanism.text + ': ')}.",
+                f" {mechanism_words(entry)}.",
             )
             for entry in self.specification.steps
         ]

@@ -16,6 +16,7 @@ from hockeystick.decimals import nearest, plain, rounded_down, rounded_up
 __all__ = [
     "bracket",
     "count_text",
+    "is_number",
     "jsonable",
     "nearest",
     "number",
@@ -53,6 +54,11 @@ def jsonable(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a number, which true and false are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def number(value: object) -> float:

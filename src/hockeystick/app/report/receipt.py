@@ -145,14 +145,10 @@ def _sides(result: Bound | Estimate) -> dict[str, float]:
     return {"value": float(result.value)}
 
 
-def _upper(result: Bound | Estimate) -> float:
-    return float(result.upper if isinstance(result, Bound) else result.value)
-
-
 def _curve(specification: Specification, curve: PrivacyCurve) -> list[dict[str, float]]:
     """Epsilon at deltas from 0.1 to well below the smallest one asked for."""
     least = min((level for level in specification.deltas if level > 0.0), default=1e-6)
-    least = min(least, *(_upper(curve.delta(level)) or 1.0 for level in specification.epsilons), 1e-6)
+    least = min(least, *(float(curve.delta(level).sides[1]) or 1.0 for level in specification.epsilons), 1e-6)
     last = max(math.log10(least) - 4.0, -300.0)
     levels = [float(f"{10.0**power:.3g}") for power in np.linspace(-1.0, last, _POINTS)]
     return [{"delta": level, **_sides(curve.epsilon(level))} for level in levels]
@@ -167,8 +163,7 @@ def _tradeoff(specification: Specification, curve: PrivacyCurve) -> dict[str, An
     if direction is None or specification.adjacency in {"add", "remove"}:
         return None
     rates = trade_off(curve, _ALPHAS, direction=direction, tolerance=0.02).false_negative_rate
-    sides = (rates.lower, rates.upper) if isinstance(rates, Bound) else (rates.value, rates.value)
-    lower, upper = (np.asarray(side, dtype=np.float64).tolist() for side in sides)
+    lower, upper = (np.asarray(side, dtype=np.float64).tolist() for side in rates.sides)
     return {
         "certified": rates.certified,
         "direction": direction,

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, final
 
+from hockeystick.app.report.numbers import is_number, number
 from hockeystick.app.report.page import page
 from hockeystick.app.report.receipt import FORMAT, checksum, receipt, software
 from hockeystick.app.spec.model import Choice, Specification
@@ -132,7 +133,7 @@ def _self_checks(recorded: object, here: Mapping[str, Any] | None) -> Iterator[t
     if not isinstance(recorded, dict) or not isinstance(recorded.get("worst"), dict):
         yield "self-check: none is recorded; what the figures assume was not measured where the receipt was made", False
     else:
-        exceeded = [name for name, share in recorded["worst"].items() if not _float(share) <= 1.0]
+        exceeded = [name for name, share in recorded["worst"].items() if not number(share) <= 1.0]
         if exceeded or recorded.get("passed") is not True:
             names = ", ".join(exceeded) or "unnamed"
             yield f"self-check: where the receipt was made, assumed error bounds were exceeded: {names}", True
@@ -168,8 +169,8 @@ def _leaves(path: str, claimed: object, found: object) -> Iterator[str]:
         for key in dict.fromkeys((*found, *claimed)):
             yield from _leaves(f"{path}.{key}", claimed.get(key), found.get(key))
     elif isinstance(claimed, list) and isinstance(found, list) and len(claimed) == len(found):
-        for number, (one, other) in enumerate(zip(claimed, found, strict=True)):
-            yield from _leaves(f"{path}[{number}]", one, other)
+        for place, (one, other) in enumerate(zip(claimed, found, strict=True)):
+            yield from _leaves(f"{path}[{place}]", one, other)
     else:
         yield (
             ""
@@ -179,15 +180,11 @@ def _leaves(path: str, claimed: object, found: object) -> Iterator[str]:
 
 
 def _agree(path: str, claimed: object, found: object) -> bool:
-    if _is_number(claimed) and _is_number(found):
+    if is_number(claimed) and is_number(found):
         # A width, or an error of the order of rounding, is a difference of much larger numbers
         small = ".errors." in path or path.endswith(("width", ".error"))
         return math.isclose(float(claimed), float(found), rel_tol=1e-4 if small else _SAME)  # type: ignore[arg-type]
     return type(claimed) is type(found) and claimed == found
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 # ------------------------------------------------------------------------------------------------------- other versions
@@ -207,26 +204,19 @@ def _compatibly(document: Mapping[str, Any], again: Mapping[str, Any], specifica
     if not isinstance(points, list) or len(points) != len(again["curve"]):
         yield "curve: not the points of this specification"
         return
-    for number, (claimed, found) in enumerate(zip(points, again["curve"], strict=True)):
+    for place, (claimed, found) in enumerate(zip(points, again["curve"], strict=True)):
         yield (
-            "" if _meet(claimed, found) else f"curve[{number}]: the receipt says {claimed!r}, computed again {found!r}"
+            "" if _meet(claimed, found) else f"curve[{place}]: the receipt says {claimed!r}, computed again {found!r}"
         )
 
 
 def _meet(claimed: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
     """Whether two brackets have a point in common; estimates must agree to three digits."""
     if "upper" not in found:
-        return math.isclose(_float(claimed.get("value")), _float(found["value"]), rel_tol=1e-3)
-    return _float(claimed.get("lower")) <= _float(found["upper"]) and _float(claimed.get("upper")) >= _float(
+        return math.isclose(number(claimed.get("value")), number(found["value"]), rel_tol=1e-3)
+    return number(claimed.get("lower")) <= number(found["upper"]) and number(claimed.get("upper")) >= number(
         found["lower"]
     )
-
-
-def _float(value: object) -> float:
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return math.nan
 
 
 def _claim(claimed: Mapping[str, Any], found: Mapping[str, Any], specification: Specification) -> str:
@@ -236,12 +226,12 @@ def _claim(claimed: Mapping[str, Any], found: Mapping[str, Any], specification: 
         return f"{name}: the receipt states another kind of result than computed again"
     if not _meet(claimed, found):
         return f"{name}: the receipt says {_said(claimed)}, computed again it is {_said(found)}"
-    if "upper" not in found or _float(claimed["upper"]) >= _float(found["upper"]):
+    if "upper" not in found or number(claimed["upper"]) >= number(found["upper"]):
         return ""
     sharper = _sharper(specification)
     (level,) = found["at"].values()
     result = sharper.curve.epsilon(level) if found["quantity"] == "epsilon" else sharper.curve.delta(level)
-    if isinstance(result, Bound) and _float(claimed["upper"]) >= float(result.upper):
+    if isinstance(result, Bound) and number(claimed["upper"]) >= float(result.upper):
         return ""
     return f"{name}: the upper side {claimed['upper']!r} could not be proved again; {found['upper']!r} was"
 

@@ -9,13 +9,14 @@ import math
 
 from hockeystick.app.report.numbers import bracket, count_text, nearest, plain, rounded_up
 from hockeystick.app.spec.model import Choice, Specification, StepEntry
-from hockeystick.app.spec.registry import mechanisms, samplings
+from hockeystick.app.spec.registry import mechanisms, schemes
 from hockeystick.bound import Bound, Estimate
 
 __all__ = [
     "headline",
     "mechanism_words",
     "method_words",
+    "noise_words",
     "not_included",
     "relation_words",
     "result_words",
@@ -50,40 +51,19 @@ def sampling_words(sampling: Choice | None, unit: str) -> str:
     """How the records of a step are chosen, as the accounting assumes it."""
     if sampling is None:
         return f"none: every {unit} takes part in every step"
-    values = {name: plain(value) for name, value in sampling.parameters if not isinstance(value, tuple)}
-    if sampling.name == "poisson":
-        if "rate" not in values:
-            rate = plain(float(values["batch_size"]) / float(values["examples"]))
-            values["rate"] = f"{rate} ({_size(values, 'batch_size')} of {_size(values, 'examples')} expected)"
-        return f"Poisson: every {unit} joins each batch independently, with probability {values['rate']}"
-    if sampling.name == "without-replacement" and {"batch_size", "population"} <= values.keys():
-        return (
-            f"fixed size: every batch is a uniformly random set of {_size(values, 'batch_size')} of the"
-            f" {_size(values, 'population')} {unit}s, drawn afresh for each step"
-        )
-    if sampling.name == "shuffled" and {"batch_size", "population"} <= values.keys():
-        return (
-            f"shuffled: each step is one epoch over the {_size(values, 'population')} {unit}s in a fresh random order,"
-            f" in batches of {_size(values, 'batch_size')}"
-        )
-    entry = samplings()[sampling.name]
-    return f"{sampling.text}: {entry.summary.rstrip('.')}"
+    return schemes()[sampling.name].sentence(unit, sampling.mapping)  # type: ignore[arg-type]
 
 
-def _size(values: dict[str, str], name: str) -> str:
-    return count_text(int(values[name]))
+def mechanism_words(entry: StepEntry) -> str:
+    """What is released in one step, apart from its name and parameters."""
+    step = StepEntry(entry.mechanism).step
+    return step.words or mechanisms()[entry.mechanism.name].summary.rstrip(".")
 
 
-def mechanism_words(mechanism: Choice) -> str:
-    """What is released in one step."""
-    values = mechanism.mapping
-    if mechanism.name == "gaussian":
-        noise = values["noise_multiplier"]
-        return (
-            f"Gaussian noise of standard deviation {plain(noise) if not isinstance(noise, tuple) else noise} x clipping"
-            " norm, added to the sum (not the mean) of the clipped contributions, such as gradients"
-        )
-    return f"{mechanism.text}: {mechanisms()[mechanism.name].summary.rstrip('.')}"
+def noise_words(entry: StepEntry) -> str:
+    """What is released in one step, with every parameter."""
+    step = StepEntry(entry.mechanism).step
+    return step.words or f"{entry.mechanism.text}: {mechanism_words(entry)}"
 
 
 def step_words(entry: StepEntry) -> str:
@@ -123,18 +103,10 @@ def headline(quantity: str, given: float, result: Bound | Estimate) -> str:
     return f"({epsilon}, {delta})-differential privacy, {kind}"
 
 
-def _releases(entry: StepEntry) -> int:
-    """How many outputs there are: a step of shuffled batches is an epoch of them."""
-    if entry.sampling is None or entry.sampling.name != "shuffled":
-        return entry.count
-    sizes = entry.sampling.mapping
-    return entry.count * (int(str(sizes["population"])) // int(str(sizes["batch_size"])))
-
-
 def statement(specification: Specification, quantity: str, given: float, result: Bound | Estimate) -> str:
     """The guarantee in words a reader can quote."""
     change = _CHANGES[specification.adjacency].format(unit=specification.unit)
-    total = sum(_releases(entry) for entry in specification.steps)
+    total = sum(entry.count * entry.step.releases for entry in specification.steps)
     steps = "the one release" if total == 1 else f"all {count_text(total)} releases together"
     if not isinstance(result, Bound):
         about = nearest(float(result.value))
@@ -153,19 +125,11 @@ def statement(specification: Specification, quantity: str, given: float, result:
     )
 
 
-_OTHER_BATCHES = {
-    "poisson": "batches taken from a shuffled dataset or of a fixed size: the guarantee is for Poisson sampling",
-    "without-replacement": "batches taken from a shuffled dataset: the guarantee is for fresh sets at every step",
-    "shuffled": "batches taken from the same order in every epoch: the guarantee is for a fresh order each",
-}
-
-
 def not_included(specification: Specification) -> tuple[str, ...]:
     """What the number does not cover, whatever the specification says."""
     unit = specification.unit
     items = ["tuning hyperparameters on the same data: every run counts, released or not"]
-    schemes = {entry.sampling.name for entry in specification.steps if entry.sampling is not None}
-    items += [_OTHER_BATCHES[scheme] for scheme in sorted(schemes & _OTHER_BATCHES.keys())]
+    items += [scheme.not_covered for scheme in specification.schemes]
     if unit == "example":
         items.append("people behind several examples: the unit is one example, not one person")
     items.append(

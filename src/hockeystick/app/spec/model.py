@@ -13,16 +13,17 @@ from typing import Any, final
 
 from hockeystick.account import account
 from hockeystick.accountants.base import Accountant
-from hockeystick.app.spec.registry import AUTOMATIC, accountants, mechanisms, samplings
+from hockeystick.app.spec.registry import AUTOMATIC, accountants, mechanisms, samplings, schemes
 from hockeystick.composition import Composition, Step, compose
 from hockeystick.curve import PrivacyCurve
+from hockeystick.sampling import SCHEMES, Sampled
 
 __all__ = ["ADAPTIVE", "BATCHES", "TUNING", "Choice", "Circumstances", "Specification", "StepEntry", "Value"]
 
 Value = float | int | str | bool | tuple[float | int | str, ...]
 """A parameter as a file holds it; in a tuple a string such as ``"1/3"`` is an exact fraction."""
 
-BATCHES = ("poisson", "fixed-size", "shuffled")
+BATCHES = tuple(scheme.batches for scheme in SCHEMES)
 """How batches are drawn in fact."""
 
 TUNING = ("none", "on-public-data", "counted", "not-counted")
@@ -94,16 +95,9 @@ class StepEntry:
         mechanism: Step = mechanisms()[self.mechanism.name].build(**self.mechanism.arguments)
         if self.sampling is None:
             return mechanism
-        sampled: Step = samplings()[self.sampling.name].build(mechanism, **sampling_arguments(self.sampling))
+        written = samplings()[self.sampling.name].written_with(self.sampling.mapping)
+        sampled: Step = written.build(mechanism, **self.sampling.arguments)
         return sampled
-
-
-def sampling_arguments(sampling: Choice) -> dict[str, Any]:
-    """The arguments of a sampling scheme; Poisson takes a batch size and a number of examples instead of a rate."""
-    arguments = sampling.arguments
-    if sampling.name == "poisson" and "rate" not in arguments and {"batch_size", "examples"} <= arguments.keys():
-        return {"rate": arguments["batch_size"] / arguments["examples"]}
-    return arguments
 
 
 @final
@@ -171,6 +165,12 @@ class Specification:
     def composition(self) -> Composition:
         """The run."""
         return compose([(entry.step, entry.count) for entry in self.steps])
+
+    @property
+    def schemes(self) -> tuple[type[Sampled], ...]:
+        """The sampling schemes of the steps, each once, by name."""
+        names = sorted({entry.sampling.name for entry in self.steps if entry.sampling is not None})
+        return tuple(schemes()[name] for name in names)
 
     @property
     def method(self) -> Accountant | None:

@@ -21,7 +21,7 @@ from hockeystick.app.spec.model import (
     Value,
 )
 from hockeystick.app.spec.positions import Lines, Path, line_of
-from hockeystick.app.spec.problems import Problem, meant, suggestion
+from hockeystick.app.spec.problems import Problem, suggestion
 from hockeystick.app.spec.registry import AUTOMATIC, AUTOMATIC_ENTRY, Entry, accountants, mechanisms, samplings
 from hockeystick.composition import ADJACENCIES
 from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, check_positive
@@ -30,7 +30,6 @@ __all__ = ["DocumentReader"]
 
 T = TypeVar("T")
 
-_SIZES = ("batch_size", "examples")
 _TOP = ("version", "title", "steps", "guarantee", "accountant", "circumstances")
 
 
@@ -126,17 +125,17 @@ class DocumentReader:
         if mechanism is None or count is None or ("sampling" in table and sampling is None):
             return None
         sampled = None if sampling == _UNSAMPLED else sampling
-        if not self.builds(path, mechanism, StepEntry(mechanism)):
-            return None
         found = StepEntry(mechanism, sampled, count)
-        if sampled is not None and not self.builds((*path, "sampling"), sampled, found):
+        if not self.builds(path, mechanism, lambda: StepEntry(mechanism).step):
+            return None
+        if sampled is not None and not self.builds((*path, "sampling"), sampled, lambda: found.step):
             return None
         return found
 
-    def builds(self, path: Path, choice: Choice, entry: StepEntry) -> bool:
+    def builds(self, path: Path, choice: Choice, build: Callable[[], object]) -> bool:
         """Whether the library accepts the parameters; its refusal goes to the line of the parameter it names."""
         try:
-            _ = entry.step
+            build()
         except (TypeError, ValueError, ZeroDivisionError) as error:
             named = next((name for name in choice.mapping if str(error).startswith(name)), None)
             self.problem(path if named is None else (*path, named), str(error))
@@ -167,22 +166,16 @@ class DocumentReader:
                 value = self.value((*path, parameter.name), table[parameter.name], parameter.kind, parameter.choices)
                 if value is not None:
                     parameters.append((parameter.name, value))
-            elif parameter.required and not any(meant(key, known) == parameter.name for key in table):
+            elif parameter.required and parameter.name not in entry.meant(table):
                 self.problem(path, f"{parameter.name} is missing for {entry.name!r}: {parameter.summary or 'required'}")
         return Choice(entry.name, tuple(parameters)) if len(self.problems) == before else None
 
     def value(self, path: Path, value: object, kind: str, choices: tuple[str, ...]) -> Value | None:
         """A parameter's value if it is of the right kind."""
         value = _unquoted_infinity(value, kind)
-        good = {
-            "number": isinstance(value, int | float) and not isinstance(value, bool),
-            "integer": isinstance(value, int) and not isinstance(value, bool),
-            "string": isinstance(value, str) and (not choices or value in choices),
-            "boolean": isinstance(value, bool),
-            "numbers": isinstance(value, list) and all(_is_number_or_fraction(item) for item in value),
-        }[kind]
-        if not good:
-            allowed = f"one of {', '.join(map(repr, choices))}" if choices else _ALLOWED[kind]
+        allowed, is_allowed = _KINDS[kind]
+        if not is_allowed(value) or (choices and value not in choices):
+            allowed = f"one of {', '.join(map(repr, choices))}" if choices else allowed
             self.problem(path, f"{path[-1]} must be {allowed}, got {value!r}")
             return None
         return tuple(value) if isinstance(value, list) else cast("Value", value)
@@ -197,28 +190,7 @@ class DocumentReader:
         entry = None if table is None else self.entry((*path, "scheme"), table.get("scheme"), samplings())
         if table is None or entry is None:
             return None
-        if entry.name == "poisson" and "rate" not in table and {*_SIZES, "population"} & table.keys():
-            return self.poisson_by_size(path, table)
-        return self.choice(path, table, entry, ("scheme",))
-
-    def poisson_by_size(self, path: Path, table: Mapping[str, Any]) -> Choice | None:
-        """A Poisson rate as an expected batch size and a number of examples."""
-        self.unknown(path, table, ("scheme", "rate", *_SIZES))
-        sizes: dict[str, int] = {}
-        for name in _SIZES:
-            if name not in table:
-                if not any(meant(key, _SIZES) == name for key in table):
-                    self.problem(path, f"{name} is missing: give rate, or batch_size and examples")
-                return None
-            size = self.checked((*path, name), lambda value, name=name: check_count(name, value), table[name])  # type: ignore[misc]
-            if size is not None:
-                sizes[name] = size
-        if len(sizes) == 2 and sizes["batch_size"] > sizes["examples"]:
-            self.problem(
-                (*path, "batch_size"), f"batch_size {sizes['batch_size']} is above examples {sizes['examples']}"
-            )
-            return None
-        return Choice("poisson", tuple(sizes.items())) if len(sizes) == 2 else None
+        return self.choice(path, table, entry.written_with(table.keys() - {"scheme"}), ("scheme",))
 
     def guarantee(self, value: object) -> dict[str, Any]:
         """The guarantee asked for, as keywords of `Specification`."""
@@ -246,7 +218,7 @@ class DocumentReader:
         for number, given in enumerate(value if isinstance(value, list) else [value]):
             place: Path = (*path, number) if many else path
             item = _unquoted_infinity(given, "number")
-            if isinstance(item, bool) or not isinstance(item, int | float):
+            if not _is_a(int | float, item):
                 self.problem(place, f"{path[-1]} must be a number or a list of numbers, got {item!r}")
                 continue
             level = self.checked(place, check, item)
@@ -267,11 +239,7 @@ class DocumentReader:
         choice = None if table is None or entry is None else self.choice(path, table, entry, ("method",))
         if choice is None or entry is None:
             return Choice(AUTOMATIC)
-        try:
-            entry.build(**choice.arguments)
-        except (TypeError, ValueError) as error:
-            named = next((name for name in choice.mapping if str(error).startswith(name)), None)
-            self.problem(path if named is None else (*path, named), str(error))
+        self.builds(path, choice, lambda: entry.build(**choice.arguments))
         return choice
 
     def circumstances(self, value: object) -> Circumstances:
@@ -292,13 +260,17 @@ class DocumentReader:
 
 _UNSAMPLED = Choice("none")
 
-_ALLOWED = {
-    "number": "a number",
-    "integer": "an integer",
-    "string": "a text in quotes",
-    "boolean": "true or false",
-    "numbers": 'a list of numbers, or of fractions such as "1/3"',
+_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "number": ("a number", lambda value: _is_a(int | float, value)),
+    "integer": ("an integer", lambda value: _is_a(int, value)),
+    "string": ("a text in quotes", lambda value: isinstance(value, str)),
+    "boolean": ("true or false", lambda value: isinstance(value, bool)),
+    "numbers": (
+        'a list of numbers, or of fractions such as "1/3"',
+        lambda value: isinstance(value, list) and all(map(_is_number_or_fraction, value)),
+    ),
 }
+"""What stands for a kind of parameter: in words, and whether a value does."""
 
 _CIRCUMSTANCES: dict[str, Callable[[Any], Any]] = {
     "examples": lambda value: check_count("examples", value),
@@ -330,4 +302,9 @@ def _is_number_or_fraction(item: object) -> bool:
     if isinstance(item, str):
         numerator, slash, denominator = item.partition("/")
         return numerator.isdigit() and (not slash or (denominator.isdigit() and int(denominator) > 0))
-    return isinstance(item, int | float) and not isinstance(item, bool)
+    return _is_a(int | float, item)
+
+
+def _is_a(kind: Any, value: object) -> bool:
+    """Whether a value is of a kind of number, which true and false are not."""
+    return isinstance(value, kind) and not isinstance(value, bool)

@@ -7,6 +7,7 @@ valid, and only note where keys and list items begin.
 from __future__ import annotations
 
 import bisect
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -44,7 +45,7 @@ def toml_lines(text: str) -> Lines:
     >>> toml_lines('a = 1\n[[b]]\nc.d = [1,\n2]')[("b", 0, "c", "d", 1)]
     4
     """
-    scanner = _TomlScanner(text)
+    scanner = _Scanner(text)
     scanner.document()
     return scanner.lines
 
@@ -62,7 +63,8 @@ def json_lines(text: str) -> Lines:
     >>> json_lines('{"a": [1,\n {"b": 2}]}')[("a", 1, "b")]
     2
     """
-    scanner = _JsonScanner(text)
+    scanner = _Scanner(text, is_json=True)
+    scanner.skip(_BLANK)
     scanner.value(())
     return scanner.lines
 
@@ -74,9 +76,23 @@ def line_of(lines: Lines, path: Path) -> int:
     return lines.get(path, 1)
 
 
+_BLANK = r"(?:[ \t\r\n]|#[^\n]*)*"
+_STRING = "|".join(
+    (
+        r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*"{3,5}',
+        r"'''(?:[^']|'(?!''))*'{3,5}",
+        r'"(?:[^"\\\n]|\\.)*"',
+        r"'[^'\n]*'",
+    )
+)
+
+
 @dataclass
 class _Scanner:
+    """Walks a text: JSON is read as the value of one TOML key, with colons for equals signs."""
+
     text: str
+    is_json: bool = field(default=False, kw_only=True)
     at: int = 0
     lines: Lines = field(default_factory=dict)
 
@@ -95,68 +111,25 @@ class _Scanner:
         self.at += len(found)
         return found
 
-    def sees(self, start: str) -> bool:
-        return self.text.startswith(start, self.at)
+    def sees(self, *starts: str) -> bool:
+        return self.text.startswith(starts, self.at)
 
-    def items(self, close: str, blank: str, item: Callable[[int], Any]) -> None:
+    def items(self, close: str, item: Callable[[int], Any]) -> None:
         """The items between an opening mark, which is next, and a closing one, parted by commas."""
         self.at += 1
-        index = 0
-        while True:
-            self.skip(blank)
+        for index in itertools.count():
+            self.skip(_BLANK)
             if self.sees(close):
                 self.at += 1
                 return
             item(index)
-            index += 1
-            self.skip(blank)
+            self.skip(_BLANK)
             self.skip(",")
-
-
-class _JsonScanner(_Scanner):
-    _BLANK = r"\s*"
-    _STRING = r'"(?:[^"\\]|\\.)*"'
-
-    def value(self, path: Path) -> None:
-        self.skip(self._BLANK)
-        self.note(path)
-        if self.sees("{"):
-            seen: set[str] = set()
-            self.items("}", self._BLANK, lambda _: self.member(path, seen))
-        elif self.sees("["):
-            self.items("]", self._BLANK, lambda index: self.value((*path, index)))
-        elif self.sees('"'):
-            self.skip(self._STRING)
-        else:
-            self.skip(r"[^\s,\]}]+")
-
-    def member(self, path: Path, seen: set[str]) -> None:
-        start = self.line()
-        key = json.loads(self.skip(self._STRING))
-        if key in seen:
-            raise DuplicateKeyError(key, start)
-        seen.add(key)
-        self.lines.setdefault((*path, key), start)
-        self.skip(r"\s*:")
-        self.value((*path, key))
-
-
-class _TomlScanner(_Scanner):
-    _SPACE = r"[ \t]*"
-    _BLANK = r"(?:[ \t\r\n]|#[^\n]*)*"
-    _STRING = "|".join(
-        (
-            r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*"{3,5}',
-            r"'''(?:[^']|'(?!''))*'{3,5}",
-            r'"(?:[^"\\\n]|\\.)*"',
-            r"'[^'\n]*'",
-        )
-    )
 
     def document(self) -> None:
         table: Path = ()
         counts: dict[Path, int] = {}
-        while self.skip(self._BLANK) or self.at < len(self.text):
+        while self.skip(_BLANK) or self.at < len(self.text):
             if self.at >= len(self.text):
                 return
             if self.sees("["):
@@ -185,27 +158,28 @@ class _TomlScanner(_Scanner):
         path = table
         for key in self.key():
             path = (*path, key)
+            if self.is_json and path in self.lines:
+                raise DuplicateKeyError(key, self.line())
             self.note(path)
-        self.skip(r"[ \t]*=[ \t]*")
+        self.skip(r"\s*[=:]\s*")
         self.value(path)
 
     def key(self) -> list[str]:
         keys: list[str] = []
         while True:
-            self.skip(self._SPACE)
-            if self.sees('"') or self.sees("'"):
-                keys.append(self.skip(self._STRING)[1:-1])
-            else:
-                keys.append(self.skip(r"[A-Za-z0-9_-]+"))
-            self.skip(self._SPACE)
+            self.skip(r"[ \t]*")
+            written = self.skip(_STRING) or self.skip(r"[A-Za-z0-9_-]+")
+            bare = written[1:-1] if written.startswith(('"', "'")) else written
+            keys.append(json.loads(written) if self.is_json else bare)
+            self.skip(r"[ \t]*")
             if not self.skip(r"\."):
                 return keys
 
     def value(self, path: Path) -> None:
         self.note(path)
         if self.sees("["):
-            self.items("]", self._BLANK, lambda index: self.value((*path, index)))
+            self.items("]", lambda index: self.value((*path, index)))
         elif self.sees("{"):
-            self.items("}", self._BLANK, lambda _: self.assignment(path))
-        elif not self.skip(self._STRING):
+            self.items("}", lambda _: self.assignment(path))
+        elif not self.skip(_STRING):
             self.skip(r"[^,\]}#\n]+")

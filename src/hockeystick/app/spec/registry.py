@@ -1,19 +1,20 @@
 """What a specification can name: mechanisms, sampling schemes and accountants, found by introspection.
 
 Nothing is listed here by hand. A mechanism is a concrete step exported by `hockeystick.mechanisms`, a sampling scheme
-is a public method of such a step that returns a step, an accountant is a concrete class of `hockeystick.accountants`.
-Names in a file are the class names in kebab case (``DiscreteGaussian`` is ``discrete-gaussian``), parameters keep
-their Python names. So a new mechanism or accountant can be written in a file the moment it exists.
+one of `hockeystick.sampling.SCHEMES`, an accountant a concrete class of `hockeystick.accountants`. Names in a file are
+the class names in kebab case (``DiscreteGaussian`` is ``discrete-gaussian``), parameters keep their Python names. So a
+new mechanism, scheme or accountant can be written in a file the moment it exists.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import re
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, Union, final
@@ -22,7 +23,9 @@ from hockeystick import accountants as accountant_room
 from hockeystick import mechanisms as mechanism_room
 from hockeystick.accountants.base import Accountant
 from hockeystick.accountants.certified import Certified
+from hockeystick.app.spec.problems import meant
 from hockeystick.composition import Step
+from hockeystick.sampling import SCHEMES, Sampled
 
 __all__ = [
     "AUTOMATIC",
@@ -34,6 +37,7 @@ __all__ = [
     "kebab",
     "mechanisms",
     "samplings",
+    "schemes",
 ]
 
 Kind = Literal["number", "integer", "string", "boolean", "numbers"]
@@ -84,12 +88,33 @@ class Entry:
         In the order of its signature.
     build : callable
         Makes it from its parameters, by keyword; a sampling scheme takes the step to be sampled first.
+    others : tuple of Entry
+        The same thing, written with other parameters.
     """
 
     name: str
     summary: str
     parameters: tuple[Parameter, ...]
     build: Callable[..., Any]
+    others: tuple[Entry, ...] = ()
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The names of the parameters without a default."""
+        return tuple(parameter.name for parameter in self.parameters if parameter.required)
+
+    def written_with(self, names: Collection[str]) -> Entry:
+        """The way of writing it that these names complete, or else the one they fit best."""
+        ways = (self, *self.others)
+        for way in ways:
+            if set(way.required) <= set(names):
+                return way
+        return max(ways, key=lambda way: sum(way.parameter(name) is not None for name in way.meant(names)))
+
+    def meant(self, names: Collection[str]) -> tuple[str, ...]:
+        """The names, a misspelt one in the spelling of the parameter it stands for."""
+        known = tuple(parameter.name for parameter in self.parameters)
+        return tuple(meant(name, known) or name for name in names)
 
     def parameter(self, name: str) -> Parameter | None:
         """The parameter of that name, or None."""
@@ -132,27 +157,20 @@ def accountants() -> Mapping[str, Entry]:
 
 
 @functools.cache
-def samplings() -> Mapping[str, Entry]:
+def schemes() -> Mapping[str, type[Sampled]]:
     """The sampling schemes by name."""
+    return types.MappingProxyType({kebab(scheme.__name__): scheme for scheme in SCHEMES})
+
+
+@functools.cache
+def samplings() -> Mapping[str, Entry]:
+    """How the sampling schemes are written, by name."""
     found: dict[str, Entry] = {}
-    for room_name in mechanism_room.__all__:
-        owner = getattr(mechanism_room, room_name)
-        if not (inspect.isclass(owner) and issubclass(owner, Step)):
-            continue
-        for name, method in inspect.getmembers(owner, inspect.isfunction):
-            if name.startswith("_") or kebab(name) in found or not _returns_a_step(method):
-                continue
-            parameters = _parameters(method, method.__doc__)
-            if parameters is not None:
-                found[kebab(name)] = Entry(kebab(name), _summary(method), parameters, _caller(name))
+    for name, scheme in schemes().items():
+        makers = [scheme, *(getattr(scheme, maker) for maker in scheme.written_as)]
+        first, *others = (Entry(name, _summary(maker), _parameters(maker) or (), maker) for maker in makers)
+        found[name] = dataclasses.replace(first, others=tuple(others))
     return types.MappingProxyType(found)
-
-
-def _caller(name: str) -> Callable[..., Any]:
-    def sample(step: Step, **parameters: Any) -> Any:
-        return getattr(step, name)(**parameters)
-
-    return sample
 
 
 def _classes(room: types.ModuleType, base: type) -> Mapping[str, Entry]:
@@ -161,24 +179,22 @@ def _classes(room: types.ModuleType, base: type) -> Mapping[str, Entry]:
         cls = getattr(room, name)
         if not (inspect.isclass(cls) and issubclass(cls, base)) or inspect.isabstract(cls):
             continue
-        parameters = _parameters(cls, cls.__doc__)
+        parameters = _parameters(cls)
         if parameters is not None:
             found[kebab(name)] = Entry(kebab(name), _summary(cls), parameters, cls)
     return types.MappingProxyType(found)
 
 
-def _returns_a_step(method: Callable[..., Any]) -> bool:
-    result = typing.get_type_hints(method).get("return")
-    return inspect.isclass(result) and issubclass(result, Step)
+def _parameters(owner: Any) -> tuple[Parameter, ...] | None:
+    """The parameters of a class or classmethod; None where a required one cannot be written in a file.
 
-
-def _parameters(owner: Any, doc: str | None) -> tuple[Parameter, ...] | None:
-    """The parameters of a class or method; None where a required one cannot be written in a file."""
+    The ``mechanism`` of a sampling scheme stands beside it in a file.
+    """
     hints = typing.get_type_hints(owner)
-    texts = _parameter_texts(doc or "")
+    texts = _parameter_texts(owner.__doc__ or "")
     found: list[Parameter] = []
     for name, parameter in inspect.signature(owner).parameters.items():
-        if name == "self":
+        if name == "mechanism":
             continue
         required = parameter.default is inspect.Parameter.empty
         kind, choices = _kind(hints.get(name))

@@ -58,12 +58,11 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
 
 def _object(key: str, entry: Entry, *, more: dict[str, Any] | None = None, optional_key: str = "") -> dict[str, Any]:
     """A table that names an entry under ``key`` and holds its parameters."""
-    required = [parameter.name for parameter in entry.parameters if parameter.required]
     return {
         "type": "object",
         "description": entry.summary,
         "additionalProperties": False,
-        "required": required if key == optional_key else [key, *required],
+        "required": [*([] if key == optional_key else [key]), *entry.required],
         "properties": {key: {"const": entry.name}}
         | {parameter.name: _parameter(parameter) for parameter in entry.parameters}
         | (more or {}),
@@ -73,22 +72,12 @@ def _object(key: str, entry: Entry, *, more: dict[str, Any] | None = None, optio
 def _step(entry: Entry) -> dict[str, Any]:
     unsampled = {"properties": {"scheme": {"const": "none"}}, "required": ["scheme"], "additionalProperties": False}
     sampling: list[dict[str, Any]] = [{"const": "none"}, {"type": "object", **unsampled}]
-    sampling += [*(_object("scheme", scheme) for scheme in samplings().values()), _poisson_by_size()]
+    sampling += [_object("scheme", way) for scheme in samplings().values() for way in (scheme, *scheme.others)]
     more = {
         "sampling": {"description": "How the records of each step are chosen.", "oneOf": sampling},
         "count": {**_COUNT, "description": "How often this step is applied (default 1)."},
     }
     return _object("mechanism", entry, more=more)
-
-
-def _poisson_by_size() -> dict[str, Any]:
-    return {
-        "type": "object",
-        "description": "Poisson sampling, its rate given as an expected batch size over a number of examples.",
-        "additionalProperties": False,
-        "required": ["scheme", "batch_size", "examples"],
-        "properties": {"scheme": {"const": "poisson"}, "batch_size": _COUNT, "examples": _COUNT},
-    }
 
 
 def _levels(level: dict[str, Any], description: str) -> dict[str, Any]:
@@ -113,7 +102,7 @@ def _accountant() -> dict[str, Any]:
     tables = [_object("method", AUTOMATIC_ENTRY, optional_key="method")]
     tables += [_object("method", entry) for entry in accountants().values()]
     names = [AUTOMATIC_ENTRY.name]
-    names += [entry.name for entry in accountants().values() if not any(p.required for p in entry.parameters)]
+    names += [entry.name for entry in accountants().values() if not entry.required]
     return {"description": "The method of accounting.", "oneOf": [{"enum": names}, *tables]}
 
 

@@ -180,7 +180,7 @@ class QuadraticCurve(MomentsCurve):
         if target == 0.0:
             return math.inf
         guess = KernelCurve(self.parts, "tight").epsilon(target)
-        start = float(guess.upper if isinstance(guess, Bound) else guess.value)
+        start = float(guess.sides[1])
         start = start if math.isfinite(start) else 1.0
         slope = max(self.window.tilt_where(lambda c: c.mean - start - math.log1p(1.0 / c.theta)), 1e-6)
         return one_sided_root(

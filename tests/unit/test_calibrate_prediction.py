@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from hockeystick.calibrate.axis import Axis
-from hockeystick.calibrate.prediction import foretold
+from hockeystick.calibrate.prediction import predicted
 
 AXIS = Axis(1e-6, 1e9, False, 1, 1e-4)
 ROOT = math.log(3.7)
@@ -35,19 +35,19 @@ def test_the_root_is_found_from_anywhere(excess: Callable[[float], float], guess
         asked.append(place)
         return excess(place)
 
-    found = foretold(counted, AXIS, guess, 0.05)
+    found = predicted(counted, AXIS, guess, 0.05)
     assert abs(found.place - ROOT) <= 1e-5
     assert len(asked) == len(set(asked)) <= 35
 
 
 def test_an_excess_that_jumps_across_zero_ends_the_search_there() -> None:
-    found = foretold(lambda place: 10.0 if place > ROOT else -10.0, AXIS, 1.0, 0.5)
+    found = predicted(lambda place: 10.0 if place > ROOT else -10.0, AXIS, 1.0, 0.5)
     assert abs(found.place - ROOT) <= 0.02
 
 
 @pytest.mark.parametrize(("constant", "end"), [(-5.0, 1e9), (5.0, 1e-6)])
 def test_an_excess_of_one_sign_leads_to_an_end(constant: float, end: float) -> None:
-    assert foretold(lambda _: constant, AXIS, 1.0, 0.5).place == pytest.approx(math.log(end), rel=1e-12, abs=0.0)
+    assert predicted(lambda _: constant, AXIS, 1.0, 0.5).place == pytest.approx(math.log(end), rel=1e-12, abs=0.0)
 
 
 def test_integers_are_asked_once_each() -> None:
@@ -58,5 +58,5 @@ def test_integers_are_asked_once_each() -> None:
         asked.append(axis.value(place))
         return 2.0 * (math.log(axis.value(place)) - math.log(6.5))
 
-    assert axis.value(foretold(excess, axis, 1000, 0.5).place) in {6, 7}
+    assert axis.value(predicted(excess, axis, 1000, 0.5).place) in {6, 7}
     assert len(asked) == len(set(asked))

@@ -1,0 +1,133 @@
+"""A filter by Gaussian differential privacy, whose squares add up."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from hockeystick.decimals import plain
+from hockeystick.errors import PrecisionError, check_inside, check_positive, public_door
+from hockeystick.filters.base import Filter
+from hockeystick.laws.base import Pair
+from hockeystick.readouts.gaussian_dp import mu_below
+from hockeystick.readouts.pure_dp import squared_mu
+
+__all__ = ["GaussianDPFilter"]
+
+_OVER = Fraction(4)
+
+
+@final
+class GaussianDPFilter(Filter[Counter[Fraction]]):
+    """Stops an adaptive run before it is no longer mu-GDP: as private as two unit normals at distance mu.
+
+    Steps whose own mu is known are Gaussian noise without sampling, `GaussianDP`, and anything with bounded losses
+    (epsilon-DP steps are mu-GDP with ``mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon))``). A subsampled Gaussian has none
+    worth having: use `RenyiFilter`.
+
+    Parameters
+    ----------
+    mu : float
+        Above 0.
+    adjacency : str
+        The neighbouring relation.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> budget = hs.filters.GaussianDPFilter(mu=1.0)
+    >>> budget.step(hs.Gaussian(2.0), count=3)
+    >>> budget.allows(hs.Gaussian(2.5)), budget.allows(hs.Gaussian(1.9))
+    (True, False)
+    """
+
+    def __init__(self, mu: float, *, adjacency: str = "add-remove") -> None:
+        super().__init__(adjacency)
+        self._mu = check_positive("mu", mu)
+        self._budget = Fraction(self._mu) ** 2
+        self._spent: list[Counter[Fraction]] = [Counter() for _ in self._directions]  # mu^2 of a step: how often
+        self._share = np.zeros(len(self._directions))  # their sum over the budget, to rounding
+
+    @classmethod
+    @public_door
+    def for_budget(cls, epsilon: float, delta: float, *, adjacency: str = "add-remove") -> GaussianDPFilter:
+        """The filter with the largest mu that implies (epsilon, delta)-DP, to about eleven digits.
+
+        Parameters
+        ----------
+        epsilon : float
+            Above 0 (nats).
+        delta : float
+            In (0, 1).
+        adjacency : str
+            The neighbouring relation.
+
+        Raises
+        ------
+        PrecisionError
+            Where float64 holds no mu that is proved to imply it.
+
+        Guarantee
+        ---------
+        The closed form of delta, rounded up, is at most ``delta`` for the mu chosen.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> budget = hs.filters.GaussianDPFilter.for_budget(epsilon=1.0, delta=1e-5)
+        >>> hs.account(hs.GaussianDP(budget.mu)).delta(1.0).upper <= 1e-5
+        True
+        """
+        epsilon, delta = check_positive("epsilon", epsilon), check_inside("delta", delta)
+        mu = mu_below(epsilon, delta)
+        if mu == 0.0:
+            raise PrecisionError(
+                f"no mu that float64 holds was proved to imply ({plain(epsilon)}, {plain(delta)})-DP:"
+                " give a larger budget"
+            )
+        return cls(mu, adjacency=adjacency)
+
+    @property
+    def mu(self) -> float:
+        """The budget."""
+        return self._mu
+
+    @property
+    def statement(self) -> str:
+        """What is proved of everything that has passed."""
+        return f"{plain(self._mu)}-GDP under {self._adjacency}, steps chosen adaptively"
+
+    @property
+    @public_door
+    def remaining(self) -> float:
+        """About the mu of a Gaussian step that would just fit."""
+        return self._mu * math.sqrt(max(1.0 - float(self._share.max()), 0.0))
+
+    def _cost(self, parts: tuple[tuple[Pair, int], ...]) -> Counter[Fraction]:
+        cost: Counter[Fraction] = Counter()
+        for pair, count in parts:
+            cost[squared_mu(pair)] += count
+        return cost
+
+    def _fits(self, costs: list[Counter[Fraction]]) -> bool:
+        return all(self._within(*each) for each in zip(self._spent, self._share.tolist(), costs, strict=True))
+
+    def _within(self, spent: Counter[Fraction], share: float, cost: Counter[Fraction]) -> bool:
+        """Whether the sum is at most mu^2: in floats where that is clear, exactly where it is close."""
+        nearly = share + self._share_of(cost)
+        if abs(nearly - 1.0) > 1e-9:
+            return nearly < 1.0
+        return sum(((spent + cost)[square] * square for square in spent + cost), Fraction(0)) <= self._budget
+
+    def _record(self, costs: list[Counter[Fraction]]) -> None:
+        for spent, cost in zip(self._spent, costs, strict=True):
+            spent.update(cost)
+        self._share = np.array([self._share_of(spent) for spent in self._spent])
+
+    def _share_of(self, cost: Counter[Fraction]) -> float:
+        """The part of the budget, cut where it is far above; the quotient has a float where the squares have none."""
+        return math.fsum(float(min(count * square / self._budget, _OVER)) for square, count in cost.items())

@@ -1,0 +1,87 @@
+"""The directions of a privacy curve, asked one by one or the worst of several.
+
+What is read off a curve knows it as a `Curve`: what was composed, by which accountant, and the curve of each direction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Protocol, cast, final
+
+from hockeystick.accountants.base import Accountant, DirectedCurve
+from hockeystick.bound import Bound
+from hockeystick.composition import Composition, Direction
+from hockeystick.readouts.envelope import Value
+
+__all__ = ["OPPOSITE", "Asked", "Curve"]
+
+OPPOSITE: Mapping[str, Direction] = {
+    "add": "remove",
+    "remove": "add",
+    "zero-in": "zero-out",
+    "zero-out": "zero-in",
+    "substitute": "substitute",
+}
+"""The direction with the two datasets exchanged."""
+
+
+class Curve(Protocol):
+    """A privacy curve, as `hockeystick.PrivacyCurve` is one."""
+
+    @property
+    def composition(self) -> Composition:
+        """What was accounted."""
+
+    @property
+    def accountant(self) -> Accountant:
+        """The method, with its settings."""
+
+    @property
+    def directed(self) -> Mapping[str, DirectedCurve]:
+        """The curve of each direction."""
+
+
+@final
+class Asked:
+    """The values of a curve's directions, remembering whether all of them were certified.
+
+    Parameters
+    ----------
+    curve : PrivacyCurve
+        Whose directions are asked for.
+    """
+
+    def __init__(self, curve: Curve) -> None:
+        self._curve = curve
+        self.certified = True
+
+    def __call__(self, *names: str) -> Callable[[float], Value]:
+        """The largest delta over some directions, as a function of epsilon."""
+        composition = self._curve.composition
+        distinct = {composition.pairs(cast("Direction", name)): name for name in names}  # a pair may be its own reverse
+        curves = [self._directed(name) for name in distinct.values()]
+
+        def evaluate(epsilon: float) -> Value:
+            answers = [curve.delta(epsilon) for curve in curves]
+            self.certified = self.certified and all(isinstance(answer, Bound) for answer in answers)
+            values = [Value(*map(float, answer.sides)) for answer in answers]
+            lower, upper = max(value.lower for value in values), max(value.upper for value in values)
+            if math.isnan(lower) or math.isnan(upper):
+                raise ValueError(f"{self._curve.accountant!r} has no delta at epsilon {epsilon}")
+            return Value(max(lower, 0.0), min(upper, 1.0))
+
+        return evaluate
+
+    def both_ways(self) -> Callable[[float], Value]:
+        """The largest delta over the directions of the relation and their opposites."""
+        names = list(self._curve.directed)
+        return self(*dict.fromkeys([*names, *(OPPOSITE[name] for name in names)]))
+
+    def _directed(self, name: str) -> DirectedCurve:
+        """The curve of a direction; for a one-sided relation also that of the other side, which the pairs define."""
+        known = self._curve.directed.get(name)
+        if known is not None:
+            return known
+        direction = cast("Direction", name)
+        return self._curve.accountant.directed(self._curve.composition.pairs(direction))

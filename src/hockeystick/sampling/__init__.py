@@ -1,0 +1,32 @@
+"""Sampling: how the records of one step are chosen, and what that does to its dominating pair.
+
+For a base mechanism whose pair under *remove* is (P, Q), and (P_s, Q_s) under *substitute*, with rate g:
+
+================  ======================  ======================  =======================  =========================
+sampling          remove                  add                     substitute               zero-out, zero-in
+================  ======================  ======================  =======================  =========================
+none              (P, Q)                  (Q, P)                  (P_s, Q_s)               as remove, add
+Poisson           ((1-g)Q + gP, Q)        its reverse             the mechanism's own      as remove, add
+fixed size b/n    ((1-g)Q_s + gP_s, Q_s)  its reverse             joined (`laws.joined`)   refused
+shuffled batches  refused                 refused                 (P_s, Q_s) an epoch      (P, Q), (Q, P) an epoch
+================  ======================  ======================  =======================  =========================
+
+Sources: Poisson and fixed size under add and remove, 003's Theorem 10 (Zhu, Dong and Wang 2022, Theorem 11); under
+substitute, 003's Proposition 13 and Theorem 15; shuffled batches, Chua et al. 2024. Derived anew in
+docs/derivations/fixed-size.md and docs/derivations/shuffling.md; in words in docs/concepts/sampling.md.
+
+A scheme is one file and one line of `SCHEMES`: a class derived from `Sampled`, which gives its pairs, its parameters
+and its words. Specifications, the command line, reports and cautions know a scheme through these alone.
+"""
+
+from __future__ import annotations
+
+from hockeystick.sampling.base import Samplable, Sampled
+from hockeystick.sampling.fixed_size import WithoutReplacement
+from hockeystick.sampling.poisson import Poisson
+from hockeystick.sampling.shuffled import Shuffled
+
+__all__ = ["SCHEMES", "Poisson", "Samplable", "Sampled", "Shuffled", "WithoutReplacement"]
+
+SCHEMES: tuple[type[Sampled], ...] = (Poisson, WithoutReplacement, Shuffled)
+"""Every scheme; in a file it has the name of its class, ``without-replacement`` for `WithoutReplacement`."""

@@ -1,0 +1,96 @@
+"""What a sampling scheme is: a step on a sample of the records, with its parameters and its words."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
+
+from hockeystick.composition import Direction, Step
+from hockeystick.errors import UnknownPairError, check_count
+from hockeystick.laws.base import Pair
+
+__all__ = ["AS_REMOVE", "Samplable", "Sampled", "checked_sizes"]
+
+AS_REMOVE: Mapping[str, Direction] = {"zero-out": "remove", "zero-in": "add"}
+"""The direction with the same pair, where a null record is as good as none."""
+
+
+class Samplable(Step):
+    """A step that can be applied to a sample of the records."""
+
+    def substitution_on_poisson(self, rate: float) -> Pair:
+        """The pair of a Poisson sample under substitution, where one is proved for this mechanism.
+
+        Raises
+        ------
+        UnknownPairError
+            Where none is.
+        """
+        raise UnknownPairError(
+            f"no dominating pair is proved for {self!r} on a Poisson sample (rate {rate!r}) under 'substitute'; use"
+            " adjacency 'add-remove' or 'zero-out', or Gaussian noise"
+        )
+
+    def shuffled_lower(self, direction: Direction, batches: int) -> tuple[Pair, ...]:
+        """Pairs below those of known datasets for one epoch of shuffled batches; none by default."""
+        return ()
+
+
+class Sampled(Step):
+    """A step on a sample of the records: frozen, its first field the ``mechanism`` applied to the sample.
+
+    A scheme is written in a file by the name of its class and by its other fields, or by the arguments of a classmethod
+    named in ``written_as``.
+
+    Attributes
+    ----------
+    batches : str
+        What a data loader must draw for the accounting to hold, in a word.
+    noun, manner : str
+        The same in a sentence: "the accounting assumes <noun>", "batches are drawn <manner>".
+    not_covered : str
+        Batches that are often drawn instead, and that the guarantee is not for.
+    step_is_epoch : bool
+        Whether one step is a pass over all records, not one batch.
+    written_as : tuple of str
+        Classmethods that make the scheme from a mechanism and other parameters than its fields.
+    """
+
+    batches: ClassVar[str]
+    noun: ClassVar[str]
+    manner: ClassVar[str]
+    not_covered: ClassVar[str]
+    step_is_epoch: ClassVar[bool] = False
+    written_as: ClassVar[tuple[str, ...]] = ()
+
+    mechanism: Step
+
+    @classmethod
+    @abstractmethod
+    def sentence(cls, unit: str, parameters: Mapping[str, float]) -> str:
+        """How the records of a step are chosen, as the accounting assumes it.
+
+        Parameters
+        ----------
+        unit : str
+            What one record is.
+        parameters : mapping
+            As they were written: the fields, or the arguments of a method of ``written_as``.
+        """
+
+    @property
+    def adds_noise(self) -> bool:
+        return self.mechanism.adds_noise
+
+    @property
+    def stated_by_caller(self) -> bool:
+        return self.mechanism.stated_by_caller
+
+
+def checked_sizes(batch_size: int, population: int) -> tuple[int, int]:
+    """A batch size and a number of records, at least as large."""
+    size, records = check_count("batch_size", batch_size), check_count("population", population)
+    if size > records:
+        raise ValueError(f"batch_size must be at most population, got {size} of {records}")
+    return size, records

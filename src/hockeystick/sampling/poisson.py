@@ -1,0 +1,85 @@
+"""Poisson sampling: every record joins each batch independently."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from hockeystick.composition import Direction, Step
+from hockeystick.decimals import plain
+from hockeystick.errors import UnknownPairError, check_count, check_rate
+from hockeystick.laws.base import Pair
+from hockeystick.sampling.base import AS_REMOVE, Samplable, Sampled
+
+__all__ = ["Poisson"]
+
+
+@final
+@dataclass(frozen=True)
+class Poisson(Sampled):
+    """A step on a Poisson sample: every record takes part independently with the same probability.
+
+    Under *remove* the pair is ((1-g)Q + gP, Q), under *add* its reverse (003, Theorem 10); zero-out and zero-in are
+    the same. Under *substitute* a pair is proved for Gaussian noise only (003, Proposition 13).
+
+    Parameters
+    ----------
+    mechanism : Step
+        What is applied to the sample.
+    rate : float
+        Probability g of taking part, in (0, 1].
+    """
+
+    batches: ClassVar[str] = "poisson"
+    noun: ClassVar[str] = "Poisson sampling"
+    manner: ClassVar[str] = "by Poisson sampling"
+    not_covered: ClassVar[str] = (
+        "batches taken from a shuffled dataset or of a fixed size: the guarantee is for Poisson sampling"
+    )
+    written_as: ClassVar[tuple[str, ...]] = ("by_size",)
+
+    mechanism: Step
+    rate: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", check_rate("rate", self.rate))
+
+    @classmethod
+    def by_size(cls, mechanism: Step, *, batch_size: int, examples: int) -> Poisson:
+        """Poisson sampling, its rate given as an expected batch size over a number of examples.
+
+        Parameters
+        ----------
+        mechanism : Step
+            What is applied to the sample.
+        batch_size : int
+            Expected size of a batch, at least 1.
+        examples : int
+            Number of examples in the data, at least ``batch_size``.
+        """
+        size, records = check_count("batch_size", batch_size), check_count("examples", examples)
+        if size > records:
+            raise ValueError(f"batch_size {size} is above examples {records}")
+        return cls(mechanism, size / records)
+
+    @classmethod
+    def sentence(cls, unit: str, parameters: Mapping[str, float]) -> str:
+        if "rate" in parameters:
+            rate = plain(parameters["rate"])
+        else:
+            size, records = parameters["batch_size"], parameters["examples"]
+            rate = f"{plain(size / records)} ({size:,} of {records:,} expected)"
+        return f"Poisson: every {unit} joins each batch independently, with probability {rate}"
+
+    def pair(self, direction: Direction) -> Pair:
+        direction = AS_REMOVE.get(direction, direction)
+        if direction == "remove":
+            return self.mechanism.pair("remove").subsampled(self.rate)
+        if direction == "add":
+            return self.mechanism.pair("remove").subsampled(self.rate).reversed()
+        if self.rate == 1.0:
+            return self.mechanism.pair(direction)
+        if isinstance(self.mechanism, Samplable):
+            return self.mechanism.substitution_on_poisson(self.rate)
+        raise UnknownPairError(f"no dominating pair is known for {self!r} under {direction!r}; use 'add-remove'")

@@ -1,0 +1,115 @@
+"""Results and curves survive pickling and copying, and answer alike from any thread."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick import mechanisms
+from hockeystick.accountants import Contour, Fourier, Lattice, Moments, SaddlePoint
+from hockeystick.composition import ADJACENCIES, Step
+from hockeystick.errors import ContradictionError
+
+STEPS: dict[str, Step] = {
+    "ApproximateDP": hs.ApproximateDP(1.0, 1e-6),
+    "Binomial": hs.Binomial(1000),
+    "DiscreteGaussian": hs.DiscreteGaussian(2.0),
+    "DiscreteLaplace": hs.DiscreteLaplace(2.0),
+    "DiscretePair": hs.DiscretePair((Fraction(1, 3), Fraction(2, 3)), (Fraction(2, 3), Fraction(1, 3))),
+    "Gaussian": hs.Gaussian(1.0),
+    "GaussianDP": hs.GaussianDP(0.5),
+    "GaussianMixture": hs.GaussianMixture.poisson_group(1.0, rate=0.01, size=3),
+    "Laplace": hs.Laplace(2.0),
+    "RandomizedResponse": hs.RandomizedResponse(0.75),
+    "sampled Gaussian": hs.Gaussian(1.0).poisson(0.1),
+    "sampled Laplace": hs.Laplace(2.0).poisson(0.1),
+    "sampled DiscreteLaplace": hs.DiscreteLaplace(2.0).poisson(0.1),
+    "fixed size": hs.Gaussian(2.0).without_replacement(batch_size=1, population=3),
+    "shuffled": hs.Gaussian(1.0).shuffled(batch_size=2, population=4),
+}
+COPIES: list[Callable[[Any], Any]] = [lambda value: pickle.loads(pickle.dumps(value)), copy.deepcopy]  # noqa: S301
+
+
+def same(one: hs.Bound | hs.Estimate, other: hs.Bound | hs.Estimate) -> bool:
+    """Bit for bit, whatever was said beside the numbers included."""
+    return repr(one) == repr(other)
+
+
+def test_every_mechanism_is_tried() -> None:
+    known = {name for name in mechanisms.__all__ if isinstance(getattr(mechanisms, name), type)}
+    assert known - set(STEPS) == {
+        "Mechanism",
+        "UserDefined",
+    }  # holds the caller's functions, which pickle as the caller made them
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "substitute", "zero-out"])
+@pytest.mark.parametrize("name", STEPS)
+def test_a_curve_that_was_copied_gives_the_same_answers(name: str, adjacency: str) -> None:
+    assert adjacency in ADJACENCIES
+    try:
+        curve = hs.account(STEPS[name] * 3, adjacency)
+    except hs.UnknownPairError:
+        pytest.skip("no pair is known")
+    fresh = pickle.dumps(curve)
+    answer = curve.delta([0.25, 0.5])
+    for copied in (pickle.loads(fresh), *(duplicate(curve) for duplicate in COPIES)):  # noqa: S301 - our own
+        assert (copied.composition, copied.adjacency) == (curve.composition, adjacency)
+        assert repr(copied.accountant) == repr(curve.accountant)
+        assert same(copied.delta([0.25, 0.5]), answer)
+
+
+@pytest.mark.parametrize("accountant", [Contour(), Lattice(1e-3), Fourier(1e-3, 4.0), Moments(), SaddlePoint()])
+def test_a_curve_of_any_accountant_can_be_copied(accountant: Any) -> None:
+    curve = hs.account(hs.Gaussian(2.0).poisson(0.1) * 5, "remove", accountant=accountant)
+    answer = curve.delta(0.5)
+    for duplicate in COPIES:
+        assert same(duplicate(curve).delta(0.5), answer)
+
+
+def test_results_can_be_copied() -> None:
+    curve = hs.account(hs.Gaussian(2.0).poisson(0.1) * 5)
+    bound = curve.delta([0.5, 1.0])
+    estimate = hs.account(hs.Gaussian(2.0), accountant=SaddlePoint()).delta(0.5)
+    found = hs.calibrate(hs.Gaussian, epsilon=1.0, delta=1e-5)
+    for duplicate in COPIES:
+        assert same(duplicate(bound), bound)
+        assert dict(duplicate(bound).errors) == dict(bound.errors)  # type: ignore[union-attr]
+        assert not duplicate(bound).upper.flags.writeable
+        assert same(duplicate(estimate), estimate)
+        assert repr(duplicate(found)).partition("curve=")[0] == repr(found).partition("curve=")[0]
+
+
+def test_an_unreachable_target_can_be_copied() -> None:
+    with pytest.raises(hs.UnreachableTargetError) as caught:
+        hs.calibrate(hs.Gaussian, epsilon=1e-3, delta=1e-9, within=(0.1, 1.0))
+    for duplicate in COPIES:
+        assert str(duplicate(caught.value)) == str(caught.value)
+        assert duplicate(caught.value).value == caught.value.value
+        assert same(duplicate(caught.value).bound, caught.value.bound)
+
+
+def test_a_contradiction_can_be_copied() -> None:
+    error = ContradictionError("both", (hs.Bound(0.0, 1.0, "one"), hs.Bound(2.0, 3.0, "other")))
+    for duplicate in COPIES:
+        assert str(duplicate(error)) == "both"
+        assert repr(duplicate(error).answers) == repr(error.answers)
+
+
+def test_a_curve_may_be_asked_from_eight_threads_at_once() -> None:
+    epsilons = [0.1 * k for k in range(16)]
+    run = hs.Gaussian(1.5).poisson(0.1) * 20 + hs.Laplace(3.0) * 2
+    alone = {epsilon: hs.account(run).delta(epsilon) for epsilon in epsilons}
+    shared = hs.account(run)
+    asked = [*epsilons, *reversed(epsilons)]
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(shared.delta, asked))
+    for epsilon, answer in zip(asked, answers, strict=True):
+        assert same(answer, alone[epsilon])
