@@ -127,7 +127,7 @@ class LinePair:
         kinks |= {centre + kink for _, centre in self.p + self.q for kink in self.noise.kinks}
         kinks |= {self.last_at_most(level) for level in levels}
         edges = np.array(sorted(kinks))
-        fine = np.unique(np.concatenate([np.linspace(l, h, 41) for l, h in pairwise(edges)]))
+        fine = np.unique(np.concatenate([np.linspace(l, h, 1001) for l, h in pairwise(edges)]))
         x, w = np.polynomial.legendre.leggauss(20)
         half = 0.5 * np.diff(fine)[:, None]
         middle = 0.5 * (fine[1:] + fine[:-1])[:, None]
