@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test torture check format bench reproduce clean distclean
+.PHONY: help setup demo test torture mutants check format bench reproduce clean distclean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -34,6 +34,9 @@ test: $(READY)  ## all tests, docstring examples and documentation examples (und
 
 torture: $(READY)  ## the long tests: thousands of random configurations
 	HYPOTHESIS_PROFILE=torture $(BIN)/python -m pytest -m torture --numprocesses $(WORKERS) --dist loadfile
+
+mutants: $(READY)  ## break each bound on purpose, one at a time: do the tests notice? (MUTANTS="--only contour" for less)
+	$(BIN)/python -m mutants --workers $(WORKERS) $(MUTANTS)
 
 check: $(READY)  ## lint, formatting, types
 	$(BIN)/ruff check .

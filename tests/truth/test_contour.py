@@ -18,6 +18,7 @@ from hockeystick.laws import (
     GaussianPair,
     LaplacePair,
     Pair,
+    ReversedPair,
     SubsampledPair,
 )
 from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
@@ -113,6 +114,9 @@ OTHERS: list[tuple[Parts, float]] = [
     ([(response(Fraction(3, 4)), 1)], 0.5),
     ([(response(Fraction(3, 4)), 10)], 2.0),
     ([(response(Fraction(11, 20)), 1_000)], 30.0),
+    ([(ReversedPair(DiscretePair((0.5, 0.5), (0.125, 0.875))), 40)], 5.0),
+    ([(GaussianMixturePair(1.0, (0.7, 0.3 - 9e-10), (0.0, 1.0), (1.0,), (0.0,)), 300)], 40.0),
+    ([(GaussianMixturePair(1.0, (0.7, 0.3 - 9e-10), (0.0, 1.0), (1.0,), (0.0,)).reversed(), 300)], 20.0),
     ([(response(Fraction(3, 4)).subsampled(0.01), 5_000)], 0.2),
     ([(response(Fraction(3, 4)).subsampled(0.01).reversed(), 5_000)], 0.2),
     ([(DiscretePair((0.7, 0.3), (0.3, 0.7)), 200)], 80.5),
@@ -231,6 +235,26 @@ def test_ends_of_the_curve() -> None:
     assert float(curve.epsilon(1.0)) == 0.0
     assert float(curve.epsilon(0.5 * mass).lower) == math.inf
     assert float(curve_of((GaussianPair(50.0), 1)).epsilon(0.5)) == 0.0
+
+
+@pytest.mark.parametrize("delta", [0.2, 0.28, 0.4])
+def test_epsilon_beside_mass_at_infinity(delta: float) -> None:
+    """Most of delta is mass at infinite loss: finite losses have the rest."""
+    parts: Parts = [(WorstCasePair(0.3, 0.009), 20)]  # 0.165 at infinity
+    bound = curve_of(*parts).epsilon(delta)
+    assert exact_delta(parts, float(bound.lower), digits=12).high >= Fraction(delta)
+    assert exact_delta(parts, float(bound.upper), digits=12).low <= Fraction(delta)
+
+
+@pytest.mark.parametrize("gap", [1e-15, 1e-14, 2e-13])
+def test_next_to_the_largest_loss(gap: float) -> None:
+    """What is left up to the largest loss is so little that no line is drawn, but it is not nothing."""
+    parts: Parts = [(response(Fraction(3, 4)), 2)]
+    epsilon = 2.0 * math.log(3.0) * (1.0 - gap)
+    bound, truth = curve_of(*parts).delta(epsilon), exact_delta(parts, epsilon, digits=8)
+    assert truth.lower > 0.0
+    assert float(bound.lower) <= truth.upper
+    assert truth.lower <= float(bound.upper) <= 1e-11
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
+from typing import final
 
 import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
 
-from hockeystick.engines.contour.decay import RoughDecay, rectangles
+from hockeystick.engines.contour.aliasing import chernoff
+from hockeystick.engines.contour.decay import RoughDecay, _unimodal_minorant, rectangles
 from hockeystick.engines.contour.lattice_line import runs
-from hockeystick.engines.contour.line_sum import line_sum
+from hockeystick.engines.contour.line import prepare_line
+from hockeystick.engines.contour.line_sum import LineSum, line_sum
 from hockeystick.laws import GaussianPair, LaplacePair, Pair, SubsampledPair
 from hockeystick.laws.laplace_rule import NODE_ERROR, WEIGHT_ERROR, gauss_legendre
 from hockeystick.laws.loss_sum import PairSum
@@ -25,7 +29,7 @@ from hockeystick.numerics.residuals import (
 )
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.log_moments import log_moments, tilt
-from hockeystick.transforms.rule import LossRule, NoQuadrature, Window, additions, node_sum
+from hockeystick.transforms.rule import Array, LossRule, NoQuadrature, Quadrature, Window, additions, node_sum
 
 RNG = np.random.default_rng(20240704)
 
@@ -295,3 +299,109 @@ def test_runs_bound_the_transform_over_half_a_period() -> None:
         size = np.abs((np.exp(1j * s[:, None] * index) * weight).sum(axis=1))
         bound = np.exp(runs(weight, index, 1.0).log_bound(s))
         assert (np.maximum.accumulate(size[::-1])[::-1] <= bound + 1e-12).all()
+
+
+def test_runs_lie_under_masses_of_several_peaks() -> None:
+    """Masses far apart beat at high frequencies; they are no run."""
+    for weight in ([0.5, 0.0, 0.5], [0.4, 0.05, 0.05, 0.5], [0.1, 0.3, 0.02, 0.3, 0.01, 0.27]):
+        mass, index = np.array(weight), np.arange(len(weight))
+        s = np.linspace(0.01, math.pi, 400)
+        size = np.abs((np.exp(1j * s[:, None] * index) * mass).sum(axis=1))
+        bound = np.exp(runs(mass, index, 1.0).log_bound(s))
+        assert (np.maximum.accumulate(size[::-1])[::-1] <= bound + 1e-12).all()
+
+
+def test_errors_of_two_sums_along_a_line_add_up() -> None:
+    first, second = (LineSum(*(np.array([0.0, x]) for x in (-0.3, 0.1, error, -0.2))) for error in (0.5, 0.25))
+    assert ((first + second).error >= first.error + second.error).all()
+    assert ((first + second).log_size_bound >= first.log_size_bound + second.log_size_bound).all()
+
+
+@final
+class _Rising(Quadrature):
+    """A quadrature error that grows with the frequency, from nothing."""
+
+    def error(self, exponents: Array) -> Array:
+        return np.zeros((exponents.size, 1))
+
+    def error_up_to(self, frequency: float, exponent: float, error: Array) -> Array:
+        return np.array([1e-4 * frequency])
+
+
+def test_a_line_has_the_quadrature_error_of_its_largest_frequency() -> None:
+    losses = PairSum([(SubsampledPair(GaussianPair(1.0), 0.1), 3)])
+    exponents = (2.0, 1.0, 3.0)
+    rules = losses.rules(Window(exponents, 6.0, -40.0))
+    assert rules is not None
+    rising = [replace(rule, quadrature=_Rising()) for rule in rules]
+    moments = [log_moments(rule, np.array(exponents)) for rule in rising]
+    tilted = [tilt(rule, 2.0, moment) for rule, moment in zip(rising, moments, strict=True)]
+    known = chernoff(rising, moments, 0.0, (1.0, 0.0, 2.0))
+    line = prepare_line(rising, tilted, 0.0, chernoff=known, step=0.25, nodes=21, log_tail=0.0)
+    assert (line.total.error >= 3.0 * 1e-4 * 5.0).all()  # three steps, up to the frequency 5
+
+
+def test_centres_are_multiplied_by_their_counts_exactly() -> None:
+    counts = (1.0, 3.0, 1e4 + 7.0, 2.0**39 + 1.0)
+    losses = PairSum([(SubsampledPair(GaussianPair(1.0 + 0.1 * k), 0.1), int(count)) for k, count in enumerate(counts)])
+    (rule,) = losses.rules(Window((2.0,), 1.0, -40.0)) or ()
+    tilted = tilt(rule, 2.0, log_moments(rule, np.array([2.0])))
+    for centre, count, product in zip(tilted.centre, rule.counts, tilted.centre * rule.counts, strict=True):
+        assert Fraction(float(centre)) * Fraction(float(count)) == Fraction(float(product)) != 0
+
+
+def test_errors_of_a_moment_count_once_a_step() -> None:
+    losses = PairSum([(SubsampledPair(GaussianPair(1.0), 0.1), 50), (SubsampledPair(GaussianPair(2.0), 0.2), 7)])
+    exponents = (2.0, 1.0, 3.0)
+    rules = losses.rules(Window(exponents, 1.0, -12.0))  # so coarse that the quadrature is all that errs
+    assert rules is not None
+    moments = [log_moments(rule, np.array(exponents)) for rule in rules]
+    found = chernoff(rules, moments, 0.0, (1.0, 0.0, 2.0))
+    needed = sum((moment.total_error * rule.counts).sum(axis=1) for rule, moment in zip(rules, moments, strict=True))
+    assert (np.array([found.error, *found.errors]) >= needed).all()
+
+
+@pytest.mark.parametrize("moved", [1e-9, 1e-4, -1e-4])
+def test_losses_that_are_off_leave_the_mean_within_its_error(moved: float) -> None:
+    losses = PairSum([(SubsampledPair(GaussianPair(1.0), 0.1), 1)])
+    (rule,) = losses.rules(Window((2.0,), 1.0, -40.0)) or ()
+    wrong = replace(rule, loss=rule.loss + moved, loss_error=rule.loss_error + abs(moved))
+    means, errors = [], []
+    for one in (rule, wrong):
+        tilted = tilt(one, 2.0, log_moments(one, np.array([2.0])))
+        means.append(float(tilted.centre[0] + tilted.drift[0]))
+        errors.append(float(tilted.drift_error[0]))
+    assert 0.05 * abs(moved) < abs(means[1] - means[0]) <= sum(errors)
+
+
+def test_a_minorant_with_one_peak_lies_under_a_density_with_several() -> None:
+    density = RNG.uniform(0.0, 1.0, (40, 30))
+    found = _unimodal_minorant(density)
+    assert (found <= density).all()
+    assert (found.max(axis=1) == density.max(axis=1)).all()
+    for row in found:
+        top = int(np.argmax(row))
+        assert (np.diff(row[: top + 1]) >= 0.0).all()
+        assert (np.diff(row[top:]) <= 0.0).all()
+
+
+@pytest.mark.parametrize("exponent", [0.3, 2.0, 300.0])  # the last is summed in logarithms
+@pytest.mark.parametrize("field", ["weights", "losses"])
+@pytest.mark.parametrize("error", [1e-9, 1e-4])
+def test_weights_and_losses_that_are_off_leave_moments_within_their_errors(
+    exponent: float, field: str, error: float
+) -> None:
+    losses = PairSum([(SubsampledPair(GaussianPair(0.6), 0.1), 1)])
+    (rule,) = losses.rules(Window((exponent,), 0.0, -40.0)) or ()
+    true = log_moments(rule, np.array([exponent]))
+    for signs in (1.0, -1.0, np.where(rule.loss > 0.0, 1.0, -1.0)):
+        if field == "weights":
+            wrong = replace(
+                rule, log_weight=rule.log_weight + 0.99 * error * signs, weight_error=rule.weight_error + error
+            )
+        else:
+            wrong = replace(rule, loss=rule.loss + 0.99 * error * signs, loss_error=rule.loss_error + error)
+        found = log_moments(wrong, np.array([exponent]))
+        off = abs(float(found.value[0, 0] - true.value[0, 0]))
+        assert off <= float(found.error[0, 0] + true.error[0, 0])
+        assert off > 0.01 * float(found.error[0, 0])  # it is no formality

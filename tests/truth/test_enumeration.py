@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from fractions import Fraction
 
 import mpmath
@@ -15,7 +16,7 @@ import hockeystick as hs
 from hockeystick.bound import Bound
 from hockeystick.engines.choose import FEW_OUTCOMES
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
-from hockeystick.engines.enumeration.outcomes import number_of_outcomes, outcomes_of_all
+from hockeystick.engines.enumeration.outcomes import Outcomes, number_of_outcomes, outcomes_of_all
 
 Atoms = list[tuple[mpf, mpf]]  # masses under P and Q
 TRUTH_DIGITS = 80
@@ -160,3 +161,36 @@ def test_compositions_of_many_outcomes_are_not_enumerated() -> None:
     assert not EnumeratedCurve.serves((few + hs.Gaussian(1.0)).pairs("remove"), FEW_OUTCOMES)
     lower, upper = (np.asarray(hs.account(run, "remove").epsilon(1e-9).upper) for run in (few, many))
     assert float(lower) < float(upper)
+
+
+def test_errors_add_up_over_parts_and_steps() -> None:
+    """Every mass and loss of two parts is as doubtful as both of its own together."""
+    doubtful = [
+        Outcomes(*(np.array(column) for column in ([0.5, -0.5], loss_error, [-0.5, -1.0], error)))
+        for loss_error, error in (([0.01, 0.02], [0.1, 0.2]), ([0.03, 0.05], [0.3, 0.5]))
+    ]
+    both = doubtful[0].beside(doubtful[1])
+    assert (both.error >= np.array([0.4, 0.6, 0.5, 0.7]) - 1e-15).all()
+    assert (both.loss_error >= np.array([0.04, 0.06, 0.05, 0.07]) - 1e-15).all()
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+@pytest.mark.parametrize("field", ["log_p", "loss"])
+def test_outcomes_as_wrong_as_their_errors_keep_the_bracket_true(
+    field: str, sign: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = hs.RandomizedResponse(0.75) * 3
+    parts = run.pairs("remove")
+    true, error = outcomes_of_all(parts), 0.01
+    wrong = Outcomes(
+        true.loss + sign * 0.999 * error * (field == "loss"),
+        true.loss_error + error * (field == "loss"),
+        true.log_p + sign * 0.999 * error * (field == "log_p"),
+        true.error + error * (field == "log_p"),
+    )
+    monkeypatch.setattr(sys.modules[EnumeratedCurve.__module__], "outcomes_of_all", lambda _: wrong)
+    curve, truth = EnumeratedCurve(parts, (0.0, 0.0)), composed([(randomised_response(0.75), 3)])
+    for epsilon in (0.0, 0.5, 1.09, 1.1, 2.0, 3.29, 3.3):
+        bound = curve.delta(epsilon)
+        with mpmath.workdps(TRUTH_DIGITS):
+            assert mpf(float(bound.lower)) <= delta_of(truth, epsilon) <= mpf(float(bound.upper))

@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 from fractions import Fraction
+from typing import final
 
 import pytest
 from flint import arb, ctx
@@ -15,8 +16,11 @@ from hockeystick.errors import UnknownPairError
 from hockeystick.exact import Enclosure, Log, exact_delta, exact_epsilon
 from hockeystick.exact.composite import Composite
 from hockeystick.exact.contour import Contour, plan_contour
+from hockeystick.exact.curve import Curve
+from hockeystick.exact.exponent import Epsilon
 from hockeystick.exact.gaussian import GaussianTransform
-from hockeystick.laws import GaussianPair, Pair, ReversedPair, SubsampledPair
+from hockeystick.exact.inverse import _Search
+from hockeystick.laws import GaussianPair, LaplacePair, Pair, ReversedPair, SubsampledPair
 from tests.closed_forms import gaussian_delta
 
 
@@ -267,3 +271,43 @@ def test_no_numerical_code_is_shared() -> None:
         "sys.exit(any(not m.startswith('hockeystick.exact') for m in new))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_pairs_of_one_shape_add_up() -> None:
+    """Noise and sensitivity doubled together change nothing: the steps are the same."""
+    for one, other in (
+        (LaplacePair(1.0), LaplacePair(2.0, 2.0)),
+        (SubsampledPair(GaussianPair(1.0), 0.25), SubsampledPair(GaussianPair(2.0, 2.0), 0.25)),
+    ):
+        mixed, plain = (exact_delta(terms, 1.0, digits=10) for terms in ([(one, 2), (other, 3)], [(one, 5)]))
+        assert mixed.overlaps(plain)
+
+
+@final
+class _Rough(Curve):
+    """A delta of 1/2 e^-epsilon, known to a few digits only."""
+
+    def infinite(self) -> arb:
+        return arb(0)
+
+    def loss_limit(self) -> arb | None:
+        return None
+
+    def guess(self, delta: Fraction) -> tuple[float, float]:
+        return 0.5, 1.0
+
+    def delta(self, epsilon: Epsilon, digits: int, *, floor: Fraction = Fraction(0)) -> arb:
+        assert isinstance(epsilon, Fraction)
+        return (-arb(float(epsilon))).exp() / 2 * arb(1, 0.01)
+
+
+def test_a_value_that_straddles_the_target_decides_nothing() -> None:
+    search = _Search(_Rough(), Fraction(1, 4), 10)
+    for epsilon in (Fraction(69, 100), Fraction(70, 100)):  # on either side of ln 2, each within a hundredth
+        search.excess(epsilon, 10)
+        assert search.low == 0
+        assert search.high is None
+    search.excess(Fraction(3, 4), 10)
+    search.excess(Fraction(6, 10), 10)
+    assert search.low == Fraction(6, 10)
+    assert search.high == Fraction(3, 4)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
+from flint import arb
 from mpmath import mp, mpf
 
 from hockeystick.errors import PrecisionError
@@ -19,7 +20,7 @@ from hockeystick.exact.contour import ContourCurve
 from hockeystick.exact.enumeration import EnumerationCurve
 from hockeystick.exact.laplace import LaplaceTransform
 from hockeystick.exact.laplace_sum import LaplaceCurve
-from hockeystick.exact.lattice import LatticeCurve
+from hockeystick.exact.lattice import LatticeCurve, _dirichlet
 from hockeystick.exact.quantum import common_lattice
 from hockeystick.exact.shapes import shape_of
 from hockeystick.laws import (
@@ -294,3 +295,12 @@ def test_what_no_method_can_do_is_refused() -> None:
         exact_delta(atoms_rule, 0.5)
     with pytest.raises(PrecisionError, match="decays too slowly"):
         exact_delta([(SKEW, 10**6)], 320_000.0)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 5, 12, 40])
+def test_the_kernel_of_a_run_is_bounded_from_any_angle_on(length: int) -> None:
+    """``|sin(n x / 2)| / (n sin(x / 2))``, ripples and all."""
+    angles = [k * math.pi / 300 for k in range(1, 301)]
+    sizes = [abs(math.sin(0.5 * length * x) / (length * math.sin(0.5 * x))) for x in angles]
+    for place in range(0, 300, 7):
+        assert float(_dirichlet(arb(angles[place]), length)) >= max(sizes[place:]) - 1e-12  # rounding of the sines

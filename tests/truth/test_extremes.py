@@ -18,7 +18,7 @@ from hockeystick.composition import Composition
 from hockeystick.engines.ends import largest_loss
 from hockeystick.engines.lattice.curve import LatticeCurve
 from hockeystick.errors import PrecisionError
-from hockeystick.laws import DiscretePair, GaussianPair, Pair, SubsampledPair
+from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
 from hockeystick.laws.discrete_laplace import DiscreteLaplacePair
 from hockeystick.laws.reversed import ReversedPair
 from hockeystick.numerics.one_sided_root import one_sided_root
@@ -222,3 +222,30 @@ def test_epsilon_just_above_the_mass_at_infinity_is_not_called_infinite(mass: Fr
         assert bound.lower < math.inf
     with pytest.raises(PrecisionError, match="to within rounding"):
         Contour().directed(parts).epsilon(delta)
+
+
+@pytest.mark.parametrize("count", [1, 3, 10**6 + 7])
+def test_the_largest_loss_lies_between_its_ends(count: int) -> None:
+    with mpmath.workdps(40):
+        for k in range(501, 800, 7):
+            p = Fraction(k, 1000)
+            exact = count * mpmath.log(mpf(k) / (1000 - k))
+            low, high = largest_loss([(DiscretePair((p, 1 - p), (1 - p, p)), count)])
+            assert mpf(low) <= exact <= mpf(high)
+            low, high = largest_loss([(LaplacePair(k / 7.0), count)])
+            assert mpf(low) <= count / mpf(k / 7.0) <= mpf(high)
+
+
+def test_the_least_mass_at_infinity_has_no_epsilon_of_delta_zero() -> None:
+    bound = hs.account(hs.ApproximateDP(1.0, 5e-324)).epsilon(0.0)
+    assert isinstance(bound, Bound)
+    assert bound.upper == math.inf
+
+
+def test_next_to_no_noise_a_record_is_found_whenever_it_is_drawn() -> None:
+    """delta at epsilon 0 is then the probability that it is ever drawn, all but."""
+    ever = 1.0 - (1.0 - 1e-3) ** 10
+    for direction in ("remove", "add"):
+        bound = hs.account(hs.Gaussian(0.05).poisson(1e-3) * 10, direction).delta(0.0)
+        assert isinstance(bound, Bound)
+        assert float(bound.upper) >= ever * (1.0 - 1e-9)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
+import mpmath
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from hockeystick.engines.lattice import fourier
 from hockeystick.engines.lattice.buckets import bucket_cells, buckets_up
 from hockeystick.engines.lattice.fourier import PeriodicComposition
 from hockeystick.engines.lattice.grid import Grid
+from hockeystick.engines.lattice.nearest import nearest_points
 from hockeystick.errors import PrecisionError
 from hockeystick.laws import GaussianPair
 from hockeystick.numerics.fft import inverse_real
@@ -228,3 +230,12 @@ def test_a_new_epsilon_needs_no_transform_but_a_few_frequencies(points: int, mon
 def test_bad_settings_are_refused(spacing: float, half_width: float, kind: type[Exception]) -> None:
     with pytest.raises(kind):
         Fourier(spacing, half_width)
+
+
+@pytest.mark.parametrize("reach", [0.5, 1.5, 4.0])
+def test_mass_outside_the_range_of_a_nearest_lattice_is_counted(reach: float) -> None:
+    """A Gaussian loss has mean 1/2 and deviation 1; half a step of the lattice still belongs to its ends."""
+    found = nearest_points(GaussianPair(1.0), 0.5 - reach, 0.5 + reach, 0.125)
+    beyond = mpmath.erfc((mpmath.mpf(reach) + 0.125) / mpmath.sqrt(2))
+    assert mpmath.mpf(found.mass_outside) + found.pld.total_mass >= 1 - mpmath.mpf(10) ** -13
+    assert found.mass_outside >= beyond

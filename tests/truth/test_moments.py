@@ -147,6 +147,17 @@ def test_ends_of_the_range() -> None:
     assert bound.lower == bound.upper == math.inf
 
 
+@pytest.mark.parametrize("conversion", CONVERSIONS)
+def test_the_upper_side_holds_the_mass_at_infinity(conversion: Literal["tight", "classic", "quadratic"]) -> None:
+    """Next to the largest finite loss the mass at infinite loss is nearly all of delta."""
+    parts = hs.compose([(hs.ApproximateDP(0.5, 1e-3), 8)]).pairs("remove")
+    curve = Moments(conversion).directed(parts)
+    for epsilon in (3.5, 3.9, 3.999):
+        assert exact_delta(parts, epsilon, digits=8).lower <= Fraction(_upper(curve.delta(epsilon)))
+    for delta in (0.00798, 0.0081, 0.02):  # 1 - 0.999^8 is 0.007972...
+        assert exact_epsilon(parts, delta, digits=8).lower <= Fraction(_upper(curve.epsilon(delta)))
+
+
 # --------------------------------------------------------------------------------------------------------- Renyi curves
 
 

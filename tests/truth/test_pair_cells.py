@@ -27,6 +27,8 @@ from hockeystick.laws import (
     WorstCasePair,
 )
 from hockeystick.laws.largest_result import LargestResultPair
+from hockeystick.laws.loss_sum import PairSum
+from hockeystick.transforms.rule import Window
 from tests import mechanism_truths as truths
 
 mp.dps = 60
@@ -266,3 +268,19 @@ def test_a_mixture_whose_loss_is_not_monotone_is_refused() -> None:
             loss_error=1e-15,
             mass_error=1e-15,
         )
+
+
+@pytest.mark.parametrize("sigma", [0.5, 0.99, 1.0, 1.1, 1.7])
+def test_discrete_gaussians_are_normalised_whatever_their_width(sigma: float) -> None:
+    """Near width 1 both ends of the theta series count."""
+    pair = DiscreteGaussianPair(sigma, 1)
+    with mp.workdps(40):
+        weight = {x: mp.exp(-(mpf(x) ** 2) / (2 * mpf(sigma) ** 2)) for x in range(-80, 81)}
+        total = mp.fsum(weight.values())
+        cells = pair.cells(np.array([0.0]))  # outcomes up to 0, and from 1 on
+        below = mp.log(mp.fsum(own for x, own in weight.items() if x <= 0) / total)
+        assert abs(mpf(float(cells.log_q[0])) - below) <= mpf(float(cells.error_q[0]))
+        (rule,) = PairSum([(pair, 1)]).rules(Window((2.0,), 0.0, -40.0)) or ()
+        first = -int(np.argmax(rule.log_weight[0]))
+        for k, (log, error) in enumerate(zip(rule.log_weight[0], rule.weight_error[0], strict=True)):
+            assert abs(mpf(float(log)) - mp.log(weight[first + k] / total)) <= mpf(float(error))

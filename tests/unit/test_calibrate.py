@@ -329,6 +329,47 @@ def test_a_coarse_accountant_still_returns_a_safe_value_and_says_how_close_it_is
     assert found.precision <= 1e-4 or "cannot decide" in " ".join(found.notes)
 
 
+def test_a_coarse_accountant_calls_unsafe_only_what_it_proves_so() -> None:
+    """A bracket around the target decides nothing: no value inside it is called unsafe, or safe."""
+    coarse = hs.accountants.Certified(0.5, points=256, engine="lattice")
+    found = hs.calibrate(lambda s: hs.Gaussian(s) * 40, epsilon=1.0, delta=1e-6, accountant=coarse, precision=1e-3)
+    assert float(found.bound.upper) <= 1e-6
+    assert found.unsafe is not None
+    assert found.bound_at_unsafe is not None
+    assert float(found.bound_at_unsafe.lower) > 1e-6
+    assert true_delta(hs.Gaussian(found.unsafe) * 40, 1.0)[0] > Fraction(1e-6)
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "zero-out"])
+def test_a_value_is_safe_only_when_every_direction_is(adjacency: str) -> None:
+    found = hs.calibrate(sgd, epsilon=1.0, delta=1e-6, adjacency=adjacency)
+    assert any(note.startswith("direction: ") for note in found.bound.notes)  # said where several were asked
+    assert true_delta(sgd(found.value), 1.0, adjacency)[1] <= Fraction(1e-6)
+
+
+@pytest.mark.parametrize("target", [{"epsilon": 1.0, "delta": 1e-3}, {"mu": 1.0, "floor": 1e-3}])
+def test_pairs_without_a_transform_are_calibrated_by_the_lattice(target: dict[str, float]) -> None:
+    def integers(sigma: float) -> Composition:
+        return hs.DiscreteGaussian(sigma).poisson(0.1) * 4
+
+    found = hs.calibrate(integers, **target, precision=1e-2, safe="larger", within=(0.5, 4.0))
+    assert found.unsafe is not None
+    assert found.bound_at_unsafe is not None
+    most = target.get("delta", target.get("mu", 0.0))
+    assert float(found.bound.upper) <= most < float(found.bound_at_unsafe.lower)
+
+
+def test_the_lower_side_at_a_calibrated_value_is_that_of_known_datasets() -> None:
+    """Of two directions that are not attained, the one far below is decided by its upper bound alone."""
+
+    def shuffled(noise: float) -> Composition:
+        return hs.Gaussian(noise).shuffled(batch_size=1, population=50) * 1
+
+    found = hs.calibrate(shuffled, epsilon=1.0, delta=1e-3, adjacency="zero-out", precision=1e-3, within=(0.5, 50.0))
+    datasets = hs.account(shuffled(found.value), "zero-out").delta(1.0)
+    assert float(found.bound.lower) <= float(datasets.lower) * (1.0 + 1e-6)  # type: ignore[union-attr]
+
+
 def test_an_accountant_of_estimates_is_refused() -> None:
     with pytest.raises(TypeError, match="returns estimates"):
         hs.calibrate(sgd, epsilon=1.0, delta=1e-6, accountant=hs.accountants.SaddlePoint())

@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import hockeystick as hs
+from hockeystick.app.report.numbers import bracket
 from hockeystick.decimals import formatted, plain, rounded_down, rounded_up
 
 WIDE = Context(prec=2500, Emax=10**6, Emin=-(10**6))
@@ -125,3 +126,10 @@ def test_an_array_of_brackets_says_how_to_print_it() -> None:
 def test_no_format_is_the_representation() -> None:
     bound = hs.Bound(0.1, 0.3, "example")
     assert f"{bound}" == repr(bound)
+
+
+def test_a_bracket_in_a_report_contains_the_bracket() -> None:
+    for lower, upper in ((0.123456789, 0.123456789), (1.0000049, 1.0000051), (3.3e-9, 3.4e-9), (0.0, math.inf)):
+        ends = bracket(hs.Bound(lower, upper, "some method")).strip("[]").split(", ")
+        assert float(ends[0]) <= lower
+        assert float(ends[1]) >= upper

@@ -153,8 +153,29 @@ def test_mass_at_infinity_needs_a_budget_of_its_own() -> None:
     leak = hs.ApproximateDP(0.01, 1e-8)
     assert not RenyiFilter(1.0, 1e-5).allows(leak)
     budget = RenyiFilter(1.0, 1e-5, infinite_delta=1.0001e-6)
-    budget.step(leak, 100)
+    budget.step(leak, 60)
+    budget.step(leak, 40)
     assert not budget.allows(leak)
+
+
+def test_what_is_passed_step_by_step_is_within_budget() -> None:
+    budget = RenyiFilter(2.0, 1e-5, adjacency="remove")
+    while budget.steps < 500 and budget.allows(hs.Gaussian(5.0)):
+        budget.step(hs.Gaussian(5.0))
+    assert budget.steps > 3
+    assert float(gaussian_delta(math.sqrt(budget.steps) / 5.0, 2.0)) <= 1e-5
+
+
+def test_steps_with_mass_at_infinity_have_no_mu() -> None:
+    for step in (hs.ApproximateDP(0.1, 1e-9), hs.DiscretePair((0.5, 0.5, 0.0), (0.45, 0.5, 0.05))):
+        with pytest.raises(hs.UnknownPairError, match="no mu is known"):
+            GaussianDPFilter(3.0).allows(step)
+
+
+def test_a_step_whose_moments_are_not_known_is_refused() -> None:
+    """No upper bound on the moments means no bound on what the step spends."""
+    for step in (hs.DiscreteGaussian(50.0).poisson(0.01), hs.ApproximateDP(0.01, 1.0)):
+        assert not RenyiFilter(5.0, 1e-5, infinite_delta=5e-6).allows(step)
 
 
 def test_a_refused_step_changes_nothing() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -133,3 +134,12 @@ def test_dyadic_spacings_are_short_and_close() -> None:
         short = dyadic_below(spacing)
         assert 0.75 * spacing <= short <= spacing
         assert (short * 2.0**60 / 2.0 ** math.floor(math.log2(short))) % 2.0**50 == 0.0
+
+
+@pytest.mark.parametrize("beyond", [3e-14, 9e-14])
+def test_a_largest_loss_just_beyond_the_last_point_is_slack(beyond: float) -> None:
+    pair = DiscretePair((0.75, 0.25), (0.25, 0.75))
+    on = GridCells.of(pair, Grid(0.5, np.array([-3, 0, 2], dtype=np.int64)))  # the losses are -ln 3 and ln 3
+    upper = connect_the_dots(replace(on, largest_loss=1.0 + beyond))
+    assert upper.mass_at_infinity == 0.0
+    assert upper.losses[-1] + upper.slack >= 1.0 + beyond

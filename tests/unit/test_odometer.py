@@ -8,13 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.accountants import Certified
 from hockeystick.bound import Bound
 from hockeystick.composition import Step
 from hockeystick.engines.lattice.compose import TiltedComposition
+from hockeystick.exact import exact_epsilon
 from hockeystick.numerics.one_sided_root import one_sided_root
+from tests.closed_forms import gaussian_epsilon
 
 MECHANISMS: list[Step] = [
     hs.Gaussian(1.0).poisson(0.01),
@@ -123,6 +126,26 @@ def test_bounded_losses_and_mass_at_infinity() -> None:
     assert failing.epsilon().lower == math.inf
 
 
+def test_the_worse_of_both_directions_is_answered() -> None:
+    run = hs.Gaussian(0.8).poisson(0.05) * 100
+    odometer = hs.Odometer(1e-5)
+    odometer.step(run)
+    exact = [exact_epsilon(run.pairs(direction), 1e-5, digits=6) for direction in ("remove", "add")]
+    assert abs(float(exact[0].lower) - float(exact[1].lower)) > 0.05
+    assert odometer.epsilon().lower <= max(float(one.upper) for one in exact)
+    assert odometer.epsilon().upper >= max(float(one.lower) for one in exact)
+
+
+@pytest.mark.parametrize("steps", [30, 60])
+def test_the_mass_at_infinity_is_part_of_delta(steps: int) -> None:
+    """Where half of delta is mass at infinity, the rest must do with half."""
+    odometer = hs.Odometer(2.0 * steps * 1e-5, "remove")
+    odometer.step(hs.ApproximateDP(0.1, 1e-5), count=steps)
+    exact = exact_epsilon((hs.ApproximateDP(0.1, 1e-5) * steps).pairs("remove"), odometer.delta, digits=8)
+    assert odometer.epsilon().lower <= exact.upper
+    assert odometer.epsilon().upper >= exact.lower
+
+
 def test_exact_lattices_are_left_when_another_loss_comes() -> None:
     odometer = hs.Odometer(1e-5, "remove")
     odometer.step(hs.RandomizedResponse(probability=0.6), count=20)
@@ -169,6 +192,20 @@ def test_saving_killing_and_restoring_changes_nothing(tmp_path: Path) -> None:
     first, second = straight.epsilon(), broken.epsilon()
     assert (first.lower, first.upper) == (second.lower, second.upper)
     assert straight.to_json() == broken.to_json()
+
+
+def test_steps_that_share_a_pair_are_both_restored() -> None:
+    """Saved before anything was asked: what is restored are counts, two steps of which belong to one pair."""
+    odometer = hs.Odometer(1e-5)
+    odometer.step(hs.Gaussian(1.0), count=30)
+    odometer.step(hs.GaussianDP(1.0), count=20)
+    restored = hs.Odometer.from_json(odometer.to_json())
+    truth = gaussian_epsilon(mp.sqrt(50), 1e-5)
+    for bound in (odometer.epsilon(), restored.epsilon()):
+        assert bound.lower <= truth <= bound.upper
+        assert bound.width <= 1e-2
+    one, other = odometer.epsilon(), restored.epsilon()
+    assert (one.lower, one.upper) == (other.lower, other.upper)
 
 
 def test_every_kind_of_step_is_read_back() -> None:

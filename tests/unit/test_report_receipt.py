@@ -17,6 +17,7 @@ from hockeystick.app.report.page import page
 from hockeystick.app.report.receipt import checksum, receipt
 from hockeystick.app.report.verification import NoReceiptError, open_receipt, verify
 from hockeystick.app.spec import Specification, from_document, read
+from tests.closed_forms import composed_mu, gaussian_epsilon
 
 RUN = """\
 title = "one release"
@@ -29,6 +30,18 @@ epsilon = 1.0
 [circumstances]
 examples = 1000
 clipping_norm = 0.5
+"""
+
+WIDE = """\
+[[steps]]
+mechanism = "gaussian"
+noise_multiplier = 2.0
+[guarantee]
+delta = 1e-5
+[accountant]
+method = "certified"
+engine = "lattice"
+tolerance = 0.1
 """
 
 Keys = tuple[str | int, ...]
@@ -157,10 +170,34 @@ class TestOtherVersions:
             foreign = edited(foreign, ("results", 0, side), lambda value: value * factor)
         assert not verify(signed_anew(foreign)).holds
 
+    def test_a_claim_that_only_the_lower_side_meets_is_rejected(self) -> None:
+        """A wide bracket whose upper side is moved down to its lower: it meets the new one, and is not proved."""
+        document = read(WIDE).document()
+        made = receipt(from_document(document), created="2030-01-02")
+        lower, upper = made["results"][0]["lower"], made["results"][0]["upper"]
+        truth = float(gaussian_epsilon(composed_mu(2.0, 1), 1e-5))
+        assert lower < truth < upper
+        made = edited(made, ("software", "numpy"), lambda _: "0.0")
+        assert verify(signed_anew(made)).holds
+        for claim in (lower, 0.5 * (lower + truth)):
+            lowered = edited(made, ("results", 0, "upper"), lambda _, claim=claim: claim)
+            assert not verify(signed_anew(lowered)).holds
+
     def test_a_claim_beside_the_truth_is_rejected(self, foreign: dict[str, Any]) -> None:
         for side in ("upper", "lower"):
             foreign = edited(foreign, ("results", 0, side), lambda value: value * 1.01)
         assert not verify(signed_anew(foreign)).holds
+
+    @pytest.mark.parametrize("factor", [0.5, 2.0])
+    def test_a_point_of_the_curve_beside_the_truth_is_rejected(self, foreign: dict[str, Any], factor: float) -> None:
+        for side in ("upper", "lower"):
+            foreign = edited(foreign, ("curve", 3, side), lambda value: value * factor)
+        assert not verify(signed_anew(foreign)).holds
+
+    @pytest.mark.parametrize("path", [("results", 0, "at"), ("specification", "steps")])
+    def test_an_answer_to_another_question_is_rejected(self, foreign: dict[str, Any], path: Keys) -> None:
+        other = {"delta": 2e-5} if path[0] == "results" else []
+        assert not verify(signed_anew(edited(foreign, path, lambda _: other))).holds
 
     def test_an_estimate_passed_off_as_certified_is_rejected(self, foreign: dict[str, Any]) -> None:
         assert not verify(signed_anew(edited(foreign, ("results", 0, "certified"), lambda _: False))).holds
@@ -236,3 +273,12 @@ def test_relation_with_one_direction_is_cautioned_and_has_no_tradeoff(specificat
     made = receipt(from_document(document))
     assert made["tradeoff"] is None
     assert "one-direction" in {caution["name"] for caution in made["cautions"]}
+
+
+def test_the_worst_direction_is_stated_whichever_it_is() -> None:
+    for p, q in (("[0.5, 0.5, 0.0]", "[0.45, 0.5, 0.05]"), ("[0.45, 0.5, 0.05]", "[0.5, 0.5, 0.0]")):
+        run = f'[[steps]]\nmechanism = "discrete-pair"\np = {p}\nq = {q}\n[guarantee]\nepsilon = [0.5, 3.0]\n'
+        for result in receipt(read(run), created="2030-01-02")["results"]:
+            sides = [directed["upper"] for directed in result["directions"].values()]
+            assert len(sides) == 2
+            assert result["upper"] == max(sides) > min(sides)

@@ -20,17 +20,19 @@ from hockeystick.app.report.cautions import cautions
 from hockeystick.app.report.words import not_included, sampling_words
 from hockeystick.app.spec import registry
 from hockeystick.composition import Direction, Step
+from hockeystick.exact import exact_delta
 from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair
 from hockeystick.laws.base import Pair
 from hockeystick.sampling import SCHEMES, Poisson, Sampled, Shuffled, WithoutReplacement
 
 
-def test_the_rate_of_fixed_size_batches_is_bracketed_by_float64s() -> None:
-    step = hs.Gaussian(1.0).without_replacement(batch_size=1, population=3)
+@pytest.mark.parametrize("population", [3, 10])  # the float64 nearest to 1/3 is below it, that of 1/10 above
+def test_the_rate_of_fixed_size_batches_is_bracketed_by_float64s(population: int) -> None:
+    step = hs.Gaussian(1.0).without_replacement(batch_size=1, population=population)
     upper, attained = step.pair("remove"), step.attained("remove")
     assert attained is not None
     assert len(attained) == 1
-    assert Fraction(attained[0].rate) < Fraction(1, 3) < Fraction(upper.rate)  # type: ignore[attr-defined]
+    assert Fraction(attained[0].rate) < Fraction(1, population) < Fraction(upper.rate)  # type: ignore[attr-defined]
     assert math.nextafter(attained[0].rate, 1.0) == upper.rate  # type: ignore[attr-defined]
 
 
@@ -222,6 +224,17 @@ def test_a_mixed_run_combines_attained_and_open_steps() -> None:
     assert len(bound.notes) >= 3
 
 
+@pytest.mark.parametrize("rounding", ["tangents", "connect-the-dots"])
+def test_the_lower_side_is_that_of_known_datasets_whatever_the_accountant_leaves_open(rounding: Any) -> None:
+    """One-sided lattices: the other side of each dataset's bracket is trivial, and must not be taken for its own."""
+    step = hs.Gaussian(3.0).without_replacement(batch_size=1, population=8)
+    bound = hs.account(step * 6, "substitute", accountant=hs.accountants.Lattice(0.01, rounding)).delta(epsilon=0.2)
+    pair = (step.attained("substitute") or ())[0]
+    splits = [((pair, first), (pair.reversed(), 6 - first)) for first in range(1, 6)]
+    every = [exact_delta(parts, 0.2, digits=8).upper for parts in (*splits, ((pair, 6),), ((pair.reversed(), 6),))]
+    assert float(bound.lower) <= max(every)  # type: ignore[union-attr]
+
+
 def test_both_sides_fall_with_epsilon_and_meet_the_epsilon_they_answer() -> None:
     curve = hs.account(hs.Gaussian(2.0).without_replacement(batch_size=1, population=5) * 12, "substitute")
     epsilons = np.array([0.0, 0.3, 0.8, 2.0])
@@ -243,3 +256,21 @@ def test_an_estimating_accountant_says_that_the_pair_is_an_upper_bound_only() ->
     found = hs.account(step * 30, "substitute", accountant=SaddlePoint()).delta(epsilon=1.0)
     assert not found.certified
     assert any("upper bound only" in note for note in found.notes)
+
+
+def test_steps_that_share_attained_pairs_are_counted_together() -> None:
+    open_step = hs.Gaussian(3.0).without_replacement(batch_size=1, population=8)
+    run = open_step * 2 + hs.Gaussian(1.0) * 3 + hs.GaussianDP(2.0) * 4  # under substitution the same pair
+    groups = run.attained("substitute")
+    assert groups is not None
+    assert sum(count for _, count in groups) == 9
+    assert sum(count for pairs, count in groups if pairs == (GaussianPair(1.0, 2.0),)) == 7
+
+
+def test_a_group_of_one_in_fixed_size_batches_is_the_plain_step() -> None:
+    group = hs.GaussianMixture.fixed_size_group(2.0, batch_size=2, population=16, size=1)
+    plain = hs.Gaussian(2.0).without_replacement(batch_size=2, population=16)
+    for epsilon in (0.0, 0.5, 2.0):
+        first, second = (hs.account(step, "remove").delta(epsilon) for step in (group, plain))
+        assert max(first.lower, second.lower) <= min(first.upper, second.upper)
+        assert first.upper <= 1.01 * first.lower  # type: ignore[operator]

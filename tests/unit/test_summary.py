@@ -15,7 +15,9 @@ from hockeystick.composition import Composition
 from hockeystick.laws import GaussianPair, LaplacePair
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.numerics.rounding import LOG_NDTR
-from hockeystick.readouts.gaussian_dp import mu_at
+from hockeystick.readouts.envelope import Value
+from hockeystick.readouts.gaussian_dp import gaussian_tail, mu_at
+from hockeystick.readouts.summary import _Search
 from tests.closed_forms import gaussian_delta_of_any_size
 
 EPSILONS = (0.0, 0.01, 0.1, 0.3, 0.7, 1.0, 1.7)
@@ -94,6 +96,15 @@ def test_sampling_gains_nothing_without_a_floor_and_says_why() -> None:
     assert "floor" in " ".join(bound.notes)
 
 
+@pytest.mark.parametrize(("noise", "rate"), [(2.0, 0.01), (1.0, 0.3)])
+def test_a_far_tail_that_only_its_limit_shows_is_in_the_mu(noise: float, rate: float) -> None:
+    """However rare the record: some attack at a large enough epsilon sees the unsampled Gaussian."""
+    for other in (hs.Laplace(1000.0), hs.RandomizedResponse(0.5001)):
+        bound = hs.account(hs.Gaussian(noise).poisson(rate) + other).mu()
+        assert isinstance(bound, Bound)
+        assert float(bound.upper) >= 1.0 / noise
+
+
 def test_mass_at_infinity_has_no_mu_but_above_a_floor() -> None:
     curve = hs.account(hs.ApproximateDP(0.5, 1e-6))
     assert float(curve.mu()) == math.inf  # type: ignore[arg-type]
@@ -164,3 +175,28 @@ def test_log_of_the_normal_distribution_is_as_accurate_as_stated() -> None:
 def test_bad_settings_are_refused(arguments: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(arguments))):
         hs.account(hs.Gaussian(1.0)).mu(**arguments)
+
+
+def test_regret_is_looked_for_at_every_epsilon() -> None:
+    """Randomised response meets its G_mu at epsilon 0 and lies above it elsewhere."""
+    mu = 1.3489795003921634
+    bound = hs.account(hs.RandomizedResponse(0.75)).regret(mu)
+    sampled = max(
+        (one_step_delta(GaussianPair(1.0, mu), e)[0] - max(0.75 - 0.25 * math.exp(e), 0.0)) / (1.0 + math.exp(e))
+        for e in np.linspace(0.0, 6.0, 601)
+    )
+    assert sampled > 0.01
+    assert isinstance(bound, Bound)
+    assert sampled <= float(bound.upper) <= 1.02 * sampled + 1e-5
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.5])
+def test_values_known_only_roughly_leave_mu_between_its_sides(noise: float) -> None:
+    pair = GaussianPair(1.0, 1.0)
+
+    def rough(epsilon: float) -> Value:
+        low, high = one_step_delta(pair, epsilon) if math.isfinite(epsilon) else (0.0, 0.0)
+        return Value((1.0 - noise) * low, min((1.0 + noise) * high, 1.0))
+
+    low, high, _ = _Search(rough, 1e-6, 1e-3).run(None)
+    assert low <= 1.0 <= high

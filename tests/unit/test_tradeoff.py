@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,36 @@ def test_values_known_only_roughly_widen_the_enclosure_and_never_lose_the_truth(
         assert rates.gap <= 2e-3 + 20.0 * noise
 
 
+def test_slopes_are_as_open_as_the_values_they_are_taken_from() -> None:
+    """A lower side that is far too low makes no curve flatter: here delta falls to 0 just beyond a sample."""
+
+    def response(epsilon: float) -> Value:
+        exact = max(0.75 - 0.25 * math.exp(epsilon), 0.0) if math.isfinite(epsilon) else 0.0
+        return Value((0.5 if epsilon == 0.9 else 1.0) * exact, exact)
+
+    enclosure = Enclosure(response)
+    for epsilon in (0.9, 1.05, 2.0):
+        enclosure.add(enclosure.forward, epsilon)
+    for alpha in (0.01, 0.1, 0.2, 0.25):
+        rates, _ = enclosure.rates(alpha)
+        assert rates.negative.lower <= 1.0 - 3.0 * alpha + 1e-15  # of this line's own rounding
+        assert rates.negative.upper >= 1.0 - 3.0 * alpha - 1e-15
+
+
+def test_mass_at_infinity_known_only_roughly_leaves_the_rates_without_false_positives_as_open() -> None:
+    """Where the test never says "yes" by mistake, what it finds is the mass at infinite loss, wherever that lies."""
+
+    def rough(epsilon: float) -> Value:
+        finite = max(0.4 - 0.1 * epsilon, 0.0) if math.isfinite(epsilon) else 0.0
+        return Value(0.1 + finite, 0.3 + finite)
+
+    rates, _ = Enclosure(rough).rates(0.0)
+    assert rates.positive.lower <= 0.1
+    assert rates.positive.upper >= 0.3
+    assert rates.negative.lower <= 0.7
+    assert rates.negative.upper >= 0.9
+
+
 @pytest.mark.parametrize("probability", [0.6, 0.75, 0.9])
 def test_contains_randomised_responses_trade_off_and_is_exact_at_its_corner(probability: float) -> None:
     alphas = np.array([0.0, 0.01, 0.1, 1.0 - probability, 0.5, 0.9, 1.0])
@@ -107,6 +138,41 @@ def test_a_one_sided_relation_has_that_directions_trade_off() -> None:
     for direction in ("remove", "add"):
         a, b = both.trade_off(0.01, direction=direction), one.trade_off(0.01, direction=direction)
         assert float(a.true_positive_rate.upper) == pytest.approx(float(b.true_positive_rate.upper), rel=1e-9, abs=0.0)  # type: ignore[union-attr]
+
+
+def powers(p: tuple[Fraction, ...], q: tuple[Fraction, ...], alpha: Fraction) -> Fraction:
+    """The largest P(attack) among attacks with Q(attack) = alpha (Neyman and Pearson), exactly."""
+    found, left = Fraction(0), alpha
+    for a, b in sorted(zip(p, q, strict=True), key=lambda ab: -float(ab[0] / ab[1]) if ab[1] else -math.inf):
+        share = min(left / b, Fraction(1)) if b else Fraction(1)
+        found, left = found + share * a, left - share * b
+    return found
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "remove", "add"])
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_each_directions_attack_has_the_power_of_its_own_likelihood_ratio(relation: str, direction: str) -> None:
+    """An asymmetric pair, whose two directions differ everywhere: with the record p, without it q."""
+    p = (Fraction(1, 16), Fraction(3, 16), Fraction(3, 4))
+    q = (Fraction(1, 128), Fraction(31, 128), Fraction(3, 4))
+    curve = hs.account(hs.DiscretePair(p, q), relation)
+    first, second = (p, q) if direction == "remove" else (q, p)
+    alphas = (0.0, 0.0078125, 0.05, 0.25, 0.6, 1.0)
+    found = curve.trade_off(alphas, direction=direction)
+    for index, alpha in enumerate(alphas):
+        power = powers(first, second, Fraction(alpha))
+        assert holds(found.true_positive_rate, index, mpf(power.numerator) / power.denominator), alpha
+        assert holds(found.false_negative_rate, index, 1 - mpf(power.numerator) / power.denominator), alpha
+    width = found.true_positive_rate.upper - found.true_positive_rate.lower  # type: ignore[union-attr]
+    assert np.all(np.asarray(width) < 2e-3)
+    if relation == direction:
+        assert_same(curve.trade_off(alphas), found)
+
+
+def assert_same(first: hs.TradeOff, second: hs.TradeOff) -> None:
+    """One-sided relations have one direction: the worst is that one."""
+    assert np.array_equal(first.true_positive_rate.upper, second.true_positive_rate.upper)  # type: ignore[union-attr]
+    assert np.array_equal(first.true_positive_rate.lower, second.true_positive_rate.lower)  # type: ignore[union-attr]
 
 
 def test_mass_at_infinity_is_found_at_no_false_positive() -> None:

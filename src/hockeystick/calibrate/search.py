@@ -23,7 +23,7 @@ from hockeystick.calibrate.prediction import predicted
 from hockeystick.calibrate.targets import Target
 from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.curve import PrivacyCurve, worst
-from hockeystick.errors import PrecisionError
+from hockeystick.errors import PrecisionError, UnknownPairError
 
 __all__ = ["Evaluation", "Problem", "Search"]
 
@@ -36,6 +36,7 @@ _FEW = 1000  # steps below which hard estimates predict that the contour is slow
 _FINEST = 1e-9  # relative tolerance below which nothing finer is asked for
 _GENTLE = 0.1  # a smaller slope comes from estimates that are noise
 _ASIDE = 0.45  # of the precision: how far from the predicted root the proof is sought
+_NO_CONTOUR = (PrecisionError, UnknownPairError)  # how the contour says that another accountant must answer
 
 
 @final
@@ -187,12 +188,15 @@ class Search:
             curve = account(run, problem.adjacency, accountant=method)
             return self._certified(target.measure(curve, tolerance), curve), curve
         curve = account(run, problem.adjacency, accountant=replace(method, tolerance=tolerance))
-        fast = account(run, problem.adjacency, accountant=Contour(max(0.1 * tolerance, _FINEST)))
+        try:
+            fast = account(run, problem.adjacency, accountant=Contour(max(0.1 * tolerance, _FINEST)))
+        except UnknownPairError:  # no transform is known of these pairs
+            fast = curve
         if target.of_direction is not None:
             return self._by_direction(fast, curve, target), curve
         try:
             return self._certified(target.measure(fast, tolerance), fast), curve
-        except PrecisionError:
+        except _NO_CONTOUR:
             return self._certified(target.measure(curve, tolerance), curve), curve
 
     def _by_direction(self, fast: PrivacyCurve, curve: PrivacyCurve, target: Target) -> Bound:
@@ -215,7 +219,7 @@ class Search:
             return None
         try:
             answer = target.measure_direction(fast.accountant.directed(fast.composition.pairs(direction)))
-        except PrecisionError:
+        except _NO_CONTOUR:
             return None
         if not isinstance(answer, Bound) or float(answer.upper) > target.most:
             return None
@@ -230,7 +234,7 @@ class Search:
         if name not in self._refused and not (self._hard and curve.composition.total_steps < _FEW):
             try:
                 return self._certified(target.measure_direction(fast.directed[name]), curve)
-            except PrecisionError:
+            except _NO_CONTOUR:
                 self._refused.add(name)
         quick = self._far_below(curve, name, small)
         return self._certified(target.measure_direction(curve.directed[name]) if quick is None else quick, curve)

@@ -1,0 +1,264 @@
+"""What is proved for which mechanism, sampling and direction: one table, complete, known or refused.
+
+A bracket is certified for the dominating pair, so the pair must be one that a theorem gives. Where no theorem does,
+the step must refuse; a similar pair would be a wrong number that looks certified. A new mechanism, way of sampling or
+direction without an entry here fails.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.composition import ADJACENCIES, Step
+from hockeystick.laws import (
+    BinomialPair,
+    DiscreteGaussianPair,
+    DiscreteLaplacePair,
+    DiscretePair,
+    GaussianMixturePair,
+    GaussianPair,
+    LaplacePair,
+    Pair,
+    WorstCasePair,
+)
+from hockeystick.laws.one_step import one_step_delta
+from hockeystick.sampling import Poisson, Shuffled, WithoutReplacement
+
+DIRECTIONS = ("remove", "add", "substitute", "zero-out", "zero-in")
+RATE, BATCH, POPULATION = 0.25, 5, 20  # the same rate, exactly
+
+
+@dataclass(frozen=True)
+class Known:
+    """A mechanism, the pairs that its own theorem gives it, and that theorem."""
+
+    step: Step
+    remove: Pair
+    substitute: Pair | None
+    theorem: str
+
+
+def three(a: int, b: int, c: int) -> tuple[Fraction, ...]:
+    return tuple(Fraction(x, 16) for x in (a, b, c))
+
+
+P, Q = three(8, 5, 3), three(2, 5, 9)
+SHIFTS = "log-concave noise: the largest shift dominates the smaller ones (monotone likelihood ratio)"
+MECHANISMS = {
+    "Gaussian": Known(
+        hs.Gaussian(2.0), GaussianPair(2.0), GaussianPair(2.0, 2.0), "Balle and Wang 2018, Theorem 8: any direction"
+    ),
+    "GaussianDP": Known(
+        hs.GaussianDP(0.5), GaussianPair(1.0, 0.5), GaussianPair(1.0, 0.5), "Dong, Roth and Su 2019: by definition"
+    ),
+    "Laplace": Known(hs.Laplace(2.0), LaplacePair(2.0), LaplacePair(2.0, 2.0), SHIFTS),
+    "DiscreteGaussian": Known(
+        hs.DiscreteGaussian(2.0), DiscreteGaussianPair(2.0), DiscreteGaussianPair(2.0, 2), SHIFTS
+    ),
+    "DiscreteLaplace": Known(hs.DiscreteLaplace(2.0), DiscreteLaplacePair(2.0), DiscreteLaplacePair(2.0, 2), SHIFTS),
+    "Binomial": Known(hs.Binomial(9), BinomialPair(9), BinomialPair(9, 0.5, 2), SHIFTS),
+    "Binomial, skewed": Known(hs.Binomial(9, 0.25), BinomialPair(9, 0.25), None, SHIFTS + ", of one sign"),
+    "RandomizedResponse": Known(
+        hs.RandomizedResponse(0.75),
+        DiscretePair((0.75, 0.25), (0.25, 0.75)),
+        DiscretePair((0.75, 0.25), (0.25, 0.75)),
+        "two categories told apart, the others alike (003, section 5)",
+    ),
+    "ApproximateDP": Known(
+        hs.ApproximateDP(1.0, 0.01),
+        WorstCasePair(1.0, 0.01),
+        WorstCasePair(1.0, 0.01),
+        "Kairouz, Oh and Viswanath 2015",
+    ),
+    "DiscretePair": Known(hs.DiscretePair(P, Q), DiscretePair(P, Q), None, "stated by the caller"),
+    "UserDefined": Known(hs.UserDefined(remove=LaplacePair(2.0)), LaplacePair(2.0), None, "stated by the caller"),
+    "UserDefined, substitute": Known(
+        hs.UserDefined(remove=LaplacePair(2.0), substitute=LaplacePair(1.0)),
+        LaplacePair(2.0),
+        LaplacePair(1.0),
+        "stated by the caller",
+    ),
+    "GaussianMixture": Known(
+        hs.GaussianMixture(2.0, (0.0, 1.0), probabilities=(0.75, 0.25)),
+        GaussianMixturePair(2.0, (0.75, 0.25), (0.0, 1.0), (Fraction(1),), (0.0,)),
+        None,
+        "Ganesh 2024",
+    ),
+}
+
+OWN, NO = "the mechanism's own", "refused"
+SAMPLED = "003, Theorem 10 (Zhu, Dong and Wang 2022, Theorem 11)"
+SUBSTITUTED = "003, Proposition 13: Gaussian noise on Poisson samples"
+JOINED = "003, Theorem 15: both directions joined, an upper bound"
+EPOCH = "Chua et al. 2024: a record takes part once, one unsampled step an epoch"
+
+BOTH, ONE_WAY = (OWN, OWN, OWN, OWN, OWN), (OWN, OWN, NO, OWN, OWN)  # with a pair under substitution, or without
+POISSON = (SAMPLED, SAMPLED, NO, SAMPLED, SAMPLED)
+FIXED, NO_FIXED = (SAMPLED, SAMPLED, JOINED, NO, NO), (NO, NO, NO, NO, NO)
+EPOCHS, NULL_EPOCHS = (NO, NO, EPOCH, EPOCH, EPOCH), (NO, NO, NO, EPOCH, EPOCH)
+NOT_OFFERED = None  # sampled already
+
+# mechanism: unsampled, Poisson, fixed size, shuffled; each for remove, add, substitute, zero-out, zero-in
+TABLE: dict[str, tuple[tuple[str, ...] | None, ...]] = {
+    "Gaussian": (BOTH, (SAMPLED, SAMPLED, SUBSTITUTED, SAMPLED, SAMPLED), FIXED, EPOCHS),
+    "GaussianDP": (BOTH, POISSON, FIXED, EPOCHS),
+    "Laplace": (BOTH, POISSON, FIXED, EPOCHS),
+    "DiscreteGaussian": (BOTH, POISSON, FIXED, EPOCHS),
+    "DiscreteLaplace": (BOTH, POISSON, FIXED, EPOCHS),
+    "Binomial": (BOTH, POISSON, FIXED, EPOCHS),
+    "Binomial, skewed": (ONE_WAY, POISSON, NO_FIXED, NULL_EPOCHS),
+    "RandomizedResponse": (BOTH, POISSON, FIXED, EPOCHS),
+    "ApproximateDP": (BOTH, POISSON, FIXED, EPOCHS),
+    "DiscretePair": (ONE_WAY, POISSON, NO_FIXED, NULL_EPOCHS),
+    "UserDefined": (ONE_WAY, POISSON, NO_FIXED, NULL_EPOCHS),
+    "UserDefined, substitute": (BOTH, POISSON, FIXED, EPOCHS),
+    "GaussianMixture": (ONE_WAY, NOT_OFFERED, NOT_OFFERED, NOT_OFFERED),
+}
+
+SAMPLINGS: dict[str, tuple[type[Step] | None, Callable[[Any], Step]]] = {
+    "unsampled": (None, lambda mechanism: mechanism),
+    "poisson": (Poisson, lambda mechanism: mechanism.poisson(RATE)),
+    "without_replacement": (
+        WithoutReplacement,
+        lambda mechanism: mechanism.without_replacement(batch_size=BATCH, population=POPULATION),
+    ),
+    "shuffled": (Shuffled, lambda mechanism: mechanism.shuffled(batch_size=BATCH, population=POPULATION)),
+}
+
+ENTRIES = [
+    (name, sampling, direction, row[k])
+    for name, rows in TABLE.items()
+    for sampling, row in zip(SAMPLINGS, rows, strict=True)
+    if row is not NOT_OFFERED
+    for k, direction in enumerate(DIRECTIONS)
+]
+
+
+def concrete(base: type) -> Iterator[type]:
+    for below in base.__subclasses__():
+        if below.__module__.split(".")[0] == "hockeystick":
+            yield from concrete(below)
+            if not inspect.isabstract(below):
+                yield below
+
+
+def test_the_table_has_every_step_every_way_of_sampling_and_every_direction() -> None:
+    samplers = {kind for kind, _ in SAMPLINGS.values() if kind is not None}
+    assert {type(known.step) for known in MECHANISMS.values()} | samplers == set(concrete(Step))
+    offered = {name for name in vars(hs.mechanisms.Mechanism) if not name.startswith("_")}
+    assert offered == set(SAMPLINGS) - {"unsampled"}
+    assert {direction for relation in ADJACENCIES.values() for direction in relation} == set(DIRECTIONS)
+    assert set(TABLE) == set(MECHANISMS)
+    assert all(known.theorem for known in MECHANISMS.values())
+
+
+@pytest.mark.parametrize("name", [name for name, rows in TABLE.items() if NOT_OFFERED in rows])
+def test_what_is_sampled_already_is_not_sampled_again(name: str) -> None:
+    for sampling, row in zip(SAMPLINGS, TABLE[name], strict=True):
+        assert (row is NOT_OFFERED) == (not (sampling == "unsampled" or hasattr(MECHANISMS[name].step, sampling)))
+
+
+@pytest.mark.parametrize(("name", "sampling", "direction", "theorem"), ENTRIES)
+def test_each_entry_is_the_pair_of_its_theorem_or_refused(
+    name: str, sampling: str, direction: str, theorem: str
+) -> None:
+    known = MECHANISMS[name]
+    step = SAMPLINGS[sampling][1](known.step)
+    if theorem == NO:
+        with pytest.raises(hs.UnknownPairError, match=r"use|state|give"):  # and says what to do instead
+            step.pair(direction)  # type: ignore[arg-type]
+        return
+    pair = step.pair(direction)  # type: ignore[arg-type]
+    if theorem == JOINED:
+        assert known.substitute is not None
+        assert_joined(pair, known.substitute)
+        attained = step.attained("substitute")
+        assert attained is not None  # an upper bound only: the lower side is another's
+        assert len(attained) == 2
+        return
+    remove = expected_remove(known, sampling, direction, theorem)
+    assert pair == (remove.reversed() if direction in {"add", "zero-in"} else remove) or is_own_reverse(pair, remove)
+
+
+def expected_remove(known: Known, sampling: str, direction: str, theorem: str) -> Pair:
+    """The pair of *remove* (or of *substitute*) that the theorem gives."""
+    own = known.substitute if direction == "substitute" else known.remove
+    if theorem == SAMPLED:
+        base = known.remove if sampling == "poisson" else known.substitute
+        assert base is not None
+        return base.subsampled(RATE)
+    if theorem == SUBSTITUTED:
+        weights = (Fraction(3, 4), Fraction(1, 4))
+        return GaussianMixturePair(2.0, weights, (0.0, 1.0), weights, (0.0, -1.0))
+    assert own is not None
+    return own
+
+
+def assert_joined(pair: Pair, base: Pair) -> None:
+    """From epsilon 0 on the curve of ((1-g) Q + g P, Q), below it that of (P, (1-g) P + g Q)."""
+    above, below = base.subsampled(RATE), base.reversed().subsampled(RATE).reversed()
+    for epsilon in (-0.9, -0.3, -0.05, 0.0, 0.05, 0.2, 0.7):
+        low, high = one_step_delta(pair, epsilon)
+        least, most = one_step_delta(above if epsilon >= 0.0 else below, epsilon)
+        assert max(low, least) <= min(high, most)
+        assert high - low <= 1e-9
+
+
+def is_own_reverse(pair: Pair, remove: Pair) -> bool:
+    """Symmetric noise: mirror the line, and the two directions are one."""
+    symmetric = GaussianPair | LaplacePair | DiscreteGaussianPair | DiscreteLaplacePair | WorstCasePair
+    if isinstance(pair, DiscretePair) and isinstance(remove, DiscretePair):
+        outcomes = zip(pair.p, pair.q, strict=True)
+        return (
+            sorted(outcomes)
+            == sorted(zip(remove.q, remove.p, strict=True))
+            == sorted(zip(remove.p, remove.q, strict=True))
+        )
+    return isinstance(pair, symmetric) and pair == remove
+
+
+@pytest.mark.parametrize(("name", "sampling", "direction", "theorem"), [e for e in ENTRIES if e[3] == NO])
+def test_whatever_is_refused_is_refused_by_every_question(
+    name: str, sampling: str, direction: str, theorem: str
+) -> None:
+    """No accountant, odometer or filter answers where the step has no pair: the refusal comes before any number."""
+    step = SAMPLINGS[sampling][1](MECHANISMS[name].step)
+    relations = [relation for relation, ways in ADJACENCIES.items() if direction in ways]
+    assert relations
+    for relation in relations:
+        for accountant in (None, hs.accountants.SaddlePoint(), hs.accountants.Moments()):
+            with pytest.raises(hs.UnknownPairError):
+                hs.account(step * 3, relation, accountant=accountant)  # type: ignore[arg-type]
+        odometer = hs.Odometer(1e-5, relation)  # type: ignore[arg-type]
+        with pytest.raises(hs.UnknownPairError):
+            odometer.step(step)
+        assert odometer.steps == 0
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_full_batches_of_add_and_remove_are_refused_and_full_samples_are_not(name: str) -> None:
+    known = MECHANISMS[name]
+    if TABLE[name][1] is NOT_OFFERED:
+        return
+    mechanism: Any = known.step
+    for direction in DIRECTIONS:
+        unsampled = TABLE[name][0][DIRECTIONS.index(direction)]  # type: ignore[index]
+        if unsampled == NO:
+            with pytest.raises(hs.UnknownPairError):
+                mechanism.poisson(1.0).pair(direction)
+        else:
+            assert mechanism.poisson(1.0).pair(direction) in {
+                mechanism.pair(direction),
+                mechanism.pair("remove").reversed(),
+            }
+    full = mechanism.without_replacement(batch_size=4, population=4)
+    for direction in ("remove", "add"):  # the smaller dataset fills no batch
+        with pytest.raises(hs.UnknownPairError):
+            full.pair(direction)

@@ -1,0 +1,170 @@
+"""Which engine's theorem covers which pair: one table, complete; where none does, the engine refuses by name."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+import pytest
+from scipy.special import log_ndtr
+
+import hockeystick as hs
+from hockeystick.accountants import Certified, Contour
+from hockeystick.bound import Bound
+from hockeystick.composition import Composition, Direction, Step
+from hockeystick.exact import exact_delta
+from hockeystick.laws import (
+    BinomialPair,
+    ContinuousPair,
+    DiscreteGaussianPair,
+    DiscreteLaplacePair,
+    DiscretePair,
+    GaussianMixturePair,
+    GaussianPair,
+    LaplacePair,
+    Pair,
+    SubsampledPair,
+    WorstCasePair,
+)
+
+
+class Stated(Step):
+    """A step of one pair, whatever the direction."""
+
+    def __init__(self, pair: Pair) -> None:
+        self._pair = pair
+
+    def pair(self, direction: Direction) -> Pair:
+        return self._pair
+
+
+OWN = ContinuousPair(  # a Gaussian pair as a caller may state one
+    loss=lambda x: 0.5 * x - 0.125,
+    log_cdf_p=lambda x: log_ndtr(x - 0.5),
+    log_tail_p=lambda x: log_ndtr(0.5 - x),
+    log_cdf_q=log_ndtr,
+    log_tail_q=lambda x: log_ndtr(-x),
+    search=(-37.0, 38.0),
+    loss_error=1e-14,
+    mass_error=1e-12,
+)
+HALF = Fraction(1, 2)
+JOINED = hs.Gaussian(2.0).without_replacement(batch_size=1, population=4).pair("substitute")
+LARGEST = (hs.Gaussian(2.0).shuffled(batch_size=1, population=4).attained("zero-out") or ())[0]
+KNOWN, REFUSED = "known", "refused"
+# a pair, and whether the contour, and the exact curve, have a proved transform of it
+PAIRS: dict[str, tuple[Pair, str, str]] = {
+    "gaussian": (GaussianPair(2.0), KNOWN, KNOWN),
+    "laplace": (LaplacePair(2.0), KNOWN, KNOWN),
+    "discrete": (DiscretePair((0.75, 0.25), (0.25, 0.75)), KNOWN, KNOWN),
+    "worst case": (WorstCasePair(0.5, 0.01), KNOWN, KNOWN),
+    "discrete laplace": (DiscreteLaplacePair(2.0), KNOWN, KNOWN),
+    "discrete gaussian": (DiscreteGaussianPair(2.0), KNOWN, REFUSED),
+    "mixture": (GaussianMixturePair(2.0, (HALF, HALF), (0.0, 1.0), (1,), (0.0,)), KNOWN, KNOWN),
+    "sampled gaussian": (SubsampledPair(GaussianPair(2.0), 0.25), KNOWN, KNOWN),
+    "sampled gaussian, reversed": (SubsampledPair(GaussianPair(2.0), 0.25).reversed(), KNOWN, KNOWN),
+    "sampled laplace": (SubsampledPair(LaplacePair(2.0), 0.25), KNOWN, KNOWN),
+    "sampled discrete gaussian": (SubsampledPair(DiscreteGaussianPair(2.0), 0.25), REFUSED, REFUSED),
+    "sampled worst case": (SubsampledPair(WorstCasePair(0.5, 0.01), 0.25), REFUSED, KNOWN),
+    "rates whose product is no float": (
+        SubsampledPair(SubsampledPair(GaussianPair(2.0), 0.1), 0.3),
+        REFUSED,
+        KNOWN,
+    ),
+    "binomial": (BinomialPair(20), REFUSED, KNOWN),
+    "joined": (JOINED, REFUSED, REFUSED),
+    "largest of several": (LARGEST, REFUSED, REFUSED),
+    "stated by its density": (OWN, REFUSED, REFUSED),
+}
+
+
+def concrete(base: type) -> Iterator[type]:
+    for below in base.__subclasses__():
+        if below.__module__.split(".")[0] == "hockeystick":
+            yield from concrete(below)
+            if not inspect.isabstract(below):
+                yield below
+
+
+def test_the_table_has_every_pair() -> None:
+    assert {type(pair) for pair, _, _ in PAIRS.values()} == set(concrete(Pair))
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_contour_answers_for_the_pairs_it_is_proved_for_and_no_others(name: str) -> None:
+    pair, contour, _ = PAIRS[name]
+    if contour == REFUSED:
+        with pytest.raises(hs.UnknownPairError, match=r"certified|float"):
+            hs.account(Stated(pair) * 400, "remove", accountant=Contour()).delta(1.0)
+    else:
+        bound = hs.account(Stated(pair) * 400, "remove", accountant=Contour()).delta(1.0)
+        assert isinstance(bound, Bound)
+        assert bound.certified
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_exact_curve_answers_for_the_pairs_it_is_proved_for_and_no_others(name: str) -> None:
+    pair, _, exact = PAIRS[name]
+    if exact == REFUSED:
+        with pytest.raises(hs.UnknownPairError, match="no exact transform"):
+            exact_delta([(pair, 2)], 0.1, digits=4)
+    else:
+        steps = 1 if name == "binomial" else 400  # so many atoms that their sum on no lattice decays too slowly
+        assert exact_delta([(pair, steps)], 0.5, digits=4).low > 0
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_default_brackets_every_pair(name: str) -> None:
+    """What the contour refuses, the lattice does: the bracket meets that of the lattice alone."""
+    pair, _, _ = PAIRS[name]
+    first, second = (
+        hs.account(Stated(pair) * 30, "remove", accountant=accountant).delta(0.5)
+        for accountant in (Certified(1e-2), Certified(1e-2, engine="lattice"))
+    )
+    assert isinstance(first, Bound)
+    assert isinstance(second, Bound)
+    assert max(float(first.lower), float(second.lower)) <= min(float(first.upper), float(second.upper))
+
+
+RARE = hs.Gaussian(1.0).poisson(0.01)
+REFUSALS: list[tuple[Callable[[], object], type[Exception], str]] = [
+    # the tolerance is not met, or the proof has no room
+    (lambda: hs.account(RARE * (2**40 + 1)).epsilon(1e-5), hs.PrecisionError, "2^40"),
+    (lambda: hs.account(RARE * (2**40 + 1), accountant=Contour()).epsilon(1e-5), hs.UnknownPairError, "2^40"),
+    (lambda: hs.account(RARE, accountant=Contour()).delta(1.0), hs.PrecisionError, "too slowly|nodes"),
+    (lambda: hs.account(hs.Laplace(10.0) * 20, accountant=Contour()).delta(0.3), hs.PrecisionError, "too slowly"),
+    (lambda: hs.account(hs.Gaussian(1e-8).poisson(0.01) * 10).epsilon(1e-5), hs.PrecisionError, "more noise"),
+    # what no theorem gives a mu
+    (lambda: gaussian_filter(RARE), hs.UnknownPairError, "RenyiFilter"),
+    (lambda: gaussian_filter(hs.ApproximateDP(0.1, 1e-9)), hs.UnknownPairError, "RenyiFilter"),
+    (lambda: gaussian_filter(hs.DiscreteGaussian(2.0)), hs.UnknownPairError, "RenyiFilter"),
+    # a target that no value meets
+    (
+        lambda: hs.calibrate(lambda s: hs.ApproximateDP(s, 0.1) * 1, epsilon=1.0, delta=1e-6),
+        hs.errors.HockeystickError,
+        "no value meets",
+    ),
+    # the door
+    (lambda: hs.account(RARE).epsilon(math.nan), ValueError, "NaN"),
+    (lambda: hs.account(RARE).delta(-1e-300), ValueError, "at least 0"),
+    (lambda: hs.account(RARE, "anything"), ValueError, "add-remove"),
+    (lambda: Composition(()), ValueError, "at least one"),
+    (lambda: hs.Gaussian(1.0) * (10**100 + 1), ValueError, "10^100"),
+    (lambda: hs.DiscretePair((0.5, 0.5), (0.5, 0.5 + 1e-8)), ValueError, "sum to 1"),
+    (lambda: hs.GaussianMixture(1.0, (0.0, 1.0), probabilities=(0.5, 0.6)), ValueError, "sum to 1"),
+    (lambda: hs.ApproximateDP(1.0, 1.0 + 1e-15), ValueError, "delta"),
+    (lambda: hs.Odometer(1.0), ValueError, "delta"),
+]
+
+
+def gaussian_filter(step: Step) -> None:
+    hs.filters.GaussianDPFilter.for_budget(epsilon=1.0, delta=1e-5).step(step)
+
+
+@pytest.mark.parametrize(("call", "error", "says"), REFUSALS)
+def test_what_is_not_proved_is_refused(call: Callable[[], object], error: type[Exception], says: str) -> None:
+    with pytest.raises(error) as refusal:
+        call()
+    assert any(part in str(refusal.value) for part in says.split("|"))

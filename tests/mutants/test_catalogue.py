@@ -1,0 +1,123 @@
+"""The catalogue of changes applies to the code as it is, and the runner tells what is noticed from what is not."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from pathlib import Path
+
+import pytest
+
+from mutants.__main__ import TREE, main
+from mutants.catalogue import Change, harmless, load
+from mutants.source import CannotApplyError, Sources
+
+EVERY = load()
+HARMLESS = harmless()
+
+
+@functools.cache
+def sources() -> Sources:
+    return Sources(TREE / "src")
+
+
+@functools.cache
+def named_in(path: str) -> set[str]:
+    tree = ast.parse((TREE / path).read_text(encoding="utf-8"))
+    found = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            found |= {f"{node.name}::{inner.name}" for inner in node.body if isinstance(inner, ast.FunctionDef)}
+    return found
+
+
+@pytest.mark.parametrize("change", [*EVERY, *HARMLESS], ids=lambda change: change.name)
+def test_each_change_applies_to_exactly_one_place(change: Change) -> None:
+    sources().place(change)
+
+
+@pytest.mark.parametrize("change", EVERY, ids=lambda change: change.name)
+def test_the_tests_named_exist(change: Change) -> None:
+    assert change.tests
+    for test in change.tests:
+        path, _, name = test.partition("::")
+        assert (TREE / path).is_file(), test
+        assert not name or name.partition("[")[0] in named_in(path), test
+
+
+def test_names_are_distinct_and_the_catalogue_is_not_small() -> None:
+    names = [change.name for change in (*EVERY, *HARMLESS)]
+    assert len(set(names)) == len(names)
+    assert len(EVERY) >= 120
+
+
+def test_five_changes_are_noticed() -> None:
+    assert main(["--sample", "5", "--seed", "2"]) == 0
+
+
+@pytest.mark.torture
+def test_a_random_tenth_of_the_changes_is_noticed() -> None:
+    assert main(["--sample", str(-(-len(EVERY) // 10))]) == 0
+
+
+CATALOGUE = """
+[[change]]
+name = "noticed"
+where = "rounded_up"
+old = "ROUND_CEILING"
+new = "ROUND_FLOOR"
+claim = "a printed upper side is rounded up"
+tests = ["tests/unit/test_decimals.py"]
+
+[[change]]
+name = "nobody-looks"
+where = "Rectangles.weighted"
+old = "factor * _SAFE"
+new = "2.0 * factor"
+claim = "weights are scaled"
+tests = ["tests/unit/test_decimals.py"]
+
+[[change]]
+name = "no-code"
+where = "rounded_down"
+old = "ROUND_FLOOR"
+new = "no_such_name"
+claim = "a change must run to be noticed"
+tests = ["tests/unit/test_decimals.py"]
+"""
+
+
+def test_what_nobody_notices_and_what_does_not_run_fail_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "some.toml").write_text(CATALOGUE)
+    (tmp_path / "cannot-matter.toml").write_text("")
+    assert main(["--catalogue", str(tmp_path)]) == 1
+    said = capsys.readouterr()
+    assert "1 of 3 changes noticed" in said.out
+    assert "survived: nobody-looks (weights are scaled)" in said.err
+    assert "invalid: no-code" in said.err
+
+
+@pytest.mark.parametrize(
+    ("where", "old", "new", "why"),
+    [
+        ("rounded_up", "ROUND_FLOOR", "ROUND_CEILING", "found 0 times"),
+        ("no_such_function", "x", "y", "found 0 times"),
+        ("rounded_up", "ROUND_CEILING", "(ROUND_CEILING)", "the same code"),
+        ("rounded_up", "a = 1; b = 2", "c = 3", "not one"),
+        ("_digits", "rounding", "0", "found 3 times"),
+    ],
+)
+def test_a_change_that_does_not_fit_is_refused(where: str, old: str, new: str, why: str) -> None:
+    change = Change("tried", where, old, new, "", ())
+    with pytest.raises(CannotApplyError, match=why):
+        sources().place(change)
+
+
+def test_a_change_is_found_however_the_code_is_laid_out(tmp_path: Path) -> None:
+    (tmp_path / "moved.py").write_text(
+        "class A:\n    def f(self, x):\n        return ((x  +  # why\n            1.0)) * 2\n"
+    )
+    changed = Sources(tmp_path).changed(Change("tried", "A.f", "x + 1.0", "x", "", ()))
+    assert changed.text == "class A:\n\n    def f(self, x):\n        return x * 2\n"

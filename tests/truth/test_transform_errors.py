@@ -1,0 +1,168 @@
+"""Rules and moments where their own errors are large: coarse rules, high frequencies, narrow noise, short reaches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import mpmath
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from hockeystick.engines.moments.moment_bounds import log_moment_bounds
+from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
+from hockeystick.laws import moment_mixture as mixtures
+from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
+from hockeystick.laws.loss_sum import PairSum
+from hockeystick.transforms.log_moments import log_moments
+from hockeystick.transforms.rule import Window
+
+
+@pytest.fixture(autouse=True)
+def _digits() -> object:
+    with mp.workdps(40):
+        yield
+
+
+# ---------------------------------------------------------------------------------- Laplace: panels of too low an order
+
+
+def laplace_transform(shift: mpf, rate: float, exponent: mpf) -> mpf:
+    """``E_Q[r^a]``, a complex, by Gauss-Legendre of far higher order; r = 1 - g + g e^u between the two atoms."""
+    g = mpf(rate)
+
+    def power(u: mpf) -> mpf:
+        return mp.exp(exponent * (mp.log(1 - g + g * mp.exp(u)) if rate < 1.0 else u))
+
+    panels = mp.linspace(-shift, shift, 2 + int(abs(exponent) * shift / 8))
+    inside = mp.quad(lambda u: mp.exp(-(u + shift) / 2) / 4 * power(u), panels, method="gauss-legendre", maxdegree=5)
+    return power(-shift) / 2 + power(shift) * mp.exp(-shift) / 2 + inside
+
+
+@pytest.mark.parametrize(("scale", "rate"), [(1.0, 1.0), (0.5, 1.0), (1.0, 0.3), (0.7, 0.9)])
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_laplace_rules_say_how_far_off_they_are_at_frequencies_beyond_their_plan(
+    scale: float, rate: float, direction: str
+) -> None:
+    """Panels made for the real axis, asked at ever higher frequencies: from no error to nothing but error."""
+    pair: Pair = LaplacePair(scale) if rate == 1.0 else SubsampledPair(LaplacePair(scale), rate)
+    pair = pair if direction == "remove" else pair.reversed()
+    exponent = 2.5
+    rules = PairSum([(pair, 1)]).rules(Window((exponent,), 0.0, -10.0))
+    assert rules is not None
+    (rule,) = rules
+    losses = [(mpf(q), mpf(loss)) for q, loss in zip(rule.log_weight[0].tolist(), rule.loss[0].tolist(), strict=True)]
+    remove = direction == "remove"
+    still = rule.quadrature.error(np.array([exponent]))[0]
+    shift = 1 / mpf(scale)
+    moment = laplace_transform(shift, rate, mpf(exponent) if remove else mpf(1 - exponent))
+    seen = []
+    for frequency in (0.0, 10.0, 25.0, 40.0, 55.0, 70.0, 90.0):
+        z = mpf(exponent) + 1j * mpf(frequency)
+        exact = laplace_transform(shift, rate, z if remove else 1 - z)
+        found = mp.fsum(mp.exp(q + z * loss) for q, loss in losses)
+        bound = float(rule.quadrature.error_up_to(frequency, exponent, still)[0])
+        assert abs(found - exact) <= moment * (mpf(bound) + mpf(1e-13) * (1 + frequency))  # of the rule's floats
+        seen.append(bound)
+    assert any(1e-9 < bound < 1e-1 for bound in seen)
+
+
+# ------------------------------------------------------------------------------------------ moments of a narrow reach
+
+
+def discrete_moment(sigma: float, sensitivity: int, theta: float) -> mpf:
+    t, two = mpf(theta), 2 * mpf(sigma) ** 2
+    integers = range(-60, 200)
+    noise = mp.fsum(mp.exp(-(mpf(x) ** 2) / two) for x in integers)
+    grown = mp.fsum(mp.exp(-((1 + t) * mpf(x - sensitivity) ** 2 - t * mpf(x) ** 2) / two) for x in integers)
+    return mp.log(grown / noise)
+
+
+def assert_moment(pair: Pair, theta: float, truth: mpf) -> tuple[mpf, mpf]:
+    found = log_moment_bounds(pair, np.array([theta]))
+    lower, upper = mpf(float(found.lower[0])), mpf(float(found.upper[0]))
+    assert lower <= truth <= upper, (pair, theta)
+    return lower, upper
+
+
+@pytest.mark.parametrize("sigma", [0.15, 0.4, 0.5, 0.8, 1.2])
+@pytest.mark.parametrize("theta", [0.25, 0.5, 1.0, 1.5, 2.3])
+def test_moments_of_narrow_discrete_gaussians_contain_their_sums(sigma: float, theta: float) -> None:
+    """Where the integers are far apart in terms of the noise, a tilted sum differs from the plain one by its phase."""
+    for sensitivity in (1, 2):
+        truth = discrete_moment(sigma, sensitivity, theta)
+        assert_moment(DiscreteGaussianPair(sigma, sensitivity), theta, truth)
+
+
+def sampled_moment(noise: float, rate: float, power: Callable[[mpf], mpf]) -> mpf:
+    """``ln E_Q[r^a]`` by the trapezoidal rule of step 1/20, whose strip error is below e^-400."""
+    g, m, total = mpf(rate), 1 / mpf(noise), mpf(0)
+    for k in range(-300, 500):
+        x = mpf(k) / 20
+        total += mpmath.npdf(x) * power(1 - g + g * mp.exp(m * x - m * m / 2)) / 20
+    return mp.log(total)
+
+
+@pytest.mark.parametrize("reach", [0.5, 1.0, 2.0, 3.0])
+@pytest.mark.parametrize("theta", [0.5, 3.0])
+@pytest.mark.parametrize(("noise", "rate"), [(1.0, 0.1), (0.8, 0.5), (1.5, 0.01)])
+def test_moments_of_mixtures_cut_off_near_their_peaks_contain_the_integral(
+    noise: float, rate: float, theta: float, reach: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nodes end a few standard deviations beyond the peaks: what lies further out is in the bracket."""
+    monkeypatch.setattr(mixtures, "_REACH", reach)
+    pair = SubsampledPair(GaussianPair(noise), rate)
+    assert_moment(pair, theta, sampled_moment(noise, rate, lambda r: r ** (1 + mpf(theta))))
+    assert_moment(pair.reversed(), theta, sampled_moment(noise, rate, lambda r: r ** -mpf(theta)))
+
+
+@pytest.mark.parametrize("decay", [0.5, 2.0, 5.0, 10.0])
+@pytest.mark.parametrize("theta", [0.5, 3.0])
+def test_moments_of_mixtures_of_coarse_steps_contain_the_integral(
+    decay: float, theta: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nodes far apart: the strip error is what the bracket is made of."""
+    monkeypatch.setattr(mixtures, "_LOG_STRIP", decay)
+    pair = SubsampledPair(GaussianPair(1.0), 0.3)
+    assert_moment(pair, theta, sampled_moment(1.0, 0.3, lambda r: r ** (1 + mpf(theta))))
+    assert_moment(pair.reversed(), theta, sampled_moment(1.0, 0.3, lambda r: r ** -mpf(theta)))
+
+
+# ----------------------------------------------------------------------- rules of continuous pairs, as coarse as can be
+
+
+@pytest.mark.parametrize("accuracy", [-0.1, -1.0, -3.0, -8.0])
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize(("noise", "rate"), [(1.0, 0.1), (0.8, 0.9), (1.5, 0.01)])
+def test_coarse_rules_of_sampled_gaussians_contain_the_integral(
+    noise: float, rate: float, direction: str, accuracy: float
+) -> None:
+    pair: Pair = SubsampledPair(GaussianPair(noise), rate)
+    pair = pair if direction == "remove" else pair.reversed()
+    exponents = (1.5, 0.5, 4.0)
+    rules = PairSum([(pair, 1)]).rules(Window(exponents, 0.0, accuracy))
+    assert rules is not None
+    found = log_moments(rules[0], np.array(exponents))
+    for k, a in enumerate(exponents):
+        power = a if direction == "remove" else 1.0 - a
+        truth = sampled_moment(noise, rate, lambda r, power=power: r ** mpf(power))  # type: ignore[misc]
+        error = float(found.total_error[k, 0])
+        assert math.isinf(error) or abs(mpf(float(found.value[k, 0])) - truth) <= mpf(error)
+
+
+@pytest.mark.parametrize("error", [1e-8, 1e-3])
+@pytest.mark.parametrize("name", ["missing_p", "missing_q"])
+def test_moments_carry_the_mass_that_a_rule_may_lack(name: str, error: float) -> None:
+    """Masses as far from what they are stated to be as the rule says that they may be."""
+    p, q = (0.5, 0.3, 0.2), (0.2, 0.3, 0.5)
+    rules = PairSum([(DiscretePair(p, q), 1)]).rules(Window((2.0,), 0.0, -40.0))
+    assert rules is not None
+    exponents = np.array([0.5, 1.5, 2.0, 6.0])
+    for sign in (-1.0, 1.0):
+        stated = getattr(rules[0], name) + 0.99 * sign * error
+        found = log_moments(replace(rules[0], **{name: stated}, dropped=np.array([error])), exponents)
+        for k, a in enumerate(exponents.tolist()):
+            truth = mp.log(mp.fsum(mpf(x) ** mpf(a) * mpf(y) ** (1 - mpf(a)) for x, y in zip(p, q, strict=True)))
+            assert abs(mpf(float(found.value[k, 0])) - truth) <= mpf(float(found.total_error[k, 0]))
