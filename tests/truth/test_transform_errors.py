@@ -9,9 +9,9 @@ from dataclasses import replace
 import mpmath
 import numpy as np
 import pytest
+from hockeystick.engines.moments.moment_bounds import log_moment_bounds
 from mpmath import mp, mpf
 
-from hockeystick.engines.moments.moment_bounds import log_moment_bounds
 from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
 from hockeystick.laws import moment_mixture as mixtures
 from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair

@@ -157,6 +157,8 @@ def test_exponentials_are_directed_at_any_size() -> None:
         assert arb(low) <= truth <= arb(high)
         assert high > 0.0
         assert high - low <= 50.0 * U * high + 2 * 5e-324
+
+
 def test_exponentials_are_rounded_outward_down_to_subnormal_numbers() -> None:
     logs = np.concatenate([np.linspace(-740.0, -700.0, 301), np.random.default_rng(5).uniform(-700.0, 50.0, 2000)])
     with mp.workdps(40):

@@ -7,7 +7,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-
 from hockeystick.engines.contour.crossing import LogBracket
 from hockeystick.engines.contour.crossing import crossing as bracket_crossing
 from hockeystick.engines.lattice.solve import crossing

@@ -16,7 +16,7 @@ from hockeystick.laws import GaussianPair, LaplacePair
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.numerics.rounding import LOG_NDTR
 from hockeystick.readouts.envelope import Value
-from hockeystick.readouts.gaussian_dp import gaussian_tail, mu_at
+from hockeystick.readouts.gaussian_dp import mu_at
 from hockeystick.readouts.summary import _Search
 from tests.closed_forms import gaussian_delta_of_any_size
 
