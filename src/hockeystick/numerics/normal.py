@@ -177,5 +177,8 @@ def _tail(
         # A far edge that runs off with the near one moves the whole interval: already counted edge by edge.
         relative = relative * 1.01 + 2.0 * U
         absolute = U * (2.0 * near * near + 2.0 * np.abs(logs[where]) + 4.0) + ELEMENTARY * np.abs(log_gap)
-        # ln(1 + r) for a relative error r; no bound where the difference has no accuracy left
-        bound[where] = np.where(relative < 0.5, -np.log1p(-np.minimum(relative, 0.5)), np.inf) + absolute
+        # ln(1 + r) for a relative error r; no bound where the difference has no accuracy left, but of a whole tail the
+        # logarithm itself moves by at most (1.2 + 2 t) off
+        whole = 2.0 * (ERFCX + U) + 1.01 * off_near * (1.2 + 2.0 * (near + off_near))
+        rest = np.where(finite, np.inf, whole)
+        bound[where] = np.where(relative < 0.5, -np.log1p(-np.minimum(relative, 0.5)), rest) + absolute
