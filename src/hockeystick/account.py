@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hockeystick.accountants.base import Accountant
+from hockeystick.accountants.base import Accountant, check_accountant
 from hockeystick.accountants.certified import Certified
 from hockeystick.composition import Composition, Step
 from hockeystick.curve import PrivacyCurve
@@ -55,6 +55,6 @@ def account(
             f"run must be a step or a composition, such as Gaussian(1.0).poisson(0.01) * 2000, got {run!r}"
             f" of type {type(run).__name__}"
         )
-    if accountant is not None and not isinstance(accountant, Accountant):
-        raise TypeError(f"accountant must be one of hockeystick.accountants, such as Certified(), got {accountant!r}")
-    return PrivacyCurve(run * 1, adjacency, Certified(tolerance) if accountant is None else accountant)
+    return PrivacyCurve(
+        run * 1, adjacency, Certified(tolerance) if accountant is None else check_accountant(accountant)
+    )

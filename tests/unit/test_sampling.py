@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -186,7 +187,9 @@ def test_a_new_scheme_is_one_class_and_one_line(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(registry, cached.__name__, cached.__wrapped__)
     for module in ("spec.model", "spec.parts", "spec.schema", "report.words", "cli.options", "cli.compare"):
         for name in ("schemes", "samplings"):
-            monkeypatch.setattr(f"hockeystick.app.{module}.{name}", getattr(registry, name), raising=False)
+            # by import: `spec.schema` is a function of that name as well
+            home = importlib.import_module(f"hockeystick.app.{module}")
+            monkeypatch.setattr(home, name, getattr(registry, name), raising=False)
     text = """
     steps = [{ mechanism = "gaussian", noise_multiplier = 2.0, sampling = { scheme = "every-other", share = 0.5 } }]
     guarantee = { delta = 1e-5 }

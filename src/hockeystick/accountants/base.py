@@ -13,10 +13,17 @@ from hockeystick.bound import Bound, Estimate
 from hockeystick.errors import public_door
 from hockeystick.laws.base import Pair
 
-__all__ = ["Accountant", "DirectedCurve", "Parts"]
+__all__ = ["Accountant", "DirectedCurve", "Parts", "check_accountant"]
 
 Parts = tuple[tuple[Pair, int], ...]
 """Distinct dominating pairs of one direction with their counts."""
+
+
+def check_accountant(accountant: object) -> Accountant:
+    """An accountant."""
+    if not isinstance(accountant, Accountant):
+        raise TypeError(f"accountant must be one of hockeystick.accountants, such as Certified(), got {accountant!r}")
+    return accountant
 
 
 class DirectedCurve(ABC):

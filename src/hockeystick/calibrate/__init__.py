@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from hockeystick.accountants.base import Accountant, Parts
+from hockeystick.accountants.base import Accountant, Parts, check_accountant
 from hockeystick.accountants.certified import Certified
 from hockeystick.calibrate.axis import Axis
 from hockeystick.calibrate.result import Calibration, UnreachableTargetError
@@ -115,11 +115,10 @@ def calibrate(
     directions(adjacency)
     whole = check_choice("values", values, ("real", "integer")) == "integer"
     check_choice("safe", safe, ("detect", "larger", "smaller"))
-    if accountant is not None and not isinstance(accountant, Accountant):
-        raise TypeError(f"accountant must be one of hockeystick.accountants, such as Certified(), got {accountant!r}")
+    method = Certified() if accountant is None else check_accountant(accountant)
     low, high = _limits(within, whole=whole)
     start = _start(guess, low, high, whole=whole, given=within is not None)
-    problem = Problem(family, target, adjacency, Certified() if accountant is None else accountant)
+    problem = Problem(family, target, adjacency, method)
     width = max(check_positive("precision", precision), _FINEST)
     search = Search(problem, Axis(low, high, whole, 1, width))
     step = _FAR if guess is None else _NEAR

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 from hockeystick.composition import Direction, Step
 from hockeystick.errors import UnknownPairError, check_count
 from hockeystick.laws.base import Pair
 
-__all__ = ["AS_REMOVE", "Samplable", "Sampled", "checked_sizes"]
+__all__ = ["AS_REMOVE", "InBatches", "Samplable", "Sampled"]
 
 AS_REMOVE: Mapping[str, Direction] = {"zero-out": "remove", "zero-in": "add"}
 """The direction with the same pair, where a null record is as good as none."""
@@ -88,9 +89,17 @@ class Sampled(Step):
         return self.mechanism.stated_by_caller
 
 
-def checked_sizes(batch_size: int, population: int) -> tuple[int, int]:
-    """A batch size and a number of records, at least as large."""
-    size, records = check_count("batch_size", batch_size), check_count("population", population)
-    if size > records:
-        raise ValueError(f"batch_size must be at most population, got {size} of {records}")
-    return size, records
+@dataclass(frozen=True)
+class InBatches(Sampled):
+    """A step on batches of one size: what the schemes of that kind share."""
+
+    mechanism: Step
+    batch_size: int
+    population: int
+
+    def __post_init__(self) -> None:
+        size, records = check_count("batch_size", self.batch_size), check_count("population", self.population)
+        if size > records:
+            raise ValueError(f"batch_size must be at most population, got {size} of {records}")
+        object.__setattr__(self, "batch_size", size)
+        object.__setattr__(self, "population", records)

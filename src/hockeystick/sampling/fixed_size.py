@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, final
 
-from hockeystick.composition import Direction, Step
+from hockeystick.composition import Direction
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import Pair
-from hockeystick.sampling.base import AS_REMOVE, Sampled, checked_sizes
+from hockeystick.sampling.base import AS_REMOVE, InBatches
 
 __all__ = ["WithoutReplacement"]
 
 
 @final
 @dataclass(frozen=True)
-class WithoutReplacement(Sampled):
+class WithoutReplacement(InBatches):
     """A step on a batch of fixed size, drawn without replacement: all batches are equally likely.
 
     When the record is in the batch it pushes another one out, so that the base mechanism's substitution pair counts, of
@@ -42,15 +42,6 @@ class WithoutReplacement(Sampled):
     noun: ClassVar[str] = "random sets of fixed size"
     manner: ClassVar[str] = "as random sets of fixed size"
     not_covered: ClassVar[str] = "batches taken from a shuffled dataset: the guarantee is for fresh sets at every step"
-
-    mechanism: Step
-    batch_size: int
-    population: int
-
-    def __post_init__(self) -> None:
-        size, records = checked_sizes(self.batch_size, self.population)
-        object.__setattr__(self, "batch_size", size)
-        object.__setattr__(self, "population", records)
 
     @classmethod
     def sentence(cls, unit: str, parameters: Mapping[str, float]) -> str:

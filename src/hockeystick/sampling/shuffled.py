@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from hockeystick.composition import Direction, Step
+from hockeystick.composition import Direction
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import Pair
-from hockeystick.sampling.base import AS_REMOVE, Samplable, Sampled, checked_sizes
+from hockeystick.sampling.base import AS_REMOVE, InBatches, Samplable
 
 __all__ = ["Shuffled"]
 
 
 @final
 @dataclass(frozen=True)
-class Shuffled(Sampled):
+class Shuffled(InBatches):
     """One *epoch* on shuffled batches: the records are permuted, cut into equal batches, and each batch is used once.
 
     This is not Poisson sampling and is never accounted as such: for small noise its delta is larger by orders of
@@ -45,14 +45,8 @@ class Shuffled(Sampled):
     )
     step_is_epoch: ClassVar[bool] = True
 
-    mechanism: Step
-    batch_size: int
-    population: int
-
     def __post_init__(self) -> None:
-        size, records = checked_sizes(self.batch_size, self.population)
-        object.__setattr__(self, "batch_size", size)
-        object.__setattr__(self, "population", records)
+        super().__post_init__()
         if self.population % self.batch_size:
             raise ValueError(
                 f"population must be a multiple of batch_size, got {self.population} and {self.batch_size}; drop the"
