@@ -55,6 +55,7 @@ _MOST_SMOOTHED = 10_000_000  # products of nodes in s and atoms, of a smoothed l
 _MOST_KEPT = 1 << 15  # frequencies that may matter
 _DEEP = 7.5  # standard deviations of a Gaussian's transform that leave 1e-12
 _WORTH = 50.0  # times the tolerance of a line, that smoothing may widen a bracket by
+_COARSER = 3.0  # times the smoothing wanted: more widens brackets, by its square, beyond all use
 
 
 @final
@@ -207,7 +208,10 @@ def _smoothed_line(losses: LossSum, epsilon: float, tolerance: float, found: _Ti
     atoms = sum(rule.size * rule.nodes for rule in found.rules)
     period = found.period(epsilon, plan.log_error)
     finest = _DEEP * period / (2.0 * math.pi * min(_MOST_SMOOTHED / atoms, 0.5 * _MOST_NODES))
-    eta = max(smoothing(plan.theta, _WORTH * tolerance), 2.0 ** math.ceil(math.log2(finest)))
+    wanted = smoothing(plan.theta, _WORTH * tolerance)
+    if finest > _COARSER * wanted:
+        raise ContourRefusal("width", f"smoothing by {finest:.2g} nats, as the work allows, is too coarse: many atoms")
+    eta = max(wanted, 2.0 ** math.ceil(math.log2(finest)))
     once, twice = (
         line_for_epsilon(losses.smoothed(times * eta), epsilon, tolerance, work=2 * _MOST_SMOOTHED)
         for times in (1.0, 2.0)

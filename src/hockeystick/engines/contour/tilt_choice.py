@@ -90,7 +90,8 @@ def plan_line(
         log_delta = saddle.log_delta(epsilon)
     log_delta = min(log_delta, float(exponent[tilts > 0.0].min()))  # Chernoff's bound, whatever was said
     log_error = log_delta - exponent + math.log(tolerance / 16.0)
-    candidates = np.flatnonzero((tilts <= saddle.theta * 1.0001) & (tilts >= _LEAST * saddle.theta))
+    within = (tilts <= saddle.theta * 1.0001) & (tilts >= _LEAST * saddle.theta)
+    candidates = np.flatnonzero(within & np.isfinite(exponent))  # K may be beyond float64, but not everywhere
     gap = tilts - tilts[candidates, None]
     log_ratio = exponent - exponent[candidates, None] + log_constant(tilts)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -39,6 +39,8 @@ __all__ = ["LatticeCurve"]
 
 _METHOD = "certified lattice"
 _REFINEMENTS = 8
+_AT_STATIONS = 3  # compositions tried there
+_HOPEFUL = 10.0  # times the tolerance at a station: beyond, nothing near it is narrow enough either
 _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
 _EXPLAINED = 1.5  # times the width, that errors may sum to
 _APART = 12.0  # nats of delta from one station to the next
@@ -83,26 +85,30 @@ class LatticeCurve:
         self.tolerance = tolerance
         self.points = points
         self.largest_loss = largest_loss
-        self._stations: dict[int, _Bracket] = {}
+        self._stations: dict[int, _Bracket | None] = {}
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon), epsilon finite and below the largest loss (nats)."""
         saddle = saddle_at_epsilon(self.parts, epsilon)
-        kept = self._read_delta(self._station(saddle[1].log_delta), epsilon)
-        if self._relative_width(kept) <= self.tolerance:
-            return kept
-        return self._delta_around(saddle, epsilon)[0]
+        station = self._station(saddle[1].log_delta)
+        if station is not None:
+            kept = self._read_delta(station, epsilon)
+            if self._relative_width(kept) <= self.tolerance:
+                return kept
+        return self._delta_around(saddle, epsilon, _REFINEMENTS)[0]
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``, in (0, 1)."""
         log_delta = math.log(max(delta, 1e-320))
-        kept = self._read_epsilon(self._station(log_delta), delta)
-        if float(kept.width) <= self.tolerance:
-            return kept
+        station = self._station(log_delta)
+        if station is not None:
+            kept = self._read_epsilon(station, delta)
+            if float(kept.width) <= self.tolerance:
+                return kept
         return self._epsilon_around(delta)
 
-    def _station(self, log_delta: float) -> _Bracket:
-        """The composition for deltas of about this size.
+    def _station(self, log_delta: float) -> _Bracket | None:
+        """The composition for deltas of about this size; None where it would have to be refined often, as at cliffs.
 
         It is made for a size that depends on the composition alone, so that no answer depends on what was asked before.
         """
@@ -111,16 +117,19 @@ class LatticeCurve:
             cumulants, saddle = saddle_at_delta(self.parts, max(math.exp(-_APART * (number or 0.25)), 1e-320))
             if saddle.epsilon < 0.0:
                 cumulants, saddle = saddle_at_epsilon(self.parts, 0.0)
-            self._stations[number] = self._delta_around((cumulants, saddle), saddle.epsilon)[1]
+            bound, bracket = self._delta_around((cumulants, saddle), saddle.epsilon, _AT_STATIONS)
+            self._stations[number] = bracket if self._relative_width(bound) <= _HOPEFUL * self.tolerance else None
         return self._stations[number]
 
-    def _delta_around(self, at: tuple[Cumulants, SaddleEstimate], epsilon: float) -> tuple[Bound, _Bracket]:
+    def _delta_around(
+        self, at: tuple[Cumulants, SaddleEstimate], epsilon: float, refinements: int
+    ) -> tuple[Bound, _Bracket]:
         """The bracket by lattices for this epsilon, refined as long as that helps, and the last of them."""
         tolerance = self.tolerance
         cumulants, saddle = at
         best = Bound(0.0, 1.0, _METHOD)
         width = tolerance / saddle.theta
-        for _ in range(_REFINEMENTS):
+        for _ in range(refinements):
             bracket = self._compose(cumulants, saddle, width)
             best = _sharper(self._read_delta(bracket, epsilon), best)
             found = self._relative_width(best)
