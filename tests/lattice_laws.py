@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from mpmath import mp, mpf
 
-from hockeystick.engines.lattice.compose import Window
+from hockeystick.engines.lattice.compose import TiltedWindow
 from hockeystick.engines.lattice.pld import LatticePLD, Side
 
 
@@ -16,7 +16,7 @@ def law(side: Side, *, seed: int, slack: float = 0.0, infinity: float = 0.0, siz
     rng = np.random.default_rng(seed)
     mass = rng.dirichlet(np.ones(size)) * (1.0 - infinity)
     index = np.sort(rng.choice(np.arange(-8, 9), size, replace=False)).astype(np.int64)
-    return LatticePLD(side, 0.25, index, 0.0, np.log(mass), infinity, slack, 0.0)
+    return LatticePLD(side, 0.25, index, 0.0, np.log(mass), infinity, slack)
 
 
 def composed(parts: Sequence[tuple[LatticePLD, int]], shift: float) -> Callable[[float], mpf]:
@@ -41,10 +41,10 @@ def composed(parts: Sequence[tuple[LatticePLD, int]], shift: float) -> Callable[
 
 
 WINDOWS = [
-    Window(0.5, -3.0, 3.0, 0.1, 0.9),
-    Window(0.5, 0.0, 1.0, 0.05, 1.5),
-    Window(2.0, -1.0, 2.0, 1.0, 3.0),
-    Window(2.0, 3.0, 9.0, 1.0, 3.0),
-    Window(0.3, 2.0, 8.0, 0.1, 1.0),
-    Window(1.0, -40.0, 40.0, 0.5, 1.5),
+    TiltedWindow(0.5, -3.0, 3.0, 0.1, 0.9),
+    TiltedWindow(0.5, 0.0, 1.0, 0.05, 1.5),
+    TiltedWindow(2.0, -1.0, 2.0, 1.0, 3.0),
+    TiltedWindow(2.0, 3.0, 9.0, 1.0, 3.0),
+    TiltedWindow(0.3, 2.0, 8.0, 0.1, 1.0),
+    TiltedWindow(1.0, -40.0, 40.0, 0.5, 1.5),
 ]
