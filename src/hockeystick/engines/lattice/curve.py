@@ -164,7 +164,7 @@ class LatticeCurve:
         return best
 
     def _again(self, cumulants: Cumulants, saddle: SaddleEstimate, best: Bound) -> tuple[Cumulants, SaddleEstimate]:
-        """The saddle point for the epsilon found, where it is not the one foretold."""
+        """The saddle point for the epsilon found, where it is not the one predicted."""
         found = float(best.lower)
         if math.isinf(found) or found == 0.0:  # where the curve has a cliff, aim within the tolerance before it
             found = max(float(best.upper) - 0.5 * self.tolerance, 0.0)

@@ -1,10 +1,10 @@
 """Composition in the frequency domain without transforms of the window's length: for many steps, equal or not.
 
 What `compose.py` does by an FFT of the whole window for every distinct PLD is done on the few hundred lowest
-frequencies, each a sum over the points that carry mass; the rest is bounded by pairing masses (`step_spectrum.py`).
-Memory and time do not depend on the length of the window.
+frequencies, each a sum over the points that carry mass; the rest is bounded by pairing masses
+(`streaming_spectrum.py`). Memory and time do not depend on the length of the window.
 
-Guarantee: upper or lower as the lattices are, rounding included (`running.py`). Cost: points x kept products a
+Guarantee: upper or lower as the lattices are, rounding included (`streaming.py`). Cost: points x kept products a
 distinct PLD; memory 16 bytes a point and a kept frequency of every distinct PLD, about 15 kilobytes each.
 """
 

@@ -6,7 +6,7 @@ it, or the bracket is wider than the tolerance, a new plan is made from the coun
 factor of a thousand.
 
 Guarantee: lower and upper are certified, rounding included. Cost: a plan builds every distinct step anew; everything
-else is `running.py`'s.
+else is `streaming.py`'s.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Plan:
     expected_sum : float
         About what the hockey-stick sum will be, in its own units.
     low_only : int
-        1 where only the frequencies kept are computed, the rest bounded (`step_spectrum.py`).
+        1 where only the frequencies kept are computed, the rest bounded (`streaming_spectrum.py`).
     """
 
     theta: float
