@@ -179,6 +179,7 @@ QUESTIONS: list[tuple[Parts, Sequence[float]]] = [
     ([(SubsampledPair(GaussianPair(1.0), 0.01).reversed(), 2000)], (0.5, 2.0)),
     ([(SubsampledPair(GaussianPair(0.5), 0.1), 30)], (1.0, 12.0)),
     ([(GaussianPair(1.0), 1)], (0.0, 1.0, 5.0)),
+    ([(GaussianPair(0.1), 1)], (0.0,)),
     ([(DiscretePair((0.5, 0.25, 0.25, 0.0), (0.25, 0.25, 0.25, 0.25)), 60)], (1.0, 9.0)),
     ([(INFINITE, 5)], (0.0, 1.0, 2.5)),
     ([(INFINITE.reversed(), 5)], (0.0, 1.0)),
