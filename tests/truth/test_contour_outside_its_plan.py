@@ -17,7 +17,13 @@ from mpmath import mp, mpf
 from hockeystick.engines.contour.aliasing import Chernoff, chernoff
 from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.engines.contour.lattice_line import prepare_lattice_line
-from hockeystick.engines.contour.placing import ContourRefusal, line_for_epsilon, log_tail, saddle_of_epsilon
+from hockeystick.engines.contour.placing import (
+    ContourRefusal,
+    line_for_epsilon,
+    log_complement,
+    log_tail,
+    saddle_of_epsilon,
+)
 from hockeystick.exact import exact_delta
 from hockeystick.laws import DiscretePair, GaussianPair, SubsampledPair
 from hockeystick.laws.loss_sum import PairSum
@@ -166,6 +172,16 @@ def test_mass_left_out_on_purpose_is_in_the_upper_side(log_drop: float) -> None:
         assert truth <= mp.exp(mpf(log_tail(losses, saddle, epsilon)))
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 3.0])
+def test_what_delta_lacks_of_one_is_at_most_chernoffs_bound(epsilon: float) -> None:
+    """Every loss is larger than epsilon: at the tilt -1 the bound is what it bounds, ``e^epsilon Q(L > -inf)``."""
+    finite = Fraction(3, 2048)
+    losses = PairSum([(DiscretePair((0.75, 0.25, 0.0), (2.0**-10, 2.0**-11, float(1 - finite))), 3)])
+    bound = mp.exp(mpf(log_complement(losses, saddle_of_epsilon(losses, epsilon), epsilon)))
+    truth = mp.exp(mpf(epsilon)) * mpf(finite.numerator) ** 3 / mpf(finite.denominator) ** 3
+    assert truth <= bound <= truth * (1 + mpf(10) ** -8)
+
+
 # ------------------------------------------------------------------------------------------------- any tolerance at all
 
 INFINITE = DiscretePair((0.5, 0.499, 0.001), (0.25, 0.75, 0.0))
@@ -179,6 +195,7 @@ QUESTIONS: list[tuple[Parts, Sequence[float]]] = [
     ([(SubsampledPair(GaussianPair(1.0), 0.01).reversed(), 2000)], (0.5, 2.0)),
     ([(SubsampledPair(GaussianPair(0.5), 0.1), 30)], (1.0, 12.0)),
     ([(GaussianPair(1.0), 1)], (0.0, 1.0, 5.0)),
+    ([(GaussianPair(0.1), 1)], (0.0,)),
     ([(DiscretePair((0.5, 0.25, 0.25, 0.0), (0.25, 0.25, 0.25, 0.25)), 60)], (1.0, 9.0)),
     ([(INFINITE, 5)], (0.0, 1.0, 2.5)),
     ([(INFINITE.reversed(), 5)], (0.0, 1.0)),

@@ -7,16 +7,18 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.accountants import PRV, Certified, Lattice
 from hockeystick.bound import Bound
 from hockeystick.engines.lattice.algorithm2 import algorithm_2
-from hockeystick.engines.lattice.buckets import buckets_down, buckets_up
+from hockeystick.engines.lattice.buckets import bucket_cells, buckets_down, buckets_up
 from hockeystick.engines.lattice.grid import Grid, GridCells
 from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair
 from hockeystick.laws.base import Pair
 from hockeystick.laws.one_step import one_step_delta
+from hockeystick.laws.worst_case import WorstCasePair
 from tests.closed_forms import composed_mu, gaussian_delta, gaussian_epsilon
 
 UPPER = ["connect-the-dots", "buckets-up"]
@@ -42,6 +44,16 @@ def test_one_step_is_bounded_at_every_epsilon(pair: Pair, spacing: float) -> Non
         assert above.hockey_stick(epsilon - above.slack) >= lower
         assert below.hockey_stick(epsilon + below.slack) <= upper
         assert optimistic.hockey_stick(epsilon + optimistic.slack) <= upper
+
+
+def test_buckets_of_atoms_on_points_have_their_masses_rounded_outward() -> None:
+    pair, grid = WorstCasePair(1.0, 0.01), Grid.covering(-2.0, 2.0, 0.25)
+    up, down = buckets_up(bucket_cells(pair, grid, "upper")), buckets_down(bucket_cells(pair, grid, "lower"))
+    with mp.workdps(40):
+        for loss in (-1.0, 1.0):
+            truth = (1 - mpf(0.01)) / (1 + mp.exp(-mpf(loss)))
+            above, below = (mp.exp(mpf(float(pld.log_mass[pld.losses == loss].item()))) for pld in (up, down))
+            assert truth * (1 - mpf(10) ** -13) <= below <= truth <= above <= truth * (1 + mpf(10) ** -13)
 
 
 def test_algorithm_2_is_between_buckets_and_the_truth_for_smooth_losses() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 import pytest
@@ -10,12 +12,13 @@ from mpmath import erfc, log, mp, mpf, sqrt
 from scipy.special import log_ndtr
 
 import hockeystick as hs
+from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound
 from hockeystick.composition import Composition
 from hockeystick.laws import GaussianPair, LaplacePair
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.numerics.rounding import LOG_NDTR
-from hockeystick.readouts.envelope import Value
+from hockeystick.readouts.directions import Asked
 from hockeystick.readouts.gaussian_dp import mu_at
 from hockeystick.readouts.summary import _Search
 from tests.closed_forms import gaussian_delta_of_any_size
@@ -190,13 +193,26 @@ def test_regret_is_looked_for_at_every_epsilon() -> None:
     assert sampled <= float(bound.upper) <= 1.02 * sampled + 1e-5
 
 
+@final
+@dataclass(frozen=True)
+class Rough(Accountant, DirectedCurve):
+    """The curve of a single Gaussian step, known to within a share of itself."""
+
+    noise: float
+
+    def directed(self, parts: Parts) -> DirectedCurve:
+        return self
+
+    def delta(self, epsilon: float) -> Bound:
+        low, high = one_step_delta(GaussianPair(1.0), epsilon) if math.isfinite(epsilon) else (0.0, 0.0)
+        return Bound((1.0 - self.noise) * low, min((1.0 + self.noise) * high, 1.0), "rough")
+
+    def epsilon(self, delta: float) -> Bound:
+        raise NotImplementedError
+
+
 @pytest.mark.parametrize("noise", [0.01, 0.5])
 def test_values_known_only_roughly_leave_mu_between_its_sides(noise: float) -> None:
-    pair = GaussianPair(1.0, 1.0)
-
-    def rough(epsilon: float) -> Value:
-        low, high = one_step_delta(pair, epsilon) if math.isfinite(epsilon) else (0.0, 0.0)
-        return Value((1.0 - noise) * low, min((1.0 + noise) * high, 1.0))
-
-    low, high, _ = _Search(rough, 1e-6, 1e-3).run(None)
+    curve = hs.account(hs.Gaussian(1.0), accountant=Rough(noise))
+    low, high, _ = _Search(Asked(curve), 1e-6, 1e-3).run(None)
     assert low <= 1.0 <= high
