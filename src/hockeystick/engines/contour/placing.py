@@ -55,7 +55,7 @@ _MOST_SMOOTHED = 10_000_000  # products of nodes in s and atoms, of a smoothed l
 _MOST_KEPT = 1 << 15  # frequencies that may matter
 _DEEP = 7.5  # standard deviations of a Gaussian's transform that leave 1e-12
 _WORTH = 50.0  # times the tolerance of a line, that smoothing may widen a bracket by
-_COARSER = 3.0  # times the smoothing wanted: more widens brackets, by its square, beyond all use
+_COARSER = 1.4  # times the smoothing wanted: brackets widen by the square, and would not be narrow enough
 
 
 @final
