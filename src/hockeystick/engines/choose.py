@@ -147,7 +147,7 @@ class _ContourFirst:
                     if enough(refusal.best):
                         return refusal.best
                 note = note or f"the contour handed over: {refusal}"
-                if refusal.reason not in {"tail", "width"}:
+                if refusal.reason not in {"tail", "width", "atoms"}:
                     break
         bound = ask(self._rest)
         bound = replace(bound, notes=(*bound.notes, note))

@@ -109,7 +109,7 @@ class ContourCurve:
         Raises
         ------
         ContourRefusal
-            Where the transform decays too slowly for any line there.
+            Where the transform decays too slowly for any line there, or atoms are too many.
         """
         if station is None:
             return None
@@ -117,7 +117,7 @@ class ContourCurve:
             self._lines[station] = self._stood(station)
         found = self._lines[station]
         if isinstance(found, ContourRefusal):
-            if found.reason == "tail" and self.losses.on_lattice:
+            if found.reason == "atoms" or (found.reason == "tail" and self.losses.on_lattice):
                 raise ContourRefusal(found.reason, str(found))
             return None
         return found

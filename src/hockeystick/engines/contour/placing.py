@@ -66,8 +66,8 @@ class ContourRefusal(PrecisionError):  # noqa: N818 - an answer of its own, not 
     ----------
     reason : str
         One word or two: ``"tail"`` (the transform decays too slowly: few steps, or atoms), ``"aliasing"``,
-        ``"saddle"`` (no saddle point among the tilts tried), ``"width"`` (the bracket came out too wide) or
-        ``"pair"`` (no certified transform of a pair).
+        ``"saddle"`` (no saddle point among the tilts tried), ``"width"`` (the bracket came out too wide), ``"atoms"``
+        (they are too many to be smoothed finely) or ``"pair"`` (no certified transform of a pair).
     """
 
     def __init__(self, reason: str, message: str, best: object | None = None) -> None:
@@ -210,7 +210,7 @@ def _smoothed_line(losses: LossSum, epsilon: float, tolerance: float, found: _Ti
     finest = _DEEP * period / (2.0 * math.pi * min(_MOST_SMOOTHED / atoms, 0.5 * _MOST_NODES))
     wanted = smoothing(plan.theta, _WORTH * tolerance)
     if finest > _COARSER * wanted:
-        raise ContourRefusal("width", f"smoothing by {finest:.2g} nats, as the work allows, is too coarse: many atoms")
+        raise ContourRefusal("atoms", f"smoothing by {finest:.2g} nats, as the work allows, is too coarse: many atoms")
     eta = max(wanted, 2.0 ** math.ceil(math.log2(finest)))
     once, twice = (
         line_for_epsilon(losses.smoothed(times * eta), epsilon, tolerance, work=2 * _MOST_SMOOTHED)
