@@ -24,7 +24,7 @@ from hockeystick.engines.lattice.tangents import tangents
 from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair
 from hockeystick.laws.base import Array, CellMasses
 from hockeystick.laws.one_step import one_step_delta
-from hockeystick.laws.sampled_loss import base_losses
+from hockeystick.laws.sampled_loss import base_losses, sampled_loss_error, sampled_losses
 
 
 @pytest.fixture(autouse=True)
@@ -203,3 +203,15 @@ def test_cuts_of_a_sampled_pair_are_within_their_slack(rate: float) -> None:
         off.append(abs(mp.log1p(mpf(rate) * mp.expm1(mpf(cut))) - mpf(loss)))
     assert all(distance <= mpf(float(own)) for distance, own in zip(off, slack, strict=True))
     assert max(off) > 0
+
+
+@pytest.mark.parametrize("rate", [1e-6, 0.01, 0.7])
+def test_a_base_loss_that_is_off_moves_the_sampled_one_by_no_more_than_it_says(rate: float) -> None:
+    base, off = np.linspace(-40.0, 40.0, 81), 1e-6
+    found = sampled_losses(base, rate)
+    error = sampled_loss_error(found, base, rate, off)
+    for sign in (-1, 1):
+        truth = [mp.log1p(mpf(rate) * mp.expm1(mpf(loss) + sign * mpf(off))) for loss in base.tolist()]
+        moved = [abs(own - mpf(loss)) for own, loss in zip(truth, found.tolist(), strict=True)]
+        assert 0.9 * off <= max(moved)
+        assert all(distance <= mpf(float(own)) for distance, own in zip(moved, error, strict=True))

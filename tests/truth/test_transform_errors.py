@@ -16,6 +16,7 @@ from hockeystick.engines.moments.log_moment import log_moment_bounds
 from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
 from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
 from hockeystick.laws.loss_sum import PairSum
+from hockeystick.laws.worst_case import WorstCasePair
 from hockeystick.transforms.log_moments import log_moments
 from hockeystick.transforms.rule import Window
 
@@ -88,6 +89,17 @@ def test_moments_of_narrow_discrete_gaussians_contain_their_sums(sigma: float, o
         found = log_moment_bounds([(DiscreteGaussianPair(sigma, sensitivity), 1)], np.array([order]))
         truth = discrete_moment(sigma, sensitivity, order)
         assert mpf(float(found.lower[0])) <= truth <= mpf(float(found.upper[0]))
+
+
+@pytest.mark.parametrize("order", [1.25, 2.0, 5.0])
+def test_moments_of_a_sampled_step_with_infinite_loss_contain_their_sum(order: float) -> None:
+    """Where P has no mass the sample keeps what Q has; where Q has none it keeps its share."""
+    epsilon, delta, rate = mpf(0.5), mpf(0.125), mpf(0.25)
+    found = log_moment_bounds([(SubsampledPair(WorstCasePair(0.5, 0.125), 0.25), 1)], np.array([order]))
+    losses = [(-epsilon, (1 - delta) / (1 + mp.exp(-epsilon))), (epsilon, (1 - delta) / (1 + mp.exp(epsilon)))]
+    grown = (q * (1 - rate + rate * mp.exp(loss)) ** mpf(order) for loss, q in losses)
+    truth = mp.log(mp.fsum(grown) + delta * (1 - rate) ** mpf(order))
+    assert mpf(float(found.lower[0])) <= truth <= mpf(float(found.upper[0])) <= truth + mpf(10) ** -13
 
 
 def sampled_moment(noise: float, rate: float, power: Callable[[mpf], mpf]) -> mpf:
