@@ -211,6 +211,18 @@ def test_the_exact_curve_is_that_of_the_density(epsilon: float, gamma: float | N
             assert found.digits >= 30
 
 
+@pytest.mark.parametrize("adjacency", ["remove", "substitute"])
+@pytest.mark.parametrize("gamma", [None, 0.5, 0.8125])
+def test_many_steps_contain_the_exact_truth(gamma: float | None, adjacency: Direction) -> None:
+    """More outcomes than could be listed: their exact sum is one over the lattice."""
+    run = hs.Staircase(0.05, gamma) * 2000
+    for at in (1.0, 12.0):
+        found = exact_delta(run.pairs(adjacency), at, digits=20)
+        bound = hs.account(run, adjacency, tolerance=1e-6).delta(epsilon=at)
+        assert Fraction(float(bound.lower)) <= found.low <= found.high <= Fraction(float(bound.upper))
+        assert bound.upper <= (1.0 + 1e-5) * bound.lower
+
+
 def test_half_way_steps_are_the_worst_case_of_pure_dp() -> None:
     """With gamma 1/2 the loss is never 0: nothing is gained over (epsilon, 0)-DP."""
     for count in (1, 9):

@@ -36,6 +36,13 @@ class StaircaseSource(Source):
         """Number of losses, the outer ones on the half-lines."""
         return len(self._pieces)
 
+    @property
+    def lattice(self) -> tuple[Fraction, tuple[int, ...]]:
+        """Losses are multiples of epsilon; with gamma 1/2, of every other one."""
+        rises = [k + self.shift for k in sorted(self._pieces)]
+        unit = math.gcd(*rises)
+        return unit * self.epsilon, tuple(rise // unit for rise in rises)
+
     def _level(self, x: Fraction) -> int:
         """How many steps down the noise's density is at x."""
         return math.floor(abs(x) + 1 - self.gamma)
