@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         GaussianMixture,
         Laplace,
         RandomizedResponse,
+        Staircase,
         UserDefined,
         compose_arrays,
     )
@@ -54,6 +55,7 @@ __all__ = [
     "PrecisionError",
     "PrivacyCurve",
     "RandomizedResponse",
+    "Staircase",
     "Step",
     "TradeOff",
     "UnknownPairError",
@@ -115,6 +117,7 @@ attach(
             "GaussianMixture",
             "Laplace",
             "RandomizedResponse",
+            "Staircase",
             "UserDefined",
             "compose_arrays",
         ),

@@ -26,6 +26,7 @@ from hockeystick.laws import (
     GaussianPair,
     LaplacePair,
     Pair,
+    StaircasePair,
     WorstCasePair,
 )
 from hockeystick.laws.one_step import one_step_delta
@@ -63,6 +64,12 @@ MECHANISMS = {
         hs.DiscreteGaussian(2.0), DiscreteGaussianPair(2.0), DiscreteGaussianPair(2.0, 2), SHIFTS
     ),
     "DiscreteLaplace": Known(hs.DiscreteLaplace(2.0), DiscreteLaplacePair(2.0), DiscreteLaplacePair(2.0, 2), SHIFTS),
+    "Staircase": Known(
+        hs.Staircase(1.0, 0.25),
+        StaircasePair(1.0, 0.25),
+        StaircasePair(1.0, 0.25, 2),
+        "symmetric unimodal noise: the largest shift dominates the smaller ones (proof: mechanisms/staircase.py)",
+    ),
     "Binomial": Known(hs.Binomial(9), BinomialPair(9), BinomialPair(9, 0.5, 2), SHIFTS),
     "Binomial, skewed": Known(hs.Binomial(9, 0.25), BinomialPair(9, 0.25), None, SHIFTS + ", of one sign"),
     "RandomizedResponse": Known(
@@ -112,6 +119,7 @@ TABLE: dict[str, tuple[tuple[str, ...] | None, ...]] = {
     "Laplace": (BOTH, POISSON, FIXED, EPOCHS),
     "DiscreteGaussian": (BOTH, POISSON, FIXED, EPOCHS),
     "DiscreteLaplace": (BOTH, POISSON, FIXED, EPOCHS),
+    "Staircase": (BOTH, POISSON, FIXED, EPOCHS),
     "Binomial": (BOTH, POISSON, FIXED, EPOCHS),
     "Binomial, skewed": (ONE_WAY, POISSON, NO_FIXED, NULL_EPOCHS),
     "RandomizedResponse": (BOTH, POISSON, FIXED, EPOCHS),
@@ -213,7 +221,7 @@ def assert_joined(pair: Pair, base: Pair) -> None:
 
 def is_own_reverse(pair: Pair, remove: Pair) -> bool:
     """Symmetric noise: mirror the line, and the two directions are one."""
-    symmetric = GaussianPair | LaplacePair | DiscreteGaussianPair | DiscreteLaplacePair | WorstCasePair
+    symmetric = GaussianPair | LaplacePair | DiscreteGaussianPair | DiscreteLaplacePair | StaircasePair | WorstCasePair
     if isinstance(pair, DiscretePair) and isinstance(remove, DiscretePair):
         outcomes = zip(pair.p, pair.q, strict=True)
         return (

@@ -25,6 +25,7 @@ from hockeystick.laws import (
     GaussianPair,
     LaplacePair,
     Pair,
+    StaircasePair,
     SubsampledPair,
     WorstCasePair,
 )
@@ -61,6 +62,7 @@ PAIRS: dict[str, tuple[Pair, str, str]] = {
     "discrete": (DiscretePair((0.75, 0.25), (0.25, 0.75)), KNOWN, KNOWN),
     "worst case": (WorstCasePair(0.5, 0.01), KNOWN, KNOWN),
     "discrete laplace": (DiscreteLaplacePair(2.0), KNOWN, KNOWN),
+    "staircase": (StaircasePair(0.5, 0.25), KNOWN, KNOWN),
     "discrete gaussian": (DiscreteGaussianPair(2.0), KNOWN, REFUSED),
     "mixture": (GaussianMixturePair(2.0, (HALF, HALF), (0.0, 1.0), (1,), (0.0,)), KNOWN, KNOWN),
     "sampled gaussian": (SubsampledPair(GaussianPair(2.0), 0.25), KNOWN, KNOWN),

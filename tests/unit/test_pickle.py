@@ -28,6 +28,7 @@ STEPS: dict[str, Step] = {
     "GaussianMixture": hs.GaussianMixture.poisson_group(1.0, rate=0.01, size=3),
     "Laplace": hs.Laplace(2.0),
     "RandomizedResponse": hs.RandomizedResponse(0.75),
+    "Staircase": hs.Staircase(0.5),
     "sampled Gaussian": hs.Gaussian(1.0).poisson(0.1),
     "sampled Laplace": hs.Laplace(2.0).poisson(0.1),
     "sampled DiscreteLaplace": hs.DiscreteLaplace(2.0).poisson(0.1),

@@ -33,6 +33,14 @@ class Source(ABC):
     def size(self) -> int:
         """Number of outcomes."""
 
+    @property
+    def lattice(self) -> tuple[Fraction, tuple[int, ...]] | None:
+        """A number (nats) and integers k: the finite losses lie k times the number above the smallest, in order.
+
+        None where no rational number is known to do that.
+        """
+        return None
+
 
 @final
 @dataclass(frozen=True)
@@ -63,6 +71,11 @@ class LaplaceSource(Source):
     def size(self) -> int:
         """D + 1: one outcome for every loss."""
         return self.shift + 1
+
+    @property
+    def lattice(self) -> tuple[Fraction, tuple[int, ...]]:
+        """Losses rise by 2/b."""
+        return 2 / self.scale, tuple(range(self.shift + 1))
 
     def outcomes(self) -> list[Outcome]:
         """``1/(1+r)`` at 0, ``(1-r)/(1+r) r^x`` between, ``r^D/(1+r)`` at D, ``r = e^{-1/b}``; P mirrored."""
@@ -108,6 +121,11 @@ class WorstCaseSource(Source):
     def size(self) -> int:
         """Losses inf, epsilon, -epsilon, -inf."""
         return 4
+
+    @property
+    def lattice(self) -> tuple[Fraction, tuple[int, ...]] | None:
+        """Losses epsilon and -epsilon, where there are two."""
+        return (2 * self.epsilon, (1, 0)) if self.epsilon > 0 and self.delta < 1 else None
 
     def outcomes(self) -> list[Outcome]:
         """``delta``, ``(1-delta) e^eps/(1+e^eps)`` and ``(1-delta)/(1+e^eps)``, and Q mirrored."""

@@ -1,7 +1,7 @@
 """The lattice of a discrete composition: one number of which all differences of losses are multiples, found exactly.
 
 Losses of rational vectors are logarithms of rationals: ``c_i = c_1^{k_i / d}`` is tested by raising both sides to
-integer powers. Losses of noise on the integers are rational numbers of nats. Two atoms always are a lattice.
+integer powers. Other sources state theirs, where it is rational in nats. Two atoms always are a lattice.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import final
 from flint import arb
 
 from hockeystick.exact.atomic import AtomicTransform, log_ratio
-from hockeystick.exact.atoms import Atoms, LaplaceSource, RationalSource, WorstCaseSource
+from hockeystick.exact.atoms import Atoms, RationalSource
 from hockeystick.exact.balls import ball, precision
 
 __all__ = ["Lattice", "Quantum", "common_lattice"]
@@ -97,11 +97,10 @@ def _greatest_divisor(sizes: list[Fraction]) -> Fraction:
 def _own_lattice(part: AtomicTransform) -> tuple[Quantum | None, tuple[int, ...]]:
     atoms, source = part.atoms, part.atoms.source
     plain = {atoms.a, atoms.b} == {Fraction(0), Fraction(1)}
-    if plain and isinstance(source, LaplaceSource):
-        indices = tuple(range(source.shift + 1))
-        return Quantum(nats=2 / source.scale), indices if atoms.a == 1 else indices[::-1]
-    if plain and isinstance(source, WorstCaseSource) and source.epsilon > 0 and source.delta < 1:
-        return Quantum(nats=2 * source.epsilon), (1, 0) if atoms.a == 1 else (0, 1)
+    if plain and source.lattice is not None:
+        spacing, indices = source.lattice
+        largest = max(indices)
+        return Quantum(nats=spacing), indices if atoms.a == 1 else tuple(largest - k for k in indices)
     if isinstance(source, RationalSource):
         return _rational_lattice([p / q for p, q in atoms.fractions() if p and q])
     if part.kinds == 2:

@@ -9,6 +9,7 @@ from hockeystick.laws.joined import JoinedPair
 from hockeystick.laws.laplace import LaplacePair
 from hockeystick.laws.mixture import GaussianMixturePair
 from hockeystick.laws.reversed import ReversedPair
+from hockeystick.laws.staircase import StaircasePair
 from hockeystick.laws.stated import ContinuousPair
 from hockeystick.laws.subsampled import SubsampledPair
 from hockeystick.laws.vectors import DiscretePair
@@ -29,6 +30,7 @@ __all__ = [
     "Nodes",
     "Pair",
     "ReversedPair",
+    "StaircasePair",
     "SubsampledPair",
     "WorstCasePair",
 ]

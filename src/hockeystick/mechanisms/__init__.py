@@ -12,6 +12,7 @@ from hockeystick.mechanisms.gaussian_dp import GaussianDP
 from hockeystick.mechanisms.gaussian_mixture import GaussianMixture
 from hockeystick.mechanisms.laplace import Laplace
 from hockeystick.mechanisms.randomized_response import RandomizedResponse
+from hockeystick.mechanisms.staircase import Staircase
 from hockeystick.mechanisms.user_defined import UserDefined
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Laplace",
     "Mechanism",
     "RandomizedResponse",
+    "Staircase",
     "UserDefined",
     "compose_arrays",
 ]
