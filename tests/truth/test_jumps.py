@@ -52,7 +52,7 @@ def test_a_single_tilt_is_kept_where_it_serves() -> None:
 def test_terms_add_up_to_the_whole() -> None:
     noise, rate, steps, epsilon = VALLEYS[0]
     curve = LatticeCurve((hs.Gaussian(noise).poisson(rate) * steps).pairs("remove"), 1e-3, 1 << 22)
-    _, bracket = curve._delta_around(saddle_at_epsilon(curve.parts, epsilon), epsilon, 8)
+    _, bracket = curve._delta_around(saddle_at_epsilon(curve.parts, epsilon), epsilon, curve.tolerance, 8)
     assert isinstance(bracket.upper, JumpComposition)
     for at in np.linspace(0.8 * epsilon, 1.25 * epsilon, 9).tolist():
         lower, upper = bracket.lower.delta(at), bracket.upper.delta(at)

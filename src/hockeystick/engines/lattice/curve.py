@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Literal, final
 
 from hockeystick.bound import Bound, agreed, from_sides
 from hockeystick.engines.lattice.compose import TiltedComposition
@@ -85,47 +85,48 @@ class LatticeCurve:
         self.tolerance = tolerance
         self.points = points
         self.largest_loss = largest_loss
-        self._stations: dict[int, _Bracket | None] = {}
+        self._stations: dict[tuple[str, int], _Bracket | None] = {}
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon), epsilon finite and below the largest loss (nats)."""
         saddle = saddle_at_epsilon(self.parts, epsilon)
-        station = self._station(saddle[1].log_delta)
+        station = self._station("delta", saddle[1].log_delta)
         if station is not None:
             kept = self._read_delta(station, epsilon)
             if self._relative_width(kept) <= self.tolerance:
                 return kept
-        return self._delta_around(saddle, epsilon, _REFINEMENTS)[0]
+        return self._delta_around(saddle, epsilon, self.tolerance, _REFINEMENTS)[0]
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``, in (0, 1)."""
         log_delta = math.log(max(delta, 1e-320))
-        station = self._station(log_delta)
+        station = self._station("epsilon", log_delta)
         if station is not None:
             kept = self._read_epsilon(station, delta)
             if float(kept.width) <= self.tolerance:
                 return kept
         return self._epsilon_around(delta)
 
-    def _station(self, log_delta: float) -> _Bracket | None:
+    def _station(self, asked: Literal["epsilon", "delta"], log_delta: float) -> _Bracket | None:
         """The composition for deltas of about this size; None where it would have to be refined often, as at cliffs.
 
         It is made for a size that depends on the composition alone, so that no answer depends on what was asked before.
         """
         number = max(round(-log_delta / _APART), 0)
-        if number not in self._stations:
+        if (asked, number) not in self._stations:
             cumulants, saddle = saddle_at_delta(self.parts, max(math.exp(-_APART * (number or 0.25)), 1e-320))
             if saddle.epsilon < 0.0:
                 cumulants, saddle = saddle_at_epsilon(self.parts, 0.0)
-            bound, bracket = self._delta_around((cumulants, saddle), saddle.epsilon, _AT_STATIONS)
-            self._stations[number] = bracket if self._relative_width(bound) <= _HOPEFUL * self.tolerance else None
-        return self._stations[number]
+            tolerance = self.tolerance * (saddle.theta if asked == "epsilon" else 1.0)  # of delta, relative
+            bound, bracket = self._delta_around((cumulants, saddle), saddle.epsilon, tolerance, _AT_STATIONS)
+            serves = self._relative_width(bound) <= _HOPEFUL * tolerance
+            self._stations[asked, number] = bracket if serves else None
+        return self._stations[asked, number]
 
     def _delta_around(
-        self, at: tuple[Cumulants, SaddleEstimate], epsilon: float, refinements: int
+        self, at: tuple[Cumulants, SaddleEstimate], epsilon: float, tolerance: float, refinements: int
     ) -> tuple[Bound, _Bracket]:
         """The bracket by lattices for this epsilon, refined as long as that helps, and the last of them."""
-        tolerance = self.tolerance
         cumulants, saddle = at
         best = Bound(0.0, 1.0, _METHOD)
         width = tolerance / saddle.theta
