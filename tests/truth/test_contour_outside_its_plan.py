@@ -216,3 +216,28 @@ def test_every_tolerance_contains_the_exact_delta(parts: Parts, epsilons: Sequen
             assert Fraction(float(bound.lower)) <= truth.high, (tolerance, epsilon)
             assert truth.low <= Fraction(float(bound.upper)), (tolerance, epsilon)
             assert float(bound.width) <= tolerance * float(bound.lower) or float(bound.upper) < 1e-300
+
+
+@pytest.mark.parametrize("theta", [0.25, 1.0, 3.0])
+def test_a_loss_without_a_node_is_in_the_upper_side(theta: float) -> None:
+    """One that lies where it adds most to delta, of the tilted probability stated."""
+    law, share = LAWS["response"], 1e-3
+    found = replace(lattice_line(RESPONSE, 12, theta, size=41), dropped=share).curve(EPSILONS)
+    for index, epsilon in enumerate(EPSILONS.tolist()):
+        loss = mpf(epsilon) + mp.log1p(1 / mpf(theta))
+        mass = mpf(share) * mp.exp(law.log_moment(theta) - mpf(theta) * loss)
+        truth = law.delta(epsilon) + mass * (1 - mp.exp(mpf(epsilon) - loss))
+        assert holds(found, index, law.delta(epsilon))
+        assert holds(found, index, truth)
+
+
+@pytest.mark.parametrize("tolerance", [0.3, 1e-2, 1e-4])
+def test_epsilon_is_zero_only_where_delta_is_proved_small_enough_there(tolerance: float) -> None:
+    """A delta just below that of epsilon 0, which the line is too coarse to tell from it."""
+    parts = [(SubsampledPair(GaussianPair(1.0), 0.01), 2000)]
+    at_zero = float(exact_delta(parts, 0.0, digits=16).low)
+    for share in (1e-3, 1e-5, 1e-7, 1e-9, 1e-11):
+        delta = at_zero * (1.0 - share)
+        bound = ContourCurve(PairSum(parts), tolerance).epsilon(delta)
+        assert exact_delta(parts, float(bound.upper), digits=16).low <= Fraction(delta), share
+        assert exact_delta(parts, float(bound.lower), digits=16).high >= Fraction(delta), share

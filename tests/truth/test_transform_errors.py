@@ -163,3 +163,28 @@ def test_moments_carry_the_mass_that_a_rule_may_lack(name: str, error: float) ->
         for k, a in enumerate(exponents.tolist()):
             truth = mp.log(mp.fsum(mpf(x) ** mpf(a) * mpf(y) ** (1 - mpf(a)) for x, y in zip(p, q, strict=True)))
             assert abs(mpf(float(found.value[k, 0])) - truth) <= mpf(float(found.total_error[k, 0]))
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize(("noise", "rate"), [(1.0, 0.1), (0.8, 0.9)])
+def test_rules_of_sampled_gaussians_say_how_far_off_they_are_beyond_their_plan(
+    noise: float, rate: float, direction: str
+) -> None:
+    """Steps made for the real axis, asked at ever higher frequencies."""
+    pair: Pair = SubsampledPair(GaussianPair(noise), rate)
+    pair = pair if direction == "remove" else pair.reversed()
+    exponent = 2.5
+    (rule,) = PairSum([(pair, 1)]).rules(Window((exponent,), 0.0, -12.0)) or ()
+    nodes = [(mpf(q), mpf(loss)) for q, loss in zip(rule.log_weight[0].tolist(), rule.loss[0].tolist(), strict=True)]
+    still = rule.quadrature.error(np.array([exponent]))[0]
+    seen = []
+    for frequency in (0.0, 2.0, 5.0, 10.0, 20.0, 40.0):
+        z = mpf(exponent) + 1j * mpf(frequency)
+        power = z if direction == "remove" else 1 - z
+        exact = mp.exp(sampled_moment(noise, rate, lambda r, power=power: r**power))  # type: ignore[misc]
+        moment = mp.exp(sampled_moment(noise, rate, lambda r, power=power: r**power.real))  # type: ignore[misc]
+        found = mp.fsum(mp.exp(q + z * loss) for q, loss in nodes)
+        bound = float(rule.quadrature.error_up_to(frequency, exponent, still)[0])
+        assert abs(found - exact) <= moment * (mpf(bound) + mpf(1e-13) * (1 + frequency))  # of the rule's floats
+        seen.append((float(abs(found - exact) / moment), bound))
+    assert any(off > 10.0 * seen[0][1] for off, _ in seen)  # the bound at frequency 0 would not do

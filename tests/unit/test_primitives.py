@@ -21,7 +21,7 @@ from hockeystick.numerics.fft import (
     transform_real,
 )
 from hockeystick.numerics.normal import normal_intervals
-from hockeystick.numerics.rounding import ELEMENTARY, ERF, ERFCX, U, down, exp_down, exp_up, gamma, up
+from hockeystick.numerics.rounding import ELEMENTARY, ERF, ERFCX, POWER_STEP, U, down, exp_down, exp_up, gamma, up
 
 RNG = np.random.default_rng(20240601)
 
@@ -166,3 +166,12 @@ def test_exponentials_are_rounded_outward_down_to_subnormal_numbers() -> None:
             exact = mp.exp(mpf(log))
             assert mpf(exp_down(log)) <= exact <= mpf(exp_up(log))
             assert log < -700.0 or exp_up(log) <= exp_down(log) * (1.0 + 64.0 * U)
+
+
+def test_a_product_of_complex_numbers_errs_by_at_most_a_power_step() -> None:
+    first, second = (RNG.uniform(-1.0, 1.0, 4000) + 1j * RNG.uniform(-1.0, 1.0, 4000) for _ in range(2))
+    worst = 0.0
+    for a, b, found in zip(first.tolist(), second.tolist(), (first * second).tolist(), strict=True):
+        truth = acb(a.real, a.imag) * acb(b.real, b.imag)
+        worst = max(worst, float(((acb(found.real, found.imag) - truth) / truth).abs_upper()))
+    assert U < worst <= POWER_STEP

@@ -18,10 +18,12 @@ from hockeystick.composition import Composition
 from hockeystick.laws import GaussianPair, LaplacePair
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.numerics.rounding import LOG_NDTR
+from hockeystick.readouts import gaussian_dp
 from hockeystick.readouts.directions import Asked
-from hockeystick.readouts.gaussian_dp import mu_at
+from hockeystick.readouts.gaussian_dp import CompositionTail, Point, mu_at
 from hockeystick.readouts.summary import _Search
-from tests.closed_forms import gaussian_delta_of_any_size
+from hockeystick.sampling import Shuffled
+from tests.closed_forms import gaussian_delta, gaussian_delta_of_any_size
 
 EPSILONS = (0.0, 0.01, 0.1, 0.3, 0.7, 1.0, 1.7)
 
@@ -216,3 +218,45 @@ def test_values_known_only_roughly_leave_mu_between_its_sides(noise: float) -> N
     curve = hs.account(hs.Gaussian(1.0), accountant=Rough(noise))
     low, high, _ = _Search(Asked(curve), 1e-6, 1e-3).run(None)
     assert low <= 1.0 <= high
+
+
+@pytest.mark.parametrize("above", [1.0 + 1e-9, 1.5, 3.0])
+def test_a_cell_counts_as_soon_as_delta_is_above_the_floor(above: float) -> None:
+    floor = 1e-6
+    start, end = Point.at(1.0, 0.0, above * floor), Point.at(2.0, 0.0, 0.5 * floor)
+    search = _Search(Asked(hs.account(hs.Gaussian(1.0), accountant=Rough(0.5))), floor, 1e-3)
+    needed = -search._cell(start, end)[0]
+    assert gaussian_delta_of_any_size(needed, 1.0) >= above * floor
+
+
+@pytest.mark.parametrize("bounded", [0.0, 0.5, 3.0])
+@pytest.mark.parametrize(("mu", "larger"), [(1.0, 1.001), (1.0, 1.5), (0.25, 2.0)])
+def test_a_tail_is_below_a_larger_mu_from_where_it_settles(mu: float, larger: float, bounded: float) -> None:
+    """A Gaussian curve moved by as much as bounded losses may add."""
+    settled = CompositionTail(mu, bounded, attained=False, gaussian=False, everywhere=math.inf).settled_from(larger)
+    with mp.workdps(40):
+        for beyond in (0.0, 1e-3, 0.1, 1.0, 10.0):
+            epsilon = mpf(settled) + mpf(beyond)
+            assert gaussian_delta(mpf(mu), epsilon - mpf(bounded)) <= gaussian_delta(mpf(larger), epsilon)
+
+
+@pytest.mark.parametrize("factor", [0.9, 1.0 - 1e-9, 1.0 + 1e-9, 1.1])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-5), (0.5, 0.9)])
+def test_mu_at_a_point_is_proved_wherever_the_search_for_it_ends(
+    epsilon: float, delta: float, factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guess = gaussian_dp._mu_guess
+    monkeypatch.setattr(gaussian_dp, "_mu_guess", lambda epsilon, delta: factor * guess(epsilon, delta))
+    bound = mu_at(epsilon, delta)
+    assert gaussian_delta_of_any_size(float(bound.lower), epsilon) <= delta
+    assert gaussian_delta_of_any_size(float(bound.upper), epsilon) >= delta
+
+
+def test_mu_has_no_lower_side_where_no_datasets_are_known() -> None:
+    """The pair is Gaussian, but nobody knows that shuffled batches come near it."""
+    step = Shuffled(hs.UserDefined(GaussianPair(0.5), substitute=GaussianPair(1.0)), batch_size=1, population=4)
+    bound = hs.account(step, "substitute").mu()
+    assert isinstance(bound, Bound)
+    assert bound.lower == 0.0
+    assert bound.upper >= 1.0
+    assert not any("all steps are Gaussian" in note for note in bound.notes)
