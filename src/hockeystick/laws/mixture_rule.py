@@ -203,7 +203,7 @@ class MixtureRules(RuleSource):
         if max(-low, high) * float(np.abs(self._sides.centres).max()) > _STEEP:
             return None
         first, last = math.floor((low - reach) / step[0]), math.ceil((high + reach) / step[0])
-        if last - first > _MOST_NODES:
+        if last - first > _MOST_NODES / max(window.cells / 4.0, 1.0):
             return None
         t = np.arange(first, last + 1.0) * step[0]
         cells = self._cells(t, float(step[0]), window.cells) if window.cells else None
