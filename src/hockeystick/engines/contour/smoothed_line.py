@@ -67,4 +67,5 @@ class SmoothedLine:
         # only a first lower side that is not below 0 is worth more than once
         below = np.where(once.lower > 0.0, (1.0 + c) * (1.0 - 4.0 * U), 1.0) * once.lower - c * above
         below = below - 8.0 * U * (np.abs(below) + c * above)
+        below = np.where(moved + doubt <= 700.0, below, 0.0)  # beyond, `above` would be too small
         return replace(once, lower=below, truncation=once.truncation + np.maximum(once.upper - below, 0.0))
