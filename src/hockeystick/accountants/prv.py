@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import final
 
 import numpy as np
@@ -123,6 +123,9 @@ class _PRVCurve(DirectedCurve):
             )
         return points
 
+    def _side(self, side: int, epsilon: float) -> float:
+        return self._sides(epsilon)[side]
+
     def _sides(self, epsilon: float) -> tuple[float, float]:
         composition, moved, relative, outside = self._composed
         factor = math.exp(min(relative, 700.0)) * (1.0 + 4.0 * U)
@@ -158,7 +161,7 @@ class _PRVCurve(DirectedCurve):
         _, saddle = saddle_at_delta(self._parts, delta)
         lower, upper = (
             one_sided_root(
-                lambda eps, side=side: self._sides(eps)[side],  # type: ignore[misc]
+                partial(self._side, side),
                 delta,
                 guess=max(saddle.epsilon, 0.0),
                 slope=saddle.theta,

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal, final
 
 import numpy as np
@@ -219,7 +219,7 @@ class _TiltedNormalCurve(_SaddleCurve):
         slope = max(self.window.tilt_where(lambda c: _saddle_excess(c) - guess), 1e-6)
         ends = [
             one_sided_root(
-                lambda eps, above=above: self._side(eps, above=above),  # type: ignore[misc]
+                partial(self._side, above=above),
                 delta,
                 guess=guess,
                 slope=min(slope, 1e9),

@@ -10,7 +10,8 @@ Guarantee: lower and upper are certified. Cost: two or three evaluations of the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import final
 
 from hockeystick.bound import Bound, from_sides
@@ -52,10 +53,10 @@ class ClosedForm:
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
-        lower, upper = self._side(epsilon, 0), self._side(epsilon, 1)
+        lower, upper = self._side(0, epsilon), self._side(1, epsilon)
         return from_sides(lower, upper, self._method, errors={"rounding": upper - lower})
 
-    def _side(self, epsilon: float, side: int) -> float:
+    def _side(self, side: int, epsilon: float) -> float:
         return one_step_delta(self._above if side else self._below, epsilon)[side]
 
     def epsilon(self, delta: float) -> Bound:
@@ -63,14 +64,12 @@ class ClosedForm:
         log_delta = math.log(max(delta, 1e-320))
         guess = max(self._above.loss_range(log_delta, log_delta)[1], 0.0)
         step = 1e-12 * max(1.0, guess)
-        near, far = self._side(guess, 1), self._side(guess * (1.0 + 1e-3) + 1e-3, 1)
+        near, far = self._side(1, guess), self._side(1, guess * (1.0 + 1e-3) + 1e-3)
         slope = math.log(near / far) / (1e-3 * guess + 1e-3) if near > far > 0.0 else 1.0
-
-        def beyond(side: int) -> float:
-            curve: Callable[[float], float] = lambda eps: self._side(eps, side)  # noqa: E731 - one expression
-            return one_sided_root(curve, delta, guess=guess, slope=slope, step=step, above=side == 1)
-
-        lower, upper = beyond(0), beyond(1)
+        lower, upper = (
+            one_sided_root(partial(self._side, side), delta, guess=guess, slope=slope, step=step, above=side == 1)
+            for side in (0, 1)
+        )
         return from_sides(lower, upper, self._method, errors={"rounding": upper - lower})
 
 

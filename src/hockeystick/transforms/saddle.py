@@ -23,10 +23,10 @@ from hockeystick.transforms.lattice import SharedLattice
 from hockeystick.transforms.rule import Array, LossRule, Sketch, Window
 
 __all__ = [
-    "COARSE",
     "SMALLEST_TILT",
     "LossSum",
     "Saddle",
+    "coarse_sketches",
     "find_saddle",
     "normal_epsilon",
     "round_tilt",
@@ -37,10 +37,9 @@ _GRID = 12
 SMALLEST_TILT: Final = 2.0**-30
 """Below it a contour is not tried."""
 
-COARSE: Final = -16.0
-"""``ln`` of the accuracy of a scan."""
+_COARSE = -16.0  # ln of the accuracy of a scan
 
-_MOST_TOPS = 7
+_MOST_LEVELS = 7
 _SPAN = 4.0  # ratio of neighbouring tilts in the first, coarse scan
 
 
@@ -111,7 +110,7 @@ class Saddle:
         served = tilts <= self.top
         if served.all():
             return scan(self.sketches, losses.gaussian_variance, tilts)
-        wider = losses.sketches(Window((1.0, 1.0 + float(tilts.max())), 0.0, COARSE))
+        wider = losses.sketches(Window((1.0, 1.0 + float(tilts.max())), 0.0, _COARSE))
         if wider is not None:
             return scan(wider, losses.gaussian_variance, tilts)
         found = scan(self.sketches, losses.gaussian_variance, np.minimum(tilts, self.top))
@@ -143,16 +142,20 @@ def find_saddle(losses: LossSum, excess: Callable[[Scan], Array]) -> Saddle | No
     excess : callable
         From a scan of k tilts to k numbers.
     """
-    top = 16.0 + 4.0 / max(losses.typical_shift, 1e-3)
-    for _ in range(_MOST_TOPS):
-        sketches = losses.sketches(Window((1.0, 1.0 + top), 0.0, COARSE, cells=4 if losses.total_count > 100.0 else 16))
+    for level in range(_MOST_LEVELS):
+        top, sketches = coarse_sketches(losses, level)
         if sketches is None:
             return None
         found = _search(losses, sketches, top, excess)
         if found is not None:
             return found
-        top *= 8.0
     return None
+
+
+def coarse_sketches(losses: LossSum, level: int) -> tuple[float, Sequence[Sketch] | None]:
+    """The largest tilt of a level, eight times that of the level below, and rules that serve all below it, if any."""
+    top = (16.0 + 4.0 / max(losses.typical_shift, 1e-3)) * 8.0**level
+    return top, losses.sketches(Window((1.0, 1.0 + top), 0.0, _COARSE, cells=4 if losses.total_count > 100.0 else 16))
 
 
 def _search(losses: LossSum, sketches: Sequence[Sketch], top: float, excess: Callable[[Scan], Array]) -> Saddle | None:
@@ -179,7 +182,7 @@ def _search(losses: LossSum, sketches: Sequence[Sketch], top: float, excess: Cal
 
 def normal_epsilon(losses: LossSum, log_delta: float) -> float:
     """The epsilon of at least 0 at ``ln delta``, were the loss normal; infinite where no rule serves."""
-    sketches = losses.sketches(Window((1.0,), 0.0, COARSE))
+    sketches = losses.sketches(Window((1.0,), 0.0, _COARSE))
     if sketches is None:
         return math.inf
     found = scan(sketches, losses.gaussian_variance, np.zeros(1))

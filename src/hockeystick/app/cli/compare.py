@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -207,7 +208,7 @@ def _row(line: _Line) -> tuple[str, ...]:
     if isinstance(line.result, Bound):
         return (*head, rounded_up(float(line.result.upper)), bracket(line.result), "certified", seconds)
     error = float(line.result.error)
-    width = "-" if error != error else f"+- {nearest(error, 2)}"  # noqa: PLR0124 - NaN: no error is known
+    width = "-" if math.isnan(error) else f"+- {nearest(error, 2)}"  # NaN: no error is known
     return (*head, nearest(float(line.result.value)), width, "estimate", seconds)
 
 

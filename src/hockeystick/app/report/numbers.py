@@ -6,7 +6,7 @@ The rounding itself is in `hockeystick.decimals`; here are the parts of a page t
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -56,7 +56,7 @@ def jsonable(value: Any) -> Any:
     return value
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[int | float]:
     """Whether a value is a number, which true and false are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 

@@ -183,7 +183,7 @@ def _agree(path: str, claimed: object, found: object) -> bool:
     if is_number(claimed) and is_number(found):
         # A width, or an error of the order of rounding, is a difference of much larger numbers
         small = ".errors." in path or path.endswith(("width", ".error"))
-        return math.isclose(float(claimed), float(found), rel_tol=1e-4 if small else _SAME)  # type: ignore[arg-type]
+        return math.isclose(float(claimed), float(found), rel_tol=1e-4 if small else _SAME)
     return type(claimed) is type(found) and claimed == found
 
 

@@ -18,8 +18,8 @@ from typing import final
 import numpy as np
 
 from hockeystick.transforms.cumulants import Scan, scan
-from hockeystick.transforms.rule import Array, Sketch, Window
-from hockeystick.transforms.saddle import COARSE, LossSum, Saddle, round_tilt
+from hockeystick.transforms.rule import Array, Sketch
+from hockeystick.transforms.saddle import LossSum, Saddle, coarse_sketches, round_tilt
 
 __all__ = ["Station", "Stations"]
 
@@ -29,7 +29,6 @@ _PIECES = 6.0  # of an interval that is too long
 _REFINEMENTS = 3
 _LEAST = -760.0  # ln of the smallest delta looked for
 _LEVELS = 4  # of ever larger tilts
-_HIGHER = 8.0  # ratio of their largest tilts
 
 
 @final
@@ -149,9 +148,7 @@ class Stations:
 
     def _scanned(self, number: int) -> _Level | None:
         losses = self._losses
-        top = (16.0 + 4.0 / max(losses.typical_shift, 1e-3)) * _HIGHER**number
-        cells = 4 if losses.total_count > 100.0 else 16
-        sketches = losses.sketches(Window((1.0, 1.0 + top), 0.0, COARSE, cells=cells))
+        top, sketches = coarse_sketches(losses, number)
         if sketches is None:
             return None
         tilts = top * math.sqrt(2.0) ** np.arange(1.0 - _RUNGS, 1.0)
