@@ -1,0 +1,59 @@
+"""Random runs of every mechanism, sampling scheme and relation against ball arithmetic, both questions, with no slack."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick import mechanisms
+from hockeystick.accountants import Exact
+from hockeystick.errors import PrecisionError
+from tests.random_runs import MAKERS, random_run
+
+EXACT = Exact(digits=12)
+
+
+def test_every_mechanism_is_drawn() -> None:
+    known = {name for name in mechanisms.__all__ if isinstance(getattr(mechanisms, name), type)}
+    assert known - set(MAKERS) == {"Mechanism", "UserDefined"}
+
+
+def overlap(question: str, run: hs.Composition, adjacency: str, at: float) -> tuple[str, float]:
+    """Whether the bracket holds a point of the exact enclosure, and its upper side."""
+    bound = getattr(hs.account(run, adjacency), question)(at)
+    assert 0.0 <= bound.lower <= bound.upper, (run, adjacency, question, at, bound)
+    try:
+        exact = getattr(hs.account(run, adjacency, accountant=EXACT), question)(at)
+    except (PrecisionError, hs.UnknownPairError):
+        return "unknown", float(bound.upper)
+    assert bound.lower <= exact.upper and exact.lower <= bound.upper, (run, adjacency, question, at, bound, exact)
+    return "contained", float(bound.upper)
+
+
+def check(rng: np.random.Generator) -> str:
+    run, adjacency = random_run(rng)
+    found, epsilon = overlap("epsilon", run, adjacency, float(10.0 ** -rng.uniform(0.5, 60.0)))
+    if not math.isfinite(epsilon):
+        epsilon = 10.0
+    there, _ = overlap("delta", run, adjacency, epsilon * float(rng.uniform(0.2, 1.1)))
+    return found if found == there else "in part"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_runs_contain_the_exact_value(seed: int) -> None:
+    rng = np.random.default_rng([7, seed])
+    found = Counter(check(rng) for _ in range(6))
+    assert found["contained"] >= 2, found
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("block", range(100))
+def test_five_thousand_random_runs_contain_the_exact_value(block: int) -> None:
+    rng = np.random.default_rng([8, block])
+    found = Counter(check(rng) for _ in range(50))
+    print(f"block {block}: {dict(found)}")
+    assert found["contained"] >= 20, found
