@@ -32,7 +32,7 @@ def _vectors(rng: Rng) -> hs.DiscretePair:
     p, q = ([int(x) for x in rng.integers(1, 30, size)] for _ in range(2))
     if rng.random() < 0.3:
         q[-1] = 0  # an outcome that gives the record away
-    return hs.DiscretePair([Fraction(x, sum(p)) for x in p], [Fraction(x, sum(q)) for x in q])
+    return hs.DiscretePair(tuple(Fraction(x, sum(p)) for x in p), tuple(Fraction(x, sum(q)) for x in q))
 
 
 MAKERS: dict[str, Callable[[Rng], Any]] = {
@@ -53,7 +53,7 @@ MAKERS: dict[str, Callable[[Rng], Any]] = {
 """One random step of each mechanism."""
 
 SAMPLERS: dict[str, Callable[[Rng, Any], Any]] = {
-    "none": lambda rng, step: step,
+    "none": lambda _, step: step,
     "poisson": lambda rng, step: step.poisson(spread(rng, 1e-4, 0.5)),
     "fixed size": lambda rng, step: step.without_replacement(batch_size=1, population=int(rng.integers(2, 200))),
     "shuffled": lambda rng, step: step.shuffled(batch_size=1, population=int(rng.integers(2, 20))),

@@ -1,4 +1,4 @@
-"""The same question gets the same bits: whatever was asked before, from any thread, alone or in an array, unpickled or fresh."""
+"""The same question gets the same bits: whatever was asked before, from any thread, alone or in an array, unpickled."""
 
 from __future__ import annotations
 
