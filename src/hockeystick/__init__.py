@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hockeystick.lazy import attach
 
 if TYPE_CHECKING:
-    from hockeystick import accountants, dpsgd, filters
+    from hockeystick import accountants, audit, dpsgd, filters
     from hockeystick.account import account
     from hockeystick.accountants import renyi
     from hockeystick.app import plots, spec
@@ -63,6 +63,7 @@ __all__ = [
     "UserDefined",
     "account",
     "accountants",
+    "audit",
     "calibrate",
     "compose",
     "compose_arrays",
@@ -80,6 +81,7 @@ attach(
             "accountants",
             "renyi",
         ),
+        "hockeystick.audit": ("audit",),
         "hockeystick.dpsgd": ("dpsgd",),
         "hockeystick.filters": ("filters",),
         "hockeystick.app.plots": ("plots",),
