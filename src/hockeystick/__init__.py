@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hockeystick.lazy import attach
 
 if TYPE_CHECKING:
-    from hockeystick import accountants, audit, dpsgd, filters
+    from hockeystick import accountants, audit, dpsgd, filters, ledger
     from hockeystick.account import account
     from hockeystick.accountants import renyi
     from hockeystick.app import plots, spec
@@ -69,6 +69,7 @@ __all__ = [
     "compose_arrays",
     "dpsgd",
     "filters",
+    "ledger",
     "plots",
     "renyi",
     "spec",
@@ -84,6 +85,7 @@ attach(
         "hockeystick.audit": ("audit",),
         "hockeystick.dpsgd": ("dpsgd",),
         "hockeystick.filters": ("filters",),
+        "hockeystick.ledger": ("ledger",),
         "hockeystick.app.plots": ("plots",),
         "hockeystick.app.spec": ("spec",),
         "hockeystick.account": ("account",),
