@@ -12,6 +12,7 @@ from hockeystick.app.report.numbers import count_text, nearest, number, plain, r
 from hockeystick.app.report.words import mechanism_words, sampling_words
 from hockeystick.app.spec.model import Specification, StepEntry
 from hockeystick.app.spec.reader import from_document
+from hockeystick.readouts.outline import Samples
 
 __all__ = ["Content", "Row", "Table"]
 
@@ -170,9 +171,19 @@ class Content:
         ]
 
     @property
-    def curve_certified(self) -> bool:
-        """Whether every point of the curve is a proved bracket."""
-        return all("upper" in point for point in self.receipt["curve"])
+    def samples(self) -> Samples:
+        """What the pictures are drawn from."""
+        return Samples.of(self.receipt["drawn"])
+
+    @property
+    def attacked(self) -> str:
+        """What an attack tells apart."""
+        unit = self.specification.unit
+        of_relation = {
+            "substitute": f"which of two {unit}s is in the data",
+            "zero-out": f"whether one {unit} is in the data or a null record",
+        }
+        return of_relation.get(self.specification.adjacency, f"whether one {unit} is in the data")
 
     def curve(self) -> Table:
         """One row for each point of the curve: delta, and the sides or the estimate."""

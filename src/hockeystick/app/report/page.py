@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from hockeystick.app.report.content import Content, Row
-from hockeystick.app.report.figures import drawable, privacy_chart, tradeoff_chart
+from hockeystick.app.report.figures import privacy_chart, tradeoff_chart
 from hockeystick.app.report.markup import Markup, tag, text
 from hockeystick.app.report.numbers import number
 
@@ -135,16 +135,17 @@ def _charts(content: Content) -> list[Markup]:
 
 
 def _privacy_curve(content: Content) -> Markup | None:
-    points = drawable(content.receipt["curve"])
-    if points is None:
-        return None
     marks = [place for place in map(_place, content.results) if place is not None]
+    drawn = privacy_chart(content.samples, number(content.receipt["drawn"]["least"]), marks)
+    if drawn is None:
+        return None
     words = (
-        "Privacy curve, through the points below: each is a guarantee too. Dots are those claimed."
-        if content.curve_certified
-        else "Privacy curve, estimated at the points below: none of them is a guarantee. Dots are those above."
+        "Privacy curve: delta is proved to lie nowhere above the line, and within the band around it. Dots are what is"
+        " claimed."
+        if content.samples.certified
+        else "Privacy curve, estimated: none of it is a guarantee. Dots are the figures above."
     )
-    return tag("figure", privacy_chart(points, marks), tag("figcaption", words))
+    return tag("figure", drawn, tag("figcaption", words))
 
 
 def _place(result: Mapping[str, Any]) -> tuple[float, float] | None:
@@ -159,14 +160,14 @@ def _tradeoff(content: Content) -> Markup | None:
     tradeoff = content.receipt["tradeoff"]
     if tradeoff is None:
         return None
-    attack = f"attack that tells whether one {content.specification.unit} took part"
-    points = f"(drawn through {len(tradeoff['false_positive'])} points). The dashed line is a guess by coin."
+    attack = f"attack that tells {content.attacked}"
     words = (
-        f"Trade-off: no {attack} gets below the curve {points}"
+        f"Trade-off: no {attack} gets below the line anywhere, and the best gets as far as the band."
         if tradeoff["certified"]
-        else f"Trade-off, estimated: an {attack} may get below the curve {points}"
+        else f"Trade-off, estimated: an {attack} may get below the line."
     )
-    return tag("figure", tradeoff_chart(tradeoff), tag("figcaption", words))
+    drawn = tradeoff_chart(content.samples, tradeoff["direction"])
+    return tag("figure", drawn, tag("figcaption", words, " The dashed line is what guessing reaches."))
 
 
 def _embedded(receipt: Mapping[str, Any]) -> Markup:
