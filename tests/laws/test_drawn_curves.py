@@ -163,3 +163,14 @@ def test_values_known_only_roughly_are_drawn_as_roughly() -> None:
     assert samples.certified
     privacy_holds(truth, samples, 8.0, np.random.default_rng(5))
     trade_off_holds(truth, samples, "worst", np.random.default_rng(6))
+
+
+def test_a_picture_that_ends_early_says_little_of_what_lies_beyond() -> None:
+    """Where all values are at small epsilons, the mass beyond them still counts above the trade-off function."""
+    curve = hs.account(hs.Gaussian(0.5))
+    samples = sampled(curve, 0.5, least=0.1)
+    for direction in ("worst", "remove"):
+        trade_off_holds(curve, samples, direction, np.random.default_rng(7))
+    at = np.array([0.0, 1e-4, 1e-3])
+    lower, _ = sides(curve.trade_off(at, tolerance=1e-3).false_negative_rate)
+    assert np.all(np.interp(at, *samples.trade_off().above) >= lower)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hockeystick.app.cli.answer import Answer, answers, print_json
+from hockeystick.app.cli.answer import Answer, answers, opening, print_json, status_of
 from hockeystick.app.cli.files import add_changes, add_specification, specification_of, write_text
 from hockeystick.app.cli.options import add_json
 from hockeystick.app.cli.parsing import Parser
@@ -17,9 +17,11 @@ from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.cli.table import table
 from hockeystick.app.plots import privacy_curve
+from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.figures import privacy_chart, standalone
 from hockeystick.app.report.markup import Markup
 from hockeystick.app.report.numbers import nearest, plain, result_document, rounded_down, rounded_up
+from hockeystick.app.report.words import IF_HELD
 from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound
 from hockeystick.curve import PrivacyCurve
@@ -57,18 +59,22 @@ def run(options: argparse.Namespace) -> Status:
     if options.plot and Path(options.plot).suffix.lower() not in _FORMATS:
         raise CommandError(f"hockeystick curve: error: --plot must end in .svg, .png or .pdf, got {options.plot!r}")
     specification = specification_of(options)
+    asked = specification
     if options.delta is None and options.epsilon is None:
         specification = replace(specification, deltas=_DELTAS, epsilons=())
     with Progress("reading the curve") as progress:
         curve = specification.curve
         found = [answer for one in progress.each(_each(specification)) for answer in answers(one, curve)]
     if options.json:
-        print_json({"specification": specification.document(), "points": [_document(answer) for answer in found]})
+        points = [_document(answer) for answer in found]
+        assumptions = {"broken_assumptions": list(broken(asked))}
+        print_json({**assumptions, "specification": specification.document(), "points": points})
     else:
-        _print_tables(found)
+        print(opening(asked), end="")
+        _print_tables(found, IF_HELD if broken(asked) else "certified")
     if options.plot:
         _plot(options.plot, found, curve)
-    return Status.OK
+    return status_of(asked)
 
 
 def _each(specification: Specification) -> list[Specification]:
@@ -81,12 +87,12 @@ def _document(answer: Answer) -> dict[str, Any]:
     return {"quantity": answer.quantity, other: answer.given, **result_document(answer.result)}
 
 
-def _print_tables(found: Sequence[Answer]) -> None:
+def _print_tables(found: Sequence[Answer], worth: str) -> None:
     for quantity, other in (("epsilon", "delta"), ("delta", "epsilon")):
         answered = [answer for answer in found if answer.quantity == quantity]
         if answered:
             most = f"{quantity} at most" if _certified(answered) else f"{quantity} at most, or about"
-            rows = [_row(answer) for answer in answered]
+            rows = [_row(answer, worth) for answer in answered]
             print(table((other, f"{quantity} at least", most, "worth"), rows, right=(1, 2)))
 
 
@@ -94,10 +100,10 @@ def _certified(found: Sequence[Answer]) -> bool:
     return all(isinstance(answer.result, Bound) for answer in found)
 
 
-def _row(answer: Answer) -> tuple[str, ...]:
+def _row(answer: Answer, worth: str) -> tuple[str, ...]:
     if isinstance(answer.result, Bound):
         low, high = float(answer.result.lower), float(answer.result.upper)
-        return plain(answer.given), rounded_down(low, 6), rounded_up(high, 6), "certified"
+        return plain(answer.given), rounded_down(low, 6), rounded_up(high, 6), worth
     return plain(answer.given), "", f"about {nearest(float(answer.result.value), 6)}", "estimate"
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+from hockeystick.app.report.cautions import verdict
 from hockeystick.app.report.content import Content, Row
 from hockeystick.app.report.figures import privacy_chart, tradeoff_chart
 from hockeystick.app.report.markup import Markup, tag, text
@@ -37,15 +38,24 @@ def page(receipt: Mapping[str, Any]) -> str:
 def _parts(content: Content) -> list[Markup]:
     parts = [
         tag("header", tag("p", f"Privacy receipt, {content.receipt['created']}"), tag("h1", content.title)),
+        *_broken(content),
         *(_claim(content, result) for result in content.results),
-        *_cautions(content),
+    ]
+    if content.plainly():
+        parts.append(tag("p", tag("strong", "In plain words: "), content.plainly(), class_="plainly"))
+    if content.unstated:
+        parts.append(tag("h2", "Ask before relying on it"))
+        parts.append(tag("ul", *(tag("li", words) for words in content.unstated), class_="caution"))
+    parts += [
+        tag("h2", "About this release"),
+        _rows(content.about()),
         tag("h2", "What was run"),
         _rows(content.steps()),
         tag("h2", "What is promised, to whom"),
         _rows(content.guarantee()),
-    ]
-    parts += _charts(content)
-    parts += [
+        tag("h2", "What is not included"),
+        tag("ul", *(tag("li", item) for item in content.receipt["not_included"])),
+        *_charts(content),
         tag("h2", "How it was computed"),
         _rows(content.accounting()),
         tag("h3", "Each direction"),
@@ -54,9 +64,8 @@ def _parts(content: Content) -> list[Markup]:
     if content.errors():
         parts.append(tag("h3", "Errors inside the bracket"))
         parts.append(_table(("Source", "At most", "Of"), content.errors(), kind="figures"))
-    parts += [
-        tag("h2", "What is not included"),
-        tag("ul", *(tag("li", item) for item in content.receipt["not_included"])),
+    return [
+        *parts,
         tag("h2", "Check it"),
         tag(
             "p",
@@ -65,47 +74,33 @@ def _parts(content: Content) -> list[Markup]:
             " be accounted by any other tool.",
         ),
         tag("pre", tag("code", content.specification_text())),
+        tag("div", *(tag("p", words) for words in ("Name", "Date", "Signature")), class_="sign"),
         tag(
             "footer",
             tag("p", f"Made with {content.versions()}."),
             tag("p", f"Contents {content.receipt['checksum']}", class_="sum"),
         ),
     ]
-    return parts
 
 
 def _claim(content: Content, result: Mapping[str, Any]) -> Markup:
-    badge = (
-        tag("span", "certified", class_="badge proved")
-        if result["certified"]
-        else tag("span", "estimate, not proved", class_="badge estimated")
-    )
+    kind = "estimated" if not result["certified"] else "refuted" if content.broken else "proved"
+    badge = tag("span", content.worth(result), class_=f"badge {kind}")
     return tag(
         "section",
         tag("p", content.figure(result), " ", badge, class_="figure"),
         tag("blockquote", result["statement"]),
-        tag(
-            "p",
-            f"{content.bracket(result)}. {result['guarantee'][0].upper()}{result['guarantee'][1:]}.",
-            class_="worth",
-        ),
-        class_="claim",
+        tag("p", f"{content.bracket(result)}.", class_="worth"),
+        class_=f"claim {kind}",
     )
 
 
-def _cautions(content: Content) -> list[Markup]:
-    found = content.receipt["cautions"]
-    broken = [caution for caution in found if caution["broken"]]
-    unstated = [caution for caution in found if not caution["broken"]]
-    parts = [_caution("Warning: ", caution["text"], "caution broken") for caution in broken]
-    if unstated:
-        parts.append(tag("h2", "Ask before relying on it"))
-        parts += [_caution("", caution["text"], "caution") for caution in unstated]
-    return parts
-
-
-def _caution(mark: str, words: str, kind: str) -> Markup:
-    return tag("div", tag("p", tag("strong", mark) if mark else "", words), class_=kind)
+def _broken(content: Content) -> list[Markup]:
+    """What decides everything below it."""
+    if not content.broken:
+        return []
+    items = tag("ul", *(tag("li", words) for words in content.broken))
+    return [tag("section", tag("p", verdict(content.broken), class_="figure"), items, class_="caution broken")]
 
 
 def _rows(rows: Sequence[Row]) -> Markup:

@@ -127,7 +127,7 @@ def _results(specification: Specification, curve: PrivacyCurve) -> list[dict[str
 
 
 def _result(specification: Specification, curve: PrivacyCurve, quantity: str, at: str, level: float) -> dict[str, Any]:
-    by_direction = {name: _ask(directed, quantity, level) for name, directed in curve.directed.items()}
+    by_direction = curve.by_direction(lambda directed: _ask(directed, quantity, level))
     result = worst(by_direction, curve.composition.notes)
     return {
         "quantity": quantity,
