@@ -38,7 +38,7 @@ Array = NDArray[np.float64]
 LARGEST_EPSILON = 690.0
 """Nats: e^epsilon and its products stay finite."""
 
-_SEEN = 6e-3  # of the axis: sides closer together look like one line
+_SEEN = 1e-2  # of the axis: sides closer together look like one line
 _FIRST, _MOST = 9, 65  # values of each direction, at first and at most
 _OUTWARD = 1e-12  # of 1, and of ln delta: far above the rounding of the few operations here, far below a pixel
 
@@ -151,7 +151,7 @@ class Samples:
         return sorted(found.keys() - set(self.epsilon), key=lambda epsilon: -found[epsilon])
 
 
-def sampled(curve: Curve, end: float, *, least: float, names: Iterable[str] = ()) -> Samples:
+def sampled(curve: Curve, end: float, *, least: float, names: Iterable[str] = (), most: int = _MOST) -> Samples:
     """Values of a curve, enough of them for pictures whose two sides are seen as one line, where that can be.
 
     Parameters
@@ -164,6 +164,8 @@ def sampled(curve: Curve, end: float, *, least: float, names: Iterable[str] = ()
         The smallest delta that is told apart from 0; 1 for a trade-off alone.
     names : iterable of str
         The directions; those of the relation by default.
+    most : int
+        How many values each direction may take.
     """
     ask = Asked(curve)
     pairs = {name: curve.composition.pairs(cast("Direction", name)) for name in names or curve.directed}
@@ -177,7 +179,7 @@ def sampled(curve: Curve, end: float, *, least: float, names: Iterable[str] = ()
         epsilons = tuple(sorted(known))
         values = {name: tuple(known[epsilon][pair] for epsilon in epsilons) for name, pair in pairs.items()}
         samples = Samples(epsilons, values, ask.certified)
-        wanted = samples.cuts(end, least)[: _MOST - len(known)]
+        wanted = samples.cuts(end, least)[: most - len(known)]
         if not wanted:
             return samples
 
