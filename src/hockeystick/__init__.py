@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hockeystick.lazy import attach
 
 if TYPE_CHECKING:
-    from hockeystick import accountants, dpsgd, filters
+    from hockeystick import accountants, audit, dpsgd, filters, ledger
     from hockeystick.account import account
     from hockeystick.accountants import renyi
     from hockeystick.app import plots, spec
@@ -63,11 +63,13 @@ __all__ = [
     "UserDefined",
     "account",
     "accountants",
+    "audit",
     "calibrate",
     "compose",
     "compose_arrays",
     "dpsgd",
     "filters",
+    "ledger",
     "plots",
     "renyi",
     "spec",
@@ -80,8 +82,10 @@ attach(
             "accountants",
             "renyi",
         ),
+        "hockeystick.audit": ("audit",),
         "hockeystick.dpsgd": ("dpsgd",),
         "hockeystick.filters": ("filters",),
+        "hockeystick.ledger": ("ledger",),
         "hockeystick.app.plots": ("plots",),
         "hockeystick.app.spec": ("spec",),
         "hockeystick.account": ("account",),

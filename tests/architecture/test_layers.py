@@ -25,7 +25,7 @@ ROOMS: tuple[frozenset[str], ...] = (
     frozenset({"engines"}),
     frozenset({"accountants"}),
     frozenset({"curve", "account", "readouts"}),
-    frozenset({"calibrate", "dpsgd", "odometer", "filters", "selfcheck"}),
+    frozenset({"audit", "calibrate", "dpsgd", "odometer", "filters", "selfcheck"}),
     frozenset({"integrations", "ledger"}),
     frozenset({"app"}),
 )
@@ -42,6 +42,7 @@ SHARED_BY_ACCOUNTANTS = frozenset({"base"})  # the abstract interface
 CORE_AT_IMPORT = frozenset({"numpy", "scipy.special", "scipy.fft"})
 NEEDED_BY = {  # optional or slow third-party packages, and the rooms that may ask for them inside functions
     "matplotlib": frozenset({"app"}),
+    "sqlalchemy": frozenset({"ledger"}),
     "flint": frozenset({EXACT, INDEPENDENT, "selfcheck"}),
 }
 FIRST_CLASS = frozenset({"numpy", "scipy"})

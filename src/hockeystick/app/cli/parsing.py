@@ -116,11 +116,11 @@ def _renamed(own: str, name: str, check: Callable[[float], Any], value: float) -
         raise ValueError(str(error).replace(own, name, 1)) from None
 
 
-def count(name: str) -> Callable[[str], int]:
-    """A reader of whole numbers of at least 1; ``1e6`` and ``1_000_000`` are whole numbers too."""
+def count(name: str, minimum: int = 1) -> Callable[[str], int]:
+    """A reader of whole numbers of at least 1, or another minimum; ``1e6`` and ``1_000_000`` are whole numbers too."""
 
     def read(text: str) -> int:
-        allowed = f"{name} must be an integer of at least 1, got {text!r}"
+        allowed = f"{name} must be an integer of at least {minimum}, got {text!r}"
         if not re.fullmatch(r"[+-]?\d+(_\d+)*|[+-]?\d+(\.\d+)?[eE]\+?\d{1,2}", text):
             raise argparse.ArgumentTypeError(allowed)
         try:
@@ -131,7 +131,7 @@ def count(name: str) -> Callable[[str], int]:
         if whole != number:
             raise argparse.ArgumentTypeError(allowed)
         try:
-            return check_count(name, whole)
+            return check_count(name, whole, minimum=minimum)
         except ValueError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
 
