@@ -28,7 +28,7 @@ EXPONENTS = (3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30)
 PICTURE = Path(__file__).resolve().parents[1] / "out" / "privacy_curve.png"
 
 LEAST = 1e-32  # of the deltas drawn
-POINTS = 200
+SEEN = 1e-3  # of the axis: closer together, the two sides look like one line
 
 # Okabe and Ito's colours, which stay apart for every kind of colour vision.
 BLUE, VERMILION, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#5B6770"
@@ -95,12 +95,14 @@ def draw_curves(axes: Axes, epsilon: NDArray[np.float64], curves: dict[str, hs.P
         ("remove", BLUE, "one example\nremoved\n(worse here)", (7.2, 1e-21)),
         ("add", GREEN, "one example\nadded", (4.2, 1e-20)),
     ):
-        lines = sampled(curves[name], float(epsilon[-1]), least=LEAST, most=POINTS).privacy(LEAST)
+        lines = sampled(curves[name], float(epsilon[-1]), least=LEAST, seen=SEEN).privacy(LEAST)
         around = [np.concatenate((below, above[::-1])) for below, above in zip(lines.below, lines.above, strict=True)]
         axes.fill(*around, color=colour, linewidth=1.8)
         axes.text(*place, label, color=colour, ha="right", va="top")
-    worst = sampled(curves["add-remove"], float(epsilon[-1]), least=LEAST, most=POINTS).privacy(LEAST).above
-    axes.fill_between(*worst, 1.0, color=BLUE, alpha=0.06, linewidth=0)
+    worst = sampled(curves["add-remove"], float(epsilon[-1]), least=LEAST, seen=SEEN).privacy(LEAST).above
+    axes.fill_between(
+        np.append(worst[0], epsilon[-1]), np.append(worst[1], LEAST), 1.0, color=BLUE, alpha=0.06, linewidth=0
+    )
     axes.text(8.6, 1e-6, "every (epsilon, delta)\nhere is guaranteed", color=BLUE, ha="center", va="center")
     axes.set(yscale="log", ylim=(1e-32, 10.0), ylabel="delta (probability)")
     axes.set_yticks([10.0**-k for k in range(0, 31, 5)])

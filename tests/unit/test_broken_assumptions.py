@@ -17,9 +17,9 @@ from hockeystick.app.spec import read
 SPEC = """\
 [[steps]]
 mechanism = "gaussian"
-noise_multiplier = 2.0
+noise_multiplier = 1.0
 sampling = { scheme = "poisson", rate = 0.01 }
-count = 10
+count = 2000
 [guarantee]
 delta = 1e-5
 [circumstances]

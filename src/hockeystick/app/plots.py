@@ -36,6 +36,7 @@ Array = NDArray[np.float64]
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _GREY = "#888888"
+_SEEN = 3e-3  # of the axis
 _FEW = 40  # points that are told apart by markers
 _FLAT = 1e-3  # of delta, on the axes of a trade-off
 _STYLE: Any = {
@@ -87,7 +88,7 @@ def privacy_curve(
     figure, axes = _figure(title or "Privacy curve")
     shown = [1.0]
     for index, (name, curve) in enumerate(named.items()):
-        samples = sampled(curve, last, least=lowest)
+        samples = sampled(curve, last, least=lowest, seen=_SEEN)
         if samples.certified:
             lines = samples.privacy(lowest)
             _draw(axes, lines, lines.above, index, name)
@@ -123,7 +124,7 @@ def trade_off(curve: PrivacyCurve, *, directions: Sequence[str] | None = None, t
     """
     names = _distinct(curve) if directions is None else list(directions)
     both_ways = dict.fromkeys(way for name in curve.directed for way in (name, OPPOSITE[name]))
-    samples = sampled(curve, _reach({"": curve}, _FLAT), least=1.0, names=both_ways)
+    samples = sampled(curve, _reach({"": curve}, _FLAT), least=1.0, names=both_ways, seen=_SEEN)
     figure, axes = _figure(title or "Trade-off function", size=(5.4, 5.0))
     for index, name in enumerate(names):
         check_choice("direction", name, ("worst", *both_ways))

@@ -38,7 +38,7 @@ Array = NDArray[np.float64]
 LARGEST_EPSILON = 690.0
 """Nats: e^epsilon and its products stay finite."""
 
-_SEEN = 1e-2  # of the axis: sides closer together look like one line
+_SEEN = 1e-2  # of the axis: a band no wider than the line that is drawn
 _FIRST, _MOST = 9, 65  # values of each direction, at first and at most
 _OUTWARD = 1e-12  # of 1, and of ln delta: far above the rounding of the few operations here, far below a pixel
 
@@ -140,18 +140,18 @@ class Samples:
     def _table(self, values: Iterable[Value]) -> Any:
         return dict(zip(self.epsilon, values, strict=True)).__getitem__
 
-    def cuts(self, end: float, least: float) -> list[float]:
+    def cuts(self, end: float, least: float, seen: float) -> list[float]:
         """Where the two sides are seen apart, on either picture: epsilons where a value would help, most first."""
         found: dict[float, float] = {}
         for direction in dict.fromkeys(("worst", *self.values)):
             enclosure = self._filled(direction)
             # the other directions are seen on the trade-off alone
             floor = least if direction == "worst" else 1.0
-            found |= _apart(enclosure.forward, enclosure.corners()[0], end, floor)
+            found |= _apart(enclosure.forward, enclosure.corners()[0], end, floor, seen)
         return sorted(found.keys() - set(self.epsilon), key=lambda epsilon: -found[epsilon])
 
 
-def sampled(curve: Curve, end: float, *, least: float, names: Iterable[str] = (), most: int = _MOST) -> Samples:
+def sampled(curve: Curve, end: float, *, least: float, names: Iterable[str] = (), seen: float = _SEEN) -> Samples:
     """Values of a curve, enough of them for pictures whose two sides are seen as one line, where that can be.
 
     Parameters
@@ -164,9 +164,10 @@ def sampled(curve: Curve, end: float, *, least: float, names: Iterable[str] = ()
         The smallest delta that is told apart from 0; 1 for a trade-off alone.
     names : iterable of str
         The directions; those of the relation by default.
-    most : int
-        How many values each direction may take.
+    seen : float
+        Of the axis: sides closer together than this look like one line; four times closer takes twice as many values.
     """
+    most = math.ceil(_MOST * math.sqrt(_SEEN / seen))
     ask = Asked(curve)
     pairs = {name: curve.composition.pairs(cast("Direction", name)) for name in names or curve.directed}
     evaluate = {pair: ask(name) for name, pair in pairs.items()}  # once where a pair is its own reverse
@@ -179,12 +180,12 @@ def sampled(curve: Curve, end: float, *, least: float, names: Iterable[str] = ()
         epsilons = tuple(sorted(known))
         values = {name: tuple(known[epsilon][pair] for epsilon in epsilons) for name, pair in pairs.items()}
         samples = Samples(epsilons, values, ask.certified)
-        wanted = samples.cuts(end, least)[: most - len(known)]
+        wanted = samples.cuts(end, least, seen)[: most - len(known)]
         if not wanted:
             return samples
 
 
-def _apart(side: Side, corners: Corners, end: float, least: float) -> dict[float, float]:
+def _apart(side: Side, corners: Corners, end: float, least: float, seen: float) -> dict[float, float]:
     """Where, cell by cell, the chord above lies visibly higher than the corner below, and how far.
 
     The ends' own widths are left out: another value does not help there.
@@ -205,10 +206,10 @@ def _apart(side: Side, corners: Corners, end: float, least: float) -> dict[float
     apart[epsilon[:-1] >= end] = 0.0  # beyond the picture
     cuts: dict[float, float] = {}
     for start, corner, size, far in zip(epsilon[:-1], np.log1p(excess), width, apart, strict=True):
-        if far > _SEEN:  # halves bring the sides closer four times, thirds nine times
+        if far > seen:  # halves bring the sides closer four times, thirds nine times
             middle = min(max(corner, start + 0.4 * size), start + 0.6 * size)
             thirds = (start + size / 3.0, start + 2.0 * size / 3.0)
-            cuts |= dict.fromkeys((float(f"{cut:.6g}") for cut in (thirds if far > 4.0 * _SEEN else [middle])), far)
+            cuts |= dict.fromkeys((float(f"{cut:.6g}") for cut in (thirds if far > 4.0 * seen else [middle])), far)
     return cuts
 
 
