@@ -52,13 +52,13 @@ def test_entries_fixed_in_advance_are_accounted_as_one_run(ledger: Ledger) -> No
 
 def test_a_release_fits_only_where_its_upper_side_does(ledger: Ledger) -> None:
     release = hs.Gaussian(4.0).shuffled(batch_size=1, population=20) * 3
-    bound = hs.account(release).delta(0.5)
+    bound = hs.account(release, "zero-out").delta(0.5)
     assert isinstance(bound, hs.Bound)
     between = float(np.sqrt(bound.lower * bound.upper))
     assert bound.lower < 0.9 * between < 0.81 * bound.upper
-    ledger.add_dataset(DataSet("strict", Budget(epsilon=0.5, delta=between)))
+    ledger.add_dataset(DataSet("strict", Budget(epsilon=0.5, delta=between), adjacency="zero-out"))
     assert not ledger.would_fit("strict", release)
-    ledger.add_dataset(DataSet("enough", Budget(epsilon=0.5, delta=float(bound.upper))))
+    ledger.add_dataset(DataSet("enough", Budget(epsilon=0.5, delta=float(bound.upper)), adjacency="zero-out"))
     assert ledger.would_fit("enough", release)
 
 
