@@ -19,12 +19,16 @@ from numpy.typing import NDArray
 
 import hockeystick as hs
 from hockeystick import decimals
+from hockeystick.readouts.outline import sampled
 
 T = TypeVar("T")
 
 EXAMPLES, BATCH, NOISE, STEPS, DELTA = 50_000, 500, 1.0, 2000, 1e-5
 EXPONENTS = (3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30)
 PICTURE = Path(__file__).resolve().parents[1] / "out" / "privacy_curve.png"
+
+LEAST = 1e-32  # of the deltas drawn
+SEEN = 1e-3  # of the axis: closer together, the two sides look like one line
 
 # Okabe and Ito's colours, which stay apart for every kind of colour vision.
 BLUE, VERMILION, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#5B6770"
@@ -66,11 +70,12 @@ def account_at(run: hs.Composition, delta: float) -> hs.Bound:
 def draw(run: hs.Composition, path: Path) -> int:
     """Draw delta against epsilon, for each direction and for the relation; return the number of points."""
     epsilon = np.linspace(0.0, 12.0, 81)
-    curves = {name: hs.account(run, adjacency=name).delta(epsilon=epsilon) for name in ("remove", "add")}
-    brackets = {name: (np.asarray(certified(b).lower), np.asarray(certified(b).upper)) for name, b in curves.items()}
+    curves = {name: hs.account(run, adjacency=name) for name in ("remove", "add", "add-remove")}
+    found = {name: certified(curve.delta(epsilon=epsilon)) for name, curve in curves.items() if name != "add-remove"}
+    brackets = {name: (np.asarray(bound.lower), np.asarray(bound.upper)) for name, bound in found.items()}
     figure = Figure(figsize=(8.0, 5.4), layout="constrained", dpi=160)
     top, bottom = figure.subplots(2, sharex=True, height_ratios=(4, 1))
-    draw_curves(top, epsilon, brackets)
+    draw_curves(top, epsilon, curves)
     mark_deltas(top, run)
     draw_widths(bottom, epsilon, brackets)
     title = (
@@ -84,17 +89,20 @@ def draw(run: hs.Composition, path: Path) -> int:
 Brackets = dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 
-def draw_curves(axes: Axes, epsilon: NDArray[np.float64], brackets: Brackets) -> None:
-    """Both directions as bands from lower to upper bound, which look like lines."""
+def draw_curves(axes: Axes, epsilon: NDArray[np.float64], curves: dict[str, hs.PrivacyCurve]) -> None:
+    """Both directions as bands that are proved to hold them between the points too, and look like lines."""
     for name, colour, label, place in (
         ("remove", BLUE, "one example\nremoved\n(worse here)", (7.2, 1e-21)),
         ("add", GREEN, "one example\nadded", (4.2, 1e-20)),
     ):
-        lower, upper = brackets[name]
-        axes.fill_between(epsilon, lower, upper, color=colour, linewidth=1.8)
+        lines = sampled(curves[name], float(epsilon[-1]), least=LEAST, seen=SEEN).privacy(LEAST)
+        around = [np.concatenate((below, above[::-1])) for below, above in zip(lines.below, lines.above, strict=True)]
+        axes.fill(*around, color=colour, linewidth=1.8)
         axes.text(*place, label, color=colour, ha="right", va="top")
-    worst = np.maximum(brackets["remove"][1], brackets["add"][1])
-    axes.fill_between(epsilon, worst, 1.0, color=BLUE, alpha=0.06, linewidth=0)
+    worst = sampled(curves["add-remove"], float(epsilon[-1]), least=LEAST, seen=SEEN).privacy(LEAST).above
+    axes.fill_between(
+        np.append(worst[0], epsilon[-1]), np.append(worst[1], LEAST), 1.0, color=BLUE, alpha=0.06, linewidth=0
+    )
     axes.text(8.6, 1e-6, "every (epsilon, delta)\nhere is guaranteed", color=BLUE, ha="center", va="center")
     axes.set(yscale="log", ylim=(1e-32, 10.0), ylabel="delta (probability)")
     axes.set_yticks([10.0**-k for k in range(0, 31, 5)])

@@ -32,7 +32,7 @@ def main() -> None:
     if browser is None:
         print("no Chromium: docs/images/receipt.png is left as it is")
         return
-    shoot(browser, page(receipt(load(HERE / "receipt.toml"), created="2030-01-01")), IMAGES / "receipt.png")
+    shoot(browser, page(receipt(load(HERE / "receipt.toml"))), IMAGES / "receipt.png")
     print("docs/images/receipt.png")
 
 

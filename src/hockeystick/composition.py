@@ -81,6 +81,11 @@ class Step(ABC):
         return True
 
     @property
+    def contribution(self) -> tuple[str, str]:
+        """Where noise is added to a sum: what one record adds to it, and by how much replacing that changes it."""
+        return "a value of size at most C", "2 C"
+
+    @property
     def releases(self) -> int:
         """How many outputs one step has."""
         return 1

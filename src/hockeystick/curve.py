@@ -51,9 +51,17 @@ class PrivacyCurve:
         self.composition = composition
         self.adjacency = adjacency
         self.accountant = accountant
-        self.directed: Mapping[str, DirectedCurve] = {
-            direction: _directed(accountant, composition, direction) for direction in directions(adjacency)
-        }
+        shared: dict[object, DirectedCurve] = {}  # directions with the same pairs have one curve, which is asked once
+        self.directed: dict[str, DirectedCurve] = {}
+        for direction in directions(adjacency):
+            of_pairs = (
+                composition.pairs(direction),
+                composition.attained(direction),
+                composition.provenance(direction),
+            )
+            if of_pairs not in shared:
+                shared[of_pairs] = _directed(accountant, composition, direction)
+            self.directed[direction] = shared[of_pairs]
 
     def __reduce__(self) -> tuple[object, ...]:
         # what the directions' curves hold is for speed alone: the same three give the same answers
@@ -235,15 +243,20 @@ class PrivacyCurve:
         at = check_delta(delta if delta is not None else 0.0)
         return {"delta": [float(value) for value in at.ravel()]} | columns("epsilon", self.epsilon(at))
 
-    def _worst(self, ask: Callable[[DirectedCurve], Bound | Estimate]) -> Bound | Estimate:
-        if self.accountant.concurrent and len(self.directed) > 1 and len(self.composition.steps) >= _MANY:
+    def by_direction(self, ask: Callable[[DirectedCurve], Bound | Estimate]) -> dict[str, Bound | Estimate]:
+        """What the curve of each direction answers."""
+        curves = {id(curve): curve for curve in self.directed.values()}
+        if self.accountant.concurrent and len(curves) > 1 and len(self.composition.steps) >= _MANY:
             from concurrent.futures import ThreadPoolExecutor
 
-            with ThreadPoolExecutor(len(self.directed)) as pool:
-                answers = dict(zip(self.directed, pool.map(ask, self.directed.values()), strict=True))
+            with ThreadPoolExecutor(len(curves)) as pool:
+                answers = dict(zip(curves, pool.map(ask, curves.values()), strict=True))
         else:
-            answers = {direction: ask(curve) for direction, curve in self.directed.items()}
-        return worst(answers, self.composition.notes)
+            answers = {key: ask(curve) for key, curve in curves.items()}
+        return {direction: answers[id(curve)] for direction, curve in self.directed.items()}
+
+    def _worst(self, ask: Callable[[DirectedCurve], Bound | Estimate]) -> Bound | Estimate:
+        return worst(self.by_direction(ask), self.composition.notes)
 
 
 def _directed(method: Accountant, composition: Composition, direction: Direction) -> DirectedCurve:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -268,3 +268,42 @@ def test_sensitivity_is_per_unit_of_add_remove(direction: Direction) -> None:
             - mp.exp(mpf(epsilon)) * mp.erfc((mpf(epsilon) / mu + mu / 2) / mp.sqrt(2))
         ) / 2
         assert account(hs.Gaussian(3.0), direction, 1).delta(epsilon).contains(exact)
+
+
+def weight(step: hs.DiscreteLaplace | hs.DiscreteGaussian, x: int) -> Any:
+    """An unnormalised mass of the noise, to 40 digits."""
+    if isinstance(step, hs.DiscreteLaplace):
+        return mp.exp(-abs(x) / mpf(step.scale))
+    return mp.exp(-(mpf(x) ** 2) / (2 * mpf(step.sigma) ** 2))
+
+
+@pytest.mark.parametrize(
+    "step", [hs.DiscreteLaplace(0.75, 3, values="counts"), hs.DiscreteGaussian(1.5, 2, values="counts")]
+)
+def test_counts_are_replaced_by_counts(step: hs.DiscreteLaplace | hs.DiscreteGaussian) -> None:
+    """The worst of all pairs of counts in 0..sensitivity, by summing over the outcomes one by one."""
+    size, epsilon = step.sensitivity, 0.5
+    with mp.workdps(40):
+        total = sum(weight(step, x) for x in range(-90, 91))  # less than 1e-50 lies beyond
+
+        def delta(a: int, b: int) -> Any:
+            terms = (weight(step, x - a) - mp.exp(mpf(epsilon)) * weight(step, x - b) for x in range(-80, 81))
+            return sum(term for term in terms if term > 0) / total
+
+        truth = max(delta(a, b) for a in range(size + 1) for b in range(size + 1))
+        found = hs.account(step, "substitute").delta(epsilon)
+        assert isinstance(found, hs.Bound)
+        assert mpf(float(found.lower)) <= truth * (1 + mpf(10) ** -30)
+        assert mpf(float(found.upper)) >= truth * (1 - mpf(10) ** -30)
+        assert float(found.width) < 1e-9
+    signed = hs.account(replace(step, values="signed"), "substitute").delta(epsilon)
+    assert float(signed.sides[0]) > float(found.upper)
+
+
+def test_directions_with_the_same_pairs_are_asked_once() -> None:
+    curve = hs.account(hs.DiscreteLaplace(2.0) + hs.DiscreteGaussian(3.0))
+    asked: list[object] = []
+    curve.by_direction(lambda directed: (asked.append(directed), directed.delta(1.0))[1])
+    assert len(asked) == 1
+    assert list(curve.directed) == ["remove", "add"]
+    assert len({id(one) for one in hs.account(hs.Gaussian(1.0).poisson(0.1)).directed.values()}) == 2

@@ -258,7 +258,7 @@ def test_a_receipt_is_not_taken_for_a_specification(
 def test_report_prints_the_form_asked_for(capsys: pytest.CaptureFixture[str], spec: str) -> None:
     assert told(capsys, "report", spec).startswith("# ")
     assert told(capsys, "report", spec, "--format", "html").startswith("<!DOCTYPE html>")
-    assert json.loads(told(capsys, "report", spec, "--json"))["receipt"] == 1
+    assert json.loads(told(capsys, "report", spec, "--json"))["receipt"] == 2
 
 
 def test_a_case_without_a_theorem_has_its_own_status(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

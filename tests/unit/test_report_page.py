@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
+import hockeystick as hs
 from hockeystick.app.report.content import Content
-from hockeystick.app.report.figures import drawable, privacy_chart, standalone
+from hockeystick.app.report.figures import privacy_chart, standalone
 from hockeystick.app.report.markdown import markdown
 from hockeystick.app.report.markup import tag
 from hockeystick.app.report.page import page
 from hockeystick.app.report.receipt import receipt
 from hockeystick.app.report.verification import open_receipt, verify
 from hockeystick.app.spec import from_document, read
+from hockeystick.readouts.outline import sampled
 
 RUN = """\
 title = "a <b>bold</b> title & </script><!-- more"
@@ -141,8 +143,8 @@ def test_text_from_the_file_is_escaped(html: str, checked: Checker) -> None:
         "certified",
         "add-remove",
         "user </td>",
-        "Warning",
-        "clipped to norm C",
+        "NOT CERTIFIED",
+        "a vector of norm at most C",
         "aliasing|rounding",
         "numpy",
         "noise_multiplier",
@@ -186,7 +188,7 @@ def test_markdown_says_the_same(made: dict[str, Any], checked: Checker) -> None:
     figure = re.search(r"epsilon = [0-9.]+ at delta = 1e-5", text)
     assert figure
     assert figure.group(0) in checked.text
-    for said in ("# a \\<b\\>bold", "Warning", "## How it was computed", "```json", "sha256:"):
+    for said in ("# a \\<b\\>bold", "NOT CERTIFIED", "## How it was computed", "```json", "sha256:"):
         assert said in text
 
 
@@ -197,14 +199,13 @@ def test_markup_escapes_text_and_attributes() -> None:
 def test_a_curve_without_finite_epsilon_is_not_drawn() -> None:
     document = read(RUN).document()
     document["steps"] = [{"mechanism": "laplace", "scale": 1e130}]
-    assert "<svg" in page(receipt(from_document(document)))  # the trade-off is
-    assert drawable([{"delta": 0.1, "lower": 1.0, "upper": "inf"}]) is None
+    assert page(receipt(from_document(document))).count("<svg") == 1  # the trade-off is
 
 
 def test_a_chart_stands_alone_as_a_file() -> None:
-    points = drawable([{"delta": 10.0**-k, "lower": k, "upper": k + 0.1} for k in range(1, 6)])
-    assert points is not None
-    text = standalone(privacy_chart(points))
+    drawn = privacy_chart(sampled(hs.account(hs.Gaussian(1.0)), 3.0, least=1e-3), 1e-3)
+    assert drawn is not None
+    text = standalone(drawn)
     assert text.startswith('<svg xmlns="http://www.w3.org/2000/svg"')
     assert "<style>" in text
 
@@ -215,7 +216,7 @@ def test_an_estimate_is_shown_as_no_bound() -> None:
         before_json = shown.split("<script", maxsplit=1)[0].lower()
         assert "estimate" in before_json
         assert "no error is known" in before_json
-        for claim in ("bracket", "at most", "guarantee too", ": no attack", "nan"):
+        for claim in ("bracket", "epsilon at most", "is at most", "nowhere above", ": no attack", "nan"):
             assert claim not in before_json, claim
     assert verify(made, shown=page(made)).holds
 
@@ -238,5 +239,73 @@ def test_a_step_that_adds_no_noise_has_nothing_to_normalise() -> None:
     assert "nothing to normalise" not in normalisation(noisy)
     assert normalisation(response).startswith("Nothing to normalise")
     both = normalisation(noisy, response)
-    assert both.startswith("Noise is per unit")
+    assert both.startswith("Each example adds a vector of norm at most C")
     assert both.endswith("have nothing to normalise.")
+
+
+OFFICE = """\
+[[steps]]
+mechanism = "discrete-laplace"
+scale = 10.0
+sensitivity = 3
+count = 2
+[[steps]]
+mechanism = "discrete-gaussian"
+sigma = 20.0
+values = "counts"
+[guarantee]
+adjacency = "substitute"
+unit = "person"
+delta = 1e-8
+[circumstances]
+examples = 1_000_000
+dataset = "Register of commuters"
+owner = "Statistical office"
+contact = "privacy@office.example"
+purpose = "Tables by municipality"
+other_releases = "Population statistics"
+trust_model = "The office holds the records"
+observers = "Two employees"
+noise_generator = "Exact sampler"
+tuning_runs = 3
+software = "tables 3.2"
+"""
+
+
+@pytest.fixture(scope="module")
+def office() -> str:
+    return page(receipt(read(OFFICE))).split("<pre>", maxsplit=1)[0]
+
+
+def test_integer_noise_is_normalised_as_the_mechanism_says(office: str) -> None:
+    assert "Each person adds an integer between -3 and 3 to a sum" in office
+    assert "Replacing one person changes the sum by up to 6." in office
+    assert "Each person adds an integer between 0 and 1 to a sum" in office
+    assert "Replacing one person changes the sum by up to 1." in office
+    assert "[-1, 1]" not in office
+
+
+def test_an_office_finds_what_it_states_and_what_it_did_not(office: str) -> None:
+    for said in ("Register of commuters", "privacy@office.example", "Two employees", "tables 3.2", "1,000,000 people"):
+        assert said in office
+    assert "Not stated" in office
+    assert "tuning on the same data</td>" in office
+    assert "Signature" in page(receipt(read(OFFICE)))
+
+
+def test_nothing_is_said_of_batches_nor_of_engines_where_an_office_reads(office: str) -> None:
+    above = office.partition("How it was computed")[0]
+    for word in ("batch", "noise, rate", "contour", "lattice", "floating-point", "took part", "persons", "_"):
+        assert word not in above.split("<main>")[1].replace("class_", ""), word
+    assert "which of two people is in the data" in above
+
+
+def test_the_plain_words_hold_what_the_trade_off_proves() -> None:
+    for adjacency, words in (("substitute", "names it rightly in at most"), ("add-remove", "recognises at most")):
+        made = receipt(read(OFFICE.replace('"substitute"', f'"{adjacency}"')))
+        found = re.search(words + r" ([0-9.]+)%", Content(made).plainly())
+        assert found
+        claimed = float(found.group(1)) / 100.0
+        missed = float(made["tradeoff"]["false_negative"][0]["lower"])
+        assert made["tradeoff"]["false_positive"][0] == 0.001
+        assert 1.0 - missed <= claimed <= 1.02 * (1.0 - missed)

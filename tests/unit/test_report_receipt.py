@@ -126,7 +126,7 @@ def test_every_edited_number_is_rejected(made: dict[str, Any]) -> None:
 
 @pytest.mark.usefixtures("computed_once")
 def test_a_new_checksum_does_not_save_an_edited_result(made: dict[str, Any]) -> None:
-    places = [path for path in numbers(made) if path[0] in {"results", "curve", "tradeoff"}]
+    places = [path for path in numbers(made) if path[0] in {"results", "curve", "drawn", "tradeoff"}]
     places += [path for path in numbers(made) if path[:2] == ("specification", "steps")]
     assert len(places) > 100
     for path in places:
@@ -193,6 +193,11 @@ class TestOtherVersions:
         for side in ("upper", "lower"):
             foreign = edited(foreign, ("curve", 3, side), lambda value: value * factor)
         assert not verify(signed_anew(foreign)).holds
+
+    @pytest.mark.parametrize("path", [("drawn", "directions", "remove", 1, 3), ("drawn", "directions", "add", 0, 5)])
+    def test_a_picture_drawn_beside_the_truth_is_rejected(self, foreign: dict[str, Any], path: Keys) -> None:
+        other = edited(foreign, (*path[:3], 1 - int(path[3]), path[4]), lambda value: value * 0.9)
+        assert not verify(signed_anew(edited(other, path, lambda value: value * 0.9))).holds
 
     @pytest.mark.parametrize("path", [("results", 0, "at"), ("specification", "steps")])
     def test_an_answer_to_another_question_is_rejected(self, foreign: dict[str, Any], path: Keys) -> None:

@@ -1,9 +1,9 @@
 """Pictures of guarantees: one line each to call, the figure returned for the caller to change.
 
-Every certified quantity is drawn as its bracket, a band between the lower and the upper bound with the safe side as its
-line; an estimate as a dashed line. Colours are those of Okabe and Ito, told apart by colour-blind readers.
-Needs matplotlib, an extra: from a checkout, ``python3 -m pip install '.[plots]'``. Figures are made without pyplot and
-hold no global state.
+Every certified quantity is drawn as a band that is proved to hold it between its points, too
+(`hockeystick.readouts.outline`), with the safe side as its line; an estimate as a dashed line through its points.
+Colours are those of Okabe and Ito, told apart by colour-blind readers. Needs matplotlib, an extra: from a checkout,
+``python3 -m pip install '.[plots]'``. Figures are made without pyplot and hold no global state.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from hockeystick.calibrate import Calibration
 from hockeystick.composition import Composition, Step
 from hockeystick.curve import PrivacyCurve
 from hockeystick.decimals import plain
-from hockeystick.errors import check_count, public_door
+from hockeystick.errors import check_choice, check_count, check_inside, check_positive, public_door
+from hockeystick.readouts.directions import OPPOSITE
+from hockeystick.readouts.outline import Lines, sampled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +36,9 @@ Array = NDArray[np.float64]
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _GREY = "#888888"
-_SMALLEST = 1e-300
+_SEEN = 3e-3  # of the axis
+_FEW = 40  # points that are told apart by markers
+_FLAT = 1e-3  # of delta, on the axes of a trade-off
 _STYLE: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -52,7 +56,11 @@ _STYLE: Any = {
 
 @public_door
 def privacy_curve(
-    curves: PrivacyCurve | Mapping[str, PrivacyCurve], *, epsilon: ArrayLike | None = None, title: str | None = None
+    curves: PrivacyCurve | Mapping[str, PrivacyCurve],
+    *,
+    end: float | None = None,
+    least: float = 1e-12,
+    title: str | None = None,
 ) -> Figure:
     """delta against epsilon, on a logarithmic scale.
 
@@ -60,44 +68,42 @@ def privacy_curve(
     ----------
     curves : PrivacyCurve or mapping of str to PrivacyCurve
         One curve, or several with their names.
-    epsilon : array_like, optional
-        Where to draw (nats); by default from 0 to where delta is 1e-12.
+    end : float, optional
+        The largest epsilon (nats); by default where delta falls to ``least``, or nearly to what it never falls below.
+    least : float
+        The smallest delta, above 0 and below 1.
     title : str, optional
         Of the picture.
 
     Examples
     --------
     >>> import hockeystick as hs
-    >>> figure = privacy_curve(hs.account(hs.Gaussian(1.0)), epsilon=[0.0, 1.0, 2.0])
+    >>> figure = privacy_curve(hs.account(hs.Gaussian(1.0)), end=2.0)
     >>> figure.axes[0].get_ylabel()
     'δ'
     """
     named = _named(curves)
-    points = _reach(named) if epsilon is None else np.asarray(epsilon, dtype=np.float64)
+    lowest = check_inside("least", least)
+    last = _reach(named, lowest) if end is None else check_positive("end", end)
     figure, axes = _figure(title or "Privacy curve")
-    shown = []
+    shown = [1.0]
     for index, (name, curve) in enumerate(named.items()):
-        found = curve.delta(points)
-        _draw(axes, points, found, index, name)
-        upper = np.asarray(found.sides[1], dtype=np.float64)
-        shown.append(float(np.min(upper, where=upper > 0.0, initial=1.0)))
+        samples = sampled(curve, last, least=lowest, seen=_SEEN)
+        if samples.certified:
+            lines = samples.privacy(lowest)
+            _draw(axes, lines, lines.above, index, name)
+            shown += lines.above[1][lines.above[0] <= last].tolist()
+        else:
+            _dashed(axes, *samples.estimate, index, name)
+            shown += samples.estimate[1].tolist()
     axes.set_yscale("log")
-    # a trivial lower bound is a band to the bottom and must not set the scale
-    axes.set(
-        xlabel="ε (nats)", ylabel="δ", xlim=(float(points.min()), float(points.max())), ylim=(0.3 * min(shown), 1.0)
-    )
+    bottom = max(min(delta for delta in shown if delta > 0.0), lowest)
+    axes.set(xlabel="ε (nats)", ylabel="δ", xlim=(0.0, last), ylim=(bottom, 1.0))
     return _finished(axes, legend=len(named) > 1 or "" not in named, figure=figure)
 
 
 @public_door
-def trade_off(
-    curve: PrivacyCurve,
-    *,
-    directions: Sequence[str] | None = None,
-    points: int = 60,
-    tolerance: float = 1e-2,
-    title: str | None = None,
-) -> Figure:
+def trade_off(curve: PrivacyCurve, *, directions: Sequence[str] | None = None, title: str | None = None) -> Figure:
     """False-negative rate against false-positive rate of the best attack.
 
     Parameters
@@ -106,28 +112,27 @@ def trade_off(
         From `hockeystick.account`.
     directions : sequence of str, optional
         Which to draw: directions of the relation, and ``"worst"``; by default each direction, where they differ.
-    points : int
-        How many false-positive rates.
-    tolerance : float
-        Relative width asked for.
     title : str, optional
         Of the picture.
 
     Examples
     --------
     >>> import hockeystick as hs
-    >>> figure = trade_off(hs.account(hs.Gaussian(1.0).poisson(0.1) * 10), points=5)
+    >>> figure = trade_off(hs.account(hs.Gaussian(1.0).poisson(0.1) * 10))
     >>> len(figure.axes[0].lines)  # two directions and blind guessing
     3
     """
-    count = check_count("points", points, minimum=3)
     names = _distinct(curve) if directions is None else list(directions)
-    # denser at both ends, where the function is steep
-    alphas = 0.5 * (1.0 - np.cos(np.linspace(0.0, np.pi, count)))
+    both_ways = dict.fromkeys(way for name in curve.directed for way in (name, OPPOSITE[name]))
+    samples = sampled(curve, _reach({"": curve}, _FLAT), least=1.0, names=both_ways, seen=_SEEN)
     figure, axes = _figure(title or "Trade-off function", size=(5.4, 5.0))
     for index, name in enumerate(names):
-        found = curve.trade_off(alphas, direction=name, tolerance=tolerance)
-        _draw(axes, alphas, found.false_negative_rate, index, _ATTACKS.get(name, name), safe="lower")
+        check_choice("direction", name, ("worst", *both_ways))
+        lines = samples.trade_off(name)
+        if samples.certified:
+            _draw(axes, lines, lines.below, index, _ATTACKS.get(name, name))
+        else:
+            _dashed(axes, *lines.below, index, _ATTACKS.get(name, name))
     axes.plot([0.0, 1.0], [1.0, 0.0], color=_GREY, linewidth=1.0, linestyle=":", label="blind guessing")
     axes.set(
         xlabel="false-positive rate", ylabel="false-negative rate", xlim=(0.0, 1.0), ylim=(0.0, 1.0), aspect="equal"
@@ -175,11 +180,11 @@ def epsilon_against_steps(
     'steps'
     """
     named = {"": steps} if isinstance(steps, Step) else dict(steps)
-    numbers = [check_count("counts", int(count)) for count in np.asarray(counts).ravel()]
+    numbers = sorted(check_count("counts", count) for count in np.asarray(counts).ravel().tolist())
     figure, axes = _figure(title or f"ε at δ = {plain(delta)}")
     for index, (name, step) in enumerate(named.items()):
         found = [account(step * number, adjacency).epsilon(delta) for number in numbers]
-        _draw(axes, np.array(numbers, dtype=np.float64), _gathered(found), index, name, markers=len(numbers) <= 40)
+        _rising(axes, np.array(numbers, dtype=np.float64), _gathered(found), index, name)
     axes.set(xlabel="steps", ylabel="ε (nats)")
     if max(numbers) > 20 * min(numbers):
         axes.set_xscale("log")
@@ -201,7 +206,7 @@ def noise_against_rate(
     Parameters
     ----------
     rates : sequence of float
-        Poisson sampling rates, in order.
+        Poisson sampling rates.
     epsilons : sequence of float
         One line each (nats).
     delta : float
@@ -220,16 +225,10 @@ def noise_against_rate(
     'noise multiplier'
     """
     figure, axes = _figure(title or f"Noise for (ε, {plain(delta)})-DP after {steps:,} steps")
+    ordered = sorted(rates)
     for index, epsilon in enumerate(epsilons):
-        found = dpsgd.noise_multipliers_for(epsilon=epsilon, delta=delta, steps=steps, rates=rates, **settings)
-        _draw(
-            axes,
-            np.asarray(rates, dtype=np.float64),
-            _bracket(found),
-            index,
-            f"ε = {plain(epsilon)}",
-            markers=len(rates) <= 40,
-        )
+        found = dpsgd.noise_multipliers_for(epsilon=epsilon, delta=delta, steps=steps, rates=ordered, **settings)
+        _rising(axes, np.asarray(ordered, dtype=np.float64), _bracket(found), index, f"ε = {plain(epsilon)}")
     axes.set(xlabel="sampling rate", ylabel="noise multiplier", xscale="log", yscale="log")
     return _finished(axes, legend=True, figure=figure)
 
@@ -243,14 +242,13 @@ def _named(curves: PrivacyCurve | Mapping[str, PrivacyCurve]) -> dict[str, Priva
     return dict(given)
 
 
-def _reach(named: Mapping[str, PrivacyCurve]) -> Array:
-    """From 0 to where the last curve falls to 1e-12, or nearly to what it never falls below."""
+def _reach(named: Mapping[str, PrivacyCurve], least: float) -> float:
+    """Where the last curve falls to the least delta, or nearly to what it never falls below."""
     ends = []
     for curve in named.values():
-        floor = curve.delta(np.inf).sides[1]
-        ends.append(float(curve.epsilon(float(np.clip(1.1 * float(floor), 1e-12, 0.99))).sides[1]))
-    finite = [end for end in ends if np.isfinite(end)]
-    return np.linspace(0.0, max(finite, default=10.0) or 1.0, 121)
+        floor = float(curve.delta(np.inf).sides[1])
+        ends.append(float(curve.epsilon(float(np.clip(1.1 * floor, least, 0.99))).sides[1]))
+    return max((end for end in ends if 0.0 < end < np.inf), default=10.0)
 
 
 def _distinct(curve: PrivacyCurve) -> list[str]:
@@ -285,20 +283,31 @@ def _figure(title: str, size: tuple[float, float] = (6.4, 4.2)) -> tuple[Figure,
     return figure, axes
 
 
-def _draw(
-    axes: Axes, x: Array, answer: Bound | Estimate, index: int, name: str, *, safe: str = "upper", markers: bool = False
-) -> None:
-    """One band with its safe side as a line; an estimate as a dashed line."""
-    lower, upper = (np.asarray(side, dtype=np.float64) for side in answer.sides)
+def _draw(axes: Axes, lines: Lines, safe: tuple[Array, Array], index: int, name: str, shade: float = 0.3) -> None:
+    """The band between two lines, with the safe one drawn."""
     colour = _COLOURS[index % len(_COLOURS)]
-    marker = _MARKERS[index % len(_MARKERS)] if markers else None
-    style: dict[str, Any] = {"color": colour, "label": name or None, "marker": marker}
+    around = [np.concatenate((below, above[::-1])) for below, above in zip(lines.below, lines.above, strict=True)]
+    axes.fill(*around, color=colour, alpha=shade, linewidth=0.0)
+    axes.plot(*safe, color=colour, label=name or None, linewidth=1.6)
+
+
+def _dashed(axes: Axes, x: Array, y: Array, index: int, name: str, marker: str | None = None) -> None:
+    """An estimate."""
+    colour = _COLOURS[index % len(_COLOURS)]
+    axes.plot(x, y, linestyle="--", color=colour, label=name or None, marker=marker, markersize=4.0)
+
+
+def _rising(axes: Axes, x: Array, answer: Bound | Estimate, index: int, name: str) -> None:
+    """What never falls, known at a few points: between two of them at most the later and at least the earlier."""
+    lower, upper = (np.asarray(side, dtype=np.float64) for side in answer.sides)
+    marker = _MARKERS[index % len(_MARKERS)] if x.size <= _FEW else None
     if isinstance(answer, Estimate):
-        axes.plot(x, upper, linestyle="--", markersize=4.0, **style)
+        _dashed(axes, x, upper, index, name, marker)
         return
-    shown = np.where(upper > 0.0, np.maximum(lower, _SMALLEST), lower)
-    axes.fill_between(x, shown, upper, color=colour, alpha=0.3, linewidth=0.0)
-    axes.plot(x, upper if safe == "upper" else lower, markersize=4.0, **style)
+    twice = np.repeat(x, 2)
+    lines = Lines((twice[1:], np.repeat(lower, 2)[:-1]), (twice[:-1], np.repeat(upper, 2)[1:]))
+    _draw(axes, lines, lines.above, index, name, shade=0.12)
+    axes.plot(x, upper, linestyle="", marker=marker, markersize=4.0, color=_COLOURS[index % len(_COLOURS)])
 
 
 def _finished(axes: Axes, *, legend: bool, figure: Figure) -> Figure:

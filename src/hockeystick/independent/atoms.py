@@ -103,7 +103,8 @@ def outcomes_of(
         low = real(1 - lost) / (1 + real(unit).exp())
         ends: list[tuple[Any, Any, int | None]] = [(lost, Fraction(0), None), (Fraction(0), lost, None)] if lost else []
         return [(high, low, 1), (low, high, -1), *ends] if lost < 1 else ends, unit, 0
-    shift = moved * given.get("sensitivity", 1)
+    # replacing a count in 0..s by another moves the sum by at most s
+    shift = given.get("sensitivity", 1) * (1 if given.get("values") == "counts" else moved)
     if name == "discrete-laplace":
         unit = 1 / Fraction(given["scale"])
         t = (-real(unit)).exp()

@@ -18,7 +18,7 @@ from hockeystick.independent.run import Run
 
 __all__ = ["TradeOff"]
 
-_SPACINGS = (Fraction(1, 4), Fraction(1, 16), Fraction(1, 64))  # of ln a
+_SPACINGS = tuple(Fraction(1, 4**power) for power in range(1, 6))  # of ln a
 _REACH = 40
 
 

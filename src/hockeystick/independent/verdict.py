@@ -201,6 +201,12 @@ def _findings(document: Mapping[str, Any]) -> Iterator[Finding]:
     for point in document.get("curve") or ():
         where = f"curve, epsilon at delta {point['delta']}"
         yield from _both(point, where, curves, list(curves), "epsilon", _number(point["delta"]))
+    drawn = document.get("drawn") or {"epsilon": ()}
+    for place, level in enumerate(map(_number, drawn["epsilon"])):
+        for direction, (lowers, uppers) in drawn["directions"].items():
+            sides = {"lower": lowers[place], "upper": uppers[place]} if drawn["certified"] else {}
+            where = f"drawn, delta at epsilon {level}, {direction}"
+            yield from _both(sides, where, curves, [direction], "delta", level)
     if document.get("tradeoff"):
         yield from _trade_off(document["tradeoff"], curves)
 

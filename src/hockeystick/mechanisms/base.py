@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 from hockeystick.sampling import Poisson, Samplable, Shuffled, WithoutReplacement
 
-__all__ = ["Mechanism"]
+__all__ = ["VALUES", "Mechanism", "Values", "contribution"]
+
+Values = Literal["signed", "counts"]
+"""Where integer values lie: in -sensitivity..sensitivity, or in 0..sensitivity."""
+
+VALUES: tuple[str, ...] = get_args(Values)
+
+
+def contribution(values: str, sensitivity: int) -> tuple[str, str]:
+    """What one record adds to an integer sum, and by how much replacing it changes the sum."""
+    if values == "counts":
+        return f"an integer between 0 and {sensitivity}", f"{sensitivity}"
+    return f"an integer between -{sensitivity} and {sensitivity}", f"{2 * sensitivity}"
 
 
 class Mechanism(Samplable):

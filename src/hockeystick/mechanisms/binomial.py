@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import final
 
 from hockeystick.composition import Direction
-from hockeystick.errors import UnknownPairError, check_count
+from hockeystick.errors import UnknownPairError, check_choice, check_count
 from hockeystick.laws.base import Pair
 from hockeystick.laws.binomial import BinomialPair
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import VALUES, Mechanism, Values, contribution
 
 __all__ = ["Binomial"]
 
@@ -33,6 +33,9 @@ class Binomial(Mechanism):
         Above 0 and below 1.
     sensitivity : int
         Largest size of a record's value, at least 1.
+    values : {"signed", "counts"}
+        With probability 1/2, where values lie: in -sensitivity..sensitivity, or in 0..sensitivity, so that *substitute*
+        does not double the shift.
 
     Examples
     --------
@@ -43,12 +46,19 @@ class Binomial(Mechanism):
     trials: int
     probability: float = 0.5
     sensitivity: int = field(default=1, kw_only=True)
+    values: Values = field(default="signed", kw_only=True)
 
     def __post_init__(self) -> None:
         pair = BinomialPair(self.trials, self.probability, self.sensitivity)
         object.__setattr__(self, "trials", pair.trials)
         object.__setattr__(self, "probability", pair.probability)
         object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))
+        check_choice("values", self.values, VALUES)
+
+    @property
+    def contribution(self) -> tuple[str, str]:
+        counts = self.probability != 0.5 or self.values == "counts"
+        return contribution("counts" if counts else "signed", self.sensitivity)
 
     def pair(self, direction: Direction) -> Pair:
         if direction == "substitute":
@@ -57,6 +67,7 @@ class Binomial(Mechanism):
                     f"no single pair dominates {self!r} under 'substitute': the noise is skewed, so shifts up and down"
                     " differ; use probability 0.5, or adjacency 'add-remove'"
                 )
-            return BinomialPair(self.trials, self.probability, 2 * self.sensitivity)
+            shift = self.sensitivity * (2 if self.values == "signed" else 1)
+            return BinomialPair(self.trials, self.probability, shift)
         pair = BinomialPair(self.trials, self.probability, self.sensitivity)
         return pair if direction in {"remove", "zero-out"} else pair.reversed()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 from hockeystick.composition import Direction
-from hockeystick.errors import check_count
+from hockeystick.errors import check_choice, check_count
 from hockeystick.laws.base import Pair
 from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import VALUES, Mechanism, Values, contribution
 
 __all__ = ["DiscreteGaussian"]
 
@@ -17,9 +17,10 @@ __all__ = ["DiscreteGaussian"]
 @final
 @dataclass(frozen=True)
 class DiscreteGaussian(Mechanism):
-    """Discrete Gaussian noise on a sum of integers in -sensitivity..sensitivity.
+    """Discrete Gaussian noise on a sum of integers.
 
-    The noise is log-concave, so the largest shift dominates all smaller ones. Under *substitute* the shift doubles.
+    The noise is log-concave, so the largest shift dominates all smaller ones. Under *substitute* the shift doubles,
+    unless values are counts: two counts in 0..sensitivity differ by no more than one of them.
 
     Parameters
     ----------
@@ -27,6 +28,8 @@ class DiscreteGaussian(Mechanism):
         Parameter of the noise, whose masses are proportional to e^{-x^2 / 2 sigma^2}; above 0.
     sensitivity : int
         Largest size of a record's value, at least 1.
+    values : {"signed", "counts"}
+        Where values lie: in -sensitivity..sensitivity, or in 0..sensitivity.
 
     Examples
     --------
@@ -36,11 +39,19 @@ class DiscreteGaussian(Mechanism):
 
     sigma: float
     sensitivity: int = 1
+    values: Values = field(default="signed", kw_only=True)
 
     def __post_init__(self) -> None:
         pair = DiscreteGaussianPair(self.sigma, self.sensitivity)
         object.__setattr__(self, "sigma", pair.sigma)
         object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))
+        check_choice("values", self.values, VALUES)
+
+    @property
+    def contribution(self) -> tuple[str, str]:
+        return contribution(self.values, self.sensitivity)
 
     def pair(self, direction: Direction) -> Pair:
-        return DiscreteGaussianPair(self.sigma, self.sensitivity * (2 if direction == "substitute" else 1))
+        return DiscreteGaussianPair(
+            self.sigma, self.sensitivity * (2 if direction == "substitute" and self.values == "signed" else 1)
+        )

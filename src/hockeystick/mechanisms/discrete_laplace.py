@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 from hockeystick.composition import Direction
-from hockeystick.errors import check_count
+from hockeystick.errors import check_choice, check_count
 from hockeystick.laws.base import Pair
 from hockeystick.laws.discrete_laplace import DiscreteLaplacePair
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import VALUES, Mechanism, Values, contribution
 
 __all__ = ["DiscreteLaplace"]
 
@@ -17,9 +17,10 @@ __all__ = ["DiscreteLaplace"]
 @final
 @dataclass(frozen=True)
 class DiscreteLaplace(Mechanism):
-    """Discrete Laplace noise on a sum of integers in -sensitivity..sensitivity.
+    """Discrete Laplace noise on a sum of integers.
 
-    The noise is log-concave, so the largest shift dominates all smaller ones. Under *substitute* the shift doubles.
+    The noise is log-concave, so the largest shift dominates all smaller ones. Under *substitute* the shift doubles,
+    unless values are counts: two counts in 0..sensitivity differ by no more than one of them.
     All losses are multiples of 1 / scale, so that compositions lie on an exact lattice.
 
     Parameters
@@ -28,6 +29,8 @@ class DiscreteLaplace(Mechanism):
         Parameter of the noise, whose masses are proportional to ``e^{-|x| / scale}``; above 0.
     sensitivity : int
         Largest size of a record's value, at least 1.
+    values : {"signed", "counts"}
+        Where values lie: in -sensitivity..sensitivity, or in 0..sensitivity.
 
     Examples
     --------
@@ -37,11 +40,19 @@ class DiscreteLaplace(Mechanism):
 
     scale: float
     sensitivity: int = 1
+    values: Values = field(default="signed", kw_only=True)
 
     def __post_init__(self) -> None:
         pair = DiscreteLaplacePair(self.scale, self.sensitivity)
         object.__setattr__(self, "scale", pair.scale)
         object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))
+        check_choice("values", self.values, VALUES)
+
+    @property
+    def contribution(self) -> tuple[str, str]:
+        return contribution(self.values, self.sensitivity)
 
     def pair(self, direction: Direction) -> Pair:
-        return DiscreteLaplacePair(self.scale, self.sensitivity * (2 if direction == "substitute" else 1))
+        return DiscreteLaplacePair(
+            self.scale, self.sensitivity * (2 if direction == "substitute" and self.values == "signed" else 1)
+        )

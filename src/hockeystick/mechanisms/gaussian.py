@@ -49,6 +49,10 @@ class Gaussian(Mechanism):
             " (not the mean) of the clipped contributions, such as gradients"
         )
 
+    @property
+    def contribution(self) -> tuple[str, str]:
+        return "a vector of norm at most C", "2 C"
+
     def pair(self, direction: Direction) -> Pair:
         if direction == "substitute":
             return GaussianPair(self.noise_multiplier, 2.0)

@@ -37,5 +37,9 @@ class Laplace(Mechanism):
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", check_positive("scale", self.scale))
 
+    @property
+    def contribution(self) -> tuple[str, str]:
+        return "a number between -C and C", "2 C"
+
     def pair(self, direction: Direction) -> Pair:
         return LaplacePair(self.scale, 2.0 if direction == "substitute" else 1.0)

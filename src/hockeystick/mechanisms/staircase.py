@@ -55,5 +55,9 @@ class Staircase(Mechanism):
         object.__setattr__(self, "epsilon", pair.epsilon)
         object.__setattr__(self, "gamma", pair.gamma)
 
+    @property
+    def contribution(self) -> tuple[str, str]:
+        return "a number between -C and C", "2 C"
+
     def pair(self, direction: Direction) -> Pair:
         return StaircasePair(self.epsilon, cast("float", self.gamma), 2 if direction == "substitute" else 1)

@@ -85,6 +85,10 @@ class Sampled(Step):
         return self.mechanism.adds_noise
 
     @property
+    def contribution(self) -> tuple[str, str]:
+        return self.mechanism.contribution
+
+    @property
     def stated_by_caller(self) -> bool:
         return self.mechanism.stated_by_caller
 

@@ -39,5 +39,4 @@ def run(options: argparse.Namespace) -> Status:
     specification = asked_specification(options)
     with Progress("accounting"):
         found = answers(specification, specification.curve)
-    print_answers(specification, found, as_json=options.json)
-    return Status.OK
+    return print_answers(specification, found, as_json=options.json)

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from hockeystick.app.report.cautions import cautions
+from hockeystick.app.cli.status import Status
+from hockeystick.app.report.cautions import broken, verdict
 from hockeystick.app.report.numbers import count_text, jsonable, nearest, plain, result_document
 from hockeystick.app.report.words import (
+    IF_HELD,
     headline,
     method_words,
     noise_words,
@@ -24,7 +26,7 @@ from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
 from hockeystick.curve import PrivacyCurve
 
-__all__ = ["Answer", "answer_text", "answers", "print_answers", "print_json"]
+__all__ = ["Answer", "answer_text", "answers", "opening", "print_answers", "print_json", "status_of"]
 
 _LABEL = 13
 _LINE = 110
@@ -49,6 +51,7 @@ def answers(specification: Specification, curve: PrivacyCurve) -> list[Answer]:
 def _document(specification: Specification, found: Sequence[Answer]) -> dict[str, Any]:
     """The answers and what they rest on, as JSON holds them."""
     return {
+        "broken_assumptions": list(broken(specification)),
         "specification": specification.document(),
         "results": [
             {
@@ -68,28 +71,39 @@ def print_json(document: Any) -> None:
     print(json.dumps(jsonable(document), indent=2, allow_nan=False, ensure_ascii=False))
 
 
-def print_answers(specification: Specification, found: Sequence[Answer], *, as_json: bool) -> None:
-    """Print the answers with what they rest on, and the cautions that are broken."""
+def print_answers(specification: Specification, found: Sequence[Answer], *, as_json: bool) -> Status:
+    """Print the answers with what they rest on, after what is broken; the exit status."""
     if as_json:
         print_json(_document(specification, found))
-        return
-    title = f"{specification.title}\n\n" if specification.title else ""
-    print(title + answer_text(specification, found, [c.text for c in cautions(specification) if c.broken]))
+    else:
+        title = f"{specification.title}\n\n" if specification.title else ""
+        print(opening(specification) + title + answer_text(specification, found))
+    return status_of(specification)
 
 
-def answer_text(specification: Specification, found: Sequence[Answer], warnings: Sequence[str] = ()) -> str:
+def status_of(*specifications: Specification) -> Status:
+    """The exit status of an answer: whether what it rests on is broken."""
+    return Status.NOT_CERTIFIED if any(map(broken, specifications)) else Status.OK
+
+
+def opening(specification: Specification) -> str:
+    """What stands before everything else: nothing, or that an assumption is broken, and which."""
+    texts = broken(specification)
+    return "\n".join([verdict(texts), *map(_item, texts), "", ""]) if texts else ""
+
+
+def answer_text(specification: Specification, found: Sequence[Answer]) -> str:
     """The answers and what they rest on, for a person."""
     lines: list[str] = []
+    assumed = IF_HELD if broken(specification) else ""
     for answer in found:
         other = "delta" if answer.quantity == "epsilon" else "epsilon"
-        lines += [headline(answer.quantity, answer.given, answer.result), ""]
+        lines += [headline(answer.quantity, answer.given, answer.result, assumed=assumed), ""]
         bound = "at most " if isinstance(answer.result, Bound) else ""
         lines.append(_row(answer.quantity, bound + result_words(answer.result)))
         lines += [_row(f"at {other}", plain(answer.given)), ""]
     lines += ["What this covers", *_covered(specification, found), "", "What it does not cover"]
     lines += [_item(item) for item in not_included(specification)]
-    if warnings:
-        lines += ["", "Caution", *(_item(warning) for warning in warnings)]
     return "\n".join(lines)
 
 

@@ -7,13 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, final
 
-from hockeystick.app.cli.answer import Answer, answer_text, print_json
+from hockeystick.app.cli.answer import Answer, answer_text, opening, print_json, status_of
 from hockeystick.app.cli.files import specification_of
 from hockeystick.app.cli.options import ADJACENCY, UNIT, add_adjacency, add_json, add_sampler, add_unit, sampler_of
 from hockeystick.app.cli.parsing import Parser, count, delta, epsilon, positive
 from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.status import CommandError, Status
+from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.numbers import is_number, nearest, plain, result_document
+from hockeystick.app.report.words import IF_HELD
 from hockeystick.app.spec.model import Choice, Circumstances, Specification, StepEntry, Value
 from hockeystick.app.spec.problems import suggestion
 from hockeystick.app.spec.registry import mechanisms, samplings
@@ -159,11 +161,13 @@ def run(options: argparse.Namespace) -> Status:
             )
         except UnreachableTargetError as error:
             raise CommandError(f"{parser.prog}: no answer: {' '.join(str(error).split())}", Status.NO_ANSWER) from None
+    specification = replace(unknown.at(found.value), deltas=() if options.delta is None else (options.delta,))
     if options.json:
-        print_json(_document(unknown, found))
+        print_json({"broken_assumptions": list(broken(specification)), **_document(unknown, found)})
     else:
-        _print(options, unknown, found)
-    return Status.OK
+        print(opening(specification), end="")
+        _print(options, unknown, found, specification)
+    return status_of(specification)
 
 
 def _target(options: argparse.Namespace) -> dict[str, float]:
@@ -245,15 +249,16 @@ def _noun(unknown: _Unknown) -> str:
     return "steps" if unknown.part == "count" else unknown.name.replace("_", " ")
 
 
-def _print(options: argparse.Namespace, unknown: _Unknown, found: Calibration) -> None:
-    print(f"{_noun(unknown)} = {plain(found.value)} meets {_target_words(options)}, certified")
+def _print(options: argparse.Namespace, unknown: _Unknown, found: Calibration, specification: Specification) -> None:
+    worth = IF_HELD if broken(specification) else "certified"
+    print(f"{_noun(unknown)} = {plain(found.value)} meets {_target_words(options)}, {worth}")
     if found.unsafe is not None:
         print(f"{_noun(unknown)} = {plain(found.unsafe)} does not: {nearest(found.precision, 2)} away, relatively")
     for note in found.notes:
         print(note)
     if options.epsilon is not None:
         print()
-        print(answer_text(unknown.at(found.value), [Answer("delta", options.epsilon, found.bound)]))
+        print(answer_text(specification, [Answer("delta", options.epsilon, found.bound)]))
 
 
 def _document(unknown: _Unknown, found: Calibration) -> dict[str, Any]:

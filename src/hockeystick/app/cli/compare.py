@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
 
-from hockeystick.app.cli.answer import print_json
+from hockeystick.app.cli.answer import opening, print_json, status_of
 from hockeystick.app.cli.files import add_specification, specification_of
 from hockeystick.app.cli.options import add_json
 from hockeystick.app.cli.parsing import Parser, delta, epsilon
 from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.cli.table import table
+from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.numbers import bracket, nearest, plain, result_document, rounded_up
 from hockeystick.app.spec.model import Choice, Specification, StepEntry
 from hockeystick.app.spec.reader import accountant_of
@@ -79,17 +80,19 @@ def run(options: argparse.Namespace) -> Status:
     """Account every combination and print the table."""
     specification = specification_of(argparse.Namespace(specification=options.specification))
     quantity, level = _asked(options, specification)
-    combinations = list(_combinations(options, specification))
+    combinations = list(_combinations(options, specification, (level,) if quantity == "epsilon" else ()))
     with Progress("comparing") as progress:
         lines = [_line(name, one, quantity, level) for name, one in progress.each(combinations)]
     if options.json:
         print_json({"quantity": quantity, "at": level, "rows": [_document(line) for line in lines]})
-        return Status.OK
+        return status_of(*(line.specification for line in lines))
+    of_rows = dict.fromkeys(opening(line.specification) for line in lines)
+    print("".join(of_rows), end="")
     print(f"{quantity} at {'delta' if quantity == 'epsilon' else 'epsilon'} {plain(level)}\n")
     print(table(("relation", "sampling", "accountant", quantity, "bracket", "worth", "time"), [_row(x) for x in lines]))
     for reason in dict.fromkeys(line.reason for line in lines if line.reason):
         print(f"\n- {reason}")
-    return Status.OK
+    return status_of(*(line.specification for line in lines))
 
 
 def _asked(options: argparse.Namespace, specification: Specification) -> tuple[str, float]:
@@ -104,11 +107,13 @@ def _asked(options: argparse.Namespace, specification: Specification) -> tuple[s
     raise CommandError(f"{options.specification}: error: no delta and no epsilon: give --delta or --epsilon")
 
 
-def _combinations(options: argparse.Namespace, specification: Specification) -> Iterator[tuple[str, Specification]]:
+def _combinations(
+    options: argparse.Namespace, specification: Specification, deltas: tuple[float, ...]
+) -> Iterator[tuple[str, Specification]]:
     for adjacency in _adjacencies(options.adjacencies, specification):
         for name, sampled in _sampled(options.samplings, specification):
             for accountant in _accountants(options.accountants, specification):
-                yield name, replace(sampled, adjacency=adjacency, accountant=accountant)
+                yield name, replace(sampled, adjacency=adjacency, accountant=accountant, deltas=deltas)
 
 
 def _adjacencies(given: str | None, specification: Specification) -> list[str]:
@@ -206,7 +211,8 @@ def _row(line: _Line) -> tuple[str, ...]:
     if line.result is None:
         return (*head, "-", "-", "no answer (below)", seconds)
     if isinstance(line.result, Bound):
-        return (*head, rounded_up(float(line.result.upper)), bracket(line.result), "certified", seconds)
+        worth = "broken (above)" if broken(line.specification) else "certified"
+        return (*head, rounded_up(float(line.result.upper)), bracket(line.result), worth, seconds)
     error = float(line.result.error)
     width = "-" if math.isnan(error) else f"+- {nearest(error, 2)}"  # NaN: no error is known
     return (*head, nearest(float(line.result.value)), width, "estimate", seconds)
@@ -214,6 +220,7 @@ def _row(line: _Line) -> tuple[str, ...]:
 
 def _document(line: _Line) -> dict[str, Any]:
     return {
+        "broken_assumptions": list(broken(line.specification)),
         "adjacency": line.specification.adjacency,
         "sampling": line.sampling,
         "accountant": line.specification.accountant.text,

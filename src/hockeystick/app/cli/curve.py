@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hockeystick.app.cli.answer import Answer, answers, print_json
+from hockeystick.app.cli.answer import Answer, answers, opening, print_json, status_of
 from hockeystick.app.cli.files import add_changes, add_specification, specification_of, write_text
 from hockeystick.app.cli.options import add_json
 from hockeystick.app.cli.parsing import Parser
 from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.cli.table import table
-from hockeystick.app.report.figures import drawable, privacy_chart, standalone
+from hockeystick.app.plots import privacy_curve
+from hockeystick.app.report.cautions import broken
+from hockeystick.app.report.figures import privacy_chart, standalone
+from hockeystick.app.report.markup import Markup
 from hockeystick.app.report.numbers import nearest, plain, result_document, rounded_down, rounded_up
-from hockeystick.app.report.picture import picture
+from hockeystick.app.report.words import IF_HELD
 from hockeystick.app.spec.model import Specification
-from hockeystick.bound import Bound, Estimate
+from hockeystick.bound import Bound
+from hockeystick.curve import PrivacyCurve
+from hockeystick.readouts.outline import sampled
 
 __all__ = ["add", "run"]
 
@@ -53,18 +59,22 @@ def run(options: argparse.Namespace) -> Status:
     if options.plot and Path(options.plot).suffix.lower() not in _FORMATS:
         raise CommandError(f"hockeystick curve: error: --plot must end in .svg, .png or .pdf, got {options.plot!r}")
     specification = specification_of(options)
+    asked = specification
     if options.delta is None and options.epsilon is None:
         specification = replace(specification, deltas=_DELTAS, epsilons=())
     with Progress("reading the curve") as progress:
         curve = specification.curve
         found = [answer for one in progress.each(_each(specification)) for answer in answers(one, curve)]
     if options.json:
-        print_json({"specification": specification.document(), "points": [_document(answer) for answer in found]})
+        points = [_document(answer) for answer in found]
+        assumptions = {"broken_assumptions": list(broken(asked))}
+        print_json({**assumptions, "specification": specification.document(), "points": points})
     else:
-        _print_tables(found)
+        print(opening(asked), end="")
+        _print_tables(found, IF_HELD if broken(asked) else "certified")
     if options.plot:
-        _plot(options.plot, found)
-    return Status.OK
+        _plot(options.plot, found, curve)
+    return status_of(asked)
 
 
 def _each(specification: Specification) -> list[Specification]:
@@ -77,12 +87,12 @@ def _document(answer: Answer) -> dict[str, Any]:
     return {"quantity": answer.quantity, other: answer.given, **result_document(answer.result)}
 
 
-def _print_tables(found: Sequence[Answer]) -> None:
+def _print_tables(found: Sequence[Answer], worth: str) -> None:
     for quantity, other in (("epsilon", "delta"), ("delta", "epsilon")):
         answered = [answer for answer in found if answer.quantity == quantity]
         if answered:
             most = f"{quantity} at most" if _certified(answered) else f"{quantity} at most, or about"
-            rows = [_row(answer) for answer in answered]
+            rows = [_row(answer, worth) for answer in answered]
             print(table((other, f"{quantity} at least", most, "worth"), rows, right=(1, 2)))
 
 
@@ -90,24 +100,26 @@ def _certified(found: Sequence[Answer]) -> bool:
     return all(isinstance(answer.result, Bound) for answer in found)
 
 
-def _row(answer: Answer) -> tuple[str, ...]:
+def _row(answer: Answer, worth: str) -> tuple[str, ...]:
     if isinstance(answer.result, Bound):
         low, high = float(answer.result.lower), float(answer.result.upper)
-        return plain(answer.given), rounded_down(low, 6), rounded_up(high, 6), "certified"
+        return plain(answer.given), rounded_down(low, 6), rounded_up(high, 6), worth
     return plain(answer.given), "", f"about {nearest(float(answer.result.value), 6)}", "estimate"
 
 
-def _plot(name: str, found: Sequence[Answer]) -> None:
-    """Draw the points that were read: SVG by ourselves, anything else by matplotlib."""
-    points = drawable(sorted(map(_place, found), key=lambda point: -point["delta"]))
-    if points is None:
-        raise CommandError("hockeystick curve: error: --plot needs two points with a finite epsilon", Status.NO_ANSWER)
+def _plot(name: str, found: Sequence[Answer], curve: PrivacyCurve) -> None:
+    """Draw the curve as far as the points that were read: SVG by ourselves, anything else by matplotlib."""
+    places = [place for place in map(_place, found) if 0.0 < place[0] < math.inf and place[1] > 0.0]
+    if not places:
+        raise CommandError("hockeystick curve: error: --plot needs a point with a finite epsilon", Status.NO_ANSWER)
+    end, least = max(epsilon for epsilon, _ in places), min(delta for _, delta in places)
     title = "Privacy curve" if _certified(found) else "Privacy curve, estimated: not proved"
     if Path(name).suffix.lower() == ".svg":
-        write_text(name, standalone(privacy_chart(points, title=title)))
+        drawn = privacy_chart(sampled(curve, end, least=0.5 * least), 0.5 * least, places, title=title)
+        write_text(name, standalone(drawn or Markup("")))
         return
     try:
-        picture(points, Path(name), title=title)
+        privacy_curve(curve, end=end, least=0.5 * least, title=title).savefig(name)
     except ModuleNotFoundError:
         raise CommandError(
             "hockeystick curve: error: this needs matplotlib (pip install matplotlib); .svg needs nothing"
@@ -116,10 +128,7 @@ def _plot(name: str, found: Sequence[Answer]) -> None:
         raise CommandError(f"hockeystick curve: error: cannot write {name}: {error.strerror}") from None
 
 
-def _place(answer: Answer) -> dict[str, float]:
-    """A point as receipts hold it: epsilon, from and to, at a delta; both from the side that is safe."""
-    if answer.quantity == "epsilon" and isinstance(answer.result, Bound):
-        return {"delta": answer.given, "lower": float(answer.result.lower), "upper": float(answer.result.upper)}
-    if answer.quantity == "epsilon" and isinstance(answer.result, Estimate):
-        return {"delta": answer.given, "value": float(answer.result.value)}
-    return {"delta": float(answer.result.sides[1]), "value": answer.given}
+def _place(answer: Answer) -> tuple[float, float]:
+    """Epsilon and delta of a point, the side of each that is safe."""
+    safe = float(answer.result.sides[1])
+    return (safe, answer.given) if answer.quantity == "epsilon" else (answer.given, safe)

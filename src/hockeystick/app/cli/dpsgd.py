@@ -77,5 +77,4 @@ def run(options: argparse.Namespace) -> Status:
     )
     with Progress(f"accounting {options.steps} steps"):
         found = answers(specification, specification.curve)
-    print_answers(specification, found, as_json=options.json)
-    return Status.OK
+    return print_answers(specification, found, as_json=options.json)

@@ -8,12 +8,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hockeystick.app.cli.answer import print_json
+from hockeystick.app.cli.answer import opening, print_json, status_of
 from hockeystick.app.cli.files import add_changes, add_specification, asked_specification, read_text, write_text
 from hockeystick.app.cli.options import add_json
 from hockeystick.app.cli.parsing import Parser
 from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.status import CommandError, Status
+from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.content import Content
 from hockeystick.app.report.markdown import markdown
 from hockeystick.app.report.page import page
@@ -85,10 +86,11 @@ def run_report(options: argparse.Namespace) -> Status:
         print(_written(made, "json" if options.json else options.format or "markdown"), end="")
     else:
         content = Content(made)
+        print(opening(specification), end="")
         for result in content.results:
             print(content.figure(result))
         print(f"wrote {', '.join(name for name, _ in outputs)}")
-    return Status.OK
+    return status_of(specification)
 
 
 def _format(name: str) -> str:
@@ -118,14 +120,14 @@ def run_verify(options: argparse.Namespace) -> Status:
     with Progress("computing the receipt again"):
         found = verify(document, shown=given if is_page(given) else None)
     if options.json:
-        print_json(
-            {"holds": found.holds, "checked": found.checked, "findings": found.findings, "remarks": found.remarks}
-        )
+        texts = broken(from_document(document["specification"])) if found.holds else ()
+        print_json({"broken_assumptions": list(texts), **vars(found)})
     elif found.holds:
         content = Content(document)
+        print(opening(content.specification), end="")
         print(f"{options.receipt} holds: {found.checked} figures and texts agree when computed again")
         for result in content.results:
-            print(f"  {content.figure(result)}, {'certified' if result['certified'] else 'an estimate, not proved'}")
+            print(f"  {content.figure(result)}, {content.worth(result)}")
     else:
         print(f"{options.receipt} does NOT hold:")
         for finding in found.findings:
@@ -133,7 +135,7 @@ def run_verify(options: argparse.Namespace) -> Status:
     if not options.json:
         for remark in found.remarks:
             print(f"  ({remark})")
-    return Status.OK if found.holds else Status.REFUTED
+    return status_of(from_document(document["specification"])) if found.holds else Status.REFUTED
 
 
 def _prove_again(options: argparse.Namespace, document: dict[str, Any]) -> Status:
@@ -142,17 +144,19 @@ def _prove_again(options: argparse.Namespace, document: dict[str, Any]) -> Statu
         raise CommandError("hockeystick verify: error: --independent needs python-flint: pip install python-flint")
     if not has_checksum(document):
         raise CommandError(f"{options.receipt}: error: the contents are not those of its checksum", Status.REFUTED)
-    specification = from_document(document["specification"], source="specification").document()
+    specification = from_document(document["specification"], source="specification")
     with Progress("proving the receipt again"):
-        found = check({**document, "specification": specification})
+        found = check({**document, "specification": specification.document()})
     verdicts = {verdict: sum(f.verdict == verdict for f in found) for verdict in (PROVED, NOT_REACHED, CONTRADICTED)}
     if options.json:
-        print_json({"numbers": verdicts, "findings": [vars(one) for one in found]})
+        broken_ones = {"broken_assumptions": list(broken(specification))}
+        print_json({**broken_ones, "numbers": verdicts, "findings": [vars(one) for one in found]})
     else:
+        print(opening(specification), end="")
         print(f"{options.receipt}: {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())}")
         for one in found:
             if one.verdict != PROVED:
                 print(f"  {one}")
     if verdicts[CONTRADICTED]:
         return Status.REFUTED
-    return Status.NO_ANSWER if verdicts[NOT_REACHED] else Status.OK
+    return Status.NO_ANSWER if verdicts[NOT_REACHED] else status_of(specification)

@@ -14,6 +14,7 @@ class Status(IntEnum):
     REFUTED = 1
     BAD_INPUT = 2
     NO_ANSWER = 3
+    NOT_CERTIFIED = 4
     INTERRUPTED = 130
 
 
@@ -25,6 +26,8 @@ STATUS_MEANING = {
     Status.BAD_INPUT: "bad input: an option, a file or a value in it; one line on stderr for each problem",
     Status.NO_ANSWER: "no answer: no theorem covers this case, or the precision cannot be reached; for verify"
     " --independent: nothing is wrong, but some number is out of its reach",
+    Status.NOT_CERTIFIED: "the answer was printed, or for verify: the figures agree; but by the specification's own"
+    " words an assumption that they rest on is broken",
     Status.INTERRUPTED: "interrupted from the keyboard",
 }
 """One line for each status, as help shows it."""

@@ -1,20 +1,21 @@
 """Where a guarantee is often claimed and does not hold: checked against what a specification states.
 
-A caution is *broken* where the specification itself says so (batches are shuffled, delta is above 1/n), *unstated*
-where it says nothing, so that the reader must ask.
+A caution is *broken* where the specification itself says so (batches are shuffled, delta is above 1/n): nothing is
+certified then, whatever is proved of the run as accounted, and every output begins with that. It is *unstated* where
+the specification says nothing, so that the reader must ask.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from hockeystick.app.report.numbers import plain
+from hockeystick.app.report.numbers import count_text, plain, plural
 from hockeystick.app.spec.model import Specification
 from hockeystick.sampling import SCHEMES
 
-__all__ = ["Caution", "cautions"]
+__all__ = ["Caution", "broken", "cautions", "verdict"]
 
 
 @final
@@ -42,6 +43,17 @@ def cautions(specification: Specification) -> tuple[Caution, ...]:
     checks = (_batches, _delta, _tuning, _adaptive, _one_direction, _callers_word)
     found = [caution for check in checks for caution in check(specification)]
     return tuple(sorted(found, key=lambda caution: not caution.broken))
+
+
+def broken(specification: Specification) -> tuple[str, ...]:
+    """What a specification itself says is not as accounted."""
+    return tuple(caution.text for caution in cautions(specification) if caution.broken)
+
+
+def verdict(texts: Sequence[str]) -> str:
+    """The first words of every output where something is broken."""
+    many = "an assumption of the accounting is" if len(texts) == 1 else f"{len(texts)} assumptions are"
+    return f"NOT CERTIFIED: {many} broken"
 
 
 def _broken(name: str, text: str) -> Caution:
@@ -76,15 +88,16 @@ def _delta(specification: Specification) -> Iterator[Caution]:
     if examples is None:
         yield _unstated(
             "examples-unstated",
-            f"The number of {specification.unit}s is not stated; delta should be well below one over it.",
+            f"The number of {plural(specification.unit)} is not stated; delta should be well below one over it.",
         )
         return
     for delta in specification.deltas:
         if delta * examples >= 1.0:
             yield _broken(
                 "delta-above-one-over-n",
-                f"delta {plain(delta)} is not below 1/n = {plain(1.0 / examples)} for n = {examples}: a mechanism that"
-                f" publishes one {specification.unit} picked at random would pass. Ask for a smaller delta.",
+                f"delta {plain(delta)} is not below 1/n = {plain(1.0 / examples)} for n = {count_text(examples)}: a"
+                f" mechanism that publishes one {specification.unit} picked at random would pass. Ask for a smaller"
+                " delta.",
             )
 
 
@@ -93,30 +106,30 @@ def _tuning(specification: Specification) -> Iterator[Caution]:
     if tuning == "not-counted":
         yield _broken(
             "tuning-not-counted",
-            "Hyperparameters were tuned on the same data and that is not counted: the guarantee covers this run alone,"
-            " not the choice of its settings. Count every run, or tune on public data.",
+            "Settings were tuned on the same data and that is not counted: the guarantee covers this run alone, not the"
+            " choice of its settings. Count every run, or tune on public data.",
         )
     if tuning is None:
         yield _unstated(
             "tuning-unstated",
-            "Whether hyperparameters were tuned on the same data is not stated; if they were, that is not counted"
-            " here.",
+            "Whether settings were tuned on the same data is not stated; if they were, that is not counted here.",
         )
 
 
 def _adaptive(specification: Specification) -> Iterator[Caution]:
     adaptive = specification.circumstances.adaptive
+    settings = "noise, rate" if specification.schemes else "noise"
     if adaptive == "yes":
         yield _broken(
             "adaptive-parameters",
-            "Noise, rate or number of steps depended on earlier outputs, but the accounting takes them as fixed in"
-            " advance: the guarantee does not apply as stated. It needs a privacy filter.",
+            f"{settings.capitalize()} or the number of releases depended on earlier outputs, but the accounting takes"
+            " them as fixed in advance: the guarantee does not apply as stated. It needs a privacy filter.",
         )
     if adaptive is None:
         yield _unstated(
             "adaptive-unstated",
-            "Noise, rate and number of steps are taken as fixed in advance; stopping early on what was seen, or"
-            " changing them on the way, is not covered.",
+            f"{settings.capitalize()} and the number of releases are taken as fixed in advance; stopping early on what"
+            " was seen, or changing them on the way, is not covered.",
         )
 
 

@@ -12,7 +12,7 @@ from typing import final
 
 from hockeystick.app.report.markup import Markup, tag, text
 
-__all__ = ["Axis", "Series", "chart"]
+__all__ = ["Axis", "Points", "Series", "chart"]
 
 _WIDTH, _HEIGHT = 480.0, 340.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 14.0, 14.0, 48.0
@@ -71,7 +71,7 @@ class Series:
     points : sequence of (x, y)
         The line; for a band its one side.
     kind : str
-        The class that the style sheet knows: ``line``, ``area``, ``guide`` or ``mark``.
+        The class that the style sheet knows: ``line``, ``estimate``, ``area``, ``guide`` or ``mark``.
     other : sequence of (x, y)
         A band's other side.
     """

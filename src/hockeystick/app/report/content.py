@@ -8,10 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from hockeystick.app.report.numbers import count_text, nearest, number, plain, rounded_down, rounded_up
-from hockeystick.app.report.words import mechanism_words, sampling_words
-from hockeystick.app.spec.model import Specification, StepEntry
+from hockeystick.app.report.numbers import (
+    count_text,
+    nearest,
+    number,
+    number_of,
+    plain,
+    plural,
+    rounded_down,
+    rounded_up,
+)
+from hockeystick.app.report.words import IF_HELD, choice_words, noise_words, sampling_words
+from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.reader import from_document
+from hockeystick.readouts.outline import Samples
 
 __all__ = ["Content", "Row", "Table"]
 
@@ -22,6 +32,23 @@ _GIVEN = (
     "what is proved is proved given the assumed error bounds of float64 arithmetic and of the functions of numpy, scipy"
     " and the C library (docs/concepts/assumptions.md), and given ideal noise, drawn from exactly the law stated"
 )
+
+
+_ABOUT = {
+    "Data set": "dataset",
+    "Owner of the data": "owner",
+    "Contact": "contact",
+    "Purpose": "purpose",
+    "Other releases of the same data": "other_releases",
+    "Who is trusted with the records": "trust_model",
+    "Who sees intermediate results": "observers",
+    "Noise generator": "noise_generator",
+    "Tuning on the same data": "tuning",
+    "Earlier runs on the same data": "tuning_runs",
+    "Software that ran": "software",
+    "Notes": "notes",
+}
+"""What an office asks of a release, and where a specification says it."""
 
 
 @final
@@ -66,65 +93,115 @@ class Content:
         )
         return f"{result['quantity']} = {value} at {given} = {plain(number(level))}"
 
+    def worth(self, result: Mapping[str, Any]) -> str:
+        """What a figure is worth."""
+        if not result["certified"]:
+            return "an estimate, not proved"
+        return f"not certified, true only {IF_HELD}" if self.broken else "certified"
+
+    @property
+    def broken(self) -> list[str]:
+        """What the specification itself says is not as accounted."""
+        return [caution["text"] for caution in self.receipt["cautions"] if caution["broken"]]
+
+    @property
+    def unstated(self) -> list[str]:
+        """What a reader must ask."""
+        return [caution["text"] for caution in self.receipt["cautions"] if not caution["broken"]]
+
     def bracket(self, result: Mapping[str, Any]) -> str:
         """The bracket, rounded outward; or the estimate with its error; and which of the two it is."""
         if result["certified"]:
-            return f"Bracket [{rounded_down(number(result['lower']))}, {rounded_up(number(result['upper']))}]"
+            low, high = rounded_down(number(result["lower"])), rounded_up(number(result["upper"]))
+            true = f"the true {result['quantity']}"
+            proved = f"{IF_HELD}, {true} would" if self.broken else f"{true} is proved to"
+            return f"{_capital(proved)} lie between {low} and {high}"
         size = number(result["error"])
         error = "no error is known" if math.isnan(size) else f"error about {nearest(size, 2)}"
         return f"Estimate {nearest(number(result['value']))} ({error}; not proved)"
+
+    def plainly(self) -> str:
+        """What an attacker can reach, without epsilon; empty where nothing is proved of that."""
+        tradeoff = self.receipt["tradeoff"]
+        if tradeoff is None or not tradeoff["certified"]:
+            return ""
+        alpha, missed = tradeoff["false_positive"][0], number(tradeoff["false_negative"][0]["lower"])
+        found = rounded_up(100.0 * math.nextafter(1.0 - missed, math.inf), 2)
+        wrong = f"no more than {round(alpha * 1000)} in 1,000"
+        if self.specification.adjacency == "substitute":
+            words = (
+                f"Whoever must say which of two {plural(self.specification.unit)} is in the data, and names the first"
+                f" wrongly in {wrong} cases, names it rightly in at most {found}% of cases"
+            )
+        else:
+            members = plural(self.specification.unit)
+            words = (
+                f"Whoever looks at all that is released and takes {wrong} of the {members} outside the data to be in it"
+                f" recognises at most {found}% of the {members} in it, whatever else they know"
+            )
+        return f"{IF_HELD.capitalize()}: {words[0].lower()}{words[1:]}." if self.broken else f"{words}."
+
+    def about(self) -> list[Row]:
+        """Which data, whose, for what, and under which circumstances, as far as that is stated."""
+        stated = self.specification.circumstances
+        rows = [
+            Row(name, _said(field, value))
+            for name, field in _ABOUT.items()
+            if (value := getattr(stated, field)) is not None
+        ]
+        if stated.examples is not None:
+            rows.insert(
+                int(stated.dataset is not None), Row("Size", number_of(stated.examples, self.specification.unit))
+            )
+        missing = [name for name, field in _ABOUT.items() if getattr(stated, field) is None and field != "notes"]
+        if missing:
+            rows.append(Row("Not stated", ", ".join(name[0].lower() + name[1:] for name in missing)))
+        return rows
 
     def guarantee(self) -> list[Row]:
         """Relation, unit, sampler, normalisation."""
         unit = self.specification.unit
         rows = [Row("Relation", self.receipt["relation"]), Row("Unit of privacy", self._unit())]
-        several = len(self.specification.steps) > 1
-        for place, entry in enumerate(self.specification.steps, 1):
-            mark = f" (step {place})" if several else ""
-            rows.append(
-                Row("Sampler" + mark, f"{sampling_words(entry.sampling, unit)}. {self._assumed(entry)}".strip())
-            )
-        rows.append(Row("Normalisation", self._normalisation()))
-        if self.specification.circumstances.examples is not None:
-            rows.append(Row("Data", f"{count_text(self.specification.circumstances.examples)} {unit}s"))
-        if self.specification.circumstances.notes:
-            rows.append(Row("Notes", self.specification.circumstances.notes))
-        return rows
+        samplers = dict.fromkeys(entry.sampling for entry in self.specification.steps)
+        if self.specification.schemes:
+            words = [sampling_words(sampling, unit) for sampling in samplers]
+            words.append("Draws are assumed independent between steps, and which records were drawn is kept secret.")
+            rows.append(Row("Sampling", ". ".join(words)))
+        return [*rows, Row("Normalisation", self._normalisation())]
 
     def _unit(self) -> str:
         unit = self.specification.unit
         people = " A person behind several examples is not protected as one." if unit == "example" else ""
-        return f"one {unit}: each {unit} is one record, clipped and sampled as a whole.{people}"
-
-    @staticmethod
-    def _assumed(entry: StepEntry) -> str:
-        if entry.sampling is None:
-            return ""
-        return "Draws are assumed independent between steps, and which records were drawn is kept secret."
+        whole = "clipped and sampled as a whole" if self.specification.schemes else "counted as a whole"
+        return f"one {unit}: each {unit} is one record, {whole}.{people}"
 
     def _normalisation(self) -> str:
-        noisy = [entry.step.adds_noise for entry in self.specification.steps]
-        if not any(noisy):
+        unit = self.specification.unit
+        noisy = [entry.step for entry in self.specification.steps if entry.step.adds_noise]
+        if not noisy:
             return "Nothing to normalise: steps are stated by their outcomes or by a guarantee, not by noise on a sum."
-        others = "" if all(noisy) else " Steps stated by their outcomes or by a guarantee have nothing to normalise."
-        norm = self.specification.circumstances.clipping_norm
-        stated = "is not stated here" if norm is None else f"is {plain(norm)}"
-        doubled = " Under substitution the sensitivity is 2." if self.specification.adjacency == "substitute" else ""
-        return (
-            f"Noise is per unit of add/remove sensitivity: each {self.specification.unit}'s contribution is clipped"
-            " to norm C (or lies in [-1, 1] x C), contributions are summed, and noise of the stated size times C is"
-            f" added to the sum. C {stated}. A mean is the noisy sum over a number fixed in advance, such as the"
-            f" expected batch size, never over the size the batch happened to have.{doubled}{others}"
-        )
+        replaced = self.specification.adjacency == "substitute"
+        words = []
+        for adds, change in dict.fromkeys(step.contribution for step in noisy):
+            scale = "of the stated size times C" if "C" in adds else "of the stated size"
+            by = f" Replacing one {unit} changes the sum by up to {change}." if replaced else ""
+            words.append(f"Each {unit} adds {adds} to a sum, to which noise {scale} is added.{by}")
+        if any("C" in step.contribution[0] for step in noisy):
+            norm = self.specification.circumstances.clipping_norm
+            words.append("C is not stated here." if norm is None else f"C = {plain(norm)}.")
+        if self.specification.schemes:
+            words.append(
+                "A mean is the noisy sum over a number fixed in advance, such as the expected batch size, never over"
+                " the size the batch happened to have."
+            )
+        if len(noisy) < len(self.specification.steps):
+            words.append("Steps stated by their outcomes or by a guarantee have nothing to normalise.")
+        return " ".join(words)
 
     def steps(self) -> list[Row]:
-        """One row a step: how often; mechanism and sampling with every parameter, and what is done."""
+        """One row a step: how often, and what is released, with every parameter."""
         return [
-            Row(
-                f"{count_text(entry.count)} x",
-                f"{entry.mechanism.text}, sampling {'none' if entry.sampling is None else entry.sampling.text}."
-                f" {mechanism_words(entry)}.",
-            )
+            Row("Once" if entry.count == 1 else f"{count_text(entry.count)} times", f"{_capital(noise_words(entry))}.")
             for entry in self.specification.steps
         ]
 
@@ -132,7 +209,7 @@ class Content:
         """The accountant and its settings."""
         methods = dict.fromkeys(result["guarantee"] for result in self.results)
         notes = dict.fromkeys(note for result in self.results for note in result["notes"])
-        rows = [Row("Accountant", self.specification.accountant.text)]
+        rows = [Row("Accountant", _capital(choice_words(self.specification.accountant)))]
         rows += [Row("Method", method) for method in methods]
         rows += [Row("Note", note) for note in notes]
         return [*rows, Row("Given", _GIVEN), Row("Self-check", self._self_check())] if self._proves_anything else rows
@@ -159,7 +236,7 @@ class Content:
             ((given, level),) = result["at"].items()
             what = f"{result['quantity']} at {given} {plain(number(level))}"
             rows += [((what, direction), sides) for direction, sides in result["directions"].items()]
-        return _table(heads, rows, names=("At least", "At most", "Value"), digits=8)
+        return _table(heads, rows, names=("At least", "At most", "Value"), digits=6)
 
     def errors(self) -> list[tuple[str, ...]]:
         """One row for each error source and result: source, size, what it is an error of."""
@@ -170,9 +247,19 @@ class Content:
         ]
 
     @property
-    def curve_certified(self) -> bool:
-        """Whether every point of the curve is a proved bracket."""
-        return all("upper" in point for point in self.receipt["curve"])
+    def samples(self) -> Samples:
+        """What the pictures are drawn from."""
+        return Samples.of(self.receipt["drawn"])
+
+    @property
+    def attacked(self) -> str:
+        """What an attack tells apart."""
+        unit = self.specification.unit
+        of_relation = {
+            "substitute": f"which of two {plural(unit)} is in the data",
+            "zero-out": f"whether one {unit} is in the data or a null record",
+        }
+        return of_relation.get(self.specification.adjacency, f"whether one {unit} is in the data")
 
     def curve(self) -> Table:
         """One row for each point of the curve: delta, and the sides or the estimate."""
@@ -186,6 +273,14 @@ class Content:
     def specification_text(self) -> str:
         """The specification as a JSON file."""
         return json.dumps(self.receipt["specification"], indent=2, ensure_ascii=False)
+
+
+def _said(field: str, value: object) -> str:
+    return _capital(str(value).replace("-", " ")) if field == "tuning" else str(value)
+
+
+def _capital(words: str) -> str:
+    return words[0].upper() + words[1:]
 
 
 def _table(

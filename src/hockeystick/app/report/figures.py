@@ -1,78 +1,89 @@
-"""The two figures of a receipt: the privacy curve and the trade-off function."""
+"""The two figures of a receipt: the privacy curve and the trade-off function, outlined by what is proved."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from hockeystick.app.report.charts import Axis, Series, chart
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.app.report.charts import Axis, Points, Series, chart
 from hockeystick.app.report.markup import Markup, tag, text
-from hockeystick.app.report.numbers import number, plain
+from hockeystick.app.report.numbers import plain
+from hockeystick.readouts.outline import Lines, Samples
 
-__all__ = ["Drawn", "drawable", "privacy_chart", "standalone", "tradeoff_chart"]
-
-Drawn = Sequence[tuple[float, float, float]]
-"""Points of a privacy curve: delta, epsilon at least, epsilon at most."""
+__all__ = ["privacy_chart", "standalone", "tradeoff_chart"]
 
 _STYLE = """
 svg { background: #fff; font-family: system-ui, "Segoe UI", Roboto, Arial, sans-serif; }
 .grid { stroke: #d8dee4; } .frame { stroke: #57606a; } .area { fill: #0b5cad22; }
 .line { fill: none; stroke: #0b5cad; stroke-width: 2.2; stroke-linejoin: round; }
+.estimate { fill: none; stroke: #0b5cad; stroke-width: 2.2; stroke-dasharray: 7 4; }
 .guide { fill: none; stroke: #57606a; stroke-dasharray: 5 5; } .mark { fill: #0b5cad; }
 text { fill: #57606a; font-size: 13px; } .axis { fill: #1b1f24; font-size: 14px; }
 """
 
 
-def drawable(points: Sequence[Mapping[str, Any]]) -> Drawn | None:
-    """The points of a curve that can be drawn; None where there are not two of them with some epsilon above 0."""
-    found = [
-        (number(p["delta"]), number(p.get("lower", p.get("value"))), number(p.get("upper", p.get("value"))))
-        for p in points
-    ]
-    finite = [point for point in found if math.isfinite(point[2]) and point[0] > 0.0]
-    return finite if len(finite) > 1 and max(point[2] for point in finite) > 0.0 else None
-
-
-def privacy_chart(points: Drawn, marks: Sequence[tuple[float, float]] = (), *, title: str = "Privacy curve") -> Markup:
-    """delta against epsilon, with the bracket as a band.
+def privacy_chart(
+    samples: Samples, least: float, marks: Sequence[tuple[float, float]] = (), *, title: str = "Privacy curve"
+) -> Markup | None:
+    """delta against epsilon, with the bracket as a band and the safe side as its line; None where delta is 0.
 
     Parameters
     ----------
-    points : sequence of (delta, lower, upper)
-        The curve, from `drawable`.
+    samples : Samples
+        Of the curve.
+    least : float
+        The smallest delta shown.
     marks : sequence of (epsilon, delta)
-        Points to mark.
+        Points to mark, where they are on the chart.
     title : str
         What the chart shows, for those who do not see it.
     """
-    upper = [(high, delta) for delta, _, high in points]
-    lower = [(low, delta) for delta, low, _ in points]
-    powers = [math.log10(delta) for _, delta in (*upper, *marks)]
-    widest = max(epsilon for epsilon, _ in (*upper, *marks))
+    if samples.certified:
+        lines = samples.privacy(least)
+        series = _band(lines, safe=_points(*lines.above))
+    else:
+        series = [Series([point for point in _points(*samples.estimate) if point[1] >= least], "estimate")]
+    drawn = [point for one in series for point in one.points if point[1] > 0.0]
+    widest = samples.epsilon[-2]
+    if not drawn or max(delta for _, delta in drawn) <= least:
+        return None
+    seen = [(epsilon, delta) for epsilon, delta in marks if epsilon <= widest and delta >= least]
     return chart(
         "curve",
-        Axis("epsilon", 0.0, 1.04 * widest),
-        Axis("delta", math.floor(min(powers)), math.ceil(max(powers)), scale="log"),
-        [Series(lower, "area", other=upper), Series(upper), Series(marks, "mark")],
+        Axis("epsilon", 0.0, widest),
+        Axis("delta", math.floor(math.log10(least)), math.ceil(math.log10(max(y for _, y in drawn))), scale="log"),
+        [*series, Series(seen, "mark")],
         title=title,
-        description=f"delta against epsilon, from delta {plain(points[0][0])} to {plain(points[-1][0])}",
+        description=f"delta against epsilon, from epsilon 0 to {plain(float(f'{widest:.3g}'))}",
     )
 
 
-def tradeoff_chart(tradeoff: Mapping[str, Any]) -> Markup:
-    """The least false-negative rate of any attack against its false-positive rate, as receipts hold it."""
-    rates = list(zip(tradeoff["false_positive"], tradeoff["false_negative"], strict=True))
-    below = [(alpha, number(sides["lower"])) for alpha, sides in rates]
-    above = [(alpha, number(sides["upper"])) for alpha, sides in rates]
+def tradeoff_chart(samples: Samples, direction: str) -> Markup:
+    """The least false-negative rate of any attack against its false-positive rate."""
+    lines = samples.trade_off(direction)
+    series = _band(lines, safe=_points(*lines.below))
     return chart(
         "tradeoff",
         Axis("false-positive rate of an attack", 0.0, 1.0),
         Axis("false-negative rate", 0.0, 1.0),
-        [Series([(0.0, 1.0), (1.0, 0.0)], "guide"), Series(below, "area", other=above), Series(below)],
+        [
+            Series([(0.0, 1.0), (1.0, 0.0)], "guide"),
+            *(series if samples.certified else [Series(series[1].points, "estimate")]),
+        ],
         title="Trade-off curve",
         description="The least false-negative rate of any attack that tells whether one record is in the data",
     )
+
+
+def _points(x: NDArray[np.float64], y: NDArray[np.float64]) -> Points:
+    return list(zip(x.tolist(), y.tolist(), strict=True))
+
+
+def _band(lines: Lines, *, safe: Points) -> list[Series]:
+    return [Series(_points(*lines.below), "area", other=_points(*lines.above)), Series(safe)]
 
 
 def standalone(drawn: Markup) -> str:

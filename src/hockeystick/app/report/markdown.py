@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hockeystick.app.report.cautions import verdict
 from hockeystick.app.report.content import Content, Row
 
 __all__ = ["markdown"]
@@ -14,22 +15,24 @@ def markdown(receipt: Mapping[str, Any]) -> str:
     """The receipt as a Markdown document."""
     content = Content(receipt)
     lines = [f"# {_plain(content.title)}", "", f"Privacy receipt, {receipt['created']}.", ""]
+    if content.broken:
+        lines += [f"**{verdict(content.broken)}.**", "", *_items(content.broken)]
     for result in content.results:
-        worth = "certified" if result["certified"] else "estimate, not proved"
-        lines += [f"**{content.figure(result)}** ({worth})", "", f"> {_plain(result['statement'])}", ""]
-        lines += [f"{content.bracket(result)}.", ""]
-    lines += [f"**Warning:** {_plain(c['text'])}\n" for c in receipt["cautions"] if c["broken"]]
-    unstated = [c["text"] for c in receipt["cautions"] if not c["broken"]]
-    if unstated:
-        lines += ["## Ask before relying on it", "", *_items(unstated)]
+        lines += [f"**{content.figure(result)}** ({content.worth(result)})", ""]
+        lines += [f"> {_plain(result['statement'])}", "", f"{content.bracket(result)}.", ""]
+    if content.plainly():
+        lines += [f"In plain words: {_plain(content.plainly())}", ""]
+    if content.unstated:
+        lines += ["## Ask before relying on it", "", *_items(content.unstated)]
+    lines += ["## About this release", "", *_rows(content.about())]
     lines += ["## What was run", "", *_rows(content.steps())]
     lines += ["## What is promised, to whom", "", *_rows(content.guarantee())]
+    lines += ["## What is not included", "", *_items(receipt["not_included"])]
     lines += ["## The whole curve", "", *_table(*content.curve())]
     lines += ["## How it was computed", "", *_rows(content.accounting())]
     lines += _table(*content.directions())
     if content.errors():
         lines += ["Errors inside the bracket:", "", *_table(("Source", "At most", "Of"), content.errors())]
-    lines += ["## What is not included", "", *_items(receipt["not_included"])]
     lines += ["## Check it", "", "Run `hockeystick verify` on the JSON of this receipt. The whole input:", ""]
     lines += ["```json", content.specification_text(), "```", ""]
     lines += [f"Made with {content.versions()}. Contents `{receipt['checksum']}`.", ""]

@@ -20,7 +20,9 @@ __all__ = [
     "jsonable",
     "nearest",
     "number",
+    "number_of",
     "plain",
+    "plural",
     "result_document",
     "rounded_down",
     "rounded_up",
@@ -30,6 +32,26 @@ __all__ = [
 def count_text(value: int) -> str:
     """An integer with its thousands set apart."""
     return f"{value:,}"
+
+
+def plural(noun: str) -> str:
+    """Several of a noun, by the rules of English spelling and the one exception that is common here.
+
+    Examples
+    --------
+    >>> plural("user"), plural("person"), plural("household diary"), plural("box")
+    ('users', 'people', 'household diaries', 'boxes')
+    """
+    if noun == "person" or noun.endswith(" person"):
+        return f"{noun[:-6]}people"
+    if noun.endswith("y") and noun[-2:-1] not in {"a", "e", "o", "u"}:
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "z", "ch", "sh")) else f"{noun}s"
+
+
+def number_of(count: int, noun: str) -> str:
+    """So many of a noun."""
+    return f"{count_text(count)} {noun if count == 1 else plural(noun)}"
 
 
 def bracket(result: Bound, digits: int = 5) -> str:

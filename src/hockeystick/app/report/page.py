@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+from hockeystick.app.report.cautions import verdict
 from hockeystick.app.report.content import Content, Row
-from hockeystick.app.report.figures import drawable, privacy_chart, tradeoff_chart
+from hockeystick.app.report.figures import privacy_chart, tradeoff_chart
 from hockeystick.app.report.markup import Markup, tag, text
 from hockeystick.app.report.numbers import number
 
@@ -37,15 +38,24 @@ def page(receipt: Mapping[str, Any]) -> str:
 def _parts(content: Content) -> list[Markup]:
     parts = [
         tag("header", tag("p", f"Privacy receipt, {content.receipt['created']}"), tag("h1", content.title)),
+        *_broken(content),
         *(_claim(content, result) for result in content.results),
-        *_cautions(content),
+    ]
+    if content.plainly():
+        parts.append(tag("p", tag("strong", "In plain words: "), content.plainly(), class_="plainly"))
+    if content.unstated:
+        parts.append(tag("h2", "Ask before relying on it"))
+        parts.append(tag("ul", *(tag("li", words) for words in content.unstated), class_="caution"))
+    parts += [
+        tag("h2", "About this release"),
+        _rows(content.about()),
         tag("h2", "What was run"),
         _rows(content.steps()),
         tag("h2", "What is promised, to whom"),
         _rows(content.guarantee()),
-    ]
-    parts += _charts(content)
-    parts += [
+        tag("h2", "What is not included"),
+        tag("ul", *(tag("li", item) for item in content.receipt["not_included"])),
+        *_charts(content),
         tag("h2", "How it was computed"),
         _rows(content.accounting()),
         tag("h3", "Each direction"),
@@ -54,9 +64,8 @@ def _parts(content: Content) -> list[Markup]:
     if content.errors():
         parts.append(tag("h3", "Errors inside the bracket"))
         parts.append(_table(("Source", "At most", "Of"), content.errors(), kind="figures"))
-    parts += [
-        tag("h2", "What is not included"),
-        tag("ul", *(tag("li", item) for item in content.receipt["not_included"])),
+    return [
+        *parts,
         tag("h2", "Check it"),
         tag(
             "p",
@@ -65,47 +74,33 @@ def _parts(content: Content) -> list[Markup]:
             " be accounted by any other tool.",
         ),
         tag("pre", tag("code", content.specification_text())),
+        tag("div", *(tag("p", words) for words in ("Name", "Date", "Signature")), class_="sign"),
         tag(
             "footer",
             tag("p", f"Made with {content.versions()}."),
             tag("p", f"Contents {content.receipt['checksum']}", class_="sum"),
         ),
     ]
-    return parts
 
 
 def _claim(content: Content, result: Mapping[str, Any]) -> Markup:
-    badge = (
-        tag("span", "certified", class_="badge proved")
-        if result["certified"]
-        else tag("span", "estimate, not proved", class_="badge estimated")
-    )
+    kind = "estimated" if not result["certified"] else "refuted" if content.broken else "proved"
+    badge = tag("span", content.worth(result), class_=f"badge {kind}")
     return tag(
         "section",
         tag("p", content.figure(result), " ", badge, class_="figure"),
         tag("blockquote", result["statement"]),
-        tag(
-            "p",
-            f"{content.bracket(result)}. {result['guarantee'][0].upper()}{result['guarantee'][1:]}.",
-            class_="worth",
-        ),
-        class_="claim",
+        tag("p", f"{content.bracket(result)}.", class_="worth"),
+        class_=f"claim {kind}",
     )
 
 
-def _cautions(content: Content) -> list[Markup]:
-    found = content.receipt["cautions"]
-    broken = [caution for caution in found if caution["broken"]]
-    unstated = [caution for caution in found if not caution["broken"]]
-    parts = [_caution("Warning: ", caution["text"], "caution broken") for caution in broken]
-    if unstated:
-        parts.append(tag("h2", "Ask before relying on it"))
-        parts += [_caution("", caution["text"], "caution") for caution in unstated]
-    return parts
-
-
-def _caution(mark: str, words: str, kind: str) -> Markup:
-    return tag("div", tag("p", tag("strong", mark) if mark else "", words), class_=kind)
+def _broken(content: Content) -> list[Markup]:
+    """What decides everything below it."""
+    if not content.broken:
+        return []
+    items = tag("ul", *(tag("li", words) for words in content.broken))
+    return [tag("section", tag("p", verdict(content.broken), class_="figure"), items, class_="caution broken")]
 
 
 def _rows(rows: Sequence[Row]) -> Markup:
@@ -135,16 +130,17 @@ def _charts(content: Content) -> list[Markup]:
 
 
 def _privacy_curve(content: Content) -> Markup | None:
-    points = drawable(content.receipt["curve"])
-    if points is None:
-        return None
     marks = [place for place in map(_place, content.results) if place is not None]
+    drawn = privacy_chart(content.samples, number(content.receipt["drawn"]["least"]), marks)
+    if drawn is None:
+        return None
     words = (
-        "Privacy curve, through the points below: each is a guarantee too. Dots are those claimed."
-        if content.curve_certified
-        else "Privacy curve, estimated at the points below: none of them is a guarantee. Dots are those above."
+        "Privacy curve: delta is proved to lie nowhere above the line, and within the band around it. Dots are what is"
+        " claimed."
+        if content.samples.certified
+        else "Privacy curve, estimated: none of it is a guarantee. Dots are the figures above."
     )
-    return tag("figure", privacy_chart(points, marks), tag("figcaption", words))
+    return tag("figure", drawn, tag("figcaption", words))
 
 
 def _place(result: Mapping[str, Any]) -> tuple[float, float] | None:
@@ -159,14 +155,14 @@ def _tradeoff(content: Content) -> Markup | None:
     tradeoff = content.receipt["tradeoff"]
     if tradeoff is None:
         return None
-    attack = f"attack that tells whether one {content.specification.unit} took part"
-    points = f"(drawn through {len(tradeoff['false_positive'])} points). The dashed line is a guess by coin."
+    attack = f"attack that tells {content.attacked}"
     words = (
-        f"Trade-off: no {attack} gets below the curve {points}"
+        f"Trade-off: no {attack} gets below the line anywhere, and the best gets as far as the band."
         if tradeoff["certified"]
-        else f"Trade-off, estimated: an {attack} may get below the curve {points}"
+        else f"Trade-off, estimated: an {attack} may get below the line."
     )
-    return tag("figure", tradeoff_chart(tradeoff), tag("figcaption", words))
+    drawn = tradeoff_chart(content.samples, tradeoff["direction"])
+    return tag("figure", drawn, tag("figcaption", words, " The dashed line is what guessing reaches."))
 
 
 def _embedded(receipt: Mapping[str, Any]) -> Markup:

@@ -25,16 +25,18 @@ from hockeystick.app.report.words import method_words, not_included, relation_wo
 from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
 from hockeystick.curve import PrivacyCurve, worst
+from hockeystick.readouts.outline import sampled
 from hockeystick.readouts.trade_off import trade_off
 from hockeystick.selfcheck import NoBallArithmeticError, quick_self_check
 
 __all__ = ["FORMAT", "checksum", "receipt", "recorded_self_check", "software", "today"]
 
-FORMAT = 1
+FORMAT = 2
 """Version of the receipt's format."""
 
-_POINTS = 15
-_ALPHAS = (0.0, 0.001, 0.003, 0.01, *(round(number / 40, 6) for number in range(1, 41)))
+_POINTS = 10
+_ALPHAS = (0.001, 0.01, 0.1)
+_NOWHERE = 10.0  # nats: where the pictures end if no epsilon is finite
 
 
 def receipt(specification: Specification, *, created: str | None = None) -> dict[str, Any]:
@@ -55,13 +57,15 @@ def receipt(specification: Specification, *, created: str | None = None) -> dict
     if not specification.deltas and not specification.epsilons:
         raise ValueError("a receipt states a guarantee: give delta or epsilon in the specification")
     curve = specification.curve
+    results, points = _results(specification, curve), _curve(specification, curve)
     contents = {
         "receipt": FORMAT,
         "created": today() if created is None else created,
         "specification": specification.document(),
         "relation": relation_words(specification),
-        "results": _results(specification, curve),
-        "curve": _curve(specification, curve),
+        "results": results,
+        "curve": points,
+        "drawn": _drawn(results, points, curve),
         "tradeoff": _tradeoff(specification, curve),
         "cautions": [{"name": c.name, "broken": c.broken, "text": c.text} for c in cautions(specification)],
         "not_included": list(not_included(specification)),
@@ -123,7 +127,7 @@ def _results(specification: Specification, curve: PrivacyCurve) -> list[dict[str
 
 
 def _result(specification: Specification, curve: PrivacyCurve, quantity: str, at: str, level: float) -> dict[str, Any]:
-    by_direction = {name: _ask(directed, quantity, level) for name, directed in curve.directed.items()}
+    by_direction = curve.by_direction(lambda directed: _ask(directed, quantity, level))
     result = worst(by_direction, curve.composition.notes)
     return {
         "quantity": quantity,
@@ -146,16 +150,29 @@ def _sides(result: Bound | Estimate) -> dict[str, float]:
 
 
 def _curve(specification: Specification, curve: PrivacyCurve) -> list[dict[str, float]]:
-    """Epsilon at deltas from 0.1 to well below the smallest one asked for."""
+    """Epsilon at powers of ten, from 0.1 to well below the smallest delta asked for."""
     least = min((level for level in specification.deltas if level > 0.0), default=1e-6)
     least = min(least, *(float(curve.delta(level).sides[1]) or 1.0 for level in specification.epsilons), 1e-6)
-    last = max(math.log10(least) - 4.0, -300.0)
-    levels = [float(f"{10.0**power:.3g}") for power in np.linspace(-1.0, last, _POINTS)]
-    return [{"delta": level, **_sides(curve.epsilon(level))} for level in levels]
+    last = min(round(4.0 - math.log10(least)), 300)
+    powers = range(1, last + 1, -(-last // _POINTS))
+    return [{"delta": level, **_sides(curve.epsilon(level))} for level in (float(f"1e-{power}") for power in powers)]
+
+
+def _drawn(results: list[dict[str, Any]], points: list[dict[str, float]], curve: PrivacyCurve) -> dict[str, Any]:
+    """What the pictures are drawn from: delta in each direction, as far as the curve and what is claimed reach."""
+    ends = [result["at"].get("epsilon", _safe(result)) for result in results] + [_safe(point) for point in points]
+    reached = max((end for end in ends if 0.0 < end < math.inf), default=_NOWHERE)
+    least = points[-1]["delta"]
+    return {"least": least, **sampled(curve, reached, least=least).document}
+
+
+def _safe(found: Mapping[str, Any]) -> float:
+    """The side of a result that is claimed."""
+    return float(found["upper"] if "upper" in found else found["value"])
 
 
 def _tradeoff(specification: Specification, curve: PrivacyCurve) -> dict[str, Any] | None:
-    """The trade-off function of the direction that removes the record: the attack that claims it was there.
+    """What is missed by the attack that claims a record was there: the direction that removes it.
 
     None under the relations of one direction only: of them nothing follows about the other, nor about an attack.
     """

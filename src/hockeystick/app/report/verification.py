@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, final
 
-from hockeystick.app.report.numbers import is_number, number
+from hockeystick.app.report.numbers import is_number, number, result_document
 from hockeystick.app.report.page import page
 from hockeystick.app.report.receipt import FORMAT, checksum, receipt, software
 from hockeystick.app.spec.model import Choice, Specification
@@ -25,6 +25,7 @@ from hockeystick.app.spec.reader import from_document
 from hockeystick.app.spec.registry import AUTOMATIC
 from hockeystick.bound import Bound
 from hockeystick.errors import HockeystickError
+from hockeystick.readouts.outline import Samples
 
 __all__ = ["NoReceiptError", "Verification", "has_checksum", "is_page", "open_receipt", "verify"]
 
@@ -208,6 +209,29 @@ def _compatibly(document: Mapping[str, Any], again: Mapping[str, Any], specifica
         yield (
             "" if _meet(claimed, found) else f"curve[{place}]: the receipt says {claimed!r}, computed again {found!r}"
         )
+
+    yield from _pictures(document, again, specification)
+
+
+def _pictures(document: Mapping[str, Any], again: Mapping[str, Any], specification: Specification) -> Iterator[str]:
+    """What the pictures are drawn from: other versions may have asked for other points, so each is asked for anew."""
+    try:
+        samples = Samples.of(document["drawn"])
+        rates = document["tradeoff"] and document["tradeoff"]["false_negative"]
+    except (KeyError, TypeError, ValueError):
+        yield "drawn: not what pictures are drawn from"
+        return
+    curve = specification.curve
+    if samples.certified != again["drawn"]["certified"] or samples.values.keys() != curve.directed.keys():
+        yield "drawn: not the directions of this specification"
+        return
+    for direction, values in samples.values.items():
+        for epsilon, value in zip(samples.epsilon, values, strict=True):
+            found = result_document(curve.directed[direction].delta(epsilon))
+            claimed = {"value": value.upper, "lower": value.lower, "upper": value.upper}
+            yield "" if _meet(claimed, found) else f"drawn: delta at {epsilon!r}, {direction}: {value}, now {found}"
+    for claimed, found in zip(rates or (), again["tradeoff"]["false_negative"] if rates else (), strict=True):
+        yield "" if _meet(claimed, found) else f"tradeoff: the receipt says {claimed!r}, computed again {found!r}"
 
 
 def _meet(claimed: Mapping[str, Any], found: Mapping[str, Any]) -> bool:

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import math
 
-from hockeystick.app.report.numbers import bracket, count_text, nearest, plain, rounded_up
+from hockeystick.app.report.cautions import broken, verdict
+from hockeystick.app.report.numbers import bracket, count_text, nearest, plain, plural, rounded_up
 from hockeystick.app.spec.model import Choice, Specification, StepEntry
 from hockeystick.app.spec.registry import mechanisms, schemes
 from hockeystick.bound import Bound, Estimate
 
 __all__ = [
+    "IF_HELD",
+    "choice_words",
     "headline",
     "mechanism_words",
     "method_words",
@@ -24,6 +27,9 @@ __all__ = [
     "statement",
     "step_words",
 ]
+
+IF_HELD = "if every assumption held"
+"""How far a figure goes where an assumption is broken."""
 
 _RELATIONS = {
     "add-remove": "add-remove: one {unit} more or one {unit} less, the worse of both directions",
@@ -63,13 +69,30 @@ def mechanism_words(entry: StepEntry) -> str:
 def noise_words(entry: StepEntry) -> str:
     """What is released in one step, with every parameter."""
     step = StepEntry(entry.mechanism).step
-    return step.words or f"{entry.mechanism.text}: {mechanism_words(entry)}"
+    return step.words or f"{choice_words(_short(entry.mechanism))}: {mechanism_words(entry)}"
+
+
+def _short(choice: Choice) -> Choice:
+    """Without the vectors of probabilities, which a page has no room for in a sentence."""
+    return Choice(
+        choice.name, tuple((name, value) for name, value in choice.parameters if not isinstance(value, tuple))
+    )
 
 
 def step_words(entry: StepEntry) -> str:
     """A step on one line."""
     sampled = "" if entry.sampling is None else f" on {entry.sampling.text}"
     return f"{count_text(entry.count)} x {entry.mechanism.text}{sampled}"
+
+
+def choice_words(choice: Choice) -> str:
+    """A name and its parameters in words."""
+    words = [
+        f"{name.replace('_', ' ')} {plain(value) if isinstance(value, float) else value}"
+        for name, value in choice.parameters
+    ]
+    name = choice.name.replace("-", " ").replace("gaussian", "Gaussian").replace("laplace", "Laplace")
+    return ", ".join([name, *words])
 
 
 def method_words(result: Bound | Estimate) -> str:
@@ -90,13 +113,13 @@ def result_words(result: Bound | Estimate) -> str:
     return f"about {nearest(float(result.value))}{size}"
 
 
-def headline(quantity: str, given: float, result: Bound | Estimate) -> str:
-    """The pair (epsilon, delta) that may be quoted."""
+def headline(quantity: str, given: float, result: Bound | Estimate, *, assumed: str = "") -> str:
+    """The pair (epsilon, delta) that may be quoted; under ``assumed``, where that is not the case."""
     if isinstance(result, Bound) and math.isinf(float(result.upper)):
         known = "holds" if math.isinf(float(result.lower)) else "is proved"
         return f"no finite epsilon {known} at delta {plain(given)}"
     if isinstance(result, Bound):
-        value, kind = rounded_up(float(result.upper)), "certified"
+        value, kind = rounded_up(float(result.upper)), assumed or "certified"
     else:
         value, kind = "about " + nearest(float(result.value)), "an estimate, not certified"
     epsilon, delta = (value, plain(given)) if quantity == "epsilon" else (plain(given), value)
@@ -105,6 +128,12 @@ def headline(quantity: str, given: float, result: Bound | Estimate) -> str:
 
 def statement(specification: Specification, quantity: str, given: float, result: Bound | Estimate) -> str:
     """The guarantee in words a reader can quote."""
+    found = _statement(specification, quantity, given, result)
+    texts = broken(specification)
+    return f"{verdict(texts)}. {IF_HELD.capitalize()}: {found[0].lower()}{found[1:]}" if texts else found
+
+
+def _statement(specification: Specification, quantity: str, given: float, result: Bound | Estimate) -> str:
     change = _CHANGES[specification.adjacency].format(unit=specification.unit)
     total = sum(entry.count * entry.step.releases for entry in specification.steps)
     steps = "the one release" if total == 1 else f"all {count_text(total)} releases together"
@@ -128,12 +157,13 @@ def statement(specification: Specification, quantity: str, given: float, result:
 def not_included(specification: Specification) -> tuple[str, ...]:
     """What the number does not cover, whatever the specification says."""
     unit = specification.unit
-    items = ["tuning hyperparameters on the same data: every run counts, released or not"]
+    items = ["tuning settings on the same data: every run counts, released or not"]
     items += [scheme.not_covered for scheme in specification.schemes]
     if unit == "example":
         items.append("people behind several examples: the unit is one example, not one person")
+    beside = f"validation on private {plural(unit)}, batch normalisation, the number of {plural(unit)}"
     items.append(
-        f"statistics released beside the run (validation on private {unit}s, batch normalisation, dataset size)"
+        f"statistics released beside the run ({beside if specification.schemes else f'the number of {plural(unit)}'})"
     )
     items.append("noise drawn by a predictable or finite-precision generator")
     return tuple(items)

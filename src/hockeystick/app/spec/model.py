@@ -117,6 +117,18 @@ class Circumstances:
         One of `TUNING`.
     adaptive : str or None
         One of `ADAPTIVE`.
+    tuning_runs : int or None
+        How many runs on the same data came before this one.
+    dataset, owner, contact, purpose : str or None
+        Which data, whose, whom to ask, and what the release is for.
+    other_releases : str or None
+        What else was or will be released of the same data.
+    trust_model : str or None
+        Who is trusted with the records.
+    observers : str or None
+        Who sees intermediate results.
+    noise_generator, software : str or None
+        Where the noise comes from, and what ran.
     notes : str or None
         Anything else.
     """
@@ -126,6 +138,16 @@ class Circumstances:
     clipping_norm: float | None = None
     tuning: str | None = None
     adaptive: str | None = None
+    tuning_runs: int | None = None
+    dataset: str | None = None
+    owner: str | None = None
+    contact: str | None = None
+    purpose: str | None = None
+    other_releases: str | None = None
+    trust_model: str | None = None
+    observers: str | None = None
+    noise_generator: str | None = None
+    software: str | None = None
     notes: str | None = None
 
 

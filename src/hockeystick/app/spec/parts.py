@@ -253,7 +253,7 @@ class DocumentReader:
         for key, value_given in table.items():
             if key in _CIRCUMSTANCES:
                 found[key] = self.checked((*path, key), _CIRCUMSTANCES[key], value_given)
-            elif key == "notes":
+            elif key in Circumstances.__dataclass_fields__:
                 found[key] = self.text((*path, key), value_given)
         return Circumstances(**found)
 
@@ -274,6 +274,7 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 
 _CIRCUMSTANCES: dict[str, Callable[[Any], Any]] = {
     "examples": lambda value: check_count("examples", value),
+    "tuning_runs": lambda value: check_count("tuning_runs", value),
     "batches": lambda value: check_choice("batches", value, BATCHES),
     "clipping_norm": lambda value: check_positive("clipping_norm", value),
     "tuning": lambda value: check_choice("tuning", value, TUNING),

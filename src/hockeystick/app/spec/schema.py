@@ -15,6 +15,19 @@ __all__ = ["schema"]
 
 _NUMBER = {"type": ["number", "string"], "pattern": "^(inf|-?[0-9]+(/[0-9]+)?)$"}
 _COUNT = {"type": "integer", "minimum": 1}
+_TEXT = {"type": "string", "minLength": 1}
+_TEXTS = {
+    "dataset": "Which data.",
+    "owner": "Whose data.",
+    "contact": "Whom to ask.",
+    "purpose": "What the release is for.",
+    "other_releases": "What else is released of the same data.",
+    "trust_model": "Who is trusted with the records.",
+    "observers": "Who sees intermediate results.",
+    "noise_generator": "Where the noise comes from.",
+    "software": "What ran.",
+    "notes": "Anything else a reader must know.",
+}
 _DELTA = {"type": "number", "minimum": 0, "maximum": 1}
 _EPSILON = {"anyOf": [{"type": "number", "minimum": 0}, {"const": "inf"}]}
 
@@ -121,6 +134,7 @@ def _circumstances() -> dict[str, Any]:
             },
             "tuning": {"enum": list(TUNING), "description": "Whether hyperparameters were tuned, and on what."},
             "adaptive": {"enum": list(ADAPTIVE), "description": "Whether settings depended on earlier outputs."},
-            "notes": {"type": "string", "minLength": 1, "description": "Anything else a reader must know."},
+            "tuning_runs": {**_COUNT, "description": "Number of runs on the same data before this one."},
+            **{name: {**_TEXT, "description": words} for name, words in _TEXTS.items()},
         },
     }
