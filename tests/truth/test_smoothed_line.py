@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +15,8 @@ from hockeystick.accountants import Contour
 from hockeystick.composition import Composition
 from hockeystick.engines.contour.placing import ContourRefusal, line_for_epsilon
 from hockeystick.engines.contour.smoothed_line import SmoothedLine
-from hockeystick.laws import DiscretePair
+from hockeystick.exact import exact_delta
+from hockeystick.laws import DiscretePair, Pair
 from hockeystick.laws.loss_sum import PairSum
 
 SKEWED = DiscretePair((0.5, 0.3125, 0.1875), (0.3125, 0.25, 0.4375))
@@ -78,3 +80,48 @@ def test_contour_lies_within_the_lattice_bracket(run: Composition, direction: st
         ours, theirs = contour.epsilon(delta), lattice.epsilon(delta)
         assert max(float(ours.lower), float(theirs.lower)) <= min(float(ours.upper), float(theirs.upper))
         assert float(ours.width) <= 1e-9 * float(ours.upper)
+
+
+SAMPLED = hs.DiscreteLaplace(2.0, sensitivity=3).poisson(0.25).pair("remove")
+
+
+@pytest.mark.parametrize(
+    ("pair", "steps", "tolerance", "epsilons"),
+    [
+        (SKEWED, 400, 1e-9, (18.8, 47.0, 75.2, 94.0)),
+        (SKEWED, 400, 1e-5, (131.6, 160.0)),
+        (SAMPLED, 150, 1e-9, (0.0, 23.4)),
+        (SAMPLED, 150, 1e-5, (9.4, 47.0, 60.1, 65.7)),
+        (SAMPLED.reversed(), 150, 1e-9, (0.0, 8.1)),
+        (SAMPLED.reversed(), 150, 1e-5, (3.2, 16.2, 22.6)),
+        (hs.Binomial(4).pair("remove"), 90, 1e-9, (0.0, 12.5, 31.2)),
+        (hs.Binomial(4).pair("remove"), 90, 1e-5, (50.0, 62.4)),
+    ],
+)
+def test_answers_contain_the_truth_outcome_by_outcome(
+    pair: Pair, steps: int, tolerance: float, epsilons: tuple[float, ...]
+) -> None:
+    curve = Contour(tolerance).directed(((pair, steps),))
+    for epsilon in epsilons:
+        found, exact = curve.delta(epsilon), exact_delta([(pair, steps)], epsilon, digits=20)
+        assert isinstance(found, hs.Bound)
+        assert Fraction(found.lower) <= exact.low <= exact.high <= Fraction(found.upper)
+        assert found.width <= tolerance * float(found.lower)
+
+
+@pytest.mark.parametrize("sensitivity", [2, 7])
+@pytest.mark.parametrize("tolerance", [1e-7, 1e-5])
+def test_a_transform_that_comes_back_to_one_is_added_where_it_does(
+    monkeypatch: pytest.MonkeyPatch, sensitivity: int, tolerance: float
+) -> None:
+    """Losses on a lattice, smoothed all the same: |phi| is one again and again, at frequencies far out."""
+    monkeypatch.setattr(PairSum, "lattice", lambda self, rules: None)
+    pair = hs.DiscreteLaplace(4.0, sensitivity=sensitivity).pair("remove")
+    for epsilon in (0.07, 10.07, 40.07, 100.07):  # between atoms
+        line = line_for_epsilon(PairSum([(pair, 300)]), epsilon, tolerance)
+        assert isinstance(line, SmoothedLine)
+        found = line.curve(np.array([epsilon]))
+        exact = exact_delta([(pair, 300)], epsilon, digits=20)
+        assert found.log_lower()[0] <= mp.log(mpf(exact.low.numerator) / exact.low.denominator)
+        assert found.log_upper()[0] >= mp.log(mpf(exact.high.numerator) / exact.high.denominator)
+        assert found.relative_width()[0] <= 100.0 * tolerance
