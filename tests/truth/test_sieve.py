@@ -1,4 +1,4 @@
-"""Blocks of frequencies that a long line forgets: bounds on the transform between nodes, and on all that is left out."""
+"""Blocks of frequencies that a long line forgets: bounds on the transform there, and on all that is left out."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def test_a_transform_that_comes_back_to_one_is_added_where_it_does(
     monkeypatch: pytest.MonkeyPatch, sensitivity: int, tolerance: float
 ) -> None:
     """Losses on a lattice, smoothed all the same: |phi| is one again and again, at frequencies far out."""
-    monkeypatch.setattr(PairSum, "lattice", lambda self, rules: None)
+    monkeypatch.setattr(PairSum, "lattice", lambda *_: None)
     pair = hs.DiscreteLaplace(4.0, sensitivity=sensitivity).pair("remove")
     for epsilon in (0.07, 10.07, 40.07, 100.07):  # between atoms
         line = line_for_epsilon(PairSum([(pair, 300)]), epsilon, tolerance)
