@@ -48,6 +48,11 @@ def test_transform_is_that_of_the_thinned_pair(sigma: float, sensitivity: int, r
         pair = JoinedPair(DiscreteGaussianPair(sigma, sensitivity), rate)
         rules = PairSum([(pair.reversed() if reverse else pair, 1)]).rules(Window(EXPONENTS, 0.0, -60.0))
         assert rules is not None
+        masses = [mp.exp(mpf(float(log))) for log in rules[0].log_weight[0]]
+        off = mp.fsum(
+            mass * mp.expm1(mpf(float(error))) for mass, error in zip(masses, rules[0].weight_error[0], strict=True)
+        )
+        assert abs(mp.fsum(masses) - 1) <= off + mpf(10) ** -25
         found = log_moments(rules[0], np.array(EXPONENTS))
         for k, moment in enumerate(truth):
             error = float(found.total_error[k, 0])

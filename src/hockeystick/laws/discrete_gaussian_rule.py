@@ -7,8 +7,8 @@ geometrically beyond the integers kept. Without sampling the integrand is a disc
     q_x e^{e u_x} = e^{-(x - eD)^2 / 2 s^2} * const.
 
 The pair of fixed-size sampling under substitution has the positive losses of one order, the negative ones of the other
-(the line mirrored), and at loss 0 what is left of Q: ``(1 - g) Q(-D/2 < x <= D/2)``, since P(x > D/2) = Q(x > -D/2), and
-for even D the mass at D/2 besides (`docs/derivations/fixed-size.md`).
+(the line mirrored), and at loss 0 what is left of Q: ``(1 - g) Q(-D/2 < x <= D/2)``, since P(x > D/2) = Q(x > -D/2),
+and for even D the mass at D/2 besides (`docs/derivations/fixed-size.md`).
 
 Guarantee: every error stored bounds the true one (`docs/derivations/contour.md`, section 8).
 """
