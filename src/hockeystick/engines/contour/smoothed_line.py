@@ -32,7 +32,10 @@ from hockeystick.transforms.rule import Array
 __all__ = ["SmoothedLine", "few_bits", "smoothed_reach", "smoothing"]
 
 _DEEP = 7.5  # standard deviations of a Gaussian's transform, to start from
-_COARSEST = 0.5  # nats: beyond, nothing is left of the lower side
+_MOVED = 400.0  # ln of how much larger the second line's scale may be
+_LARGE = 1e100  # of its upper side
+_LOG_FINEST = -300.0  # ln of the scale: such fine noise is refused
+_LOG_COARSEST = -0.7  # beyond, nothing is left of the lower side
 
 
 def smoothing(parts: Sequence[LinePart], epsilon: float, log_delta: float, width: float) -> float:
@@ -42,9 +45,10 @@ def smoothing(parts: Sequence[LinePart], epsilon: float, log_delta: float, width
     ``ln delta`` relative to ``e^{K - theta eps}``.
     """
     mean = math.fsum(float(part.counts @ (part.tilted.centre + part.tilted.drift)) for part in parts)
-    variance = math.fsum(float(part.counts @ part.tilted.spread) for part in parts)
+    variance = max(math.fsum(float(part.counts @ part.tilted.spread) for part in parts), 1e-200)
     log_density = -0.5 * ((epsilon - mean) ** 2 / variance + math.log(2.0 * math.pi * variance)) - log_delta
-    return few_bits(min(math.exp(0.5 * (math.log(width / 1.5) - log_density)), _COARSEST))
+    log_eta = 0.5 * (math.log(width / 1.5) - log_density)
+    return few_bits(math.exp(min(max(log_eta, _LOG_FINEST), _LOG_COARSEST)))
 
 
 def smoothed_reach(eta: float, theta: float, log_error: float) -> float:
@@ -90,9 +94,10 @@ class SmoothedLine:
         c = math.exp(0.5 * self.eta * self.eta) * (1.0 + 8.0 * U)
         moved = twice.log_scale - once.log_scale
         doubt = once.log_scale_error + twice.log_scale_error + 4.0 * U * (np.abs(moved) + 1.0)
-        above = twice.upper * np.exp(np.minimum(moved + doubt, 700.0)) * (1.0 + 8.0 * U)
+        usable = (moved + doubt <= _MOVED) & (twice.upper <= _LARGE)  # beyond, the lower side says nothing
+        above = np.minimum(twice.upper, _LARGE) * np.exp(np.minimum(moved + doubt, _MOVED)) * (1.0 + 8.0 * U)
         # only a first lower side that is not below 0 is worth more than once
         below = np.where(once.lower > 0.0, (1.0 + c) * (1.0 - 4.0 * U), 1.0) * once.lower - c * above
         below = below - 8.0 * U * (np.abs(below) + c * above)
-        below = np.where(moved + doubt <= 700.0, below, 0.0)  # beyond, `above` would be too small
+        below = np.where(usable, below, 0.0)
         return replace(once, lower=below, truncation=once.truncation + np.maximum(once.upper - below, 0.0))
