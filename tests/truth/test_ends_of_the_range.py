@@ -71,21 +71,23 @@ def test_the_least_rate_is_answered_and_smaller_ones_are_refused() -> None:
             hs.Gaussian(1.0).poisson(rate)
 
 
+ALL_INFINITE = hs.RandomizedResponse(1.0) * 2  # nothing to transform
 LEAKS = [
     hs.ApproximateDP(0.5, 1e-6) * 10,
     hs.ApproximateDP(1.0, 1e-320) * 4,
     hs.Binomial(10) * 3,
-    hs.RandomizedResponse(1.0) * 2,
+    ALL_INFINITE,
 ]
 
 
 @pytest.mark.parametrize("run", LEAKS, ids=str)
 @pytest.mark.parametrize("accountant", [Certified(), Contour(), Lattice(1e-2), Moments(), SaddlePoint("clt")], ids=str)
 def test_deltas_next_to_the_mass_at_infinity(run: hs.Composition, accountant: Accountant) -> None:
-    try:
-        curve = hs.account(run, "remove", accountant=accountant)
-    except (hs.UnknownPairError, PrecisionError):
-        pytest.skip("the accountant does not serve this run")
+    if run is ALL_INFINITE and isinstance(accountant, Contour | Moments | SaddlePoint):
+        with pytest.raises((hs.UnknownPairError, PrecisionError), match=r"no finite loss|no loss is finite"):
+            hs.account(run, "remove", accountant=accountant)
+        return
+    curve = hs.account(run, "remove", accountant=accountant)
     mass = hs.account(run, "remove").delta(math.inf)
     assert isinstance(mass, hs.Bound)
     ends = [float(end) for end in (mass.lower, mass.upper)]

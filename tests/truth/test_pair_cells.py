@@ -284,3 +284,11 @@ def test_discrete_gaussians_are_normalised_whatever_their_width(sigma: float) ->
         first = -int(np.argmax(rule.log_weight[0]))
         for k, (log, error) in enumerate(zip(rule.log_weight[0], rule.weight_error[0], strict=True)):
             assert abs(mpf(float(log)) - mp.log(weight[first + k] / total)) <= mpf(float(error))
+
+
+@pytest.mark.parametrize("sigma", [1e-3, 1e-6, 1e-8, 1e-100])
+def test_the_largest_of_results_with_next_to_no_noise_overflows_nowhere(sigma: float) -> None:
+    """Warnings are errors: losses of a trillion nats are atoms still, and what is left out is counted."""
+    atoms = LargestResultPair(sigma, 10, 1.0, 0.0).atoms
+    assert np.isfinite(atoms.loss).all()
+    assert atoms.dropped >= 0.99

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +15,8 @@ from hockeystick.accountants import Contour
 from hockeystick.composition import Composition
 from hockeystick.engines.contour.placing import ContourRefusal, line_for_epsilon
 from hockeystick.engines.contour.smoothed_line import SmoothedLine
-from hockeystick.laws import DiscretePair
+from hockeystick.exact import exact_delta
+from hockeystick.laws import DiscretePair, Pair
 from hockeystick.laws.loss_sum import PairSum
 
 SKEWED = DiscretePair((0.5, 0.3125, 0.1875), (0.3125, 0.25, 0.4375))
@@ -38,16 +40,18 @@ def enumerated_delta(pair: DiscretePair, steps: int, epsilon: float) -> mpf:
 @pytest.mark.parametrize("tolerance", [1e-9, 1e-6, 1e-3, 1e-1, 1.0])
 @pytest.mark.parametrize(("steps", "epsilon"), [(60, 0.0), (60, 3.0), (120, 12.0)])
 def test_smoothed_line_contains_the_enumerated_delta(steps: int, epsilon: float, tolerance: float) -> None:
-    losses = PairSum([(SKEWED, steps)])
-    if (steps, tolerance) == (60, 1e-9):
-        with pytest.raises(ContourRefusal, match="frequencies matter: few steps of atoms"):
-            line_for_epsilon(losses, epsilon, tolerance)
-        return
-    line = line_for_epsilon(losses, epsilon, tolerance)
+    line = line_for_epsilon(PairSum([(SKEWED, steps)]), epsilon, tolerance)
     assert isinstance(line, SmoothedLine)
     found = line.curve(np.array([epsilon]))
     truth = mp.log(enumerated_delta(SKEWED, steps, epsilon))
     assert found.log_lower()[0] <= truth <= found.log_upper()[0]
+    if tolerance < 1e-2:
+        assert found.relative_width()[0] <= 100.0 * tolerance
+
+
+def test_few_steps_are_refused_where_too_many_frequencies_matter() -> None:
+    with pytest.raises(ContourRefusal, match="matter: few steps of atoms"):
+        line_for_epsilon(PairSum([(hs.Binomial(20).pair("remove"), 10)]), 10.0, 1e-11)
 
 
 def test_width_falls_with_the_noise_added() -> None:
@@ -70,9 +74,54 @@ def test_width_falls_with_the_noise_added() -> None:
 )
 @pytest.mark.parametrize("direction", ["remove", "add"])
 def test_contour_lies_within_the_lattice_bracket(run: Composition, direction: str) -> None:
-    contour = hs.account(run, direction, accountant=Contour(1e-5))
+    contour = hs.account(run, direction, accountant=Contour())
     lattice = hs.account(run, direction, accountant=hs.accountants.Certified(engine="lattice"))
     for delta in (1e-4, 1e-12):
         ours, theirs = contour.epsilon(delta), lattice.epsilon(delta)
         assert max(float(ours.lower), float(theirs.lower)) <= min(float(ours.upper), float(theirs.upper))
-        assert float(ours.width) <= 1e-4
+        assert float(ours.width) <= 1e-9 * float(ours.upper)
+
+
+SAMPLED = hs.DiscreteLaplace(2.0, sensitivity=3).poisson(0.25).pair("remove")
+
+
+@pytest.mark.parametrize(
+    ("pair", "steps", "tolerance", "epsilons"),
+    [
+        (SKEWED, 400, 1e-9, (18.8, 47.0, 75.2, 94.0)),
+        (SKEWED, 400, 1e-5, (131.6, 160.0)),
+        (SAMPLED, 150, 1e-9, (0.0, 23.4)),
+        (SAMPLED, 150, 1e-5, (9.4, 47.0, 60.1, 65.7)),
+        (SAMPLED.reversed(), 150, 1e-9, (0.0, 8.1)),
+        (SAMPLED.reversed(), 150, 1e-5, (3.2, 16.2, 22.6)),
+        (hs.Binomial(4).pair("remove"), 90, 1e-9, (0.0, 12.5, 31.2)),
+        (hs.Binomial(4).pair("remove"), 90, 1e-5, (50.0, 62.4)),
+    ],
+)
+def test_answers_contain_the_truth_outcome_by_outcome(
+    pair: Pair, steps: int, tolerance: float, epsilons: tuple[float, ...]
+) -> None:
+    curve = Contour(tolerance).directed(((pair, steps),))
+    for epsilon in epsilons:
+        found, exact = curve.delta(epsilon), exact_delta([(pair, steps)], epsilon, digits=20)
+        assert isinstance(found, hs.Bound)
+        assert Fraction(found.lower) <= exact.low <= exact.high <= Fraction(found.upper)
+        assert found.width <= tolerance * float(found.lower)
+
+
+@pytest.mark.parametrize("sensitivity", [2, 7])
+@pytest.mark.parametrize("tolerance", [1e-7, 1e-5])
+def test_a_transform_that_comes_back_to_one_is_added_where_it_does(
+    monkeypatch: pytest.MonkeyPatch, sensitivity: int, tolerance: float
+) -> None:
+    """Losses on a lattice, smoothed all the same: |phi| is one again and again, at frequencies far out."""
+    monkeypatch.setattr(PairSum, "lattice", lambda *_: None)
+    pair = hs.DiscreteLaplace(4.0, sensitivity=sensitivity).pair("remove")
+    for epsilon in (0.07, 10.07, 40.07, 100.07):  # between atoms
+        line = line_for_epsilon(PairSum([(pair, 300)]), epsilon, tolerance)
+        assert isinstance(line, SmoothedLine)
+        found = line.curve(np.array([epsilon]))
+        exact = exact_delta([(pair, 300)], epsilon, digits=20)
+        assert found.log_lower()[0] <= mp.log(mpf(exact.low.numerator) / exact.low.denominator)
+        assert found.log_upper()[0] >= mp.log(mpf(exact.high.numerator) / exact.high.denominator)
+        assert found.relative_width()[0] <= 100.0 * tolerance

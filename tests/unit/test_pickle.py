@@ -51,14 +51,25 @@ def test_every_mechanism_is_tried() -> None:
     }  # holds the caller's functions, which pickle as the caller made them
 
 
+UNKNOWN = {  # no dominating pair is proved
+    ("DiscretePair", "substitute"),
+    ("GaussianMixture", "substitute"),
+    ("sampled Laplace", "substitute"),
+    ("sampled DiscreteLaplace", "substitute"),
+    ("fixed size", "zero-out"),
+    ("shuffled", "add-remove"),
+}
+
+
 @pytest.mark.parametrize("adjacency", ["add-remove", "substitute", "zero-out"])
 @pytest.mark.parametrize("name", STEPS)
 def test_a_curve_that_was_copied_gives_the_same_answers(name: str, adjacency: str) -> None:
     assert adjacency in ADJACENCIES
-    try:
-        curve = hs.account(STEPS[name] * 3, adjacency)
-    except hs.UnknownPairError:
-        pytest.skip("no pair is known")
+    if (name, adjacency) in UNKNOWN:
+        with pytest.raises(hs.UnknownPairError):
+            hs.account(STEPS[name] * 3, adjacency)
+        return
+    curve = hs.account(STEPS[name] * 3, adjacency)
     fresh = pickle.dumps(curve)
     answer = curve.delta([0.25, 0.5])
     for copied in (pickle.loads(fresh), *(duplicate(curve) for duplicate in COPIES)):  # noqa: S301 - our own

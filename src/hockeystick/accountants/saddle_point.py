@@ -30,8 +30,7 @@ import numpy as np
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.contour.aliasing import kernel_peak
-from hockeystick.engines.ends import composed_infinity, largest_loss
-from hockeystick.engines.moments.cumulants import CumulantWindow
+from hockeystick.engines.moments.cumulant_curve import CumulantCurve
 from hockeystick.engines.moments.log_moment import log_moment_bounds
 from hockeystick.engines.moments.tilted_bounds import TiltedBounds, tilted_bounds
 from hockeystick.errors import PrecisionError, check_choice
@@ -85,37 +84,15 @@ def _saddle_excess(c: TiltedCumulants) -> float:
     return c.mean - 1.0 / c.theta - 1.0 / (1.0 + c.theta)
 
 
-class _SaddleCurve(DirectedCurve):
+class _SaddleCurve(CumulantCurve, DirectedCurve):
     """What the variants share: the ends of the range."""
 
-    method: str
-
-    def __init__(self, parts: Parts) -> None:
-        self.parts = parts
-        self.window = CumulantWindow(parts)
-        self.infinity = composed_infinity(parts)
-
-    @cached_property
-    def largest_loss(self) -> float:
-        """The largest finite loss of the composition, rounded up."""
-        return largest_loss(self.parts)[1]
-
-    def trivial_delta(self, epsilon: float) -> Bound | None:
-        """Delta where no finite loss lies above epsilon."""
-        if epsilon < self.largest_loss:
-            return None
-        return Bound(*self.infinity, self.method, ("epsilon is beyond the largest loss",))
-
     def trivial_epsilon(self, delta: float) -> Bound | None:
-        """Epsilon for delta 1, below the mass of infinite losses, or 0."""
-        low, high = self.infinity
-        if delta >= 1.0:
-            return Bound(0.0, 0.0, self.method)
-        if delta < low:
-            return Bound(math.inf, math.inf, self.method, ("delta is below the mass at infinite loss",))
-        if delta <= high:
+        """Epsilon for delta 1, and up to the mass of infinite losses, or 0."""
+        high = self.infinity[1]
+        if self.infinity[0] <= delta <= high and delta < 1.0:
             return Bound(0.0, max(self.largest_loss, 0.0) if delta == high else math.inf, self.method)
-        return None
+        return super().trivial_epsilon(delta)
 
 
 @final

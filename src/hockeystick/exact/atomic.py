@@ -16,7 +16,7 @@ from typing import final
 
 from flint import acb, arb
 
-from hockeystick.exact.atoms import Atoms, Outcome, RationalSource, WorstCaseSource
+from hockeystick.exact.atoms import Atoms, Outcome
 from hockeystick.exact.balls import ball, precision
 from hockeystick.exact.transform import Decay, Line, NoDecay, Sketch, Transform, integer_power
 
@@ -48,15 +48,14 @@ class AtomicTransform(Transform):
         return sum((p for p, q in self.atoms.outcomes() if q.is_zero()), arb(0))
 
     def infinite_fraction(self) -> Fraction | None:
-        """From the fractions of a rational source, and of the worst case."""
+        """Where the source knows its own as fractions."""
         atoms = self.atoms
-        if isinstance(atoms.source, RationalSource):
-            return sum((p for p, q in atoms.fractions() if not q), Fraction(0))
-        if isinstance(atoms.source, WorstCaseSource):
-            lost = atoms.a * atoms.source.delta if atoms.b == 0 else Fraction(0)
-            lost += (1 - atoms.a) * atoms.source.delta if atoms.b == 1 else Fraction(0)
-            return lost
-        return None
+        if atoms.source.alone is None:
+            return None
+        # an outcome of P0 alone has the masses a and b times its own, one of Q0 alone 1 - a and 1 - b times
+        of_p, of_q = atoms.source.alone
+        nothing = Fraction(0)
+        return (atoms.a * of_p if atoms.b == 0 else nothing) + ((1 - atoms.a) * of_q if atoms.b == 1 else nothing)
 
     def loss_limit(self) -> arb:
         """The largest finite loss; minus infinity where there is none."""

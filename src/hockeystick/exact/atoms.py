@@ -41,6 +41,11 @@ class Source(ABC):
         """
         return None
 
+    @property
+    def alone(self) -> tuple[Fraction, Fraction] | None:
+        """The mass of P0 where Q0 has none, and of Q0 where P0 has none; None where these are no fractions."""
+        return None
+
 
 @final
 @dataclass(frozen=True)
@@ -57,6 +62,12 @@ class RationalSource(Source):
     def outcomes(self) -> list[Outcome]:
         """The fractions as balls."""
         return [(ball(p), ball(q)) for p, q in self.masses]
+
+    @property
+    def alone(self) -> tuple[Fraction, Fraction]:
+        """Of the masses."""
+        of_p = sum((p for p, q in self.masses if not q), Fraction(0))
+        return of_p, sum((q for p, q in self.masses if not p), Fraction(0))
 
 
 @final
@@ -126,6 +137,11 @@ class WorstCaseSource(Source):
     def lattice(self) -> tuple[Fraction, tuple[int, ...]] | None:
         """Losses epsilon and -epsilon, where there are two."""
         return (2 * self.epsilon, (1, 0)) if self.epsilon > 0 and self.delta < 1 else None
+
+    @property
+    def alone(self) -> tuple[Fraction, Fraction]:
+        """delta, and delta."""
+        return self.delta, self.delta
 
     def outcomes(self) -> list[Outcome]:
         """``delta``, ``(1-delta) e^eps/(1+e^eps)`` and ``(1-delta)/(1+e^eps)``, and Q mirrored."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 from hockeystick.independent.balls import UnreachedError, real
@@ -81,6 +82,29 @@ def normalised(weights: Sequence[Any]) -> list[Fraction]:
     return [w / sum(exact) for w in exact]
 
 
+def _staircase(given: Mapping[str, Any], moved: int) -> list[tuple[Any, Any, int | None]]:
+    """Where noise of the density ``a e^{-n eps}``, n the steps of height gamma on every length of one, tells D = moved.
+
+    At x = j + u between 0 and D the noise is n(x) = j + [u > gamma] steps down, the noise moved D - 1 - j + [u < 1 -
+    gamma]; the loss is the difference, in epsilons. Beyond, it is D or -D.
+    """
+    epsilon = Fraction(given["epsilon"])
+    fall = math.exp(-0.5 * float(epsilon))
+    gamma = Fraction(given.get("gamma", fall / (1.0 + fall)))  # by default a float, as the mechanism states it
+    step = (-real(epsilon)).exp()
+    height = (1 - step) / (2 * (real(gamma) + step * real(1 - gamma)))
+    cuts = [Fraction(0), min(gamma, 1 - gamma), max(gamma, 1 - gamma), Fraction(1)]
+    masses = {moved: (real(Fraction(1, 2)), step**moved / 2), -moved: (step**moved / 2, real(Fraction(1, 2)))}
+    for j in range(moved):
+        for left, right in pairwise(cuts):
+            middle, share = (left + right) / 2, height * real(right - left)
+            still, gone = j + int(middle > gamma), moved - 1 - j + int(middle < 1 - gamma)
+            p, q = masses.get(still - gone, (real(Fraction(0)), real(Fraction(0))))
+            if right > left:
+                masses[still - gone] = (p + share * step**gone, q + share * step**still)
+    return [(p, q, k) for k, (p, q) in masses.items()]
+
+
 def outcomes_of(
     name: str, given: Mapping[str, Any], moved: int, count: int
 ) -> tuple[list[tuple[Any, Any, int | None]], Any, Any]:
@@ -125,6 +149,8 @@ def outcomes_of(
             for x in range(-reach, shift + reach + 1)
         ]
         return listed, ratio, (2 * rest).upper()
+    if name == "staircase":
+        return _staircase(given, moved), Fraction(given["epsilon"]), 0
     if name == "binomial":
         n, a = given["trials"], Fraction(given.get("probability", 0.5))
         if n > 3000:

@@ -6,6 +6,10 @@ geometrically beyond the integers kept. Without sampling the integrand is a disc
 
     q_x e^{e u_x} = e^{-(x - eD)^2 / 2 s^2} * const.
 
+The pair of fixed-size sampling under substitution has the positive losses of one order, the negative ones of the other
+(the line mirrored), and at loss 0 what is left of Q: ``(1 - g) Q(-D/2 < x <= D/2)``, since P(x > D/2) = Q(x > -D/2),
+and for even D the mass at D/2 besides (`docs/derivations/fixed-size.md`).
+
 Guarantee: every error stored bounds the true one (`docs/derivations/contour.md`, section 8).
 """
 
@@ -13,12 +17,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import cast, final
 
 import numpy as np
 
+from hockeystick.errors import UnknownPairError
 from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.rule import Array, LossRule, Quadrature, RuleSource, Window
@@ -37,10 +42,44 @@ class DiscreteGaussianSummand(SampledSummand):
     sigma: float
     sensitivity: int
 
+    def joined(self, rate: Fraction) -> Summand:
+        """That of both orders joined at loss 0."""
+        if rate == 1:
+            return self
+        if self.rate < 1.0:
+            return super().joined(rate)
+        return JoinedDiscreteGaussianSummand(self.subsampled(rate))
+
     @classmethod
     def sources(cls, group: Sequence[tuple[Summand, float]]) -> list[RuleSource]:
         """One source a pair."""
         return [_Rules(one, count) for one, count in cast("Sequence[tuple[DiscreteGaussianSummand, float]]", group)]
+
+
+@final
+@dataclass(frozen=True)
+class JoinedDiscreteGaussianSummand(Summand):
+    """The positive losses of a sampled pair, the negative ones of its reverse, and the rest at loss 0."""
+
+    above: DiscreteGaussianSummand
+
+    def reversed(self) -> JoinedDiscreteGaussianSummand:
+        """Itself: the line mirrored."""
+        return self
+
+    def subsampled(self, rate: Fraction) -> JoinedDiscreteGaussianSummand:
+        """Unknown, but for rate 1."""
+        if rate != 1:
+            raise UnknownPairError("no certified transform is known for a sample of a joined pair")
+        return self
+
+    @classmethod
+    def sources(cls, group: Sequence[tuple[Summand, float]]) -> list[RuleSource]:
+        """One source a pair."""
+        return [
+            _JoinedRules(_Rules(one.above, count), _Rules(one.above.reversed(), count))
+            for one, count in cast("Sequence[tuple[JoinedDiscreteGaussianSummand, float]]", group)
+        ]
 
 
 @final
@@ -115,6 +154,17 @@ class _Rules(RuleSource):
         first = round(float(rule.loss[0, 0]) / float(unit))
         return [([unit * (first + 2 * k) for k in range(rule.nodes)], self.count)]
 
+    def half(self, window: Window) -> tuple[LossRule, _IntegerTails] | None:
+        """The integers beyond D/2 of a rule, and what is left out beyond the last of them."""
+        rule = self.rule(window)
+        if rule is None:
+            return None
+        tails = cast("_IntegerTails", rule.quadrature)
+        kept = tails.first + np.arange(rule.nodes) > 0.5 * self.of.sensitivity
+        columns = {name: getattr(rule, name)[:, kept] for name in ("loss", "loss_error", "log_weight", "weight_error")}
+        half = replace(rule, **columns)
+        return half, replace(tails, first=-math.inf, log_weight=half.log_weight, loss=half.loss)
+
     def rule(self, window: Window) -> LossRule | None:
         """A rule on the integers that matter; None where they are too many."""
         s, shift, g = self.of.sigma, float(self.of.sensitivity), self.of.rate
@@ -150,6 +200,85 @@ class _Rules(RuleSource):
             cells=None,
             dropped=zero,
         )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _BothTails(Quadrature):
+    """What is left out beyond the last integers of the two halves, relative to the largest term of either."""
+
+    halves: tuple[_IntegerTails, _IntegerTails]
+
+    def error(self, exponents: Array) -> Array:
+        """Their sum, shape (K, 1)."""
+        return self.halves[0].error(exponents) + self.halves[1].error(exponents)
+
+    def error_up_to(self, frequency: float, exponent: float, error: Array) -> Array:
+        """The same: no term is larger than on the real axis."""
+        return error
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _JoinedRules(RuleSource):
+    """Both orders, of which one half each is taken."""
+
+    above: _Rules
+    below: _Rules
+
+    @property
+    def steps(self) -> float:
+        """The count."""
+        return self.above.count
+
+    @property
+    def scale(self) -> float:
+        """Sensitivity over sigma."""
+        return self.above.scale
+
+    @property
+    def is_atomic(self) -> bool:
+        """It is."""
+        return True
+
+    def rule(self, window: Window) -> LossRule | None:
+        """The integers beyond D/2 of both orders, and the rest of Q at loss 0; None where they are too many."""
+        halves = [rules.half(window) for rules in (self.below, self.above)]
+        if halves[0] is None or halves[1] is None:
+            return None
+        (low, low_tails), (high, high_tails) = halves[0], halves[1]
+        log_rest, rest_error = self._rest()
+
+        def joined(name: str, rest: float) -> Array:
+            return np.concatenate((getattr(low, name), [[rest]], getattr(high, name)), axis=1)
+
+        return LossRule(
+            joined("loss", 0.0),
+            joined("loss_error", 0.0),
+            joined("log_weight", log_rest),
+            joined("weight_error", rest_error),
+            low.missing_p,
+            low.missing_q,
+            low.counts,
+            quadrature=_BothTails((low_tails, high_tails)),
+            cells=None,
+            dropped=low.dropped,
+        )
+
+    def _rest(self) -> tuple[float, float]:
+        """``ln`` of the mass at loss 0 and a bound on its error."""
+        of = self.above.of
+        s, shift = of.sigma, of.sensitivity
+        log_z, z_error = log_normaliser(s)
+        x = np.arange(-((shift - 1) // 2), shift // 2 + 1.0)  # -D/2 < x <= D/2
+        log_q = -x * x / (2.0 * s * s) - log_z
+        share = np.full(x.size, 1.0 - of.rate)
+        if shift % 2 == 0:
+            share[-1] = 2.0 - of.rate  # loss 0 itself
+        # 1 - g is exact or one rounding off; each term is off by what its exponent is, and the exponential
+        error = U * (6.0 * (shift / s) ** 2 + 2.0 * float(np.abs(log_q).max()) + x.size + 4.0) + z_error
+        value = math.log(float((share * np.exp(log_q)).sum()))
+        return value, error + 3.0 * ELEMENTARY + ELEMENTARY * abs(value)
 
 
 def log_normaliser(s: float) -> tuple[float, float]:

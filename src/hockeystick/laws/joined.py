@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import final
 
@@ -30,6 +31,7 @@ from hockeystick.laws.sampled_loss import sampled_losses
 from hockeystick.laws.subsampled import SubsampledPair
 from hockeystick.numerics.rationals import product_up
 from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.transforms.summand import Summand
 
 __all__ = ["JoinedPair"]
 
@@ -162,6 +164,9 @@ class JoinedPair(Pair):
             np.append(base.log_p + np.log(kept_p), zero_p)[order],
             np.append(base.log_q + np.log(kept_q), zero_q)[order],
         )
+
+    def summand(self) -> Summand:
+        return self.base.summand().joined(Fraction(self.rate))
 
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
         loss = self.base.sample(rng, size, measure)

@@ -122,7 +122,8 @@ def _log_steps(levels: Array, shift: float, log_cdf: Array, log_cdf_error: Array
     """``ln (Phi(next) / Phi(level))`` for all but the last level, with bounds on the relative errors."""
     part = normal_intervals(levels, shift, U * abs(shift))
     exponent = part.log_mass - log_cdf[:-1]
-    step = np.log1p(np.exp(exponent))
+    # ln(1 + e^x), as x + ln(1 + e^-x) where e^x is large
+    step = np.maximum(exponent, 0.0) + np.log1p(np.exp(-np.abs(exponent)))
     error = (
         part.error + log_cdf_error[:-1] + 2.0 * U * (np.abs(part.log_mass) + np.abs(log_cdf[:-1])) + 3.0 * ELEMENTARY
     )

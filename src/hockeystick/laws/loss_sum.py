@@ -75,12 +75,6 @@ class PairSum(LossSum):
         other.log_drop = log_drop
         return other
 
-    def smoothed(self, deviation: float) -> PairSum:
-        """The sum with one more, normal loss of this standard deviation (nats): that of a Gaussian release."""
-        other = copy.copy(self)
-        other.gaussian_variance = self.gaussian_variance + deviation * deviation
-        return other
-
     def rules(self, window: Window) -> Sequence[LossRule] | None:
         """Rules for everything but the normal part; None where one would be too long."""
         window = replace(window, log_drop=self.log_drop)

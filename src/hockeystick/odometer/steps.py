@@ -52,7 +52,7 @@ def encode_step(step: Step) -> dict[str, Any]:
             f"the state of a run with steps of {type(step).__name__} cannot be saved: only the mechanisms and sampling"
             " schemes of hockeystick can be read back"
         )
-    fields = {field.name: _encode(getattr(step, field.name)) for field in dataclasses.fields(step)}  # type: ignore[arg-type]
+    fields = {field.name: _encode(getattr(step, field.name)) for field in dataclasses.fields(step)}  # type: ignore[arg-type]  # all are dataclasses
     return {"type": type(step).__name__, **fields}
 
 
@@ -68,7 +68,7 @@ def decode_step(data: Any) -> Step:
         name = data.get("type") if isinstance(data, dict) else data
         raise ValueError(f"{name!r} is no step that this version knows; known are {', '.join(sorted(_CLASSES))}")
     kind = _CLASSES[data["type"]]
-    known = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    known = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]  # all are dataclasses
     given = set(data) - {"type"}
     if known != given:
         raise ValueError(f"a {data['type']} has the parameters {sorted(known)}, found {sorted(given)}")

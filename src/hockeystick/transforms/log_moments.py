@@ -167,6 +167,8 @@ class TiltedRule:
         ``sum_j w_j y_j^2``: the tilted variance, to within the errors.
     bend_error, slope_error : ndarray, shape (B,)
         c and d such that ``sum_j w_j (e^{i s y_j} - 1 - i s y_j)``, as computed, is off by at most ``min(c s^2, d s)``.
+    weight_error : ndarray, shape (B,)
+        Bound on ``sum_j`` of the errors of the weights.
     quadrature : ndarray, shape (B,)
         Bound on ``|ln M_f - ln M|``.
     """
@@ -179,6 +181,7 @@ class TiltedRule:
     spread: Array
     bend_error: Array
     slope_error: Array
+    weight_error: Array
     quadrature: Array
 
 
@@ -208,6 +211,7 @@ def tilt(rule: LossRule, exponent: float, moments: LogMoments) -> TiltedRule:
         spread=spread,
         bend_error=bend_error + _UNDERFLOW,
         slope_error=slope_error,
+        weight_error=_SLACK * (weight * relative).sum(axis=1) + _UNDERFLOW,
         quadrature=moments.quadrature[0],
     )
 

@@ -67,10 +67,6 @@ class LossSum(ABC):
     def sketches(self, window: Window) -> Sequence[Sketch] | None:
         """The same without errors."""
 
-    @abstractmethod
-    def smoothed(self, deviation: float) -> LossSum:
-        """The sum with one more, normal loss of this standard deviation (nats): that of a Gaussian release."""
-
     @property
     def on_lattice(self) -> bool:
         """Whether all losses may share a lattice."""

@@ -45,6 +45,16 @@ class Summand(ABC):
             Where its transform is not certified.
         """
 
+    def joined(self, rate: Fraction) -> Summand:
+        """The summand of the pair of fixed-size sampling under substitution.
+
+        Raises
+        ------
+        UnknownPairError
+            Where its transform is not certified.
+        """
+        raise UnknownPairError("no certified transform is known for this noise in batches of a fixed size")
+
     @classmethod
     @abstractmethod
     def sources(cls, group: Sequence[tuple[Summand, float]]) -> list[RuleSource]:

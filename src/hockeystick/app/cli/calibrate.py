@@ -115,9 +115,9 @@ class _Unknown:
         sampling = self.specification.steps[self.step].sampling
         if self.name == "batch_size" and sampling is not None:
             sizes = sampling.mapping
-            return 1, int(sizes.get("examples", sizes.get("population", 2)))  # type: ignore[arg-type]
+            return 1, int(sizes.get("examples", sizes.get("population", 2)))  # type: ignore[arg-type]  # a number, as checked
         if self.name in {"examples", "population"} and sampling is not None:
-            return int(sampling.mapping["batch_size"]) + 1, _MOST_RECORDS  # type: ignore[arg-type]
+            return int(sampling.mapping["batch_size"]) + 1, _MOST_RECORDS  # type: ignore[arg-type]  # a number
         return None
 
     def at(self, value: float) -> Specification:

@@ -265,7 +265,7 @@ def _sharper(specification: Specification) -> Specification:
     parameters = specification.accountant.mapping
     if specification.accountant.name != AUTOMATIC and "tolerance" not in parameters:
         return specification
-    tolerance = float(parameters.get("tolerance", 1e-3)) * _SHARPER  # type: ignore[arg-type]
+    tolerance = float(parameters.get("tolerance", 1e-3)) * _SHARPER  # type: ignore[arg-type]  # a number, as checked
     return replace(
         specification, accountant=Choice.of(specification.accountant.name, **(parameters | {"tolerance": tolerance}))
     )

@@ -57,7 +57,7 @@ def sampling_words(sampling: Choice | None, unit: str) -> str:
     """How the records of a step are chosen, as the accounting assumes it."""
     if sampling is None:
         return f"none: every {unit} takes part in every step"
-    return schemes()[sampling.name].sentence(unit, sampling.mapping)  # type: ignore[arg-type]
+    return schemes()[sampling.name].sentence(unit, sampling.mapping)  # type: ignore[arg-type]  # its own
 
 
 def mechanism_words(entry: StepEntry) -> str:

@@ -12,8 +12,10 @@ Guarantee: both sides certified (`docs/derivations/contour.md`).
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -22,14 +24,15 @@ import numpy as np
 
 from hockeystick.engines.contour.aliasing import Chernoff
 from hockeystick.engines.contour.line_sum import LineSum, line_sum
+from hockeystick.engines.contour.sieve import LinePart, Sieved, sieve
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.log_moments import TiltedRule
 from hockeystick.transforms.rule import Array, LossRule
 
-__all__ = ["ContourLine", "Curve", "prepare_line"]
+__all__ = ["ContourLine", "Curve", "line_at", "line_parts", "prepare_line"]
 
-_PIECE = 1 << 14  # nodes computed at a time
-_NEGLIGIBLE = -70.0  # ln of a term of S that is bounded, not added
+_LONG = 1 << 14  # nodes from which those that do not matter are looked for
+_NEGLIGIBLE = -70.0  # ln of what these may add to S
 _LEAST = 1e-300  # a lower bound below it counts as none, an upper bound is rounded up to it
 
 
@@ -192,37 +195,6 @@ class ContourLine:
         return scale * terms.sum(axis=1), rounding * (1.0 + 1e-6)
 
 
-def _kept(
-    between: Callable[[int, int], LineSum], theta: float, step: float, nodes: int
-) -> tuple[Array, LineSum, float]:
-    """The nodes that matter of a line computed piece by piece, and a bound on what the others add to S.
-
-    A short line is kept whole. In a long one |phi| is next to nothing nearly everywhere, and the kernel is at most
-    1 / s^2.
-    """
-    if nodes <= _PIECE:
-        return step * np.arange(float(nodes)), between(0, nodes), 0.0
-    kept: list[tuple[Array, LineSum]] = []
-    left_out = 0.0
-    for first in range(0, nodes, _PIECE):
-        count = min(_PIECE, nodes - first)
-        s, piece = step * (first + np.arange(float(count))), between(first, count)
-        with np.errstate(divide="ignore"):
-            log_terms = np.minimum(piece.log_size_bound, 0.0) - np.maximum(2.0 * np.log(s), math.log(theta * theta))
-        chosen = log_terms > _NEGLIGIBLE
-        chosen[-1] |= first + count == nodes  # so that the last frequency is where the line ends
-        left_out += float(np.exp(log_terms[~chosen]).sum())
-        kept.append((s[chosen], piece.at(chosen)))
-    parts = [piece for _, piece in kept]
-    total = LineSum(
-        *(
-            np.concatenate([getattr(p, name) for p in parts])
-            for name in ("log_size", "argument", "error", "log_size_bound")
-        )
-    )
-    return np.concatenate([s for s, _ in kept]), total, left_out * step / math.pi * (1.0 + 1e-6)
-
-
 def prepare_line(
     rules: Sequence[LossRule],
     tilted: Sequence[TiltedRule],
@@ -248,35 +220,63 @@ def prepare_line(
     log_tail : float
         As in `ContourLine`.
     """
-    theta = chernoff.theta
-    reach = step * (nodes - 1)
-    errors = [
-        1.01 * (rule.quadrature.error_up_to(reach, 1.0 + theta, part.quadrature) + part.quadrature)
+    parts = line_parts(rules, tilted, 1.0 + chernoff.theta, step * (nodes - 1))
+    if nodes > _LONG:
+        theta, variance = chernoff.theta, gaussian_variance
+        kept = sieve(parts, theta, step, nodes, variance=variance, log_error=_NEGLIGIBLE)
+    else:
+        sums = (line_sum(part.tilted, part.counts, step, nodes, part.quadrature) for part in parts)
+        nothing = np.zeros(nodes)
+        total = functools.reduce(operator.add, sums, LineSum(nothing, nothing, nothing, nothing))
+        kept = Sieved(step * np.arange(float(nodes)), total, 0.0)
+    return line_at(rules, tilted, gaussian_variance, chernoff=chernoff, step=step, kept=kept, log_rest=log_tail)
+
+
+def line_parts(
+    rules: Sequence[LossRule], tilted: Sequence[TiltedRule], exponent: float, reach: float
+) -> Sequence[LinePart]:
+    """The tilted rules with what is needed to sum them at frequencies up to ``reach``."""
+    return [
+        LinePart(
+            part,
+            rule.counts,
+            1.01 * (rule.quadrature.error_up_to(reach, exponent, part.quadrature) + part.quadrature),
+        )
         for rule, part in zip(rules, tilted, strict=True)
     ]
 
-    def between(first: int, count: int) -> LineSum:
-        s = step * (first + np.arange(count))
-        normal = -0.5 * gaussian_variance * s * s
-        total = LineSum(normal, np.zeros(count), 24.0 * U * np.abs(normal), normal * (1.0 - 1e-9))
-        for rule, part, error in zip(rules, tilted, errors, strict=True):
-            total = total + line_sum(part, rule.counts, step, count, error, first=first)
-        return total
 
-    frequencies, total, left_out = _kept(between, theta, step, nodes)
+def line_at(
+    rules: Sequence[LossRule],
+    tilted: Sequence[TiltedRule],
+    gaussian_variance: float,
+    *,
+    chernoff: Chernoff,
+    step: float,
+    kept: Sieved,
+    log_rest: float | None = None,
+) -> ContourLine:
+    """The line of nodes whose sums without the normal part are known.
+
+    ``log_rest`` bounds ``ln prod |phi|^T``, the normal part included, from the last node on; by default the normal part
+    alone does.
+    """
+    s = kept.frequencies
+    normal = -0.5 * gaussian_variance * s * s
+    total = kept.total + LineSum(normal, np.zeros_like(s), 24.0 * U * np.abs(normal), normal * (1.0 - 1e-9))
     centres = [float(v) for rule, part in zip(rules, tilted, strict=True) for v in part.centre * rule.counts]
     centre = math.fsum(centres)
-    mean = gaussian_variance * (theta + 0.5)
+    mean = gaussian_variance * (chernoff.theta + 0.5)
     return ContourLine(
         chernoff=chernoff,
         step=step,
-        frequencies=frequencies,
+        frequencies=s,
         total=total,
-        left_out=left_out,
+        left_out=kept.left_out,
         centre=centre,
         centre_rest=math.fsum([*centres, -centre]),
         normal_mean=mean,
         normal_mean_error=24.0 * U * abs(mean),
-        log_tail=log_tail,
+        log_tail=float(normal[-1]) * (1.0 - 1e-9) if log_rest is None else log_rest,
         dropped=math.fsum(float(rule.dropped @ rule.counts) for rule in rules) * (1.0 + 1e-9),
     )

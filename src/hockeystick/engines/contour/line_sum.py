@@ -28,7 +28,7 @@ from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.log_moments import TiltedRule
 from hockeystick.transforms.rule import Array, chunk, node_sum
 
-__all__ = ["LineSum", "line_sum"]
+__all__ = ["LineSum", "line_sum", "line_sum_at"]
 
 _TABLE = 1 << 20  # entries of the largest table held at once
 _SMALL = (
@@ -89,6 +89,31 @@ def line_sum(
     if total is None:
         raise ValueError("line_sum needs at least one rule")
     return total
+
+
+def line_sum_at(tilted: TiltedRule, counts: Array, near: Array, far: Array, quadrature: Array) -> LineSum:
+    """The sum over a batch at the frequencies ``far + near``, exact sums, of shape (far, near) made flat."""
+    most = max(1, _TABLE // (3 * tilted.offset.size))
+    found = []
+    for first in range(0, far.size, most):
+        s = (far[first : first + most, None] + near).ravel()
+        bend, residual = _scattered(tilted, near, far[first : first + most])
+        found.append(_powers(tilted, slice(None), counts, s, quadrature, bend, residual))
+    return LineSum(
+        *(
+            np.concatenate([getattr(part, name) for part in found])
+            for name in ("log_size", "argument", "error", "log_size_bound")
+        )
+    )
+
+
+def _scattered(tilted: TiltedRule, near: Array, far: Array) -> tuple[Array, Array]:
+    """`_deviation` for any number of blocks."""
+    group = min(far.size, max(1, _SMALL // (2 * chunk(tilted.offset.shape[1]) * near.size)))
+    blocks = -(-far.size // group) * group
+    padded = np.concatenate((far, np.zeros(blocks - far.size)))
+    bend, residual = _deviation(tilted.weight, tilted.offset, (near, padded), group)
+    return bend[:, : far.size * near.size], residual[:, : far.size * near.size]
 
 
 def _deviation(weight: Array, offset: Array, frequencies: tuple[Array, Array], group: int) -> tuple[Array, Array]:

@@ -24,9 +24,10 @@ import numpy as np
 from hockeystick.engines.contour.aliasing import Chernoff, chernoff
 from hockeystick.engines.contour.decay import Decay, RoughDecay
 from hockeystick.engines.contour.lattice_line import LatticeLine, Runs, prepare_lattice_line, runs
-from hockeystick.engines.contour.line import ContourLine, prepare_line
-from hockeystick.engines.contour.smoothed_line import SmoothedLine, smoothing
-from hockeystick.engines.contour.tilt_choice import LinePlan, plan_line
+from hockeystick.engines.contour.line import ContourLine, line_at, line_parts, prepare_line
+from hockeystick.engines.contour.sieve import TooManyBlocksError, sieve, sieve_work
+from hockeystick.engines.contour.smoothed_line import SmoothedLine, few_bits, smoothed_reach, smoothing
+from hockeystick.engines.contour.tilt_choice import LinePlan, log_share, plan_line
 from hockeystick.errors import PrecisionError
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.cumulants import scan
@@ -51,9 +52,9 @@ MOST_WORK: Final = 250_000_000
 _UNIT_GRID = np.linspace(0.0, 1.0, 16)
 _CELLS = 4  # between nodes, where a rule is cut off
 _MOST_NODES = 1 << 20
-_MOST_SMOOTHED = 10_000_000  # products of nodes in s and atoms, of a smoothed line: a few tenths of a second
-_MOST_KEPT = 1 << 15  # frequencies that may matter
-_DEEP = 7.5  # standard deviations of a Gaussian's transform that leave 1e-12
+_MOST_SMOOTHED = 40_000_000  # products that one pass over the blocks of a smoothed line takes: 50 ms or so
+_MOST_FREQUENCIES = 1 << 31  # of a smoothed line: their products with a step of 21 bits are exact
+_MOST_KEPT = 1 << 17  # frequencies that may matter
 _WORTH = 50.0  # times the tolerance of a line, that smoothing may widen a bracket by
 _COARSER = 1.4  # times the smoothing wanted: brackets widen by the square, and would not be narrow enough
 
@@ -153,7 +154,7 @@ def line_for_epsilon(
         lattice = losses.lattice(found.rules)
         if lattice is not None:
             return _lattice_line(found, lattice, plan, epsilon)
-        return _smoothed_line(losses, epsilon, tolerance, found, plan)
+        return _smoothed_line(epsilon, tolerance, found, plan)
     rough = RoughDecay.of(saddle.sketches, 1.0 + plan.theta, losses.gaussian_variance)
     cut = _reach(rough.decay, plan.theta, 1.0 / plan.deviation, plan.log_error)
     if not math.isfinite(cut):
@@ -195,6 +196,10 @@ class _Tilted:
         tilted = [tilt(rule, exponent, m) for rule, m in zip(rules, single, strict=True)]
         return cls(rules, single, tilted, known)
 
+    def chernoff_with(self, variance: float) -> Chernoff:
+        """K at the same tilts with a normal part of that variance."""
+        return chernoff(self.rules, self.moments, variance, (self.chernoff.theta, *self.chernoff.tilts))
+
     def period(self, epsilon: float, log_error: float) -> float:
         """Lambda for which the aliasing falls below ``e^log_error``."""
         period = self.chernoff.period(epsilon, log_error)
@@ -203,23 +208,29 @@ class _Tilted:
         return period
 
 
-def _smoothed_line(losses: LossSum, epsilon: float, tolerance: float, found: _Tilted, plan: LinePlan) -> SmoothedLine:
+def _smoothed_line(epsilon: float, tolerance: float, found: _Tilted, plan: LinePlan) -> SmoothedLine:
     """Two lines of discrete losses that share no lattice, as fine as the work allowed makes them."""
-    atoms = sum(rule.size * rule.nodes for rule in found.rules)
-    period = found.period(epsilon, plan.log_error)
-    finest = _DEEP * period / (2.0 * math.pi * min(_MOST_SMOOTHED / atoms, 0.5 * _MOST_NODES))
-    wanted = smoothing(plan.theta, _WORTH * tolerance)
+    parts = line_parts(found.rules, found.tilted, 1.0 + plan.theta, math.inf)
+    wanted = smoothing(parts, epsilon, plan.log_error - log_share(tolerance), _WORTH * tolerance)
+    finest = wanted * smoothed_reach(wanted, plan.theta, plan.log_error) * sieve_work(parts) / _MOST_SMOOTHED
     if finest > _COARSER * wanted:
         raise ContourRefusal("atoms", f"smoothing by {finest:.2g} nats, as the work allows, is too coarse: many atoms")
-    eta = max(wanted, 2.0 ** math.ceil(math.log2(finest)))
+    eta = max(wanted, few_bits(finest))
+    step = _step(found.period(epsilon, plan.log_error))
+    nodes = math.ceil(smoothed_reach(eta, plan.theta, plan.log_error) / step) + 1
+    if nodes > _MOST_FREQUENCIES:
+        raise ContourRefusal("tail", f"{nodes} nodes would be needed: few steps of atoms")
+    theta, variance = plan.theta, eta * eta
+    try:
+        kept = sieve(parts, theta, step, nodes, variance=variance, log_error=plan.log_error, most=_MOST_SMOOTHED)
+    except TooManyBlocksError as error:
+        raise ContourRefusal("tail", "too many frequencies may matter: few steps of atoms") from error
+    if kept.frequencies.size > _MOST_KEPT:
+        raise ContourRefusal("tail", f"{kept.frequencies.size} frequencies matter: few steps of atoms")
     once, twice = (
-        line_for_epsilon(losses.smoothed(times * eta), epsilon, tolerance, work=2 * _MOST_SMOOTHED)
-        for times in (1.0, 2.0)
+        line_at(found.rules, found.tilted, noise, chernoff=found.chernoff_with(noise), step=step, kept=kept)
+        for noise in (variance, 4.0 * variance)
     )
-    if not (isinstance(once, ContourLine) and isinstance(twice, ContourLine)):
-        raise ContourRefusal("pair", "a smoothed loss has a plain line")
-    if once.frequencies.size > _MOST_KEPT:
-        raise ContourRefusal("tail", f"{once.frequencies.size} frequencies matter: few steps of atoms")
     return SmoothedLine(once, twice, eta)
 
 
@@ -297,11 +308,16 @@ def saddle_of_delta(losses: LossSum, log_delta: float) -> Saddle:
     return saddle
 
 
-def _grid(period: float, cut: float, rules: Sequence[LossRule], work: int) -> tuple[float, int]:
-    """Step of few bits, and number of nodes."""
+def _step(period: float) -> float:
+    """The distance of nodes, of 21 bits."""
     exact = 2.0 * math.pi / period
     unit = 2.0 ** (math.floor(math.log2(exact)) - 20)
-    step = math.floor(exact / unit) * unit
+    return math.floor(exact / unit) * unit
+
+
+def _grid(period: float, cut: float, rules: Sequence[LossRule], work: int) -> tuple[float, int]:
+    """Step of few bits, and number of nodes."""
+    step = _step(period)
     nodes = math.ceil(cut / step) + 1
     _check_work(nodes, rules, work)
     return step, nodes

@@ -21,7 +21,7 @@ from hockeystick.transforms.cumulants import Scan
 from hockeystick.transforms.rule import Array
 from hockeystick.transforms.saddle import Saddle, round_tilts
 
-__all__ = ["LinePlan", "plan_line"]
+__all__ = ["LinePlan", "log_share", "plan_line"]
 
 _FACTORS = np.array(
     [0.01, 0.03, 0.08, 0.15, 0.25, 0.35, 0.5, 0.6, 0.7, 0.8, 0.86, 0.92, 0.96, 1.0, 1.02, 1.05, 1.1, 1.2, 1.4, 1.8, 2.5]
@@ -65,6 +65,11 @@ class LinePlan:
         return (1.0 + self.theta, *(1.0 + t for t in self.tilts))
 
 
+def log_share(tolerance: float) -> float:
+    """``ln`` of the part of delta that each error of a line may be."""
+    return math.log(tolerance / 16.0)
+
+
 def plan_line(
     look: Callable[[Array], Scan], saddle: Saddle, epsilon: float, *, tolerance: float, log_delta: float | None = None
 ) -> LinePlan:
@@ -89,7 +94,7 @@ def plan_line(
     if log_delta is None:
         log_delta = saddle.log_delta(epsilon)
     log_delta = min(log_delta, float(exponent[tilts > 0.0].min()))  # Chernoff's bound, whatever was said
-    log_error = log_delta - exponent + math.log(tolerance / 16.0)
+    log_error = log_delta - exponent + log_share(tolerance)
     within = (tilts <= saddle.theta * 1.0001) & (tilts >= _LEAST * saddle.theta)
     candidates = np.flatnonzero(within & np.isfinite(exponent))  # K may be beyond float64, but not everywhere
     gap = tilts - tilts[candidates, None]

@@ -27,12 +27,10 @@ from typing import Literal, final
 import numpy as np
 
 from hockeystick.bound import Bound, Estimate
-from hockeystick.engines.ends import composed_infinity, largest_loss
-from hockeystick.engines.moments.cumulants import CumulantWindow
+from hockeystick.engines.moments.cumulant_curve import CumulantCurve, Parts
 from hockeystick.engines.moments.log_moment import log_moment_bounds
 from hockeystick.engines.moments.tilted_bounds import TiltedBounds, tilted_bounds
 from hockeystick.errors import PrecisionError
-from hockeystick.laws.base import Pair
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_down, exp_up, up
 from hockeystick.transforms.cumulants import TiltedCumulants
@@ -41,26 +39,13 @@ from hockeystick.transforms.saddle import round_tilt
 __all__ = ["Conversion", "KernelCurve", "MomentsCurve", "QuadraticCurve"]
 
 Conversion = Literal["tight", "classic", "quadratic"]
-Parts = tuple[tuple[Pair, int], ...]
 
 _LARGEST_TILT = 2.0**39
 _NOT_CERTIFIED = "no certified bound of the moments is known for this pair: an estimate of the bound"
 
 
-class MomentsCurve(ABC):
-    """What the conversions share: the ends of the range, and what becomes of a bound that is not certified."""
-
-    method: str
-
-    def __init__(self, parts: Parts) -> None:
-        self.parts = parts
-        self.window = CumulantWindow(parts)
-        self.infinity = composed_infinity(parts)
-
-    @cached_property
-    def largest_loss(self) -> float:
-        """The largest finite loss of the composition, rounded up."""
-        return largest_loss(self.parts)[1]
+class MomentsCurve(CumulantCurve, ABC):
+    """What the conversions share: what becomes of a bound that is not certified."""
 
     @cached_property
     def is_certified(self) -> bool:
@@ -69,9 +54,10 @@ class MomentsCurve(ABC):
 
     def delta(self, epsilon: float) -> Bound | Estimate:
         """Bound on delta(epsilon)."""
+        trivial = self.trivial_delta(epsilon)
+        if trivial is not None:
+            return trivial
         low, high = self.infinity
-        if epsilon >= self.largest_loss:
-            return Bound(low, high, self.method, ("epsilon is beyond the largest loss",))
         finite = exp_up(min(self._log_delta(epsilon), 0.0))
         upper = min(up(finite + high, 4.0 * ELEMENTARY), 1.0)
         if self.is_certified:
@@ -80,11 +66,10 @@ class MomentsCurve(ABC):
 
     def epsilon(self, delta: float) -> Bound | Estimate:
         """Bound on the epsilon at ``delta``."""
-        low, high = self.infinity
-        if delta >= 1.0:
-            return Bound(0.0, 0.0, self.method)
-        if delta < low:
-            return Bound(math.inf, math.inf, self.method, ("delta is below the mass at infinite loss",))
+        trivial = self.trivial_epsilon(delta)
+        if trivial is not None:
+            return trivial
+        high = self.infinity[1]
         left = delta if high == 0.0 else max(down(delta - high, 2.0 * U), 0.0)
         upper = self._epsilon(math.log(left)) if left > 0.0 else math.inf
         if delta >= high:
