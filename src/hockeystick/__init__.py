@@ -8,6 +8,7 @@ from hockeystick.lazy import attach
 
 if TYPE_CHECKING:
     from hockeystick import accountants, dpsgd, filters
+    from hockeystick._version import __version__
     from hockeystick.account import account
     from hockeystick.accountants import renyi
     from hockeystick.app import plots, spec
@@ -61,6 +62,7 @@ __all__ = [
     "UnknownPairError",
     "UnreachableTargetError",
     "UserDefined",
+    "__version__",
     "account",
     "accountants",
     "calibrate",
@@ -80,6 +82,7 @@ attach(
             "accountants",
             "renyi",
         ),
+        "hockeystick._version": ("__version__",),
         "hockeystick.dpsgd": ("dpsgd",),
         "hockeystick.filters": ("filters",),
         "hockeystick.app.plots": ("plots",),

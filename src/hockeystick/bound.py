@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from numbers import Number
 from types import MappingProxyType
-from typing import final
+from typing import ClassVar, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +30,28 @@ def _frozen(value: Real) -> Real:
     return float(value)
 
 
+class _Answer:
+    """What `Bound` and `Estimate` share: they hold two numbers, so that comparing one with a number says too little."""
+
+    __array_ufunc__ = None  # numpy leaves comparisons to the methods below
+    _take: ClassVar[str]
+
+    def _ambiguous(self, other: object) -> NoReturn:
+        raise TypeError(f"{type(self).__name__} cannot be compared with {other!r}: take {self._take}")
+
+    __lt__ = __le__ = __gt__ = __ge__ = _ambiguous
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Number | np.ndarray):
+            self._ambiguous(other)
+        return self is other
+
+    __hash__ = object.__hash__
+
+
 @final
 @dataclass(frozen=True, eq=False)
-class Bound:
+class Bound(_Answer):
     """A bracket that is proved to hold: ``lower <= true value <= upper``.
 
     Attributes
@@ -65,6 +85,8 @@ class Bound:
     >>> f"{Bound(2.58368, 2.58372, method='example'):.3f}"  # rounded outward: what is printed holds, too
     '[2.583, 2.584]'
     """
+
+    _take: ClassVar[str] = ".upper, the safe side, or .lower"
 
     lower: Real
     upper: Real
@@ -145,7 +167,7 @@ class Bound:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(_Answer):
     """A number with an error estimate that is *not* proved to be a bound.
 
     Attributes
@@ -159,6 +181,8 @@ class Estimate:
     notes : tuple of str
         What a reader must know.
     """
+
+    _take: ClassVar[str] = ".value, which is not proved to be a bound"
 
     value: Real
     error: Real

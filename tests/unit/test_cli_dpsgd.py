@@ -88,7 +88,7 @@ BAD = {
     "no steps": ["--steps", "0"],
     "negative steps": ["--steps", "-5"],
     "fractional steps": ["--steps", "1.5"],
-    "float steps": ["--steps", "2000.0"],
+    "float steps": ["--steps", "2000.5"],
     "fractional power": ["--steps", "1.5e0"],
     "NaN steps": ["--steps", "nan"],
     "delta above 1": ["--delta", "2"],

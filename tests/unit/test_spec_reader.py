@@ -111,7 +111,7 @@ ONE_OF_EACH_KIND = {
         "unknown key 'examples' in steps[1].sampling; did you mean 'population'?",
     ),
     "zero count": (replaced("count = 200", "count = 0"), 6, "at least 1"),
-    "fractional count": (replaced("count = 200", "count = 2e2"), 6, "integer"),
+    "fractional count": (replaced("count = 200", "count = 2.5e0"), 6, "integer"),
     "unknown adjacency": (replaced('"remove"', '"neighbour"'), 11, "adjacency must be one of"),
     "empty unit": (replaced('"user"', '" "'), 12, "unit must be a text"),
     "delta above one": (replaced("1e-6", "2"), 13, "[0, 1]"),

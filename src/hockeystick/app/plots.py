@@ -21,7 +21,7 @@ from hockeystick.calibrate import Calibration
 from hockeystick.composition import Composition, Step
 from hockeystick.curve import PrivacyCurve
 from hockeystick.decimals import plain
-from hockeystick.errors import check_count, public_door
+from hockeystick.errors import check_count, needs_extra, public_door
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -175,7 +175,7 @@ def epsilon_against_steps(
     'steps'
     """
     named = {"": steps} if isinstance(steps, Step) else dict(steps)
-    numbers = [check_count("counts", int(count)) for count in np.asarray(counts).ravel()]
+    numbers = [check_count("counts", count) for count in np.asarray(counts).ravel()]
     figure, axes = _figure(title or f"ε at δ = {plain(delta)}")
     for index, (name, step) in enumerate(named.items()):
         found = [account(step * number, adjacency).epsilon(delta) for number in numbers]
@@ -275,8 +275,9 @@ def _bracket(found: Sequence[Calibration]) -> Bound:
 
 
 def _figure(title: str, size: tuple[float, float] = (6.4, 4.2)) -> tuple[Figure, Axes]:
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
+    with needs_extra("matplotlib", "plots"):
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
 
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=size, layout="constrained", dpi=150)

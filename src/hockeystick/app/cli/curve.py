@@ -108,10 +108,8 @@ def _plot(name: str, found: Sequence[Answer]) -> None:
         return
     try:
         picture(points, Path(name), title=title)
-    except ModuleNotFoundError:
-        raise CommandError(
-            "hockeystick curve: error: this needs matplotlib (pip install matplotlib); .svg needs nothing"
-        ) from None
+    except ModuleNotFoundError as error:
+        raise CommandError(f"hockeystick curve: error: {error}; .svg needs nothing") from None
     except OSError as error:
         raise CommandError(f"hockeystick curve: error: cannot write {name}: {error.strerror}") from None
 

@@ -6,7 +6,7 @@ import argparse
 import difflib
 import re
 from collections.abc import Callable, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, NoReturn
 
 from hockeystick.app.cli.status import CommandError
@@ -120,20 +120,12 @@ def count(name: str) -> Callable[[str], int]:
     """A reader of whole numbers of at least 1; ``1e6`` and ``1_000_000`` are whole numbers too."""
 
     def read(text: str) -> int:
-        allowed = f"{name} must be an integer of at least 1, got {text!r}"
-        if not re.fullmatch(r"[+-]?\d+(_\d+)*|[+-]?\d+(\.\d+)?[eE]\+?\d{1,2}", text):
-            raise argparse.ArgumentTypeError(allowed)
-        try:
-            number = Decimal(text.replace("_", ""))
-            whole = int(number)
-        except (InvalidOperation, ValueError):
-            raise argparse.ArgumentTypeError(allowed) from None
-        if whole != number:
-            raise argparse.ArgumentTypeError(allowed)
-        try:
-            return check_count(name, whole)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
+        written = re.fullmatch(r"[+-]?\d+(_\d+)*(\.\d*)?([eE]\+?\d{1,2})?", text)
+        number = Decimal(text.replace("_", "")) if written else Decimal("NaN")
+        try:  # digits count as written, where a float would have rounded them
+            return check_count(name, int(number) if number == number.to_integral_value() else text)
+        except (TypeError, ValueError):
+            raise argparse.ArgumentTypeError(f"{name} must be an integer of at least 1, got {text!r}") from None
 
     return read
 

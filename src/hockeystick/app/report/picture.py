@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hockeystick.app.report.figures import Drawn
+from hockeystick.errors import needs_extra
 
 __all__ = ["picture"]
 
@@ -26,7 +27,8 @@ def picture(points: Drawn, path: Path, *, title: str) -> None:
     ModuleNotFoundError
         Where matplotlib is not installed.
     """
-    from matplotlib.figure import Figure  # an extra: needed for this alone
+    with needs_extra("matplotlib", "plots"):  # for this alone
+        from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 4.4), layout="constrained", dpi=160)
     axes = figure.subplots()

@@ -24,7 +24,7 @@ from hockeystick.app.spec.positions import Lines, Path, line_of
 from hockeystick.app.spec.problems import Problem, suggestion
 from hockeystick.app.spec.registry import AUTOMATIC, AUTOMATIC_ENTRY, Entry, accountants, mechanisms, samplings
 from hockeystick.composition import ADJACENCIES
-from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, check_positive
+from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, check_positive, whole
 
 __all__ = ["DocumentReader"]
 
@@ -174,6 +174,7 @@ class DocumentReader:
         """A parameter's value if it is of the right kind."""
         value = _unquoted_infinity(value, kind)
         allowed, is_allowed = _KINDS[kind]
+        value = whole(value) if kind == "integer" and whole(value) is not None else value
         if not is_allowed(value) or (choices and value not in choices):
             allowed = f"one of {', '.join(map(repr, choices))}" if choices else allowed
             self.problem(path, f"{path[-1]} must be {allowed}, got {value!r}")
