@@ -32,8 +32,9 @@ if TYPE_CHECKING:
         UserDefined,
         compose_arrays,
     )
-    from hockeystick.odometer import Odometer, OdometerStateError
+    from hockeystick.odometer import Odometer
     from hockeystick.readouts.trade_off import TradeOff
+    from hockeystick.state import StateError
 
 __all__ = [
     "ApproximateDP",
@@ -52,11 +53,11 @@ __all__ = [
     "HockeystickError",
     "Laplace",
     "Odometer",
-    "OdometerStateError",
     "PrecisionError",
     "PrivacyCurve",
     "RandomizedResponse",
     "Staircase",
+    "StateError",
     "Step",
     "TradeOff",
     "UnknownPairError",
@@ -124,10 +125,8 @@ attach(
             "UserDefined",
             "compose_arrays",
         ),
-        "hockeystick.odometer": (
-            "Odometer",
-            "OdometerStateError",
-        ),
+        "hockeystick.odometer": ("Odometer",),
         "hockeystick.readouts.trade_off": ("TradeOff",),
+        "hockeystick.state": ("StateError",),
     },
 )

@@ -200,8 +200,11 @@ def whole(value: Any) -> int | None:
     try:
         return int(operator.index(value))
     except TypeError:
-        known = isinstance(value, numbers.Real) and -_MOST_WHOLE <= value <= _MOST_WHOLE
-        return round(value) if known and value % 1 == 0 else None
+        return _whole_real(value) if isinstance(value, numbers.Real) else None
+
+
+def _whole_real(value: Any) -> int | None:
+    return round(value) if abs(value) <= _MOST_WHOLE and value % 1 == 0 else None
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
