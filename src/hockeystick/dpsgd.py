@@ -55,20 +55,11 @@ def run(
     """
     scheme = check_choice("sampling", sampling, _SCHEMES)
     mechanism = Gaussian(noise_multiplier)
-    if (rate is None) == (batch_size is None and population is None):
-        raise TypeError("give either rate, or batch_size and population")
-    if rate is not None:
-        if scheme != "poisson":
-            raise TypeError("sampling without replacement needs batch_size and population instead of rate")
-        return mechanism.poisson(check_rate("rate", rate)) * steps
-    if batch_size is None or population is None:
-        raise TypeError("batch_size and population go together: give both")
-    size, records = check_count("batch_size", batch_size), check_count("population", population)
-    if size > records:
-        raise ValueError(f"batch_size must be at most the population, {records}, got {size}")
     if scheme == "poisson":
-        return mechanism.poisson(size / records) * steps
-    return mechanism.without_replacement(batch_size=size, population=records) * steps
+        return mechanism.poisson(rate, batch_size=batch_size, population=population) * steps
+    if rate is not None or batch_size is None or population is None:
+        raise TypeError("sampling without replacement needs batch_size and population instead of rate")
+    return mechanism.without_replacement(batch_size=batch_size, population=population) * steps
 
 
 def noise_multiplier_for(

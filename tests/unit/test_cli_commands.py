@@ -186,7 +186,7 @@ def test_compare_simulates_only_where_told_to(capsys: pytest.CaptureFixture[str]
 
 def test_compare_samplings_keep_the_rate(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(
-        SPEC.replace("2.0", "2.0\nsampling = {scheme = 'poisson', batch_size = 10, examples = 100}\ncount = 5"),
+        SPEC.replace("2.0", "2.0\nsampling = {scheme = 'poisson', batch_size = 10, population = 100}\ncount = 5"),
         encoding="utf-8",
     )
     arguments = [

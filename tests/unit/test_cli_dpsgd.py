@@ -119,7 +119,7 @@ def test_bad_input_is_one_line_and_status_2(capsys: pytest.CaptureFixture[str], 
     [
         (["--delta", "1e-5"], "--rate"),
         (["--rate", "0.01"], "--delta"),
-        (["--batch-size", "5", "--delta", "1e-5"], "--examples"),
+        (["--batch-size", "5", "--delta", "1e-5"], "--population"),
         (["--batch-size", "5", "--examples", "4", "--delta", "1e-5"], "only 4"),
     ],
 )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.app.cli.parsing import count
@@ -63,3 +65,41 @@ def test_a_picture_without_matplotlib_says_what_to_install(monkeypatch: pytest.M
         hs.plots.privacy_curve(hs.account(hs.Gaussian(1.0)), epsilon=[0.0, 1.0])
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'hockeystick\[plots\]'"):
         picture(((1e-5, 1.0, 1.0), (1e-6, 2.0, 2.0)), tmp_path / "curve.png", title="")
+
+
+def test_a_batch_size_and_a_population_are_a_rate() -> None:
+    gaussian = hs.Gaussian(1.0)
+    assert gaussian.poisson(batch_size=6, population=600) == gaussian.poisson(0.01)
+    refused: list[dict[str, Any]] = [{}, {"batch_size": 6}, {"rate": 0.01, "batch_size": 6, "population": 600}]
+    for given in refused:
+        with pytest.raises(TypeError, match="either rate, or batch_size and population"):
+            gaussian.poisson(**given)
+    with pytest.raises(ValueError, match="at most population"):
+        gaussian.poisson(batch_size=601, population=600)
+
+
+def test_an_alias_is_read_wherever_the_first_name_is() -> None:
+    assert hs.Geometric is hs.DiscreteLaplace
+    found = read('[[steps]]\nmechanism = "geometric"\nscale = 2.0\n')
+    assert found == read('[[steps]]\nmechanism = "discrete-laplace"\nscale = 2.0\n')
+    assert found.document()["steps"][0]["mechanism"] == "discrete-laplace"
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-6, 0.1, 1.0, 3.3, 20.0, 36.0])
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+def test_mechanisms_by_epsilon_are_proved_to_have_it(epsilon: float, size: int) -> None:
+    """The largest loss, in fractions of exact floats against 40 digits, is at most epsilon, and close to it."""
+    laplace = hs.DiscreteLaplace.by_epsilon(epsilon, size)
+    spent = Fraction(size) / Fraction(laplace.scale)
+    assert Fraction(epsilon) * (1 - Fraction(1, 2**50)) <= spent <= Fraction(epsilon)
+    response = hs.RandomizedResponse.by_epsilon(epsilon, size + 1)
+    true = Fraction(response.probability)
+    with mp.workdps(40):
+        odds = mp.mpf(true.numerator) * size / mp.mpf(true.denominator - true.numerator)
+        assert true >= Fraction(1, size + 1)
+        assert mp.mpf(epsilon) * mp.mpf("0.98") <= mp.log(odds)
+        assert mp.log(odds) <= mp.mpf(epsilon)
+    text = f'[[steps]]\nmechanism = "randomized-response"\nepsilon = {epsilon}\ncategories = {size + 1}\n'
+    assert read(text).composition == response * 1
+    text = f'[[steps]]\nmechanism = "geometric"\nepsilon = {epsilon}\nsensitivity = {size}\n'
+    assert read(text).composition == laplace * 1

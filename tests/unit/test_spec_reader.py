@@ -65,7 +65,7 @@ def test_document_reads_back_to_an_equal_specification() -> None:
 
 
 def test_batch_size_over_examples_is_the_rate() -> None:
-    sized = replaced("rate = 0.01", "batch_size = 500, examples = 50000")
+    sized = replaced("rate = 0.01", "batch_size = 500, population = 50000")
     assert read(sized).composition == read(GOOD).composition
 
 
@@ -98,13 +98,8 @@ ONE_OF_EACH_KIND = {
     "rate out of range": (replaced("rate = 0.01", "rate = 1.01"), 5, "(0, 1]"),
     "rate missing": (replaced(", rate = 0.01", ""), 5, "rate is missing"),
     "unknown scheme": (replaced('"poisson"', '"poison"'), 5, "did you mean 'poisson'"),
-    "batch above data": (replaced("rate = 0.01", "batch_size = 9, examples = 8"), 5, "above examples"),
-    "batch without data": (replaced("rate = 0.01", "batch_size = 9"), 5, "examples is missing"),
-    "population for examples": (
-        replaced("rate = 0.01", "batch_size = 9, population = 90"),
-        5,
-        "unknown key 'population' in steps[1].sampling; did you mean 'examples'?",
-    ),
+    "batch above data": (replaced("rate = 0.01", "batch_size = 9, population = 8"), 5, "at most population"),
+    "batch without data": (replaced("rate = 0.01", "batch_size = 9"), 5, "population is missing"),
     "examples for population": (
         replaced('"poisson", rate = 0.01', '"without-replacement", batch_size = 9, examples = 90'),
         5,

@@ -31,7 +31,7 @@ _EXAMPLES = """examples:
 
 _MOST_RECORDS = 10**12
 
-_OF_RUN = ("noise-multiplier", "rate", "batch-size", "examples", "sampling", "steps")
+_OF_RUN = ("noise-multiplier", "rate", "batch-size", "population", "sampling", "steps")
 _FOUND = ("noise-multiplier", "rate", "batch-size", "steps")
 
 
@@ -103,7 +103,7 @@ class _Unknown:
         """Which values are safer, where that is a theorem."""
         if self.part == "count" or self.name in {"rate", "batch_size"}:
             return "smaller"
-        return "larger" if self.name in {"noise_multiplier", "examples", "population"} else "detect"
+        return "larger" if self.name in {"noise_multiplier", "population"} else "detect"
 
     @property
     def within(self) -> tuple[float, float] | None:
@@ -113,8 +113,8 @@ class _Unknown:
         sampling = self.specification.steps[self.step].sampling
         if self.name == "batch_size" and sampling is not None:
             sizes = sampling.mapping
-            return 1, int(sizes.get("examples", sizes.get("population", 2)))  # type: ignore[arg-type]
-        if self.name in {"examples", "population"} and sampling is not None:
+            return 1, int(sizes.get("population", 2))  # type: ignore[arg-type]
+        if self.name == "population" and sampling is not None:
             return int(sampling.mapping["batch_size"]) + 1, _MOST_RECORDS  # type: ignore[arg-type]
         return None
 
@@ -185,13 +185,13 @@ def _from_options(options: argparse.Namespace) -> _Unknown:
     """The run of the options, with a value to start from in place of the one to find."""
     parser: Parser = options.parser
     missing = {"noise-multiplier": options.noise_multiplier is None, "steps": options.steps is None}
-    missing["batch-size" if options.examples is not None else "rate"] = (
+    missing["batch-size" if options.population is not None else "rate"] = (
         options.rate is None and options.batch_size is None
     )
     absent = [name for name, is_missing in missing.items() if is_missing]
     if len(absent) != 1 or options.find not in {None, absent[0]}:
         parser.error(
-            "give all but one of --noise-multiplier, --steps, and --rate (or --batch-size with --examples);"
+            "give all but one of --noise-multiplier, --steps, and --rate (or --batch-size with --population);"
             f" missing: {', '.join(absent) or 'none'}; to find: {options.find or 'the missing one'}"
         )
     (name,) = absent
@@ -207,7 +207,7 @@ def _from_options(options: argparse.Namespace) -> _Unknown:
         (entry,),
         options.adjacency or ADJACENCY,
         options.unit or UNIT,
-        circumstances=Circumstances(examples=options.examples),
+        circumstances=Circumstances(examples=options.population),
     )
     part = {"noise-multiplier": "mechanism", "steps": "count"}.get(name, "sampling")
     return _Unknown(specification, 0, part, "count" if part == "count" else name.replace("-", "_"))

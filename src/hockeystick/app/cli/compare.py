@@ -162,7 +162,7 @@ def _resampled(entry: StepEntry, name: str, specification: Specification) -> Ste
     if missing:
         raise CommandError(
             f"hockeystick compare: error: --samplings {name} needs {' and '.join(missing)}: give batch_size and"
-            " examples under sampling, or examples under [circumstances]"
+            " population under sampling, or examples under [circumstances]"
         )
     sampled = replace(entry, sampling=Choice(name, tuple((parameter, known[parameter]) for parameter in needed)))
     # the same number of releases: a step of one scheme may be an epoch of another's
@@ -178,13 +178,13 @@ def _resampled(entry: StepEntry, name: str, specification: Specification) -> Ste
 def _sizes(sampling: Choice, specification: Specification) -> dict[str, float | int]:
     """Every name under which a scheme may ask for the rate, the batch size or the number of records."""
     values = {name: value for name, value in sampling.parameters if isinstance(value, int | float)}
-    records = values.get("examples", values.get("population", specification.circumstances.examples))
+    records = values.get("population", specification.circumstances.examples)
     batch, chance = values.get("batch_size"), values.get("rate")
     if batch is None and chance is not None and records is not None and float(chance * records).is_integer():
         batch = int(chance * records)
     if chance is None and batch is not None and records is not None:
         chance = batch / records
-    found = {"rate": chance, "batch_size": batch, "population": records, "examples": records}
+    found = {"rate": chance, "batch_size": batch, "population": records}
     return {name: value for name, value in found.items() if value is not None}
 
 

@@ -26,7 +26,7 @@ __all__ = ["add", "run"]
 
 _EXAMPLES = """examples:
   hockeystick dpsgd --noise-multiplier 1.0 --rate 0.01 --steps 2000 --delta 1e-5
-  hockeystick dpsgd --noise-multiplier 1.0 --batch-size 500 --examples 50000 --steps 2000 --delta 1e-5
+  hockeystick dpsgd --noise-multiplier 1.0 --batch-size 500 --population 50000 --steps 2000 --delta 1e-5
   hockeystick dpsgd --noise-multiplier 1.0 --rate 0.01 --steps 2000 --epsilon 2 --json
 """
 
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> Status:
         deltas=() if options.delta is None else (options.delta,),
         epsilons=() if options.epsilon is None else (options.epsilon,),
         accountant=Choice.of(AUTOMATIC, tolerance=options.tolerance),
-        circumstances=Circumstances(examples=options.examples),
+        circumstances=Circumstances(examples=options.population),
     )
     with Progress(f"accounting {options.steps} steps"):
         found = answers(specification, specification.curve)

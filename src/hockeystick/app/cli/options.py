@@ -59,7 +59,13 @@ def add_sampler(parser: Parser, group: argparse._ArgumentGroup | None = None) ->
     to.add_argument(
         "--batch-size", type=count("--batch-size"), metavar="B", help="(expected) batch size, instead of --rate"
     )
-    to.add_argument("--examples", type=count("--examples"), metavar="N", help="number of examples in the data")
+    to.add_argument(
+        "--population",
+        "--examples",
+        type=count("--population"),
+        metavar="N",
+        help="number of examples in the data",
+    )
     by_batch = tuple(name for name, scheme in schemes().items() if not scheme.step_is_epoch)
     to.add_argument(
         "--sampling",
@@ -74,18 +80,17 @@ def sampler_of(options: argparse.Namespace) -> Choice:
     parser: Parser = options.parser
     by_size = options.batch_size is not None
     if by_size and options.rate is not None:
-        parser.error("give either --rate or --batch-size with --examples, not both")
-    if by_size and options.examples is None:
-        parser.error("--batch-size needs --examples, the number of examples in the data")
+        parser.error("give either --rate or --batch-size with --population, not both")
+    if by_size and options.population is None:
+        parser.error("--batch-size needs --population, the number of examples in the data")
     if not by_size and options.rate is None:
-        parser.error("give --rate, or --batch-size with --examples")
-    if by_size and options.batch_size > options.examples:
-        parser.error(f"--batch-size is {options.batch_size} but --examples is only {options.examples}")
+        parser.error("give --rate, or --batch-size with --population")
+    if by_size and options.batch_size > options.population:
+        parser.error(f"--batch-size is {options.batch_size} but --population is only {options.population}")
     name = options.sampling or next(iter(samplings()))
-    known = {"rate": options.rate, "batch_size": options.batch_size}
-    known |= {"examples": options.examples, "population": options.examples}
+    known = {"rate": options.rate, "batch_size": options.batch_size, "population": options.population}
     known = {parameter: value for parameter, value in known.items() if value is not None}
     needed = samplings()[name].written_with(known).required
     if not set(needed) <= known.keys():
-        parser.error(f"--sampling {name} needs --batch-size and --examples")
+        parser.error(f"--sampling {name} needs --batch-size and --population")
     return Choice(name, tuple((parameter, known[parameter]) for parameter in needed))

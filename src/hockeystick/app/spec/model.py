@@ -13,12 +13,22 @@ from typing import Any, final
 
 from hockeystick.account import account
 from hockeystick.accountants.base import Accountant
-from hockeystick.app.spec.registry import AUTOMATIC, accountants, mechanisms, samplings, schemes
+from hockeystick.app.spec.registry import AUTOMATIC, accountants, kebab, mechanisms, samplings, schemes
 from hockeystick.composition import Composition, Step, compose
 from hockeystick.curve import PrivacyCurve
 from hockeystick.sampling import SCHEMES, Sampled
 
-__all__ = ["ADAPTIVE", "BATCHES", "TUNING", "Choice", "Circumstances", "Specification", "StepEntry", "Value"]
+__all__ = [
+    "ADAPTIVE",
+    "BATCHES",
+    "TUNING",
+    "Choice",
+    "Circumstances",
+    "Specification",
+    "StepEntry",
+    "Value",
+    "described",
+]
 
 Value = float | int | str | bool | tuple[float | int | str, ...]
 """A parameter as a file holds it; in a tuple a string such as ``"1/3"`` is an exact fraction."""
@@ -74,6 +84,31 @@ class Choice:
         }
 
 
+def described(step: Step) -> Choice:
+    """A mechanism or a sampling scheme in the words of a file, its ``mechanism`` apart.
+
+    Raises
+    ------
+    TypeError
+        Where a file cannot hold it.
+    """
+    name = kebab(type(step).__name__)
+    if name not in mechanisms() and name not in schemes():
+        raise TypeError(f"a specification cannot hold {type(step).__name__}: it names mechanisms by their parameters")
+    values = {f.name: getattr(step, f.name) for f in fields(step) if f.name != "mechanism"}  # type: ignore[arg-type]
+    return Choice.of(name, **{key: _written(value) for key, value in values.items()})
+
+
+def _written(value: Any) -> Value:
+    if isinstance(value, tuple):
+        return tuple(str(item) if isinstance(item, Fraction) else item for item in value)
+    if isinstance(value, Fraction):
+        if Fraction(float(value)) != value:
+            raise TypeError(f"a specification holds single numbers as float64s, and {value} is none")
+        return float(value)
+    return value  # type: ignore[no-any-return]
+
+
 @final
 @dataclass(frozen=True)
 class StepEntry:
@@ -92,7 +127,8 @@ class StepEntry:
     @property
     def step(self) -> Step:
         """The step; ``TypeError`` or ``ValueError`` where a parameter is not allowed."""
-        mechanism: Step = mechanisms()[self.mechanism.name].build(**self.mechanism.arguments)
+        known = mechanisms()[self.mechanism.name].written_with(self.mechanism.mapping)
+        mechanism: Step = known.build(**self.mechanism.arguments)
         if self.sampling is None:
             return mechanism
         written = samplings()[self.sampling.name].written_with(self.sampling.mapping)

@@ -19,6 +19,7 @@ from hockeystick.app.spec.model import (
     Specification,
     StepEntry,
     Value,
+    described,
 )
 from hockeystick.app.spec.positions import Lines, Path, line_of
 from hockeystick.app.spec.problems import Problem, suggestion
@@ -30,6 +31,7 @@ __all__ = ["DocumentReader"]
 
 T = TypeVar("T")
 
+_OF_STEP = ("mechanism", "sampling", "count")
 _TOP = ("version", "title", "steps", "guarantee", "accountant", "circumstances")
 
 
@@ -119,15 +121,18 @@ class DocumentReader:
         entry = self.entry((*path, "mechanism"), table.get("mechanism"), mechanisms())
         if entry is None:
             return None
-        mechanism = self.choice(path, table, entry, ("mechanism", "sampling", "count"))
+        mechanism = self.choice(path, table, entry.written_with(table.keys() - set(_OF_STEP)), _OF_STEP)
         count = self.checked((*path, "count"), lambda value: check_count("count", value), table.get("count", 1))
         sampling = self.sampling((*path, "sampling"), table["sampling"]) if "sampling" in table else None
         if mechanism is None or count is None or ("sampling" in table and sampling is None):
             return None
+        written = StepEntry(mechanism)
+        if not self.builds(path, mechanism, lambda: written.step):
+            return None
+        if set(mechanism.mapping) - {parameter.name for parameter in entry.parameters}:  # written in another way
+            mechanism = described(written.step)
         sampled = None if sampling == _UNSAMPLED else sampling
         found = StepEntry(mechanism, sampled, count)
-        if not self.builds(path, mechanism, lambda: StepEntry(mechanism).step):
-            return None
         if sampled is not None and not self.builds((*path, "sampling"), sampled, lambda: found.step):
             return None
         return found
@@ -249,7 +254,8 @@ class DocumentReader:
         table = self.table(path, value)
         if table is None:
             return Circumstances()
-        self.unknown(path, table, tuple(f.name for f in fields(Circumstances)))
+        known = tuple(f.name for f in fields(Circumstances))
+        self.unknown(path, table, known)
         found: dict[str, Any] = {}
         for key, value_given in table.items():
             if key in _CIRCUMSTANCES:

@@ -46,14 +46,14 @@ class SpecificationError(HockeystickError):
         super().__init__("\n".join(f"{source}:{problem.line}: {problem.message}" for problem in self.problems))
 
 
-_ELSEWHERE = {"examples": "population", "population": "examples"}  # words of one place, and those of another
+_ALSO = {"examples": "population", "population": "examples"}  # the other word of the field for it
 
 
 def meant(word: str, known: Iterable[str]) -> str | None:
     """The known word that a misspelled one stands for, or one that has another name here, if there is such a word."""
     allowed = list(known)
-    if word not in allowed and _ELSEWHERE.get(word) in allowed:
-        return _ELSEWHERE[word]
+    if word not in allowed and _ALSO.get(word) in allowed:
+        return _ALSO[word]
     close = difflib.get_close_matches(word, allowed, n=1, cutoff=0.6)
     return close[0] if close and word not in allowed else None
 
