@@ -121,8 +121,8 @@ ONE_OF_EACH_KIND = {
     "no steps": ("title = 'x'\n", 1, "steps are missing"),
     "steps no list": ("title = 'x'\nsteps = 3\n", 2, "steps must be a list"),
     "no table": ("guarantee = 3\n[[steps]]\nmechanism = 'laplace'\nscale = 1\n", 1, "guarantee must be a table"),
-    "syntax": (replaced("count = 200", "count = "), 6, "no valid TOML"),
-    "end of file": ('title = "x', 1, "no valid TOML"),
+    "syntax": (replaced("count = 200", "count = "), 6, "not valid TOML"),
+    "end of file": ('title = "x', 1, "not valid TOML"),
 }
 
 
@@ -143,7 +143,7 @@ def test_all_problems_are_reported_together_in_order() -> None:
     ("text", "line", "said"),
     [
         ('{"steps": [],\n "steps": []}', 2, "stands twice"),
-        ("{", 1, "no valid JSON"),
+        ("{", 1, "not valid JSON"),
         ("[]", 1, "must be a table"),
         ('{"steps": [\n{"mechanism": "gaussian",\n"noise_multiplier": NaN}]}', 3, "NaN"),
         ('{"steps": [\n{"mechanism": "laplace",\n"scale": 1,\n "count": 0}]}', 4, "at least 1"),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
+from hockeystick.app.cli.parsing import WIDTH
 from hockeystick.app.report.cautions import cautions
 from hockeystick.app.report.numbers import count_text, jsonable, nearest, plain, result_document
 from hockeystick.app.report.words import (
@@ -27,7 +28,6 @@ from hockeystick.curve import PrivacyCurve
 __all__ = ["Answer", "answer_text", "answers", "print_answers", "print_json"]
 
 _LABEL = 13
-_LINE = 110
 
 
 @final
@@ -115,9 +115,9 @@ def _covered(specification: Specification, found: Sequence[Answer]) -> list[str]
 
 def _row(label: str, text: str) -> str:
     return textwrap.fill(
-        text, _LINE, initial_indent=f"  {label:<{_LABEL}}", subsequent_indent=" " * (_LABEL + 2), break_on_hyphens=False
+        text, WIDTH, initial_indent=f"  {label:<{_LABEL}}", subsequent_indent=" " * (_LABEL + 2), break_on_hyphens=False
     )
 
 
 def _item(text: str) -> str:
-    return textwrap.fill(text, _LINE, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False)
+    return textwrap.fill(text, WIDTH, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False)

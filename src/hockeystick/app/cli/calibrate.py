@@ -24,8 +24,8 @@ __all__ = ["add", "run"]
 
 _EXAMPLES = """examples:
   hockeystick calibrate --epsilon 1 --delta 1e-6 --rate 0.001 --steps 10000
-  hockeystick calibrate --epsilon 1 --delta 1e-6 --rate 0.001 --noise-multiplier 1 --find steps
-  hockeystick calibrate spec.toml --epsilon 2 --delta 1e-5 --find noise_multiplier
+  hockeystick calibrate --epsilon 1 --delta 1e-6 --rate 1e-3 --noise-multiplier 1
+  hockeystick calibrate spec.toml --epsilon 2 --delta 1e-5 --find rate
   hockeystick calibrate --advantage 0.1 --rate 0.01 --steps 1000
 """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import textwrap
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from typing import Any, final
 from hockeystick.app.cli.answer import print_json
 from hockeystick.app.cli.files import add_specification, specification_of
 from hockeystick.app.cli.options import add_json
-from hockeystick.app.cli.parsing import Parser, delta, epsilon
+from hockeystick.app.cli.parsing import WIDTH, Parser, delta, epsilon
 from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.cli.table import table
@@ -29,8 +30,8 @@ __all__ = ["add", "run"]
 
 _EXAMPLES = """examples:
   hockeystick compare spec.toml
-  hockeystick compare spec.toml --adjacencies all --samplings poisson,without-replacement
-  hockeystick compare spec.toml --accountants automatic,lattice:spacing=1e-3 --delta 1e-6
+  hockeystick compare spec.toml --adjacencies all --samplings none,poisson
+  hockeystick compare spec.toml --accountants automatic,lattice:spacing=1e-3
 """
 
 
@@ -85,10 +86,15 @@ def run(options: argparse.Namespace) -> Status:
     if options.json:
         print_json({"quantity": quantity, "at": level, "rows": [_document(line) for line in lines]})
         return Status.OK
-    print(f"{quantity} at {'delta' if quantity == 'epsilon' else 'epsilon'} {plain(level)}\n")
-    print(table(("relation", "sampling", "accountant", quantity, "bracket", "worth", "time"), [_row(x) for x in lines]))
+    heads: tuple[str, ...] = ("relation", "sampling", "accountant", quantity, "bracket", "worth", "time")
+    rows = [_row(line) for line in lines]
+    alike = [column for column in (0, 1) if len({row[column] for row in rows}) == 1]  # said once, above the table
+    title = "".join(f", {heads[column]} {rows[0][column]}" for column in alike)
+    print(f"{quantity} at {'delta' if quantity == 'epsilon' else 'epsilon'} {plain(level)}{title}\n")
+    heads, *rows = [tuple(cell for column, cell in enumerate(row) if column not in alike) for row in (heads, *rows)]
+    print(table(heads, rows))
     for reason in dict.fromkeys(line.reason for line in lines if line.reason):
-        print(f"\n- {reason}")
+        print("\n" + textwrap.fill(reason, WIDTH, initial_indent="- ", subsequent_indent="  "))
     return Status.OK
 
 

@@ -58,12 +58,12 @@ def run(options: argparse.Namespace) -> Status:
     with Progress("reading the curve") as progress:
         curve = specification.curve
         found = [answer for one in progress.each(_each(specification)) for answer in answers(one, curve)]
+    if options.plot:  # first: who reads the table may have seen enough of it
+        _plot(options.plot, found)
     if options.json:
         print_json({"specification": specification.document(), "points": [_document(answer) for answer in found]})
     else:
         _print_tables(found)
-    if options.plot:
-        _plot(options.plot, found)
     return Status.OK
 
 

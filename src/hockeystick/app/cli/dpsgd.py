@@ -25,9 +25,8 @@ from hockeystick.app.spec.registry import AUTOMATIC
 __all__ = ["add", "run"]
 
 _EXAMPLES = """examples:
-  hockeystick dpsgd --noise-multiplier 1.0 --rate 0.01 --steps 2000 --delta 1e-5
-  hockeystick dpsgd --noise-multiplier 1.0 --batch-size 500 --population 50000 --steps 2000 --delta 1e-5
-  hockeystick dpsgd --noise-multiplier 1.0 --rate 0.01 --steps 2000 --epsilon 2 --json
+  hockeystick dpsgd --noise-multiplier 1 --rate 0.01 --steps 2000 --delta 1e-5
+  hockeystick dpsgd --noise-multiplier 1 --rate 1/235 --steps 7050 --epsilon 2
 """
 
 
