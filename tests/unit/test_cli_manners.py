@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import hockeystick as hs
 from hockeystick.app.cli import main
 from hockeystick.app.cli.parsing import WIDTH, rate
 from hockeystick.app.cli.status import Status
@@ -151,8 +153,102 @@ def test_zero_is_zero_however_it_is_written(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize(
-    ("wrong", "meant"), [("--safe", None), ("--rat", "--rate"), ("--stesp", "--steps"), ("--x", None)]
+    ("wrong", "meant"), [("--sleep", None), ("--rat", "--rate"), ("--stesp", "--steps"), ("--x", None)]
 )
 def test_only_what_is_alike_is_suggested(capsys: pytest.CaptureFixture[str], wrong: str, meant: str | None) -> None:
     error = told(capsys, f"{RUN} {wrong} 1", Status.BAD_INPUT)
     assert (f"did you mean {meant}?" in error) if meant else ("did you mean" not in error)
+
+
+EPOCHS = "dpsgd --noise-multiplier 1 --batch-size 256 --population 60000 --epochs 30"
+
+
+def test_epochs_are_counted_as_a_data_loader_does_and_it_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """30 x ceil(60000 / 256) = 7050 steps at rate 256/60000: no less than by dropping the last batch, or at 1/235."""
+    shown = told(capsys, f"{EPOCHS} --delta 1e-5")
+    assert "7,050" in shown
+    assert "30 epochs of 235 batches, the last one short and counted" in shown
+    (found,) = json.loads(told(capsys, f"{EPOCHS} --delta 1e-5 --json"))["results"]
+    for steps, chance in ((7031, 256 / 60_000), (7050, 1 / 235), (7020, 256 / 60_000)):
+        other = hs.account(hs.Gaussian(1.0).poisson(chance) * steps).epsilon(1e-5)
+        assert isinstance(other, hs.Bound)
+        assert other.upper <= found["upper"]
+    same = hs.dpsgd.run(
+        1.0, hs.dpsgd.steps_in(30, batch_size=256, population=60_000), batch_size=256, population=60_000
+    )
+    assert hs.account(same).epsilon(1e-5).sides == (found["lower"], found["upper"])
+
+
+@pytest.mark.parametrize(("epochs", "rate", "steps"), [(30, 1 / 235, 7050), (0.5, 0.01, 50), (1, 0.3, 4)])
+def test_epochs_of_a_rate_are_whole_batches(epochs: float, rate: float, steps: int) -> None:
+    assert hs.dpsgd.steps_in(epochs, rate=rate) == steps
+    assert hs.dpsgd.batches_in_epoch(rate=1 / 3) == 3
+
+
+def test_the_table_by_epoch_ends_where_the_run_does(capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(told(capsys, f"{EPOCHS} --delta 1e-5,1e-7 --by-epoch --json"))
+    rows = document["by_epoch"]
+    assert [row["steps"] for row in rows] == [235 * k for k in range(1, 31)]
+    for place, result in enumerate(document["results"]):
+        uppers = [row["epsilon"][place]["upper"] for row in rows]
+        assert uppers == sorted(uppers)
+        assert uppers[-1] == result["upper"]
+    long = json.loads(told(capsys, f"{RUN.replace('200', '12345')} --by-epoch --json"))["by_epoch"]
+    assert len(long) <= 41
+    assert long[-1]["steps"] == 12345
+    shown = told(capsys, f"{EPOCHS} --delta 1e-5,1e-7 --by-epoch")
+    assert max(map(len, shown.splitlines())) <= WIDTH
+
+
+@pytest.mark.parametrize("more", ["", "--by-epoch"])
+def test_a_run_is_drawn_and_saved_as_a_specification(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, more: str
+) -> None:
+    shown = told(capsys, f"{EPOCHS} --delta 1e-5 {more} --plot {tmp_path}/a.png --save {tmp_path}/run.toml")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    again = told(capsys, f"account {tmp_path}/run.toml")
+    assert again.splitlines()[0] == shown.splitlines()[0]
+    assert "cannot write" in told(capsys, f"{RUN} --save /nonexistent/run.toml", Status.BAD_INPUT)
+
+
+def test_shuffled_batches_are_accounted_as_what_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    shuffled = f"{EPOCHS.replace('60000', '59904')} --delta 1e-5 --sampling shuffled"
+    shown = told(capsys, shuffled)
+    assert "zero-out" in shown
+    assert "one unsampled release an epoch" in " ".join(shown.split())
+    (found,) = json.loads(told(capsys, f"{shuffled} --json"))["results"]
+    unsampled = hs.account(hs.Gaussian(1.0) * 30, "zero-out").epsilon(1e-5)
+    assert float(unsampled.sides[1]) == found["upper"]
+    assert "--population 59904" in told(capsys, shuffled.replace("59904", "60000"), Status.BAD_INPUT)
+    by_steps = shuffled.replace("--epochs 30", "--steps 7020")
+    assert told(capsys, by_steps).splitlines()[0] == shown.splitlines()[0]
+    assert "whole epochs" in told(capsys, shuffled.replace("--epochs 30", "--steps 7021"), Status.BAD_INPUT)
+
+
+def test_a_target_at_every_delta_is_warned_of_and_a_floor_helps(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = "calibrate --mu 0.5 --rate 0.01 --steps 1000"
+    everywhere = told(capsys, asked)
+    assert everywhere.startswith("noise multiplier = 63.2")
+    assert "--floor" in everywhere
+    above = told(capsys, f"{asked} --floor 1e-6 --tolerance 1e-2")
+    assert "note: mu-GDP at every delta" not in above
+    assert "above delta 1e-6" in above
+    assert float(above.split()[3]) < 5.0
+    assert "--mu" in told(capsys, f"{asked.replace('--mu 0.5', '--advantage 0.1')} --floor 1e-6", Status.BAD_INPUT)
+
+
+def test_a_target_out_of_reach_is_status_3_in_the_callers_numbers(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "s.toml").write_text('[[steps]]\nmechanism = "discrete-gaussian"\nsigma = 2.0\n', encoding="utf-8")
+    asked = f"calibrate {tmp_path}/s.toml --find sigma --epsilon 1e-9 --delta 1e-9"
+    error = told(capsys, asked, Status.NO_ANSWER)
+    assert "no value meets" in error
+    assert "at the safest one, 1000000," in error  # the largest sigma that the mechanism takes
+    assert "must be at most" not in error
+
+
+def test_a_family_is_searched_where_it_is_defined() -> None:
+    found = hs.calibrate(lambda q: hs.Gaussian(1.0).poisson(q) * 100, epsilon=200.0, delta=1e-5, guess=0.5)
+    assert found.value == 1.0
+    assert found.unsafe is None

@@ -25,7 +25,7 @@ from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
 from hockeystick.curve import PrivacyCurve
 
-__all__ = ["Answer", "answer_text", "answers", "print_answers", "print_json"]
+__all__ = ["Answer", "answer_document", "answer_text", "answers", "print_answers", "print_json"]
 
 _LABEL = 13
 
@@ -46,7 +46,7 @@ def answers(specification: Specification, curve: PrivacyCurve) -> list[Answer]:
     return found + [Answer("delta", epsilon, curve.delta(epsilon)) for epsilon in specification.epsilons]
 
 
-def _document(specification: Specification, found: Sequence[Answer]) -> dict[str, Any]:
+def answer_document(specification: Specification, found: Sequence[Answer]) -> dict[str, Any]:
     """The answers and what they rest on, as JSON holds them."""
     return {
         "specification": specification.document(),
@@ -71,7 +71,7 @@ def print_json(document: Any) -> None:
 def print_answers(specification: Specification, found: Sequence[Answer], *, as_json: bool) -> None:
     """Print the answers with what they rest on, and the cautions that are broken."""
     if as_json:
-        print_json(_document(specification, found))
+        print_json(answer_document(specification, found))
         return
     title = f"{specification.title}\n\n" if specification.title else ""
     print(title + answer_text(specification, found, [c.text for c in cautions(specification) if c.broken]))
@@ -95,9 +95,10 @@ def answer_text(specification: Specification, found: Sequence[Answer], warnings:
 
 def _covered(specification: Specification, found: Sequence[Answer]) -> list[str]:
     lines = [_row("relation", relation_words(specification)), _row("unit", f"one {specification.unit}")]
-    several = len(specification.steps) > 1
-    for number, entry in enumerate(specification.steps, 1):
-        tag = f" {number}" if several else ""
+    kinds = specification.kinds
+    for number, entry in enumerate(kinds, 1):
+        tag = f" {number}" if len(kinds) > 1 else ""
+        lines += [_row(label + tag, text) for label, text in (("name", entry.name), ("note", entry.note)) if text]
         lines.append(_row("steps" + tag, f"{count_text(entry.count)}; every intermediate result may be published"))
         lines.append(_row("noise" + tag, noise_words(entry)))
         lines.append(_row("sampling" + tag, sampling_words(entry.sampling, specification.unit)))

@@ -20,8 +20,9 @@ from hockeystick.app.report.numbers import nearest, plain, result_document, roun
 from hockeystick.app.report.picture import picture
 from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
+from hockeystick.curve import PrivacyCurve
 
-__all__ = ["add", "run"]
+__all__ = ["add", "check_picture", "draw", "points", "run"]
 
 _EXAMPLES = """examples:
   hockeystick curve spec.toml
@@ -50,8 +51,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> Status:
     """Read the curve at every point asked for."""
-    if options.plot and Path(options.plot).suffix.lower() not in _FORMATS:
-        raise CommandError(f"hockeystick curve: error: --plot must end in .svg, .png or .pdf, got {options.plot!r}")
+    check_picture(options)
     specification = specification_of(options)
     if options.delta is None and options.epsilon is None:
         specification = replace(specification, deltas=_DELTAS, epsilons=())
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> Status:
         curve = specification.curve
         found = [answer for one in progress.each(_each(specification)) for answer in answers(one, curve)]
     if options.plot:  # first: who reads the table may have seen enough of it
-        _plot(options.plot, found)
+        draw(options.plot, found)
     if options.json:
         print_json({"specification": specification.document(), "points": [_document(answer) for answer in found]})
     else:
@@ -97,17 +97,28 @@ def _row(answer: Answer) -> tuple[str, ...]:
     return plain(answer.given), "", f"about {nearest(float(answer.result.value), 6)}", "estimate"
 
 
-def _plot(name: str, found: Sequence[Answer]) -> None:
+def check_picture(options: argparse.Namespace) -> None:
+    """Refuse a picture of another kind before anything is computed."""
+    if options.plot and Path(options.plot).suffix.lower() not in _FORMATS:
+        raise CommandError(f"{options.parser.prog}: error: --plot must end in .svg, .png or .pdf, got {options.plot!r}")
+
+
+def points(specification: Specification, curve: PrivacyCurve) -> list[Answer]:
+    """The curve from 1e-1 to 1e-30."""
+    return answers(replace(specification, deltas=_DELTAS, epsilons=()), curve)
+
+
+def draw(name: str, found: Sequence[Answer]) -> None:
     """Draw the points that were read: SVG by ourselves, anything else by matplotlib."""
-    points = drawable(sorted(map(_place, found), key=lambda point: -point["delta"]))
-    if points is None:
+    drawn = drawable(sorted(map(_place, found), key=lambda point: -point["delta"]))
+    if drawn is None:
         raise CommandError("hockeystick curve: error: --plot needs two points with a finite epsilon", Status.NO_ANSWER)
     title = "Privacy curve" if _certified(found) else "Privacy curve, estimated: not proved"
     if Path(name).suffix.lower() == ".svg":
-        write_text(name, standalone(privacy_chart(points, title=title)))
+        write_text(name, standalone(privacy_chart(drawn, title=title)))
         return
     try:
-        picture(points, Path(name), title=title)
+        picture(drawn, Path(name), title=title)
     except ModuleNotFoundError as error:
         raise CommandError(f"hockeystick curve: error: {error}; .svg needs nothing") from None
     except OSError as error:

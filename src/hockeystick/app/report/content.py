@@ -78,8 +78,8 @@ class Content:
         """Relation, unit, sampler, normalisation."""
         unit = self.specification.unit
         rows = [Row("Relation", self.receipt["relation"]), Row("Unit of privacy", self._unit())]
-        several = len(self.specification.steps) > 1
-        for place, entry in enumerate(self.specification.steps, 1):
+        several = len(self.specification.kinds) > 1
+        for place, entry in enumerate(self.specification.kinds, 1):
             mark = f" (step {place})" if several else ""
             rows.append(
                 Row("Sampler" + mark, f"{sampling_words(entry.sampling, unit)}. {self._assumed(entry)}".strip())
@@ -123,9 +123,10 @@ class Content:
             Row(
                 f"{count_text(entry.count)} x",
                 f"{entry.mechanism.text}, sampling {'none' if entry.sampling is None else entry.sampling.text}."
-                f" {mechanism_words(entry)}.",
+                f" {mechanism_words(entry)}.{f' For: {entry.name}.' if entry.name else ''}"
+                + (f" {entry.note}" if entry.note else ""),
             )
-            for entry in self.specification.steps
+            for entry in self.specification.kinds
         ]
 
     def accounting(self) -> list[Row]:

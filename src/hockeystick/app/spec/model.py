@@ -7,7 +7,7 @@ reported and verified.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, final
 
@@ -112,7 +112,7 @@ def _written(value: Any) -> Value:
 @final
 @dataclass(frozen=True)
 class StepEntry:
-    """One kind of step: a mechanism, how its records are sampled, and how often it is applied.
+    """One kind of step: a mechanism, how its records are sampled, how often it is applied, what it is called.
 
     Examples
     --------
@@ -123,6 +123,8 @@ class StepEntry:
     mechanism: Choice
     sampling: Choice | None = None
     count: int = 1
+    name: str = ""
+    note: str = ""
 
     @property
     def step(self) -> Step:
@@ -203,6 +205,19 @@ class Specification:
         return compose([(entry.step, entry.count) for entry in self.steps])
 
     @property
+    def kinds(self) -> tuple[StepEntry, ...]:
+        """The steps with all that are alike as one: their counts added, their names and notes listed."""
+        found: dict[tuple[Choice, Choice | None], StepEntry] = {}
+        for entry in self.steps:
+            like = found.get((entry.mechanism, entry.sampling))
+            if like is None:
+                found[entry.mechanism, entry.sampling] = entry
+                continue
+            name, note = (_listed(*texts) for texts in ((like.name, entry.name), (like.note, entry.note)))
+            found[entry.mechanism, entry.sampling] = replace(like, count=like.count + entry.count, name=name, note=note)
+        return tuple(found.values())
+
+    @property
     def schemes(self) -> tuple[type[Sampled], ...]:
         """The sampling schemes of the steps, each once, by name."""
         names = sorted({entry.sampling.name for entry in self.steps if entry.sampling is not None})
@@ -243,6 +258,10 @@ class Specification:
         return document
 
 
+def _listed(*texts: str) -> str:
+    return "; ".join(dict.fromkeys(text for text in texts if text))
+
+
 def _one_or_many(values: tuple[float, ...]) -> float | list[float]:
     return values[0] if len(values) == 1 else list(values)
 
@@ -256,7 +275,7 @@ def _step_document(entry: StepEntry) -> dict[str, Any]:
     if entry.sampling is not None:
         document["sampling"] = {"scheme": entry.sampling.name, **_plain(entry.sampling.mapping)}
     document["count"] = entry.count
-    return document
+    return document | {key: text for key, text in (("name", entry.name), ("note", entry.note)) if text}
 
 
 def _shown(value: Value) -> str:

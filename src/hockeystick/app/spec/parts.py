@@ -31,7 +31,7 @@ __all__ = ["DocumentReader"]
 
 T = TypeVar("T")
 
-_OF_STEP = ("mechanism", "sampling", "count")
+_OF_STEP = ("mechanism", "sampling", "count", "name", "note")
 _TOP = ("version", "title", "steps", "guarantee", "accountant", "circumstances")
 
 
@@ -132,7 +132,8 @@ class DocumentReader:
         if set(mechanism.mapping) - {parameter.name for parameter in entry.parameters}:  # written in another way
             mechanism = described(written.step)
         sampled = None if sampling == _UNSAMPLED else sampling
-        found = StepEntry(mechanism, sampled, count)
+        texts = {key: self.text((*path, key), table[key]) for key in ("name", "note") if key in table}
+        found = StepEntry(mechanism, sampled, count, **{key: text or "" for key, text in texts.items()})
         if sampled is not None and not self.builds((*path, "sampling"), sampled, lambda: found.step):
             return None
         return found

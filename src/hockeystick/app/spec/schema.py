@@ -88,6 +88,8 @@ def _step(entry: Entry) -> dict[str, Any]:
     more = {
         "sampling": {"description": "How the records of each step are chosen.", "oneOf": sampling},
         "count": {**_COUNT, "description": "How often this step is applied (default 1)."},
+        "name": {"type": "string", "minLength": 1, "description": "What the step is called: Table 3, ages by county."},
+        "note": {"type": "string", "minLength": 1, "description": "What a reader must know of the step."},
     }
     return _object("mechanism", entry, more=more)
 
