@@ -16,12 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from hockeystick import dpsgd
 from hockeystick.account import account
+from hockeystick.app.canvas import canvas, ticks_at
+from hockeystick.app.cli.progress import Progress
 from hockeystick.bound import Bound, Estimate
 from hockeystick.calibrate import Calibration
 from hockeystick.composition import Composition, Step
 from hockeystick.curve import PrivacyCurve
 from hockeystick.decimals import plain
-from hockeystick.errors import check_count, needs_extra, public_door
+from hockeystick.errors import check_choice, check_count, public_door
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,24 +37,16 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _GREY = "#888888"
 _SMALLEST = 1e-300
-_STYLE: Any = {
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "font.size": 10.0,
-    "axes.titlesize": 11.0,
-    "axes.titlelocation": "left",
-    "legend.frameon": False,
-    "lines.linewidth": 1.6,
-}
+_FEWEST = 1e-6  # false alarms, where a trade-off begins on a logarithmic scale
 
 
 @public_door
 def privacy_curve(
-    curves: PrivacyCurve | Mapping[str, PrivacyCurve], *, epsilon: ArrayLike | None = None, title: str | None = None
+    curves: PrivacyCurve | Mapping[str, PrivacyCurve],
+    *,
+    epsilon: ArrayLike | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
 ) -> Figure:
     """delta against epsilon, on a logarithmic scale.
 
@@ -64,6 +58,8 @@ def privacy_curve(
         Where to draw (nats); by default from 0 to where delta is 1e-12.
     title : str, optional
         Of the picture.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a figure of its own.
 
     Examples
     --------
@@ -74,7 +70,7 @@ def privacy_curve(
     """
     named = _named(curves)
     points = _reach(named) if epsilon is None else np.asarray(epsilon, dtype=np.float64)
-    figure, axes = _figure(title or "Privacy curve")
+    figure, axes = canvas(title or "Privacy curve", ax)
     shown = []
     for index, (name, curve) in enumerate(named.items()):
         found = curve.delta(points)
@@ -91,27 +87,33 @@ def privacy_curve(
 
 @public_door
 def trade_off(
-    curve: PrivacyCurve,
+    curves: PrivacyCurve | Mapping[str, PrivacyCurve],
     *,
     directions: Sequence[str] | None = None,
     points: int = 60,
     tolerance: float = 1e-2,
+    scale: str = "linear",
     title: str | None = None,
+    ax: Axes | None = None,
 ) -> Figure:
     """False-negative rate against false-positive rate of the best attack.
 
     Parameters
     ----------
-    curve : PrivacyCurve
-        From `hockeystick.account`.
+    curves : PrivacyCurve or mapping of str to PrivacyCurve
+        One curve, or several with their names.
     directions : sequence of str, optional
         Which to draw: directions of the relation, and ``"worst"``; by default each direction, where they differ.
     points : int
         How many false-positive rates.
     tolerance : float
         Relative width asked for.
+    scale : {"linear", "logarithmic"}
+        Of both axes; logarithmic shows attacks with few false alarms, from 1e-6.
     title : str, optional
         Of the picture.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a figure of its own.
 
     Examples
     --------
@@ -121,16 +123,28 @@ def trade_off(
     3
     """
     count = check_count("points", points, minimum=3)
-    names = _distinct(curve) if directions is None else list(directions)
     # denser at both ends, where the function is steep
     alphas = 0.5 * (1.0 - np.cos(np.linspace(0.0, np.pi, count)))
-    figure, axes = _figure(title or "Trade-off function", size=(5.4, 5.0))
-    for index, name in enumerate(names):
+    first = 0.0
+    if check_choice("scale", scale, ("linear", "logarithmic")) == "logarithmic":
+        first = _FEWEST
+        alphas = np.geomspace(first, 1.0 - first, count)
+    figure, axes = canvas(title or "Trade-off function", ax, size=(5.4, 5.0))
+    lines = [
+        (f"{run}: {words}" if run else words, curve, name)
+        for run, curve in _named(curves).items()
+        for name in (_distinct(curve) if directions is None else directions)
+        for words in [_ATTACKS.get(name, name)]
+    ]
+    for index, (words, curve, name) in enumerate(lines):
         found = curve.trade_off(alphas, direction=name, tolerance=tolerance)
-        _draw(axes, alphas, found.false_negative_rate, index, _ATTACKS.get(name, name), safe="lower")
-    axes.plot([0.0, 1.0], [1.0, 0.0], color=_GREY, linewidth=1.0, linestyle=":", label="blind guessing")
+        _draw(axes, alphas, found.false_negative_rate, index, words, safe="lower")
+    blind = np.linspace(0.0, 1.0, 2) if first == 0.0 else alphas
+    axes.plot(blind, 1.0 - blind, color=_GREY, linewidth=1.0, linestyle=":", label="blind guessing")
+    if first > 0.0:
+        axes.set(xscale="log", yscale="log")
     axes.set(
-        xlabel="false-positive rate", ylabel="false-negative rate", xlim=(0.0, 1.0), ylim=(0.0, 1.0), aspect="equal"
+        xlabel="false-positive rate", ylabel="false-negative rate", xlim=(first, 1.0), ylim=(first, 1.0), aspect="equal"
     )
     return _finished(axes, legend=True, figure=figure)
 
@@ -151,6 +165,7 @@ def epsilon_against_steps(
     delta: float,
     adjacency: str = "add-remove",
     title: str | None = None,
+    ax: Axes | None = None,
 ) -> Figure:
     """Epsilon at one delta as the number of steps grows.
 
@@ -166,6 +181,8 @@ def epsilon_against_steps(
         The neighbouring relation.
     title : str, optional
         Of the picture.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a figure of its own.
 
     Examples
     --------
@@ -176,13 +193,15 @@ def epsilon_against_steps(
     """
     named = {"": steps} if isinstance(steps, Step) else dict(steps)
     numbers = [check_count("counts", count) for count in np.asarray(counts).ravel()]
-    figure, axes = _figure(title or f"ε at δ = {plain(delta)}")
+    figure, axes = canvas(title or f"ε at δ = {plain(delta)}", ax)
     for index, (name, step) in enumerate(named.items()):
-        found = [account(step * number, adjacency).epsilon(delta) for number in numbers]
+        with Progress("accounting") as progress:
+            found = [account(step * number, adjacency).epsilon(delta) for number in progress.each(numbers)]
         _draw(axes, np.array(numbers, dtype=np.float64), _gathered(found), index, name, markers=len(numbers) <= 40)
     axes.set(xlabel="steps", ylabel="ε (nats)")
     if max(numbers) > 20 * min(numbers):
         axes.set_xscale("log")
+    ticks_at(axes, numbers)
     return _finished(axes, legend=len(named) > 1 or "" not in named, figure=figure)
 
 
@@ -194,6 +213,7 @@ def noise_against_rate(
     delta: float,
     steps: int,
     title: str | None = None,
+    ax: Axes | None = None,
     **settings: Any,
 ) -> Figure:
     """The smallest noise multiplier of DP-SGD against the sampling rate, one line an epsilon.
@@ -210,6 +230,8 @@ def noise_against_rate(
         Number of steps.
     title : str, optional
         Of the picture.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a figure of its own.
     **settings
         As for `hockeystick.calibrate`, such as ``precision=``.
 
@@ -219,7 +241,7 @@ def noise_against_rate(
     >>> figure.axes[0].get_ylabel()
     'noise multiplier'
     """
-    figure, axes = _figure(title or f"Noise for (ε, {plain(delta)})-DP after {steps:,} steps")
+    figure, axes = canvas(title or f"Noise for (ε, {plain(delta)})-DP after {steps:,} steps", ax)
     for index, epsilon in enumerate(epsilons):
         found = dpsgd.noise_multipliers_for(epsilon=epsilon, delta=delta, steps=steps, rates=rates, **settings)
         _draw(
@@ -231,6 +253,9 @@ def noise_against_rate(
             markers=len(rates) <= 40,
         )
     axes.set(xlabel="sampling rate", ylabel="noise multiplier", xscale="log", yscale="log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("{x:g}")
+    ticks_at(axes, rates)
     return _finished(axes, legend=True, figure=figure)
 
 
@@ -272,18 +297,6 @@ def _bracket(found: Sequence[Calibration]) -> Bound:
     safe = np.array([float(one.value) for one in found])
     unsafe = np.array([float(one.value if one.unsafe is None else one.unsafe) for one in found])
     return Bound(np.minimum(safe, unsafe), np.maximum(safe, unsafe), "calibration")
-
-
-def _figure(title: str, size: tuple[float, float] = (6.4, 4.2)) -> tuple[Figure, Axes]:
-    with needs_extra("matplotlib", "plots"):
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-
-    with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=size, layout="constrained", dpi=150)
-        axes = figure.subplots()
-        axes.set_title(title)
-    return figure, axes
 
 
 def _draw(
