@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hockeystick.lazy import attach
 
 if TYPE_CHECKING:
-    from hockeystick import accountants, dpsgd, filters
+    from hockeystick import accountants, audit, dpsgd, filters
     from hockeystick._version import __version__
     from hockeystick.account import account
     from hockeystick.accountants import renyi
@@ -68,6 +68,7 @@ __all__ = [
     "__version__",
     "account",
     "accountants",
+    "audit",
     "calibrate",
     "compose",
     "compose_arrays",
@@ -86,6 +87,7 @@ attach(
             "renyi",
         ),
         "hockeystick._version": ("__version__",),
+        "hockeystick.audit": ("audit",),
         "hockeystick.dpsgd": ("dpsgd",),
         "hockeystick.filters": ("filters",),
         "hockeystick.app.plots": ("plots",),

@@ -152,6 +152,41 @@ class PrivacyCurve:
         """
         return self.delta(0.0)
 
+    def attack_success(self, baseline: ArrayLike) -> Bound | Estimate:
+        """The largest probability with which a secret is guessed that would be guessed with `baseline` otherwise.
+
+        The secret may be an attribute of a person's record or the whole record, and "guessed" may mean "nearly": the
+        attack is a test whose false-positive rate is the baseline, so this is the true-positive rate there
+        (`docs/concepts/risk.md`).
+
+        Parameters
+        ----------
+        baseline : float or array_like
+            The best guesser's probability of success without the record in the data, in [0, 1].
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> f"{float(hs.account(hs.Gaussian(noise_multiplier=1.0)).attack_success(0.1)):.3f}"
+        '0.389'
+        """
+        return self.true_positive_rate(baseline)
+
+    def bayes_risk(self, prior: float) -> Bound | Estimate:
+        """The smallest probability of error of anyone who guesses whether a record was in the data, given a prior.
+
+        See `hockeystick.readouts.risk.bayes_risk`; ``lower`` is the guarantee.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> f"{float(hs.account(hs.Gaussian(noise_multiplier=1.0)).bayes_risk(0.5).lower):.4f}"
+        '0.3085'
+        """
+        from hockeystick.readouts.risk import bayes_risk
+
+        return bayes_risk(self, prior)
+
     def mu(self, *, floor: float = 0.0, tolerance: float = 1e-3) -> Bound | Estimate:
         """The smallest mu for which the run is mu-Gaussian-DP, proved over all epsilons.
 

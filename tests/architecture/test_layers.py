@@ -25,7 +25,7 @@ ROOMS: tuple[frozenset[str], ...] = (
     frozenset({"engines"}),
     frozenset({"accountants"}),
     frozenset({"curve", "account", "readouts"}),
-    frozenset({"calibrate", "dpsgd", "odometer", "filters", "selfcheck"}),
+    frozenset({"audit", "calibrate", "dpsgd", "odometer", "filters", "selfcheck"}),
     frozenset({"integrations", "ledger"}),
     frozenset({"app"}),
 )

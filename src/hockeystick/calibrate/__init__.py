@@ -42,6 +42,8 @@ def calibrate(
     true_positive_rate: float | None = None,
     false_positive_rate: float | None = None,
     advantage: float | None = None,
+    bayes_risk: float | None = None,
+    prior: float | None = None,
     adjacency: str = "add-remove",
     values: str = "real",
     within: tuple[float, float] | None = None,
@@ -66,6 +68,10 @@ def calibrate(
         Target: no attack with this false-positive rate has a larger true-positive rate.
     advantage : float
         Target: no attack has a larger difference of the two rates.
+    bayes_risk, prior : float
+        Target: nobody who takes a record to be in the data with this prior errs less often (see
+        `hockeystick.PrivacyCurve.bayes_risk`). Attribute inference or reconstruction from a baseline b is the target
+        ``true_positive_rate`` at ``false_positive_rate=b``.
     adjacency : str
         Which datasets count as neighbours, as for `hockeystick.account`.
     values : {"real", "integer"}
@@ -111,6 +117,8 @@ def calibrate(
         true_positive_rate=true_positive_rate,
         false_positive_rate=false_positive_rate,
         advantage=advantage,
+        bayes_risk=bayes_risk,
+        prior=prior,
     )
     directions(adjacency)
     whole = check_choice("values", values, ("real", "integer")) == "integer"

@@ -15,6 +15,8 @@ from hockeystick.bound import Bound, Estimate
 from hockeystick.curve import PrivacyCurve, worst
 from hockeystick.decimals import plain
 from hockeystick.errors import check_inside, check_positive, check_probability
+from hockeystick.numerics.rounding import U, down, up
+from hockeystick.readouts.risk import bayes_risk as risk_of
 from hockeystick.readouts.summary import smallest_mu
 from hockeystick.readouts.trade_off import trade_off
 
@@ -91,6 +93,8 @@ def target_of(
     true_positive_rate: float | None,
     false_positive_rate: float | None,
     advantage: float | None,
+    bayes_risk: float | None,
+    prior: float | None,
 ) -> Target:
     """The one target that was given."""
     given = {
@@ -98,6 +102,7 @@ def target_of(
         "mu": mu is not None,
         "true_positive_rate and false_positive_rate": true_positive_rate is not None or false_positive_rate is not None,
         "advantage": advantage is not None,
+        "bayes_risk and prior": bayes_risk is not None or prior is not None,
     }
     named = [name for name, present in given.items() if present]
     if len(named) != 1:
@@ -112,6 +117,8 @@ def target_of(
         return _delta(0.0, check_inside("advantage", advantage))
     if true_positive_rate is not None or false_positive_rate is not None:
         return _attack(true_positive_rate, false_positive_rate)
+    if bayes_risk is not None or prior is not None:
+        return _risk(bayes_risk, prior)
     return _epsilon_delta(epsilon, delta)
 
 
@@ -145,3 +152,31 @@ def _attack(true_positive_rate: float | None, false_positive_rate: float | None)
         return trade_off(curve, alpha, tolerance=tolerance).true_positive_rate
 
     return Target(f"true-positive rate {plain(most)} {at}", f"the true-positive rate {at}", most, measured)
+
+
+def _risk(bayes_risk: float | None, prior: float | None) -> Target:
+    """At least this risk of error is at most this delta at the epsilon that the prior decides."""
+    if bayes_risk is None or prior is None:
+        raise TypeError("bayes_risk and prior go together: give both")
+    least, believed = check_inside("bayes_risk", bayes_risk), check_inside("prior", prior)
+    rarer = min(believed, 1.0 - believed)
+    if not least < rarer:
+        raise ValueError(
+            f"bayes_risk must be below {plain(rarer)}, which guessing by a prior of {plain(believed)} reaches: "
+            f"got {least!r}"
+        )
+
+    def missing(curve: PrivacyCurve, _: float) -> Bound | Estimate:
+        found = risk_of(curve, believed)
+        low, high = (rarer - float(side) for side in reversed(found.sides))
+        if isinstance(found, Bound):  # 4 U more on the lower side, for the rounding of what it is compared with
+            return Bound(max(down(low, 4.0 * U), 0.0), up(high), found.method, found.notes)
+        return Estimate(high, float(found.error), found.method, found.notes)
+
+    at = f"at prior {plain(believed)}"
+    return Target(
+        f"Bayes risk at least {plain(least)} {at}",
+        f"what the Bayes risk {at} lacks of guessing",
+        down(rarer - least),
+        missing,
+    )

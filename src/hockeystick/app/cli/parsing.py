@@ -137,16 +137,16 @@ def _renamed(own: str, name: str, check: Callable[[float], Any], value: float) -
         raise ValueError(str(error).replace(own, name, 1)) from None
 
 
-def count(name: str) -> Callable[[str], int]:
-    """A reader of whole numbers of at least 1; ``1e6`` and ``1_000_000`` are whole numbers too."""
+def count(name: str, minimum: int = 1) -> Callable[[str], int]:
+    """A reader of whole numbers of at least 1, or another minimum; ``1e6`` and ``1_000_000`` are whole numbers too."""
 
     def read(text: str) -> int:
         written = re.fullmatch(r"[+-]?\d+(_\d+)*(\.\d*)?([eE]\+?\d{1,2})?", text)
         number = Decimal(text.replace("_", "")) if written else Decimal("NaN")
         try:  # digits count as written, where a float would have rounded them
-            return check_count(name, int(number) if number == number.to_integral_value() else text)
+            return check_count(name, int(number) if number == number.to_integral_value() else text, minimum=minimum)
         except (TypeError, ValueError):
-            raise argparse.ArgumentTypeError(f"{name} must be an integer of at least 1, got {text!r}") from None
+            raise argparse.ArgumentTypeError(f"{name} must be an integer of at least {minimum}, got {text!r}") from None
 
     return read
 

@@ -1,0 +1,136 @@
+"""``hockeystick audit``: what an attack on canaries saw, held against what a specification claims."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from pathlib import Path
+from typing import Any, NoReturn
+
+from hockeystick import audit
+from hockeystick.app.cli.answer import print_json
+from hockeystick.app.cli.files import specification_of
+from hockeystick.app.cli.options import add_json
+from hockeystick.app.cli.parsing import Parser, count, delta, listed
+from hockeystick.app.cli.status import CommandError, Status
+from hockeystick.app.cli.table import table
+from hockeystick.app.report.numbers import plain, rounded_down
+from hockeystick.audit.base import Audit, Verdict
+
+__all__ = ["add", "run"]
+
+_EXAMPLES = """examples:
+  hockeystick audit --true-positives 90 --positives 100 --false-positives 5 --negatives 100
+  hockeystick audit --canaries 1000 --guesses 200 --correct 180 --claim spec.toml
+  hockeystick audit --scores attack.csv --guesses 200 --delta 1e-5,1e-6
+"""
+
+_MANY = ("true_positives", "positives", "false_positives", "negatives")
+_ONE = ("canaries", "guesses", "correct")
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser: Parser = commands.add_parser(
+        "audit",
+        help="lower bounds on epsilon from what an attack saw, and whether they refute a claim",
+        description="From an attack on canaries (planted records), a lower bound on epsilon and mu at a stated"
+        " confidence, and whether it refutes a specification. Exit status 1: the claim is refuted.",
+        epilog=_EXAMPLES,
+    )
+    many = parser.add_argument_group("one canary a run, many runs: counts of independent outcomes")
+    many.add_argument("--true-positives", type=count("--true-positives", 0), metavar="N", help='said "in", and was in')
+    many.add_argument("--positives", type=count("--positives"), metavar="N", help="canaries that were in")
+    many.add_argument("--false-positives", type=count("--false-positives", 0), metavar="N", help='said "in", was out')
+    many.add_argument("--negatives", type=count("--negatives"), metavar="N", help="canaries that were out")
+    one = parser.add_argument_group("many canaries in one run, each in or out by a fair coin")
+    one.add_argument("--canaries", type=count("--canaries"), metavar="M", help="how many were planted")
+    one.add_argument("--guesses", type=count("--guesses"), metavar="C", help="about how many the attack guessed")
+    one.add_argument("--correct", type=count("--correct", 0), metavar="V", help="how many guesses were right")
+    parser.add_argument(
+        "--scores",
+        metavar="FILE",
+        help="CSV with columns score and member (1 or 0); with --guesses: one run, else independent canaries",
+    )
+    parser.add_argument("--claim", metavar="SPEC", help="the specification claimed, TOML or JSON")
+    parser.add_argument("--confidence", type=float, default=0.95, metavar="P", help="default: %(default)s")
+    parser.add_argument(
+        "--delta", type=listed(delta("--delta")), default=(0.0, 1e-5), metavar="D[,D]", help="default: 0,1e-5"
+    )
+    add_json(parser)
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(options: argparse.Namespace) -> Status:
+    """Bound, compare and print."""
+    seen = _audit(options)
+    verdict = None
+    if options.claim is not None:
+        verdict = seen.verdict(specification_of(argparse.Namespace(specification=options.claim)).curve)
+    epsilons = {level: seen.epsilon(level) for level in options.delta}
+    if options.json:
+        print_json(_document(seen, epsilons, verdict))
+    else:
+        rows = [(plain(level), rounded_down(epsilon, 4)) for level, epsilon in epsilons.items()]
+        print(table(("delta", "epsilon at least"), rows, right=(1,)))
+        print(f"\nmu at least {rounded_down(seen.mu(), 4)}; all at confidence {plain(seen.confidence)}")
+        if verdict is not None:
+            print(f"{options.claim}: {verdict}")
+    return Status.REFUTED if verdict is not None and verdict.refuted else Status.OK
+
+
+def _document(seen: Audit, epsilons: dict[float, float], verdict: Verdict | None) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "confidence": seen.confidence,
+        "epsilon_at_least": [{"delta": level, "epsilon": epsilon} for level, epsilon in epsilons.items()],
+        "mu_at_least": seen.mu(),
+    }
+    return found if verdict is None else found | {"refuted": verdict.refuted, "p_value": verdict.p_value}
+
+
+def _audit(options: argparse.Namespace) -> Audit:
+    """The audit that the options describe, in one of three ways."""
+    parser: Parser = options.parser
+    given = {name for name in (*_MANY, *_ONE, "scores") if getattr(options, name) is not None}
+    if given in ({"scores"}, {"scores", "guesses"}):
+        members, nonmembers = _scores(options.scores)
+        if options.guesses is None:
+            return audit.scores(members, nonmembers, confidence=options.confidence)
+        return audit.one_run_scores(members, nonmembers, guesses=options.guesses, confidence=options.confidence)
+    if given == set(_MANY):
+        return audit.counts(
+            options.true_positives,
+            options.positives,
+            false_positives=options.false_positives,
+            negatives=options.negatives,
+            confidence=options.confidence,
+        )
+    if given == set(_ONE):
+        return audit.one_run(options.canaries, options.guesses, correct=options.correct, confidence=options.confidence)
+    return _refused(parser)
+
+
+def _refused(parser: Parser) -> NoReturn:
+    ways = [" ".join(f"--{name.replace('_', '-')}" for name in names) for names in (_MANY, _ONE)]
+    parser.error(f"give {ways[0]}; or {ways[1]}; or --scores, and --guesses for one run")
+
+
+def _scores(name: str) -> tuple[list[float], list[float]]:
+    """Scores of members and of the others."""
+    members: list[float] = []
+    nonmembers: list[float] = []
+    try:
+        with Path(name).open(newline="", encoding="utf-8") as file:
+            rows = csv.DictReader(file)
+            if not {"score", "member"} <= set(rows.fieldnames or ()):
+                raise CommandError(f"{name}: error: the first line must name the columns score and member")
+            for row in rows:
+                into = {"1": members, "0": nonmembers}.get(str(row["member"]).strip())
+                if into is None:
+                    raise CommandError(f"{name}:{rows.line_num}: error: member must be 1 or 0, got {row['member']!r}")
+                into.append(float(row["score"]))
+    except OSError as error:
+        raise CommandError(f"{name}: error: cannot read it: {error.strerror}") from None
+    except (TypeError, ValueError) as error:
+        raise CommandError(f"{name}:{rows.line_num}: error: score must be a number ({error})") from None
+    return members, nonmembers

@@ -1,0 +1,208 @@
+"""Audits: brute force over small mechanisms, coverage by simulation, and the numbers of others on the same counts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import beta, binom
+
+import hockeystick as hs
+from hockeystick import audit
+from hockeystick.audit.claims import Approximate, Gaussian, Lines, claim_of
+
+# canaries, guesses, correct, significance, delta; epsilon of Steinke et al. and of the f-DP form for Gaussian noise, by
+# jax_privacy.auditing (August 2026): _epsilon_one_run and _epsilon_one_run_fdp
+ONE_RUN = [
+    (1000, 1000, 600, 0.05, 1e-5, 0.2972269575896597, 0.5835403679239116),
+    (1000, 200, 180, 0.05, 1e-5, 1.796285070718516, 2.9012429233094306),
+    (100, 100, 100, 0.05, 1e-6, 3.492690507482892, 9.07089168421171),
+    (5000, 500, 450, 0.05, 1e-5, 1.9414204321527775, 2.77606619765971),
+    (1000, 1000, 1000, 0.05, 1e-5, 5.782283131572193, 12.334570155595598),
+    (200, 50, 47, 0.1, 0.0001, 1.8967833296765209, 3.096148076709173),
+]
+
+
+@pytest.mark.parametrize("row", ONE_RUN)
+def test_one_run_agrees_with_what_others_say_of_the_same_counts(row: tuple[float, ...]) -> None:
+    canaries, guesses, correct, significance, delta, steinke, gaussian = row
+    seen = audit.one_run(int(canaries), int(guesses), correct=int(correct), confidence=1.0 - significance)
+    assert seen.published_epsilon(delta) == pytest.approx(steinke, rel=0.0, abs=3e-6)  # their tolerance is 1e-6
+    ours = hs.account(hs.GaussianDP(seen.mu())).epsilon(delta)
+    assert float(ours) == pytest.approx(gaussian, rel=0.0, abs=3e-6)
+    assert seen.epsilon(delta) == pytest.approx(steinke, rel=0.03)  # proved, and as good
+
+
+@pytest.mark.parametrize("guesses", [7, 60, 400])
+def test_all_correct_without_delta_is_the_binomial_tail(guesses: int) -> None:
+    """Of r guesses all right: (1 + e^-eps)^-r is the level."""
+    rate = 0.05 ** (1.0 / guesses)
+    found = audit.one_run(1000, guesses, correct=guesses).epsilon(0.0)
+    assert found == pytest.approx(math.log(rate / (1.0 - rate)), rel=1e-6)
+
+
+def test_many_runs_are_clopper_and_pearson() -> None:
+    seen = audit.counts(90, 100, false_positives=5, negatives=200, confidence=0.9)
+    hits, alarms = beta.ppf(0.05, 90, 11), beta.ppf(0.95, 6, 195)
+    expected = max(math.log((hits - 1e-5) / alarms), math.log((1.0 - alarms - 1e-5) / (1.0 - hits)))
+    assert seen.epsilon(1e-5) == pytest.approx(expected, rel=1e-9)
+
+
+def claim_of_channel(channel: np.ndarray, bits: int) -> Lines:
+    """The worst trade-off function over records flipped: all the lines that some pair of rows needs."""
+    ratios, rows = {1.0}, []
+    for row in range(channel.shape[0]):
+        for bit in range(bits):
+            p, q = channel[row], channel[row ^ (1 << bit)]
+            ratios |= {float(x) for x in p / q if x > 1.0}
+            rows.append((p, q))
+    factor = np.array(sorted(ratios))
+    deltas = np.array([max(float(np.sum(np.maximum(p - a * q, 0.0))) for p, q in rows) for a in factor])
+    return Lines(factor, deltas * (1.0 + 1e-12))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_true_claim_is_refuted_more_often_than_the_level(seed: int) -> None:
+    """All outputs of a random mechanism of a few canaries, and every number of correct guesses."""
+    rng = np.random.default_rng(seed)
+    bits, outputs = int(rng.integers(1, 5)), int(rng.integers(2, 7))
+    channel = rng.gamma(0.7, size=(1 << bits, outputs)) + 1e-3
+    channel /= channel.sum(axis=1, keepdims=True)
+    if seed % 2:  # randomised response, which reaches the bound of pure claims
+        keep = float(rng.uniform(0.55, 0.95))
+        flips = np.array([[(a ^ b).bit_count() for b in range(1 << bits)] for a in range(1 << bits)])
+        channel = keep ** (bits - flips) * (1.0 - keep) ** flips
+    claim = claim_of_channel(channel, bits)
+    for guesses in range(1, bits + 1):
+        posterior = channel / channel.sum(axis=0)
+        chances = np.zeros(guesses + 1)
+        for output in range(channel.shape[1]):
+            inside = np.array([sum(posterior[s, output] for s in range(1 << bits) if s >> j & 1) for j in range(bits)])
+            asked = np.argsort(-np.abs(inside - 0.5))[:guesses]
+            for s in range(1 << bits):
+                right = sum((s >> int(j) & 1) == (inside[j] > 0.5) for j in asked)
+                chances[right] += channel[s, output] / (1 << bits)
+        for correct in range(guesses + 1):
+            tail = float(chances[correct:].sum())
+            seen = audit.one_run(bits, guesses, correct=correct)
+            assert not seen.refuted_at(claim, tail * (1.0 - 1e-9))
+            assert not tail < 1e-3 or not seen.refuted_at(claim, tail)
+
+
+def test_the_recursion_is_tight_for_one_canary() -> None:
+    keep = 0.8
+    claim = Approximate(math.log(keep / (1.0 - keep)), 0.0)
+    seen = audit.one_run(1, 1, correct=1)
+    assert not seen.refuted_at(claim, keep * (1.0 - 1e-8))
+    assert seen.refuted_at(claim, keep * (1.0 + 1e-8))
+
+
+AUDITS = 10_000
+MOST = 610  # of 10,000 at rate 0.05, exceeded with probability 3e-7: the chance that a test below fails for no reason
+
+
+def test_coverage_over_many_runs() -> None:
+    assert binom.sf(MOST, AUDITS, 0.05) < 1e-6
+    rng = np.random.default_rng(5)
+    claim = Gaussian(1.0)
+    inside, outside = rng.normal(1.0, 1.0, (AUDITS, 60)), rng.normal(0.0, 1.0, (AUDITS, 60))
+    hits, alarms = (np.sum(scores > 1.2, axis=1) for scores in (inside, outside))
+    pairs, times = np.unique(np.column_stack((hits, alarms)), axis=0, return_counts=True)
+    refuted = [audit.counts(int(h), 60, false_positives=int(f), negatives=60).refuted_at(claim, 0.05) for h, f in pairs]
+    assert int(np.sum(times[refuted])) <= MOST
+
+
+@pytest.mark.parametrize(("mu", "canaries", "guesses"), [(0.5, 200, 40), (2.0, 200, 200), (1.0, 1000, 100)])
+def test_coverage_of_one_run(mu: float, canaries: int, guesses: int) -> None:
+    """Canaries whose outcomes are independent, each mu-Gaussian-DP by itself."""
+    rng = np.random.default_rng(6)
+    member = rng.random((AUDITS, canaries)) < 0.5
+    scores = rng.normal(0.0, 1.0, (AUDITS, canaries)) + mu * (member - 0.5)
+    asked = np.argsort(-np.abs(scores), axis=1)[:, :guesses]
+    right = np.sum(np.take_along_axis((scores > 0.0) == member, asked, axis=1), axis=1)
+    claim = Gaussian(mu)
+    refuted = {v: audit.one_run(canaries, guesses, correct=int(v)).refuted_at(claim, 0.05) for v in np.unique(right)}
+    assert sum(refuted[v] for v in right) <= MOST
+
+
+def test_half_the_noise_is_found_out() -> None:
+    """mu 2 claimed as mu 1: refuted in at least 95 of 100 audits of 1,000 canaries."""
+    rng = np.random.default_rng(7)
+    claim = claim_of(hs.account(hs.Gaussian(1.0)))
+    audits = [audit.scores(rng.normal(2.0, 1.0, 500), rng.normal(0.0, 1.0, 500), seed=seed) for seed in range(100)]
+    assert sum(seen.refuted_at(claim, 0.05) for seen in audits) >= 95
+    verdict = audits[0].verdict(hs.account(hs.Gaussian(1.0)))
+    assert verdict.refuted
+    assert verdict.p_value < 0.05
+    assert str(verdict).startswith("refuted: were the claim true, this would be seen with probability ")
+    honest = audits[0].verdict(hs.account(hs.Gaussian(0.5)))
+    assert not honest.refuted
+    assert honest.p_value > 0.05
+
+
+def test_half_the_noise_is_found_out_in_one_run() -> None:
+    rng = np.random.default_rng(8)
+    members, nonmembers = rng.normal(1.0, 1.0, 5000), rng.normal(-1.0, 1.0, 5000)
+    seen = audit.one_run_scores(members, nonmembers, guesses=400)
+    assert seen.mu() > 1.0
+    assert seen.verdict(hs.account(hs.Gaussian(1.0))).refuted
+    assert not seen.verdict(hs.account(hs.Gaussian(0.5))).refuted
+
+
+def test_what_an_audit_says_holds_together() -> None:
+    seen = audit.scores(np.linspace(0.0, 3.0, 900), np.linspace(-1.5, 1.5, 900))
+    epsilons = np.array([0.0, 0.5, 1.0, 2.0])
+    deltas = np.array([seen.delta(float(epsilon)) for epsilon in epsilons])
+    assert np.all(np.diff(deltas) <= 0.0)
+    assert deltas[0] > 0.2
+    assert seen.epsilon(float(deltas[2])) == pytest.approx(1.0, rel=1e-6)
+    alphas = np.linspace(0.0, 1.0, 21)
+    hull = seen.false_negative_rate(alphas)
+    assert np.all(np.diff(hull) <= 0.0)
+    assert np.all(np.diff(hull, 2) >= -1e-12)
+    # no claim that is true passes above the hull: total variation is what the hull shows
+    assert float(np.max(1.0 - alphas - hull)) <= deltas[0] + 1e-9
+
+
+def test_lines_claim_no_more_than_the_curve() -> None:
+    claim = claim_of(hs.account(hs.Gaussian(1.0)))
+    truth = Gaussian(1.0)
+    for hits in np.geomspace(1e-9, 1.0, 60):
+        assert claim.cost(float(hits)) <= truth.cost(float(hits)) * (1.0 + 1e-9)
+        assert claim.cost(float(hits)) >= truth.cost(float(hits)) * 0.97 - 1e-11
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: audit.counts(5, 4, false_positives=0, negatives=4), "true_positives must be at most positives"),
+        (lambda: audit.counts(1, 4, false_positives=0, negatives=0), "negatives"),
+        (lambda: audit.one_run(10, 11, correct=2), "correct <= guesses <= canaries"),
+        (lambda: audit.one_run(10, 5, correct=6), "correct <= guesses <= canaries"),
+        (lambda: audit.one_run(10, 5, correct=3, confidence=1.0), "confidence"),
+        (lambda: audit.scores([], [1.0]), "members must hold at least one score"),
+        (lambda: audit.scores([math.nan], [1.0]), "members must not hold NaN"),
+        (lambda: audit.scores([1.0], [1.0]), "at least two scores"),
+        (lambda: audit.one_run_scores([1.0], [1.0], guesses=3), "guesses must be at most the 2 canaries"),
+        (lambda: audit.counts(3, 4, false_positives=0, negatives=4).epsilon(2.0), "delta"),
+        (lambda: audit.counts(3, 4, false_positives=0, negatives=4).delta(-1.0), "epsilon must be at least 0"),
+    ],
+)
+def test_bad_input_is_refused(ask: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ask()  # type: ignore[operator]
+
+
+def test_an_estimate_is_no_claim() -> None:
+    curve = hs.account(hs.Gaussian(1.0), accountant=hs.accountants.GaussianLimit())
+    with pytest.raises(TypeError, match="an audit needs a proved claim"):
+        audit.counts(3, 4, false_positives=0, negatives=4).verdict(curve)
+
+
+def test_every_pair_of_counts_answers() -> None:
+    for hits, alarms in itertools.product(range(5), repeat=2):
+        seen = audit.counts(hits, 4, false_positives=alarms, negatives=4)
+        assert 0.0 <= seen.epsilon(1e-6) < 10.0
+        assert 0.0 <= seen.mu() < 10.0

@@ -1,0 +1,79 @@
+"""``hockeystick audit``: three ways to say what an attack saw, a claim, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hockeystick.app.cli import main
+
+ONE = ["audit", "--canaries", "1000", "--guesses", "200", "--correct", "180"]
+MANY = ["audit", "--true-positives", "90", "--positives", "100", "--false-positives", "5", "--negatives", "100"]
+
+
+def spec(folder: Path, noise: float) -> str:
+    path = folder / "spec.toml"
+    path.write_text(
+        f'version = 1\n[[steps]]\nmechanism = "gaussian"\nnoise_multiplier = {noise}\n'
+        '[guarantee]\nadjacency = "add-remove"\ndelta = 1e-5\n'
+    )
+    return str(path)
+
+
+@pytest.mark.parametrize(("noise", "status"), [(0.3, 0), (2.0, 1)])
+def test_the_status_says_whether_a_claim_is_refuted(
+    noise: float, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*MANY, "--claim", spec(tmp_path, noise), "--json"]) == status
+    document = json.loads(capsys.readouterr().out)
+    assert document["refuted"] is bool(status)
+    assert (document["p_value"] < 0.05) is bool(status)
+    assert [row["delta"] for row in document["epsilon_at_least"]] == [0.0, 1e-5]
+
+
+def test_what_is_refuted_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*MANY, "--claim", spec(tmp_path, 2.0)]) == 1
+    assert "refuted: were the claim true, this would be seen with probability" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("guesses", [[], ["--guesses", "20"]])
+def test_scores_come_from_a_table(guesses: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "scores.csv"
+    rows = [f"{member * 3 + index / 100},{member}" for member in (0, 1) for index in range(60)]
+    table.write_text("score,member\n" + "\n".join(rows) + "\n")
+    assert main(["audit", "--scores", str(table), *guesses, "--delta", "1e-6"]) == 0
+    assert "mu at least" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["audit"], "give --true-positives --positives --false-positives --negatives; or --canaries"),
+        ([*ONE, "--positives", "3"], "give --true-positives"),
+        (["audit", "--canaries", "10", "--guesses", "5", "--correct", "6"], "correct <= guesses <= canaries"),
+        ([*ONE, "--confidence", "1"], "confidence"),
+        (["audit", "--scores", "nowhere.csv"], "nowhere.csv: error: cannot read it"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1,1\n", "the first line must name the columns score and member"),
+        ("score,member\n1,yes\n", "scores.csv:2: error: member must be 1 or 0, got 'yes'"),
+        ("score,member\nhigh,1\n", "scores.csv:2: error: score must be a number"),
+    ],
+)
+def test_a_bad_table_is_named_by_its_line(
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "scores.csv"
+    table.write_text(text)
+    assert main(["audit", "--scores", str(table)]) == 2
+    assert message in capsys.readouterr().err
