@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
+import pickle
 from collections.abc import Callable
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -40,3 +42,12 @@ def test_a_comparison_with_a_number_says_which_side_to_take(
     assert Bound(2.0, 3.0, "some method") != "a text"
     assert answer in [answer, 1.0]
     assert len({answer, answer}) == 1
+
+
+def test_decimals_are_those_of_the_sides() -> None:
+    third = (Decimal("0.333333333333333333332"), Decimal("0.333333333333333333334"))
+    bound = Bound(0.3333333333333333, 0.33333333333333337, "some method", decimals=third)
+    assert pickle.loads(pickle.dumps(bound)).decimals == third  # noqa: S301 - our own
+    for sides in ((0.0, 0.33333333333333337), (0.3333333333333333, 1.0), (np.zeros(1), np.ones(1))):
+        with pytest.raises(ValueError, match="decimals"):
+            Bound(*sides, "some method", decimals=third)

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 import hockeystick as hs
-from hockeystick.app.spec import Choice, Specification, SpecificationError, StepEntry, from_document, load, read
+from hockeystick.app.spec import (
+    Choice,
+    Specification,
+    SpecificationError,
+    StepEntry,
+    from_document,
+    load,
+    of_run,
+    read,
+    save,
+    to_toml,
+)
 from hockeystick.app.spec.positions import json_lines, toml_lines
 
 GOOD = """\
@@ -202,3 +215,57 @@ def test_json_lines_see_through_strings() -> None:
 def test_a_specification_is_hashable_and_frozen() -> None:
     assert isinstance(hash(read(GOOD)), int)
     assert isinstance(read(GOOD), Specification)
+
+
+def test_every_problem_is_reported_at_once_beside_an_unknown_mechanism() -> None:
+    text = """[[steps]]
+mechanism = "gausian"
+sampling = { scheme = "poisson", rate = 1.5 }
+count = 0
+name = 3
+[[steps]]
+mechanism = "gaussian"
+noise_multiplier = -1
+sampling = { scheme = "poisson", rte = 0.1 }
+count = 1.5
+[guarantee]
+delta = 2
+"""
+    assert [line for line, _ in problems(text)] == [2, 3, 4, 5, 8, 9, 10, 12]
+
+
+def test_a_file_is_loaded_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text(GOOD, encoding="utf-8")
+    assert load(str(tmp_path / "run.toml")) == load(tmp_path / "run.toml")
+
+
+def test_a_run_put_together_in_python_is_read_back_from_a_file(tmp_path: Path) -> None:
+    run = (
+        hs.Gaussian(1.0).poisson(0.01) * 2000
+        + hs.DiscretePair((Fraction(1, 3), Fraction(2, 3)), (Fraction(2, 3), Fraction(1, 3)))
+        + hs.RandomizedResponse(0.75, 3) * 2
+        + hs.Geometric(2.0).without_replacement(batch_size=2, population=10) * 7
+        + hs.GaussianMixture.poisson_group(1.0, rate=0.01, size=3)
+        + hs.ApproximateDP(1.0, 1e-9)
+    )
+    made = of_run(run, "remove", delta=[1e-5, 1e-9], epsilon=math.inf, title='He said "a\\b"\nand left', unit="user")
+    assert made.composition == run
+    for name in ("run.toml", "run.json"):
+        save(made, tmp_path / name)
+        assert load(tmp_path / name) == made
+    with pytest.raises(TypeError, match="a specification cannot hold UserDefined"):
+        of_run(hs.UserDefined(hs.Gaussian(1.0).pair("remove")), delta=1e-5)
+
+
+def test_names_and_notes_are_kept_and_like_steps_are_one_kind() -> None:
+    text = "".join(
+        f'[[steps]]\nmechanism = "geometric"\nscale = 2.0\nname = "Table {place}"\nnote = "by county"\n'
+        for place in range(40)
+    )
+    found = read(text + '[[steps]]\nmechanism = "laplace"\nscale = 3.0\n')
+    assert [entry.name for entry in found.steps][:2] == ["Table 0", "Table 1"]
+    alike, other = found.kinds
+    assert (alike.count, other.count) == (40, 1)
+    assert alike.name.split("; ") == [f"Table {place}" for place in range(40)]
+    assert alike.note == "by county"
+    assert read(to_toml(found)) == found

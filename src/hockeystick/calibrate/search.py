@@ -245,7 +245,7 @@ class Search:
             return None
         if not isinstance(answer, Bound) or float(answer.upper) > target.most:
             return None
-        return replace(answer, lower=0.0)
+        return replace(answer, lower=0.0, decimals=None)
 
     def _of_direction(self, fast: PrivacyCurve, curve: PrivacyCurve, name: str, small: float) -> Bound:
         """The quantity of one direction: by the contour; where that refuses, a quick bound if it is small, or sharply.

@@ -98,6 +98,11 @@ class Entry:
     others: tuple[Entry, ...] = ()
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the parameters."""
+        return tuple(parameter.name for parameter in self.parameters)
+
+    @property
     def required(self) -> tuple[str, ...]:
         """The names of the parameters without a default."""
         return tuple(parameter.name for parameter in self.parameters if parameter.required)
@@ -106,15 +111,14 @@ class Entry:
         """The way of writing it that these names complete, or else the one they fit best."""
         ways = (self, *self.others)
         complete = [way for way in ways if set(way.required) <= set(names)]
-        exact = [way for way in complete if set(names) <= {parameter.name for parameter in way.parameters}]
+        exact = [way for way in complete if set(names) <= set(way.names)]
         if complete:
             return (exact or complete)[0]
         return max(ways, key=lambda way: sum(way.parameter(name) is not None for name in way.meant(names)))
 
     def meant(self, names: Collection[str]) -> tuple[str, ...]:
         """The names, a misspelt one in the spelling of the parameter it stands for."""
-        known = tuple(parameter.name for parameter in self.parameters)
-        return tuple(meant(name, known) or name for name in names)
+        return tuple(meant(name, self.names) or name for name in names)
 
     def parameter(self, name: str) -> Parameter | None:
         """The parameter of that name, or None."""
