@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hockeystick.lazy import attach
 
 if TYPE_CHECKING:
-    from hockeystick import accountants, audit, dpsgd, filters
+    from hockeystick import accountants, audit, dpsgd, filters, ledger
     from hockeystick._version import __version__
     from hockeystick.account import account
     from hockeystick.accountants import renyi
@@ -74,6 +74,7 @@ __all__ = [
     "compose_arrays",
     "dpsgd",
     "filters",
+    "ledger",
     "plots",
     "renyi",
     "spec",
@@ -90,6 +91,7 @@ attach(
         "hockeystick.audit": ("audit",),
         "hockeystick.dpsgd": ("dpsgd",),
         "hockeystick.filters": ("filters",),
+        "hockeystick.ledger": ("ledger",),
         "hockeystick.app.plots": ("plots",),
         "hockeystick.app.spec": ("spec",),
         "hockeystick.account": ("account",),

@@ -7,7 +7,19 @@ import sys
 import textwrap
 from collections.abc import Sequence
 
-from hockeystick.app.cli import account, audit, calibrate, compare, completion, curve, dpsgd, receipt, schema, selfcheck
+from hockeystick.app.cli import (
+    account,
+    audit,
+    calibrate,
+    compare,
+    completion,
+    curve,
+    dpsgd,
+    ledger,
+    receipt,
+    schema,
+    selfcheck,
+)
 from hockeystick.app.cli.parsing import WIDTH, Parser, joined_negatives
 from hockeystick.app.cli.status import STATUS_MEANING, CommandError, Status
 from hockeystick.app.spec.problems import SpecificationError
@@ -15,7 +27,7 @@ from hockeystick.errors import HockeystickError
 
 __all__ = ["main", "parser"]
 
-_COMMANDS = (dpsgd, calibrate, account, compare, curve, receipt, audit, selfcheck, schema, completion)
+_COMMANDS = (dpsgd, calibrate, account, compare, curve, receipt, audit, ledger, selfcheck, schema, completion)
 
 
 def parser() -> Parser:
