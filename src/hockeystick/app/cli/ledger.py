@@ -26,7 +26,7 @@ _VARIABLE = "HOCKEYSTICK_LEDGER"
 _EXAMPLES = f"""examples:
   export {_VARIABLE}=sqlite:///ledger.db
   hockeystick ledger init
-  hockeystick ledger add-dataset census --epsilon 1 --delta 1e-6 --unit household
+  hockeystick ledger add-dataset census --epsilon 1 --delta 1e-6 --unit person
   hockeystick ledger would-fit census table3.toml
   hockeystick ledger spend census table3.toml --why "Table 3, ages by county"
   hockeystick ledger total census

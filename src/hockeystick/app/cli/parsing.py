@@ -27,7 +27,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("formatter_class", partial(argparse.RawDescriptionHelpFormatter, width=WIDTH))
-        kwargs["description"] = textwrap.fill(kwargs.get("description") or "", WIDTH)
+        kwargs["description"] = textwrap.fill(kwargs.get("description") or "", WIDTH, break_on_hyphens=False)
         kwargs.setdefault("allow_abbrev", False)
         super().__init__(*args, **kwargs)
 
