@@ -78,7 +78,10 @@ def test_every_command_has_help_with_an_example(capsys: pytest.CaptureFixture[st
 def test_every_command_but_completion_has_json() -> None:
     choices = next(a for a in parser()._actions if a.dest == "command").choices
     assert isinstance(choices, dict)
-    assert {name for name, one in choices.items() if "--json" not in one.format_help()} == {"completion", "ledger"}  # the actions of a ledger have it
+    assert {name for name, one in choices.items() if "--json" not in one.format_help()} == {
+        "completion",
+        "ledger",
+    }  # the actions of a ledger have it
     assert set(COMMANDS) <= set(choices)
 
 
