@@ -8,6 +8,7 @@ from hockeystick.lazy import attach
 
 if TYPE_CHECKING:
     from hockeystick import accountants, audit, dpsgd, filters, ledger
+    from hockeystick._version import __version__
     from hockeystick.account import account
     from hockeystick.accountants import renyi
     from hockeystick.app import plots, spec
@@ -25,14 +26,16 @@ if TYPE_CHECKING:
         Gaussian,
         GaussianDP,
         GaussianMixture,
+        Geometric,
         Laplace,
         RandomizedResponse,
         Staircase,
         UserDefined,
         compose_arrays,
     )
-    from hockeystick.odometer import Odometer, OdometerStateError
+    from hockeystick.odometer import Odometer
     from hockeystick.readouts.trade_off import TradeOff
+    from hockeystick.state import StateError
 
 __all__ = [
     "ApproximateDP",
@@ -48,19 +51,21 @@ __all__ = [
     "Gaussian",
     "GaussianDP",
     "GaussianMixture",
+    "Geometric",
     "HockeystickError",
     "Laplace",
     "Odometer",
-    "OdometerStateError",
     "PrecisionError",
     "PrivacyCurve",
     "RandomizedResponse",
     "Staircase",
+    "StateError",
     "Step",
     "TradeOff",
     "UnknownPairError",
     "UnreachableTargetError",
     "UserDefined",
+    "__version__",
     "account",
     "accountants",
     "audit",
@@ -82,6 +87,7 @@ attach(
             "accountants",
             "renyi",
         ),
+        "hockeystick._version": ("__version__",),
         "hockeystick.audit": ("audit",),
         "hockeystick.dpsgd": ("dpsgd",),
         "hockeystick.filters": ("filters",),
@@ -119,16 +125,15 @@ attach(
             "Gaussian",
             "GaussianDP",
             "GaussianMixture",
+            "Geometric",
             "Laplace",
             "RandomizedResponse",
             "Staircase",
             "UserDefined",
             "compose_arrays",
         ),
-        "hockeystick.odometer": (
-            "Odometer",
-            "OdometerStateError",
-        ),
+        "hockeystick.odometer": ("Odometer",),
         "hockeystick.readouts.trade_off": ("TradeOff",),
+        "hockeystick.state": ("StateError",),
     },
 )

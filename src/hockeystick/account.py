@@ -54,6 +54,7 @@ def account(
         raise TypeError(
             f"run must be a step or a composition, such as Gaussian(1.0).poisson(0.01) * 2000, got {run!r}"
             f" of type {type(run).__name__}"
+            + ("; compose(run) makes a composition of a list" if isinstance(run, list | tuple) else "")
         )
     return PrivacyCurve(
         run * 1, adjacency, Certified(tolerance) if accountant is None else check_accountant(accountant)

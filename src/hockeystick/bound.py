@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from numbers import Number
 from types import MappingProxyType
-from typing import final
+from typing import ClassVar, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +32,28 @@ def _frozen(value: Real) -> Real:
     return float(value)
 
 
+class _Answer:
+    """What `Bound` and `Estimate` share: they hold two numbers, so that comparing one with a number says too little."""
+
+    __array_ufunc__ = None  # numpy leaves comparisons to the methods below
+    _take: ClassVar[str]
+
+    def _ambiguous(self, other: object) -> NoReturn:
+        raise TypeError(f"{type(self).__name__} cannot be compared with {other!r}: take {self._take}")
+
+    __lt__ = __le__ = __gt__ = __ge__ = _ambiguous
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Number | np.ndarray):
+            self._ambiguous(other)
+        return self is other
+
+    __hash__ = object.__hash__
+
+
 @final
 @dataclass(frozen=True, eq=False)
-class Bound:
+class Bound(_Answer):
     """A bracket that is proved to hold: ``lower <= true value <= upper``.
 
     Attributes
@@ -45,6 +67,9 @@ class Bound:
     errors : mapping of str to float
         The size of each error source that is inside the bracket, in the unit of the bound (an upper bound
         on each; for arrays the largest).
+    decimals : (Decimal, Decimal) or None
+        The two sides, proved as well, where an accountant was asked for more digits than a float64 has:
+        ``Exact(digits=50)``.
 
     Guarantee
     ---------
@@ -66,11 +91,14 @@ class Bound:
     '[2.583, 2.584]'
     """
 
+    _take: ClassVar[str] = ".upper, the safe side, or .lower"
+
     lower: Real
     upper: Real
     method: str
     notes: tuple[str, ...] = ()
     errors: Mapping[str, float] = field(default_factory=dict)
+    decimals: tuple[Decimal, Decimal] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lower", _frozen(self.lower))
@@ -80,10 +108,19 @@ class Bound:
             raise ValueError(f"lower has shape {np.shape(self.lower)} but upper has {np.shape(self.upper)}")
         if not np.all(np.asarray(self.lower) <= np.asarray(self.upper)):  # also false for NaN
             raise ValueError(f"lower must be at most upper, got {self.lower!r} and {self.upper!r}")
+        if self.decimals is not None and not self._rounds_decimals():
+            raise ValueError(f"lower and upper must be decimals rounded outward, got {self.decimals!r}")
+
+    def _rounds_decimals(self) -> bool:
+        """Whether the sides are within a unit in the last place of the decimals: those of another bracket are not."""
+        if self.decimals is None or isinstance(self.lower, np.ndarray) or isinstance(self.upper, np.ndarray):
+            return False
+        pairs = zip((self.lower, self.upper), self.decimals, strict=True)
+        return all(math.nextafter(side, -math.inf) <= d <= math.nextafter(side, math.inf) for side, d in pairs)
 
     def __reduce__(self) -> tuple[object, ...]:
         # a read-only mapping cannot be pickled nor copied: it is made anew
-        return Bound, (self.lower, self.upper, self.method, self.notes, dict(self.errors))
+        return Bound, (self.lower, self.upper, self.method, self.notes, dict(self.errors), self.decimals)
 
     @property
     def certified(self) -> bool:
@@ -145,7 +182,7 @@ class Bound:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(_Answer):
     """A number with an error estimate that is *not* proved to be a bound.
 
     Attributes
@@ -159,6 +196,8 @@ class Estimate:
     notes : tuple of str
         What a reader must know.
     """
+
+    _take: ClassVar[str] = ".value, which is not proved to be a bound"
 
     value: Real
     error: Real
@@ -224,11 +263,16 @@ def at_most(bound: Bound, upper: float, source: str) -> Bound:
         Where the bracket lies above.
     """
     both = agreed(bound, Bound(0.0, max(upper, 0.0), source))
-    return replace(bound, upper=both.upper)
+    return replace(bound, upper=both.upper, decimals=None if both.upper < bound.upper else bound.decimals)
 
 
 def from_sides(
-    lower: float, upper: float, method: str, notes: tuple[str, ...] = (), errors: Mapping[str, float] | None = None
+    lower: float,
+    upper: float,
+    method: str,
+    notes: tuple[str, ...] = (),
+    errors: Mapping[str, float] | None = None,
+    decimals: tuple[Decimal, Decimal] | None = None,
 ) -> Bound:
     """A bracket of a number of at least 0 whose two sides were proved apart.
 
@@ -239,7 +283,7 @@ def from_sides(
     """
     above = Bound(0.0, max(upper, 0.0), f"{method}, upper side", notes, errors or {})
     both = agreed(above, Bound(max(lower, 0.0), np.inf, f"{method}, lower side"))
-    return replace(above, lower=both.lower, method=method)
+    return replace(above, lower=both.lower, method=method, decimals=decimals)
 
 
 def _stated(bound: Bound) -> str:

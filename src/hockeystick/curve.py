@@ -281,7 +281,9 @@ def worst(answers: Mapping[str, Bound | Estimate], notes: tuple[str, ...] = ()) 
     direction = max(bounds, key=lambda d: float(bounds[d].upper))
     best = bounds[direction]
     lower = max(float(bound.lower) for bound in bounds.values())
-    return replace(best, lower=lower, notes=(*best.notes, *_decided(direction, answers), *notes))
+    known = [bound.decimals for bound in bounds.values() if bound.decimals is not None]
+    decimals = (max(low for low, _ in known), max(high for _, high in known)) if len(known) == len(bounds) else None
+    return replace(best, lower=lower, notes=(*best.notes, *_decided(direction, answers), *notes), decimals=decimals)
 
 
 def _decided(direction: str, answers: Mapping[str, Bound | Estimate]) -> tuple[str, ...]:

@@ -9,14 +9,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 from hockeystick.calibrate import Calibration, calibrate
 from hockeystick.composition import Composition
-from hockeystick.errors import check_choice, check_count, check_rate
+from hockeystick.errors import check_choice, check_count, check_positive, check_rate
 from hockeystick.mechanisms import Gaussian
 
-__all__ = ["batch_size_for", "noise_multiplier_for", "noise_multipliers_for", "rate_for", "run", "steps_for"]
+__all__ = [
+    "batch_size_for",
+    "batches_in_epoch",
+    "noise_multiplier_for",
+    "noise_multipliers_for",
+    "rate_for",
+    "run",
+    "steps_for",
+    "steps_in",
+]
 
 _SCHEMES = ("poisson", "without-replacement")
 _SMALLEST_RATE = 1e-9
@@ -55,20 +65,48 @@ def run(
     """
     scheme = check_choice("sampling", sampling, _SCHEMES)
     mechanism = Gaussian(noise_multiplier)
-    if (rate is None) == (batch_size is None and population is None):
-        raise TypeError("give either rate, or batch_size and population")
-    if rate is not None:
-        if scheme != "poisson":
-            raise TypeError("sampling without replacement needs batch_size and population instead of rate")
-        return mechanism.poisson(check_rate("rate", rate)) * steps
-    if batch_size is None or population is None:
-        raise TypeError("batch_size and population go together: give both")
-    size, records = check_count("batch_size", batch_size), check_count("population", population)
-    if size > records:
-        raise ValueError(f"batch_size must be at most the population, {records}, got {size}")
     if scheme == "poisson":
-        return mechanism.poisson(size / records) * steps
-    return mechanism.without_replacement(batch_size=size, population=records) * steps
+        return mechanism.poisson(rate, batch_size=batch_size, population=population) * steps
+    if rate is not None or batch_size is None or population is None:
+        raise TypeError("sampling without replacement needs batch_size and population instead of rate")
+    return mechanism.without_replacement(batch_size=batch_size, population=population) * steps
+
+
+def batches_in_epoch(*, rate: float | None = None, batch_size: int | None = None, population: int | None = None) -> int:
+    """How many batches a pass over the data has: the last, short one counts, as it does for most data loaders.
+
+    Parameters
+    ----------
+    rate : float, optional
+        Probability that an example is in a batch; or, instead:
+    batch_size, population : int, optional
+        (Expected) batch size and number of examples.
+
+    Examples
+    --------
+    >>> batches_in_epoch(batch_size=256, population=60_000), batches_in_epoch(rate=1 / 235)
+    (235, 235)
+    """
+    if batch_size is not None and population is not None and rate is None:
+        return -(-check_count("population", population) // check_count("batch_size", batch_size))
+    if rate is None or batch_size is not None or population is not None:
+        raise TypeError("give either rate, or batch_size and population")
+    batches = 1.0 / check_rate("rate", rate)
+    return math.ceil(batches * (1.0 - 2.0**-50))  # a rate such as 1/235 is rounded
+
+
+def steps_in(epochs: float, **sizes: Any) -> int:
+    """How many steps so many epochs take, rounded up; the sizes as for `batches_in_epoch`.
+
+    With the rate ``batch_size / population`` this accounts for at least what is run, whether or not the last batch of
+    an epoch is dropped.
+
+    Examples
+    --------
+    >>> steps_in(30, batch_size=256, population=60_000)
+    7050
+    """
+    return math.ceil(Fraction(check_positive("epochs", epochs)) * batches_in_epoch(**sizes))
 
 
 def noise_multiplier_for(

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, SupportsFloat, TypeVar
 
@@ -30,13 +31,16 @@ __all__ = [
     "check_probability",
     "check_rate",
     "check_ratio",
+    "needs_extra",
     "public_door",
+    "whole",
 ]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _LEAST_RATE = 1e-300
+_MOST_WHOLE = 2.0**53
 _LEAST_RATIO, _MOST_RATIO = 1e-140, 1e140  # of sensitivity to noise: their squares are floats
 
 
@@ -93,6 +97,21 @@ def public_door(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
 
     return inside
+
+
+@contextmanager
+def needs_extra(package: str, extra: str) -> Iterator[None]:
+    """Imports inside may fail for want of ``package``: the error then says what to install."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != package:
+            raise
+        raise ModuleNotFoundError(
+            f"this needs {package}, which is not installed: pip install 'hockeystick[{extra}]', or '.[{extra}]' in a"
+            " checkout",
+            name=package,
+        ) from None
 
 
 def _real(name: str, value: Any, allowed: str) -> float:
@@ -164,19 +183,31 @@ def check_ratio(sensitivity: float, noise: float) -> None:
 
 
 def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
-    """An integer of at least ``minimum``; a float is refused even where it is whole."""
-    if isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be an integer of at least {minimum}, got {value!r}")
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(
-            f"{name} must be an integer of at least {minimum}, got {value!r} of type {type(value).__name__}"
-            + ("; write it without a decimal point" if isinstance(value, float) else "")
-        ) from None
+    """An integer of at least ``minimum``: of Python, numpy or pandas, or a float with nothing after its point."""
+    allowed = f"{name} must be an integer of at least {minimum}"
+    number = whole(value)
+    if number is None:
+        raise TypeError(f"{allowed}, got {value!r} of type {type(value).__name__}")
     if number < minimum:
-        raise ValueError(f"{name} must be an integer of at least {minimum}, got {number}")
+        raise ValueError(f"{allowed}, got {number}")
     return number
+
+
+def whole(value: Any) -> int | None:
+    """The integer that a value stands for; None for true, false, and what is not whole.
+
+    Floats count up to 2^53: beyond, their neighbours are integers too, and which one was meant is not known.
+    """
+    if isinstance(value, bool | np.bool_):
+        return None
+    try:
+        return int(operator.index(value))
+    except TypeError:
+        return _whole_real(value) if isinstance(value, numbers.Real) else None
+
+
+def _whole_real(value: Any) -> int | None:
+    return round(value) if abs(value) <= _MOST_WHOLE and value % 1 == 0 else None
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:

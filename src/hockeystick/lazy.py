@@ -36,7 +36,7 @@ class _LazyPackage(ModuleType):
         super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        return sorted({*vars(self), *self._homes})
+        return sorted(self._homes)
 
 
 def attach(package: str, names: Mapping[str, tuple[str, ...]]) -> None:

@@ -15,7 +15,7 @@ import pytest
 from tests.architecture.imports import PACKAGE, Import, When, all_imports, module_name, read_imports, source_files
 
 ROOMS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "bound", "decimals", "lazy"}),
+    frozenset({"errors", "bound", "decimals", "lazy", "state"}),
     frozenset({"numerics"}),
     frozenset({"transforms"}),
     frozenset({"laws"}),

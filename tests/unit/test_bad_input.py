@@ -27,7 +27,7 @@ RUN = hs.Gaussian(1.0).poisson(0.01) * 10
         (lambda: hs.Gaussian(1.0).poisson(1.5), ValueError, "1.5"),
         (lambda: hs.Gaussian(1.0).poisson(math.nan), ValueError, "NaN"),
         (lambda: hs.Gaussian(1.0) * 0, ValueError, "at least 1"),
-        (lambda: hs.Gaussian(1.0) * 2.0, TypeError, "decimal point"),
+        (lambda: hs.Gaussian(1.0) * 2.5, TypeError, "must be an integer of at least 1, got 2.5"),
         (lambda: hs.Gaussian(1.0) * -3, ValueError, "-3"),
         (lambda: hs.account(RUN, "neighbours"), ValueError, "add-remove"),
         (lambda: hs.account(RUN, 3), TypeError, "add-remove"),

@@ -22,7 +22,7 @@ scale = 5
 [[steps]]
 mechanism = "gaussian"
 noise_multiplier = 1.0
-sampling = { scheme = "poisson", batch_size = 60, examples = 60_000 }
+sampling = { scheme = "poisson", batch_size = 60, population = 60_000 }
 count = 10_000
 """
 
@@ -72,9 +72,9 @@ def test_any_number_of_a_file_can_be_found(capsys: pytest.CaptureFixture[str], t
 
 def test_the_number_of_examples_can_be_found(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "spec.toml"
-    sampling = "sampling = {scheme = 'poisson', batch_size = 500, examples = 50_000}\ncount = 2000\n"
+    sampling = "sampling = {scheme = 'poisson', batch_size = 500, population = 50_000}\ncount = 2000\n"
     path.write_text(f"[[steps]]\nmechanism = 'gaussian'\nnoise_multiplier = 1.0\n{sampling}", encoding="utf-8")
-    answer = found(capsys, *TARGET, str(path), "--find", "examples")
+    answer = found(capsys, *TARGET, str(path), "--find", "population")
     assert 50_000 < answer["unsafe"] < answer["value"]
     assert answer["at_value"]["upper"] <= 1e-6 < answer["at_unsafe"]["lower"]
 

@@ -91,7 +91,7 @@ BAD = {
     "no steps": ["--steps", "0"],
     "negative steps": ["--steps", "-5"],
     "fractional steps": ["--steps", "1.5"],
-    "float steps": ["--steps", "2000.0"],
+    "float steps": ["--steps", "2000.5"],
     "fractional power": ["--steps", "1.5e0"],
     "NaN steps": ["--steps", "nan"],
     "delta above 1": ["--delta", "2"],
@@ -122,7 +122,7 @@ def test_bad_input_is_one_line_and_status_2(capsys: pytest.CaptureFixture[str], 
     [
         (["--delta", "1e-5"], "--rate"),
         (["--rate", "0.01"], "--delta"),
-        (["--batch-size", "5", "--delta", "1e-5"], "--examples"),
+        (["--batch-size", "5", "--delta", "1e-5"], "--population"),
         (["--batch-size", "5", "--examples", "4", "--delta", "1e-5"], "only 4"),
     ],
 )

@@ -17,6 +17,7 @@ from hockeystick.composition import Step
 from hockeystick.engines.lattice.compose import TiltedComposition
 from hockeystick.exact import exact_epsilon
 from hockeystick.numerics.one_sided_root import one_sided_root
+from hockeystick.state import stamped
 from tests.closed_forms import gaussian_epsilon
 
 MECHANISMS: list[Step] = [
@@ -242,14 +243,14 @@ FOREIGN = [
 
 @pytest.mark.parametrize(("text", "why"), FOREIGN)
 def test_a_foreign_file_is_refused(text: str, why: str) -> None:
-    with pytest.raises(hs.OdometerStateError, match=why):
+    with pytest.raises(hs.StateError, match=why):
         hs.Odometer.from_json(text)
 
 
 def test_a_binary_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "state"
     path.write_bytes(bytes(range(256)))
-    with pytest.raises(hs.OdometerStateError, match="not text"):
+    with pytest.raises(hs.StateError, match="not text"):
         hs.Odometer.load(path)
 
 
@@ -262,7 +263,7 @@ def test_every_damaged_character_is_noticed() -> None:
         if character in " \n":
             continue
         damaged = text[:position] + ("0" if character != "0" else "1") + text[position + 1 :]
-        with pytest.raises(hs.OdometerStateError):
+        with pytest.raises(hs.StateError):
             hs.Odometer.from_json(damaged)
         noticed += 1
     assert noticed > 20
@@ -270,12 +271,10 @@ def test_every_damaged_character_is_noticed() -> None:
 
 def resealed(change: dict[str, object]) -> str:
     """A state with a field replaced and its checksum made good: what a forger would write."""
-    from hockeystick.odometer.state import render
-
     body = json.loads(state())
     for key in ("checksum", "format", "version"):
         del body[key]
-    return render({**body, **change})
+    return json.dumps(stamped("odometer", {**body, **change}))
 
 
 FORGED = [
@@ -293,11 +292,11 @@ FORGED = [
 
 @pytest.mark.parametrize("change", FORGED)
 def test_content_that_makes_no_sense_is_refused(change: dict[str, object]) -> None:
-    with pytest.raises(hs.OdometerStateError):
+    with pytest.raises(hs.StateError):
         hs.Odometer.from_json(resealed(change))
 
 
-def test_a_step_of_the_callers_own_class_cannot_be_saved() -> None:
+def test_a_step_that_could_not_be_read_back_is_refused_when_it_is_taken() -> None:
     class Own(Step):
         def pair(self, direction: object) -> object:  # type: ignore[override]
             return hs.Gaussian(1.0).pair("remove")
@@ -309,9 +308,23 @@ def test_a_step_of_the_callers_own_class_cannot_be_saved() -> None:
             return isinstance(other, Own)
 
     odometer = hs.Odometer(1e-5)
-    odometer.step(Own())
-    with pytest.raises(TypeError, match="cannot be saved"):
-        odometer.to_json()
+    for step in (Own(), hs.UserDefined(hs.Gaussian(1.0).pair("remove"))):
+        with pytest.raises(TypeError, match="account such a run as a whole"):
+            odometer.step(step)
+        assert odometer.steps == 0
+
+
+def test_another_delta_is_answered_from_the_history() -> None:
+    odometer = hs.Odometer(1e-5, "remove")
+    assert odometer.epsilon(1e-9).sides == (0.0, 0.0)
+    odometer.step(MECHANISMS[0], count=30)
+    other = odometer.epsilon(delta=1e-9)
+    truth = hs.account(MECHANISMS[0] * 30, "remove", accountant=hs.accountants.Exact()).epsilon(1e-9)
+    assert other.lower <= float(truth.sides[0])
+    assert float(truth.sides[1]) <= other.upper
+    assert other.width <= 1e-3
+    assert any("fixed in advance" in note for note in other.notes)
+    assert odometer.epsilon(1e-5).sides == odometer.epsilon().sides
 
 
 @pytest.mark.parametrize(
@@ -333,7 +346,7 @@ def test_bad_steps_are_refused() -> None:
     with pytest.raises(TypeError):
         odometer.step("Gaussian")  # type: ignore[arg-type]
     with pytest.raises(TypeError):
-        odometer.step(MECHANISMS[0], count=1.0)  # type: ignore[arg-type]
+        odometer.step(MECHANISMS[0], count=1.5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="count"):
         odometer.step(MECHANISMS[0], count=0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 
 import numpy as np
 import pytest
@@ -99,3 +100,42 @@ def test_what_is_no_curve_is_refused() -> None:
         plots.trade_off(hs.account(hs.Gaussian(1.0)), directions=["sideways"])
     with pytest.raises(TypeError, match="counts must be an integer"):
         plots.epsilon_against_steps(hs.Gaussian(1.0), [10.9], delta=1e-5)
+
+
+def test_a_notebook_shows_the_figure_without_pyplot() -> None:
+    figure = plots.privacy_curve(hs.account(hs.Gaussian(1.0)), end=1.0)
+    assert figure._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]  # what IPython asks for
+    assert pickle.loads(pickle.dumps(figure)).axes  # noqa: S301 - our own
+
+
+def test_pictures_are_drawn_where_the_caller_says() -> None:
+    axes = figures.Figure().subplots(2, 2).ravel()
+    curve, step = hs.account(hs.Gaussian(1.0)), hs.Gaussian(10.0)
+    drawn = [
+        plots.privacy_curve(curve, end=1.0, ax=axes[0]),
+        plots.trade_off(curve, ax=axes[1]),
+        plots.epsilon_against_steps(step, [1, 2], delta=1e-6, ax=axes[2]),
+        plots.noise_against_rate([0.01], epsilons=[1.0], delta=1e-6, steps=10, precision=1e-2, ax=axes[3]),
+    ]
+    assert all(figure is axes[0].figure for figure in drawn)
+    assert all(one.lines for one in axes)
+
+
+def test_several_runs_are_traded_off_in_one_picture_on_either_scale() -> None:
+    runs = {"one": hs.account(hs.Gaussian(1.0), "remove"), "two": hs.account(hs.Gaussian(2.0), "remove")}
+    axes = plots.trade_off(runs, scale="logarithmic").axes[0]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert [line.get_label().partition(":")[0] for line in axes.lines] == ["one", "two", "blind guessing"]
+    false_alarms, missed = axes.lines[0].get_data()
+    truth = runs["one"].trade_off(false_alarms, direction="remove", tolerance=1e-3).false_negative_rate
+    assert np.all(missed <= truth.sides[1])
+    assert np.all(missed >= 0.98 * truth.sides[0] - 1e-9)
+    with pytest.raises(ValueError, match="scale must be one of"):
+        plots.trade_off(runs, scale="log")
+
+
+def test_few_points_have_a_legible_tick_each() -> None:
+    for numbers in ([100, 200], [100, 10_000]):
+        axes = plots.epsilon_against_steps(hs.Gaussian(10.0), numbers, delta=1e-6).axes[0]
+        assert [label.get_text() for label in axes.get_xticklabels()] == [f"{number:,}" for number in numbers]
+        assert axes.get_xticks(minor=True).size == 0

@@ -90,7 +90,7 @@ def test_other_noise_on_shuffled_batches_has_a_trivial_lower_side_and_says_so() 
     [
         ({"batch_size": 0, "population": 4}, ValueError, "batch_size"),
         ({"batch_size": 5, "population": 4}, ValueError, "at most population"),
-        ({"batch_size": 1.0, "population": 4}, TypeError, "without a decimal point"),
+        ({"batch_size": 1.5, "population": 4}, TypeError, "batch_size must be an integer"),
         ({"batch_size": True, "population": 4}, TypeError, "batch_size"),
         ({"batch_size": 1, "population": "4"}, TypeError, "population"),
     ],

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 import hockeystick as hs
-from hockeystick.app.spec import Choice, Specification, SpecificationError, StepEntry, from_document, load, read
+from hockeystick.app.spec import (
+    Choice,
+    Specification,
+    SpecificationError,
+    StepEntry,
+    from_document,
+    load,
+    of_run,
+    read,
+    save,
+    to_toml,
+)
 from hockeystick.app.spec.positions import json_lines, toml_lines
 
 GOOD = """\
@@ -65,7 +78,7 @@ def test_document_reads_back_to_an_equal_specification() -> None:
 
 
 def test_batch_size_over_examples_is_the_rate() -> None:
-    sized = replaced("rate = 0.01", "batch_size = 500, examples = 50000")
+    sized = replaced("rate = 0.01", "batch_size = 500, population = 50000")
     assert read(sized).composition == read(GOOD).composition
 
 
@@ -98,20 +111,15 @@ ONE_OF_EACH_KIND = {
     "rate out of range": (replaced("rate = 0.01", "rate = 1.01"), 5, "(0, 1]"),
     "rate missing": (replaced(", rate = 0.01", ""), 5, "rate is missing"),
     "unknown scheme": (replaced('"poisson"', '"poison"'), 5, "did you mean 'poisson'"),
-    "batch above data": (replaced("rate = 0.01", "batch_size = 9, examples = 8"), 5, "above examples"),
-    "batch without data": (replaced("rate = 0.01", "batch_size = 9"), 5, "examples is missing"),
-    "population for examples": (
-        replaced("rate = 0.01", "batch_size = 9, population = 90"),
-        5,
-        "unknown key 'population' in steps[1].sampling; did you mean 'examples'?",
-    ),
+    "batch above data": (replaced("rate = 0.01", "batch_size = 9, population = 8"), 5, "at most population"),
+    "batch without data": (replaced("rate = 0.01", "batch_size = 9"), 5, "population is missing"),
     "examples for population": (
         replaced('"poisson", rate = 0.01', '"without-replacement", batch_size = 9, examples = 90'),
         5,
         "unknown key 'examples' in steps[1].sampling; did you mean 'population'?",
     ),
     "zero count": (replaced("count = 200", "count = 0"), 6, "at least 1"),
-    "fractional count": (replaced("count = 200", "count = 2e2"), 6, "integer"),
+    "fractional count": (replaced("count = 200", "count = 2.5e0"), 6, "integer"),
     "unknown adjacency": (replaced('"remove"', '"neighbour"'), 11, "adjacency must be one of"),
     "empty unit": (replaced('"user"', '" "'), 12, "unit must be a text"),
     "delta above one": (replaced("1e-6", "2"), 13, "[0, 1]"),
@@ -126,8 +134,8 @@ ONE_OF_EACH_KIND = {
     "no steps": ("title = 'x'\n", 1, "steps are missing"),
     "steps no list": ("title = 'x'\nsteps = 3\n", 2, "steps must be a list"),
     "no table": ("guarantee = 3\n[[steps]]\nmechanism = 'laplace'\nscale = 1\n", 1, "guarantee must be a table"),
-    "syntax": (replaced("count = 200", "count = "), 6, "no valid TOML"),
-    "end of file": ('title = "x', 1, "no valid TOML"),
+    "syntax": (replaced("count = 200", "count = "), 6, "not valid TOML"),
+    "end of file": ('title = "x', 1, "not valid TOML"),
 }
 
 
@@ -148,7 +156,7 @@ def test_all_problems_are_reported_together_in_order() -> None:
     ("text", "line", "said"),
     [
         ('{"steps": [],\n "steps": []}', 2, "stands twice"),
-        ("{", 1, "no valid JSON"),
+        ("{", 1, "not valid JSON"),
         ("[]", 1, "must be a table"),
         ('{"steps": [\n{"mechanism": "gaussian",\n"noise_multiplier": NaN}]}', 3, "NaN"),
         ('{"steps": [\n{"mechanism": "laplace",\n"scale": 1,\n "count": 0}]}', 4, "at least 1"),
@@ -207,3 +215,57 @@ def test_json_lines_see_through_strings() -> None:
 def test_a_specification_is_hashable_and_frozen() -> None:
     assert isinstance(hash(read(GOOD)), int)
     assert isinstance(read(GOOD), Specification)
+
+
+def test_every_problem_is_reported_at_once_beside_an_unknown_mechanism() -> None:
+    text = """[[steps]]
+mechanism = "gausian"
+sampling = { scheme = "poisson", rate = 1.5 }
+count = 0
+name = 3
+[[steps]]
+mechanism = "gaussian"
+noise_multiplier = -1
+sampling = { scheme = "poisson", rte = 0.1 }
+count = 1.5
+[guarantee]
+delta = 2
+"""
+    assert [line for line, _ in problems(text)] == [2, 3, 4, 5, 8, 9, 10, 12]
+
+
+def test_a_file_is_loaded_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text(GOOD, encoding="utf-8")
+    assert load(str(tmp_path / "run.toml")) == load(tmp_path / "run.toml")
+
+
+def test_a_run_put_together_in_python_is_read_back_from_a_file(tmp_path: Path) -> None:
+    run = (
+        hs.Gaussian(1.0).poisson(0.01) * 2000
+        + hs.DiscretePair((Fraction(1, 3), Fraction(2, 3)), (Fraction(2, 3), Fraction(1, 3)))
+        + hs.RandomizedResponse(0.75, 3) * 2
+        + hs.Geometric(2.0).without_replacement(batch_size=2, population=10) * 7
+        + hs.GaussianMixture.poisson_group(1.0, rate=0.01, size=3)
+        + hs.ApproximateDP(1.0, 1e-9)
+    )
+    made = of_run(run, "remove", delta=[1e-5, 1e-9], epsilon=math.inf, title='He said "a\\b"\nand left', unit="user")
+    assert made.composition == run
+    for name in ("run.toml", "run.json"):
+        save(made, tmp_path / name)
+        assert load(tmp_path / name) == made
+    with pytest.raises(TypeError, match="a specification cannot hold UserDefined"):
+        of_run(hs.UserDefined(hs.Gaussian(1.0).pair("remove")), delta=1e-5)
+
+
+def test_names_and_notes_are_kept_and_like_steps_are_one_kind() -> None:
+    text = "".join(
+        f'[[steps]]\nmechanism = "geometric"\nscale = 2.0\nname = "Table {place}"\nnote = "by county"\n'
+        for place in range(40)
+    )
+    found = read(text + '[[steps]]\nmechanism = "laplace"\nscale = 3.0\n')
+    assert [entry.name for entry in found.steps][:2] == ["Table 0", "Table 1"]
+    alike, other = found.kinds
+    assert (alike.count, other.count) == (40, 1)
+    assert alike.name.split("; ") == [f"Table {place}" for place in range(40)]
+    assert alike.note == "by county"
+    assert read(to_toml(found)) == found

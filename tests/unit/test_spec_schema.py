@@ -92,7 +92,7 @@ CASES: list[Any] = [
     {"steps": [GAUSSIAN | {"sampling": {"scheme": "none"}}]},
     {"steps": [GAUSSIAN | {"sampling": "poisson"}]},
     {"steps": [GAUSSIAN | {"sampling": {"scheme": "poisson", "rate": 0.1}}]},
-    {"steps": [GAUSSIAN | {"sampling": {"scheme": "poisson", "batch_size": 5, "examples": 50}}]},
+    {"steps": [GAUSSIAN | {"sampling": {"scheme": "poisson", "batch_size": 5, "population": 50}}]},
     {"steps": [GAUSSIAN | {"sampling": {"scheme": "poisson", "batch_size": 5}}]},
     {"steps": [GAUSSIAN], "guarantee": {"delta": 0.5, "epsilon": [0, 1, "inf"]}},
     {"steps": [GAUSSIAN], "guarantee": {"delta": []}},

@@ -89,9 +89,11 @@ class AttainedCurve(DirectedCurve):
             for split in self._candidates(estimate):
                 found = ask(self._curve(split))
                 if isinstance(found, Bound) and float(found.lower) > float(below.lower):
-                    below, note = replace(found, upper=math.inf), self._described(split)
-        both = agreed(replace(upper, lower=0.0), below)  # the pair's own lower side holds for the pair alone
-        return replace(upper, lower=both.lower, notes=(*upper.notes, note, *self._provenance))
+                    below, note = replace(found, upper=math.inf, decimals=None), self._described(split)
+        both = agreed(
+            replace(upper, lower=0.0, decimals=None), below
+        )  # the pair's own lower side holds for the pair alone
+        return replace(upper, lower=both.lower, decimals=None, notes=(*upper.notes, note, *self._provenance))
 
     def _curve(self, split: Split) -> DirectedCurve:
         parts = self._parts(split)

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Exact"]
 
 _METHOD = "exact"
+_OF_FLOATS = 15  # decimal digits that every float64 holds
 
 
 @final
@@ -34,8 +37,8 @@ class Exact(Accountant):
     Parameters
     ----------
     digits : int
-        Relative decimal digits of delta and of epsilon, at least 1. A `Bound` is made of float64s, so from 16 digits on
-        its ends are neighbouring floats; `hockeystick.exact.exact_delta` returns all of the digits.
+        Relative decimal digits of delta and of epsilon, at least 1. The sides of a `Bound` are float64s, so from 16
+        digits on they are neighbouring floats; all of the digits are in its ``decimals``.
 
     Examples
     --------
@@ -43,6 +46,8 @@ class Exact(Accountant):
     >>> curve = Exact().directed(((SubsampledPair(GaussianPair(1.0), 0.01), 2000),))
     >>> print(f"{curve.delta(2.0):.9e}")
     [2.549593193e-04, 2.549593194e-04]
+    >>> Exact(digits=30).directed(((GaussianPair(1.0), 1),)).delta(1.0).decimals[0]
+    Decimal('0.1269367375066439458008296247577')
     """
 
     digits: int = 15
@@ -77,4 +82,16 @@ class _ExactCurve(DirectedCurve):
     def _bound(self, enclosure: Enclosure, largest: float = math.inf) -> Bound:
         lower, upper = max(enclosure.lower, 0.0), min(enclosure.upper, largest)
         width = 0.0 if lower == upper else math.nextafter(upper - lower, math.inf)
-        return from_sides(lower, upper, _METHOD, errors={"ball": width})
+        decimals = None
+        if self.digits > _OF_FLOATS and math.isfinite(upper):
+            shown = self.digits + 1
+            sides = enclosure.at_least(0) if largest > 1.0 else enclosure.at_least(0).at_most(1)
+            decimals = _decimal(sides.low, shown, ROUND_FLOOR), _decimal(sides.high, shown, ROUND_CEILING)
+        return from_sides(lower, upper, _METHOD, errors={"ball": width}, decimals=decimals)
+
+
+def _decimal(value: Fraction | float, digits: int, rounding: str) -> Decimal:
+    """A fraction as a decimal, rounded the way that is asked for."""
+    exact = Fraction(value)
+    with localcontext(prec=digits, rounding=rounding):
+        return Decimal(exact.numerator) / Decimal(exact.denominator)

@@ -16,6 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from hockeystick import dpsgd
 from hockeystick.account import account
+from hockeystick.app.canvas import canvas, ticks_at
+from hockeystick.app.cli.progress import Progress
 from hockeystick.bound import Bound, Estimate
 from hockeystick.calibrate import Calibration
 from hockeystick.composition import Composition, Step
@@ -39,19 +41,8 @@ _GREY = "#888888"
 _SEEN = 3e-3  # of the axis
 _FEW = 40  # points that are told apart by markers
 _FLAT = 1e-3  # of delta, on the axes of a trade-off
-_STYLE: Any = {
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "font.size": 10.0,
-    "axes.titlesize": 11.0,
-    "axes.titlelocation": "left",
-    "legend.frameon": False,
-    "lines.linewidth": 1.6,
-}
+_FEWEST = 1e-6  # false alarms, where a trade-off begins on a logarithmic scale
+_FINE = 400  # points of a line on it: straight lines are none there
 
 
 @public_door
@@ -61,6 +52,7 @@ def privacy_curve(
     end: float | None = None,
     least: float = 1e-12,
     title: str | None = None,
+    ax: Axes | None = None,
 ) -> Figure:
     """delta against epsilon, on a logarithmic scale.
 
@@ -74,6 +66,8 @@ def privacy_curve(
         The smallest delta, above 0 and below 1.
     title : str, optional
         Of the picture.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a figure of its own.
 
     Examples
     --------
@@ -85,7 +79,7 @@ def privacy_curve(
     named = _named(curves)
     lowest = check_inside("least", least)
     last = _reach(named, lowest) if end is None else check_positive("end", end)
-    figure, axes = _figure(title or "Privacy curve")
+    figure, axes = canvas(title or "Privacy curve", ax)
     shown = [1.0]
     for index, (name, curve) in enumerate(named.items()):
         samples = sampled(curve, last, least=lowest, seen=_SEEN)
@@ -103,17 +97,28 @@ def privacy_curve(
 
 
 @public_door
-def trade_off(curve: PrivacyCurve, *, directions: Sequence[str] | None = None, title: str | None = None) -> Figure:
+def trade_off(
+    curves: PrivacyCurve | Mapping[str, PrivacyCurve],
+    *,
+    directions: Sequence[str] | None = None,
+    scale: str = "linear",
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Figure:
     """False-negative rate against false-positive rate of the best attack.
 
     Parameters
     ----------
-    curve : PrivacyCurve
-        From `hockeystick.account`.
+    curves : PrivacyCurve or mapping of str to PrivacyCurve
+        One curve, or several with their names.
     directions : sequence of str, optional
         Which to draw: directions of the relation, and ``"worst"``; by default each direction, where they differ.
+    scale : {"linear", "logarithmic"}
+        Of both axes; logarithmic shows attacks with few false alarms, from 1e-6.
     title : str, optional
         Of the picture.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a figure of its own.
 
     Examples
     --------
@@ -122,20 +127,27 @@ def trade_off(curve: PrivacyCurve, *, directions: Sequence[str] | None = None, t
     >>> len(figure.axes[0].lines)  # two directions and blind guessing
     3
     """
-    names = _distinct(curve) if directions is None else list(directions)
-    both_ways = dict.fromkeys(way for name in curve.directed for way in (name, OPPOSITE[name]))
-    samples = sampled(curve, _reach({"": curve}, _FLAT), least=1.0, names=both_ways, seen=_SEEN)
-    figure, axes = _figure(title or "Trade-off function", size=(5.4, 5.0))
-    for index, name in enumerate(names):
-        check_choice("direction", name, ("worst", *both_ways))
-        lines = samples.trade_off(name)
-        if samples.certified:
-            _draw(axes, lines, lines.below, index, _ATTACKS.get(name, name))
-        else:
-            _dashed(axes, *lines.below, index, _ATTACKS.get(name, name))
-    axes.plot([0.0, 1.0], [1.0, 0.0], color=_GREY, linewidth=1.0, linestyle=":", label="blind guessing")
+    first = _FEWEST if check_choice("scale", scale, ("linear", "logarithmic")) == "logarithmic" else 0.0
+    figure, axes = canvas(title or "Trade-off function", ax, size=(5.4, 5.0))
+    index = 0
+    for run, curve in _named(curves).items():
+        both_ways = dict.fromkeys(way for name in curve.directed for way in (name, OPPOSITE[name]))
+        samples = sampled(curve, _reach({"": curve}, _FLAT * (first or 1.0)), least=1.0, names=both_ways, seen=_SEEN)
+        for name in _distinct(curve) if directions is None else directions:
+            check_choice("direction", name, ("worst", *both_ways))
+            words, lines = _ATTACKS.get(name, name), _from(first, samples.trade_off(name))
+            label = f"{run}: {words}" if run else words
+            if samples.certified:
+                _draw(axes, lines, lines.below, index, label)
+            else:
+                _dashed(axes, *lines.below, index, label)
+            index += 1
+    blind = np.array([0.0, 1.0]) if first == 0.0 else np.geomspace(first, 1.0 - first, _FINE)
+    axes.plot(blind, 1.0 - blind, color=_GREY, linewidth=1.0, linestyle=":", label="blind guessing")
+    if first > 0.0:
+        axes.set(xscale="log", yscale="log")
     axes.set(
-        xlabel="false-positive rate", ylabel="false-negative rate", xlim=(0.0, 1.0), ylim=(0.0, 1.0), aspect="equal"
+        xlabel="false-positive rate", ylabel="false-negative rate", xlim=(first, 1.0), ylim=(first, 1.0), aspect="equal"
     )
     return _finished(axes, legend=True, figure=figure)
 
@@ -156,6 +168,7 @@ def epsilon_against_steps(
     delta: float,
     adjacency: str = "add-remove",
     title: str | None = None,
+    ax: Axes | None = None,
 ) -> Figure:
     """Epsilon at one delta as the number of steps grows.
 
@@ -171,6 +184,8 @@ def epsilon_against_steps(
         The neighbouring relation.
     title : str, optional
         Of the picture.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a figure of its own.
 
     Examples
     --------
@@ -181,13 +196,15 @@ def epsilon_against_steps(
     """
     named = {"": steps} if isinstance(steps, Step) else dict(steps)
     numbers = sorted(check_count("counts", count) for count in np.asarray(counts).ravel().tolist())
-    figure, axes = _figure(title or f"ε at δ = {plain(delta)}")
+    figure, axes = canvas(title or f"ε at δ = {plain(delta)}", ax)
     for index, (name, step) in enumerate(named.items()):
-        found = [account(step * number, adjacency).epsilon(delta) for number in numbers]
+        with Progress("accounting") as progress:
+            found = [account(step * number, adjacency).epsilon(delta) for number in progress.each(numbers)]
         _rising(axes, np.array(numbers, dtype=np.float64), _gathered(found), index, name)
     axes.set(xlabel="steps", ylabel="ε (nats)")
     if max(numbers) > 20 * min(numbers):
         axes.set_xscale("log")
+    ticks_at(axes, numbers)
     return _finished(axes, legend=len(named) > 1 or "" not in named, figure=figure)
 
 
@@ -199,6 +216,7 @@ def noise_against_rate(
     delta: float,
     steps: int,
     title: str | None = None,
+    ax: Axes | None = None,
     **settings: Any,
 ) -> Figure:
     """The smallest noise multiplier of DP-SGD against the sampling rate, one line an epsilon.
@@ -215,6 +233,8 @@ def noise_against_rate(
         Number of steps.
     title : str, optional
         Of the picture.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a figure of its own.
     **settings
         As for `hockeystick.calibrate`, such as ``precision=``.
 
@@ -224,12 +244,15 @@ def noise_against_rate(
     >>> figure.axes[0].get_ylabel()
     'noise multiplier'
     """
-    figure, axes = _figure(title or f"Noise for (ε, {plain(delta)})-DP after {steps:,} steps")
+    figure, axes = canvas(title or f"Noise for (ε, {plain(delta)})-DP after {steps:,} steps", ax)
     ordered = sorted(rates)
     for index, epsilon in enumerate(epsilons):
         found = dpsgd.noise_multipliers_for(epsilon=epsilon, delta=delta, steps=steps, rates=ordered, **settings)
         _rising(axes, np.asarray(ordered, dtype=np.float64), _bracket(found), index, f"ε = {plain(epsilon)}")
     axes.set(xlabel="sampling rate", ylabel="noise multiplier", xscale="log", yscale="log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("{x:g}")
+    ticks_at(axes, rates)
     return _finished(axes, legend=True, figure=figure)
 
 
@@ -272,15 +295,17 @@ def _bracket(found: Sequence[Calibration]) -> Bound:
     return Bound(np.minimum(safe, unsafe), np.maximum(safe, unsafe), "calibration")
 
 
-def _figure(title: str, size: tuple[float, float] = (6.4, 4.2)) -> tuple[Figure, Axes]:
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
+def _from(first: float, lines: Lines) -> Lines:
+    """The lines from a false-positive rate on, close enough to be straight on a logarithmic scale."""
+    if first == 0.0:
+        return lines
 
-    with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=size, layout="constrained", dpi=150)
-        axes = figure.subplots()
-        axes.set_title(title)
-    return figure, axes
+    def fine(x: Array, y: Array) -> tuple[Array, Array]:
+        order = np.argsort(x, kind="stable")
+        at = np.union1d(np.geomspace(first, 1.0, _FINE), x[x >= first])
+        return at, np.interp(at, x[order], y[order])
+
+    return Lines(fine(*lines.below), fine(*lines.above))
 
 
 def _draw(axes: Axes, lines: Lines, safe: tuple[Array, Array], index: int, name: str, shade: float = 0.3) -> None:

@@ -127,6 +127,8 @@ def calibrate(
     low, high = _limits(within, whole=whole)
     start = _start(guess, low, high, whole=whole, given=within is not None)
     problem = Problem(family, target, adjacency, method)
+    if within is None:
+        low, high = (problem.defined_towards(start, end) for end in (low, high))
     width = max(check_positive("precision", precision), _FINEST)
     search = Search(problem, Axis(low, high, whole, 1, width))
     step = _FAR if guess is None else _NEAR

@@ -54,7 +54,11 @@ class Axis:
 
     def value(self, place: float) -> float:
         """The value at a place, within the limits; an integer is rounded to the safe side."""
-        raw = math.exp(min(max(self.sign * place, math.log(self.low)), math.log(self.high)))
+        at = self.sign * place
+        if at <= math.log(self.low) or at >= math.log(self.high):  # the limits themselves, not rounded
+            raw = self.low if at <= math.log(self.low) else self.high
+        else:
+            raw = math.exp(at)
         if self.whole:
             # a place computed from an integer may come back a rounding error below it
             raw = math.floor(raw * (1.0 + _NEAR)) if self.sign > 0 else math.ceil(raw * (1.0 - _NEAR))

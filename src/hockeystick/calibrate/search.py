@@ -71,6 +71,28 @@ class Problem:
             )
         return run * 1
 
+    def defined_towards(self, start: float, end: float) -> float:
+        """How far from a value towards an end the family is defined: ``end`` itself, or what is next to the last."""
+        whole = isinstance(start, int)
+        inside, outside = start, end
+        if self._defined(end) or not self._defined(start):
+            return end
+        while abs(outside - inside) > (1 if whole else 1e-12 * inside):
+            middle = math.sqrt(inside) * math.sqrt(outside)
+            middle = int(middle) if whole else middle
+            if middle in {inside, outside}:
+                break
+            inside, outside = (middle, outside) if self._defined(middle) else (inside, middle)
+        short = float(f"{inside:.9g}")  # 1000000 rather than 999999.9999998
+        return short if not whole and self._defined(short) else inside
+
+    def _defined(self, value: float) -> bool:
+        try:
+            self.run(value)
+        except ValueError:
+            return False
+        return True
+
     def excess(self, quantity: float) -> float:
         """``ln(quantity / most)``, cut where it is large."""
         if quantity <= 0.0:
@@ -223,7 +245,7 @@ class Search:
             return None
         if not isinstance(answer, Bound) or float(answer.upper) > target.most:
             return None
-        return replace(answer, lower=0.0)
+        return replace(answer, lower=0.0, decimals=None)
 
     def _of_direction(self, fast: PrivacyCurve, curve: PrivacyCurve, name: str, small: float) -> Bound:
         """The quantity of one direction: by the contour; where that refuses, a quick bound if it is small, or sharply.

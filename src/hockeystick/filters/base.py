@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Generic, TypeVar
 
 from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.errors import HockeystickError, check_count, public_door
 from hockeystick.laws.base import Pair
+from hockeystick.state import Saved
 
 __all__ = ["BudgetError", "Filter"]
 
@@ -18,7 +19,7 @@ class BudgetError(HockeystickError):
     """A step does not fit into what is left of a filter's budget; nothing was recorded."""
 
 
-class Filter(ABC, Generic[Cost]):
+class Filter(Saved, Generic[Cost]):
     """A stop rule for an adaptive run.
 
     Ask `allows` before a release, or let `step` raise. What is refused must not be run; a smaller step may still fit.

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from fractions import Fraction
-from typing import final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 
 from hockeystick.decimals import plain
-from hockeystick.errors import PrecisionError, check_inside, check_positive, public_door
+from hockeystick.errors import PrecisionError, check_count, check_inside, check_positive, public_door
 from hockeystick.filters.base import Filter
 from hockeystick.laws.base import Pair
 from hockeystick.readouts.gaussian_dp import mu_below
 from hockeystick.readouts.pure_dp import squared_mu
+from hockeystick.state import decode_float, encode_float, field
 
 __all__ = ["GaussianDPFilter"]
 
@@ -44,6 +45,8 @@ class GaussianDPFilter(Filter[Counter[Fraction]]):
     >>> budget.allows(hs.Gaussian(2.5)), budget.allows(hs.Gaussian(1.9))
     (True, False)
     """
+
+    kind: ClassVar[str] = "GaussianDPFilter"
 
     def __init__(self, mu: float, *, adjacency: str = "add-remove") -> None:
         super().__init__(adjacency)
@@ -106,6 +109,27 @@ class GaussianDPFilter(Filter[Counter[Fraction]]):
     def remaining(self) -> float:
         """About the mu of a Gaussian step that would just fit."""
         return self._mu * math.sqrt(max(1.0 - float(self._share.max()), 0.0))
+
+    def _content(self) -> dict[str, Any]:
+        spent = [
+            [[f"{square.numerator}/{square.denominator}", count] for square, count in one.items()]
+            for one in self._spent
+        ]
+        settings = {"mu": encode_float(self._mu), "adjacency": self._adjacency}
+        return {"settings": settings, "steps": self._steps, "spent": spent}
+
+    @classmethod
+    def _restored(cls, body: dict[str, Any]) -> Self:
+        settings = field(body, "settings", dict)
+        budget = cls(decode_float(field(settings, "mu", str)), adjacency=field(settings, "adjacency", str))
+        spent = [Counter({Fraction(square): count for square, count in one}) for one in field(body, "spent", list)]
+        if len(spent) != len(budget._directions):
+            raise ValueError(f"it has {len(spent)} directions")
+        if any(square < 0 or check_count("count", count) < 1 for one in spent for square, count in one.items()):
+            raise ValueError("a squared mu is negative")
+        budget._record(spent)
+        budget._steps = check_count("steps", field(body, "steps", int), minimum=0)
+        return budget
 
     def _cost(self, parts: tuple[tuple[Pair, int], ...]) -> Counter[Fraction]:
         cost: Counter[Fraction] = Counter()

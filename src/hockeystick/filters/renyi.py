@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from hockeystick.composition import Composition, Step
 from hockeystick.decimals import plain
 from hockeystick.engines.moments.log_moment import log_moment_bounds
-from hockeystick.errors import check_finite, check_inside, check_positive, check_probability, public_door
+from hockeystick.errors import check_count, check_finite, check_inside, check_positive, check_probability, public_door
 from hockeystick.filters.base import Filter
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.state import decode_float, encode_float, field
 
 __all__ = ["RenyiFilter"]
 
@@ -54,6 +55,8 @@ class RenyiFilter(Filter[Array]):
     >>> 1.0 < spent.upper <= 2.0
     True
     """
+
+    kind: ClassVar[str] = "RenyiFilter"
 
     @public_door
     def __init__(
@@ -114,6 +117,41 @@ class RenyiFilter(Filter[Array]):
         with np.errstate(divide="ignore", invalid="ignore"):
             left = np.where(self._alive & (self._budget > 0.0), 1.0 - self._spent / self._budget, 0.0)
         return float(np.clip(left.max(axis=1).min(), 0.0, 1.0))
+
+    def _content(self) -> dict[str, Any]:
+        settings = {
+            "epsilon": encode_float(self._epsilon),
+            "delta": encode_float(self._delta),
+            "adjacency": self._adjacency,
+            "orders": [encode_float(order) for order in self.orders],
+            "infinite_delta": encode_float(self._infinite_delta),
+        }
+        spent = np.column_stack((self._spent, self._infinite)).tolist()
+        return {
+            "settings": settings,
+            "steps": self._steps,
+            "spent": [[encode_float(value) for value in row] for row in spent],
+            "alive": self._alive.tolist(),
+        }
+
+    @classmethod
+    def _restored(cls, body: dict[str, Any]) -> Self:
+        settings = field(body, "settings", dict)
+        budget = cls(
+            **{name: decode_float(field(settings, name, str)) for name in ("epsilon", "delta", "infinite_delta")},
+            adjacency=field(settings, "adjacency", str),
+            orders=[decode_float(order) for order in field(settings, "orders", list)],
+        )
+        spent = np.array([[decode_float(value) for value in row] for row in field(body, "spent", list)])
+        alive = np.array(field(body, "alive", list))
+        directions, orders = budget._alive.shape
+        as_made = alive.shape == (directions, orders) and spent.shape == (directions, orders + 1)
+        if not as_made or alive.dtype != np.bool_ or (spent < 0.0).any():
+            raise ValueError("what is spent makes no sense")
+        budget._spent[:], budget._infinite[:] = spent[:, :-1], spent[:, -1]
+        budget._alive = alive
+        budget._steps = check_count("steps", field(body, "steps", int), minimum=0)
+        return budget
 
     def _cost(self, parts: tuple[tuple[Pair, int], ...]) -> Array:
         cost = np.zeros(self._orders.size + 1)

@@ -86,7 +86,7 @@ def _scheme(sizes: Mapping[str, Any], direction: str, kind: str) -> tuple[int, F
     if sizes["scheme"] == "none":
         return moved, Fraction(1), True
     if sizes["scheme"] == "poisson":
-        return moved, Fraction(sizes["rate"] if "rate" in sizes else sizes["batch_size"] / sizes["examples"]), True
+        return moved, Fraction(sizes["rate"] if "rate" in sizes else sizes["batch_size"] / sizes["population"]), True
     if sizes["scheme"] == "without-replacement" and direction not in {"zero-out", "zero-in"}:
         g = Fraction(sizes["batch_size"], sizes["population"])
         return 2, g, kind != "joined" or g == 1

@@ -15,6 +15,9 @@ from hockeystick.mechanisms.randomized_response import RandomizedResponse
 from hockeystick.mechanisms.staircase import Staircase
 from hockeystick.mechanisms.user_defined import UserDefined
 
+Geometric = DiscreteLaplace
+"""The other name the field has for it. A second name of a class is an alias: it is read wherever the first one is."""
+
 __all__ = [
     "ApproximateDP",
     "Binomial",
@@ -24,6 +27,7 @@ __all__ = [
     "Gaussian",
     "GaussianDP",
     "GaussianMixture",
+    "Geometric",
     "Laplace",
     "Mechanism",
     "RandomizedResponse",

@@ -24,14 +24,22 @@ def contribution(values: str, sensitivity: int) -> tuple[str, str]:
 class Mechanism(Samplable):
     """An unsampled mechanism: builds a dominating pair for a direction, nothing else."""
 
-    def poisson(self, rate: float) -> Poisson:
+    def poisson(
+        self, rate: float | None = None, *, batch_size: int | None = None, population: int | None = None
+    ) -> Poisson:
         """The mechanism on a Poisson sample of the records.
 
         Parameters
         ----------
-        rate : float
-            Probability that a record takes part, in (0, 1].
+        rate : float, optional
+            Probability that a record takes part, in (0, 1]; or, instead:
+        batch_size, population : int, optional
+            Expected records in a batch, and records in all: their quotient is the rate.
         """
+        if batch_size is not None and population is not None and rate is None:
+            return Poisson.by_size(self, batch_size=batch_size, population=population)
+        if rate is None or batch_size is not None or population is not None:
+            raise TypeError("give either rate, or batch_size and population")
         return Poisson(self, rate)
 
     def without_replacement(self, *, batch_size: int, population: int) -> WithoutReplacement:

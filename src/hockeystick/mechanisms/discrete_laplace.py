@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import final
+from fractions import Fraction
+from typing import ClassVar, final
 
 from hockeystick.composition import Direction
-from hockeystick.errors import check_choice, check_count
+from hockeystick.errors import check_choice, check_count, check_positive
 from hockeystick.laws.base import Pair
 from hockeystick.laws.discrete_laplace import DiscreteLaplacePair
 from hockeystick.mechanisms.base import VALUES, Mechanism, Values, contribution
@@ -38,6 +40,8 @@ class DiscreteLaplace(Mechanism):
     DiscreteLaplacePair(scale=2.0, sensitivity=1)
     """
 
+    written_as: ClassVar[tuple[str, ...]] = ("by_epsilon",)
+
     scale: float
     sensitivity: int = 1
     values: Values = field(default="signed", kw_only=True)
@@ -51,6 +55,28 @@ class DiscreteLaplace(Mechanism):
     @property
     def contribution(self) -> tuple[str, str]:
         return contribution(self.values, self.sensitivity)
+
+    @classmethod
+    def by_epsilon(cls, epsilon: float, sensitivity: int = 1) -> DiscreteLaplace:
+        """Discrete Laplace noise of the smallest float64 scale that is proved to be epsilon-DP under add or remove.
+
+        Parameters
+        ----------
+        epsilon : float
+            Above 0 (nats): the scale is sensitivity / epsilon, rounded up.
+        sensitivity : int
+            Largest size of a record's value, at least 1.
+
+        Examples
+        --------
+        >>> DiscreteLaplace.by_epsilon(0.5, sensitivity=3)
+        DiscreteLaplace(scale=6.0, sensitivity=3)
+        """
+        size, wanted = check_count("sensitivity", sensitivity), check_positive("epsilon", epsilon)
+        scale = size / wanted
+        if Fraction(scale) * Fraction(wanted) < size:
+            scale = math.nextafter(scale, math.inf)  # up: noise only grows
+        return cls(scale, size)
 
     def pair(self, direction: Direction) -> Pair:
         return DiscreteLaplacePair(

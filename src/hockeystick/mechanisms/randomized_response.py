@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 from hockeystick.composition import Direction
-from hockeystick.errors import check_count, check_probability
+from hockeystick.errors import check_count, check_finite, check_probability
 from hockeystick.laws.base import Pair
 from hockeystick.laws.vectors import DiscretePair
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.numerics.rationals import Probability
+from hockeystick.numerics.rounding import ELEMENTARY
 
 __all__ = ["RandomizedResponse"]
+
+_LEAST_EPSILON, _MOST_EPSILON = 1e-12, 36.0
 
 
 @final
@@ -39,6 +43,8 @@ class RandomizedResponse(Mechanism):
     (Fraction(3, 4), Fraction(1, 4))
     """
 
+    written_as: ClassVar[tuple[str, ...]] = ("by_epsilon",)
+
     probability: Probability = 0.75
     categories: int = 2
 
@@ -48,6 +54,30 @@ class RandomizedResponse(Mechanism):
         elif not 0 <= self.probability <= 1:
             raise ValueError(f"probability must be in [0, 1], got {self.probability!r}")
         object.__setattr__(self, "categories", check_count("categories", self.categories, minimum=2))
+
+    @classmethod
+    def by_epsilon(cls, epsilon: float, categories: int = 2) -> RandomizedResponse:
+        """Randomised response that is epsilon-DP: its probability is e^epsilon / (e^epsilon + k - 1), rounded down.
+
+        Parameters
+        ----------
+        epsilon : float
+            From 1e-12 to 36 (nats): beyond, float64 holds no probability below 1 that tells more.
+        categories : int
+            k, at least 2.
+
+        Examples
+        --------
+        >>> f"{float(RandomizedResponse.by_epsilon(1.0).probability):.6f}"
+        '0.731059'
+        """
+        others = check_count("categories", categories, minimum=2) - 1
+        if not _LEAST_EPSILON <= check_finite("epsilon", epsilon) <= _MOST_EPSILON:
+            raise ValueError(f"epsilon must be between {_LEAST_EPSILON:g} and {_MOST_EPSILON:g}, got {epsilon!r}")
+        odds = Fraction(math.exp(epsilon) * (1.0 - 2.0 * ELEMENTARY))  # below e^epsilon: less is told
+        true = odds / (odds + others)
+        near = float(true)
+        return cls(near if near <= true else math.nextafter(near, 0.0), categories)
 
     @property
     def adds_noise(self) -> bool:

@@ -1,6 +1,5 @@
 """Live accounting: epsilon after every step of a run, with its state saved and restored."""
 
 from hockeystick.odometer.odometer import Odometer
-from hockeystick.odometer.state import OdometerStateError
 
-__all__ = ["Odometer", "OdometerStateError"]
+__all__ = ["Odometer"]

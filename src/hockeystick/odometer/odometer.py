@@ -13,17 +13,19 @@ some hundred complex numbers a distinct step.
 from __future__ import annotations
 
 import math
-from pathlib import Path
-from typing import Any, final
+from dataclasses import replace
+from typing import Any, ClassVar, Self, cast, final
 
+from hockeystick.account import account
 from hockeystick.bound import Bound, at_most
 from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.engines.ends import largest_loss
 from hockeystick.engines.lattice.streaming_plan import LiveDirection
 from hockeystick.errors import check_count, check_positive, check_probability, public_door
 from hockeystick.laws.base import Pair
-from hockeystick.odometer.state import OdometerStateError, decode_progress, encode_progress, field, parse, render
-from hockeystick.odometer.steps import decode_float, decode_step, encode_float, encode_step
+from hockeystick.odometer.products import decode_progress, encode_progress
+from hockeystick.odometer.steps import decode_step, encode_step
+from hockeystick.state import Saved, StateError, decode_float, encode_float, field
 
 __all__ = ["Odometer"]
 
@@ -35,13 +37,13 @@ _TRIVIAL_LOWER = "a step's dominating pair is not attained: the lower side is tr
 
 
 @final
-class Odometer:
+class Odometer(Saved):
     """Privacy accounting that follows a run step by step.
 
     Parameters
     ----------
     delta : float
-        In (0, 1): epsilon is read at this delta throughout.
+        In (0, 1): the delta that epsilon is followed at.
     adjacency : {"add-remove", "add", "remove", "substitute", "zero-out"}
         Which datasets count as neighbours.
     tolerance : float
@@ -60,6 +62,8 @@ class Odometer:
     >>> bound.lower <= batch.upper and batch.lower <= bound.upper and bound.width <= 1e-3
     True
     """
+
+    kind: ClassVar[str] = "odometer"
 
     def __init__(
         self, delta: float, adjacency: str = "add-remove", *, tolerance: float = 1e-3, points: int = 1 << 22
@@ -123,6 +127,9 @@ class Odometer:
         ------
         UnknownPairError
             Where no dominating pair is known; nothing is recorded then.
+        TypeError
+            Where a step is not of hockeystick's own classes, or holds the caller's own pair: such a run could be saved
+            but not read back, so nothing is recorded.
         """
         times = check_count("count", count)
         if not isinstance(mechanism, Step | Composition):
@@ -137,21 +144,32 @@ class Odometer:
 
     def _known(self, step: Step) -> None:
         if step not in self._pairs:
-            self._pairs[step] = {direction: step.pair(direction) for direction in self._directions}
+            pairs = {direction: step.pair(direction) for direction in self._directions}
+            encode_step(step)  # what cannot be saved is refused here, not when it is too late
+            self._pairs[step] = pairs
             self._attained = self._attained and all(step.attained(direction) is None for direction in self._directions)
             self._bounded = self._bounded and all(
                 pair.loss_bounds[1] < math.inf and pair.mass_at_infinity == 0.0 for pair in self._pairs[step].values()
             )
 
     @public_door
-    def epsilon(self) -> Bound:
-        """Certified epsilon of all steps so far, at the odometer's delta (nats).
+    def epsilon(self, delta: float | None = None) -> Bound:
+        """Certified epsilon of all steps so far (nats).
+
+        Parameters
+        ----------
+        delta : float, optional
+            By default the odometer's own. At another one the history is accounted anew, as `hockeystick.account` does.
 
         Returns
         -------
         Bound
             Its notes say which statement holds.
         """
+        if delta is not None and delta != self._delta and self._counts:
+            curve = account(self.composition, self._adjacency, tolerance=self._tolerance)
+            found = cast("Bound", curve.epsilon(delta))  # the default accountant certifies
+            return replace(found, notes=(_FIXED, *found.notes))
         if not self._counts:
             return Bound(0.0, 0.0, _METHOD, notes=(_FIXED,))
         answers = {direction: self._capped(direction) for direction in self._directions}
@@ -187,45 +205,20 @@ class Odometer:
             live.recompute()
         return again.epsilon()
 
-    def to_json(self) -> str:
-        """The state as text: the format of docs/reference/odometer-state.md.
-
-        Raises
-        ------
-        TypeError
-            Where a step is not of hockeystick's own classes and could not be read back.
-        """
-        return render(
-            {
-                "settings": {
-                    "delta": encode_float(self._delta),
-                    "adjacency": self._adjacency,
-                    "tolerance": encode_float(self._tolerance),
-                    "points": self._points,
-                },
-                "steps": [{"step": encode_step(step), "count": count} for step, count in self._counts.items()],
-                "directions": {name: _encode_direction(live) for name, live in self._directions.items()},
-            }
-        )
+    def _content(self) -> dict[str, Any]:
+        return {
+            "settings": {
+                "delta": encode_float(self._delta),
+                "adjacency": self._adjacency,
+                "tolerance": encode_float(self._tolerance),
+                "points": self._points,
+            },
+            "steps": [{"step": encode_step(step), "count": count} for step, count in self._counts.items()],
+            "directions": {name: _encode_direction(live) for name, live in self._directions.items()},
+        }
 
     @classmethod
-    @public_door
-    def from_json(cls, text: str) -> Odometer:
-        """The odometer whose state was written by `to_json`: it goes on as if it had never been interrupted.
-
-        Raises
-        ------
-        OdometerStateError
-            Where the text is no such state, or a damaged one.
-        """
-        body = parse(text)
-        try:
-            return cls._from_body(body)
-        except (ValueError, OverflowError, KeyError, TypeError) as error:
-            raise OdometerStateError(f"this odometer state is damaged: {error}") from error
-
-    @classmethod
-    def _from_body(cls, body: dict[str, Any]) -> Odometer:
+    def _restored(cls, body: dict[str, Any]) -> Self:
         settings = field(body, "settings", dict)
         odometer = cls(
             decode_float(field(settings, "delta", str)),
@@ -239,37 +232,15 @@ class Odometer:
             odometer._counts[step] = check_count("count", field(entry, "count", int))
         stored = field(body, "directions", dict)
         if set(stored) != set(odometer._directions):
-            raise OdometerStateError(f"this odometer state is damaged: it has the directions {sorted(stored)}")
+            raise StateError(f"this odometer state is damaged: it has the directions {sorted(stored)}")
         for direction, live in odometer._directions.items():
             counts: dict[Pair, int] = {}
             for step, count in odometer._counts.items():
                 pair = odometer._pairs[step][direction]
                 counts[pair] = counts.get(pair, 0) + count
             if not _restore_direction(live, counts, stored[direction]):
-                raise OdometerStateError("this odometer state is damaged: its products do not belong to its counts")
+                raise StateError("this odometer state is damaged: its products do not belong to its counts")
         return odometer
-
-    def save(self, path: str | Path) -> None:
-        """Write the state to a file, all of it or nothing."""
-        target = Path(path)
-        beside = target.with_name(target.name + ".part")
-        beside.write_text(self.to_json(), encoding="utf-8")
-        beside.replace(target)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Odometer:
-        """Read the state from a file.
-
-        Raises
-        ------
-        OdometerStateError
-            Where the file is no odometer state, or a damaged one.
-        """
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise OdometerStateError(f"{path} is no odometer state: it is not text ({error})") from error
-        return cls.from_json(text)
 
 
 def _encode_direction(live: LiveDirection) -> dict[str, Any]:

@@ -8,35 +8,14 @@ any other code.
 from __future__ import annotations
 
 import dataclasses
-import math
 from fractions import Fraction
 from typing import Any
 
 from hockeystick import mechanisms, sampling
 from hockeystick.composition import Step
+from hockeystick.state import decode_float, encode_float
 
-__all__ = ["decode_float", "decode_step", "encode_float", "encode_step"]
-
-
-def encode_float(value: float) -> str:
-    """A float64 in hexadecimal."""
-    return float(value).hex()
-
-
-def decode_float(text: Any) -> float:
-    """The float64 written by `encode_float`.
-
-    Raises
-    ------
-    ValueError
-        Where it is no such text.
-    """
-    if not isinstance(text, str):
-        raise ValueError(f"a hexadecimal float was expected, found {text!r}")
-    value = float.fromhex(text)
-    if math.isnan(value):
-        raise ValueError("a number is NaN")
-    return value
+__all__ = ["decode_step", "encode_step"]
 
 
 def encode_step(step: Step) -> dict[str, Any]:
@@ -49,8 +28,8 @@ def encode_step(step: Step) -> dict[str, Any]:
     """
     if type(step).__name__ not in _CLASSES or _CLASSES[type(step).__name__] is not type(step):
         raise TypeError(
-            f"the state of a run with steps of {type(step).__name__} cannot be saved: only the mechanisms and sampling"
-            " schemes of hockeystick can be read back"
+            f"an odometer takes the mechanisms and sampling schemes of hockeystick, got {type(step).__name__}: it could"
+            " not be read back from a saved state; account such a run as a whole, by hockeystick.account"
         )
     fields = {field.name: _encode(getattr(step, field.name)) for field in dataclasses.fields(step)}  # type: ignore[arg-type]  # all are dataclasses
     return {"type": type(step).__name__, **fields}
@@ -95,7 +74,10 @@ def _encode(value: Any) -> Any:
         case tuple():
             return [_encode(entry) for entry in value]
         case _:
-            raise TypeError(f"a parameter {value!r} of type {type(value).__name__} cannot be saved")
+            raise TypeError(
+                f"a parameter {value!r} of type {type(value).__name__} cannot be saved, so that an odometer does"
+                " not take it: account such a run as a whole, by hockeystick.account"
+            )
 
 
 def _decode(data: Any) -> Any:

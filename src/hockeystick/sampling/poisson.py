@@ -46,8 +46,8 @@ class Poisson(Sampled):
         object.__setattr__(self, "rate", check_rate("rate", self.rate))
 
     @classmethod
-    def by_size(cls, mechanism: Step, *, batch_size: int, examples: int) -> Poisson:
-        """Poisson sampling, its rate given as an expected batch size over a number of examples.
+    def by_size(cls, mechanism: Step, *, batch_size: int, population: int) -> Poisson:
+        """Poisson sampling, its rate given as an expected batch size over a number of records.
 
         Parameters
         ----------
@@ -55,12 +55,12 @@ class Poisson(Sampled):
             What is applied to the sample.
         batch_size : int
             Expected size of a batch, at least 1.
-        examples : int
-            Number of examples in the data, at least ``batch_size``.
+        population : int
+            Records in all, at least ``batch_size``.
         """
-        size, records = check_count("batch_size", batch_size), check_count("examples", examples)
+        size, records = check_count("batch_size", batch_size), check_count("population", population)
         if size > records:
-            raise ValueError(f"batch_size {size} is above examples {records}")
+            raise ValueError(f"batch_size must be at most population, got {size} of {records}")
         return cls(mechanism, size / records)
 
     @classmethod
@@ -68,7 +68,7 @@ class Poisson(Sampled):
         if "rate" in parameters:
             rate = plain(parameters["rate"])
         else:
-            size, records = parameters["batch_size"], parameters["examples"]
+            size, records = parameters["batch_size"], parameters["population"]
             rate = f"{plain(size / records)} ({size:,} of {records:,} expected)"
         return f"Poisson: every {unit} joins each batch independently, with probability {rate}"
 

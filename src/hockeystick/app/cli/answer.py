@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
+from hockeystick.app.cli.parsing import WIDTH
 from hockeystick.app.cli.status import Status
 from hockeystick.app.report.cautions import broken, verdict
 from hockeystick.app.report.numbers import count_text, jsonable, nearest, plain, result_document
@@ -26,10 +27,18 @@ from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
 from hockeystick.curve import PrivacyCurve
 
-__all__ = ["Answer", "answer_text", "answers", "opening", "print_answers", "print_json", "status_of"]
+__all__ = [
+    "Answer",
+    "answer_document",
+    "answer_text",
+    "answers",
+    "opening",
+    "print_answers",
+    "print_json",
+    "status_of",
+]
 
 _LABEL = 13
-_LINE = 110
 
 
 @final
@@ -48,7 +57,7 @@ def answers(specification: Specification, curve: PrivacyCurve) -> list[Answer]:
     return found + [Answer("delta", epsilon, curve.delta(epsilon)) for epsilon in specification.epsilons]
 
 
-def _document(specification: Specification, found: Sequence[Answer]) -> dict[str, Any]:
+def answer_document(specification: Specification, found: Sequence[Answer]) -> dict[str, Any]:
     """The answers and what they rest on, as JSON holds them."""
     return {
         "broken_assumptions": list(broken(specification)),
@@ -74,7 +83,7 @@ def print_json(document: Any) -> None:
 def print_answers(specification: Specification, found: Sequence[Answer], *, as_json: bool) -> Status:
     """Print the answers with what they rest on, after what is broken; the exit status."""
     if as_json:
-        print_json(_document(specification, found))
+        print_json(answer_document(specification, found))
     else:
         title = f"{specification.title}\n\n" if specification.title else ""
         print(opening(specification) + title + answer_text(specification, found))
@@ -109,9 +118,10 @@ def answer_text(specification: Specification, found: Sequence[Answer]) -> str:
 
 def _covered(specification: Specification, found: Sequence[Answer]) -> list[str]:
     lines = [_row("relation", relation_words(specification)), _row("unit", f"one {specification.unit}")]
-    several = len(specification.steps) > 1
-    for number, entry in enumerate(specification.steps, 1):
-        tag = f" {number}" if several else ""
+    kinds = specification.kinds
+    for number, entry in enumerate(kinds, 1):
+        tag = f" {number}" if len(kinds) > 1 else ""
+        lines += [_row(label + tag, text) for label, text in (("name", entry.name), ("note", entry.note)) if text]
         lines.append(_row("steps" + tag, f"{count_text(entry.count)}; every intermediate result may be published"))
         lines.append(_row("noise" + tag, noise_words(entry)))
         lines.append(_row("sampling" + tag, sampling_words(entry.sampling, specification.unit)))
@@ -129,9 +139,9 @@ def _covered(specification: Specification, found: Sequence[Answer]) -> list[str]
 
 def _row(label: str, text: str) -> str:
     return textwrap.fill(
-        text, _LINE, initial_indent=f"  {label:<{_LABEL}}", subsequent_indent=" " * (_LABEL + 2), break_on_hyphens=False
+        text, WIDTH, initial_indent=f"  {label:<{_LABEL}}", subsequent_indent=" " * (_LABEL + 2), break_on_hyphens=False
     )
 
 
 def _item(text: str) -> str:
-    return textwrap.fill(text, _LINE, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False)
+    return textwrap.fill(text, WIDTH, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False)

@@ -20,8 +20,9 @@ from hockeystick.audit.base import Audit, Verdict
 __all__ = ["add", "run"]
 
 _EXAMPLES = """examples:
-  hockeystick audit --true-positives 90 --positives 100 --false-positives 5 --negatives 100
-  hockeystick audit --canaries 1000 --guesses 200 --correct 180 --claim spec.toml
+  hockeystick audit --true-positives 90 --positives 100 \\
+      --false-positives 5 --negatives 100
+  hockeystick audit --canaries 900 --guesses 200 --correct 180 --claim a.toml
   hockeystick audit --scores attack.csv --guesses 200 --delta 1e-5,1e-6
 """
 

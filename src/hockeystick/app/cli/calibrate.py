@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, final
 
 from hockeystick.app.cli.answer import Answer, answer_text, opening, print_json, status_of
 from hockeystick.app.cli.files import specification_of
-from hockeystick.app.cli.options import ADJACENCY, UNIT, add_adjacency, add_json, add_sampler, add_unit, sampler_of
-from hockeystick.app.cli.parsing import Parser, count, delta, epsilon, positive
+from hockeystick.app.cli.options import (
+    UNIT,
+    add_adjacency,
+    add_json,
+    add_length,
+    add_sampler,
+    add_save,
+    add_unit,
+    relation_of,
+    repeated,
+    sampler_of,
+    save_as,
+)
+from hockeystick.app.cli.parsing import WIDTH, Parser, count, delta, epsilon, positive
 from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.numbers import is_number, nearest, plain, result_document
 from hockeystick.app.report.words import IF_HELD
-from hockeystick.app.spec.model import Choice, Circumstances, Specification, StepEntry, Value
+from hockeystick.app.spec.model import Choice, Circumstances, Specification, Value
 from hockeystick.app.spec.problems import suggestion
 from hockeystick.app.spec.registry import mechanisms, samplings
 from hockeystick.calibrate import Calibration, UnreachableTargetError, calibrate
@@ -26,14 +39,17 @@ __all__ = ["add", "run"]
 
 _EXAMPLES = """examples:
   hockeystick calibrate --epsilon 1 --delta 1e-6 --rate 0.001 --steps 10000
-  hockeystick calibrate --epsilon 1 --delta 1e-6 --rate 0.001 --noise-multiplier 1 --find steps
-  hockeystick calibrate spec.toml --epsilon 2 --delta 1e-5 --find noise_multiplier
-  hockeystick calibrate --advantage 0.1 --rate 0.01 --steps 1000
+  hockeystick calibrate --advantage 0.1 --rate 0.1 --noise-multiplier 1
+  hockeystick calibrate spec.toml --epsilon 2 --delta 1e-5 --find rate
 """
 
+_NO_FLOOR = (
+    "note: mu-GDP at every delta, however small, is no easier with sampling than without it. --floor 1e-10, say, asks"
+    " for it above that delta only"
+)
 _MOST_RECORDS = 10**12
 
-_OF_RUN = ("noise-multiplier", "rate", "batch-size", "examples", "sampling", "steps")
+_OF_RUN = ("noise-multiplier", "rate", "batch-size", "population", "sampling", "steps", "epochs")
 _FOUND = ("noise-multiplier", "rate", "batch-size", "steps")
 
 
@@ -53,24 +69,30 @@ def add(commands: Any) -> None:
     target.add_argument("--epsilon", type=epsilon("--epsilon"), metavar="E", help="epsilon, together with --delta")
     target.add_argument("--delta", type=delta("--delta"), metavar="D", help="delta, together with --epsilon")
     target.add_argument("--mu", type=positive("--mu"), metavar="M", help="Gaussian differential privacy at every delta")
+    target.add_argument(
+        "--floor", type=delta("--floor"), metavar="D", help="with --mu: only for delta above this (default: 0)"
+    )
     target.add_argument("--advantage", type=delta("--advantage"), metavar="A", help="the advantage of any attack")
     of_run = parser.add_argument_group("run (give all but the one to find)")
     of_run.add_argument(
         "--noise-multiplier", type=positive("--noise-multiplier"), metavar="S", help="noise over clipping norm"
     )
     add_sampler(parser, of_run)
-    of_run.add_argument("--steps", type=count("--steps"), metavar="T", help="number of steps")
+    add_length(of_run)
     parser.add_argument(
         "--find", metavar="NAME", help=f"what to find: {', '.join(_FOUND)}; or a parameter of SPEC, or count"
     )
     parser.add_argument("--step", type=count("--step"), default=1, metavar="K", help="which step of SPEC (default: 1)")
     parser.add_argument(
         "--precision",
+        "--tolerance",
         type=positive("--precision"),
         default=1e-5,
         metavar="P",
-        help="relative distance between the value and one proved unsafe (default: %(default)s); integers are exact",
+        help="relative distance between the value and one proved unsafe (default: %(default)s); integers are exact,"
+        " and brackets as narrow as that needs",
     )
+    add_save(parser)
     add_adjacency(parser)
     add_unit(parser)
     add_json(parser)
@@ -105,7 +127,7 @@ class _Unknown:
         """Which values are safer, where that is a theorem."""
         if self.part == "count" or self.name in {"rate", "batch_size"}:
             return "smaller"
-        return "larger" if self.name in {"noise_multiplier", "examples", "population"} else "detect"
+        return "larger" if self.name in {"noise_multiplier", "population"} else "detect"
 
     @property
     def within(self) -> tuple[float, float] | None:
@@ -115,8 +137,8 @@ class _Unknown:
         sampling = self.specification.steps[self.step].sampling
         if self.name == "batch_size" and sampling is not None:
             sizes = sampling.mapping
-            return 1, int(sizes.get("examples", sizes.get("population", 2)))  # type: ignore[arg-type]  # a number, as checked
-        if self.name in {"examples", "population"} and sampling is not None:
+            return 1, int(sizes.get("population", 2))  # type: ignore[arg-type]  # a number, as checked
+        if self.name == "population" and sampling is not None:
             return int(sampling.mapping["batch_size"]) + 1, _MOST_RECORDS  # type: ignore[arg-type]  # a number
         return None
 
@@ -161,6 +183,7 @@ def run(options: argparse.Namespace) -> Status:
             )
         except UnreachableTargetError as error:
             raise CommandError(f"{parser.prog}: no answer: {' '.join(str(error).split())}", Status.NO_ANSWER) from None
+    save_as(options, replace(unknown.at(found.value), **_asked(options)))
     specification = replace(unknown.at(found.value), deltas=() if options.delta is None else (options.delta,))
     if options.json:
         print_json({"broken_assumptions": list(broken(specification)), **_document(unknown, found)})
@@ -176,26 +199,36 @@ def _target(options: argparse.Namespace) -> dict[str, float]:
     target = {name: value for name, value in given.items() if value is not None}
     if set(target) not in ({"epsilon", "delta"}, {"mu"}, {"advantage"}):
         parser.error("give one target: --epsilon with --delta, or --mu, or --advantage")
+    if options.floor is not None:
+        if options.mu is None:
+            parser.error("--floor goes with --mu: it is the delta above which mu-GDP must hold")
+        target["floor"] = options.floor
     return target
+
+
+def _asked(options: argparse.Namespace) -> dict[str, Any]:
+    return {} if options.delta is None else {"deltas": (options.delta,)}
 
 
 def _target_words(options: argparse.Namespace) -> str:
     if options.epsilon is not None:
         return f"epsilon {plain(options.epsilon)} at delta {plain(options.delta)}"
-    return f"mu {plain(options.mu)}" if options.mu is not None else f"advantage {plain(options.advantage)}"
+    above = f" above delta {plain(options.floor)}" if options.floor else ""
+    return f"mu {plain(options.mu)}{above}" if options.mu is not None else f"advantage {plain(options.advantage)}"
 
 
 def _from_options(options: argparse.Namespace) -> _Unknown:
     """The run of the options, with a value to start from in place of the one to find."""
     parser: Parser = options.parser
-    missing = {"noise-multiplier": options.noise_multiplier is None, "steps": options.steps is None}
-    missing["batch-size" if options.examples is not None else "rate"] = (
+    lengthless = options.steps is None and options.epochs is None
+    missing = {"noise-multiplier": options.noise_multiplier is None, "steps": lengthless}
+    missing["batch-size" if options.population is not None else "rate"] = (
         options.rate is None and options.batch_size is None
     )
     absent = [name for name, is_missing in missing.items() if is_missing]
     if len(absent) != 1 or options.find not in {None, absent[0]}:
         parser.error(
-            "give all but one of --noise-multiplier, --steps, and --rate (or --batch-size with --examples);"
+            "give all but one of --noise-multiplier, --steps, and --rate (or --batch-size with --population);"
             f" missing: {', '.join(absent) or 'none'}; to find: {options.find or 'the missing one'}"
         )
     (name,) = absent
@@ -206,12 +239,16 @@ def _from_options(options: argparse.Namespace) -> _Unknown:
         filled.batch_size = 1
     sampling = sampler_of(filled)
     noise = 1.0 if options.noise_multiplier is None else options.noise_multiplier
-    entry = StepEntry(Choice.of("gaussian", noise_multiplier=noise), sampling, options.steps or 1)
+    if options.epochs is not None and name in {"rate", "batch-size"}:
+        parser.error(
+            f"--epochs are counted in batches, whose size is what is looked for: give --steps to find the {name}"
+        )
+    entry = repeated(options, Choice.of("gaussian", noise_multiplier=noise), sampling)
     specification = Specification(
         (entry,),
-        options.adjacency or ADJACENCY,
+        relation_of(options),
         options.unit or UNIT,
-        circumstances=Circumstances(examples=options.examples),
+        circumstances=Circumstances(examples=options.population),
     )
     part = {"noise-multiplier": "mechanism", "steps": "count"}.get(name, "sampling")
     return _Unknown(specification, 0, part, "count" if part == "count" else name.replace("-", "_"))
@@ -254,11 +291,17 @@ def _print(options: argparse.Namespace, unknown: _Unknown, found: Calibration, s
     print(f"{_noun(unknown)} = {plain(found.value)} meets {_target_words(options)}, {worth}")
     if found.unsafe is not None:
         print(f"{_noun(unknown)} = {plain(found.unsafe)} does not: {nearest(found.precision, 2)} away, relatively")
-    for note in found.notes:
-        print(note)
+    for note in (*found.notes, *_cautions(options, unknown)):
+        print(textwrap.fill(note, WIDTH))
     if options.epsilon is not None:
         print()
         print(answer_text(specification, [Answer("delta", options.epsilon, found.bound)]))
+
+
+def _cautions(options: argparse.Namespace, unknown: _Unknown) -> tuple[str, ...]:
+    """What a target asks that the caller may not have meant."""
+    sampled = any(entry.sampling is not None for entry in unknown.specification.steps)
+    return () if options.mu is None or options.floor or not sampled else (_NO_FLOOR,)
 
 
 def _document(unknown: _Unknown, found: Calibration) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import textwrap
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from typing import Any, final
 from hockeystick.app.cli.answer import opening, print_json, status_of
 from hockeystick.app.cli.files import add_specification, specification_of
 from hockeystick.app.cli.options import add_json
-from hockeystick.app.cli.parsing import Parser, delta, epsilon
+from hockeystick.app.cli.parsing import WIDTH, Parser, delta, epsilon
 from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.cli.table import table
@@ -30,8 +31,8 @@ __all__ = ["add", "run"]
 
 _EXAMPLES = """examples:
   hockeystick compare spec.toml
-  hockeystick compare spec.toml --adjacencies all --samplings poisson,without-replacement
-  hockeystick compare spec.toml --accountants automatic,lattice:spacing=1e-3 --delta 1e-6
+  hockeystick compare spec.toml --adjacencies all --samplings none,poisson
+  hockeystick compare spec.toml --accountants automatic,lattice:spacing=1e-3
 """
 
 
@@ -86,12 +87,16 @@ def run(options: argparse.Namespace) -> Status:
     if options.json:
         print_json({"quantity": quantity, "at": level, "rows": [_document(line) for line in lines]})
         return status_of(*(line.specification for line in lines))
-    of_rows = dict.fromkeys(opening(line.specification) for line in lines)
-    print("".join(of_rows), end="")
-    print(f"{quantity} at {'delta' if quantity == 'epsilon' else 'epsilon'} {plain(level)}\n")
-    print(table(("relation", "sampling", "accountant", quantity, "bracket", "worth", "time"), [_row(x) for x in lines]))
+    print("".join(dict.fromkeys(opening(line.specification) for line in lines)), end="")
+    heads: tuple[str, ...] = ("relation", "sampling", "accountant", quantity, "bracket", "worth", "time")
+    rows = [_row(line) for line in lines]
+    alike = [column for column in (0, 1) if len({row[column] for row in rows}) == 1]  # said once, above the table
+    title = "".join(f", {heads[column]} {rows[0][column]}" for column in alike)
+    print(f"{quantity} at {'delta' if quantity == 'epsilon' else 'epsilon'} {plain(level)}{title}\n")
+    heads, *rows = [tuple(cell for column, cell in enumerate(row) if column not in alike) for row in (heads, *rows)]
+    print(table(heads, rows))
     for reason in dict.fromkeys(line.reason for line in lines if line.reason):
-        print(f"\n- {reason}")
+        print("\n" + textwrap.fill(reason, WIDTH, initial_indent="- ", subsequent_indent="  "))
     return status_of(*(line.specification for line in lines))
 
 
@@ -167,7 +172,7 @@ def _resampled(entry: StepEntry, name: str, specification: Specification) -> Ste
     if missing:
         raise CommandError(
             f"hockeystick compare: error: --samplings {name} needs {' and '.join(missing)}: give batch_size and"
-            " examples under sampling, or examples under [circumstances]"
+            " population under sampling, or examples under [circumstances]"
         )
     sampled = replace(entry, sampling=Choice(name, tuple((parameter, known[parameter]) for parameter in needed)))
     # the same number of releases: a step of one scheme may be an epoch of another's
@@ -183,13 +188,13 @@ def _resampled(entry: StepEntry, name: str, specification: Specification) -> Ste
 def _sizes(sampling: Choice, specification: Specification) -> dict[str, float | int]:
     """Every name under which a scheme may ask for the rate, the batch size or the number of records."""
     values = {name: value for name, value in sampling.parameters if isinstance(value, int | float)}
-    records = values.get("examples", values.get("population", specification.circumstances.examples))
+    records = values.get("population", specification.circumstances.examples)
     batch, chance = values.get("batch_size"), values.get("rate")
     if batch is None and chance is not None and records is not None and float(chance * records).is_integer():
         batch = int(chance * records)
     if chance is None and batch is not None and records is not None:
         chance = batch / records
-    found = {"rate": chance, "batch_size": batch, "population": records, "examples": records}
+    found = {"rate": chance, "batch_size": batch, "population": records}
     return {name: value for name, value in found.items() if value is not None}
 
 

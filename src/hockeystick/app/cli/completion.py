@@ -14,7 +14,7 @@ from hockeystick.app.cli.status import Status
 __all__ = ["add", "run", "scripts"]
 
 _EXAMPLES = """examples:
-  source <(hockeystick completion bash)                 # this shell; put it into ~/.bashrc to keep it
+  source <(hockeystick completion bash)   # put it into ~/.bashrc to keep it
   hockeystick completion zsh > ~/.zfunc/_hockeystick    # a directory of $fpath
   hockeystick completion fish > ~/.config/fish/completions/hockeystick.fish
 """

@@ -27,7 +27,7 @@ from hockeystick.bound import Bound
 from hockeystick.curve import PrivacyCurve
 from hockeystick.readouts.outline import sampled
 
-__all__ = ["add", "run"]
+__all__ = ["add", "check_picture", "draw", "points", "run"]
 
 _EXAMPLES = """examples:
   hockeystick curve spec.toml
@@ -56,8 +56,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> Status:
     """Read the curve at every point asked for."""
-    if options.plot and Path(options.plot).suffix.lower() not in _FORMATS:
-        raise CommandError(f"hockeystick curve: error: --plot must end in .svg, .png or .pdf, got {options.plot!r}")
+    check_picture(options)
     specification = specification_of(options)
     asked = specification
     if options.delta is None and options.epsilon is None:
@@ -65,6 +64,8 @@ def run(options: argparse.Namespace) -> Status:
     with Progress("reading the curve") as progress:
         curve = specification.curve
         found = [answer for one in progress.each(_each(specification)) for answer in answers(one, curve)]
+    if options.plot:  # first: who reads the table may have seen enough of it
+        draw(options.plot, found, curve)
     if options.json:
         points = [_document(answer) for answer in found]
         assumptions = {"broken_assumptions": list(broken(asked))}
@@ -72,8 +73,6 @@ def run(options: argparse.Namespace) -> Status:
     else:
         print(opening(asked), end="")
         _print_tables(found, IF_HELD if broken(asked) else "certified")
-    if options.plot:
-        _plot(options.plot, found, curve)
     return status_of(asked)
 
 
@@ -107,7 +106,18 @@ def _row(answer: Answer, worth: str) -> tuple[str, ...]:
     return plain(answer.given), "", f"about {nearest(float(answer.result.value), 6)}", "estimate"
 
 
-def _plot(name: str, found: Sequence[Answer], curve: PrivacyCurve) -> None:
+def check_picture(options: argparse.Namespace) -> None:
+    """Refuse a picture of another kind before anything is computed."""
+    if options.plot and Path(options.plot).suffix.lower() not in _FORMATS:
+        raise CommandError(f"{options.parser.prog}: error: --plot must end in .svg, .png or .pdf, got {options.plot!r}")
+
+
+def points(specification: Specification, curve: PrivacyCurve) -> list[Answer]:
+    """The curve from 1e-1 to 1e-30."""
+    return answers(replace(specification, deltas=_DELTAS, epsilons=()), curve)
+
+
+def draw(name: str, found: Sequence[Answer], curve: PrivacyCurve) -> None:
     """Draw the curve as far as the points that were read: SVG by ourselves, anything else by matplotlib."""
     places = [place for place in map(_place, found) if 0.0 < place[0] < math.inf and place[1] > 0.0]
     if not places:
@@ -120,10 +130,8 @@ def _plot(name: str, found: Sequence[Answer], curve: PrivacyCurve) -> None:
         return
     try:
         privacy_curve(curve, end=end, least=0.5 * least, title=title).savefig(name)
-    except ModuleNotFoundError:
-        raise CommandError(
-            "hockeystick curve: error: this needs matplotlib (pip install matplotlib); .svg needs nothing"
-        ) from None
+    except ModuleNotFoundError as error:
+        raise CommandError(f"hockeystick curve: error: {error}; .svg needs nothing") from None
     except OSError as error:
         raise CommandError(f"hockeystick curve: error: cannot write {name}: {error.strerror}") from None
 

@@ -5,30 +5,42 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from hockeystick.app.cli.answer import answers, print_answers
+from hockeystick.account import account
+from hockeystick.app.cli.answer import answer_document, answers, print_answers, print_json, status_of
+from hockeystick.app.cli.curve import check_picture, draw, points
 from hockeystick.app.cli.options import (
-    ADJACENCY,
     UNIT,
     add_adjacency,
     add_json,
+    add_length,
     add_sampler,
+    add_save,
     add_tolerance,
     add_unit,
+    relation_of,
+    repeated,
     sampler_of,
+    save_as,
 )
-from hockeystick.app.cli.parsing import Parser, count, delta, epsilon, positive
+from hockeystick.app.cli.parsing import Parser, delta, epsilon, listed, positive
 from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.status import Status
-from hockeystick.app.spec.model import Choice, Circumstances, Specification, StepEntry
-from hockeystick.app.spec.registry import AUTOMATIC
+from hockeystick.app.cli.table import table
+from hockeystick.app.report.numbers import count_text, plain, rounded_up
+from hockeystick.app.spec.model import Choice, Circumstances, Specification
+from hockeystick.app.spec.registry import AUTOMATIC, schemes
+from hockeystick.dpsgd import batches_in_epoch
 
 __all__ = ["add", "run"]
 
 _EXAMPLES = """examples:
-  hockeystick dpsgd --noise-multiplier 1.0 --rate 0.01 --steps 2000 --delta 1e-5
-  hockeystick dpsgd --noise-multiplier 1.0 --batch-size 500 --examples 50000 --steps 2000 --delta 1e-5
-  hockeystick dpsgd --noise-multiplier 1.0 --rate 0.01 --steps 2000 --epsilon 2 --json
+  hockeystick dpsgd --noise-multiplier 1 --rate 0.01 --steps 2000 --delta 1e-5
+  hockeystick dpsgd --noise-multiplier 1 --rate 1/235 --steps 7050 --epsilon 2
+  hockeystick dpsgd --noise-multiplier 1 --batch-size 256 --population 60000 \\
+      --epochs 30 --delta 1e-5 --by-epoch --plot epochs.png --save run.toml
 """
+
+_ROWS = 40
 
 
 def add(commands: Any) -> None:
@@ -47,12 +59,19 @@ def add(commands: Any) -> None:
         help="standard deviation of the noise on the summed gradients, in units of the clipping norm",
     )
     add_sampler(parser)
-    parser.add_argument(
-        "--steps", type=count("--steps"), required=True, metavar="T", help="number of steps, such as 2000 or 1e6"
-    )
+    add_length(parser.add_mutually_exclusive_group(required=True))
     asked = parser.add_mutually_exclusive_group(required=True)
-    asked.add_argument("--delta", type=delta("--delta"), metavar="D", help="report epsilon at this delta, in [0, 1]")
-    asked.add_argument("--epsilon", type=epsilon("--epsilon"), metavar="E", help="report delta at this epsilon")
+    asked.add_argument(
+        "--delta", type=listed(delta("--delta")), metavar="D[,D]", help="report epsilon at these deltas, in [0, 1]"
+    )
+    asked.add_argument(
+        "--epsilon", type=listed(epsilon("--epsilon")), metavar="E[,E]", help="report delta at these epsilons"
+    )
+    parser.add_argument("--by-epoch", action="store_true", help="add a table of epsilon by epoch; needs --delta")
+    parser.add_argument(
+        "--plot", metavar="FILE", help="draw the privacy curve, or with --by-epoch epsilon by epoch: .svg, .png, .pdf"
+    )
+    add_save(parser)
     add_adjacency(parser)
     add_unit(parser)
     add_tolerance(parser)
@@ -62,19 +81,79 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> Status:
     """Account the run and print the answer."""
+    check_picture(options)
+    if options.by_epoch and options.delta is None:
+        options.parser.error("--by-epoch shows epsilon: give --delta")
+    entry = repeated(options, Choice.of("gaussian", noise_multiplier=options.noise_multiplier), sampler_of(options))
     specification = Specification(
-        steps=(
-            StepEntry(
-                Choice.of("gaussian", noise_multiplier=options.noise_multiplier), sampler_of(options), options.steps
-            ),
-        ),
-        adjacency=options.adjacency or ADJACENCY,
+        steps=(entry,),
+        adjacency=relation_of(options),
         unit=options.unit or UNIT,
-        deltas=() if options.delta is None else (options.delta,),
-        epsilons=() if options.epsilon is None else (options.epsilon,),
+        deltas=options.delta or (),
+        epsilons=options.epsilon or (),
         accountant=Choice.of(AUTOMATIC, tolerance=options.tolerance),
-        circumstances=Circumstances(examples=options.examples),
+        circumstances=Circumstances(examples=options.population),
     )
-    with Progress(f"accounting {options.steps} steps"):
-        found = answers(specification, specification.curve)
-    return print_answers(specification, found, as_json=options.json)
+    with Progress(f"accounting {entry.count} steps") as progress:
+        curve = specification.curve
+        found = answers(specification, curve)
+        epochs = _epochs(specification, progress) if options.by_epoch else []
+        if options.plot and not epochs:
+            draw(options.plot, points(specification, curve), curve)
+    if options.plot and epochs:
+        _draw_epochs(options.plot, specification)
+    save_as(options, specification)
+    if options.json:
+        more = {"by_epoch": epochs} if options.by_epoch else {}
+        print_json(answer_document(specification, found) | more)
+        return status_of(specification)
+    status = print_answers(specification, found, as_json=False)
+    if epochs:
+        print("\n" + _epoch_table(specification, epochs))
+    return status
+
+
+def _marks(specification: Specification) -> tuple[int, list[int]]:
+    """Steps in an epoch, and the numbers of steps after each; after some of them where they are many."""
+    (entry,) = specification.steps
+    if entry.sampling is None or schemes()[entry.sampling.name].step_is_epoch:
+        batches = 1
+    else:
+        batches = batches_in_epoch(**entry.sampling.mapping)  # type: ignore[arg-type]  # a rate, or two sizes
+    stride = batches * -(-entry.count // (batches * _ROWS))
+    marks = list(range(stride, entry.count, stride))
+    return batches, [*marks, entry.count]
+
+
+def _epochs(specification: Specification, progress: Progress) -> list[dict[str, Any]]:
+    (entry,) = specification.steps
+    batches, marks = _marks(specification)
+    rows: list[dict[str, Any]] = []
+    for steps in progress.each(marks):
+        curve = account(entry.step * steps, specification.adjacency, **specification.accountant.arguments)
+        sides = [curve.epsilon(level) for level in specification.deltas]
+        known = [
+            {"delta": level, "lower": found.sides[0], "upper": found.sides[1]}
+            for level, found in zip(specification.deltas, sides, strict=True)
+        ]
+        rows.append({"epoch": steps / batches, "steps": steps, "epsilon": known})
+    return rows
+
+
+def _epoch_table(specification: Specification, rows: list[dict[str, Any]]) -> str:
+    heads = ("epoch", "steps", *(f"epsilon at delta {plain(level)}" for level in specification.deltas))
+    cells = [
+        (f"{row['epoch']:.4g}", count_text(row["steps"]), *(rounded_up(one["upper"], 5) for one in row["epsilon"]))
+        for row in rows
+    ]
+    return table(heads, cells, right=range(len(heads)))
+
+
+def _draw_epochs(name: str, specification: Specification) -> None:
+    from hockeystick.app import plots  # matplotlib, only where a picture is asked for
+
+    (entry,) = specification.steps
+    marks = _marks(specification)[1]
+    level = specification.deltas[0]
+    figure = plots.epsilon_against_steps(entry.step, marks, delta=level, adjacency=specification.adjacency)
+    figure.savefig(name)

@@ -26,10 +26,10 @@ _VARIABLE = "HOCKEYSTICK_LEDGER"
 _EXAMPLES = f"""examples:
   export {_VARIABLE}=sqlite:///ledger.db
   hockeystick ledger init
-  hockeystick ledger add-dataset census-2026 --epsilon 1 --delta 1e-6 --unit household
-  hockeystick ledger would-fit census-2026 table3.toml
-  hockeystick ledger spend census-2026 table3.toml --why "Table 3, ages by county"
-  hockeystick ledger total census-2026
+  hockeystick ledger add-dataset census --epsilon 1 --delta 1e-6 --unit person
+  hockeystick ledger would-fit census table3.toml
+  hockeystick ledger spend census table3.toml --why "Table 3, ages by county"
+  hockeystick ledger total census
   hockeystick ledger verify
 """
 

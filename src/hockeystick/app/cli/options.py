@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 import argparse
+from fractions import Fraction
 
 from hockeystick.app.cli.parsing import Parser, count, positive, rate
-from hockeystick.app.spec.model import Choice
+from hockeystick.app.cli.status import CommandError
+from hockeystick.app.spec.model import Choice, Specification, StepEntry
 from hockeystick.app.spec.registry import samplings, schemes
+from hockeystick.app.spec.write import save
 from hockeystick.composition import ADJACENCIES
+from hockeystick.dpsgd import batches_in_epoch, steps_in
 
-__all__ = ["ADJACENCY", "UNIT", "add_adjacency", "add_json", "add_sampler", "add_tolerance", "add_unit", "sampler_of"]
+__all__ = [
+    "ADJACENCY",
+    "UNIT",
+    "add_adjacency",
+    "add_json",
+    "add_length",
+    "add_sampler",
+    "add_save",
+    "add_tolerance",
+    "add_unit",
+    "relation_of",
+    "repeated",
+    "sampler_of",
+    "save_as",
+]
 
 
 ADJACENCY, UNIT = "add-remove", "example"
@@ -42,6 +60,25 @@ def add_tolerance(parser: Parser) -> None:
     )
 
 
+def relation_of(options: argparse.Namespace) -> str:
+    """The relation asked for, or the usual one of the sampling scheme."""
+    return options.adjacency or ("zero-out" if options.sampling == "shuffled" else ADJACENCY)
+
+
+def add_save(parser: Parser) -> None:
+    """Add ``--save``."""
+    parser.add_argument("--save", metavar="FILE", help="write the run as a specification, for account and report")
+
+
+def save_as(options: argparse.Namespace, specification: Specification) -> None:
+    """Write the specification where ``--save`` says."""
+    if options.save:
+        try:
+            save(specification, options.save)
+        except OSError as error:
+            raise CommandError(f"hockeystick: error: cannot write {options.save}: {error.strerror}") from None
+
+
 def add_json(parser: Parser) -> None:
     """Add ``--json``."""
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
@@ -59,14 +96,64 @@ def add_sampler(parser: Parser, group: argparse._ArgumentGroup | None = None) ->
     to.add_argument(
         "--batch-size", type=count("--batch-size"), metavar="B", help="(expected) batch size, instead of --rate"
     )
-    to.add_argument("--examples", type=count("--examples"), metavar="N", help="number of examples in the data")
-    by_batch = tuple(name for name, scheme in schemes().items() if not scheme.step_is_epoch)
+    to.add_argument(
+        "--population",
+        "--examples",
+        type=count("--population"),
+        metavar="N",
+        help="number of examples in the data",
+    )
+    known = tuple(schemes())
     to.add_argument(
         "--sampling",
-        choices=by_batch,
+        choices=known,
         metavar="SCHEME",
-        help=f"how batches are drawn: {', '.join(by_batch)} (default: {by_batch[0]})",
+        help=f"how batches are drawn: {', '.join(known)} (default: {known[0]}). shuffled is what most data loaders do:"
+        " every example once an epoch, so that sampling hides nothing and epsilon is far larger",
     )
+
+
+def add_length(to: argparse._ActionsContainer) -> None:
+    """Add ``--steps`` and ``--epochs``."""
+    to.add_argument("--steps", type=count("--steps"), metavar="T", help="number of steps, such as 2000 or 1e6")
+    to.add_argument(
+        "--epochs",
+        type=positive("--epochs"),
+        metavar="E",
+        help="passes over the data, instead of --steps: each has examples over batch size steps, rounded up",
+    )
+
+
+def repeated(options: argparse.Namespace, mechanism: Choice, sampling: Choice) -> StepEntry:
+    """The step as often as the options say, and in words what that means where it is not plain.
+
+    30 epochs of 60,000 examples in batches of 256 are 30 x 235 = 7,050 steps at rate 256/60,000: a data loader keeps
+    the last, short batch, and whoever drops it (7,031 or 7,020 steps) spends no more than that.
+    """
+    parser: Parser = options.parser
+    if options.steps is not None and options.epochs is not None:
+        parser.error("give either --steps or --epochs, not both")
+    sizes = sampling.mapping
+    batches = batches_in_epoch(**sizes)  # type: ignore[arg-type]  # a rate, or two sizes
+    epochs = None if options.epochs is None else Fraction(options.epochs)
+    if schemes()[sampling.name].step_is_epoch:
+        epochs = Fraction(options.steps or 1, batches) if epochs is None else epochs
+        if epochs.denominator != 1:
+            parser.error(f"--sampling {sampling.name} needs whole epochs, of {batches} steps each")
+        return StepEntry(mechanism, sampling, int(epochs), note=_SHUFFLED)
+    if epochs is None:
+        return StepEntry(mechanism, sampling, options.steps or 1)
+    steps = steps_in(float(epochs), **sizes)
+    said = f"{float(epochs):g} epochs of {batches} batches"
+    if "population" in sizes and int(sizes["population"]) % int(sizes["batch_size"]):  # type: ignore[arg-type]
+        said += ", the last one short and counted; dropping it spends no more"
+    return StepEntry(mechanism, sampling, steps, note=said)
+
+
+_SHUFFLED = (
+    "each step is an epoch of shuffled batches, every example in one of them: one unsampled release an epoch, as its"
+    " place in the order is not proved to hide it"
+)
 
 
 def sampler_of(options: argparse.Namespace) -> Choice:
@@ -74,18 +161,20 @@ def sampler_of(options: argparse.Namespace) -> Choice:
     parser: Parser = options.parser
     by_size = options.batch_size is not None
     if by_size and options.rate is not None:
-        parser.error("give either --rate or --batch-size with --examples, not both")
-    if by_size and options.examples is None:
-        parser.error("--batch-size needs --examples, the number of examples in the data")
+        parser.error("give either --rate or --batch-size with --population, not both")
+    if by_size and options.population is None:
+        parser.error("--batch-size needs --population, the number of examples in the data")
     if not by_size and options.rate is None:
-        parser.error("give --rate, or --batch-size with --examples")
-    if by_size and options.batch_size > options.examples:
-        parser.error(f"--batch-size is {options.batch_size} but --examples is only {options.examples}")
+        parser.error("give --rate, or --batch-size with --population")
+    if by_size and options.batch_size > options.population:
+        parser.error(f"--batch-size is {options.batch_size} but --population is only {options.population}")
+    if by_size and options.sampling == "shuffled" and options.population % options.batch_size:
+        whole = options.population - options.population % options.batch_size
+        parser.error(f"--sampling shuffled needs full batches: give --population {whole}, the examples that are used")
     name = options.sampling or next(iter(samplings()))
-    known = {"rate": options.rate, "batch_size": options.batch_size}
-    known |= {"examples": options.examples, "population": options.examples}
+    known = {"rate": options.rate, "batch_size": options.batch_size, "population": options.population}
     known = {parameter: value for parameter, value in known.items() if value is not None}
     needed = samplings()[name].written_with(known).required
     if not set(needed) <= known.keys():
-        parser.error(f"--sampling {name} needs --batch-size and --examples")
+        parser.error(f"--sampling {name} needs --batch-size and --population")
     return Choice(name, tuple((parameter, known[parameter]) for parameter in needed))

@@ -5,21 +5,29 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
+import textwrap
 from collections.abc import Callable, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
 from typing import Any, NoReturn
 
 from hockeystick.app.cli.status import CommandError
+from hockeystick.app.spec.problems import OutOfRangeError, read_float
 from hockeystick.errors import check_count, check_delta, check_epsilon, check_positive, check_rate
 
-__all__ = ["Parser", "count", "delta", "epsilon", "joined_negatives", "listed", "positive", "rate"]
+WIDTH = 80
+"""Columns of a terminal that everybody has."""
+
+__all__ = ["WIDTH", "Parser", "count", "delta", "epsilon", "joined_negatives", "listed", "positive", "rate"]
 
 
 class Parser(argparse.ArgumentParser):
     """A parser that raises `CommandError` with one line, and shows an example under its help."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        kwargs.setdefault("formatter_class", partial(argparse.RawDescriptionHelpFormatter, width=WIDTH))
+        kwargs["description"] = textwrap.fill(kwargs.get("description") or "", WIDTH, break_on_hyphens=False)
         kwargs.setdefault("allow_abbrev", False)
         super().__init__(*args, **kwargs)
 
@@ -39,7 +47,9 @@ class Parser(argparse.ArgumentParser):
         if not given.startswith("--") or name in options:
             return
         longer = [known for known in options if known.startswith(name)]
-        close = longer or difflib.get_close_matches(name, options, n=1)
+        words = {known.removeprefix("--"): known for known in options}  # the dashes are alike in all of them
+        alike = difflib.get_close_matches(name.removeprefix("--"), words, n=1, cutoff=0.7)
+        close = longer or [words[word] for word in alike]
         self.error(f"unknown option {name}" + (f"; did you mean {' or '.join(close)}?" if close else ""))
 
     def error(self, message: str) -> NoReturn:
@@ -74,7 +84,9 @@ def joined_negatives(arguments: Sequence[str]) -> list[str]:
 
 def _real(text: str, name: str) -> float:
     try:
-        return float(text)
+        return read_float(text)
+    except OutOfRangeError as error:
+        raise argparse.ArgumentTypeError(f"{name}: {error}") from None
     except ValueError:
         raise argparse.ArgumentTypeError(f"{name} must be a number, got {text!r}") from None
 
@@ -95,8 +107,17 @@ def positive(name: str) -> Callable[[str], float]:
 
 
 def rate(name: str) -> Callable[[str], float]:
-    """A reader of sampling rates, in (0, 1]."""
-    return _checked(name, check_rate)
+    """A reader of sampling rates, in (0, 1]; ``1/235`` and ``0.4%`` are rates too."""
+    plain = _checked(name, check_rate)
+
+    def read(text: str) -> float:
+        if re.fullmatch(r"\d+/\d*[1-9]\d*", text):
+            return plain(repr(float(Fraction(text))))
+        if re.fullmatch(r"[\d.]+%", text) and text.count(".") <= 1:
+            return plain(repr(float(Fraction(text[:-1]) / 100)))
+        return plain(text)
+
+    return read
 
 
 def delta(name: str) -> Callable[[str], float]:
@@ -120,20 +141,12 @@ def count(name: str, minimum: int = 1) -> Callable[[str], int]:
     """A reader of whole numbers of at least 1, or another minimum; ``1e6`` and ``1_000_000`` are whole numbers too."""
 
     def read(text: str) -> int:
-        allowed = f"{name} must be an integer of at least {minimum}, got {text!r}"
-        if not re.fullmatch(r"[+-]?\d+(_\d+)*|[+-]?\d+(\.\d+)?[eE]\+?\d{1,2}", text):
-            raise argparse.ArgumentTypeError(allowed)
-        try:
-            number = Decimal(text.replace("_", ""))
-            whole = int(number)
-        except (InvalidOperation, ValueError):
-            raise argparse.ArgumentTypeError(allowed) from None
-        if whole != number:
-            raise argparse.ArgumentTypeError(allowed)
-        try:
-            return check_count(name, whole, minimum=minimum)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
+        written = re.fullmatch(r"[+-]?\d+(_\d+)*(\.\d*)?([eE]\+?\d{1,2})?", text)
+        number = Decimal(text.replace("_", "")) if written else Decimal("NaN")
+        try:  # digits count as written, where a float would have rounded them
+            return check_count(name, int(number) if number == number.to_integral_value() else text, minimum=minimum)
+        except (TypeError, ValueError):
+            raise argparse.ArgumentTypeError(f"{name} must be an integer of at least {minimum}, got {text!r}") from None
 
     return read
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 
 from hockeystick.app.cli import (
@@ -19,7 +20,7 @@ from hockeystick.app.cli import (
     schema,
     selfcheck,
 )
-from hockeystick.app.cli.parsing import Parser, joined_negatives
+from hockeystick.app.cli.parsing import WIDTH, Parser, joined_negatives
 from hockeystick.app.cli.status import STATUS_MEANING, CommandError, Status
 from hockeystick.app.spec.problems import SpecificationError
 from hockeystick.errors import HockeystickError
@@ -31,11 +32,14 @@ _COMMANDS = (dpsgd, calibrate, account, compare, curve, receipt, audit, ledger, 
 
 def parser() -> Parser:
     """The parser of the whole command line."""
-    statuses = "\n".join(f"  {int(status):<4} {meaning}" for status, meaning in STATUS_MEANING.items())
+    statuses = "\n".join(
+        textwrap.fill(meaning, WIDTH, initial_indent=f"  {int(status):<4} ", subsequent_indent=" " * 7)
+        for status, meaning in STATUS_MEANING.items()
+    )
     whole = Parser(
         prog="hockeystick",
         description="Certified privacy accounting: a proved bracket for the epsilon or delta of a run.",
-        epilog="example:\n  hockeystick dpsgd --noise-multiplier 1.0 --rate 0.01 --steps 2000 --delta 1e-5\n\n"
+        epilog="example:\n  hockeystick dpsgd --noise-multiplier 1 --rate 0.01 --steps 2000 --delta 1e-5\n\n"
         f"exit status:\n{statuses}",
     )
     whole.add_argument("--version", action="store_true", help="print the version and exit")
@@ -46,39 +50,39 @@ def parser() -> Parser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit status.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Without the program's name; by default those of the process.
-    """
+    """Run the command line; the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        if given == ["--version"]:
-            print(f"hockeystick {version()}")
-            return Status.OK
+        if sys.stdout is None:
+            raise CommandError("hockeystick: error: stdout is closed: the answer has nowhere to go")
         status = _run(given)
         sys.stdout.flush()
         return status
     except CommandError as error:
-        print(error, file=sys.stderr)
-        return error.status
-    except (TypeError, ValueError) as error:
-        print(f"hockeystick: error: {_one_line(error)}", file=sys.stderr)
-        return Status.BAD_INPUT
+        return _failed(str(error), error.status)
+    except (TypeError, ValueError, ModuleNotFoundError) as error:
+        return _failed(f"hockeystick: error: {_one_line(error)}", Status.BAD_INPUT)
     except SpecificationError as error:
-        print(error, file=sys.stderr)
-        return Status.BAD_INPUT
+        return _failed(str(error), Status.BAD_INPUT)
     except HockeystickError as error:
-        print(f"hockeystick: no answer: {_one_line(error)}", file=sys.stderr)
-        return Status.NO_ANSWER
-    except KeyboardInterrupt:
-        print("hockeystick: interrupted", file=sys.stderr)
-        return Status.INTERRUPTED
+        return _failed(f"hockeystick: no answer: {_one_line(error)}", Status.NO_ANSWER)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _abandon_stdout()
         return Status.OK
+    except OSError as error:
+        _abandon_stdout()
+        return _failed(f"hockeystick: error: cannot write the answer: {error.strerror}", Status.BAD_INPUT)
+
+
+def _failed(message: str, status: Status) -> Status:
+    if sys.stderr is not None:
+        print(message, file=sys.stderr)
+    return status
+
+
+def _abandon_stdout() -> None:
+    """Let what is still in the buffer go nowhere, so that nothing fails again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(given: list[str]) -> int:
@@ -88,18 +92,13 @@ def _run(given: list[str]) -> int:
         return Status.OK
     options = whole.parse_args(joined_negatives(given))
     if options.version:
-        print(f"hockeystick {version()}")
+        import hockeystick
+
+        print(f"hockeystick {hockeystick.__version__}")
         return Status.OK
     if options.command is None:
         whole.error("no command given")
     return int(options.run(options))
-
-
-def version() -> str:
-    """The installed version."""
-    from importlib.metadata import version as installed  # slower than everything else that --version needs
-
-    return installed("hockeystick")
 
 
 def _one_line(error: Exception) -> str:

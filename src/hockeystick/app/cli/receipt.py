@@ -129,8 +129,9 @@ def run_verify(options: argparse.Namespace) -> Status:
         for result in content.results:
             print(f"  {content.figure(result)}, {content.worth(result)}")
     else:
-        print(f"{options.receipt} does NOT hold:")
-        for finding in found.findings:
+        first, *others = found.findings  # what differs first stands in the one line that scripts keep
+        print(f"{options.receipt} does NOT hold: {first}")
+        for finding in others:
             print(f"  {finding}")
     if not options.json:
         for remark in found.remarks:

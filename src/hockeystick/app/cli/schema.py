@@ -18,7 +18,7 @@ title = "CIFAR-10, DP-SGD"
 [[steps]]                       # one table for each kind of step
 mechanism = "gaussian"
 noise_multiplier = 1.0
-sampling = { scheme = "poisson", batch_size = 500, examples = 50_000 }
+sampling = { scheme = "poisson", batch_size = 500, population = 50_000 }
 count = 2000
 
 [guarantee]

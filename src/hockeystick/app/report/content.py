@@ -201,8 +201,12 @@ class Content:
     def steps(self) -> list[Row]:
         """One row a step: how often, and what is released, with every parameter."""
         return [
-            Row("Once" if entry.count == 1 else f"{count_text(entry.count)} times", f"{_capital(noise_words(entry))}.")
-            for entry in self.specification.steps
+            Row(
+                "Once" if entry.count == 1 else f"{count_text(entry.count)} times",
+                f"{_capital(noise_words(entry))}.{f' For: {entry.name}.' if entry.name else ''}"
+                + (f" {entry.note}" if entry.note else ""),
+            )
+            for entry in self.specification.kinds
         ]
 
     def accounting(self) -> list[Row]:

@@ -4,6 +4,7 @@ from hockeystick.app.spec.model import Choice, Circumstances, Specification, Ste
 from hockeystick.app.spec.problems import Problem, SpecificationError
 from hockeystick.app.spec.reader import from_document, load, read
 from hockeystick.app.spec.schema import schema
+from hockeystick.app.spec.write import of_run, save, to_toml
 
 __all__ = [
     "Choice",
@@ -14,6 +15,9 @@ __all__ = [
     "StepEntry",
     "from_document",
     "load",
+    "of_run",
     "read",
+    "save",
     "schema",
+    "to_toml",
 ]

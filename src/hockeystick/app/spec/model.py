@@ -7,18 +7,28 @@ reported and verified.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, final
 
 from hockeystick.account import account
 from hockeystick.accountants.base import Accountant
-from hockeystick.app.spec.registry import AUTOMATIC, accountants, mechanisms, samplings, schemes
+from hockeystick.app.spec.registry import AUTOMATIC, accountants, kebab, mechanisms, samplings, schemes
 from hockeystick.composition import Composition, Step, compose
 from hockeystick.curve import PrivacyCurve
 from hockeystick.sampling import SCHEMES, Sampled
 
-__all__ = ["ADAPTIVE", "BATCHES", "TUNING", "Choice", "Circumstances", "Specification", "StepEntry", "Value"]
+__all__ = [
+    "ADAPTIVE",
+    "BATCHES",
+    "TUNING",
+    "Choice",
+    "Circumstances",
+    "Specification",
+    "StepEntry",
+    "Value",
+    "described",
+]
 
 Value = float | int | str | bool | tuple[float | int | str, ...]
 """A parameter as a file holds it; in a tuple a string such as ``"1/3"`` is an exact fraction."""
@@ -74,10 +84,35 @@ class Choice:
         }
 
 
+def described(step: Step) -> Choice:
+    """A mechanism or a sampling scheme in the words of a file, its ``mechanism`` apart.
+
+    Raises
+    ------
+    TypeError
+        Where a file cannot hold it.
+    """
+    name = kebab(type(step).__name__)
+    if name not in mechanisms() and name not in schemes():
+        raise TypeError(f"a specification cannot hold {type(step).__name__}: it names mechanisms by their parameters")
+    values = {f.name: getattr(step, f.name) for f in fields(step) if f.name != "mechanism"}  # type: ignore[arg-type]
+    return Choice.of(name, **{key: _written(value) for key, value in values.items()})
+
+
+def _written(value: Any) -> Value:
+    if isinstance(value, tuple):
+        return tuple(str(item) if isinstance(item, Fraction) else item for item in value)
+    if isinstance(value, Fraction):
+        if Fraction(float(value)) != value:
+            raise TypeError(f"a specification holds single numbers as float64s, and {value} is none")
+        return float(value)
+    return value  # type: ignore[no-any-return]
+
+
 @final
 @dataclass(frozen=True)
 class StepEntry:
-    """One kind of step: a mechanism, how its records are sampled, and how often it is applied.
+    """One kind of step: a mechanism, how its records are sampled, how often it is applied, what it is called.
 
     Examples
     --------
@@ -88,11 +123,14 @@ class StepEntry:
     mechanism: Choice
     sampling: Choice | None = None
     count: int = 1
+    name: str = ""
+    note: str = ""
 
     @property
     def step(self) -> Step:
         """The step; ``TypeError`` or ``ValueError`` where a parameter is not allowed."""
-        mechanism: Step = mechanisms()[self.mechanism.name].build(**self.mechanism.arguments)
+        known = mechanisms()[self.mechanism.name].written_with(self.mechanism.mapping)
+        mechanism: Step = known.build(**self.mechanism.arguments)
         if self.sampling is None:
             return mechanism
         written = samplings()[self.sampling.name].written_with(self.sampling.mapping)
@@ -189,6 +227,19 @@ class Specification:
         return compose([(entry.step, entry.count) for entry in self.steps])
 
     @property
+    def kinds(self) -> tuple[StepEntry, ...]:
+        """The steps with all that are alike as one: their counts added, their names and notes listed."""
+        found: dict[tuple[Choice, Choice | None], StepEntry] = {}
+        for entry in self.steps:
+            like = found.get((entry.mechanism, entry.sampling))
+            if like is None:
+                found[entry.mechanism, entry.sampling] = entry
+                continue
+            name, note = (_listed(*texts) for texts in ((like.name, entry.name), (like.note, entry.note)))
+            found[entry.mechanism, entry.sampling] = replace(like, count=like.count + entry.count, name=name, note=note)
+        return tuple(found.values())
+
+    @property
     def schemes(self) -> tuple[type[Sampled], ...]:
         """The sampling schemes of the steps, each once, by name."""
         names = sorted({entry.sampling.name for entry in self.steps if entry.sampling is not None})
@@ -229,6 +280,10 @@ class Specification:
         return document
 
 
+def _listed(*texts: str) -> str:
+    return "; ".join(dict.fromkeys(text for text in texts if text))
+
+
 def _one_or_many(values: tuple[float, ...]) -> float | list[float]:
     return values[0] if len(values) == 1 else list(values)
 
@@ -242,7 +297,7 @@ def _step_document(entry: StepEntry) -> dict[str, Any]:
     if entry.sampling is not None:
         document["sampling"] = {"scheme": entry.sampling.name, **_plain(entry.sampling.mapping)}
     document["count"] = entry.count
-    return document
+    return document | {key: text for key, text in (("name", entry.name), ("note", entry.note)) if text}
 
 
 def _shown(value: Value) -> str:

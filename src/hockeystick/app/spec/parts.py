@@ -7,7 +7,7 @@ to the line of the parameter it names.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar, cast
 
 from hockeystick.app.spec.model import (
@@ -19,17 +19,19 @@ from hockeystick.app.spec.model import (
     Specification,
     StepEntry,
     Value,
+    described,
 )
 from hockeystick.app.spec.positions import Lines, Path, line_of
 from hockeystick.app.spec.problems import Problem, suggestion
 from hockeystick.app.spec.registry import AUTOMATIC, AUTOMATIC_ENTRY, Entry, accountants, mechanisms, samplings
 from hockeystick.composition import ADJACENCIES
-from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, check_positive
+from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, check_positive, whole
 
 __all__ = ["DocumentReader"]
 
 T = TypeVar("T")
 
+_OF_STEP = ("mechanism", "sampling", "count", "name", "note")
 _TOP = ("version", "title", "steps", "guarantee", "accountant", "circumstances")
 
 
@@ -117,20 +119,25 @@ class DocumentReader:
         if table is None:
             return None
         entry = self.entry((*path, "mechanism"), table.get("mechanism"), mechanisms())
-        if entry is None:
-            return None
-        mechanism = self.choice(path, table, entry, ("mechanism", "sampling", "count"))
+        mechanism = None
+        if entry is not None:
+            mechanism = self.choice(path, table, entry.written_with(table.keys() - set(_OF_STEP)), _OF_STEP)
+        built = StepEntry(_PROBE if mechanism is None else mechanism)
+        if mechanism is not None and not self.builds(path, mechanism, lambda: built.step):
+            mechanism, built = None, StepEntry(_PROBE)
+        elif mechanism is not None and entry is not None and not set(mechanism.mapping) <= set(entry.names):
+            mechanism = described(built.step)  # written in another way
         count = self.checked((*path, "count"), lambda value: check_count("count", value), table.get("count", 1))
-        sampling = self.sampling((*path, "sampling"), table["sampling"]) if "sampling" in table else None
-        if mechanism is None or count is None or ("sampling" in table and sampling is None):
-            return None
+        sampling = self.sampling((*path, "sampling"), table.get("sampling", "none"))
         sampled = None if sampling == _UNSAMPLED else sampling
-        found = StepEntry(mechanism, sampled, count)
-        if not self.builds(path, mechanism, lambda: StepEntry(mechanism).step):
+        if sampled is not None and not self.builds(
+            (*path, "sampling"), sampled, lambda: replace(built, sampling=sampled).step
+        ):
+            sampling = None
+        texts = {key: self.text((*path, key), table[key]) for key in ("name", "note") if key in table}
+        if mechanism is None or count is None or sampling is None:
             return None
-        if sampled is not None and not self.builds((*path, "sampling"), sampled, lambda: found.step):
-            return None
-        return found
+        return StepEntry(mechanism, sampled, count, **{key: text or "" for key, text in texts.items()})
 
     def builds(self, path: Path, choice: Choice, build: Callable[[], object]) -> bool:
         """Whether the library accepts the parameters; its refusal goes to the line of the parameter it names."""
@@ -158,8 +165,7 @@ class DocumentReader:
     def choice(self, path: Path, table: Mapping[str, Any], entry: Entry, others: tuple[str, ...]) -> Choice | None:
         """The parameters of an entry, in a table that may hold other keys."""
         before = len(self.problems)
-        known = tuple(parameter.name for parameter in entry.parameters)
-        self.unknown(path, table, (*others, *known))
+        self.unknown(path, table, (*others, *entry.names))
         parameters: list[tuple[str, Value]] = []
         for parameter in entry.parameters:
             if parameter.name in table:
@@ -174,6 +180,7 @@ class DocumentReader:
         """A parameter's value if it is of the right kind."""
         value = _unquoted_infinity(value, kind)
         allowed, is_allowed = _KINDS[kind]
+        value = whole(value) if kind == "integer" and whole(value) is not None else value
         if not is_allowed(value) or (choices and value not in choices):
             allowed = f"one of {', '.join(map(repr, choices))}" if choices else allowed
             self.problem(path, f"{path[-1]} must be {allowed}, got {value!r}")
@@ -248,7 +255,8 @@ class DocumentReader:
         table = self.table(path, value)
         if table is None:
             return Circumstances()
-        self.unknown(path, table, tuple(f.name for f in fields(Circumstances)))
+        known = tuple(f.name for f in fields(Circumstances))
+        self.unknown(path, table, known)
         found: dict[str, Any] = {}
         for key, value_given in table.items():
             if key in _CIRCUMSTANCES:
@@ -259,6 +267,7 @@ class DocumentReader:
 
 
 _UNSAMPLED = Choice("none")
+_PROBE = Choice.of("gaussian", noise_multiplier=1.0)  # in place of a mechanism that cannot be made
 
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "number": ("a number", lambda value: _is_a(int | float, value)),

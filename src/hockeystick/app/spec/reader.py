@@ -10,14 +10,14 @@ from typing import Any, Literal
 from hockeystick.app.spec.model import Choice, Specification
 from hockeystick.app.spec.parts import DocumentReader
 from hockeystick.app.spec.positions import DuplicateKeyError, Lines, json_lines, toml_lines
-from hockeystick.app.spec.problems import Problem, SpecificationError
+from hockeystick.app.spec.problems import OutOfRangeError, Problem, SpecificationError, read_float
 
 __all__ = ["accountant_of", "from_document", "load", "read"]
 
 Format = Literal["toml", "json"]
 
 
-def load(path: FilePath) -> Specification:
+def load(path: str | FilePath) -> Specification:
     """The specification in a file; JSON where its name ends in ``.json``, else TOML.
 
     Raises
@@ -27,6 +27,7 @@ def load(path: FilePath) -> Specification:
     OSError
         Where it cannot be read.
     """
+    path = FilePath(path)
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -53,16 +54,19 @@ def read(text: str, *, source: str = "specification", form: Format = "toml") -> 
     """
     try:
         if form == "json":
-            document, lines = json.loads(text), json_lines(text)
+            document, lines = json.loads(text, parse_float=read_float), json_lines(text)
         else:
-            document, lines = tomllib.loads(text), toml_lines(text)
+            document, lines = tomllib.loads(text, parse_float=read_float), toml_lines(text)
     except json.JSONDecodeError as error:
-        raise SpecificationError(source, [Problem(error.lineno, f"no valid JSON: {error.msg}")]) from None
+        raise SpecificationError(source, [Problem(error.lineno, f"not valid JSON: {error.msg}")]) from None
     except DuplicateKeyError as error:
         raise SpecificationError(source, [Problem(error.line, str(error))]) from None
+    except OutOfRangeError as error:
+        before = text.partition(str(error).partition(" ")[0])[0]
+        raise SpecificationError(source, [Problem(before.count("\n") + 1, str(error))]) from None
     except tomllib.TOMLDecodeError as error:
         line, message = _toml_place(str(error), text)
-        raise SpecificationError(source, [Problem(line, f"no valid TOML: {message}")]) from None
+        raise SpecificationError(source, [Problem(line, f"not valid TOML: {message}")]) from None
     return from_document(document, source=source, lines=lines)
 
 

@@ -8,7 +8,6 @@ new mechanism, scheme or accountant can be written in a file the moment it exist
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 import re
@@ -99,6 +98,11 @@ class Entry:
     others: tuple[Entry, ...] = ()
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the parameters."""
+        return tuple(parameter.name for parameter in self.parameters)
+
+    @property
     def required(self) -> tuple[str, ...]:
         """The names of the parameters without a default."""
         return tuple(parameter.name for parameter in self.parameters if parameter.required)
@@ -106,15 +110,15 @@ class Entry:
     def written_with(self, names: Collection[str]) -> Entry:
         """The way of writing it that these names complete, or else the one they fit best."""
         ways = (self, *self.others)
-        for way in ways:
-            if set(way.required) <= set(names):
-                return way
+        complete = [way for way in ways if set(way.required) <= set(names)]
+        exact = [way for way in complete if set(names) <= set(way.names)]
+        if complete:
+            return (exact or complete)[0]
         return max(ways, key=lambda way: sum(way.parameter(name) is not None for name in way.meant(names)))
 
     def meant(self, names: Collection[str]) -> tuple[str, ...]:
         """The names, a misspelt one in the spelling of the parameter it stands for."""
-        known = tuple(parameter.name for parameter in self.parameters)
-        return tuple(meant(name, known) or name for name in names)
+        return tuple(meant(name, self.names) or name for name in names)
 
     def parameter(self, name: str) -> Parameter | None:
         """The parameter of that name, or None."""
@@ -146,7 +150,7 @@ def kebab(name: str) -> str:
 
 @functools.cache
 def mechanisms() -> Mapping[str, Entry]:
-    """The mechanisms by name."""
+    """The mechanisms by name; an alias names the entry of its first name."""
     return _classes(mechanism_room, Step)
 
 
@@ -167,10 +171,15 @@ def samplings() -> Mapping[str, Entry]:
     """How the sampling schemes are written, by name."""
     found: dict[str, Entry] = {}
     for name, scheme in schemes().items():
-        makers = [scheme, *(getattr(scheme, maker) for maker in scheme.written_as)]
-        first, *others = (Entry(name, _summary(maker), _parameters(maker) or (), maker) for maker in makers)
-        found[name] = dataclasses.replace(first, others=tuple(others))
+        found[name] = _entry(name, scheme, _parameters(scheme) or ())
     return types.MappingProxyType(found)
+
+
+def _entry(name: str, cls: type, parameters: tuple[Parameter, ...]) -> Entry:
+    """A class with the other ways of writing it."""
+    makers = [getattr(cls, maker) for maker in getattr(cls, "written_as", ())]
+    others = tuple(Entry(name, _summary(maker), _parameters(maker) or (), maker) for maker in makers)
+    return Entry(name, _summary(cls), parameters, cls, others)
 
 
 def _classes(room: types.ModuleType, base: type) -> Mapping[str, Entry]:
@@ -181,7 +190,7 @@ def _classes(room: types.ModuleType, base: type) -> Mapping[str, Entry]:
             continue
         parameters = _parameters(cls)
         if parameters is not None:
-            found[kebab(name)] = Entry(kebab(name), _summary(cls), parameters, cls)
+            found[kebab(name)] = _entry(kebab(cls.__name__), cls, parameters)
     return types.MappingProxyType(found)
 
 

@@ -5,6 +5,7 @@ A TOML file holds the same document, so the schema serves editors for both.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from hockeystick.app.spec.model import ADAPTIVE, BATCHES, TUNING
@@ -48,7 +49,7 @@ def schema() -> dict[str, Any]:
                 "description": "What is released; the order does not matter.",
                 "type": "array",
                 "minItems": 1,
-                "items": {"oneOf": [_step(entry) for entry in mechanisms().values()]},
+                "items": {"oneOf": [_step(way) for entry in _once(mechanisms()) for way in (entry, *entry.others)]},
             },
             "guarantee": _guarantee(),
             "accountant": _accountant(),
@@ -76,10 +77,21 @@ def _object(key: str, entry: Entry, *, more: dict[str, Any] | None = None, optio
         "description": entry.summary,
         "additionalProperties": False,
         "required": [*([] if key == optional_key else [key]), *entry.required],
-        "properties": {key: {"const": entry.name}}
+        "properties": {key: _names(entry)}
         | {parameter.name: _parameter(parameter) for parameter in entry.parameters}
         | (more or {}),
     }
+
+
+def _once(entries: Mapping[str, Entry]) -> list[Entry]:
+    """Every entry under its first name."""
+    return [entry for name, entry in entries.items() if name == entry.name]
+
+
+def _names(entry: Entry) -> dict[str, Any]:
+    """What may stand for an entry: its name, and its aliases."""
+    aliases = [name for name, known in mechanisms().items() if known.build is entry.build or entry in known.others]
+    return {"enum": aliases} if len(aliases) > 1 else {"const": entry.name}
 
 
 def _step(entry: Entry) -> dict[str, Any]:
@@ -89,6 +101,8 @@ def _step(entry: Entry) -> dict[str, Any]:
     more = {
         "sampling": {"description": "How the records of each step are chosen.", "oneOf": sampling},
         "count": {**_COUNT, "description": "How often this step is applied (default 1)."},
+        "name": {"type": "string", "minLength": 1, "description": "What the step is called: Table 3, ages by county."},
+        "note": {"type": "string", "minLength": 1, "description": "What a reader must know of the step."},
     }
     return _object("mechanism", entry, more=more)
 

@@ -1,0 +1,124 @@
+"""Specifications from Python and back into files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hockeystick.app.report.numbers import jsonable
+from hockeystick.app.spec.model import Choice, Circumstances, Specification, StepEntry, described
+from hockeystick.app.spec.registry import AUTOMATIC
+from hockeystick.composition import Composition, Step
+from hockeystick.errors import check_delta, check_epsilon
+from hockeystick.sampling import Sampled
+
+__all__ = ["of_run", "save", "to_toml"]
+
+
+def of_run(
+    run: Step | Composition,
+    adjacency: str = "add-remove",
+    *,
+    delta: float | Sequence[float] = (),
+    epsilon: float | Sequence[float] = (),
+    tolerance: float = 1e-3,
+    unit: str = "example",
+    title: str = "",
+    circumstances: Circumstances | None = None,
+) -> Specification:
+    """The specification of a run that was put together in Python.
+
+    Parameters
+    ----------
+    run : Step or Composition
+        What is released.
+    adjacency : str
+        The neighbouring relation.
+    delta, epsilon : float or sequence of float
+        Where to read the curve.
+    tolerance : float
+        Width of the bracket asked for.
+    unit : str
+        What one record is.
+    title : str
+        What the run is called.
+    circumstances : Circumstances, optional
+        What accounting cannot see.
+
+    Raises
+    ------
+    TypeError
+        Where a file cannot hold a step, such as one with the caller's own pair.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> print(to_toml(of_run(hs.Gaussian(1.0).poisson(0.01) * 2000, delta=1e-5)))
+    version = 1
+    <BLANKLINE>
+    [[steps]]
+    mechanism = "gaussian"
+    noise_multiplier = 1.0
+    sampling = { scheme = "poisson", rate = 0.01 }
+    count = 2000
+    <BLANKLINE>
+    [guarantee]
+    adjacency = "add-remove"
+    unit = "example"
+    delta = 1e-05
+    <BLANKLINE>
+    [accountant]
+    method = "automatic"
+    tolerance = 0.001
+    <BLANKLINE>
+    """
+    return Specification(
+        tuple(_entry(step, count) for step, count in (run * 1).steps),
+        adjacency,
+        unit,
+        tuple(check_delta(delta).ravel().tolist()),
+        tuple(check_epsilon(epsilon).ravel().tolist()),
+        Choice.of(AUTOMATIC, tolerance=tolerance),
+        title,
+        circumstances or Circumstances(),
+    )
+
+
+def _entry(step: Step, count: int) -> StepEntry:
+    if isinstance(step, Sampled):
+        return StepEntry(described(step.mechanism), described(step), count)
+    return StepEntry(described(step), None, count)
+
+
+def save(specification: Specification, path: str | Path) -> None:
+    """Write a specification to a file: JSON where its name ends in ``.json``, else TOML."""
+    as_json = Path(path).suffix == ".json"
+    text = json.dumps(jsonable(specification.document()), indent=2) + "\n" if as_json else to_toml(specification)
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def to_toml(specification: Specification) -> str:
+    """The specification as a TOML file."""
+    document = specification.document()
+    tables = [("[[steps]]", step) for step in document.pop("steps")]
+    tables += [(f"[{name}]", document.pop(name)) for name in [*document] if isinstance(document[name], dict)]
+    blocks = [_lines(document), *([head, *_lines(table)] for head, table in tables)]
+    return "\n\n".join("\n".join(lines) for lines in blocks) + "\n"
+
+
+def _lines(table: Mapping[str, Any]) -> list[str]:
+    return [f"{name} = {_value(value)}" for name, value in table.items()]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(_lines(value))} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    return repr(value)

@@ -1,0 +1,45 @@
+"""`Exact` gives as many digits as asked for, and they hold the truth in higher precision."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.bound import Bound
+
+
+def gaussian_delta(mu: Fraction, epsilon: Fraction) -> mp.mpf:
+    """In closed form, to 120 digits."""
+    m, e = mp.mpf(mu.numerator) / mu.denominator, mp.mpf(epsilon.numerator) / epsilon.denominator
+    return mp.ncdf(m / 2 - e / m) - mp.exp(e) * mp.ncdf(-m / 2 - e / m)
+
+
+@pytest.mark.parametrize("digits", [16, 30, 50, 100])
+@pytest.mark.parametrize("epsilon", [0.0, 0.75, 3.0])
+@pytest.mark.parametrize("noise", [0.25, 1.0, 4.0])
+def test_the_digits_asked_for_contain_the_closed_form(noise: float, epsilon: float, digits: int) -> None:
+    curve = hs.account(hs.Gaussian(noise), accountant=hs.accountants.Exact(digits=digits))
+    bound = curve.delta(epsilon)
+    assert isinstance(bound, Bound)
+    assert bound.decimals is not None
+    low, high = (Fraction(side) for side in bound.decimals)
+    with mp.workdps(120 + digits):
+        truth = gaussian_delta(1 / Fraction(noise), Fraction(epsilon))
+        assert mp.mpf(low.numerator) / low.denominator <= truth <= mp.mpf(high.numerator) / high.denominator
+    assert high - low <= 4 * high / 10**digits
+    assert bound.lower <= float(high)
+    assert float(low) <= bound.upper
+
+
+def test_few_digits_and_dominating_pairs_that_are_not_attained_have_none() -> None:
+    exact = hs.accountants.Exact(digits=30)
+    bound = hs.account(hs.Gaussian(1.0), accountant=hs.accountants.Exact(digits=15)).delta(1.0)
+    assert isinstance(bound, Bound)
+    assert bound.decimals is None
+    fixed = hs.Gaussian(1.0).without_replacement(batch_size=1, population=3)  # a rate between two float64s
+    bound = hs.account(fixed, "remove", accountant=exact).delta(0.5)
+    assert isinstance(bound, Bound)
+    assert bound.decimals is None  # the two sides come from different pairs

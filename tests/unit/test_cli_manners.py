@@ -1,0 +1,254 @@
+"""The command line on a narrow terminal, a full disk and a closed stdout; numbers as people write them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.app.cli import main
+from hockeystick.app.cli.parsing import WIDTH, rate
+from hockeystick.app.cli.status import Status
+
+BASH = shutil.which("bash") or "/bin/bash"
+PROGRAM = f"{sys.executable} -m hockeystick"
+RUN = "dpsgd --noise-multiplier 1 --rate 0.01 --steps 200 --delta 1e-5"
+SPEC = """\
+title = "A run"
+[[steps]]
+mechanism = "gaussian"
+noise_multiplier = 1.0
+sampling = { scheme = "poisson", batch_size = 500, population = 50_000 }
+count = 200
+[guarantee]
+delta = 1e-5
+"""
+
+
+def shell(command: str) -> subprocess.CompletedProcess[str]:
+    line = f"set -o pipefail; {command}"
+    return subprocess.run([BASH, "-c", line], capture_output=True, text=True, check=False, timeout=60)
+
+
+def told(capsys: pytest.CaptureFixture[str], command: str, status: Status = Status.OK) -> str:
+    assert main(command.split()) == status
+    printed = capsys.readouterr()
+    assert "Traceback" not in printed.err
+    return printed.out if status == Status.OK else printed.err
+
+
+@pytest.mark.parametrize(
+    ("redirect", "said"), [("> /dev/full", "cannot write the answer: No space left"), (">&-", "stdout is closed")]
+)
+def test_an_answer_that_cannot_be_written_is_one_line_and_status_2(redirect: str, said: str) -> None:
+    run = shell(f"{PROGRAM} {RUN} {redirect}")
+    assert said in run.stderr
+    assert run.stderr.count("\n") == 1
+    assert run.returncode == Status.BAD_INPUT
+
+
+def test_a_picture_is_written_even_if_the_table_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text(SPEC, encoding="utf-8")
+    run = shell(f"{PROGRAM} curve {tmp_path}/run.toml --plot {tmp_path}/a.svg | true")
+    assert run.stderr == ""
+    assert (tmp_path / "a.svg").exists()
+
+
+def test_an_interrupt_while_everything_loads_leaves_no_traceback() -> None:
+    code = (
+        "import builtins, os, signal, sys\n"
+        "load = builtins.__import__\n"
+        "def slow(name, *rest):\n"
+        "    if name.startswith('numpy'):\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return load(name, *rest)\n"
+        "from hockeystick.app.cli import main\n"
+        "builtins.__import__ = slow\n"
+        "sys.exit(main(['--version']))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert run.returncode == Status.INTERRUPTED
+    assert run.stderr == "hockeystick: interrupted\n"
+
+
+COMMANDS = [
+    "dpsgd",
+    "calibrate",
+    "account",
+    "compare",
+    "curve",
+    "report",
+    "verify",
+    "schema",
+    "selfcheck",
+    "completion",
+]
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_fits_eighty_columns(
+    capsys: pytest.CaptureFixture[str], command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit):
+        main([command, "--help"] if command else ["--help"])
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= WIDTH == 80
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        RUN,
+        "calibrate --epsilon 1 --delta 1e-6 --rate 0.001 --steps 1000",
+        "account {spec}",
+        "curve {spec} --delta 1e-5,1e-30",
+        "compare {spec} --accountants automatic;exact",
+        "compare {spec} --adjacencies remove,substitute,zero-out --samplings none,poisson --accountants automatic",
+    ],
+)
+def test_answers_fit_eighty_columns(capsys: pytest.CaptureFixture[str], command: str, tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text(SPEC, encoding="utf-8")
+    shown = told(capsys, command.replace("{spec}", str(tmp_path / "run.toml")))
+    assert [line for line in shown.splitlines() if len(line) > WIDTH] == []
+
+
+@pytest.mark.parametrize(("text", "value"), [("1/235", 1 / 235), ("0.4%", 0.004), ("100%", 1.0), ("1e-3", 1e-3)])
+def test_rates_are_read_as_people_write_them(text: str, value: float) -> None:
+    assert rate("--rate")(text) == value
+
+
+@pytest.mark.parametrize("text", ["1/0", "0/5", "3/2", "101%", "0%", "1/", "%", "1.2.3%", "-1/2", "1e-400", "x"])
+def test_a_rate_that_is_none_is_refused(capsys: pytest.CaptureFixture[str], text: str) -> None:
+    assert "--rate" in told(capsys, f"{RUN} --rate={text}", Status.BAD_INPUT)
+
+
+@pytest.mark.parametrize("form", ["toml", "json", "option"])
+@pytest.mark.parametrize("text", ["1e-400", "0.00001e-330", "1e400"])
+def test_what_float64_cannot_hold_is_not_taken_for_another_number(
+    capsys: pytest.CaptureFixture[str], text: str, form: str, tmp_path: Path
+) -> None:
+    if form == "option":
+        error = told(capsys, RUN.replace("1e-5", text), Status.BAD_INPUT)
+    else:
+        written = {
+            "toml": SPEC.replace("1e-5", text),
+            "json": '{"steps": [{"mechanism": "gaussian", "noise_multiplier": 1}],\n"guarantee": {"delta": '
+            + text
+            + "}}",
+        }[form]
+        (tmp_path / f"run.{form}").write_text(written, encoding="utf-8")
+        error = told(capsys, f"account {tmp_path}/run.{form}", Status.BAD_INPUT)
+        assert f"run.{form}:{8 if form == 'toml' else 2}: " in error
+    assert f"{text} is " in error
+    assert "float64" in error
+
+
+def test_zero_is_zero_however_it_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no finite epsilon" in told(capsys, RUN.replace("1e-5", "0.0e-400"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"), [("--sleep", None), ("--rat", "--rate"), ("--stesp", "--steps"), ("--x", None)]
+)
+def test_only_what_is_alike_is_suggested(capsys: pytest.CaptureFixture[str], wrong: str, meant: str | None) -> None:
+    error = told(capsys, f"{RUN} {wrong} 1", Status.BAD_INPUT)
+    assert (f"did you mean {meant}?" in error) if meant else ("did you mean" not in error)
+
+
+EPOCHS = "dpsgd --noise-multiplier 1 --batch-size 256 --population 60000 --epochs 30"
+
+
+def test_epochs_are_counted_as_a_data_loader_does_and_it_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """30 x ceil(60000 / 256) = 7050 steps at rate 256/60000: no less than by dropping the last batch, or at 1/235."""
+    shown = told(capsys, f"{EPOCHS} --delta 1e-5")
+    assert "7,050" in shown
+    assert "30 epochs of 235 batches, the last one short and counted" in shown
+    (found,) = json.loads(told(capsys, f"{EPOCHS} --delta 1e-5 --json"))["results"]
+    for steps, chance in ((7031, 256 / 60_000), (7050, 1 / 235), (7020, 256 / 60_000)):
+        other = hs.account(hs.Gaussian(1.0).poisson(chance) * steps).epsilon(1e-5)
+        assert isinstance(other, hs.Bound)
+        assert other.upper <= found["upper"]
+    same = hs.dpsgd.run(
+        1.0, hs.dpsgd.steps_in(30, batch_size=256, population=60_000), batch_size=256, population=60_000
+    )
+    assert hs.account(same).epsilon(1e-5).sides == (found["lower"], found["upper"])
+
+
+@pytest.mark.parametrize(("epochs", "rate", "steps"), [(30, 1 / 235, 7050), (0.5, 0.01, 50), (1, 0.3, 4)])
+def test_epochs_of_a_rate_are_whole_batches(epochs: float, rate: float, steps: int) -> None:
+    assert hs.dpsgd.steps_in(epochs, rate=rate) == steps
+    assert hs.dpsgd.batches_in_epoch(rate=1 / 3) == 3
+
+
+def test_the_table_by_epoch_ends_where_the_run_does(capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(told(capsys, f"{EPOCHS} --delta 1e-5,1e-7 --by-epoch --json"))
+    rows = document["by_epoch"]
+    assert [row["steps"] for row in rows] == [235 * k for k in range(1, 31)]
+    for place, result in enumerate(document["results"]):
+        uppers = [row["epsilon"][place]["upper"] for row in rows]
+        assert uppers == sorted(uppers)
+        assert uppers[-1] == result["upper"]
+    long = json.loads(told(capsys, f"{RUN.replace('200', '12345')} --by-epoch --json"))["by_epoch"]
+    assert len(long) <= 41
+    assert long[-1]["steps"] == 12345
+    shown = told(capsys, f"{EPOCHS} --delta 1e-5,1e-7 --by-epoch")
+    assert max(map(len, shown.splitlines())) <= WIDTH
+
+
+@pytest.mark.parametrize("more", ["", "--by-epoch"])
+def test_a_run_is_drawn_and_saved_as_a_specification(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, more: str
+) -> None:
+    shown = told(capsys, f"{EPOCHS} --delta 1e-5 {more} --plot {tmp_path}/a.png --save {tmp_path}/run.toml")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    again = told(capsys, f"account {tmp_path}/run.toml")
+    assert again.splitlines()[0] == shown.splitlines()[0]
+    assert "cannot write" in told(capsys, f"{RUN} --save /nonexistent/run.toml", Status.BAD_INPUT)
+
+
+def test_shuffled_batches_are_accounted_as_what_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    shuffled = f"{EPOCHS.replace('60000', '59904')} --delta 1e-5 --sampling shuffled"
+    shown = told(capsys, shuffled)
+    assert "zero-out" in shown
+    assert "one unsampled release an epoch" in " ".join(shown.split())
+    (found,) = json.loads(told(capsys, f"{shuffled} --json"))["results"]
+    unsampled = hs.account(hs.Gaussian(1.0) * 30, "zero-out").epsilon(1e-5)
+    assert float(unsampled.sides[1]) == found["upper"]
+    assert "--population 59904" in told(capsys, shuffled.replace("59904", "60000"), Status.BAD_INPUT)
+    by_steps = shuffled.replace("--epochs 30", "--steps 7020")
+    assert told(capsys, by_steps).splitlines()[0] == shown.splitlines()[0]
+    assert "whole epochs" in told(capsys, shuffled.replace("--epochs 30", "--steps 7021"), Status.BAD_INPUT)
+
+
+def test_a_target_at_every_delta_is_warned_of_and_a_floor_helps(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = "calibrate --mu 0.5 --rate 0.01 --steps 1000"
+    everywhere = told(capsys, asked)
+    assert everywhere.startswith("noise multiplier = 63.2")
+    assert "--floor" in everywhere
+    above = told(capsys, f"{asked} --floor 1e-6 --tolerance 1e-2")
+    assert "note: mu-GDP at every delta" not in above
+    assert "above delta 1e-6" in above
+    assert float(above.split()[3]) < 5.0
+    assert "--mu" in told(capsys, f"{asked.replace('--mu 0.5', '--advantage 0.1')} --floor 1e-6", Status.BAD_INPUT)
+
+
+def test_a_target_out_of_reach_is_status_3_in_the_callers_numbers(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "s.toml").write_text('[[steps]]\nmechanism = "discrete-gaussian"\nsigma = 2.0\n', encoding="utf-8")
+    asked = f"calibrate {tmp_path}/s.toml --find sigma --epsilon 1e-9 --delta 1e-9"
+    error = told(capsys, asked, Status.NO_ANSWER)
+    assert "no value meets" in error
+    assert "at the safest one, 1000000," in error  # the largest sigma that the mechanism takes
+    assert "must be at most" not in error
+
+
+def test_a_family_is_searched_where_it_is_defined() -> None:
+    found = hs.calibrate(lambda q: hs.Gaussian(1.0).poisson(q) * 100, epsilon=200.0, delta=1e-5, guess=0.5)
+    assert found.value == 1.0
+    assert found.unsafe is None

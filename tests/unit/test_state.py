@@ -1,0 +1,126 @@
+"""Odometers and filters in a checkpoint: they go on as if never interrupted, and under no other budget."""
+
+from __future__ import annotations
+
+import copy
+import json
+import multiprocessing
+import pickle
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.filters import GaussianDPFilter, RenyiFilter
+from hockeystick.state import Saved, StateError, stamped
+
+STEP = hs.Gaussian(30.0)
+MAKERS: dict[str, Callable[[], Any]] = {
+    "odometer": lambda: hs.Odometer(1e-5),
+    "RenyiFilter": lambda: RenyiFilter(1.0, 1e-5, orders=(4.0, 16.0, 128.0), infinite_delta=1e-7),
+    "GaussianDPFilter": lambda: GaussianDPFilter(0.25),
+}
+
+
+def begun(name: str) -> Any:
+    """Some way into a run, with something measured."""
+    made = MAKERS[name]()
+    for noise in (30.0, 40.0, 30.0):
+        made.step(hs.Gaussian(noise), count=7)
+    if name != "GaussianDPFilter":
+        made.step(hs.ApproximateDP(0.01, 1e-8))
+    return made
+
+
+def reading(thing: Any) -> Any:
+    """Everything it says."""
+    return thing.epsilon().sides if isinstance(thing, hs.Odometer) else (thing.remaining, thing.statement)
+
+
+def path_on(thing: Any) -> list[Any]:
+    """What it says and allows from here on."""
+    found = [reading(thing), thing.steps]
+    for _ in range(40):
+        if not isinstance(thing, hs.Odometer) and not thing.allows(STEP):
+            break
+        thing.step(STEP)
+        found += [reading(thing), thing.steps]
+    return found
+
+
+def restored_in_place(thing: Saved, name: str) -> Any:
+    fresh = MAKERS[name]()
+    fresh.load_state_dict(pickle.loads(pickle.dumps(thing.state_dict())))  # noqa: S301 - as a checkpoint does
+    return fresh
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_what_is_restored_goes_on_bit_for_bit(name: str, tmp_path: Path) -> None:
+    thing = begun(name)
+    thing.save(tmp_path / "state.json")
+    copies = [
+        type(thing).load(tmp_path / "state.json"),
+        restored_in_place(thing, name),
+        copy.deepcopy(thing),
+        pickle.loads(pickle.dumps(thing)),  # noqa: S301 - our own
+    ]
+    state = thing.to_json()
+    expected = path_on(thing)
+    assert expected[1] >= 21
+    assert '"alive"' not in state or "false" in state  # an order has run out
+    for other in copies:
+        assert other.to_json() == state
+        assert path_on(other) == expected
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_another_process_answers_alike(name: str) -> None:
+    thing = begun(name)
+    curve, found = hs.account(STEP * 9), hs.calibrate(hs.Gaussian, epsilon=1.0, delta=1e-5)
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        there = pool.submit(path_on, thing)
+        values = pool.submit(hs.PrivacyCurve.epsilon, curve, 1e-5), pool.submit(float, found)
+        assert there.result() == path_on(thing)
+        assert repr(values[0].result()) == repr(curve.epsilon(1e-5))
+        assert values[1].result() == float(found)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_state_under_other_settings_is_refused_and_nothing_changes(name: str) -> None:
+    thing = begun(name)
+    others: dict[str, Any] = {
+        "odometer": hs.Odometer(1e-4),
+        "RenyiFilter": RenyiFilter(8.0, 1e-5, orders=(4.0, 16.0, 128.0), infinite_delta=1e-7),
+        "GaussianDPFilter": GaussianDPFilter(4.0),
+    }
+    before = others[name].to_json()
+    with pytest.raises(StateError, match=r"another (delta|epsilon|mu)"):
+        others[name].load_state_dict(thing.state_dict())
+    assert others[name].to_json() == before
+    with pytest.raises(StateError, match="its format is"):
+        MAKERS["odometer" if name != "odometer" else "RenyiFilter"]().load_state_dict(thing.state_dict())
+
+
+FORGED: list[tuple[str, dict[str, Any]]] = [
+    ("RenyiFilter", {"steps": -1}),
+    ("RenyiFilter", {"alive": [[True]]}),
+    ("RenyiFilter", {"spent": [["-0x1p0"] * 4] * 2}),
+    ("RenyiFilter", {"spent": [["nan"] * 4] * 2}),
+    ("RenyiFilter", {"spent": [["0x1p0"] * 4]}),
+    ("GaussianDPFilter", {"spent": [[["-1/2", 1]], []]}),
+    ("GaussianDPFilter", {"spent": [[["1/2", 0]], []]}),
+    ("GaussianDPFilter", {"spent": [[["1/2", 1]]]}),
+    ("GaussianDPFilter", {"settings": {"mu": "-0x1p0", "adjacency": "add"}}),
+]
+
+
+@pytest.mark.parametrize(("name", "change"), FORGED)
+def test_a_filter_state_that_makes_no_sense_is_refused(name: str, change: dict[str, Any]) -> None:
+    body = {
+        key: value for key, value in begun(name).state_dict().items() if key not in {"format", "version", "checksum"}
+    }
+    with pytest.raises(StateError, match="damaged"):
+        type(begun(name)).from_json(json.dumps(stamped(name, body | change)))
