@@ -6,8 +6,7 @@ read off it beyond epsilon and delta is in `tradeoff` and `summary`, imported wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -15,14 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from hockeystick.accountants.attained import AttainedCurve
 from hockeystick.accountants.base import Accountant, DirectedCurve
-from hockeystick.bound import Bound, Estimate, Real
+from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import Composition, Direction, directions
 from hockeystick.errors import check_delta, check_epsilon, public_door
+from hockeystick.together import asked_together, worst
 
 if TYPE_CHECKING:
+    from hockeystick.engines.together import Quantity
     from hockeystick.readouts.trade_off import TradeOff
 
 __all__ = ["PrivacyCurve"]
+
+Array = NDArray[np.float64]
 
 _MANY = 100  # distinct steps from which the directions are answered at once
 
@@ -85,7 +88,7 @@ class PrivacyCurve:
         >>> f"{curve.epsilon(delta=1e-5):.4f}"
         '[1.9931, 1.9931]'
         """
-        return _mapped(check_delta(delta), lambda value: self._worst(lambda curve: curve.epsilon(value)))
+        return self._asked(check_delta(delta), "epsilon")
 
     def delta(self, epsilon: ArrayLike) -> Bound | Estimate:
         """delta at the given epsilon.
@@ -107,7 +110,7 @@ class PrivacyCurve:
         >>> hs.account(hs.Gaussian(noise_multiplier=1.0)).delta(epsilon=1.0).contains(0.12693673750664397)
         True
         """
-        return _mapped(check_epsilon(epsilon), lambda value: self._worst(lambda curve: curve.delta(value)))
+        return self._asked(check_epsilon(epsilon), "delta")
 
     def trade_off(
         self, false_positive_rate: ArrayLike, *, direction: str = "worst", tolerance: float = 1e-3
@@ -235,6 +238,15 @@ class PrivacyCurve:
         at = check_delta(delta if delta is not None else 0.0)
         return {"delta": [float(value) for value in at.ravel()]} | columns("epsilon", self.epsilon(at))
 
+    def _asked(self, values: Array, quantity: Quantity) -> Bound | Estimate:
+        if values.ndim == 0:
+            return self.one(float(values), quantity)
+        return asked_together([self], np.zeros(values.shape, dtype=np.intp), values, quantity)
+
+    def one(self, value: float, quantity: Quantity) -> Bound | Estimate:
+        """``delta(value)`` or ``epsilon(value)``, the value checked already."""
+        return self._worst(lambda curve: curve.delta(value) if quantity == "delta" else curve.epsilon(value))
+
     def _worst(self, ask: Callable[[DirectedCurve], Bound | Estimate]) -> Bound | Estimate:
         if self.accountant.concurrent and len(self.directed) > 1 and len(self.composition.steps) >= _MANY:
             from concurrent.futures import ThreadPoolExecutor
@@ -253,43 +265,3 @@ def _directed(method: Accountant, composition: Composition, direction: Direction
     if groups is None:
         return curve
     return AttainedCurve(curve, method, groups, provenance=composition.provenance(direction))
-
-
-def worst(answers: Mapping[str, Bound | Estimate], notes: tuple[str, ...] = ()) -> Bound | Estimate:
-    """The maximum over directions: of each side of bounds, or of estimates.
-
-    The direction that decides is named in the notes where there are several; ``notes`` are added to them.
-    """
-    bounds = {direction: answer for direction, answer in answers.items() if isinstance(answer, Bound)}
-    if len(bounds) < len(answers):
-        direction = max(answers, key=lambda d: float(answers[d].sides[1]))
-        chosen = answers[direction].estimate
-        return replace(chosen, notes=(*chosen.notes, *_decided(direction, answers), *notes))
-    direction = max(bounds, key=lambda d: float(bounds[d].upper))
-    best = bounds[direction]
-    lower = max(float(bound.lower) for bound in bounds.values())
-    return replace(best, lower=lower, notes=(*best.notes, *_decided(direction, answers), *notes))
-
-
-def _decided(direction: str, answers: Mapping[str, Bound | Estimate]) -> tuple[str, ...]:
-    return (f"direction: {direction}",) if len(answers) > 1 else ()
-
-
-def _mapped(values: NDArray[np.float64], answer: Callable[[float], Bound | Estimate]) -> Bound | Estimate:
-    """One answer a value, gathered into one result of the same shape."""
-    if values.ndim == 0:
-        return answer(float(values))
-    results = [answer(float(value)) for value in values.ravel()]
-    methods = "; ".join(dict.fromkeys(result.method for result in results)) or "no value asked for"
-    notes = tuple(dict.fromkeys(note for result in results for note in result.notes))
-
-    def shaped(numbers: Iterable[Real]) -> NDArray[np.float64]:
-        return np.array(list(numbers), dtype=np.float64).reshape(values.shape)
-
-    bounds = [result for result in results if isinstance(result, Bound)]
-    if len(bounds) == len(results):
-        names = dict.fromkeys(name for bound in bounds for name in bound.errors)
-        errors = {name: max(bound.errors.get(name, 0.0) for bound in bounds) for name in names}
-        return Bound(shaped(b.lower for b in bounds), shaped(b.upper for b in bounds), methods, notes, errors)
-    estimates = [result.estimate for result in results]
-    return Estimate(shaped(e.value for e in estimates), shaped(e.error for e in estimates), methods, notes)

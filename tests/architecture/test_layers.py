@@ -24,7 +24,7 @@ ROOMS: tuple[frozenset[str], ...] = (
     frozenset({"mechanisms"}),
     frozenset({"engines"}),
     frozenset({"accountants"}),
-    frozenset({"curve", "account", "readouts"}),
+    frozenset({"curve", "together", "account", "readouts"}),
     frozenset({"audit", "calibrate", "dpsgd", "odometer", "filters", "selfcheck"}),
     frozenset({"integrations", "ledger"}),
     frozenset({"app"}),

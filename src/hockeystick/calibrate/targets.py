@@ -12,13 +12,14 @@ from typing import final
 
 from hockeystick.accountants.base import DirectedCurve
 from hockeystick.bound import Bound, Estimate
-from hockeystick.curve import PrivacyCurve, worst
+from hockeystick.curve import PrivacyCurve
 from hockeystick.decimals import plain
 from hockeystick.errors import check_inside, check_positive, check_probability
 from hockeystick.numerics.rounding import U, down, up
 from hockeystick.readouts.risk import bayes_risk as risk_of
 from hockeystick.readouts.summary import smallest_mu
 from hockeystick.readouts.trade_off import trade_off
+from hockeystick.together import worst
 
 __all__ = ["Target", "target_of"]
 

@@ -24,9 +24,10 @@ from hockeystick.app.report.numbers import jsonable, result_document
 from hockeystick.app.report.words import method_words, not_included, relation_words, statement
 from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
-from hockeystick.curve import PrivacyCurve, worst
+from hockeystick.curve import PrivacyCurve
 from hockeystick.readouts.trade_off import trade_off
 from hockeystick.selfcheck import NoBallArithmeticError, quick_self_check
+from hockeystick.together import worst
 
 __all__ = ["FORMAT", "checksum", "receipt", "recorded_self_check", "software", "today"]
 

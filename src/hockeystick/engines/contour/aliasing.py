@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, final
 
@@ -90,21 +90,26 @@ class Chernoff:
         }
         return cls(**stacks)
 
+    def rows(self, index: NDArray[np.intp]) -> Chernoff:
+        """Some of several, each as often as it is named."""
+        parts: dict[str, Any] = {one.name: getattr(self, one.name)[index] for one in fields(self)}
+        return Chernoff(**parts)
+
     def log_bounds(self, epsilon: Array) -> Array:
         """Upper bounds on ``k(t) + ln c(t)``, shape (..., E, k)."""
         moved = self._gap[..., None, :] * epsilon[..., None]
-        return self._fixed[..., None, :] - moved + 8.0 * U * np.abs(moved)
+        return np.asarray(self._fixed[..., None, :] - moved + 8.0 * U * np.abs(moved))
 
     @cached_property
     def _gap(self) -> Array:
-        return self.tilts - np.asarray(self.theta)[..., None]
+        return np.asarray(self.tilts - np.asarray(self.theta)[..., None])
 
     @cached_property
     def _fixed(self) -> Array:
         """What `log_bounds` holds for every epsilon."""
         value, error = np.asarray(self.value)[..., None], np.asarray(self.error)[..., None]
         slack = self.errors + error + 10.0 * U * (np.abs(self.values) + np.abs(value))
-        return self.values - value + slack + log_constant(self.tilts)
+        return np.asarray(self.values - value + slack + log_constant(self.tilts))
 
     def period(self, epsilon: Array | float, log_error: Array | float) -> Array:
         """Lambda for which the bounds leave about ``e^log_error`` on either side at one epsilon (no bound itself)."""

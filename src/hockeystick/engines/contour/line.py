@@ -19,10 +19,12 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.engines.contour.aliasing import Chernoff
 from hockeystick.engines.contour.line_sum import LineSum, line_sum
-from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.engines.contour.line_terms import LineTerms
+from hockeystick.numerics.rounding import U
 from hockeystick.transforms.log_moments import TiltedRule
 from hockeystick.transforms.rule import Array, LossRule
 
@@ -30,13 +32,26 @@ __all__ = ["ContourLine", "Curve", "prepare_line"]
 
 _PIECE = 1 << 14  # nodes computed at a time
 _NEGLIGIBLE = -70.0  # ln of a term of S that is bounded, not added
+_NUMBERS = (
+    "step",
+    "frequencies",
+    "left_out",
+    "centre",
+    "centre_rest",
+    "normal_mean",
+    "normal_mean_error",
+    "log_tail",
+    "dropped",
+)
 _LEAST = 1e-300  # a lower bound below it counts as none, an upper bound is rounded up to it
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Brackets of delta_fin at several epsilons, and where their widths come from; arrays of shape (E,), or (R, E) for R lines.
+    """Brackets of delta_fin at several epsilons, and where their widths come from.
+
+    Arrays of shape (E,), or (R, E) for R lines.
 
     Attributes
     ----------
@@ -130,27 +145,23 @@ class ContourLine:
         """Several lines of as many nodes each as one, whose numbers have a leading axis for the line."""
         if len(lines) == 1:
             return lines[0]
-        names = (
-            "step",
-            "left_out",
-            "centre",
-            "centre_rest",
-            "normal_mean",
-            "normal_mean_error",
-            "log_tail",
-            "dropped",
-            "frequencies",
-        )
-        stacks: dict[str, Any] = {name: np.array([getattr(line, name) for line in lines]) for name in names}
+        stacks: dict[str, Any] = {name: np.array([getattr(line, name) for line in lines]) for name in _NUMBERS}
         return cls(
             chernoff=Chernoff.stacked([line.chernoff for line in lines]),
             total=LineSum.stacked([line.total for line in lines]),
             **stacks,
         )
 
+    def rows(self, index: NDArray[np.intp]) -> ContourLine:
+        """Some of several lines, each as often as it is named."""
+        parts: dict[str, Any] = {name: getattr(self, name)[index] for name in _NUMBERS}
+        picked = ContourLine(chernoff=self.chernoff.rows(index), total=self.total.rows(index), **parts)
+        picked.__dict__["_terms"] = self._terms.rows(index)
+        return picked
+
     @cached_property
-    def _terms(self) -> _Terms:
-        return _Terms.of(self.total, self.frequencies, np.asarray(self.chernoff.theta)[..., None])
+    def _terms(self) -> LineTerms:
+        return LineTerms.of(self.total, self.frequencies, np.asarray(self.chernoff.theta)[..., None])
 
     def curve(self, epsilon: Array) -> Curve:
         """Brackets of delta_fin(epsilon), epsilon of shape (E,), or (R, E) for R lines."""
@@ -209,51 +220,6 @@ class ContourLine:
         rounding = terms.fixed[..., None] + terms.turning[..., None] * (gap_error + 3.0 * U * np.abs(gap))
         scale = np.asarray(self.step)[..., None] / math.pi
         return scale * found.sum(axis=-1), scale * rounding * (1.0 + 1e-6)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Terms:
-    """What the terms of S are made of, whatever epsilon is.
-
-    A term ``e^{x + ia + is gap}`` whose x and a err by ``err`` together, and whose phase errs by psi besides, errs by at
-    most ``expm1(err) + psi`` relative to itself, since ``|e^{i psi} - 1| <= psi``.
-
-    Attributes
-    ----------
-    real, imaginary : ndarray, shape (..., M)
-        ``e^x / (z (1 + z))``, halved at m = 0.
-    fixed : ndarray, shape (...)
-        Bound on the sum of the errors of the terms, but for what the phase adds.
-    turning : ndarray, shape (...)
-        By how much an error of the gap may be multiplied.
-    """
-
-    real: Array
-    imaginary: Array
-    fixed: Array
-    turning: Array
-
-    @classmethod
-    def of(cls, total: LineSum, s: Array, theta: Array) -> _Terms:
-        real, imaginary = theta * (1.0 + theta) - s * s, s * (1.0 + 2.0 * theta)
-        square = (theta * theta + s * s) * ((1.0 + theta) * (1.0 + theta) + s * s)
-        half = np.where(s > 0.0, 1.0, 0.5)
-        size = half / np.sqrt(square)
-        modulus = np.exp(total.log_size)
-        known = total.error < 1.0
-        bound = np.exp(np.minimum(total.log_size_bound, 0.0)) * (1.0 + 1e-9)
-        own = 2.0 * ELEMENTARY + 18.0 * U + U * (np.abs(total.log_size) + 2.0 * np.abs(total.argument))
-        relative = np.expm1(np.minimum(total.error, 1.0)) + 1.01 * own
-        error = size * np.where(known, modulus * relative, modulus + bound)
-        turning = size * modulus * np.where(known, s, 0.0)
-        summing = (s.shape[-1] + 8) * U * (size * modulus).sum(axis=-1)
-        return cls(
-            real=modulus * (half * real / square),
-            imaginary=modulus * (-half * imaginary / square),
-            fixed=error.sum(axis=-1) + summing,
-            turning=1.01 * turning.sum(axis=-1),
-        )
 
 
 def _kept(

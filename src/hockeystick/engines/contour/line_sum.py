@@ -62,6 +62,10 @@ class LineSum:
         """Several sums at as many frequencies each, with a leading axis."""
         return cls(*(np.array([getattr(one, part.name) for one in sums]) for part in fields(cls)))
 
+    def rows(self, index: NDArray[np.intp]) -> LineSum:
+        """Some of several sums."""
+        return LineSum(self.log_size[index], self.argument[index], self.error[index], self.log_size_bound[index])
+
     def at(self, chosen: NDArray[np.bool_]) -> LineSum:
         """The same at some of the frequencies."""
         return LineSum(self.log_size[chosen], self.argument[chosen], self.error[chosen], self.log_size_bound[chosen])
