@@ -5,20 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
-from hockeystick.app.cli import (
-    account,
-    audit,
-    calibrate,
-    compare,
-    completion,
-    curve,
-    dpsgd,
-    ledger,
-    receipt,
-    schema,
-    selfcheck,
-)
 from hockeystick.app.cli.parsing import Parser, joined_negatives
 from hockeystick.app.cli.status import STATUS_MEANING, CommandError, Status
 from hockeystick.app.spec.problems import SpecificationError
@@ -26,11 +14,28 @@ from hockeystick.errors import HockeystickError
 
 __all__ = ["main", "parser"]
 
-_COMMANDS = (dpsgd, calibrate, account, compare, curve, receipt, audit, ledger, selfcheck, schema, completion)
+_MODULES = {
+    "dpsgd": "dpsgd",
+    "calibrate": "calibrate",
+    "account": "account",
+    "compare": "compare",
+    "curve": "curve",
+    "report": "receipt",
+    "verify": "receipt",
+    "audit": "audit",
+    "ledger": "ledger",
+    "selfcheck": "selfcheck",
+    "schema": "schema",
+    "completion": "completion",
+}
+_ALL_NEEDED = frozenset({"completion"})  # commands that speak of the others
 
 
-def parser() -> Parser:
-    """The parser of the whole command line."""
+def parser(command: str | None = None) -> Parser:
+    """The parser of the whole command line; of one command alone where that is all that is needed, without the others.
+
+    What a command imports takes longer than its answer.
+    """
     statuses = "\n".join(f"  {int(status):<4} {meaning}" for status, meaning in STATUS_MEANING.items())
     whole = Parser(
         prog="hockeystick",
@@ -40,8 +45,9 @@ def parser() -> Parser:
     )
     whole.add_argument("--version", action="store_true", help="print the version and exit")
     commands = whole.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for command in _COMMANDS:
-        command.add(commands)
+    alone = command in _MODULES and command not in _ALL_NEEDED
+    for module in [_MODULES[command]] if command is not None and alone else dict.fromkeys(_MODULES.values()):
+        import_module(f"hockeystick.app.cli.{module}").add(commands)
     return whole
 
 
@@ -82,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(given: list[str]) -> int:
-    whole = parser()
+    whole = parser(given[0] if given else None)
     if not given:
         whole.print_help()
         return Status.OK
