@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, Estimate
+from hockeystick.errors import public_door
 
 if TYPE_CHECKING:
     from hockeystick.accountants.base import Accountant, DirectedCurve
@@ -38,6 +39,7 @@ class Asked(Protocol):
         """The answer to one question."""
 
 
+@public_door
 def asked_together(curves: Sequence[Asked], owners: Rows, values: Array, quantity: Quantity) -> Bound | Estimate:
     """``quantity`` of ``curves[owners[i]]`` at ``values[i]``, in one pass where the accountant has one.
 

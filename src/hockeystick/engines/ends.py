@@ -136,13 +136,16 @@ class BoundedCurve:
 
     def asks_delta(self, epsilon: Array) -> Flags:
         """At which epsilons delta is what the engine says, if `keeps_delta`."""
-        away = self._largest_loss - epsilon > 1e-9 * (1.0 + epsilon)
-        return np.asarray(np.isfinite(epsilon) & away & (self._at_infinity[1] < 1.0))
+        finite = np.isfinite(epsilon)
+        value = np.where(finite, epsilon, 0.0)
+        away = self._largest_loss - value > 1e-9 * (1.0 + value)
+        return np.asarray(finite & away & (self._at_infinity[1] < 1.0))
 
     def keeps_delta(self, epsilon: Array, lower: Array, upper: Array) -> Flags:
         """Which of the engine's brackets are what `delta` answers: narrow, and within what is known besides."""
         narrow = (upper - lower <= 0.999 * self._tolerance * lower) | (upper <= _LEAST)
-        most = np.minimum((self._at_infinity[1] - np.expm1(epsilon - self._largest_loss)) * _INSIDE, self._ever)
+        most = self._at_infinity[1] - np.expm1(np.minimum(epsilon - self._largest_loss, 0.0))
+        most = np.minimum(most * _INSIDE, self._ever)
         return np.asarray(narrow & (upper <= most) & (upper >= self._at_infinity[0]))
 
     def asks_epsilon(self, delta: Array) -> Flags:

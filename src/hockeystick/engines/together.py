@@ -63,14 +63,17 @@ def answers_together(curves: Sequence[BoundedCurve], owners: Rows, values: Array
     found = deltas(present, place, asked) if is_delta else epsilons(present, place, _targets(present, place, asked))
     for part in fields(Answers):
         getattr(answers, part.name)[..., rows] = getattr(found, part.name)
-    lower, upper = np.maximum(answers.lower, 0.0), np.maximum(answers.upper, 0.0)
+    rows = np.flatnonzero(answers.known & (answers.lower <= answers.upper))
+    own, asked = owners[rows], values[rows]
+    lower, upper = np.maximum(answers.lower[rows], 0.0), np.maximum(answers.upper[rows], 0.0)
 
-    def keeps(curve: BoundedCurve, own: Rows) -> Flags:
+    def keeps(curve: BoundedCurve, one: Rows) -> Flags:
         if is_delta:
-            return curve.keeps_delta(values[own], lower[own], upper[own])
-        return curve.keeps_epsilon(lower[own], upper[own])
+            return curve.keeps_delta(asked[one], lower[one], upper[one])
+        return curve.keeps_epsilon(lower[one], upper[one])
 
-    answers.known[:] &= _by_owner(curves, owners, keeps) & (answers.lower <= answers.upper)
+    answers.known[:] = False
+    answers.known[rows] = _by_owner(curves, own, keeps)
     return answers
 
 
