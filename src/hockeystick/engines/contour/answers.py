@@ -183,8 +183,8 @@ def grouped(keys: Rows) -> Iterator[tuple[int, Rows]]:
     """Each key with where it stands."""
     order = np.argsort(keys, kind="stable")
     starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
-    for first, rows in zip(starts.tolist(), np.split(order, starts[1:]), strict=True):
-        yield int(keys[order[first]]), rows
+    for first, last in zip(starts.tolist(), [*starts[1:].tolist(), order.size], strict=False):
+        yield int(keys[order[first]]), order[first:last]
 
 
 def deltas(curves: Sequence[StandingLines], owners: Rows, epsilon: Array) -> Answers:
