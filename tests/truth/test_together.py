@@ -107,7 +107,8 @@ def test_a_direction_that_no_pass_answers_is_asked_alone(monkeypatch: pytest.Mon
 
     def without_removing(*args: object) -> Answers:
         answers = answers_together(*args)  # type: ignore[arg-type]
-        answers.known[: epsilons.size] = False  # that of the first direction
+        for part in (answers.known, answers.lower, answers.upper):
+            part[: epsilons.size] = 0  # of the first direction nothing is known
         return answers
 
     monkeypatch.setattr(certified, "answers_together", without_removing)

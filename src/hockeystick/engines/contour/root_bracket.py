@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hockeystick.transforms.rule import Array
 
-__all__ = ["LogBracket", "RootBracket", "Targets", "root_brackets"]
+__all__ = ["LogBracket", "RootBracket", "Targets", "inverse_interpolated", "root_brackets"]
 
 _STEPS = 30
 _FIVE = np.array([-1.0, -0.45, 0.0, 0.45, 1.0])
@@ -109,7 +109,9 @@ def root_brackets(
         rows = search.interpolate(rows)
         if rows.size == 0:
             break
-    search.iterate(np.flatnonzero(~(np.isfinite(search.upper - search.lower) | search.done)))
+    rows = np.flatnonzero(~(np.isfinite(search.upper - search.lower) | search.done))
+    if rows.size:
+        search.iterate(rows)
     return RootBracket(search.point, search.lower, search.upper)
 
 
@@ -134,7 +136,7 @@ class _Search:
         with np.errstate(invalid="ignore"):
             falls = np.isfinite(values).all(axis=1) & (np.diff(values, axis=1) < 0.0).all(axis=1)
         falls &= (values[:, 0] > 0.0) & (values[:, -1] < 0.0)
-        crossing = _inverse_interpolated(points[falls], values[falls])
+        crossing = inverse_interpolated(points[falls], values[falls])
         inside = (points[falls, 0] <= crossing) & (crossing <= points[falls, -1])
         good = np.flatnonzero(falls)[inside]
         left = [self._moved(rows[~falls], values[~falls, 2])] if not falls.all() else []
@@ -162,6 +164,8 @@ class _Search:
 
     def _prove(self, rows: Rows, slope: Array, doubt: Array) -> Array:
         """The nearest points to either side that are proved; how far the curve lies above the goal at the points."""
+        if rows.size == 0:
+            return np.zeros(0)
         point, targets = self.point[rows], self._targets.at(rows)
         with np.errstate(invalid="ignore", divide="ignore"):
             unit = np.maximum(doubt / slope, 2.0**-52 * np.abs(point))
@@ -205,9 +209,8 @@ class _Search:
             gap[rows] = new_gap
             ends = (np.abs(new_gap) <= 0.05 * doubt) | (np.abs(move) <= 4e-16 * np.abs(new))
             rows = rows[~(ends | (np.abs(new - start) >= reach))]
-        if every.size:
-            here, doubt = self._gap(every)
-            self._prove(every, self.slope[every], 0.55 * doubt + np.abs(here))
+        here, doubt = self._gap(every)
+        self._prove(every, self.slope[every], 0.55 * doubt + np.abs(here))
 
     def _gap(self, rows: Rows) -> tuple[Array, Array]:
         """How far the middles lie above the goals, and the widths."""
@@ -215,7 +218,7 @@ class _Search:
         return found.middles[:, 0] - self._goal[rows], (found.upper - found.lower)[:, 0]
 
 
-def _inverse_interpolated(points: Array, values: Array) -> Array:
+def inverse_interpolated(points: Array, values: Array) -> Array:
     """Where the polynomial through values, decreasing along the last axis, that gives the points back takes 0."""
     size = points.shape[-1]
     own = np.eye(size, dtype=np.bool_)
