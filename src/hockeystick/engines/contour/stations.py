@@ -124,8 +124,8 @@ class Stations:
         found: list[Station | None] = [None] * values.size
         left = np.arange(values.size)
         for number in range(_LEVELS):
-            level = self._level(number)
-            if level is None or left.size == 0:
+            level = self._level(number) if left.size else None
+            if level is None:
                 break
             line = along(level)
             left = left[values[left] >= line[0]]
@@ -158,11 +158,10 @@ class Stations:
         if sketches is None:
             return None
         tilts = top * math.sqrt(2.0) ** np.arange(1.0 - _RUNGS, 1.0)
-        level = _Level(scan(sketches, losses.gaussian_variance, tilts), tuple(sketches))
+        found = scan(sketches, losses.gaussian_variance, tilts)
         for _ in range(_REFINEMENTS):
-            between = level.between()
+            between = _Level(found, ()).between()
             if between.size == 0:
                 break
-            tilts = np.sort(np.concatenate((tilts, between)))
-            level = _Level(scan(sketches, losses.gaussian_variance, tilts), tuple(sketches))
-        return level
+            found = found.joined(scan(sketches, losses.gaussian_variance, between))
+        return _Level(found, tuple(sketches))
