@@ -156,6 +156,32 @@ def test_a_thousand_questions_share_a_few_dozen_lines(monkeypatch: pytest.Monkey
     assert count["calls"] <= 200
 
 
+@pytest.mark.parametrize(("noise", "rate", "steps"), [(1.68, 1.43e-4, 3730), (1.67, 5.38e-4, 775), (1.9, 1.88e-3, 477)])
+def test_behind_a_cliff_one_line_answers(
+    noise: float, rate: float, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rare steps of enormous loss swamp the larger tilts: the line stands where they are left out."""
+    count, placed = 0, standing.line_for_epsilon
+
+    def counting(*args: object, **kwargs: object) -> object:
+        nonlocal count
+        count += 1
+        return placed(*args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(standing, "line_for_epsilon", counting)
+    run = hs.Gaussian(noise_multiplier=noise).poisson(rate=rate) * steps
+    curve = hs.account(run, "remove")
+    found = curve.epsilon(1e-6)
+    assert count == 1
+    assert found.width <= 1e-11
+    for side, above in ((float(found.lower), True), (float(found.upper), False)):
+        exact = exact_delta(run.pairs("remove"), side, digits=13)
+        assert exact.high >= Fraction(1e-6) if above else exact.low <= Fraction(1e-6)
+    count = 0
+    curve.epsilon(np.linspace(0.8e-6, 1.25e-6, 50))
+    assert count <= 2
+
+
 def contained(rng: np.random.Generator, questions: int) -> int:
     """How many answers of one batch were compared with the truth."""
     run = random_run(rng)

@@ -21,7 +21,8 @@ from hockeystick.calibrate import Calibration
 from hockeystick.composition import Composition, Step
 from hockeystick.curve import PrivacyCurve
 from hockeystick.decimals import plain
-from hockeystick.errors import check_count, public_door
+from hockeystick.errors import check_count, check_delta, public_door
+from hockeystick.together import asked_together
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -178,8 +179,11 @@ def epsilon_against_steps(
     numbers = [check_count("counts", int(count)) for count in np.asarray(counts).ravel()]
     figure, axes = _figure(title or f"ε at δ = {plain(delta)}")
     for index, (name, step) in enumerate(named.items()):
-        found = [account(step * number, adjacency).epsilon(delta) for number in numbers]
-        _draw(axes, np.array(numbers, dtype=np.float64), _gathered(found), index, name, markers=len(numbers) <= 40)
+        curves = [account(step * number, adjacency) for number in numbers]
+        found = asked_together(
+            curves, np.arange(len(curves)), np.full(len(curves), float(check_delta(delta))), "epsilon"
+        )
+        _draw(axes, np.array(numbers, dtype=np.float64), found, index, name, markers=len(numbers) <= 40)
     axes.set(xlabel="steps", ylabel="ε (nats)")
     if max(numbers) > 20 * min(numbers):
         axes.set_xscale("log")
@@ -258,13 +262,6 @@ def _distinct(curve: PrivacyCurve) -> list[str]:
     composition: Composition = curve.composition
     pairs = {composition.pairs(name): name for name in curve.directed}  # type: ignore[arg-type]  # its own directions
     return list(pairs.values()) if len(pairs) > 1 else ["worst"]
-
-
-def _gathered(answers: Sequence[Bound | Estimate]) -> Bound | Estimate:
-    lower, upper = (np.array([float(answer.sides[side]) for answer in answers]) for side in (0, 1))
-    if all(isinstance(answer, Bound) for answer in answers):
-        return Bound(lower, upper, answers[0].method)
-    return Estimate(upper, np.abs(upper - lower), answers[0].method)
 
 
 def _bracket(found: Sequence[Calibration]) -> Bound:

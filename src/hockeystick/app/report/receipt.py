@@ -152,7 +152,13 @@ def _curve(specification: Specification, curve: PrivacyCurve) -> list[dict[str, 
     least = min(least, *(float(curve.delta(level).sides[1]) or 1.0 for level in specification.epsilons), 1e-6)
     last = max(math.log10(least) - 4.0, -300.0)
     levels = [float(f"{10.0**power:.3g}") for power in np.linspace(-1.0, last, _POINTS)]
-    return [{"delta": level, **_sides(curve.epsilon(level))} for level in levels]
+    found = curve.epsilon(np.array(levels))
+    names = ("lower", "upper") if isinstance(found, Bound) else ("value",)
+    columns = [np.asarray(side).tolist() for side in found.sides[: len(names)]]
+    return [
+        {"delta": level, **dict(zip(names, row, strict=True))}
+        for level, row in zip(levels, zip(*columns, strict=True), strict=True)
+    ]
 
 
 def _tradeoff(specification: Specification, curve: PrivacyCurve) -> dict[str, Any] | None:

@@ -190,7 +190,7 @@ def grouped(keys: Rows) -> Iterator[tuple[int, Rows]]:
 def deltas(curves: Sequence[StandingLines], owners: Rows, epsilon: Array) -> Answers:
     """delta of ``curves[owners[i]]`` at ``epsilon[i]``, each finite and well below its largest loss."""
     answers = unknown(epsilon.size)
-    stations = _stations(owners, lambda owner, rows: curves[owner].stations.of_epsilons(epsilon[rows]))
+    stations = _stations(owners, lambda owner, rows: curves[owner].of_epsilons(epsilon[rows]))
     asked = _Asked.of(curves, owners, stations)
     near = np.abs(epsilon[asked.rows] - asked.numbers("epsilon")) <= REACH * asked.numbers("deviation")
     rows, which = asked.rows[near], asked.which[near]
@@ -210,7 +210,7 @@ def epsilons(curves: Sequence[StandingLines], owners: Rows, targets: Targets) ->
     """epsilon of ``curves[owners[i]]`` at each of the values, of the finite part of delta."""
     answers = unknown(owners.size)
     goals = targets.undercut
-    stations = _stations(owners, lambda owner, rows: curves[owner].stations.of_log_deltas(goals[rows]))
+    stations = _stations(owners, lambda owner, rows: curves[owner].of_log_deltas(goals[rows]))
     asked = _Asked.of(curves, owners, stations)
     if asked.rows.size == 0:
         return answers

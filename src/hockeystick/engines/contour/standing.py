@@ -31,6 +31,7 @@ DEEPEST: Final = -690.0
 SMALLEST: Final = -740.0
 """``ln`` of what float64 still tells from 0."""
 
+_CLASS = 16.0  # of ln of the mass left out, from one ladder of stations to the next
 _LITTLE_WORK = 4_000_000  # for each part, as long as leaving mass out has not been tried
 _SHARE = 0.01  # of the tolerance, that a line is planned for: digits are cheap here
 _FINEST = 1e-12
@@ -55,6 +56,7 @@ class StandingLines:
     losses: PairSum
     tolerance: float
     most_work: int
+    _ladders: dict[float, Stations] = field(default_factory=dict, repr=False)
     _lines: dict[Station, PlacedLine | ContourRefusal] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -62,10 +64,30 @@ class StandingLines:
         """Lower and upper bound of the mass of infinite losses."""
         return composed_infinity(self.losses.parts)
 
-    @cached_property
-    def stations(self) -> Stations:
-        """Where lines stand."""
-        return Stations(self.losses.dropping(DEEPEST))
+    def _stations(self, log_drop: float) -> Stations:
+        """Where lines of the composition stand, each step of which may leave out ``e^log_drop`` of its mass."""
+        if log_drop not in self._ladders:
+            self._ladders[log_drop] = Stations(self.losses.dropping(log_drop), log_drop)
+        return self._ladders[log_drop]
+
+    def of_epsilons(self, epsilon: Array) -> list[Station | None]:
+        """The stations for delta at epsilons (nats)."""
+        return self._stations(DEEPEST).of_epsilons(epsilon)
+
+    def of_log_deltas(self, log_delta: Array) -> list[Station | None]:
+        """The stations for the epsilons at ``ln delta``.
+
+        Steps of enormous loss and tiny mass swamp the moments of larger tilts. There the stations are those of the
+        composition without them, as far as deltas of this size allow.
+        """
+        found = self._stations(DEEPEST).of_log_deltas(log_delta)
+        for row, station in enumerate(found):
+            if station is None or station.level > 0:
+                goal = float(log_delta[row])
+                drop = _CLASS * math.floor(self.log_drop(math.exp(goal)) / _CLASS)
+                tamed = self._stations(drop).of_log_deltas(log_delta[row : row + 1])[0] if drop > DEEPEST else None
+                found[row] = tamed if self._stations(drop).leaves_out(tamed) else station
+        return found
 
     def at(self, station: Station | None) -> PlacedLine | None:
         """The line at a station, placed when first asked for; None where there is no station.
@@ -89,20 +111,23 @@ class StandingLines:
     def near(self, *, epsilon: float | None = None, log_delta: float | None = None) -> PlacedLine | None:
         """The line near the epsilon given, or near that of a delta; see `at`."""
         if epsilon is not None:
-            return self.at(self.stations.of_epsilons(np.array([epsilon]))[0])
-        return self.at(self.stations.of_log_deltas(np.array([log_delta]))[0])
+            return self.at(self.of_epsilons(np.array([epsilon]))[0])
+        return self.at(self.of_log_deltas(np.array([log_delta]))[0])
 
     def _stood(self, station: Station) -> PlacedLine | ContourRefusal:
         """A line through the tilt of a station; where large losses of small mass stand in the way, without these."""
-        saddle = self.stations.saddle(station)
+        saddle = self._stations(station.log_drop).saddle(station)
         if saddle is None or saddle.log_delta(saddle.epsilon) < SMALLEST:
             return ContourRefusal("saddle", "no line stands at this tilt")
-        log_drop = self.log_drop(math.exp(min(saddle.log_delta(saddle.epsilon), 0.0)))
+        attempts = [(station.log_drop, self.most_work)]
+        if station.log_drop == DEEPEST:
+            log_drop = self.log_drop(math.exp(min(saddle.log_delta(saddle.epsilon), 0.0)))
+            attempts = [(DEEPEST, self.little_work), (log_drop, self.most_work)]
         refusal = ContourRefusal("width", "no line at this tilt is narrow enough")
-        for drop, work in ((DEEPEST, self.little_work), (log_drop, self.most_work)):
+        for drop, work in attempts:
             losses = self.losses.dropping(drop)
             try:
-                own = saddle if drop == DEEPEST else saddle_of_epsilon(losses, saddle.epsilon)
+                own = saddle if drop == station.log_drop else saddle_of_epsilon(losses, saddle.epsilon)
                 placed = self.place(losses, own, saddle.epsilon, None, work)
                 if self.narrow(*self.sides_of(placed.line.curve(np.array([saddle.epsilon])))):
                     return placed

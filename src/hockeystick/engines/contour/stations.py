@@ -35,10 +35,11 @@ _LEVELS = 4  # of ever larger tilts
 @final
 @dataclass(frozen=True)
 class Station:
-    """The number of a station: its level, and its place on the ladder."""
+    """The number of a station: its level, its place on the ladder, and ``ln`` of the mass that steps may leave out."""
 
     level: int
     place: int
+    log_drop: float
 
 
 @final
@@ -104,11 +105,13 @@ class Stations:
     Parameters
     ----------
     losses : LossSum
-        The composition.
+        The composition, each of whose steps may leave out ``e^log_drop`` of its mass.
+    log_drop : float
+        What `Station` says of it.
     """
 
-    def __init__(self, losses: LossSum) -> None:
-        self._losses = losses
+    def __init__(self, losses: LossSum, log_drop: float) -> None:
+        self._losses, self._log_drop = losses, log_drop
         self._levels: dict[int, _Level | None] = {}
 
     def of_epsilons(self, epsilon: Array) -> list[Station | None]:
@@ -132,9 +135,14 @@ class Stations:
             own = left[values[left] <= line[-1]]
             places = level.places(np.interp(values[own], line, level.log_tilts))
             for row, place in zip(own.tolist(), places, strict=True):
-                found[row] = Station(number, place)
+                found[row] = Station(number, place, self._log_drop)
             left = left[values[left] > line[-1]]
         return found
+
+    def leaves_out(self, station: Station | None) -> bool:
+        """Whether some losses are left out at a station."""
+        level = None if station is None else self._level(station.level)
+        return level is not None and any(bool(rough.dropped.any()) for rough in level.sketches)
 
     def saddle(self, station: Station) -> Saddle | None:
         """The saddle point at a station."""
