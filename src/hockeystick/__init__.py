@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from hockeystick.odometer import Odometer, OdometerStateError
     from hockeystick.readouts.trade_off import TradeOff
+    from hockeystick.sweep import Sweep, sweep
 
 __all__ = [
     "ApproximateDP",
@@ -57,6 +58,7 @@ __all__ = [
     "RandomizedResponse",
     "Staircase",
     "Step",
+    "Sweep",
     "TradeOff",
     "UnknownPairError",
     "UnreachableTargetError",
@@ -73,6 +75,7 @@ __all__ = [
     "plots",
     "renyi",
     "spec",
+    "sweep",
 ]
 
 attach(
@@ -130,5 +133,9 @@ attach(
             "OdometerStateError",
         ),
         "hockeystick.readouts.trade_off": ("TradeOff",),
+        "hockeystick.sweep": (
+            "Sweep",
+            "sweep",
+        ),
     },
 )

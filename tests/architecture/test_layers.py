@@ -15,7 +15,7 @@ import pytest
 from tests.architecture.imports import PACKAGE, Import, When, all_imports, module_name, read_imports, source_files
 
 ROOMS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "bound", "decimals", "lazy"}),
+    frozenset({"errors", "bound", "decimals", "lazy", "progress"}),
     frozenset({"numerics"}),
     frozenset({"transforms"}),
     frozenset({"laws"}),
@@ -25,7 +25,7 @@ ROOMS: tuple[frozenset[str], ...] = (
     frozenset({"engines"}),
     frozenset({"accountants"}),
     frozenset({"curve", "together", "account", "readouts"}),
-    frozenset({"audit", "calibrate", "dpsgd", "odometer", "filters", "selfcheck"}),
+    frozenset({"audit", "calibrate", "dpsgd", "odometer", "filters", "selfcheck", "sweep"}),
     frozenset({"integrations", "ledger"}),
     frozenset({"app"}),
 )
@@ -43,6 +43,9 @@ CORE_AT_IMPORT = frozenset({"numpy", "scipy.special", "scipy.fft"})
 NEEDED_BY = {  # optional or slow third-party packages, and the rooms that may ask for them inside functions
     "matplotlib": frozenset({"app"}),
     "sqlalchemy": frozenset({"ledger"}),
+    "pandas": frozenset({"sweep"}),
+    "pyarrow": frozenset({"sweep"}),
+    "xarray": frozenset({"sweep"}),
     "flint": frozenset({EXACT, INDEPENDENT, "selfcheck"}),
 }
 FIRST_CLASS = frozenset({"numpy", "scipy"})

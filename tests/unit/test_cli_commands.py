@@ -17,7 +17,7 @@ import pytest
 
 from hockeystick.app.cli import main
 from hockeystick.app.cli.program import parser
-from hockeystick.app.cli.progress import Progress
+from hockeystick.progress import Progress
 from hockeystick.app.cli.schema import EXAMPLE
 from hockeystick.app.cli.status import Status
 

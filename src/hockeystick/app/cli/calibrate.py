@@ -11,7 +11,6 @@ from hockeystick.app.cli.answer import Answer, answer_text, print_json
 from hockeystick.app.cli.files import specification_of
 from hockeystick.app.cli.options import ADJACENCY, UNIT, add_adjacency, add_json, add_sampler, add_unit, sampler_of
 from hockeystick.app.cli.parsing import Parser, count, delta, epsilon, positive
-from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.report.numbers import is_number, nearest, plain, result_document
 from hockeystick.app.spec.model import Choice, Circumstances, Specification, StepEntry, Value
@@ -19,6 +18,7 @@ from hockeystick.app.spec.problems import suggestion
 from hockeystick.app.spec.registry import mechanisms, samplings
 from hockeystick.calibrate import Calibration, UnreachableTargetError, calibrate
 from hockeystick.composition import Composition
+from hockeystick.progress import Progress
 
 __all__ = ["add", "run"]
 

@@ -14,7 +14,6 @@ from hockeystick.app.cli.answer import print_json
 from hockeystick.app.cli.files import add_specification, specification_of
 from hockeystick.app.cli.options import add_json
 from hockeystick.app.cli.parsing import Parser, delta, epsilon
-from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.cli.table import table
 from hockeystick.app.report.numbers import bracket, nearest, plain, result_document, rounded_up
@@ -24,6 +23,7 @@ from hockeystick.app.spec.registry import AUTOMATIC, accountants, samplings
 from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import ADJACENCIES
 from hockeystick.errors import HockeystickError, check_choice
+from hockeystick.progress import Progress
 
 __all__ = ["add", "run"]
 

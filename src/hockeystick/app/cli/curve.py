@@ -12,7 +12,6 @@ from hockeystick.app.cli.answer import Answer, answers, print_json
 from hockeystick.app.cli.files import add_changes, add_specification, specification_of, write_text
 from hockeystick.app.cli.options import add_json
 from hockeystick.app.cli.parsing import Parser
-from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.cli.table import table
 from hockeystick.app.report.figures import drawable, privacy_chart, standalone
@@ -20,6 +19,7 @@ from hockeystick.app.report.numbers import nearest, plain, result_document, roun
 from hockeystick.app.report.picture import picture
 from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
+from hockeystick.progress import Progress
 
 __all__ = ["add", "run"]
 

@@ -17,10 +17,10 @@ from hockeystick.app.cli.options import (
     sampler_of,
 )
 from hockeystick.app.cli.parsing import Parser, count, delta, epsilon, positive
-from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.status import Status
 from hockeystick.app.spec.model import Choice, Circumstances, Specification, StepEntry
 from hockeystick.app.spec.registry import AUTOMATIC
+from hockeystick.progress import Progress
 
 __all__ = ["add", "run"]
 
