@@ -17,9 +17,9 @@ import pytest
 
 from hockeystick.app.cli import main
 from hockeystick.app.cli.program import parser
-from hockeystick.progress import Progress
 from hockeystick.app.cli.schema import EXAMPLE
 from hockeystick.app.cli.status import Status
+from hockeystick.progress import Progress
 
 SPEC = """\
 [[steps]]

@@ -106,12 +106,12 @@ def test_a_refused_delta_is_at_most_one() -> None:
 # ---------------------------------------------------------------------------------------------------- calibrations
 
 
-LEAST: dict[str, Any] = {"find": "noise", "rate": [0.001, 0.002, 0.004], "steps": 1000, "delta": 1e-6}
+LEAST: dict[str, Any] = {"find": "noise", "rate": [0.02, 0.03], "steps": 1000, "delta": 1e-6}
 
 
 def test_values_found_are_proved_safe_and_their_neighbours_unsafe() -> None:
     found = hs.sweep(plan, **LEAST, epsilon=[1.0, 3.0], settings={"safe": "larger"})
-    assert found.shape == (3, 2)
+    assert found.shape == (2, 2)
     assert found.quantity == "noise"
     for i, rate in enumerate(LEAST["rate"]):
         for j, epsilon in enumerate((1.0, 3.0)):
@@ -119,14 +119,14 @@ def test_values_found_are_proved_safe_and_their_neighbours_unsafe() -> None:
             assert 0.0 < safe - unsafe <= 1e-5 * safe
             assert safe == found.bound.upper[i, j]  # type: ignore[index]
             for value, met in ((safe, True), (unsafe, False)):
-                ends = [exact_delta(plan(value, rate, 1000).pairs(d), epsilon, digits=12) for d in ("add", "remove")]
+                ends = [exact_delta(plan(value, rate, 1000).pairs(d), epsilon, digits=9) for d in ("add", "remove")]
                 truth = max(end.high for end in ends)
                 assert (truth <= Fraction(1e-6)) == met
 
 
 def test_what_is_found_does_not_depend_on_the_workers() -> None:
-    rates = [0.001 * 1.1**i for i in range(20)]
-    one, two = (hs.sweep(plan, **LEAST | {"rate": rates}, epsilon=[1.0, 2.0], workers=w) for w in (1, 2))
+    rates = [0.01 * 1.1**i for i in range(18)]  # more than a chunk
+    one, two = (hs.sweep(plan, **LEAST | {"rate": rates}, epsilon=1.0, workers=workers) for workers in (1, 2))
     assert one.rows == two.rows
 
 
@@ -261,9 +261,9 @@ def test_rows_of_another_family_are_refused(tmp_path: Path, ending: str) -> None
     if ending == "parquet":
         pytest.importorskip("pyarrow")
     path = tmp_path / f"rows.{ending}"
-    hs.sweep(lambda noise: hs.Gaussian(noise), noise=[1.0, 2.0], delta=1e-5, file=path)
+    hs.sweep(lambda noise: hs.Gaussian(noise) * 2, noise=[1.0, 2.0], delta=1e-5, file=path)
     with pytest.raises(ValueError, match="plan 0 is of another run"):
-        hs.sweep(lambda noise: hs.Laplace(noise), noise=[1.0, 2.0], delta=1e-5, resume=path)
+        hs.sweep(lambda noise: hs.Laplace(noise) * 2, noise=[1.0, 2.0], delta=1e-5, resume=path)
 
 
 def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:
@@ -298,14 +298,12 @@ def test_pandas_and_xarray_label_the_brackets() -> None:
 
 
 def test_a_sweep_says_what_it_holds() -> None:
-    assert repr(swept(rate=0.01)).startswith(
-        "Sweep(epsilon on noise: 3, steps: 4; 12 answered"
-    )
+    assert repr(swept(rate=0.01)).startswith("Sweep(epsilon on noise: 3, steps: 4; 12 answered")
 
 
 def test_progress_is_counted_in_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[int, int]] = []
-    monkeypatch.setattr(Progress, "count", lambda self, done, total: seen.append((done, total)))
+    monkeypatch.setattr(Progress, "count", lambda _, done, total: seen.append((done, total)))
     swept()
     assert seen[-1] == (24, 24)
     assert len(seen) > 1
@@ -343,8 +341,8 @@ def needs(noise: float, epsilon: float) -> Any:
         (lambda: swept(file="rows.txt"), ValueError, "ends in .csv or .parquet"),
         (lambda: swept(file="a.csv", resume="a.csv"), TypeError, "either file"),
         (lambda: swept(accountant=hs.accountants.SaddlePoint()), TypeError, "returns estimates"),
-        (lambda: swept(workers=lambda work, chunks: [None for _ in chunks]), TypeError, "as map does"),
-        (lambda: hs.sweep(lambda noise: 3, noise=[1.0], delta=0.1), TypeError, "got 3 from noise=1.0"),  # type: ignore[arg-type]
+        (lambda: swept(workers=lambda _, chunks: [None for _ in chunks]), TypeError, "as map does"),
+        (lambda: hs.sweep(lambda noise: noise, noise=[1.0], delta=0.1), TypeError, "got 1.0 from noise=1.0"),  # type: ignore[arg-type]
     ],
 )
 def test_bad_input_is_refused_by_name(ask: Callable[[], Any], error: type[Exception], message: str) -> None:
@@ -354,4 +352,4 @@ def test_bad_input_is_refused_by_name(ask: Callable[[], Any], error: type[Except
 
 def test_a_family_that_cannot_be_sent_is_refused_by_name() -> None:
     with pytest.raises(TypeError, match="define the family with def in a module"):
-        hs.sweep(lambda noise: hs.Gaussian(noise), find="noise", epsilon=[1.0] * 40, delta=1e-5, workers=2)
+        hs.sweep(lambda noise: hs.Gaussian(noise) * 2, find="noise", epsilon=[1.0] * 40, delta=1e-5, workers=2)

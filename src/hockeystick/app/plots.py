@@ -1,7 +1,7 @@
 """Pictures of guarantees: one line each to call, the figure returned for the caller to change.
 
 Every certified quantity is drawn as its bracket, a band between the lower and the upper bound with the safe side as its
-line; an estimate as a dashed line. Colours are those of Okabe and Ito, told apart by colour-blind readers.
+line; an estimate as a dashed line.
 Needs matplotlib, an extra: from a checkout, ``python3 -m pip install '.[plots]'``. Figures are made without pyplot and
 hold no global state.
 """
@@ -12,43 +12,24 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hockeystick import dpsgd
 from hockeystick.account import account
+from hockeystick.app.canvas import GREY, Array, blank, draw, finished
 from hockeystick.bound import Bound, Estimate
 from hockeystick.calibrate import Calibration
 from hockeystick.composition import Composition, Step
 from hockeystick.curve import PrivacyCurve
 from hockeystick.decimals import plain
 from hockeystick.errors import check_count, check_delta, public_door
+from hockeystick.sweep import Sweep
 from hockeystick.together import asked_together
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["epsilon_against_steps", "noise_against_rate", "privacy_curve", "trade_off"]
-
-Array = NDArray[np.float64]
-
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-_GREY = "#888888"
-_SMALLEST = 1e-300
-_STYLE: Any = {
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "font.size": 10.0,
-    "axes.titlesize": 11.0,
-    "axes.titlelocation": "left",
-    "legend.frameon": False,
-    "lines.linewidth": 1.6,
-}
+__all__ = ["contours", "epsilon_against_steps", "noise_against_rate", "privacy_curve", "trade_off"]
 
 
 @public_door
@@ -75,11 +56,11 @@ def privacy_curve(
     """
     named = _named(curves)
     points = _reach(named) if epsilon is None else np.asarray(epsilon, dtype=np.float64)
-    figure, axes = _figure(title or "Privacy curve")
+    figure, axes = blank(title or "Privacy curve")
     shown = []
     for index, (name, curve) in enumerate(named.items()):
         found = curve.delta(points)
-        _draw(axes, points, found, index, name)
+        draw(axes, points, found, index, name)
         upper = np.asarray(found.sides[1], dtype=np.float64)
         shown.append(float(np.min(upper, where=upper > 0.0, initial=1.0)))
     axes.set_yscale("log")
@@ -87,7 +68,7 @@ def privacy_curve(
     axes.set(
         xlabel="ε (nats)", ylabel="δ", xlim=(float(points.min()), float(points.max())), ylim=(0.3 * min(shown), 1.0)
     )
-    return _finished(axes, legend=len(named) > 1 or "" not in named, figure=figure)
+    return finished(axes, legend=len(named) > 1 or "" not in named, figure=figure)
 
 
 @public_door
@@ -125,15 +106,15 @@ def trade_off(
     names = _distinct(curve) if directions is None else list(directions)
     # denser at both ends, where the function is steep
     alphas = 0.5 * (1.0 - np.cos(np.linspace(0.0, np.pi, count)))
-    figure, axes = _figure(title or "Trade-off function", size=(5.4, 5.0))
+    figure, axes = blank(title or "Trade-off function", size=(5.4, 5.0))
     for index, name in enumerate(names):
         found = curve.trade_off(alphas, direction=name, tolerance=tolerance)
-        _draw(axes, alphas, found.false_negative_rate, index, _ATTACKS.get(name, name), safe="lower")
-    axes.plot([0.0, 1.0], [1.0, 0.0], color=_GREY, linewidth=1.0, linestyle=":", label="blind guessing")
+        draw(axes, alphas, found.false_negative_rate, index, _ATTACKS.get(name, name), safe="lower")
+    axes.plot([0.0, 1.0], [1.0, 0.0], color=GREY, linewidth=1.0, linestyle=":", label="blind guessing")
     axes.set(
         xlabel="false-positive rate", ylabel="false-negative rate", xlim=(0.0, 1.0), ylim=(0.0, 1.0), aspect="equal"
     )
-    return _finished(axes, legend=True, figure=figure)
+    return finished(axes, legend=True, figure=figure)
 
 
 _ATTACKS = {
@@ -177,17 +158,17 @@ def epsilon_against_steps(
     """
     named = {"": steps} if isinstance(steps, Step) else dict(steps)
     numbers = [check_count("counts", int(count)) for count in np.asarray(counts).ravel()]
-    figure, axes = _figure(title or f"ε at δ = {plain(delta)}")
+    figure, axes = blank(title or f"ε at δ = {plain(delta)}")
     for index, (name, step) in enumerate(named.items()):
         curves = [account(step * number, adjacency) for number in numbers]
         found = asked_together(
             curves, np.arange(len(curves)), np.full(len(curves), float(check_delta(delta))), "epsilon"
         )
-        _draw(axes, np.array(numbers, dtype=np.float64), found, index, name, markers=len(numbers) <= 40)
+        draw(axes, np.array(numbers, dtype=np.float64), found, index, name, markers=len(numbers) <= 40)
     axes.set(xlabel="steps", ylabel="ε (nats)")
     if max(numbers) > 20 * min(numbers):
         axes.set_xscale("log")
-    return _finished(axes, legend=len(named) > 1 or "" not in named, figure=figure)
+    return finished(axes, legend=len(named) > 1 or "" not in named, figure=figure)
 
 
 @public_door
@@ -223,10 +204,10 @@ def noise_against_rate(
     >>> figure.axes[0].get_ylabel()
     'noise multiplier'
     """
-    figure, axes = _figure(title or f"Noise for (ε, {plain(delta)})-DP after {steps:,} steps")
+    figure, axes = blank(title or f"Noise for (ε, {plain(delta)})-DP after {steps:,} steps")
     for index, epsilon in enumerate(epsilons):
         found = dpsgd.noise_multipliers_for(epsilon=epsilon, delta=delta, steps=steps, rates=rates, **settings)
-        _draw(
+        draw(
             axes,
             np.asarray(rates, dtype=np.float64),
             _bracket(found),
@@ -235,7 +216,92 @@ def noise_against_rate(
             markers=len(rates) <= 40,
         )
     axes.set(xlabel="sampling rate", ylabel="noise multiplier", xscale="log", yscale="log")
-    return _finished(axes, legend=True, figure=figure)
+    return finished(axes, legend=True, figure=figure)
+
+
+@public_door
+def contours(
+    sweep: Sweep,
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    at: Mapping[str, Any] | None = None,
+    levels: ArrayLike | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Lines of equal guarantee over two axes of a sweep: of the safe side, or of the values that were found.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        From `hockeystick.sweep`.
+    x, y : str, optional
+        Which axes; by default the first two that `at` leaves.
+    at : mapping, optional
+        Of every other axis, which of its values.
+    levels : array_like, optional
+        Where lines are drawn; by default eight, evenly or, over a wide range, by equal factors.
+    title : str, optional
+        Of the picture.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> def plan(noise, steps):
+    ...     return hs.Gaussian(noise) * steps
+    >>> found = hs.sweep(plan, noise=[10.0, 20.0, 40.0], steps=[1, 10, 100], delta=1e-5)
+    >>> contours(found).axes[0].get_xlabel()
+    'noise'
+    """
+    across, up, values = _plane(sweep, x, y, dict(at or {}))
+    axes_values = [np.asarray(sweep.grid.axes[name], dtype=np.float64) for name in (across, up)]
+    figure, axes = blank(title or f"{sweep.quantity}: the {'safe side' if _is_accounted(sweep) else 'value found'}")
+    shown = values[np.isfinite(values)]
+    if shown.size == 0:
+        raise ValueError("no plan of this plane has a finite answer: there is nothing to draw")
+    at_levels = _levels(shown) if levels is None else np.sort(np.asarray(levels, dtype=np.float64).ravel())
+    lines = axes.contour(*axes_values, values, levels=at_levels, colors=[GREY], linewidths=1.2)
+    axes.clabel(lines, fmt=lambda level: f"{level:.3g}", fontsize=8.0)
+    axes.plot(*(mesh.ravel() for mesh in np.meshgrid(*axes_values)), ".", color=GREY, markersize=1.5)
+    axes.set(xlabel=across, ylabel=up)
+    for set_scale, along in zip((axes.set_xscale, axes.set_yscale), axes_values, strict=True):
+        if along.min() > 0.0 and along.max() > 20.0 * along.min():
+            set_scale("log")
+    return finished(axes, legend=False, figure=figure)
+
+
+def _is_accounted(sweep: Sweep) -> bool:
+    return sweep.quantity in {"epsilon", "delta"}
+
+
+def _plane(sweep: Sweep, x: str | None, y: str | None, at: dict[str, Any]) -> tuple[str, str, Array]:
+    """The two axes of a picture, and the numbers by rows of the second; NaN where there is no answer."""
+    axes = sweep.grid.axes
+    free = [name for name in axes if name not in at and name not in {x, y}]
+    across = x if x is not None else (free.pop(0) if free else "")
+    up = y if y is not None else (free.pop(0) if free else "")
+    unknown = {across, up, *at} - set(axes)
+    if free or unknown or across == up:
+        raise ValueError(
+            f"a picture needs two different axes of {', '.join(axes)}, and a value of every other one in at=, got"
+            f" x={x!r}, y={y!r}, at={at!r}"
+        )
+    values = np.asarray(sweep.bound.upper if _is_accounted(sweep) else sweep.safe, dtype=np.float64)
+    values = np.where(sweep.refused == "", values, np.nan)
+    for name, wanted in at.items():
+        if wanted not in axes[name]:
+            raise ValueError(f"{name} has no value {wanted!r} in this sweep: it has {axes[name]!r}")
+    place = tuple(axes[name].index(at[name]) if name in at else slice(None) for name in axes)
+    plane = values[place]
+    kept = [name for name in axes if name not in at]
+    return across, up, plane.T if kept.index(across) < kept.index(up) else plane
+
+
+def _levels(shown: Array) -> Array:
+    low, high = float(shown.min()), float(shown.max())
+    if low > 0.0 and high > 20.0 * low:
+        return np.geomspace(low, high, 10)[1:-1]
+    return np.linspace(low, high, 10)[1:-1]
 
 
 def _named(curves: PrivacyCurve | Mapping[str, PrivacyCurve]) -> dict[str, PrivacyCurve]:
@@ -269,36 +335,3 @@ def _bracket(found: Sequence[Calibration]) -> Bound:
     safe = np.array([float(one.value) for one in found])
     unsafe = np.array([float(one.value if one.unsafe is None else one.unsafe) for one in found])
     return Bound(np.minimum(safe, unsafe), np.maximum(safe, unsafe), "calibration")
-
-
-def _figure(title: str, size: tuple[float, float] = (6.4, 4.2)) -> tuple[Figure, Axes]:
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=size, layout="constrained", dpi=150)
-        axes = figure.subplots()
-        axes.set_title(title)
-    return figure, axes
-
-
-def _draw(
-    axes: Axes, x: Array, answer: Bound | Estimate, index: int, name: str, *, safe: str = "upper", markers: bool = False
-) -> None:
-    """One band with its safe side as a line; an estimate as a dashed line."""
-    lower, upper = (np.asarray(side, dtype=np.float64) for side in answer.sides)
-    colour = _COLOURS[index % len(_COLOURS)]
-    marker = _MARKERS[index % len(_MARKERS)] if markers else None
-    style: dict[str, Any] = {"color": colour, "label": name or None, "marker": marker}
-    if isinstance(answer, Estimate):
-        axes.plot(x, upper, linestyle="--", markersize=4.0, **style)
-        return
-    shown = np.where(upper > 0.0, np.maximum(lower, _SMALLEST), lower)
-    axes.fill_between(x, shown, upper, color=colour, alpha=0.3, linewidth=0.0)
-    axes.plot(x, upper if safe == "upper" else lower, markersize=4.0, **style)
-
-
-def _finished(axes: Axes, *, legend: bool, figure: Figure) -> Figure:
-    if legend:
-        axes.legend(frameon=False)
-    return figure

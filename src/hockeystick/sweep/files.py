@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,8 +49,7 @@ class RowFile(ABC):
     def record(self, number: int, row: Row) -> Record:
         """A row as it is kept."""
         texts = (row.method, _NOTES.join(row.notes), row.refused, row.run)
-        safe = None if math.isnan(row.safe) else row.safe
-        sides = dict(zip(self._sides, (row.lower, row.upper, safe), strict=True))
+        sides = dict(zip(self._sides, (row.lower, row.upper, row.safe), strict=True))
         return {"plan": number, **self._points[number], **sides, **dict(zip(_TEXTS, texts, strict=True))}
 
     def row(self, record: Mapping[str, Any]) -> tuple[int, Row]:
@@ -73,7 +71,7 @@ class RowFile(ABC):
                 )
         lower, upper, safe = (record[name] for name in self._sides)
         method, notes, refused, run = (str(record[name] or "") for name in _TEXTS)
-        value = math.nan if safe in {"", None} else float(safe)
+        value = None if safe in {"", None} else float(safe)
         return number, Row(
             float(lower), float(upper), value, method, tuple(notes.split(_NOTES)) if notes else (), refused, run
         )

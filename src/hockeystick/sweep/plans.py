@@ -35,8 +35,8 @@ class Row:
     ----------
     lower, upper : float
         The certified bracket; trivial where there is no answer.
-    safe : float
-        The value proved to meet the target, where one was sought; NaN otherwise.
+    safe : float or None
+        The value proved to meet the target, where one was sought and found.
     method : str
         What computed it.
     notes : tuple of str
@@ -49,7 +49,7 @@ class Row:
 
     lower: float
     upper: float
-    safe: float = math.nan
+    safe: float | None = None
     method: str = ""
     notes: tuple[str, ...] = ()
     refused: str = ""
@@ -130,7 +130,7 @@ class Search:
 
     def fingerprint(self, row: Row) -> str:
         """Of the run at the value found."""
-        if math.isnan(row.safe):
+        if row.safe is None:
             return ""
         value = int(row.safe) if self.settings.get("values") == "integer" else row.safe
         return _fingerprint(self.run(value) * 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
@@ -134,7 +135,7 @@ class Sweep:
         return {f"{self.quantity}_safe": self._flat("safe"), **sides}
 
     def _flat(self, name: str) -> NDArray[np.float64]:
-        numbers: Iterable[float] = (getattr(row, name) for row in self.rows)
+        numbers: Iterable[float] = (math.nan if (value := getattr(row, name)) is None else value for row in self.rows)
         return np.fromiter(numbers, dtype=np.float64, count=len(self.rows))
 
     def _shaped(self, name: str) -> NDArray[np.float64]:

@@ -45,9 +45,7 @@ def check_workers(workers: Any) -> Workers:
         ) from None
 
 
-def done(
-    work: Callable[[Item], Result], chunks: Sequence[Item], workers: Workers
-) -> Results[Result]:
+def done(work: Callable[[Item], Result], chunks: Sequence[Item], workers: Workers) -> Results[Result]:
     """The number of each chunk with its result, in the order in which they are done.
 
     Closing the iterator cancels what has not begun.
@@ -61,9 +59,7 @@ def done(
     return _mapped(work, chunks, workers)
 
 
-def _own_processes(
-    work: Callable[[Item], Result], chunks: Sequence[Item], count: int
-) -> Results[Result]:
+def _own_processes(work: Callable[[Item], Result], chunks: Sequence[Item], count: int) -> Results[Result]:
     try:
         pickle.dumps(chunks[0])
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -80,9 +76,7 @@ def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _submitted(
-    work: Callable[[Item], Result], chunks: Sequence[Item], executor: Any
-) -> Results[Result]:
+def _submitted(work: Callable[[Item], Result], chunks: Sequence[Item], executor: Any) -> Results[Result]:
     numbers: dict[Future[Result], int] = {executor.submit(work, chunk): i for i, chunk in enumerate(chunks)}
     try:
         for future in as_completed(numbers):
