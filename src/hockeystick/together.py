@@ -7,14 +7,14 @@ Every number is that of the question asked alone, to the bit. A pass of the acco
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, Estimate
-from hockeystick.errors import public_door
+from hockeystick.errors import HockeystickError, public_door
 
 if TYPE_CHECKING:
     from hockeystick.accountants.base import Accountant, DirectedCurve
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hockeystick.engines.contour.answers import Answers
     from hockeystick.engines.together import Quantity
 
-__all__ = ["Asked", "asked_together", "worst"]
+__all__ = ["Asked", "asked_together", "each_together", "worst"]
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -72,13 +72,73 @@ def asked_together(curves: Sequence[Asked], owners: Rows, values: Array, quantit
     return _gathered(pieces, values.shape)
 
 
+@public_door
+def each_together(
+    curves: Sequence[Asked], owners: Rows, values: Array, quantity: Quantity
+) -> list[Bound | Estimate | HockeystickError]:
+    """The same with every answer by itself, as it is given alone, notes and all; a refusal stands in its place.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> import numpy as np
+    >>> curves = [hs.account(hs.Gaussian(noise).poisson(0.01) * 1000) for noise in (0.8, 1.0)]
+    >>> [f"{one:.3f}" for one in each_together(curves, np.arange(2), np.full(2, 1e-5), "epsilon")]
+    ['[3.104, 3.105]', '[1.806, 1.807]']
+    """
+    passed = _passed(curves, owners, values, quantity)
+    own: list[list[int]] = [[] for _ in values]
+    if passed is not None:
+        for place in np.flatnonzero(passed.known[passed.rows]).tolist():
+            own[passed.rows[place]].append(place)
+    found: list[Bound | Estimate | HockeystickError] = []
+    for places, owner, value in zip(own, owners.tolist(), values.tolist(), strict=True):
+        curve = curves[owner]
+        if passed is not None and places:
+            sides = {name: passed.answers.bound(place) for name, place in zip(curve.directed, places, strict=True)}
+            found.append(worst(sides, curve.composition.notes))
+            continue
+        try:
+            found.append(curve.one(value, quantity))
+        except HockeystickError as error:
+            found.append(error)
+    return found
+
+
 def _in_one_pass(
     curves: Sequence[Asked], owners: Rows, values: Array, quantity: Quantity
 ) -> tuple[NDArray[np.bool_], Bound | None]:
     """Which questions a pass answers, and these answers: the larger of each side over the directions."""
-    none = np.zeros(values.size, dtype=np.bool_)
+    passed = _passed(curves, owners, values, quantity)
+    if passed is None or not passed.known.any():
+        return np.zeros(values.size, dtype=np.bool_), None
+    return passed.known, _worst_of(curves, owners, passed.answers, passed.rows, passed.known)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Passed:
+    """What one pass found.
+
+    Attributes
+    ----------
+    answers : Answers
+        For every question and direction of its curve: all first directions, then all second ones.
+    rows : ndarray of int
+        The question of each.
+    known : ndarray of bool
+        Whether a question is answered in every direction.
+    """
+
+    answers: Answers
+    rows: Rows
+    known: NDArray[np.bool_]
+
+
+def _passed(curves: Sequence[Asked], owners: Rows, values: Array, quantity: Quantity) -> _Passed | None:
+    """One pass over all questions; None where there is none."""
     if values.size < 2:
-        return none, None
+        return None
     count = np.array([len(curve.directed) for curve in curves])
     first = np.cumsum(count) - count
     asked = [(place, np.flatnonzero(count[owners] > place)) for place in range(int(count.max()))]
@@ -88,12 +148,12 @@ def _in_one_pass(
         values=np.concatenate([values[rows] for _, rows in asked]),
         quantity=quantity,
     )
-    if answers is None or not answers.known.any():
-        return none, None
+    if answers is None:
+        return None
     rows = np.concatenate([rows for _, rows in asked])
-    known = ~none
+    known = np.ones(values.size, dtype=np.bool_)
     np.logical_and.at(known, rows, answers.known)
-    return known, _worst_of(curves, owners, answers, rows, known) if known.any() else None
+    return _Passed(answers, rows, known)
 
 
 def _worst_of(curves: Sequence[Asked], owners: Rows, answers: Answers, rows: Rows, known: NDArray[np.bool_]) -> Bound:

@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,9 +26,12 @@ from hockeystick.sweep.plans import Plan, Row, Search, rows_of
 from hockeystick.sweep.result import Sweep
 from hockeystick.sweep.workers import Workers, check_workers, done
 
+if TYPE_CHECKING:
+    from hockeystick.engines.together import Quantity
+
 __all__ = ["Sweep", "sweep"]
 
-_PLANS = 64  # in a chunk, at most: a second's work or less
+_PLANS = 256  # in a chunk, at most: a few seconds' work
 _SEARCHES = 16  # in a chunk, along a line of the grid: however many workers there are, each begins from the same guess
 _EACH = 8  # chunks a worker gets at least, where there are enough plans
 _MAPPED = 64  # chunks for workers of an unknown number
@@ -110,10 +113,10 @@ def sweep(
     if find is None:
         if settings is not None:
             raise TypeError("settings belong to a calibration: say what to find with find=")
-        quantity = _quantity(grid, given)
+        quantity: str = (asked := _quantity(grid, given))
         default = Certified(check_positive("tolerance", tolerance))
         method = default if accountant is None else check_accountant(accountant)
-        plans: Sequence[Plan | Search] = plans_of(family, grid, quantity, method)
+        plans: Sequence[Plan | Search] = plans_of(family, grid, asked, method)
         chunks, words = _runs(len(plans), helpers), repr(method)
     else:
         chosen = dict(settings or {}) | ({} if accountant is None else {"accountant": check_accountant(accountant)})
@@ -124,7 +127,7 @@ def sweep(
     return Sweep(grid=grid, quantity=quantity, rows=tuple(_rows(plans, chunks, kept, helpers)))
 
 
-def _quantity(grid: Grid, given: Mapping[str, Any]) -> str:
+def _quantity(grid: Grid, given: Mapping[str, Any]) -> Quantity:
     """What is asked for, where all that is given is fit to ask it at."""
     if set(given) not in ({"delta"}, {"epsilon"}):
         raise TypeError(

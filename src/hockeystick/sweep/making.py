@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hockeystick.accountants.base import Accountant
 from hockeystick.calibrate.targets import target_of
@@ -13,13 +13,16 @@ from hockeystick.errors import HockeystickError
 from hockeystick.sweep.grid import Grid
 from hockeystick.sweep.plans import Plan, Search
 
+if TYPE_CHECKING:
+    from hockeystick.engines.together import Quantity
+
 __all__ = ["plans_of", "searches_of"]
 
 _TARGETS = ("epsilon", "delta", "mu", "advantage", "floor", "true_positive_rate", "false_positive_rate")
 _QUESTIONS = (*_TARGETS, "adjacency")
 
 
-def plans_of(family: Callable[..., Any], grid: Grid, quantity: str, accountant: Accountant) -> list[Plan]:
+def plans_of(family: Callable[..., Any], grid: Grid, quantity: Quantity, accountant: Accountant) -> list[Plan]:
     """The plan of every point of the grid; one whose run is refused carries the refusal."""
     given = "delta" if quantity == "epsilon" else "epsilon"
     plans: list[Plan] = []

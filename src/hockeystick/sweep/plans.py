@@ -7,13 +7,13 @@ A `Plan` is a run with one question about its curve; a `Search` is one value to 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
 
 from hockeystick.account import account
 from hockeystick.accountants.base import Accountant
@@ -21,7 +21,12 @@ from hockeystick.bound import Bound, Estimate
 from hockeystick.calibrate import Calibration, calibrate
 from hockeystick.calibrate.neighbours import ahead
 from hockeystick.composition import Composition
+from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import HockeystickError
+from hockeystick.together import each_together
+
+if TYPE_CHECKING:
+    from hockeystick.engines.together import Quantity
 
 __all__ = ["Plan", "Row", "Search", "rows_of"]
 
@@ -76,15 +81,10 @@ class Plan:
     """
 
     run: Composition | Exception
-    quantity: str
+    quantity: Quantity
     at: float
     adjacency: str
     accountant: Accountant
-
-    @property
-    def curve(self) -> tuple[object, ...]:
-        """What the curve depends on."""
-        return self.run, self.adjacency, self.accountant
 
     def trivial(self, refused: str) -> Row:
         """The bracket that is true of anything."""
@@ -147,29 +147,35 @@ def rows_of(chunk: Sequence[Plan | Search]) -> list[Row]:
 
 
 def _accounted(plans: Sequence[Plan]) -> list[Row]:
-    """One curve for all questions about it that follow each other."""
-    rows: list[Row] = []
-    for _, same in itertools.groupby(plans, key=lambda plan: plan.curve):
-        asked = list(same)
-        first = asked[0]
-        if isinstance(first.run, Exception):
-            rows += [plan.trivial(_reason(first.run)) for plan in asked]
+    """All questions in one pass, those about one curve asked of one curve."""
+    rows: dict[int, Row] = {}
+    places: dict[tuple[object, ...], int] = {}
+    curves: list[PrivacyCurve] = []
+    asked: list[tuple[int, int]] = []  # the plan and its curve
+    for number, plan in enumerate(plans):
+        if isinstance(plan.run, Exception):
+            rows[number] = plan.trivial(_reason(plan.run))
             continue
-        try:
-            curve = account(first.run, first.adjacency, accountant=first.accountant)
-        except HockeystickError as error:
-            rows += [plan.trivial(_reason(error)) for plan in asked]
-            continue
-        ask = curve.epsilon if first.quantity == "epsilon" else curve.delta
-        rows += [_answered(plan, partial(ask, plan.at)) for plan in asked]
-    return rows
+        key = plan.run, plan.adjacency
+        if key not in places:
+            try:
+                curves.append(account(plan.run, plan.adjacency, accountant=plan.accountant))
+            except HockeystickError as error:
+                rows[number] = plan.trivial(_reason(error))
+                continue
+            places[key] = len(curves) - 1
+        asked.append((number, places[key]))
+    if asked:
+        numbers, owners = np.array(asked, dtype=np.intp).T
+        values = np.array([plans[number].at for number in numbers.tolist()])
+        answers = each_together(curves, owners, values, plans[0].quantity)
+        rows |= {number: _row(plans[number], one) for number, one in zip(numbers.tolist(), answers, strict=True)}
+    return [rows[number] for number in range(len(plans))]
 
 
-def _answered(plan: Plan, ask: Callable[[], Bound | Estimate]) -> Row:
-    try:
-        answer = ask()
-    except HockeystickError as error:
-        return plan.trivial(_reason(error))
+def _row(plan: Plan, answer: Bound | Estimate | HockeystickError) -> Row:
+    if isinstance(answer, HockeystickError):
+        return plan.trivial(_reason(answer))
     if not isinstance(answer, Bound):
         raise TypeError(
             f"accountant {plan.accountant!r} returns estimates, and a sweep holds certified brackets: leave it out, or"
