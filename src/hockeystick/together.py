@@ -84,7 +84,7 @@ def each_together(
     >>> import numpy as np
     >>> curves = [hs.account(hs.Gaussian(noise).poisson(0.01) * 1000) for noise in (0.8, 1.0)]
     >>> [f"{one:.3f}" for one in each_together(curves, np.arange(2), np.full(2, 1e-5), "epsilon")]
-    ['[3.104, 3.105]', '[1.806, 1.807]']
+    ['[3.141, 3.142]', '[1.828, 1.829]']
     """
     passed = _passed(curves, owners, values, quantity)
     own: list[list[int]] = [[] for _ in values]
