@@ -87,15 +87,15 @@ def _mu(mu: float, floor: float) -> Target:
 
 def target_of(
     *,
-    epsilon: float | None,
-    delta: float | None,
-    mu: float | None,
-    floor: float,
-    true_positive_rate: float | None,
-    false_positive_rate: float | None,
-    advantage: float | None,
-    bayes_risk: float | None,
-    prior: float | None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    mu: float | None = None,
+    floor: float = 0.0,
+    true_positive_rate: float | None = None,
+    false_positive_rate: float | None = None,
+    advantage: float | None = None,
+    bayes_risk: float | None = None,
+    prior: float | None = None,
 ) -> Target:
     """The one target that was given."""
     given = {

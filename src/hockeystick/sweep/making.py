@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["plans_of", "searches_of"]
 
-_TARGETS = ("epsilon", "delta", "mu", "advantage", "floor", "true_positive_rate", "false_positive_rate")
-_QUESTIONS = (*_TARGETS, "adjacency")
+_TARGETS = tuple(inspect.signature(target_of).parameters)
+_QUESTIONS = ("epsilon", "delta", "mu", "advantage", "adjacency")  # what a point of the grid holds beside the arguments
 
 
 def plans_of(family: Callable[..., Any], grid: Grid, quantity: Quantity, accountant: Accountant) -> list[Plan]:
@@ -71,6 +72,4 @@ def searches_of(family: Callable[..., Any], grid: Grid, find: str, settings: Map
 
 def _check_target(given: Mapping[str, Any]) -> None:
     """Refuse what is no target before anything is sought."""
-    named: dict[str, Any] = {**dict.fromkeys(_TARGETS), "floor": 0.0}
-    named |= {name: given[name] for name in _TARGETS if name in given}
-    target_of(**named)
+    target_of(**{name: given[name] for name in _TARGETS if name in given})
