@@ -98,6 +98,26 @@ def test_rows_that_refuse_carry_their_reason_and_lose_nothing_else() -> None:
     assert not found.complete
 
 
+MECHANISMS: dict[str, Any] = {
+    "sampled": hs.Gaussian(1.0).poisson(0.01) * 1000,
+    "closed form": hs.Gaussian(5.0) * 20,
+    "listed": hs.RandomizedResponse(0.75) * 5,
+    "mixed": hs.Gaussian(1.0).poisson(0.01) * 500 + hs.Laplace(20.0) * 2,
+    "few": hs.Laplace(2.0).poisson(0.1) * 2,
+}
+
+
+def test_plans_of_all_kinds_are_answered_in_one_chunk_as_alone() -> None:
+    kinds = [*MECHANISMS, "sampled"]
+    found = hs.sweep(lambda kind: MECHANISMS[kind], kind=kinds, adjacency=["remove", "add-remove"], epsilon=[0.5, 1e4])
+    for i, kind in enumerate(kinds):
+        for j, relation in enumerate(["remove", "add-remove"]):
+            for k, epsilon in enumerate([0.5, 1e4]):
+                one = hs.account(MECHANISMS[kind], relation).delta(epsilon)
+                row = found.rows[(i * 2 + j) * 2 + k]
+                assert (row.lower, row.upper, row.method, row.notes) == (*one.sides, one.method, one.notes)
+
+
 def test_a_refused_delta_is_at_most_one() -> None:
     found = hs.sweep(lambda scale: hs.Laplace(scale).poisson(0.1), scale=[1.0], adjacency="substitute", epsilon=1.0)
     assert sides(found) == [(0.0, 1.0)]
@@ -136,6 +156,13 @@ def test_a_target_that_cannot_be_met_is_a_refused_row() -> None:
     assert "no value meets epsilon 1 at delta 1e-5" in found.refused[1]
     assert math.isnan(found.safe[1])
     assert not found.refused[0]
+
+
+def test_upper_bounds_alone_leave_the_best_value_open() -> None:
+    moments = hs.accountants.Moments()
+    found = hs.sweep(plan, find="noise", rate=0.01, steps=1000, epsilon=1.0, delta=1e-6, accountant=moments)
+    assert sides(found) == [(0.0, math.inf)]
+    assert float(found.safe) > 1.0
 
 
 def test_whole_numbers_and_other_targets_are_found() -> None:
