@@ -20,6 +20,7 @@ _MODULES = {
     "account": "account",
     "compare": "compare",
     "curve": "curve",
+    "sweep": "sweep",
     "report": "receipt",
     "verify": "receipt",
     "audit": "audit",
