@@ -29,7 +29,7 @@ noise_multiplier = 2.0
 delta = 1e-5
 """
 TRUE_EPSILON = 1.993091404415  # one Gaussian release with noise 2 at delta 1e-5, in closed form
-COMMANDS = ["dpsgd", "calibrate", "account", "compare", "curve", "report", "verify", "schema", "completion"]
+COMMANDS = ["dpsgd", "calibrate", "account", "compare", "curve", "sweep", "report", "verify", "schema", "completion"]
 BASH = shutil.which("bash") or "/bin/bash"
 PROGRAM = [sys.executable, "-m", "hockeystick"]
 

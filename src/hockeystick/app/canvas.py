@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["GREY", "Array", "blank", "draw", "finished"]
+__all__ = ["GREY", "LINE", "Array", "blank", "draw", "finished"]
 
 Array = NDArray[np.float64]
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+LINE = _COLOURS[0]
 GREY = "#888888"
 _SMALLEST = 1e-300
 _STYLE: Any = {

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from hockeystick import dpsgd
 from hockeystick.account import account
-from hockeystick.app.canvas import GREY, Array, blank, draw, finished
+from hockeystick.app.canvas import GREY, LINE, Array, blank, draw, finished
 from hockeystick.bound import Bound, Estimate
 from hockeystick.calibrate import Calibration
 from hockeystick.composition import Composition, Step
@@ -231,6 +231,8 @@ def contours(
 ) -> Figure:
     """Lines of equal guarantee over two axes of a sweep: of the safe side, or of the values that were found.
 
+    Dots are the plans; between them lines are interpolated, and prove nothing.
+
     Parameters
     ----------
     sweep : Sweep
@@ -255,12 +257,13 @@ def contours(
     """
     across, up, values = _plane(sweep, x, y, dict(at or {}))
     axes_values = [np.asarray(sweep.grid.axes[name], dtype=np.float64) for name in (across, up)]
-    figure, axes = blank(title or f"{sweep.quantity}: the {'safe side' if _is_accounted(sweep) else 'value found'}")
+    same = ", ".join(f"{name} {value}" for name, value in {**sweep.grid.fixed, **(at or {})}.items())
+    figure, axes = blank(title or f"{sweep.quantity} at {same}")
     shown = values[np.isfinite(values)]
     if shown.size == 0:
         raise ValueError("no plan of this plane has a finite answer: there is nothing to draw")
     at_levels = _levels(shown) if levels is None else np.sort(np.asarray(levels, dtype=np.float64).ravel())
-    lines = axes.contour(*axes_values, values, levels=at_levels, colors=[GREY], linewidths=1.2)
+    lines = axes.contour(*axes_values, values, levels=at_levels, colors=[LINE])
     axes.clabel(lines, fmt=lambda level: f"{level:.3g}", fontsize=8.0)
     axes.plot(*(mesh.ravel() for mesh in np.meshgrid(*axes_values)), ".", color=GREY, markersize=1.5)
     axes.set(xlabel=across, ylabel=up)
