@@ -18,6 +18,9 @@ from hockeystick.composition import Composition
 from hockeystick.exact import exact_delta
 from hockeystick.progress import Progress
 from hockeystick.sweep import Sweep
+from hockeystick.sweep.grid import Grid
+from hockeystick.sweep.making import plans_of
+from hockeystick.sweep.plans import rows_of
 
 
 def plan(noise: float, rate: float, steps: int) -> Composition:
@@ -109,12 +112,13 @@ MECHANISMS: dict[str, Any] = {
 
 def test_plans_of_all_kinds_are_answered_in_one_chunk_as_alone() -> None:
     kinds = [*MECHANISMS, "sampled"]
-    found = hs.sweep(lambda kind: MECHANISMS[kind], kind=kinds, adjacency=["remove", "add-remove"], epsilon=[0.5, 1e4])
+    grid = Grid.of({"kind": kinds, "adjacency": ["remove", "add-remove"], "epsilon": [0.5, 1e4]})
+    rows = rows_of(plans_of(lambda kind: MECHANISMS[kind], grid, "delta", hs.accountants.Certified()))
     for i, kind in enumerate(kinds):
         for j, relation in enumerate(["remove", "add-remove"]):
             for k, epsilon in enumerate([0.5, 1e4]):
                 one = hs.account(MECHANISMS[kind], relation).delta(epsilon)
-                row = found.rows[(i * 2 + j) * 2 + k]
+                row = rows[(i * 2 + j) * 2 + k]
                 assert (row.lower, row.upper, row.method, row.notes) == (*one.sides, one.method, one.notes)
 
 
