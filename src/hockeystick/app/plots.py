@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from hockeystick import dpsgd
 from hockeystick.account import account
 from hockeystick.app.canvas import GREY, LINE, Array, blank, draw, finished
-from hockeystick.bound import Bound, Estimate
+from hockeystick.bound import Bound
 from hockeystick.calibrate import Calibration
 from hockeystick.composition import Composition, Step
 from hockeystick.curve import PrivacyCurve
