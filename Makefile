@@ -48,13 +48,15 @@ format: $(READY)  ## format the code and apply safe fixes
 	$(BIN)/ruff format .
 
 PEERS       := .venv-peers
-PEERS_READY := $(PEERS)/main/.ready $(PEERS)/autodp/.ready
+PEERS_READY := $(PEERS)/main/.ready $(PEERS)/autodp/.ready $(PEERS)/opake/.ready
 
 bench: $(READY) $(PEERS_READY)  ## measure us and other accountants side by side (BENCH="--only dpsgd" for less)
 	$(BIN)/python -m benchmarks $(BENCH)
 
 $(PEERS)/main/.ready: benchmarks/requirements-peers.txt
 $(PEERS)/autodp/.ready: benchmarks/requirements-autodp.txt
+$(PEERS)/opake/.ready: benchmarks/requirements-opake.txt
+$(PEERS)/opake/.ready: PYTHON := $(shell command -v python3.13 || echo $(PYTHON))
 
 # A peer that cannot be installed here becomes rows that say so, not the end of the benchmark.
 $(PEERS_READY):

@@ -45,7 +45,7 @@ def compare(case: Case, only: Sequence[str], runs: int, budget: float, limits: L
 
     A method that failed is not asked again; one that has used its ``budget`` of seconds, imports included, neither.
     """
-    methods = {key: method for key, method in methods_for(case.also).items() if key == OURS or not only or key in only}
+    methods = {key: method for key, method in methods_for(case).items() if key == OURS or not only or key in only}
     outcomes: dict[str, list[Outcome]] = {key: [] for key in methods}
     spent = dict.fromkeys(methods, 0.0)
     for turn in range(runs):

@@ -1,13 +1,15 @@
 """The cases: what is composed, at which delta, what is known to be true, and why the case is here.
 
-The relation is add-remove throughout and the sampling is Poisson (rate 1 is none). `Truth` carries the radius of what
-is known, half a unit of its last digit, so that a bracket is never judged against more digits than there are.
+The relation is add-remove and the sampling is Poisson (rate 1 is none), except where a case says otherwise. `Truth`
+carries the radius of what is known, half a unit of its last digit, so that a bracket is never judged against more
+digits than there are.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from benchmarks.truth import gaussian_epsilon
@@ -39,7 +41,11 @@ class Truth:
 
 @dataclass(frozen=True)
 class Case:
-    """One question, asked to every method in ``methods`` (keys of `benchmarks.methods.METHODS`)."""
+    """One question, asked to the methods of `benchmarks.methods.EVERYWHERE` and to those of ``also``.
+
+    A question that is not the plain one, epsilon at delta, names the function of an adapter that answers it, the
+    arguments it takes besides steps and delta, and what is asked in words; it is put to ourselves and ``also`` alone.
+    """
 
     name: str
     steps: tuple[Step, ...]
@@ -47,6 +53,14 @@ class Case:
     truth: Truth
     why: str
     also: tuple[str, ...] = ()
+    question: str = "epsilon"
+    arguments: Mapping[str, object] = field(default_factory=dict)
+    words: str = ""
+
+    @property
+    def plain(self) -> bool:
+        """Whether epsilon is asked for at one delta."""
+        return self.question == "epsilon"
 
 
 def subsampled(name: str, step: Step, delta: float, *, truth: str, why: str, also: tuple[str, ...] = ()) -> Case:
@@ -63,6 +77,10 @@ def gaussian(name: str, noise_multiplier: float, count: int, delta: float, why: 
 
 
 DPSGD = Step(noise_multiplier=1.0, rate=0.01, count=2000)
+EVERYDAY = Truth.from_digits("2.58384118169")
+NOISES = (0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0)
+RATES = (0.001, 0.0015, 0.002, 0.003, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1)
+COUNTS = (100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
 DISTINCT = tuple(Step(3.0 - 0.5 * i / 199, rate=0.01, count=10) for i in range(200))
 
 CASES: tuple[Case, ...] = (
@@ -72,7 +90,16 @@ CASES: tuple[Case, ...] = (
         1e-5,
         truth="2.58384118169",
         why="an everyday DP-SGD run: speed",
-        also=("hockeystick-1e-6", "dp-accounting-both", "dp-accounting-rdp", "opacus-rdp", "autodp-fourier"),
+        also=(
+            "hockeystick-1e-6",
+            "dp-accounting-both",
+            "dp-accounting-rdp",
+            "opacus-rdp",
+            "autodp-fourier",
+            "pld-accounting",
+            "riskcal",
+            "gdpnum",
+        ),
     ),
     Case(
         "distinct-200",
@@ -81,7 +108,9 @@ CASES: tuple[Case, ...] = (
         Truth.from_digits("0.613269009325"),
         "200 different noise multipliers from 3.0 to 2.5, 10 steps each: speed",
     ),
-    subsampled("dpsgd-1e-10", DPSGD, 1e-10, truth="4.27258754033", why="the same run, small delta"),
+    subsampled(
+        "dpsgd-1e-10", DPSGD, 1e-10, truth="4.27258754033", why="the same run, small delta", also=("pld-accounting",)
+    ),
     subsampled("dpsgd-1e-15", DPSGD, 1e-15, truth="5.84722999401", why="below double precision of one minus delta"),
     subsampled("dpsgd-1e-20", DPSGD, 1e-20, truth="7.42322398878", why="far below it"),
     subsampled("dpsgd-1e-30", DPSGD, 1e-30, truth="10.4986226448", why="far below it"),
@@ -119,4 +148,36 @@ CASES: tuple[Case, ...] = (
     gaussian("gaussian-1e-12", 100.0, 10_000, 1e-12, "closed form: delta below the rounding of a transform"),
     gaussian("gaussian-1e-13", 100.0, 10_000, 1e-13, "closed form: delta below the rounding of a transform"),
     gaussian("gaussian-1e6-steps", 1000.0, 10**6, 1e-11, "closed form: a million steps, small delta"),
+    Case(
+        "curve-10000",
+        (DPSGD,),
+        1e-5,
+        EVERYDAY,
+        "a whole curve: speed",
+        also=("dp-accounting",),
+        question="curve",
+        arguments={"highest": 12.0, "points": 10_000},
+        words="delta at 10,000 epsilons from 0 to 12, and where that curve crosses delta",
+    ),
+    Case(
+        "grid-1000",
+        (DPSGD,),
+        1e-5,
+        EVERYDAY,
+        "many plans: speed",
+        also=("dp-accounting",),
+        question="grid",
+        arguments={"noises": NOISES, "rates": RATES, "counts": COUNTS},
+        words="epsilon of 1,000 plans (noise 0.6 to 5, rate 0.001 to 0.1, 100 to 100,000 steps), this one among them",
+    ),
+    Case(
+        "responses",
+        (Step(0.75, 1.0, 100),),
+        1e-6,
+        Truth.from_digits("94.2898678929"),
+        "a mechanism composed with a count",
+        also=("dp-accounting-replace",),
+        question="responses",
+        words="randomised response with the truth at probability 0.75, 100 times, delta 1e-06, substitution",
+    ),
 )

@@ -86,7 +86,13 @@ def _converse(process: subprocess.Popen[str], case: Case, method: Method, limits
     if "ready" not in ready:
         return Outcome(error=f"setup: {ready['error']}")
     steps = [[step.noise_multiplier, step.rate, step.count] for step in case.steps]
-    request = {"steps": steps, "delta": case.delta, "options": dict(method.options)}
+    request = {
+        "steps": steps,
+        "delta": case.delta,
+        "question": case.question,
+        "arguments": dict(case.arguments),
+        "options": dict(method.options),
+    }
     process.stdin.write(json.dumps(request) + "\n")
     process.stdin.flush()
     reply = _listen(process, PATIENCE * limits.seconds)

@@ -1,6 +1,6 @@
 """The methods: which adapter, in which environment, with which options.
 
-The methods of `EVERYWHERE` meet every case; the others only the cases that name them.
+The methods of `EVERYWHERE` meet every case that asks for one epsilon; the others only the cases that name them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+
+from benchmarks.cases import Case
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -50,6 +52,11 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "dp-accounting-both": peer("dp-accounting PLD, both roundings", "with_dp_accounting", method="both-roundings"),
         "dp-accounting-self": peer("dp-accounting PLD, self_compose", "with_dp_accounting", method="self-compose"),
         "dp-accounting-rdp": peer("dp-accounting RDP", "with_dp_accounting", method="rdp"),
+        "dp-accounting-replace": peer("dp-accounting PLD, replace one", "with_dp_accounting"),
+        "opake": peer("opake-accounting", "with_opake", "opake"),
+        "pld-accounting": peer("PLD_accounting", "with_pld_accounting"),
+        "riskcal": peer("riskcal", "with_riskcal"),
+        "gdpnum": peer("gdpnum", "with_gdpnum"),
         "prv-accountant": peer("prv-accountant, eps_error 1e-3", "with_prv_accountant"),
         "opacus": peer("Opacus PRV", "with_opacus"),
         "opacus-0.1": peer("Opacus PRV, eps_error 0.1", "with_opacus", eps_error=0.1),
@@ -58,9 +65,10 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "autodp-fourier": peer("autodp Fourier", "with_autodp", "autodp", method="fourier"),
     }
 )
-EVERYWHERE = (OURS, "dp-accounting", "prv-accountant", "opacus", "autodp")
+EVERYWHERE = (OURS, "dp-accounting", "opake", "prv-accountant", "opacus", "autodp")
 
 
-def methods_for(also: tuple[str, ...]) -> dict[str, Method]:
+def methods_for(case: Case) -> dict[str, Method]:
     """The methods of a case, in the order of the table `METHODS`."""
-    return {key: method for key, method in METHODS.items() if key in EVERYWHERE or key in also}
+    asked = {*(EVERYWHERE if case.plain else (OURS,)), *case.also}
+    return {key: method for key, method in METHODS.items() if key in asked}

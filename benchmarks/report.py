@@ -36,6 +36,8 @@ def table(comparison: Comparison) -> str:
 
 def question(comparison: Comparison) -> str:
     """The case in words."""
+    if comparison.case.words and comparison.case.question == "responses":
+        return comparison.case.words
     steps, first = comparison.case.steps, comparison.case.steps[0]
     if len(steps) > 1:
         noise = f"noise {first.noise_multiplier:g} to {steps[-1].noise_multiplier:g} ({len(steps)} distinct)"
@@ -43,7 +45,8 @@ def question(comparison: Comparison) -> str:
         noise = f"noise {first.noise_multiplier:g}"
     rate = "no sampling" if first.rate == 1.0 else f"rate {first.rate:g}"
     count = f"{sum(step.count for step in steps):,} steps"
-    return f"{noise}, {rate}, {count}, delta {comparison.case.delta:g}, add-remove"
+    asked = f"; {comparison.case.words}" if comparison.case.words else ""
+    return f"{noise}, {rate}, {count}, delta {comparison.case.delta:g}, add-remove{asked}"
 
 
 def cells(comparison: Comparison, row: Row) -> tuple[str, ...]:

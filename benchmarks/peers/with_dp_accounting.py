@@ -10,6 +10,7 @@ import math
 from importlib.metadata import version
 
 import dp_accounting
+import numpy as np
 from dp_accounting import pld, rdp
 
 
@@ -28,6 +29,37 @@ def epsilon(steps, delta, method="pld", interval=1e-4):
         accountant = rdp.RdpAccountant()
     for noise, rate, count in steps:
         accountant.compose(_event(noise, rate), int(count))
+    return {"upper": accountant.get_epsilon(delta)}
+
+
+def curve(steps, delta, highest, points, interval=1e-4):
+    """The smallest of so many epsilons whose delta is no larger."""
+    accountant = pld.PLDAccountant(value_discretization_interval=interval)
+    for noise, rate, count in steps:
+        accountant.compose(_event(noise, rate), int(count))
+    epsilons = np.linspace(0.0, highest, points)
+    return {"upper": epsilons[np.asarray(accountant.get_delta(epsilons)) <= delta].min(initial=math.inf)}
+
+
+def grid(steps, delta, noises, rates, counts):
+    """The epsilon of one plan among all."""
+    found = {
+        (noise, rate, count): epsilon([(noise, rate, count)], delta)["upper"]
+        for noise in noises
+        for rate in rates
+        for count in counts
+    }
+    return {"upper": found[tuple(steps[0])]}
+
+
+def responses(steps, delta, interval=1e-4):
+    """Randomised responses under replacement; what stands for the noise is the probability of the truth."""
+    ((probability, _, count),) = steps
+    accountant = pld.PLDAccountant(
+        dp_accounting.NeighboringRelation.REPLACE_ONE, value_discretization_interval=interval
+    )
+    # of two answers the truth is given with probability 1 - noise / 2
+    accountant.compose(dp_accounting.RandomizedResponseDpEvent(2.0 * (1.0 - probability), 2), int(count))
     return {"upper": accountant.get_epsilon(delta)}
 
 

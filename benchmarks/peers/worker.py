@@ -4,7 +4,8 @@ Run as ``python worker.py path/to/with_something.py``, by any interpreter. The p
 
 1. the worker imports the adapter, answers a small warm-up case by the same method, and writes ``{"ready": true, ...}``
    with the seconds the import took, the versions found and the peak memory so far;
-2. it reads one case, ``{"steps": [[noise_multiplier, rate, count], ...], "delta": d, "options": {...}}``;
+2. it reads one case, ``{"steps": [[noise_multiplier, rate, count], ...], "delta": d, "options": {...}}``, and where the
+   question is not the plain one, ``"question"``, the adapter's function for it, and its ``"arguments"``;
 3. it answers it once and writes lower, estimate and upper epsilon (null where the library has none), wall-clock and
    processor seconds, and the peak memory of the process in MiB.
 
@@ -65,7 +66,8 @@ def as_number(value):
 def answer(adapter, case):
     """Lower, estimate and upper epsilon of one case, with what it cost."""
     wall, processor = time.perf_counter(), time.process_time()
-    found = adapter.epsilon(case["steps"], case["delta"], **case.get("options", {}))
+    ask = getattr(adapter, case.get("question", "epsilon"))
+    found = ask(case["steps"], case["delta"], **case.get("arguments", {}), **case.get("options", {}))
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
     numbers = {key: as_number(found.get(key)) for key in ("lower", "estimate", "upper")}
     return {**numbers, "seconds": wall, "processor_seconds": processor, "peak_mib": peak_mebibytes()}

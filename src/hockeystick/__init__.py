@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from hockeystick.odometer import Odometer
     from hockeystick.readouts.trade_off import TradeOff
     from hockeystick.state import StateError
+    from hockeystick.sweep import Sweep, sweep
 
 __all__ = [
     "ApproximateDP",
@@ -61,6 +62,7 @@ __all__ = [
     "Staircase",
     "StateError",
     "Step",
+    "Sweep",
     "TradeOff",
     "UnknownPairError",
     "UnreachableTargetError",
@@ -78,6 +80,7 @@ __all__ = [
     "plots",
     "renyi",
     "spec",
+    "sweep",
 ]
 
 attach(
@@ -135,5 +138,9 @@ attach(
         "hockeystick.odometer": ("Odometer",),
         "hockeystick.readouts.trade_off": ("TradeOff",),
         "hockeystick.state": ("StateError",),
+        "hockeystick.sweep": (
+            "Sweep",
+            "sweep",
+        ),
     },
 )

@@ -6,8 +6,7 @@ read off it beyond epsilon and delta is in `tradeoff` and `summary`, imported wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -15,14 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from hockeystick.accountants.attained import AttainedCurve
 from hockeystick.accountants.base import Accountant, DirectedCurve
-from hockeystick.bound import Bound, Estimate, Real
+from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import Composition, Direction, directions
 from hockeystick.errors import check_delta, check_epsilon, public_door
+from hockeystick.together import asked_together, worst
 
 if TYPE_CHECKING:
+    from hockeystick.engines.together import Quantity
     from hockeystick.readouts.trade_off import TradeOff
 
 __all__ = ["PrivacyCurve"]
+
+Array = NDArray[np.float64]
 
 _MANY = 100  # distinct steps from which the directions are answered at once
 
@@ -52,7 +55,7 @@ class PrivacyCurve:
         self.adjacency = adjacency
         self.accountant = accountant
         shared: dict[object, DirectedCurve] = {}  # directions with the same pairs have one curve, which is asked once
-        self.directed: dict[str, DirectedCurve] = {}
+        directed: dict[str, DirectedCurve] = {}
         for direction in directions(adjacency):
             of_pairs = (
                 composition.pairs(direction),
@@ -61,7 +64,8 @@ class PrivacyCurve:
             )
             if of_pairs not in shared:
                 shared[of_pairs] = _directed(accountant, composition, direction)
-            self.directed[direction] = shared[of_pairs]
+            directed[direction] = shared[of_pairs]
+        self.directed: Mapping[str, DirectedCurve] = directed
 
     def __reduce__(self) -> tuple[object, ...]:
         # what the directions' curves hold is for speed alone: the same three give the same answers
@@ -93,7 +97,7 @@ class PrivacyCurve:
         >>> f"{curve.epsilon(delta=1e-5):.4f}"
         '[1.9931, 1.9931]'
         """
-        return _mapped(check_delta(delta), lambda value: self._worst(lambda curve: curve.epsilon(value)))
+        return self._asked(check_delta(delta), "epsilon")
 
     def delta(self, epsilon: ArrayLike) -> Bound | Estimate:
         """delta at the given epsilon.
@@ -115,7 +119,7 @@ class PrivacyCurve:
         >>> hs.account(hs.Gaussian(noise_multiplier=1.0)).delta(epsilon=1.0).contains(0.12693673750664397)
         True
         """
-        return _mapped(check_epsilon(epsilon), lambda value: self._worst(lambda curve: curve.delta(value)))
+        return self._asked(check_epsilon(epsilon), "delta")
 
     def trade_off(
         self, false_positive_rate: ArrayLike, *, direction: str = "worst", tolerance: float = 1e-3
@@ -243,6 +247,15 @@ class PrivacyCurve:
         at = check_delta(delta if delta is not None else 0.0)
         return {"delta": [float(value) for value in at.ravel()]} | columns("epsilon", self.epsilon(at))
 
+    def _asked(self, values: Array, quantity: Quantity) -> Bound | Estimate:
+        if values.ndim == 0:
+            return self.one(float(values), quantity)
+        return asked_together([self], np.zeros(values.shape, dtype=np.intp), values, quantity)
+
+    def one(self, value: float, quantity: Quantity) -> Bound | Estimate:
+        """``delta(value)`` or ``epsilon(value)``, the value checked already."""
+        return self._worst(lambda curve: curve.delta(value) if quantity == "delta" else curve.epsilon(value))
+
     def by_direction(self, ask: Callable[[DirectedCurve], Bound | Estimate]) -> dict[str, Bound | Estimate]:
         """What the curve of each direction answers."""
         curves = {id(curve): curve for curve in self.directed.values()}
@@ -266,45 +279,3 @@ def _directed(method: Accountant, composition: Composition, direction: Direction
     if groups is None:
         return curve
     return AttainedCurve(curve, method, groups, provenance=composition.provenance(direction))
-
-
-def worst(answers: Mapping[str, Bound | Estimate], notes: tuple[str, ...] = ()) -> Bound | Estimate:
-    """The maximum over directions: of each side of bounds, or of estimates.
-
-    The direction that decides is named in the notes where there are several; ``notes`` are added to them.
-    """
-    bounds = {direction: answer for direction, answer in answers.items() if isinstance(answer, Bound)}
-    if len(bounds) < len(answers):
-        direction = max(answers, key=lambda d: float(answers[d].sides[1]))
-        chosen = answers[direction].estimate
-        return replace(chosen, notes=(*chosen.notes, *_decided(direction, answers), *notes))
-    direction = max(bounds, key=lambda d: float(bounds[d].upper))
-    best = bounds[direction]
-    lower = max(float(bound.lower) for bound in bounds.values())
-    known = [bound.decimals for bound in bounds.values() if bound.decimals is not None]
-    decimals = (max(low for low, _ in known), max(high for _, high in known)) if len(known) == len(bounds) else None
-    return replace(best, lower=lower, notes=(*best.notes, *_decided(direction, answers), *notes), decimals=decimals)
-
-
-def _decided(direction: str, answers: Mapping[str, Bound | Estimate]) -> tuple[str, ...]:
-    return (f"direction: {direction}",) if len(answers) > 1 else ()
-
-
-def _mapped(values: NDArray[np.float64], answer: Callable[[float], Bound | Estimate]) -> Bound | Estimate:
-    """One answer a value, gathered into one result of the same shape."""
-    if values.ndim == 0:
-        return answer(float(values))
-    results = [answer(float(value)) for value in values.ravel()]
-    methods = "; ".join(dict.fromkeys(result.method for result in results)) or "no value asked for"
-    notes = tuple(dict.fromkeys(note for result in results for note in result.notes))
-
-    def shaped(numbers: Iterable[Real]) -> NDArray[np.float64]:
-        return np.array(list(numbers), dtype=np.float64).reshape(values.shape)
-
-    bounds = [result for result in results if isinstance(result, Bound)]
-    if len(bounds) == len(results):
-        names = dict.fromkeys(name for bound in bounds for name in bound.errors)
-        errors = {name: max(bound.errors.get(name, 0.0) for bound in bounds) for name in names}
-        return Bound(shaped(b.lower for b in bounds), shaped(b.upper for b in bounds), methods, notes, errors)
-    estimates = [result.estimate for result in results]
-    return Estimate(shaped(e.value for e in estimates), shaped(e.error for e in estimates), methods, notes)

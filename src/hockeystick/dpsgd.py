@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from hockeystick.calibrate import Calibration, calibrate
+from hockeystick.calibrate.neighbours import ahead
 from hockeystick.composition import Composition
 from hockeystick.errors import check_choice, check_count, check_positive, check_rate
 from hockeystick.mechanisms import Gaussian
@@ -30,8 +31,6 @@ __all__ = [
 
 _SCHEMES = ("poisson", "without-replacement")
 _SMALLEST_RATE = 1e-9
-_KNOWN = 4  # answers from which the next is predicted
-_FARTHEST = math.log(2.0)  # that it may lie from the last
 
 
 def run(
@@ -230,21 +229,7 @@ def noise_multipliers_for(
     found: list[Calibration] = []
     guess = settings.pop("guess", None)
     for place in places:
-        near = guess if not found else _ahead(places, found)
+        near = guess if not found else ahead(list(zip(places, map(float, found), strict=False)), place)
         one: dict[str, Any] = {name: place}
         found.append(noise_multiplier_for(steps=steps, guess=near, **one, **settings))
     return found
-
-
-def _ahead(places: Sequence[float], found: Sequence[Calibration]) -> float:
-    """The next answer, predicted from the last few: the polynomial through them, on logarithmic scales."""
-    x = [math.log(place) for place in places[: len(found) + 1]]
-    last = math.log(float(found[-1]))
-    known = list(zip(x, (math.log(float(one)) for one in found), strict=False))[-_KNOWN:]
-    if len({place for place, _ in known}) < len(known):  # the same place twice
-        return float(found[-1])
-    following = sum(
-        value * math.prod((x[-1] - other) / (place - other) for other, _ in known if other != place)
-        for place, value in known
-    )
-    return math.exp(min(max(following, last - _FARTHEST), last + _FARTHEST))

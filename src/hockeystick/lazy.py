@@ -38,6 +38,10 @@ class _LazyPackage(ModuleType):
     def __dir__(self) -> list[str]:
         return sorted(self._homes)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # a function that is sent to other machines with what it refers to, as cloudpickle does, refers to the package
+        return importlib.import_module, (self.__name__,)
+
 
 def attach(package: str, names: Mapping[str, tuple[str, ...]]) -> None:
     """Let ``package`` find its public names on demand.

@@ -15,7 +15,7 @@ import pytest
 from tests.architecture.imports import PACKAGE, Import, When, all_imports, module_name, read_imports, source_files
 
 ROOMS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "bound", "decimals", "lazy", "state"}),
+    frozenset({"errors", "bound", "decimals", "lazy", "state", "progress"}),
     frozenset({"numerics"}),
     frozenset({"transforms"}),
     frozenset({"laws"}),
@@ -24,8 +24,8 @@ ROOMS: tuple[frozenset[str], ...] = (
     frozenset({"mechanisms"}),
     frozenset({"engines"}),
     frozenset({"accountants"}),
-    frozenset({"curve", "account", "readouts"}),
-    frozenset({"audit", "calibrate", "dpsgd", "odometer", "filters", "selfcheck"}),
+    frozenset({"curve", "together", "account", "readouts"}),
+    frozenset({"audit", "calibrate", "dpsgd", "odometer", "filters", "selfcheck", "sweep"}),
     frozenset({"integrations", "ledger"}),
     frozenset({"app"}),
 )
@@ -43,6 +43,9 @@ CORE_AT_IMPORT = frozenset({"numpy", "scipy.special", "scipy.fft"})
 NEEDED_BY = {  # optional or slow third-party packages, and the rooms that may ask for them inside functions
     "matplotlib": frozenset({"app"}),
     "sqlalchemy": frozenset({"ledger"}),
+    "pandas": frozenset({"sweep"}),
+    "pyarrow": frozenset({"sweep"}),
+    "xarray": frozenset({"sweep"}),
     "flint": frozenset({EXACT, INDEPENDENT, "selfcheck"}),
 }
 FIRST_CLASS = frozenset({"numpy", "scipy"})

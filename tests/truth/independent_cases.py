@@ -7,7 +7,7 @@ from typing import Any
 
 from hockeystick.app.spec import from_document
 from hockeystick.bound import Bound
-from hockeystick.curve import worst
+from hockeystick.together import worst
 
 Step = dict[str, Any]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import comb
 
+import mpmath
 import pytest
 
 from benchmarks.cases import CASES, Case, Step
@@ -12,13 +14,32 @@ from hockeystick.laws import GaussianPair, Pair, SubsampledPair
 
 # Minutes in ball arithmetic, or out of its reach; benchmarks/README.md says how the latter are known.
 SLOW = {"rare", "rarer"}
-OTHERWISE_KNOWN = {"distinct-200", "tiny-noise"}
+OTHERWISE_KNOWN = {"distinct-200", "tiny-noise", "responses"}
 
 
 def removed(step: Step) -> Pair:
     """The pair of one step when the example is removed: the worse direction in all these cases."""
     base = GaussianPair(step.noise_multiplier)
     return base if step.rate == 1.0 else SubsampledPair(base, step.rate)
+
+
+def test_truth_of_randomised_responses_is_a_sum_of_binomial_terms() -> None:
+    (case,) = [case for case in CASES if case.name == "responses"]
+    ((step,),) = (case.steps,)
+    truth, lies = Fraction(step.noise_multiplier), 1 - Fraction(step.noise_multiplier)
+    p, q = truth / lies, lies / truth
+    terms = [
+        (comb(step.count, k) * truth**k * lies ** (step.count - k), (p**k * q ** (step.count - k)))
+        for k in range(step.count + 1)
+    ]
+
+    def delta(epsilon: Fraction) -> Fraction:
+        with mpmath.workdps(40):
+            power = Fraction(mpmath.nstr(mpmath.exp(mpmath.mpf(epsilon.numerator) / epsilon.denominator), 38))
+        return sum(max(Fraction(0), mass * (1 - power / ratio)) for mass, ratio in terms)
+
+    middle, radius = Fraction(case.truth.value), Fraction(case.truth.radius)
+    assert delta(middle - radius) > Fraction(case.delta) > delta(middle + radius)
 
 
 @pytest.mark.parametrize(

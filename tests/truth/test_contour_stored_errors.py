@@ -90,6 +90,17 @@ def test_errors_of_the_scale_widen_the_bracket(error: float, sign: float) -> Non
             assert holds(found, index, delta(epsilon)), epsilon
 
 
+@pytest.mark.parametrize("error", [1e-12, 1e-6, 0.2])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_errors_of_the_mean_widen_the_bracket(error: float, sign: float) -> None:
+    """K' of the normal part as wrong as its error says: every term of the sum is turned."""
+    line = gaussian_line(1.0, 1.0, step=0.25, nodes=40)
+    wrong = replace(line, normal_mean=line.normal_mean + 0.99 * sign * error, normal_mean_error=error)
+    found = wrong.curve(EPSILONS)
+    for index, epsilon in enumerate(EPSILONS.tolist()):
+        assert holds(found, index, Normal(1.0).delta(epsilon)), epsilon
+
+
 @pytest.mark.parametrize("error", [1e-8, 1e-3, 0.3])
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_errors_of_the_transform_widen_the_bracket(error: float, sign: float) -> None:

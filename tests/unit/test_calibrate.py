@@ -164,7 +164,7 @@ def test_a_line_of_neighbours_takes_few_evaluations_each(scheme: str) -> None:
         epsilon=2.0, delta=1e-6, steps=10_000, batch_sizes=sizes, population=1_000_001, sampling=scheme
     )
     assert sum(one.evaluations for one in found) <= 2.5 * len(found)
-    assert sum(one.estimates for one in found[2:]) <= 4 * len(found[2:])
+    assert sum(one.estimates for one in found[2:]) <= 2.8 * len(found[2:])
     assert all(one.unsafe is not None and one.precision <= 1e-4 for one in found)
 
 

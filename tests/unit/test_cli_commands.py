@@ -18,9 +18,9 @@ import pytest
 
 from hockeystick.app.cli import main
 from hockeystick.app.cli.program import parser
-from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.schema import EXAMPLE
 from hockeystick.app.cli.status import Status
+from hockeystick.progress import Progress
 
 SPEC = """\
 [[steps]]
@@ -30,7 +30,7 @@ noise_multiplier = 2.0
 delta = 1e-5
 """
 TRUE_EPSILON = 1.993091404415  # one Gaussian release with noise 2 at delta 1e-5, in closed form
-COMMANDS = ["dpsgd", "calibrate", "account", "compare", "curve", "report", "verify", "schema", "completion"]
+COMMANDS = ["dpsgd", "calibrate", "account", "compare", "curve", "sweep", "report", "verify", "schema", "completion"]
 BASH = shutil.which("bash") or "/bin/bash"
 PROGRAM = [sys.executable, "-m", "hockeystick"]
 

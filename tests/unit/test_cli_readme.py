@@ -32,6 +32,6 @@ def test_our_bracket_lies_in_the_one_shown_and_holds_the_truth(name: str, cells:
     low, high = (float(side) for side in ours.strip("[]").split(","))
     assert low <= float(bound.lower) <= float(bound.upper) <= high
     assert float(bound.lower) * (1.0 - 1e-11) <= case.truth.value <= float(bound.upper) * (1.0 + 1e-11)  # its digits
-    assert high - low < 2.1e-3
+    assert high - low < 1.1e-8
     digits = len(truth.partition(".")[2])
     assert truth == f"{case.truth.value:.{digits}f}"

@@ -139,3 +139,42 @@ def test_few_points_have_a_legible_tick_each() -> None:
         axes = plots.epsilon_against_steps(hs.Gaussian(10.0), numbers, delta=1e-6).axes[0]
         assert [label.get_text() for label in axes.get_xticklabels()] == [f"{number:,}" for number in numbers]
         assert axes.get_xticks(minor=True).size == 0
+
+
+def test_contours_pass_between_the_plans_on_either_side_of_a_level() -> None:
+    found = hs.sweep(
+        lambda noise, steps, rate: hs.Gaussian(noise).poisson(rate) * steps,
+        noise=[0.8, 1.0, 1.2],
+        rate=[0.01, 1.5],
+        steps=[100, 1000, 5000],
+        delta=1e-5,
+    )
+    figure = plots.contours(found, x="steps", y="noise", at={"rate": 0.01}, levels=[2.0])
+    (line,) = figure.axes[0].collections[0].get_paths()
+    upper = np.asarray(found.bound.upper)[:, 0, :]
+    for steps, noise in line.vertices:
+        i, j = np.searchsorted([0.8, 1.0, 1.2], noise), np.searchsorted([100, 1000, 5000], steps)
+        near = upper[max(i - 1, 0) : i + 1, max(j - 1, 0) : j + 1]
+        assert near.min() <= 2.0 <= near.max()
+    assert (figure.axes[0].get_xlabel(), figure.axes[0].get_xscale()) == ("steps", "log")
+    assert rendered(figure)
+    with pytest.raises(ValueError, match="nothing to draw"):
+        plots.contours(found, at={"rate": 1.5})
+    with pytest.raises(ValueError, match="needs two different axes of noise, rate, steps"):
+        plots.contours(found)
+    with pytest.raises(ValueError, match=r"rate has no value 0\.1"):
+        plots.contours(found, at={"rate": 0.1})
+
+
+def test_contours_of_what_was_found_are_of_the_safe_values() -> None:
+    found = hs.sweep(
+        lambda noise, steps: hs.Gaussian(noise) * steps,
+        find="noise",
+        steps=[1, 10, 100],
+        epsilon=[1.0, 2.0],
+        delta=1e-5,
+        settings={"safe": "larger", "precision": 1e-3},
+    )
+    figure = plots.contours(found, levels=[6.0])
+    assert figure.axes[0].get_ylabel() == "epsilon"
+    assert rendered(figure)

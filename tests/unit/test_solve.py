@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from hockeystick.engines.contour.root_bracket import LogBracket, root_bracket
+from hockeystick.engines.contour.root_bracket import LogBracket, RootBracket, Targets, root_brackets
 from hockeystick.numerics.one_sided_root import one_sided_root
 
 
@@ -40,11 +40,49 @@ def test_where_delta_is_level_each_side_is_the_far_end_of_its_own() -> None:
 def test_a_crossing_of_brackets_is_proved_by_the_side_that_decides(doubt: float) -> None:
     """``ln delta = -2 epsilon`` to within a doubt, which is larger than it seemed where the crossing is proved."""
 
-    def curve(points: np.ndarray) -> LogBracket:
-        own = doubt if points.size > 5 else 0.2 * doubt
+    def curve(rows: np.ndarray, points: np.ndarray) -> LogBracket:
+        own = doubt if points.shape[1] > 5 else 0.2 * doubt
         return LogBracket(-2.0 * points - own, -2.0 * points + own)
 
-    found = root_bracket(curve, (-4.0, -4.0), start=1.9, slope=2.0, reach=1.0)
-    assert found.lower <= 2.0 - 0.5 * doubt * (1.0 - 1e-6)
-    assert found.upper >= 2.0 + 0.5 * doubt * (1.0 - 1e-6)
-    assert found.upper - found.lower <= 5.0 * doubt
+    targets = Targets(np.array([-4.0]), np.array([-4.0]))
+    start, slope, reach = np.array([1.9]), np.array([2.0]), np.array([1.0])
+    for spread in (0.3, 1e-3):  # the crossing lies within, and far beyond
+        found = root_brackets(curve, targets, start=start, spread=np.array([spread]), slope=slope, reach=reach)
+        assert found.lower[0] <= 2.0 - 0.5 * doubt * (1.0 - 1e-6)
+        assert found.upper[0] >= 2.0 + 0.5 * doubt * (1.0 - 1e-6)
+        assert found.upper[0] - found.lower[0] <= 5.0 * doubt
+
+
+def test_crossings_found_together_are_those_found_alone() -> None:
+    """Among them curves that no interpolation serves, and one that is never proved."""
+    rng = np.random.default_rng(0)
+    steepness, goal = rng.uniform(0.5, 20.0, 40), rng.uniform(-9.0, -1.0, 40)
+    start, spread, reach = rng.uniform(0.0, 3.0, 40), 10.0 ** rng.uniform(-6.0, 0.0, 40), np.full(40, 30.0)
+
+    def curve(rows: np.ndarray, points: np.ndarray) -> LogBracket:
+        value = -steepness[rows, None] * points - np.where(rows[:, None] % 3 == 0, np.abs(points - 1.0), 0.0)
+        doubt = np.where(rows[:, None] == 7, np.inf, 1e-9)
+        return LogBracket(value - doubt, value + doubt)
+
+    def asked(rows: np.ndarray) -> RootBracket:
+        return root_brackets(
+            lambda own, points: curve(rows[own], points),
+            Targets(goal[rows], goal[rows]),
+            start=start[rows],
+            spread=spread[rows],
+            slope=steepness[rows],
+            reach=reach[rows],
+        )
+
+    whole = asked(np.arange(40))
+    assert np.isinf(whole.upper[7])
+    for index in range(40):
+        alone = asked(np.array([index]))
+        for name in ("point", "lower", "upper"):
+            assert getattr(alone, name)[0] == getattr(whole, name)[index], (index, name)
+        if index != 7:
+            lower, upper = float(whole.lower[index]), float(whole.upper[index])
+            row = np.array([index])
+            assert curve(row, np.array([[lower]])).lower[0, 0] >= goal[index]
+            assert curve(row, np.array([[upper]])).upper[0, 0] <= goal[index]
+            assert upper - lower <= 1e-6

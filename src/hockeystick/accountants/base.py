@@ -7,11 +7,19 @@ frozen dataclass (its settings) and a curve class (its state).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, Estimate
 from hockeystick.errors import public_door
 from hockeystick.laws.base import Pair
+
+if TYPE_CHECKING:
+    from hockeystick.engines.contour.answers import Answers
+    from hockeystick.engines.together import Quantity
 
 __all__ = ["Accountant", "DirectedCurve", "Parts", "check_accountant"]
 
@@ -60,6 +68,20 @@ class Accountant(ABC):
     def name(self) -> str:
         """The method's name, as results carry it."""
         return type(self).__name__
+
+    def together(
+        self,
+        curves: Sequence[DirectedCurve],
+        owners: NDArray[np.intp],
+        *,
+        values: NDArray[np.float64],
+        quantity: Quantity,
+    ) -> Answers | None:
+        """``quantity`` of ``curves[owners[i]]`` at ``values[i]``, where one pass answers; None where none does.
+
+        What it answers is the same to the bit as what the curve answers alone.
+        """
+        return None
 
     @abstractmethod
     def directed(self, parts: Parts) -> DirectedCurve:

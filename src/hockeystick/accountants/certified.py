@@ -8,14 +8,22 @@ Guarantee: lower and upper are certified, rounding included.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound
 from hockeystick.engines.choose import EngineName, choose_engine
 from hockeystick.engines.ends import BoundedCurve, Engine
+from hockeystick.engines.together import Quantity, answers_together
 from hockeystick.errors import check_choice, check_count, check_positive
+
+if TYPE_CHECKING:
+    from hockeystick.engines.contour.answers import Answers
 
 __all__ = ["Certified"]
 
@@ -64,6 +72,19 @@ class Certified(Accountant):
             )
 
         return _CertifiedCurve(BoundedCurve(parts, make_engine, self.tolerance))
+
+    def together(
+        self,
+        curves: Sequence[DirectedCurve],
+        owners: NDArray[np.intp],
+        *,
+        values: NDArray[np.float64],
+        quantity: Quantity,
+    ) -> Answers | None:
+        own = [curve.curve for curve in curves if isinstance(curve, _CertifiedCurve)]
+        if len(own) < len(curves):
+            return None
+        return answers_together(own, owners, values, quantity)
 
 
 @final

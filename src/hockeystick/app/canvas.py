@@ -1,4 +1,8 @@
-"""What pictures are drawn on: the caller's axes, or a figure that a notebook shows. Needs matplotlib, an extra."""
+"""What pictures share: the caller's axes or a figure that a notebook shows, and how bands and estimates look.
+
+A band is proved to hold what it shows, with the safe side as its line; an estimate is a dashed line. Colours are of
+Okabe and Ito, told apart by colour-blind readers. Needs matplotlib, an extra.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,26 @@ from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.bound import Bound, Estimate
 from hockeystick.errors import needs_extra
+from hockeystick.readouts.outline import Lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["canvas", "ticks_at"]
+__all__ = ["GREY", "LINE", "Array", "canvas", "dashed", "draw", "finished", "rising", "ticks_at"]
+
+Array = NDArray[np.float64]
+
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+LINE = _COLOURS[0]
+GREY = "#888888"
+_TOLD_APART = 40  # points by markers
 
 _FEW = 6  # points that each have a tick of their own
 _STYLE: Any = {
@@ -59,3 +76,37 @@ def canvas(title: str, ax: Axes | None, size: tuple[float, float] = (6.4, 4.2)) 
         axes.set_title(title)
     vars(figure)["_repr_png_"] = partial(_as_png, figure)  # what notebooks ask for; pyplot need not be imported
     return figure, axes
+
+
+def draw(axes: Axes, lines: Lines, safe: tuple[Array, Array], index: int, name: str, shade: float = 0.3) -> None:
+    """The band between two lines, with the safe one drawn."""
+    colour = _COLOURS[index % len(_COLOURS)]
+    around = [np.concatenate((below, above[::-1])) for below, above in zip(lines.below, lines.above, strict=True)]
+    axes.fill(*around, color=colour, alpha=shade, linewidth=0.0)
+    axes.plot(*safe, color=colour, label=name or None, linewidth=1.6)
+
+
+def dashed(axes: Axes, x: Array, y: Array, index: int, name: str, marker: str | None = None) -> None:
+    """An estimate."""
+    colour = _COLOURS[index % len(_COLOURS)]
+    axes.plot(x, y, linestyle="--", color=colour, label=name or None, marker=marker, markersize=4.0)
+
+
+def rising(axes: Axes, x: Array, answer: Bound | Estimate, index: int, name: str) -> None:
+    """What never falls, known at a few points: between two of them at most the later and at least the earlier."""
+    lower, upper = (np.asarray(side, dtype=np.float64) for side in answer.sides)
+    marker = _MARKERS[index % len(_MARKERS)] if x.size <= _TOLD_APART else None
+    if isinstance(answer, Estimate):
+        dashed(axes, x, upper, index, name, marker)
+        return
+    twice = np.repeat(x, 2)
+    lines = Lines((twice[1:], np.repeat(lower, 2)[:-1]), (twice[:-1], np.repeat(upper, 2)[1:]))
+    draw(axes, lines, lines.above, index, name, shade=0.12)
+    axes.plot(x, upper, linestyle="", marker=marker, markersize=4.0, color=_COLOURS[index % len(_COLOURS)])
+
+
+def finished(axes: Axes, *, legend: bool, figure: Figure) -> Figure:
+    """The figure, with a legend or without."""
+    if legend:
+        axes.legend(frameon=False)
+    return figure

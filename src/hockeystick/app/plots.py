@@ -12,34 +12,30 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hockeystick import dpsgd
 from hockeystick.account import account
-from hockeystick.app.canvas import canvas, ticks_at
-from hockeystick.app.cli.progress import Progress
-from hockeystick.bound import Bound, Estimate
+from hockeystick.app.canvas import GREY, Array, canvas, dashed, draw, finished, rising, ticks_at
+from hockeystick.app.contours import contours
+from hockeystick.bound import Bound
 from hockeystick.calibrate import Calibration
 from hockeystick.composition import Composition, Step
 from hockeystick.curve import PrivacyCurve
 from hockeystick.decimals import plain
-from hockeystick.errors import check_choice, check_count, check_inside, check_positive, public_door
+from hockeystick.errors import check_choice, check_count, check_delta, check_inside, check_positive, public_door
+from hockeystick.progress import Progress
 from hockeystick.readouts.directions import OPPOSITE
 from hockeystick.readouts.outline import Lines, sampled
+from hockeystick.together import asked_together
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["epsilon_against_steps", "noise_against_rate", "privacy_curve", "trade_off"]
+__all__ = ["contours", "epsilon_against_steps", "noise_against_rate", "privacy_curve", "trade_off"]
 
-Array = NDArray[np.float64]
-
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-_GREY = "#888888"
 _SEEN = 3e-3  # of the axis
-_FEW = 40  # points that are told apart by markers
 _FLAT = 1e-3  # of delta, on the axes of a trade-off
 _FEWEST = 1e-6  # false alarms, where a trade-off begins on a logarithmic scale
 _FINE = 400  # points of a line on it: straight lines are none there
@@ -85,15 +81,15 @@ def privacy_curve(
         samples = sampled(curve, last, least=lowest, seen=_SEEN)
         if samples.certified:
             lines = samples.privacy(lowest)
-            _draw(axes, lines, lines.above, index, name)
+            draw(axes, lines, lines.above, index, name)
             shown += lines.above[1][lines.above[0] <= last].tolist()
         else:
-            _dashed(axes, *samples.estimate, index, name)
+            dashed(axes, *samples.estimate, index, name)
             shown += samples.estimate[1].tolist()
     axes.set_yscale("log")
     bottom = max(min(delta for delta in shown if delta > 0.0), lowest)
     axes.set(xlabel="ε (nats)", ylabel="δ", xlim=(0.0, last), ylim=(bottom, 1.0))
-    return _finished(axes, legend=len(named) > 1 or "" not in named, figure=figure)
+    return finished(axes, legend=len(named) > 1 or "" not in named, figure=figure)
 
 
 @public_door
@@ -138,18 +134,18 @@ def trade_off(
             words, lines = _ATTACKS.get(name, name), _from(first, samples.trade_off(name))
             label = f"{run}: {words}" if run else words
             if samples.certified:
-                _draw(axes, lines, lines.below, index, label)
+                draw(axes, lines, lines.below, index, label)
             else:
-                _dashed(axes, *lines.below, index, label)
+                dashed(axes, *lines.below, index, label)
             index += 1
     blind = np.array([0.0, 1.0]) if first == 0.0 else np.geomspace(first, 1.0 - first, _FINE)
-    axes.plot(blind, 1.0 - blind, color=_GREY, linewidth=1.0, linestyle=":", label="blind guessing")
+    axes.plot(blind, 1.0 - blind, color=GREY, linewidth=1.0, linestyle=":", label="blind guessing")
     if first > 0.0:
         axes.set(xscale="log", yscale="log")
     axes.set(
         xlabel="false-positive rate", ylabel="false-negative rate", xlim=(first, 1.0), ylim=(first, 1.0), aspect="equal"
     )
-    return _finished(axes, legend=True, figure=figure)
+    return finished(axes, legend=True, figure=figure)
 
 
 _ATTACKS = {
@@ -197,15 +193,17 @@ def epsilon_against_steps(
     named = {"": steps} if isinstance(steps, Step) else dict(steps)
     numbers = sorted(check_count("counts", count) for count in np.asarray(counts).ravel().tolist())
     figure, axes = canvas(title or f"ε at δ = {plain(delta)}", ax)
+    at = np.full(len(numbers), float(check_delta(delta)))
     for index, (name, step) in enumerate(named.items()):
-        with Progress("accounting") as progress:
-            found = [account(step * number, adjacency).epsilon(delta) for number in progress.each(numbers)]
-        _rising(axes, np.array(numbers, dtype=np.float64), _gathered(found), index, name)
+        with Progress("accounting"):
+            curves = [account(step * number, adjacency) for number in numbers]
+            found = asked_together(curves, np.arange(len(curves)), at, "epsilon")
+        rising(axes, np.array(numbers, dtype=np.float64), found, index, name)
     axes.set(xlabel="steps", ylabel="ε (nats)")
     if max(numbers) > 20 * min(numbers):
         axes.set_xscale("log")
     ticks_at(axes, numbers)
-    return _finished(axes, legend=len(named) > 1 or "" not in named, figure=figure)
+    return finished(axes, legend=len(named) > 1 or "" not in named, figure=figure)
 
 
 @public_door
@@ -248,12 +246,12 @@ def noise_against_rate(
     ordered = sorted(rates)
     for index, epsilon in enumerate(epsilons):
         found = dpsgd.noise_multipliers_for(epsilon=epsilon, delta=delta, steps=steps, rates=ordered, **settings)
-        _rising(axes, np.asarray(ordered, dtype=np.float64), _bracket(found), index, f"ε = {plain(epsilon)}")
+        rising(axes, np.asarray(ordered, dtype=np.float64), _bracket(found), index, f"ε = {plain(epsilon)}")
     axes.set(xlabel="sampling rate", ylabel="noise multiplier", xscale="log", yscale="log")
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter("{x:g}")
     ticks_at(axes, rates)
-    return _finished(axes, legend=True, figure=figure)
+    return finished(axes, legend=True, figure=figure)
 
 
 def _named(curves: PrivacyCurve | Mapping[str, PrivacyCurve]) -> dict[str, PrivacyCurve]:
@@ -281,13 +279,6 @@ def _distinct(curve: PrivacyCurve) -> list[str]:
     return list(pairs.values()) if len(pairs) > 1 else ["worst"]
 
 
-def _gathered(answers: Sequence[Bound | Estimate]) -> Bound | Estimate:
-    lower, upper = (np.array([float(answer.sides[side]) for answer in answers]) for side in (0, 1))
-    if all(isinstance(answer, Bound) for answer in answers):
-        return Bound(lower, upper, answers[0].method)
-    return Estimate(upper, np.abs(upper - lower), answers[0].method)
-
-
 def _bracket(found: Sequence[Calibration]) -> Bound:
     """Where the best value lies: between the unsafe and the safe one."""
     safe = np.array([float(one.value) for one in found])
@@ -306,36 +297,3 @@ def _from(first: float, lines: Lines) -> Lines:
         return at, np.interp(at, x[order], y[order])
 
     return Lines(fine(*lines.below), fine(*lines.above))
-
-
-def _draw(axes: Axes, lines: Lines, safe: tuple[Array, Array], index: int, name: str, shade: float = 0.3) -> None:
-    """The band between two lines, with the safe one drawn."""
-    colour = _COLOURS[index % len(_COLOURS)]
-    around = [np.concatenate((below, above[::-1])) for below, above in zip(lines.below, lines.above, strict=True)]
-    axes.fill(*around, color=colour, alpha=shade, linewidth=0.0)
-    axes.plot(*safe, color=colour, label=name or None, linewidth=1.6)
-
-
-def _dashed(axes: Axes, x: Array, y: Array, index: int, name: str, marker: str | None = None) -> None:
-    """An estimate."""
-    colour = _COLOURS[index % len(_COLOURS)]
-    axes.plot(x, y, linestyle="--", color=colour, label=name or None, marker=marker, markersize=4.0)
-
-
-def _rising(axes: Axes, x: Array, answer: Bound | Estimate, index: int, name: str) -> None:
-    """What never falls, known at a few points: between two of them at most the later and at least the earlier."""
-    lower, upper = (np.asarray(side, dtype=np.float64) for side in answer.sides)
-    marker = _MARKERS[index % len(_MARKERS)] if x.size <= _FEW else None
-    if isinstance(answer, Estimate):
-        _dashed(axes, x, upper, index, name, marker)
-        return
-    twice = np.repeat(x, 2)
-    lines = Lines((twice[1:], np.repeat(lower, 2)[:-1]), (twice[:-1], np.repeat(upper, 2)[1:]))
-    _draw(axes, lines, lines.above, index, name, shade=0.12)
-    axes.plot(x, upper, linestyle="", marker=marker, markersize=4.0, color=_COLOURS[index % len(_COLOURS)])
-
-
-def _finished(axes: Axes, *, legend: bool, figure: Figure) -> Figure:
-    if legend:
-        axes.legend(frameon=False)
-    return figure

@@ -26,7 +26,7 @@ __all__ = ["Calibration", "UnreachableTargetError", "calibrate"]
 _WITHIN = (1e-6, 1e9)
 _FINEST = 1e-12
 _FAR, _NEAR = 0.5, 0.05  # first step of the search from a value made up and from one given, in ln
-_NEIGHBOURS = (4.0, 0.25)  # of the guess, where estimates are compared
+_NEIGHBOURS = (4.0, 1.0, 0.25)  # of the guess, where estimates are compared: much less noise is slow
 _ANCHORS = (1.0, 30.0, 1e-2, 1e3, 1e-4, 1e5, 1e-6, 1e8)  # and then: what is far off is slow, most of all tiny noise
 _TELLING = 0.1  # difference of the excess that tells a direction
 

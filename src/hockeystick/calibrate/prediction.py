@@ -19,6 +19,7 @@ _MOST = 40  # estimates in an interval
 _SECANTS = 12  # of them near the root: then their last digits are noise
 _APART = 2e-3  # between places from which a slope is taken, and between which no jump is resolved
 _NEARBY = 0.2  # the same: a slope from further away is asked once more
+_FIRST = 0.25  # step to take for each unit of excess
 _LINEAR = 3.0  # excess within which a straight line is followed
 _BEND = 4.0  # relative change of the slope along a unit of the axis that is allowed for
 _LEAST_SLOPE = 1e-3
@@ -78,7 +79,9 @@ def predicted(excess: Callable[[float], float], axis: Axis, guess: float, step: 
     estimates = _Estimates(axis, excess)
     ends = axis.place(axis.start), axis.place(axis.end)
     at = min(max(axis.place(guess), ends[0]), ends[1])
-    above = estimates.at(at) > 0.0
+    first = estimates.at(at)
+    above = first > 0.0
+    step = min(step, max(_FIRST * abs(first), 2.0 * _APART))  # a good guess needs no long step
     while True:
         inner, at = at, min(max(at - step if above else at + step, ends[0]), ends[1])
         if at == inner:

@@ -22,8 +22,9 @@ from hockeystick.calibrate.estimate import FastEstimate
 from hockeystick.calibrate.prediction import predicted
 from hockeystick.calibrate.targets import Target
 from hockeystick.composition import Composition, Direction, Step, directions
-from hockeystick.curve import PrivacyCurve, worst
+from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import PrecisionError, UnknownPairError
+from hockeystick.together import worst
 
 __all__ = ["Evaluation", "Problem", "Search"]
 

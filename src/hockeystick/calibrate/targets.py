@@ -12,13 +12,14 @@ from typing import final
 
 from hockeystick.accountants.base import DirectedCurve
 from hockeystick.bound import Bound, Estimate
-from hockeystick.curve import PrivacyCurve, worst
+from hockeystick.curve import PrivacyCurve
 from hockeystick.decimals import plain
 from hockeystick.errors import check_inside, check_positive, check_probability
 from hockeystick.numerics.rounding import U, down, up
 from hockeystick.readouts.risk import bayes_risk as risk_of
 from hockeystick.readouts.summary import smallest_mu
 from hockeystick.readouts.trade_off import trade_off
+from hockeystick.together import worst
 
 __all__ = ["Target", "target_of"]
 
@@ -86,15 +87,15 @@ def _mu(mu: float, floor: float) -> Target:
 
 def target_of(
     *,
-    epsilon: float | None,
-    delta: float | None,
-    mu: float | None,
-    floor: float,
-    true_positive_rate: float | None,
-    false_positive_rate: float | None,
-    advantage: float | None,
-    bayes_risk: float | None,
-    prior: float | None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    mu: float | None = None,
+    floor: float = 0.0,
+    true_positive_rate: float | None = None,
+    false_positive_rate: float | None = None,
+    advantage: float | None = None,
+    bayes_risk: float | None = None,
+    prior: float | None = None,
 ) -> Target:
     """The one target that was given."""
     given = {

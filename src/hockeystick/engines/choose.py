@@ -20,6 +20,7 @@ from hockeystick.bound import Bound, agreed
 from hockeystick.engines.closed_form import closed_form
 from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.engines.contour.placing import ContourRefusal
+from hockeystick.engines.contour.standing import StandingLines
 from hockeystick.engines.ends import Engine, composed_infinity
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
 from hockeystick.engines.lattice.curve import LatticeCurve
@@ -27,7 +28,7 @@ from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.laws.base import Pair
 from hockeystick.laws.loss_sum import PairSum
 
-__all__ = ["EngineName", "choose_engine"]
+__all__ = ["EngineName", "choose_engine", "standing_lines"]
 
 EngineName = Literal["automatic", "contour", "lattice"]
 
@@ -104,6 +105,13 @@ def choose_engine(
         return lattice
 
 
+def standing_lines(engine: Engine) -> StandingLines | None:
+    """The lines that answer first, for questions asked together; None where something else does."""
+    if isinstance(engine, _ContourFirst):
+        return engine.contours[0].standing
+    return engine.standing if isinstance(engine, ContourCurve) else None
+
+
 @final
 class _ContourFirst:
     """The contour, first for many digits and then for fewer, and lattices where it hands over."""
@@ -112,7 +120,7 @@ class _ContourFirst:
         coarse = max(COARSE * lattice.tolerance, CONTOUR_TOLERANCE)
         finer = min(max(math.sqrt(EVERYDAY_TOLERANCE / lattice.tolerance), 1.0), 25.0)  # lattices then take longer, too
         work = int(CONTOUR_WORK * finer) * (1 + len(losses.parts) // SEVERAL_PARTS)
-        self._contours = [ContourCurve(losses, tolerance, work) for tolerance in (CONTOUR_TOLERANCE, coarse)]
+        self.contours = [ContourCurve(losses, tolerance, work) for tolerance in (CONTOUR_TOLERANCE, coarse)]
         self._parts, self._lattice = losses.parts, lattice
         self._tolerance = lattice.tolerance
 
@@ -138,7 +146,7 @@ class _ContourFirst:
         """The first answer that is narrow enough, or what all answers together prove."""
         found: list[Bound] = []
         note = ""
-        for contour in self._contours:
+        for contour in self.contours:
             try:
                 return ask(contour)
             except ContourRefusal as refusal:

@@ -14,14 +14,24 @@ from collections.abc import Sequence
 from functools import partial
 from typing import final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hockeystick.bound import Bound, from_sides
+from hockeystick.engines.contour.root_bracket import LogBracket, Targets, inverse_interpolated, root_brackets
+from hockeystick.engines.contour.search import targets_of
 from hockeystick.laws.base import Pair
 from hockeystick.laws.gaussian import GaussianPair
-from hockeystick.laws.one_step import one_step_delta
+from hockeystick.laws.one_step import one_step_delta, one_step_deltas
 from hockeystick.numerics.one_sided_root import one_sided_root
-from hockeystick.numerics.rounding import U
+from hockeystick.numerics.rounding import ELEMENTARY, TINY, U
 
 __all__ = ["ClosedForm", "as_one_gaussian", "closed_form"]
+
+Array = NDArray[np.float64]
+
+_OFF = 1e-3  # of the guess, by which interpolation on the fan is off
+_FAN = np.linspace(0.0, 1.05, 15)  # of the guess, which is next to or above the crossing
 
 
 def as_one_gaussian(parts: Sequence[tuple[Pair, int]]) -> tuple[GaussianPair, GaussianPair] | None:
@@ -53,8 +63,13 @@ class ClosedForm:
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
-        lower, upper = self._side(0, epsilon), self._side(1, epsilon)
+        lower, upper = (float(side[0]) for side in self._sides(np.array([epsilon])))
         return from_sides(lower, upper, self._method, errors={"rounding": upper - lower})
+
+    def _sides(self, epsilons: Array) -> tuple[Array, Array]:
+        """Certified sides of delta at increasing epsilons."""
+        lower, upper = one_step_deltas(self._below, epsilons)
+        return lower, upper if self._above is self._below else one_step_deltas(self._above, epsilons)[1]
 
     def _side(self, side: int, epsilon: float) -> float:
         return one_step_delta(self._above if side else self._below, epsilon)[side]
@@ -64,13 +79,55 @@ class ClosedForm:
         log_delta = math.log(max(delta, 1e-320))
         guess = max(self._above.loss_range(log_delta, log_delta)[1], 0.0)
         step = 1e-12 * max(1.0, guess)
+        lower, upper = self._crossing(delta, guess)
+        if not upper - lower <= 2.0 * step:
+            lower, upper = self._searched(delta, guess, step)
+        return from_sides(lower, upper, self._method, errors={"rounding": upper - lower})
+
+    def _crossing(self, delta: float, guess: float) -> tuple[float, float]:
+        """Where smooth sides cross ``delta``, by interpolation; an infinite bracket where that does not tell."""
+        points = guess * _FAN
+        if not (guess > 0.0 and delta > 1e-300):
+            return 0.0, math.inf
+        lower, upper = self._sides(points)
+        if not (upper[-1] < delta < lower[0] and upper[0] <= 1.0 - 1e-3):
+            return 0.0, math.inf
+        logs = np.log(np.maximum(upper, 1e-320))
+        place = int(np.argmax(upper < delta))
+        slope = float(logs[place - 1] - logs[place]) / float(points[place] - points[place - 1])
+        near = slice(max(place - 3, 0), place + 2)
+        start = float(inverse_interpolated(points[near], logs[near] - math.log(delta)))
+        if not points[place - 1] <= start <= points[place]:
+            start = 0.5 * float(points[place - 1] + points[place])
+        exceeded, undercut = targets_of(delta, 0.0, 0.0)
+        found = root_brackets(
+            lambda _, at: self._log_bracket(at),
+            Targets(np.array([exceeded]), np.array([undercut])),
+            start=np.array([start]),
+            spread=np.array([_OFF * guess]),
+            slope=np.array([slope]),
+            reach=np.array([guess]),
+        )
+        return max(float(found.lower[0]), 0.0), float(found.upper[0])
+
+    def _log_bracket(self, points: Array) -> LogBracket:
+        """``ln`` of the sides at points of one question, shape (1, P), rounded outward."""
+        epsilons, place = np.unique(points, return_inverse=True)
+        lower, upper = (side[place].reshape(points.shape) for side in self._sides(epsilons))
+        log_lower, log_upper = np.log(np.maximum(lower, TINY)), np.log(np.maximum(upper, TINY))
+        log_lower -= 2.0 * ELEMENTARY * np.abs(log_lower)
+        log_upper += 2.0 * ELEMENTARY * np.abs(log_upper)
+        return LogBracket(np.where(lower > TINY, log_lower, -np.inf), log_upper)
+
+    def _searched(self, delta: float, guess: float, step: float) -> tuple[float, float]:
+        """The crossing of each side, whatever its shape."""
         near, far = self._side(1, guess), self._side(1, guess * (1.0 + 1e-3) + 1e-3)
         slope = math.log(near / far) / (1e-3 * guess + 1e-3) if near > far > 0.0 else 1.0
         lower, upper = (
             one_sided_root(partial(self._side, side), delta, guess=guess, slope=slope, step=step, above=side == 1)
             for side in (0, 1)
         )
-        return from_sides(lower, upper, self._method, errors={"rounding": upper - lower})
+        return lower, upper
 
 
 def closed_form(parts: Sequence[tuple[Pair, int]]) -> ClosedForm | None:

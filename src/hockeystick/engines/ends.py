@@ -17,15 +17,22 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Protocol, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hockeystick.bound import Bound, agreed, at_most
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, up
 
 __all__ = ["BoundedCurve", "Engine", "composed_infinity", "ever_drawn", "largest_loss"]
 
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
 _TRIVIAL = "trivial"
 _NOTHING_HIDDEN = "a step hides nothing: its loss is infinite with probability one, or next to it"
 _NEXT_TO_INFINITY = "delta is the mass at infinite loss, to within rounding: epsilon may be infinite"
+_INSIDE = 1.0 - 1e-9  # far within what the rounding of a bound could decide
 _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
 
 
@@ -126,6 +133,28 @@ class BoundedCurve:
     def engine(self) -> Engine:
         """What answers between the ends."""
         return self._make_engine(self._largest_loss)
+
+    def asks_delta(self, epsilon: Array) -> Flags:
+        """At which epsilons delta is what the engine says, if `keeps_delta`."""
+        finite = np.isfinite(epsilon)
+        value = np.where(finite, epsilon, 0.0)
+        away = self._largest_loss - value > 1e-9 * (1.0 + value)
+        return np.asarray(finite & away & (self._at_infinity[1] < 1.0))
+
+    def keeps_delta(self, epsilon: Array, lower: Array, upper: Array) -> Flags:
+        """Which of the engine's brackets are what `delta` answers: narrow, and within what is known besides."""
+        narrow = (upper - lower <= 0.999 * self._tolerance * lower) | (upper <= _LEAST)
+        most = self._at_infinity[1] - np.expm1(np.minimum(epsilon - self._largest_loss, 0.0))
+        most = np.minimum(most * _INSIDE, self._ever)
+        return np.asarray(narrow & (upper <= most) & (upper >= self._at_infinity[0]))
+
+    def asks_epsilon(self, delta: Array) -> Flags:
+        """At which deltas epsilon is what the engine says, if `keeps_epsilon`."""
+        return np.asarray((delta > self._at_infinity[1]) & (delta < min(self._ever, 1.0)))
+
+    def keeps_epsilon(self, lower: Array, upper: Array) -> Flags:
+        """Which of the engine's brackets are what `epsilon` answers."""
+        return np.asarray((upper - lower <= self._tolerance) & (upper <= max(self._largest_loss, 0.0)))
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon), epsilon at least 0 and possibly infinite (nats)."""

@@ -31,6 +31,8 @@ __all__ = [
     "down",
     "exp_down",
     "exp_up",
+    "exps_down",
+    "exps_up",
     "gamma",
     "log_sum_exp",
     "log_sums",
@@ -127,6 +129,24 @@ def exp_down(log: float, factor: float = 1.0) -> float:
     scaled = max(down(_scaled_exp(log) * factor, 4.0 * ELEMENTARY), 0.0)
     value = scaled / _SCALE / _SCALE
     return value if value * _SCALE <= scaled / _SCALE else math.nextafter(value, 0.0)
+
+
+def exps_up(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`exp_up` of several logarithms, each at most 709."""
+    value = np.exp(logs)
+    value = np.nextafter(value + 2.0 * ELEMENTARY * value * (1.0 + 4.0 * U), np.inf)
+    for index in np.flatnonzero(~(logs > _NORMAL)).tolist():
+        value[index] = exp_up(float(logs[index]))
+    return value
+
+
+def exps_down(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`exp_down` of several logarithms, each at most 709."""
+    value = np.exp(logs)
+    value = np.maximum(np.nextafter(value - 2.0 * ELEMENTARY * value * (1.0 + 4.0 * U), -np.inf), 0.0)
+    for index in np.flatnonzero(~(logs > _NORMAL)).tolist():
+        value[index] = exp_down(float(logs[index]))
+    return value
 
 
 def _scaled_exp(log: float) -> float:

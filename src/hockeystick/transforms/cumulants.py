@@ -123,6 +123,13 @@ class Scan:
     mean: Array
     variance: Array
 
+    def joined(self, other: Scan) -> Scan:
+        """Both, by increasing tilt."""
+        tilts = np.concatenate((self.tilts, other.tilts))
+        order = np.argsort(tilts, kind="stable")
+        columns = ((getattr(self, name), getattr(other, name)) for name in ("value", "mean", "variance"))
+        return Scan(tilts[order], *(np.concatenate(column)[order] for column in columns))
+
     def saddle_excess(self, epsilon: float) -> Array:
         """``K'(theta) - epsilon - 1/theta - 1/(1 + theta)``, increasing in theta."""
         return self.mean - epsilon - 1.0 / self.tilts - 1.0 / (1.0 + self.tilts)

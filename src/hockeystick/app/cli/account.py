@@ -9,8 +9,8 @@ from hockeystick.app.cli.answer import answers, print_answers
 from hockeystick.app.cli.files import add_changes, add_specification, asked_specification
 from hockeystick.app.cli.options import add_json
 from hockeystick.app.cli.parsing import Parser
-from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.status import Status
+from hockeystick.progress import Progress
 
 __all__ = ["add", "run"]
 

@@ -24,7 +24,6 @@ from hockeystick.app.cli.options import (
     save_as,
 )
 from hockeystick.app.cli.parsing import WIDTH, Parser, count, delta, epsilon, positive
-from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.numbers import is_number, nearest, plain, result_document
@@ -34,6 +33,7 @@ from hockeystick.app.spec.problems import suggestion
 from hockeystick.app.spec.registry import mechanisms, samplings
 from hockeystick.calibrate import Calibration, UnreachableTargetError, calibrate
 from hockeystick.composition import Composition
+from hockeystick.progress import Progress
 
 __all__ = ["add", "run"]
 

@@ -15,7 +15,6 @@ from hockeystick.app.cli.answer import opening, print_json, status_of
 from hockeystick.app.cli.files import add_specification, specification_of
 from hockeystick.app.cli.options import add_json
 from hockeystick.app.cli.parsing import WIDTH, Parser, delta, epsilon
-from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.cli.table import table
 from hockeystick.app.report.cautions import broken
@@ -26,6 +25,7 @@ from hockeystick.app.spec.registry import AUTOMATIC, accountants, samplings
 from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import ADJACENCIES
 from hockeystick.errors import HockeystickError, check_choice
+from hockeystick.progress import Progress
 
 __all__ = ["add", "run"]
 

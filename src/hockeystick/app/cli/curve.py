@@ -13,7 +13,6 @@ from hockeystick.app.cli.answer import Answer, answers, opening, print_json, sta
 from hockeystick.app.cli.files import add_changes, add_specification, specification_of, write_text
 from hockeystick.app.cli.options import add_json
 from hockeystick.app.cli.parsing import Parser
-from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.cli.table import table
 from hockeystick.app.plots import privacy_curve
@@ -25,6 +24,7 @@ from hockeystick.app.report.words import IF_HELD
 from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound
 from hockeystick.curve import PrivacyCurve
+from hockeystick.progress import Progress
 from hockeystick.readouts.outline import sampled
 
 __all__ = ["add", "check_picture", "draw", "points", "run"]

@@ -23,13 +23,13 @@ from hockeystick.app.cli.options import (
     save_as,
 )
 from hockeystick.app.cli.parsing import Parser, delta, epsilon, listed, positive
-from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.status import Status
 from hockeystick.app.cli.table import table
 from hockeystick.app.report.numbers import count_text, plain, rounded_up
 from hockeystick.app.spec.model import Choice, Circumstances, Specification
 from hockeystick.app.spec.registry import AUTOMATIC, schemes
 from hockeystick.dpsgd import batches_in_epoch
+from hockeystick.progress import Progress
 
 __all__ = ["add", "run"]
 

@@ -6,20 +6,8 @@ import os
 import sys
 import textwrap
 from collections.abc import Sequence
+from importlib import import_module
 
-from hockeystick.app.cli import (
-    account,
-    audit,
-    calibrate,
-    compare,
-    completion,
-    curve,
-    dpsgd,
-    ledger,
-    receipt,
-    schema,
-    selfcheck,
-)
 from hockeystick.app.cli.parsing import WIDTH, Parser, joined_negatives
 from hockeystick.app.cli.status import STATUS_MEANING, CommandError, Status
 from hockeystick.app.spec.problems import SpecificationError
@@ -27,11 +15,29 @@ from hockeystick.errors import HockeystickError
 
 __all__ = ["main", "parser"]
 
-_COMMANDS = (dpsgd, calibrate, account, compare, curve, receipt, audit, ledger, selfcheck, schema, completion)
+_MODULES = {
+    "dpsgd": "dpsgd",
+    "calibrate": "calibrate",
+    "account": "account",
+    "compare": "compare",
+    "curve": "curve",
+    "sweep": "sweep",
+    "report": "receipt",
+    "verify": "receipt",
+    "audit": "audit",
+    "ledger": "ledger",
+    "selfcheck": "selfcheck",
+    "schema": "schema",
+    "completion": "completion",
+}
+_ALL_NEEDED = frozenset({"completion"})  # commands that speak of the others
 
 
-def parser() -> Parser:
-    """The parser of the whole command line."""
+def parser(command: str | None = None) -> Parser:
+    """The parser of the whole command line; of one command alone where that is all that is needed, without the others.
+
+    What a command imports takes longer than its answer.
+    """
     statuses = "\n".join(
         textwrap.fill(meaning, WIDTH, initial_indent=f"  {int(status):<4} ", subsequent_indent=" " * 7)
         for status, meaning in STATUS_MEANING.items()
@@ -44,8 +50,9 @@ def parser() -> Parser:
     )
     whole.add_argument("--version", action="store_true", help="print the version and exit")
     commands = whole.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for command in _COMMANDS:
-        command.add(commands)
+    alone = command in _MODULES and command not in _ALL_NEEDED
+    for module in [_MODULES[command]] if command is not None and alone else dict.fromkeys(_MODULES.values()):
+        import_module(f"hockeystick.app.cli.{module}").add(commands)
     return whole
 
 
@@ -86,7 +93,7 @@ def _abandon_stdout() -> None:
 
 
 def _run(given: list[str]) -> int:
-    whole = parser()
+    whole = parser(given[0] if given else None)
     if not given:
         whole.print_help()
         return Status.OK

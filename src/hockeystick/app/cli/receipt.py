@@ -12,7 +12,6 @@ from hockeystick.app.cli.answer import opening, print_json, status_of
 from hockeystick.app.cli.files import add_changes, add_specification, asked_specification, read_text, write_text
 from hockeystick.app.cli.options import add_json
 from hockeystick.app.cli.parsing import Parser
-from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.content import Content
@@ -22,6 +21,7 @@ from hockeystick.app.report.receipt import receipt
 from hockeystick.app.report.verification import NoReceiptError, has_checksum, is_page, open_receipt, verify
 from hockeystick.app.spec.reader import from_document
 from hockeystick.independent import CONTRADICTED, NOT_REACHED, PROVED, check
+from hockeystick.progress import Progress
 
 __all__ = ["add", "run_report", "run_verify"]
 

@@ -8,9 +8,9 @@ from typing import Any
 from hockeystick.app.cli.answer import print_json
 from hockeystick.app.cli.options import add_json
 from hockeystick.app.cli.parsing import Parser
-from hockeystick.app.cli.progress import Progress
 from hockeystick.app.cli.status import Status
 from hockeystick.app.cli.table import table
+from hockeystick.progress import Progress
 from hockeystick.selfcheck import Measurement, SelfCheck, self_check
 
 __all__ = ["add", "run"]

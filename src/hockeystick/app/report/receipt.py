@@ -24,10 +24,11 @@ from hockeystick.app.report.numbers import jsonable, result_document
 from hockeystick.app.report.words import method_words, not_included, relation_words, statement
 from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
-from hockeystick.curve import PrivacyCurve, worst
+from hockeystick.curve import PrivacyCurve
 from hockeystick.readouts.outline import sampled
 from hockeystick.readouts.trade_off import trade_off
 from hockeystick.selfcheck import NoBallArithmeticError, quick_self_check
+from hockeystick.together import worst
 
 __all__ = ["FORMAT", "checksum", "receipt", "recorded_self_check", "software", "today"]
 
@@ -154,8 +155,14 @@ def _curve(specification: Specification, curve: PrivacyCurve) -> list[dict[str, 
     least = min((level for level in specification.deltas if level > 0.0), default=1e-6)
     least = min(least, *(float(curve.delta(level).sides[1]) or 1.0 for level in specification.epsilons), 1e-6)
     last = min(round(4.0 - math.log10(least)), 300)
-    powers = range(1, last + 1, -(-last // _POINTS))
-    return [{"delta": level, **_sides(curve.epsilon(level))} for level in (float(f"1e-{power}") for power in powers)]
+    levels = [float(f"1e-{power}") for power in range(1, last + 1, -(-last // _POINTS))]
+    found = curve.epsilon(np.array(levels))
+    names = ("lower", "upper") if isinstance(found, Bound) else ("value",)
+    columns = [np.asarray(side).tolist() for side in found.sides[: len(names)]]
+    return [
+        {"delta": level, **dict(zip(names, row, strict=True))}
+        for level, row in zip(levels, zip(*columns, strict=True), strict=True)
+    ]
 
 
 def _drawn(results: list[dict[str, Any]], points: list[dict[str, float]], curve: PrivacyCurve) -> dict[str, Any]:

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up
 from hockeystick.transforms.log_moments import LogMoments
@@ -33,7 +34,7 @@ __all__ = ["Aliasing", "Chernoff", "chernoff", "kernel_peak", "log_constant"]
 @final
 @dataclass(frozen=True, eq=False)
 class Aliasing:
-    """What the terms j > 0 and j < 0 add, relative to ``e^{K(theta) - theta eps}``; arrays of shape (E,).
+    """What the terms j > 0 and j < 0 add, relative to ``e^{K(theta) - theta eps}``; arrays of the shape of epsilon.
 
     Attributes
     ----------
@@ -60,7 +61,9 @@ class Chernoff:
     value, error : float
         ``K(theta)`` (nats) and a bound on its error.
     tilts, values, errors : ndarray, shape (k,)
-        The other tilts, increasing, 0 among them, and K there.
+        The other tilts, 0 among them, and K there.
+
+    Several are one whose fields have a leading axis (`stacked`).
     """
 
     theta: float
@@ -70,58 +73,78 @@ class Chernoff:
     values: Array
     errors: Array
 
+    @classmethod
+    def stacked(cls, several: Sequence[Chernoff]) -> Chernoff:
+        """Several as one, with a leading axis; where one has fewer tilts than another, its last counts again."""
+        most = max(one.tilts.size for one in several)
+
+        def padded(values: Array) -> Array:
+            return np.concatenate((values, np.repeat(values[-1:], most - values.size)))
+
+        stacks: dict[str, Any] = {
+            **{name: np.array([getattr(one, name) for one in several]) for name in ("theta", "value", "error")},
+            **{
+                name: np.array([padded(getattr(one, name)) for one in several])
+                for name in ("tilts", "values", "errors")
+            },
+        }
+        return cls(**stacks)
+
+    def rows(self, index: NDArray[np.intp]) -> Chernoff:
+        """Some of several, each as often as it is named."""
+        parts: dict[str, Any] = {one.name: getattr(self, one.name)[index] for one in fields(self)}
+        return Chernoff(**parts)
+
     def log_bounds(self, epsilon: Array) -> Array:
-        """Upper bounds on ``k(t) + ln c(t)``, shape (E, k)."""
-        moved = self._gap * epsilon[:, None]
-        return self._fixed - moved + 8.0 * U * np.abs(moved)
+        """Upper bounds on ``k(t) + ln c(t)``, shape (..., E, k)."""
+        moved = self._gap[..., None, :] * epsilon[..., None]
+        return np.asarray(self._fixed[..., None, :] - moved + 8.0 * U * np.abs(moved))
 
     @cached_property
     def _gap(self) -> Array:
-        return self.tilts - self.theta
+        return np.asarray(self.tilts - np.asarray(self.theta)[..., None])
 
     @cached_property
     def _fixed(self) -> Array:
         """What `log_bounds` holds for every epsilon."""
-        slack = self.errors + self.error + 10.0 * U * (np.abs(self.values) + abs(self.value))
-        return self.values - self.value + slack + self._log_constant
+        value, error = np.asarray(self.value)[..., None], np.asarray(self.error)[..., None]
+        slack = self.errors + error + 10.0 * U * (np.abs(self.values) + np.abs(value))
+        return np.asarray(self.values - value + slack + log_constant(self.tilts))
 
-    @cached_property
-    def _places(self) -> tuple[int, int]:
-        """Where tilt 0 is, and the first tilt above theta."""
-        zero, above = np.searchsorted(self.tilts, [0.0, self.theta])
-        return int(zero), int(above)
+    def period(self, epsilon: Array | float, log_error: Array | float) -> Array:
+        """Lambda for which the bounds leave about ``e^log_error`` on either side at one epsilon (no bound itself)."""
+        bounds = self.log_bounds(np.asarray(epsilon)[..., None])[..., 0, :]
+        needed = np.logaddexp(0.0, bounds - np.asarray(log_error)[..., None]) / np.abs(self._gap)
+        above = self._gap > 0.0
+        return np.maximum(_least(needed, above), _least(needed, ~above))
 
-    @cached_property
-    def _log_constant(self) -> Array:
-        return log_constant(self.tilts)
-
-    def period(self, epsilon: float, log_error: float) -> float:
-        """Lambda for which the bounds leave about ``e^log_error`` on either side (no bound itself)."""
-        needed = np.logaddexp(0.0, self.log_bounds(np.array([epsilon]))[0] - log_error) / np.abs(self._gap)
-        above = self._places[1]
-        return float(max(needed[above:].min(), needed[:above].min()))
-
-    def aliasing(self, epsilon: Array, period: float) -> Aliasing:
-        """Both sides, for a period that is Lambda or less by at most 8 u."""
+    def aliasing(self, epsilon: Array, period: Array | float) -> Aliasing:
+        """Both sides, for a period that is Lambda or less by at most 8 u; broadcast against epsilon."""
+        theta, period = np.asarray(self.theta)[..., None], np.asarray(period)
+        tilts = self.tilts[..., None, :]
         series = self._series(epsilon, period)
-        zero, above = self._places
-        right = series[:, above:].min(axis=1)
-        whole = series[:, zero]  # c(0) = 1
-        direct = series[:, zero:above].min(axis=1)
-        gap = series[:, : zero + 1].min(axis=1)
+        above = self._gap[..., None, :] > 0.0
+        right = _least(series, above)
+        whole = _least(series, tilts == 0.0)  # c(0) = 1
+        direct = _least(series, (tilts >= 0.0) & ~above)
+        gap = _least(series, tilts <= 0.0)
         # By how much the logarithm of the series of tilt 0 may exceed that of e^{k(0)} / (e^{theta Lambda} - 1): twice
         # the errors of K; at most 28 u of each K, of theta eps and of theta Lambda; 15 u of ln(1 - e^{-theta Lambda}),
         # which is large where theta Lambda is small; and 34 u for expm1, exp, a product and the difference below, and
         # for the rounding of x = theta Lambda, since d ln(1 - e^{-x}) / d ln x <= 1.
-        spread = np.abs(np.log(-np.expm1(-self.theta * period)))
-        size = abs(self.value) + abs(self.values[zero]) + self.theta * (np.abs(epsilon) + period) + spread
-        doubt = 2.0 * (self.errors[zero] + self.error) + 40.0 * U * (1.0 + size)
+        spread = np.abs(np.log(-np.expm1(-theta * period)))
+        value, error = (np.asarray(number)[..., None] for number in (self.value, self.error))
+        zero = self.tilts == 0.0
+        value_zero = np.where(zero, np.abs(self.values), 0.0).max(axis=-1)[..., None]
+        error_zero = np.where(zero, self.errors, 0.0).max(axis=-1)[..., None]
+        size = np.abs(value) + value_zero + theta * (np.abs(epsilon) + period) + spread
+        doubt = 2.0 * (error_zero + error) + 40.0 * U * (1.0 + size)
         below = whole * np.exp(-1.01 * doubt) - gap
         return Aliasing(right, np.clip(below, 0.0, direct), np.minimum(direct, whole))
 
-    def _series(self, epsilon: Array, period: float) -> Array:
-        """The geometric series of each tilt, rounded up, shape (E, k)."""
-        gap = np.abs(self._gap) * period
+    def _series(self, epsilon: Array, period: Array) -> Array:
+        """The geometric series of each tilt, rounded up, shape (..., E, k)."""
+        gap = np.abs(self._gap)[..., None, :] * period[..., None]
         spread = np.log(-np.expm1(-gap * (1.0 - 4.0 * U)))  # far below 0 where the gap is small
         log_sum = self.log_bounds(epsilon) - gap - spread
         return np.exp(np.minimum(log_sum, 700.0) + 8.0 * U * (1.0 + np.abs(log_sum) + gap + np.abs(spread)))
@@ -130,8 +153,13 @@ class Chernoff:
         """Upper bounds on ``ln delta_fin(epsilon)`` by Chernoff's bound at the positive tilts, shape (E,)."""
         chosen = self.tilts > 0.0
         size = np.abs(self.values) + np.abs(self.tilts * epsilon[:, None])
-        logs = self.values + self.errors - self.tilts * epsilon[:, None] + 8.0 * U * size + self._log_constant
+        logs = self.values + self.errors - self.tilts * epsilon[:, None] + 8.0 * U * size + log_constant(self.tilts)
         return np.asarray(logs[:, chosen].min(axis=1))
+
+
+def _least(values: Array, chosen: NDArray[np.bool_]) -> Array:
+    """The smallest of the chosen along the last axis; infinite where there are none."""
+    return np.asarray(np.where(chosen, values, np.inf).min(axis=-1))
 
 
 def log_constant(tilts: Array) -> Array:

@@ -18,14 +18,16 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.engines.contour.aliasing import Chernoff
 from hockeystick.engines.contour.line_sum import LineSum, line_sum
+from hockeystick.engines.contour.line_terms import LineTerms
 from hockeystick.engines.contour.sieve import LinePart, Sieved, sieve
-from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.numerics.rounding import U
 from hockeystick.transforms.log_moments import TiltedRule
 from hockeystick.transforms.rule import Array, LossRule
 
@@ -33,13 +35,26 @@ __all__ = ["ContourLine", "Curve", "line_at", "line_parts", "prepare_line"]
 
 _LONG = 1 << 14  # nodes from which those that do not matter are looked for
 _NEGLIGIBLE = -70.0  # ln of what these may add to S
+_NUMBERS = (
+    "step",
+    "frequencies",
+    "left_out",
+    "centre",
+    "centre_rest",
+    "normal_mean",
+    "normal_mean_error",
+    "log_tail",
+    "dropped",
+)
 _LEAST = 1e-300  # a lower bound below it counts as none, an upper bound is rounded up to it
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Brackets of delta_fin at several epsilons, and where their widths come from; arrays of shape (E,).
+    """Brackets of delta_fin at several epsilons, and where their widths come from.
+
+    Arrays of shape (E,), or (R, E) for R lines.
 
     Attributes
     ----------
@@ -91,14 +106,15 @@ class Curve:
 @final
 @dataclass(frozen=True, eq=False)
 class ContourLine:
-    """A line at theta with step h and M nodes at and above the real axis.
+    """A line at theta with step h and M nodes at and above the real axis, or several such lines.
 
     Attributes
     ----------
     chernoff : Chernoff
         K at theta, and the bounds on the aliasing.
     step : float
-        h, of few bits: ``m h`` is exact.
+        h, of few bits: ``m h`` is exact. It and the numbers below are arrays of shape (R,) where R lines of one length
+        are `stacked`; arrays then have a leading axis.
     frequencies : ndarray, shape (M,)
         ``s_m``, increasing from 0: those of the nodes kept.
     total : LineSum
@@ -127,25 +143,41 @@ class ContourLine:
     log_tail: float
     dropped: float
 
+    @classmethod
+    def stacked(cls, lines: Sequence[ContourLine]) -> ContourLine:
+        """Several lines of as many nodes each as one, whose numbers have a leading axis for the line."""
+        if len(lines) == 1:
+            return lines[0]
+        stacks: dict[str, Any] = {name: np.array([getattr(line, name) for line in lines]) for name in _NUMBERS}
+        return cls(
+            chernoff=Chernoff.stacked([line.chernoff for line in lines]),
+            total=LineSum.stacked([line.total for line in lines]),
+            **stacks,
+        )
+
+    def rows(self, index: NDArray[np.intp]) -> ContourLine:
+        """Some of several lines, each as often as it is named."""
+        parts: dict[str, Any] = {name: getattr(self, name)[index] for name in _NUMBERS}
+        picked = ContourLine(chernoff=self.chernoff.rows(index), total=self.total.rows(index), **parts)
+        picked.__dict__["_terms"] = self._terms.rows(index)
+        return picked
+
     @cached_property
-    def _kernel(self) -> tuple[Array, Array, Array]:
-        """Real and imaginary part and size of ``1 / (z (1 + z))``, halved at m = 0."""
-        theta, s = self.chernoff.theta, self.frequencies
-        real, imaginary = theta * (1.0 + theta) - s * s, s * (1.0 + 2.0 * theta)
-        square = (theta * theta + s * s) * ((1.0 + theta) * (1.0 + theta) + s * s)
-        half = np.where(s > 0.0, 1.0, 0.5)
-        return half * real / square, -half * imaginary / square, half / np.sqrt(square)
+    def _terms(self) -> LineTerms:
+        return LineTerms.of(self.total, self.frequencies, np.asarray(self.chernoff.theta)[..., None])
 
     def curve(self, epsilon: Array) -> Curve:
-        """Brackets of delta_fin(epsilon), epsilon of shape (E,)."""
-        c, theta = self.chernoff, self.chernoff.theta
+        """Brackets of delta_fin(epsilon), epsilon of shape (E,), or (R, E) for R lines."""
+        c, theta = self.chernoff, np.asarray(self.chernoff.theta)[..., None]
         value, rounding = self._sum(epsilon)
-        aliasing = c.aliasing(epsilon, 2.0 * math.pi / self.step * (1.0 - 4.0 * U))
+        period = 2.0 * math.pi / np.asarray(self.step)[..., None] * (1.0 - 4.0 * U)
+        aliasing = c.aliasing(epsilon, period)
         above = aliasing.right + aliasing.left_upper
-        truncation = self._truncation()
-        log_scale = c.value - theta * epsilon
+        truncation = self._truncation[..., None]
+        k = np.asarray(c.value)[..., None]
+        log_scale = k - theta * epsilon
         lower = value - rounding - truncation - above
-        log_scale_error = c.error + 4.0 * U * (abs(c.value) + theta * np.abs(epsilon))
+        log_scale_error = np.asarray(c.error)[..., None] + 4.0 * U * (np.abs(k) + theta * np.abs(epsilon))
         upper = value + rounding + truncation + self._left_out(log_scale - log_scale_error) - aliasing.left_lower
         slack = 4.0 * U * (np.abs(value) + rounding + truncation + above)
         return Curve(
@@ -154,45 +186,43 @@ class ContourLine:
             upper=upper + slack,
             log_scale_error=log_scale_error,
             rounding=rounding + slack,
-            truncation=np.full_like(epsilon, truncation),
+            truncation=np.zeros_like(epsilon) + truncation,
             aliasing=above - aliasing.left_lower,
         )
 
     def _left_out(self, log_scale: Array) -> Array:
         """The mass left out, relative to E."""
-        if self.dropped == 0.0:
+        dropped = np.asarray(self.dropped)[..., None]
+        if not dropped.any():
             return np.zeros_like(log_scale)
-        log_ratio = math.log(self.dropped) - log_scale
-        return np.exp(np.minimum(log_ratio + 1e-9 * (1.0 + np.abs(log_ratio)), 700.0))
+        log_ratio = np.log(np.where(dropped > 0.0, dropped, 1.0)) - log_scale
+        grown = np.exp(np.minimum(log_ratio + 1e-9 * (1.0 + np.abs(log_ratio)), 700.0))
+        return np.where(dropped > 0.0, grown, 0.0)
 
-    def _truncation(self) -> float:
+    @cached_property
+    def _truncation(self) -> Array:
         """What is left out beyond the last node, relative to E."""
-        theta, edge = self.chernoff.theta, float(self.frequencies[-1])
-        if edge == 0.0:
-            return math.inf
-        log_rest = self.log_tail + math.log(math.atan(theta / edge) / (math.pi * theta))
-        return math.exp(min(log_rest, 700.0)) * (1.0 + 1e-9) + self.left_out
+        theta, edge = np.asarray(self.chernoff.theta), self.frequencies[..., -1]
+        with np.errstate(divide="ignore", over="ignore"):
+            log_rest = self.log_tail + np.log(np.arctan(theta / edge) / (math.pi * theta))
+        known = np.exp(np.minimum(log_rest, 700.0)) * (1.0 + 1e-9) + self.left_out
+        return np.where(edge > 0.0, known, np.inf)
 
     def _sum(self, epsilon: Array) -> tuple[Array, Array]:
-        """S and a bound on its rounding error, shape (E,)."""
-        real, imaginary, size = self._kernel
-        total, s = self.total, self.frequencies
-        gap = (self.centre - epsilon) + (self.normal_mean + self.centre_rest)
-        gap_error = self.normal_mean_error + 4.0 * U * (
-            np.abs(self.centre - epsilon) + np.abs(self.normal_mean) + np.abs(gap)
+        """S and a bound on its rounding error, of the shape of epsilon."""
+        terms = self._terms
+        centre, centre_rest, mean, mean_error = (
+            np.asarray(number)[..., None]
+            for number in (self.centre, self.centre_rest, self.normal_mean, self.normal_mean_error)
         )
-        turn = np.outer(gap, s)
-        phase = turn + total.argument
-        modulus = np.exp(total.log_size)
-        terms = modulus * (np.cos(phase) * real - np.sin(phase) * imaginary)
-        doubt = np.outer(gap_error, s) + total.error + U * (2.0 * np.abs(turn) + np.abs(total.argument) + np.abs(phase))
-        doubt = doubt + 2.0 * ELEMENTARY + 16.0 * U + U * np.abs(total.log_size)
-        known = doubt < 1.0
-        bound = np.exp(np.minimum(total.log_size_bound, 0.0)) * (1.0 + 1e-9)
-        error = size * np.where(known, modulus * np.expm1(np.minimum(doubt, 1.0)), modulus + bound)
-        scale = self.step / math.pi
-        rounding = scale * (error.sum(axis=1) + (s.size + 8) * U * (size * modulus).sum())
-        return scale * terms.sum(axis=1), rounding * (1.0 + 1e-6)
+        gap = (centre - epsilon) + (mean + centre_rest)
+        gap_error = mean_error + 4.0 * U * (np.abs(centre - epsilon) + np.abs(mean) + np.abs(gap))
+        phase = gap[..., None] * self.frequencies[..., None, :] + self.total.argument[..., None, :]
+        found = np.cos(phase) * terms.real[..., None, :] - np.sin(phase) * terms.imaginary[..., None, :]
+        # the phase errs by gap_error, and by 3 u of the turn: a product, a sum, and what the sum rounds of the product
+        rounding = terms.fixed[..., None] + terms.turning[..., None] * (gap_error + 3.0 * U * np.abs(gap))
+        scale = np.asarray(self.step)[..., None] / math.pi
+        return scale * found.sum(axis=-1), scale * rounding * (1.0 + 1e-6)
 
 
 def prepare_line(

@@ -17,7 +17,8 @@ products.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import final
 
 import numpy as np
@@ -55,6 +56,15 @@ class LineSum:
     argument: Array
     error: Array
     log_size_bound: Array
+
+    @classmethod
+    def stacked(cls, sums: Sequence[LineSum]) -> LineSum:
+        """Several sums at as many frequencies each, with a leading axis."""
+        return cls(*(np.array([getattr(one, part.name) for one in sums]) for part in fields(cls)))
+
+    def rows(self, index: NDArray[np.intp]) -> LineSum:
+        """Some of several sums."""
+        return LineSum(self.log_size[index], self.argument[index], self.error[index], self.log_size_bound[index])
 
     def at(self, chosen: NDArray[np.bool_]) -> LineSum:
         """The same at some of the frequencies."""

@@ -202,7 +202,7 @@ class _Tilted:
 
     def period(self, epsilon: float, log_error: float) -> float:
         """Lambda for which the aliasing falls below ``e^log_error``."""
-        period = self.chernoff.period(epsilon, log_error)
+        period = float(self.chernoff.period(epsilon, log_error))
         if not math.isfinite(period):
             raise ContourRefusal("aliasing", "no tilt bounds the aliasing")
         return period

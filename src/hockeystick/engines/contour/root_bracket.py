@@ -1,9 +1,10 @@
-"""A bracket of where a falling curve takes a value, with both sides verified.
+"""Brackets of where falling curves take their values, many questions at once, with both sides verified.
 
-The curve is known through brackets of its logarithm, cheaply at many points at once. From a guess, inverse
-interpolation of their middles on five points about where the slope leads finds the crossing to all digits; where that
-fails, a secant iteration does. Then points a little to either side are tried, ever farther, until the bracket itself
-says on which side of the crossing each lies.
+Each curve is known through brackets of its logarithm, cheaply at many points at once. From a guess, inverse
+interpolation of their middles on five points finds the crossing to all digits; where that fails, five points about
+where the slope leads, and then a secant iteration. Then points a little to either side are tried, ever farther, until
+the bracket itself says on which side of the crossing each lies. Questions share calls, never numbers: each gets the
+same answer alone.
 
 Guarantee: ``lower`` is a point where the curve is proved at least the value (or the start of the range), ``upper`` one
 where it is proved at most the value.
@@ -11,150 +12,223 @@ where it is proved at most the value.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.transforms.rule import Array
 
-__all__ = ["LogBracket", "RootBracket", "root_bracket"]
+__all__ = ["LogBracket", "RootBracket", "Targets", "inverse_interpolated", "root_brackets"]
 
 _STEPS = 30
 _FIVE = np.array([-1.0, -0.45, 0.0, 0.45, 1.0])
 _ROUNDS = 3  # of interpolation, each from where the last one led
 _AT_ONCE = 8.0  # times the doubt expected: a bracket so wide was found at the first tries
 _WITHIN = 0.2  # of the first move, that the slope may mislead by
-_SPREAD = np.array([1.0, 1.5, 2.5, 5.0, 15.0, 100.0, 1e4, 1e6])  # of the expected doubt, tried in turn
+_NEAR = np.array([1.0, 1.5, 2.5])  # of the expected doubt, tried in turn
+_FAR = np.array([5.0, 15.0, 100.0, 1e4, 1e6])
+
+Rows = NDArray[np.intp]
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class LogBracket:
-    """Lower and upper bounds on ``ln`` of a curve at several points."""
+    """Lower and upper bounds on ``ln`` of curves at several points each, shape (n, P)."""
 
     lower: Array
     upper: Array
 
     @property
-    def middle(self) -> float:
-        """The middle of the first bracket."""
-        return float(self.middles[0])
-
-    @property
     def middles(self) -> Array:
         """The middles of the brackets; 1 below the upper side where there is no lower one."""
-        return np.where(np.isinf(self.lower), self.upper - 1.0, 0.5 * (self.lower + self.upper))
+        nothing = np.isinf(self.lower)
+        return np.where(nothing, self.upper - 1.0, 0.5 * (np.where(nothing, self.upper, self.lower) + self.upper))
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """``ln`` of each value as it must be exceeded (for ``lower``) and undercut (for ``upper``), shape (E,)."""
+
+    exceeded: Array
+    undercut: Array
+
+    def at(self, rows: Rows) -> Targets:
+        """Some of them."""
+        return Targets(self.exceeded[rows], self.undercut[rows])
+
+
+@final
+@dataclass(frozen=True, eq=False)
 class RootBracket:
-    """Where the curve crosses the value.
+    """Where each curve crosses its value, shape (E,).
 
     Attributes
     ----------
-    point : float
+    point : ndarray
         The best guess.
-    lower, upper : float
+    lower, upper : ndarray
         Proved sides; ``-inf`` or ``inf`` for one that could not be verified.
     """
 
-    point: float
-    lower: float
-    upper: float
+    point: Array
+    lower: Array
+    upper: Array
 
 
-def root_bracket(
-    curve: Callable[[Array], LogBracket], targets: tuple[float, float], *, start: float, slope: float, reach: float
+Ask = Callable[[Rows, Array], LogBracket]
+"""From the questions meant, shape (n,), and points of each, shape (n, P), to brackets of ``ln`` of their curves."""
+
+
+def root_brackets(
+    curve: Ask, targets: Targets, *, start: Array, spread: Array, slope: Array, reach: Array
 ) -> RootBracket:
-    """The bracket of the point where ``ln`` of a decreasing curve crosses a value.
+    """The bracket of the point where ``ln`` of each decreasing curve crosses its value.
 
     Parameters
     ----------
     curve : callable
-        From points to brackets of ``ln`` of the curve.
-    targets : (float, float)
-        ``ln`` of the value as it must be exceeded (for ``lower``) and undercut (for ``upper``).
-    start, slope : float
-        A guess, and a guess of ``-d ln curve / d point`` there.
-    reach : float
+        See `Ask`.
+    targets : Targets
+        The values.
+    start, spread : ndarray, shape (E,)
+        A guess, and how far it may be off.
+    slope : ndarray, shape (E,)
+        A guess of ``-d ln curve / d point`` there.
+    reach : ndarray, shape (E,)
         How far from the guess the curve is worth asking.
     """
-    goal = 0.5 * (targets[0] + targets[1])
-    point = start
-    gap = curve(np.array([point])).middle - goal
-    known: tuple[float, float, float] = (start, gap, slope)
-    for _ in range(_ROUNDS):
-        close = _interpolated(curve, goal, known, reach)
-        if close is None:
+    search = _Search(curve, targets, start, slope, reach)
+    rows = np.arange(start.size)
+    search.spread[:] = spread
+    for _ in range(1 + _ROUNDS):
+        rows = search.interpolate(rows)
+        if rows.size == 0:
             break
-        answer = _verified(curve, targets, *close)
-        if answer.upper - answer.lower <= _AT_ONCE * max(close[2] / close[1], 2.0**-52 * abs(answer.point)):
-            return answer
-        known = (answer.point, curve(np.array([answer.point])).middle - goal, close[1])
-    if close is not None and math.isfinite(answer.upper - answer.lower):
-        return answer
-    for _ in range(_STEPS):
-        if slope <= 0.0 or not math.isfinite(gap):
-            break
-        move = gap / slope
-        new = min(max(point + move, start - reach), start + reach)
-        found = curve(np.array([new]))
-        new_gap = found.middle - goal
-        if new_gap != gap and new != point:
-            slope = max((gap - new_gap) / (new - point), 0.2 * slope)
-        point, gap = new, new_gap
-        doubt = float(found.upper[0] - found.lower[0])
-        if abs(gap) <= 0.05 * doubt or abs(move) <= 4e-16 * abs(point) or abs(new - start) >= reach:
-            break
-    here = curve(np.array([point]))
-    doubt = 0.55 * float(here.upper[0] - here.lower[0]) + abs(here.middle - goal)
-    return _verified(curve, targets, point, slope, doubt)
+    rows = np.flatnonzero(~(np.isfinite(search.upper - search.lower) | search.done))
+    if rows.size:
+        search.iterate(rows)
+    return RootBracket(search.point, search.lower, search.upper)
 
 
-def _interpolated(
-    curve: Callable[[Array], LogBracket], goal: float, known: tuple[float, float, float], reach: float
-) -> tuple[float, float, float] | None:
-    """The crossing by inverse interpolation, the slope there and a doubt in nats; None where five points do not tell.
+class _Search:
+    """What is known of every question so far."""
 
-    ``known`` is a point, how far ``ln`` of the curve lies above the goal there, and its slope.
-    """
-    start, gap, slope = known
-    if not (slope > 0.0 and math.isfinite(gap)) or abs(gap) > 0.9 * reach * slope:
-        return None
-    move = gap / slope
-    points = start + move + max(_WITHIN * abs(move), 1e-9 * reach) * _FIVE
-    found = curve(points)
-    values = found.middles - goal
-    if not (np.isfinite(values).all() and (np.diff(values) < 0.0).all() and values[0] > 0.0 > values[-1]):
-        return None
-    differences = values[:, None] - values
-    np.fill_diagonal(differences, 1.0)
-    ratios = -values / differences
-    np.fill_diagonal(ratios, 1.0)
-    point = float(points[2] + (points - points[2]) @ ratios.prod(axis=1))
-    if not points[0] <= point <= points[-1]:
-        return None
-    doubt = 0.55 * float((found.upper - found.lower).max())
-    return point, float((values[0] - values[-1]) / (points[-1] - points[0])), doubt
+    def __init__(self, curve: Ask, targets: Targets, start: Array, slope: Array, reach: Array) -> None:
+        self._curve, self._targets = curve, targets
+        self._start, self._slope, self._reach = start, slope, reach
+        self._goal = 0.5 * (targets.exceeded + targets.undercut)
+        self.point = start.copy()
+        self.slope = slope.copy()
+        self.spread = np.zeros_like(start)
+        self.lower, self.upper = np.full_like(start, -np.inf), np.full_like(start, np.inf)
+        self.done = np.zeros(start.size, dtype=np.bool_)
+
+    def interpolate(self, rows: Rows) -> Rows:
+        """A round of interpolation and proof; what is left for another round."""
+        points = self.point[rows, None] + self.spread[rows, None] * _FIVE
+        found = self._curve(rows, points)
+        values = found.middles - self._goal[rows, None]
+        with np.errstate(invalid="ignore"):
+            falls = np.isfinite(values).all(axis=1) & (np.diff(values, axis=1) < 0.0).all(axis=1)
+        falls &= (values[:, 0] > 0.0) & (values[:, -1] < 0.0)
+        crossing = inverse_interpolated(points[falls], values[falls])
+        inside = (points[falls, 0] <= crossing) & (crossing <= points[falls, -1])
+        good = np.flatnonzero(falls)[inside]
+        left = [self._moved(rows[~falls], values[~falls, 2])] if not falls.all() else []
+        slope = (values[good, 0] - values[good, -1]) / (points[good, -1] - points[good, 0])
+        doubt = 0.55 * (found.upper - found.lower)[good].max(axis=1)
+        kept = rows[good]
+        self.point[kept] = crossing[inside]
+        gap = self._prove(kept, slope, doubt)
+        width = self.upper[kept] - self.lower[kept]
+        self.done[kept] = width <= _AT_ONCE * np.maximum(doubt / slope, 2.0**-52 * np.abs(self.point[kept]))
+        again = ~self.done[kept]
+        self.slope[kept] = slope
+        left.append(self._moved(kept[again], gap[again]))
+        return np.concatenate(left)
+
+    def _moved(self, rows: Rows, gap: Array) -> Rows:
+        """Where the slope leads from the points, ``gap`` above the goal; those for which it leads anywhere."""
+        slope = self.slope[rows]
+        with np.errstate(invalid="ignore"):
+            useful = (slope > 0.0) & np.isfinite(gap) & (np.abs(gap) <= 0.9 * self._reach[rows] * slope)
+        rows, move = rows[useful], gap[useful] / slope[useful]
+        self.point[rows] += move
+        self.spread[rows] = np.maximum(_WITHIN * np.abs(move), 1e-9 * self._reach[rows])
+        return rows
+
+    def _prove(self, rows: Rows, slope: Array, doubt: Array) -> Array:
+        """The nearest points to either side that are proved; how far the curve lies above the goal at the points."""
+        if rows.size == 0:
+            return np.zeros(0)
+        point, targets = self.point[rows], self._targets.at(rows)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            unit = np.maximum(doubt / slope, 2.0**-52 * np.abs(point))
+        usable = np.isfinite(doubt) & (slope > 0.0)
+        unit = np.where(usable, unit, 0.0)
+        left, height = np.arange(rows.size), np.zeros(rows.size)
+        for spread in (_NEAR, _FAR):
+            size = spread.size
+            offset, here = unit[left, None] * spread, point[left, None]
+            every = np.concatenate((here, here - offset, here + offset), axis=1)
+            found = self._curve(rows[left], every)
+            below = (found.lower[:, 1 : 1 + size] >= targets.exceeded[left, None]) & usable[left, None]
+            above = (found.upper[:, 1 + size :] <= targets.undercut[left, None]) & usable[left, None]
+            own = rows[left]
+            self.lower[own] = np.maximum(self.lower[own], _first(every[:, 1 : 1 + size], below, -np.inf))
+            self.upper[own] = np.minimum(self.upper[own], _first(every[:, 1 + size :], above, np.inf))
+            height[left] = found.middles[:, 0]
+            left = left[~np.isfinite(self.upper[own] - self.lower[own])]
+            if left.size == 0:
+                break
+        return height - self._goal[rows]
+
+    def iterate(self, rows: Rows) -> None:
+        """The secant method, and a proof where it ends."""
+        every = rows
+        self.point[rows], self.slope[rows] = self._start[rows], self._slope[rows]
+        gap = np.full(self.point.size, np.nan)
+        gap[rows] = self._gap(rows)[0]
+        for _ in range(_STEPS):
+            rows = rows[(self.slope[rows] > 0.0) & np.isfinite(gap[rows])]
+            if rows.size == 0:
+                break
+            start, reach, point = self._start[rows], self._reach[rows], self.point[rows]
+            move = gap[rows] / self.slope[rows]
+            new = np.minimum(np.maximum(point + move, start - reach), start + reach)
+            self.point[rows] = new
+            new_gap, doubt = self._gap(rows)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                slope = np.maximum((gap[rows] - new_gap) / (new - point), 0.2 * self.slope[rows])
+            self.slope[rows] = np.where((new_gap != gap[rows]) & (new != point), slope, self.slope[rows])
+            gap[rows] = new_gap
+            ends = (np.abs(new_gap) <= 0.05 * doubt) | (np.abs(move) <= 4e-16 * np.abs(new))
+            rows = rows[~(ends | (np.abs(new - start) >= reach))]
+        here, doubt = self._gap(every)
+        self._prove(every, self.slope[every], 0.55 * doubt + np.abs(here))
+
+    def _gap(self, rows: Rows) -> tuple[Array, Array]:
+        """How far the middles lie above the goals, and the widths."""
+        found = self._curve(rows, self.point[rows, None])
+        return found.middles[:, 0] - self._goal[rows], (found.upper - found.lower)[:, 0]
 
 
-def _verified(
-    curve: Callable[[Array], LogBracket], targets: tuple[float, float], point: float, slope: float, doubt: float
-) -> RootBracket:
-    """The nearest points to either side that are proved; the curve is asked at the point itself first."""
-    if not (math.isfinite(doubt) and slope > 0.0):
-        return RootBracket(point, -math.inf, math.inf)
-    offset = max(doubt / slope, 2.0**-52 * abs(point)) * _SPREAD
-    every = np.concatenate(([point], point - offset, point + offset))
-    found = curve(every)
-    below = np.flatnonzero(found.lower[1 : 1 + offset.size] >= targets[0])
-    above = np.flatnonzero(found.upper[1 + offset.size :] <= targets[1])
-    return RootBracket(
-        point,
-        float(every[1 + below[0]]) if below.size else -math.inf,
-        float(every[1 + offset.size + above[0]]) if above.size else math.inf,
-    )
+def inverse_interpolated(points: Array, values: Array) -> Array:
+    """Where the polynomial through values, decreasing along the last axis, that gives the points back takes 0."""
+    size = points.shape[-1]
+    own = np.eye(size, dtype=np.bool_)
+    differences = np.where(own, 1.0, values[..., :, None] - values[..., None, :])
+    weights = np.where(own, 1.0, -values[..., None, :] / differences).prod(axis=-1)
+    middle = points[..., size // 2]
+    return np.asarray(middle + ((points - middle[..., None]) * weights).sum(axis=-1))
+
+
+def _first(points: Array, proved: NDArray[np.bool_], otherwise: float) -> Array:
+    """The first point of each row that is proved."""
+    index = np.argmax(proved, axis=1)
+    return np.where(proved.any(axis=1), points[np.arange(index.size), index], otherwise)

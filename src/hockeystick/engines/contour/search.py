@@ -6,22 +6,34 @@ Guarantee: what is searched for is a pair of logarithms rounded outwards; where 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.engines.contour.lattice_line import LatticeLine
-from hockeystick.engines.contour.line import ContourLine
+from hockeystick.engines.contour.line import ContourLine, Curve
+from hockeystick.engines.contour.root_bracket import LogBracket
 from hockeystick.engines.contour.smoothed_line import SmoothedLine
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.numerics.rounding import U, down, up
+from hockeystick.transforms.rule import Array
 from hockeystick.transforms.saddle import normal_epsilon
 
-__all__ = ["REACH", "EpsilonSearch", "PlacedLine", "Targets"]
+__all__ = ["REACH", "EpsilonSearch", "Line", "PlacedLine", "Ranges", "ranges_of", "targets_of"]
 
-REACH = 2.5
+Line = ContourLine | LatticeLine | SmoothedLine
+
+REACH: Final = 2.5
 """Standard deviations from its own epsilon within which a line is asked."""
+
+_MOST = 0.9  # of that, where the epsilon of a delta is looked for
+_NEAR = 1.2  # deviations within which the curve is known by a polynomial: a little more than half way to the next
+_NODES = -np.cos(math.pi * np.arange(9.0) / 8.0)
+_POWERS = np.linalg.inv(np.vander(_NODES))  # from values at the nodes to the coefficients of their polynomial
+_NEWTON = 5
 
 
 @final
@@ -29,7 +41,7 @@ REACH = 2.5
 class PlacedLine:
     """A line, and the epsilon and deviation (nats) it was planned for."""
 
-    line: ContourLine | LatticeLine | SmoothedLine
+    line: Line
     epsilon: float
     deviation: float
 
@@ -37,11 +49,60 @@ class PlacedLine:
         """Whether the line is worth asking."""
         return abs(epsilon - self.epsilon) <= REACH * self.deviation
 
-    def reaches(self, log_delta: float) -> bool:
-        """Whether the line is worth asking for the epsilon of a delta."""
-        ends = self.epsilon + REACH * self.deviation * np.array([-0.9, 0.9])
-        found = self.line.curve(np.maximum(ends, 0.0))
-        return bool(found.log_lower()[0] >= log_delta >= found.log_upper()[1])
+    @property
+    def asked(self) -> Array:
+        """Epsilons to look at before others: the ends of what the line serves, and points near the middle."""
+        ends = self.epsilon + _MOST * REACH * self.deviation * np.array([-1.0, 1.0])
+        return np.concatenate((np.maximum(ends, 0.0), self.epsilon + _NEAR * self.deviation * _NODES))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """What several lines serve, and what their curves are there.
+
+    Attributes
+    ----------
+    most, least : ndarray, shape (L,)
+        ``ln delta_fin`` is at least the one at the lower end, or at epsilon 0, and at most the other at the upper end.
+    epsilon, half : ndarray, shape (L,)
+        Middle of the range near the line's own epsilon, and half its length (nats).
+    powers : ndarray, shape (L, k)
+        About ``ln delta_fin`` as a polynomial, x from -1 to 1 over that range; nan where it is not known.
+    """
+
+    most: Array
+    least: Array
+    epsilon: Array
+    half: Array
+    powers: Array
+
+    def reaches(self, which: NDArray[np.intp], log_delta: Array) -> NDArray[np.bool_]:
+        """Whether a line is worth asking for the epsilon of a delta."""
+        return (self.most[which] >= log_delta) & (log_delta >= self.least[which])
+
+    def guess(self, which: NDArray[np.intp], log_delta: Array) -> Array:
+        """About the epsilon of each delta (nats), by Newton's method."""
+        powers = self.powers[which].T
+        x = np.zeros_like(log_delta)
+        for _ in range(_NEWTON):
+            value, slope = np.zeros_like(x), np.zeros_like(x)
+            for power in powers:
+                slope = slope * x + value
+                value = value * x + power
+            x = np.clip(x - (value - log_delta) / np.where(slope < 0.0, slope, -np.inf), -1.0, 1.0)
+        return np.asarray(self.epsilon[which] + self.half[which] * np.where(np.isnan(x), 0.0, x))
+
+
+def ranges_of(placed: Sequence[PlacedLine], curve: Callable[[NDArray[np.intp], Array], Curve]) -> Ranges:
+    """What lines serve; ``curve`` asks each of the lines meant at points of its own."""
+    found = curve(np.arange(len(placed)), np.array([one.asked for one in placed]))
+    lower, upper = found.log_lower(), found.log_upper()
+    middles = LogBracket(lower, upper).middles[:, 2:]
+    falls = np.isfinite(middles).all(axis=1, keepdims=True)
+    powers = (_POWERS * np.where(falls, middles, np.nan)[:, None]).sum(axis=2)
+    epsilon, deviation = np.array([(one.epsilon, one.deviation) for one in placed]).T
+    return Ranges(lower[:, 0], upper[:, 1], epsilon, _NEAR * deviation, powers)
 
 
 @final
@@ -79,20 +140,14 @@ class EpsilonSearch:
         return 0.5 * (self.low + self.high) if math.isfinite(self.high) else self.low + 4.0 * placed.deviation
 
 
-@final
-@dataclass(frozen=True)
-class Targets:
-    """``ln`` of the finite part of delta, as it must be exceeded and undercut: rounded up and down."""
+def targets_of(delta: float, low: float, high: float) -> tuple[float, float]:
+    """``ln`` of what is left of delta without the mass at infinity, which is between low and high.
 
-    exceeded: float
-    undercut: float
-
-    @classmethod
-    def of(cls, delta: float, low: float, high: float) -> Targets:
-        """What is left of delta without the mass at infinity, which is between low and high."""
-        most = up(delta - low) if low > 0.0 else delta
-        least = down(delta - high) if high > 0.0 else delta
-        return cls(_log(most, math.inf), _log(least, -math.inf))
+    As it must be exceeded and undercut: rounded up and down.
+    """
+    most = up(delta - low) if low > 0.0 else delta
+    least = down(delta - high) if high > 0.0 else delta
+    return _log(most, math.inf), _log(least, -math.inf)
 
 
 def _log(value: float, toward: float) -> float:

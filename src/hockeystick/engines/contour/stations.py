@@ -11,6 +11,7 @@ Estimates only: a line proves what it says wherever it stands. Cost: one coarse 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -34,10 +35,11 @@ _LEVELS = 4  # of ever larger tilts
 @final
 @dataclass(frozen=True)
 class Station:
-    """The number of a station: its level, and its place on the ladder."""
+    """The number of a station: its level, its place on the ladder, and ``ln`` of the mass that steps may leave out."""
 
     level: int
     place: int
+    log_drop: float
 
 
 @final
@@ -56,7 +58,7 @@ class _Level:
     found: Scan
     sketches: tuple[Sketch, ...]
 
-    @property
+    @cached_property
     def log_tilts(self) -> Array:
         return np.asarray(np.log(self.found.tilts))
 
@@ -86,9 +88,10 @@ class _Level:
         shares = np.arange(1.0, _PIECES) / _PIECES
         return np.exp(self.log_tilts[long, None] + np.diff(self.log_tilts)[long, None] * shares).ravel()
 
-    def place(self, log_tilt: float) -> int:
-        """The nearest station."""
-        return round(float(np.interp(log_tilt, self.log_tilts, self.ladder)) / _APART)
+    def places(self, log_tilts: Array) -> list[int]:
+        """The nearest stations."""
+        found: list[int] = np.rint(np.interp(log_tilts, self.log_tilts, self.ladder) / _APART).astype(int).tolist()
+        return found
 
     def tilt(self, place: int) -> float:
         """The tilt of a station, of few bits."""
@@ -102,33 +105,44 @@ class Stations:
     Parameters
     ----------
     losses : LossSum
-        The composition.
+        The composition, each of whose steps may leave out ``e^log_drop`` of its mass.
+    log_drop : float
+        What `Station` says of it.
     """
 
-    def __init__(self, losses: LossSum) -> None:
-        self._losses = losses
+    def __init__(self, losses: LossSum, log_drop: float) -> None:
+        self._losses, self._log_drop = losses, log_drop
         self._levels: dict[int, _Level | None] = {}
 
-    def of_epsilon(self, epsilon: float) -> Station | None:
-        """The station for delta at an epsilon (nats); None where none is near."""
-        for number in range(_LEVELS):
-            level = self._level(number)
-            if level is None or epsilon < level.epsilons[0]:
-                return None
-            if epsilon <= level.epsilons[-1]:
-                return Station(number, level.place(float(np.interp(epsilon, level.epsilons, level.log_tilts))))
-        return None
+    def of_epsilons(self, epsilon: Array) -> list[Station | None]:
+        """The stations for delta at epsilons (nats), shape (E,); None where none is near."""
+        return self._found(epsilon, lambda level: level.epsilons)
 
-    def of_log_delta(self, log_delta: float) -> Station | None:
-        """The station for the epsilon at ``ln delta``; None where none is near."""
+    def of_log_deltas(self, log_delta: Array) -> list[Station | None]:
+        """The stations for the epsilons at ``ln delta``, shape (E,); None where none is near."""
+        return self._found(-log_delta, lambda level: -level.log_deltas)
+
+    def _found(self, values: Array, along: Callable[[_Level], Array]) -> list[Station | None]:
+        """The stations where what increases along a level takes the values."""
+        found: list[Station | None] = [None] * values.size
+        left = np.arange(values.size)
         for number in range(_LEVELS):
-            level = self._level(number)
-            if level is None or log_delta > level.log_deltas[0]:
-                return None
-            if log_delta >= level.log_deltas[-1]:
-                at = np.interp(-log_delta, -level.log_deltas, level.log_tilts)
-                return Station(number, level.place(float(at)))
-        return None
+            level = self._level(number) if left.size else None
+            if level is None:
+                break
+            line = along(level)
+            left = left[values[left] >= line[0]]
+            own = left[values[left] <= line[-1]]
+            places = level.places(np.interp(values[own], line, level.log_tilts))
+            for row, place in zip(own.tolist(), places, strict=True):
+                found[row] = Station(number, place, self._log_drop)
+            left = left[values[left] > line[-1]]
+        return found
+
+    def leaves_out(self, station: Station | None) -> bool:
+        """Whether some losses are left out at a station."""
+        level = None if station is None else self._level(station.level)
+        return level is not None and any(bool(rough.dropped.any()) for rough in level.sketches)
 
     def saddle(self, station: Station) -> Saddle | None:
         """The saddle point at a station."""
@@ -152,11 +166,10 @@ class Stations:
         if sketches is None:
             return None
         tilts = top * math.sqrt(2.0) ** np.arange(1.0 - _RUNGS, 1.0)
-        level = _Level(scan(sketches, losses.gaussian_variance, tilts), tuple(sketches))
+        found = scan(sketches, losses.gaussian_variance, tilts)
         for _ in range(_REFINEMENTS):
-            between = level.between()
+            between = _Level(found, ()).between()
             if between.size == 0:
                 break
-            tilts = np.sort(np.concatenate((tilts, between)))
-            level = _Level(scan(sketches, losses.gaussian_variance, tilts), tuple(sketches))
-        return level
+            found = found.joined(scan(sketches, losses.gaussian_variance, between))
+        return _Level(found, tuple(sketches))

@@ -68,6 +68,10 @@ class Progress:
             yield item
         self._done = self._total
 
+    def count(self, done: int, total: int) -> None:
+        """Say how many of how many are done."""
+        self._done, self._total = done, total
+
     def line(self) -> str:
         """The line as it stands."""
         seconds = time.monotonic() - self._start

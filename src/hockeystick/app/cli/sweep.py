@@ -1,0 +1,87 @@
+"""``hockeystick sweep``: a grid of DP-SGD plans in one table, or the best noise for each."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from hockeystick import dpsgd
+from hockeystick.app.cli.answer import print_json
+from hockeystick.app.cli.options import add_adjacency, add_json, add_tolerance
+from hockeystick.app.cli.parsing import Parser, count, delta, epsilon, listed, positive, rate
+from hockeystick.app.cli.status import Status
+from hockeystick.app.cli.table import table
+from hockeystick.app.report.numbers import plain, rounded_down, rounded_up
+from hockeystick.sweep import Sweep, sweep
+
+__all__ = ["add", "run"]
+
+_EXAMPLES = """examples:
+  hockeystick sweep --noise-multiplier 0.8,1,1.5 --rate 0.005,0.01 --steps 1000,2000 --delta 1e-5
+  hockeystick sweep --epsilon 1,2,4 --delta 1e-6 --rate 0.001,0.01 --steps 10000
+  hockeystick sweep --noise-multiplier 0.8,1 --rate 0.01 --steps 1e4,1e5 --delta 1e-5 --workers 2 --file rows.csv
+"""
+_DIGITS = 6
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser: Parser = commands.add_parser(
+        "sweep",
+        help="a grid of DP-SGD plans in one table, or the best noise for each",
+        description="Epsilon of every combination of noise multiplier, rate and number of steps, all with commas for"
+        " several; or, without noise multipliers, the smallest one that meets each target.",
+        epilog=_EXAMPLES,
+    )
+    for name, read, letter, words in (
+        ("--noise-multiplier", positive, "S", "noise over clipping norm; left out, it is what is found"),
+        ("--rate", rate, "Q", "Poisson sampling rates, in (0, 1]"),
+        ("--steps", count, "T", "numbers of steps"),
+        ("--delta", delta, "D", "deltas"),
+        ("--epsilon", epsilon, "E", "epsilons of the target, where the noise is found"),
+    ):
+        needed = name in {"--rate", "--steps", "--delta"}
+        parser.add_argument(name, type=listed(read(name)), metavar=f"{letter}[,{letter}]", required=needed, help=words)
+    add_adjacency(parser)
+    add_tolerance(parser)
+    parser.add_argument("--workers", type=count("--workers"), default=1, metavar="N", help="processes (default: 1)")
+    kept = parser.add_mutually_exclusive_group()
+    kept.add_argument("--file", metavar="FILE", help="write rows as they come, to FILE.csv or FILE.parquet")
+    kept.add_argument("--resume", metavar="FILE", help="the same, going on with the rows that are there")
+    add_json(parser)
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(options: argparse.Namespace) -> Status:
+    """Answer the grid and print its table; the status says whether every plan has an answer."""
+    if (options.noise_multiplier is None) == (options.epsilon is None):
+        options.parser.error("give --noise-multiplier, or --epsilon to find it")
+    grid = {"rate": options.rate, "steps": options.steps, "delta": options.delta}
+    if options.epsilon is None:
+        grid = {"noise_multiplier": options.noise_multiplier, **grid, "tolerance": options.tolerance}
+    else:
+        grid |= {"find": "noise_multiplier", "epsilon": options.epsilon, "settings": {"safe": "larger"}}
+    if options.adjacency is not None:
+        grid["adjacency"] = options.adjacency
+    found = sweep(dpsgd.run, **grid, workers=options.workers, file=options.file, resume=options.resume)
+    if options.json:
+        print_json(found.to_table())
+    else:
+        print(_shown(found))
+    return Status.OK if found.complete else Status.NO_ANSWER
+
+
+def _shown(found: Sweep) -> str:
+    """A line a plan: its arguments, both sides rounded outward, and why there is no answer."""
+    names = list(found.grid.axes)
+    heads = [*(name.replace("_", " ") for name in names), f"{found.quantity} from".replace("_", " "), "to", ""]
+    lines = [
+        [
+            *(plain(point[name]) for name in names),
+            rounded_down(row.lower, _DIGITS),
+            rounded_up(row.upper, _DIGITS),
+            row.refused,
+        ]
+        for point, row in zip(found.grid.points(), found.rows, strict=True)
+    ]
+    return table(heads, lines, right=range(len(heads) - 1))

@@ -1,0 +1,292 @@
+"""Answers off standing lines, many at once: of one composition at many epsilons, of many compositions at one each.
+
+Questions on lines of one length share numpy calls, and nothing else: every number of an answer is computed row by row,
+so that it is the same to the bit whatever is asked beside it.
+
+Guarantee: both sides certified. A question that is not `Answers.known` is to be asked alone, of a line of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.bound import Bound, from_sides
+from hockeystick.engines.contour.line import ContourLine, Curve
+from hockeystick.engines.contour.placing import ContourRefusal
+from hockeystick.engines.contour.root_bracket import LogBracket, RootBracket, Rows, Targets, root_brackets
+from hockeystick.engines.contour.search import REACH, Line, PlacedLine, ranges_of
+from hockeystick.engines.contour.standing import StandingLines, is_narrow, sides
+from hockeystick.engines.contour.stations import Station
+from hockeystick.numerics.rounding import TINY
+from hockeystick.transforms.rule import Array
+
+__all__ = ["METHOD", "Answers", "deltas", "epsilons", "errors_at", "grouped", "solved", "unknown"]
+
+METHOD: Final = "contour"
+_PROVED_SMALLER = "delta is proved to be smaller at epsilon 0"
+_AT_ONCE = 1 << 17  # terms of sums computed at a time
+_LOOSE = 8.0  # times the width of delta, over the tilt: what a bracket of epsilon may have
+_OFF = 2e-3  # deviations by which the guess of an epsilon is usually off, at most
+_ERRORS = ("rounding", "truncation", "aliasing")
+
+Flags = NDArray[np.bool_]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Brackets of the questions, shape (E,), where `known`.
+
+    Attributes
+    ----------
+    known : ndarray of bool
+        Whether a standing line answers, narrowly enough.
+    lower, upper : ndarray
+        Certified sides.
+    errors : ndarray, shape (3, E)
+        Sizes of rounding, truncation and aliasing.
+    at_zero : ndarray of bool
+        Whether epsilon is 0 because delta is proved to be smaller there.
+    point : ndarray
+        The epsilon of a delta, as it was looked for.
+    """
+
+    known: Flags
+    lower: Array
+    upper: Array
+    errors: Array
+    at_zero: Flags
+    point: Array
+
+    def is_bracket(self, index: int) -> bool:
+        """Whether both sides were proved."""
+        return bool(np.isfinite(self.upper[index] - self.lower[index]))
+
+    def bound(self, index: int) -> Bound:
+        """One answer."""
+        notes = (_PROVED_SMALLER,) if self.at_zero[index] else ()
+        errors = (
+            {} if self.at_zero[index] else {n: float(e) for n, e in zip(_ERRORS, self.errors[:, index], strict=True)}
+        )
+        return from_sides(float(self.lower[index]), float(self.upper[index]), METHOD, notes, errors)
+
+    def together(self, rows: Rows) -> Bound:
+        """Some known answers as one."""
+        errors = self.errors[:, rows][:, ~self.at_zero[rows]]
+        largest = {name: float(row.max(initial=0.0)) for name, row in zip(_ERRORS, errors, strict=True)}
+        notes = (_PROVED_SMALLER,) if self.at_zero[rows].any() else ()
+        return Bound(np.maximum(self.lower[rows], 0.0), np.maximum(self.upper[rows], 0.0), METHOD, notes, largest)
+
+
+@final
+class _Lines:
+    """Lines that are asked together: those of one length are stacked."""
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        lengths = [
+            line.frequencies.size if isinstance(line, ContourLine) else -index for index, line in enumerate(lines)
+        ]
+        self._group, self._place = np.zeros(len(lines), dtype=np.intp), np.zeros(len(lines), dtype=np.intp)
+        self._stacks: list[tuple[int, int, Line]] = []
+        for number, length in enumerate(dict.fromkeys(lengths)):
+            own = [index for index, one in enumerate(lengths) if one == length]
+            self._group[own], self._place[own] = number, np.arange(len(own))
+            first = lines[own[0]]
+            if isinstance(first, ContourLine):
+                stacked = ContourLine.stacked(
+                    [line for line in (lines[i] for i in own) if isinstance(line, ContourLine)]
+                )
+                self._stacks.append((len(own), length, stacked))
+            else:
+                self._stacks.append((1, 1, first))
+
+    def curve(self, which: Rows, points: Array) -> Curve:
+        """Brackets at points (n, P), each row of the line meant."""
+        if len(self._stacks) == 1 and points.size * self._stacks[0][1] <= _AT_ONCE:
+            return self._asked(0, which, points)
+        whole = Curve(*(np.empty_like(points) for _ in fields(Curve)))
+        for number, (_, length, _) in enumerate(self._stacks):
+            rows = np.flatnonzero(self._group[which] == number)
+            most = max(_AT_ONCE // (length * points.shape[1]), 1)
+            for first in range(0, rows.size, most):
+                part = rows[first : first + most]
+                found = self._asked(number, which[part], points[part])
+                for one in fields(Curve):
+                    getattr(whole, one.name)[part] = getattr(found, one.name)
+        return whole
+
+    def _asked(self, number: int, which: Rows, points: Array) -> Curve:
+        count, _, line = self._stacks[number]
+        if count > 1 and isinstance(line, ContourLine):
+            return line.rows(self._place[which]).curve(points)
+        found = line.curve(points.ravel())
+        return Curve(*(getattr(found, one.name).reshape(points.shape) for one in fields(Curve)))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """Questions with the lines that may answer them.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        The questions that have one.
+    placed : sequence of PlacedLine
+        Different lines.
+    which : ndarray of int, shape (n,)
+        The line of each of the rows.
+    """
+
+    rows: Rows
+    placed: Sequence[PlacedLine]
+    which: Rows
+
+    @classmethod
+    def of(cls, curves: Sequence[StandingLines], owners: Rows, stations: Sequence[Station | None]) -> _Asked:
+        numbers: dict[tuple[int, Station | None], int] = {}
+        keys = [numbers.setdefault(key, len(numbers)) for key in zip(owners.tolist(), stations, strict=True)]
+        found = [_line_at(curves[owner], station) for owner, station in numbers]
+        placed = [line for line in found if line is not None]
+        place = np.cumsum([line is not None for line in found]) - 1
+        which = np.array(keys, dtype=np.intp)
+        served = np.array([line is not None for line in found], dtype=np.bool_)[which]
+        return cls(np.flatnonzero(served), placed, place[which[served]])
+
+    def numbers(self, name: str) -> Array:
+        """The epsilon or the deviation of the line of each row."""
+        return np.array([getattr(one, name) for one in self.placed])[self.which]
+
+
+def _line_at(curve: StandingLines, station: Station | None) -> PlacedLine | None:
+    try:
+        return curve.at(station)
+    except ContourRefusal:  # who asks alone hears why
+        return None
+
+
+def _stations(owners: Rows, find: Callable[[int, Rows], list[Station | None]]) -> list[Station | None]:
+    """The station of each question, looked up for all questions of a curve at once."""
+    found: list[Station | None] = [None] * owners.size
+    for owner, rows in grouped(owners):
+        for row, station in zip(rows.tolist(), find(owner, rows), strict=True):
+            found[row] = station
+    return found
+
+
+def grouped(keys: Rows) -> Iterator[tuple[int, Rows]]:
+    """Each key with where it stands."""
+    order = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
+    for first, last in zip(starts.tolist(), [*starts[1:].tolist(), order.size], strict=False):
+        yield int(keys[order[first]]), order[first:last]
+
+
+def deltas(curves: Sequence[StandingLines], owners: Rows, epsilon: Array) -> Answers:
+    """delta of ``curves[owners[i]]`` at ``epsilon[i]``, each finite and well below its largest loss."""
+    answers = unknown(epsilon.size)
+    stations = _stations(owners, lambda owner, rows: curves[owner].of_epsilons(epsilon[rows]))
+    asked = _Asked.of(curves, owners, stations)
+    near = np.abs(epsilon[asked.rows] - asked.numbers("epsilon")) <= REACH * asked.numbers("deviation")
+    rows, which = asked.rows[near], asked.which[near]
+    if rows.size == 0:
+        return answers
+    found = _Lines([one.line for one in asked.placed]).curve(which, epsilon[rows, None])
+    flat = Curve(*(getattr(found, one.name)[:, 0] for one in fields(Curve)))
+    answers.errors[:, rows] = _errors(flat, np.ones(rows.size))
+    low, high = np.array([curve.infinite_mass for curve in curves])[owners[rows]].T
+    answers.lower[rows], answers.upper[rows] = sides(flat.log_lower(), flat.log_upper(), low, high)
+    tolerance = np.array([curve.tolerance for curve in curves])[owners[rows]]
+    answers.known[rows] = is_narrow(answers.lower[rows], answers.upper[rows], tolerance)
+    return answers
+
+
+def epsilons(curves: Sequence[StandingLines], owners: Rows, targets: Targets) -> Answers:
+    """epsilon of ``curves[owners[i]]`` at each of the values, of the finite part of delta."""
+    answers = unknown(owners.size)
+    goals = targets.undercut
+    stations = _stations(owners, lambda owner, rows: curves[owner].of_log_deltas(goals[rows]))
+    asked = _Asked.of(curves, owners, stations)
+    if asked.rows.size == 0:
+        return answers
+    ranges = ranges_of(asked.placed, _Lines([one.line for one in asked.placed]).curve)
+    reached = ranges.reaches(asked.which, goals[asked.rows])
+    rows, which = asked.rows[reached], asked.which[reached]
+    if rows.size:
+        tolerance = np.array([curve.tolerance for curve in curves])[owners[rows]]
+        found = solved(asked.placed, which, targets.at(rows), ranges.guess(which, goals[rows]), tolerance)
+        for part in fields(Answers):
+            getattr(answers, part.name)[..., rows] = getattr(found, part.name)
+    return answers
+
+
+def solved(placed: Sequence[PlacedLine], which: Rows, targets: Targets, start: Array, tolerance: Array) -> Answers:
+    """Where the curves of ``placed[which[i]]`` take their values, in epsilon of at least 0.
+
+    Parameters
+    ----------
+    placed : sequence of PlacedLine
+        The lines.
+    which : ndarray of int, shape (n,)
+        The line of each question.
+    targets : Targets
+        The values.
+    start : ndarray, shape (n,)
+        Guesses (nats).
+    tolerance : ndarray, shape (n,)
+        Relative width of delta: an epsilon is `known` where its bracket is that narrow, or as narrow as delta makes it.
+    """
+    lines = _Lines([one.line for one in placed])
+
+    def brackets(rows: Rows, points: Array) -> LogBracket:
+        curve = lines.curve(which[rows], points)
+        return LogBracket(curve.log_lower(), curve.log_upper())
+
+    theta = np.array([one.line.chernoff.theta for one in placed])[which]
+    deviation = np.array([one.deviation for one in placed])[which]
+    centre = np.array([one.epsilon for one in placed])[which]
+    found = root_brackets(brackets, targets, start=start, spread=_OFF * deviation, slope=theta, reach=REACH * deviation)
+    at_zero = _proved_at_zero(brackets, found, targets, np.abs(centre) <= REACH * deviation)
+    at = lines.curve(which, np.maximum(found.point, 0.0)[:, None])
+    flat = Curve(*(getattr(at, one.name)[:, 0] for one in fields(Curve)))
+    lower, upper = np.where(at_zero, 0.0, found.lower), np.where(at_zero, 0.0, found.upper)
+    width = upper - np.maximum(lower, 0.0)
+    proved = np.isfinite(upper - lower)
+    share = np.minimum(theta / _LOOSE, 1.0 / np.maximum(upper, 1e-300))
+    known = at_zero | (proved & (np.where(proved, width, 0.0) * share <= tolerance))
+    return Answers(known, lower, upper, _errors(flat, theta * np.exp(targets.undercut)), at_zero, found.point)
+
+
+def _proved_at_zero(
+    brackets: Callable[[Rows, Array], LogBracket], found: RootBracket, targets: Targets, near: Flags
+) -> Flags:
+    """Whether delta is proved to be smaller at epsilon 0, or where epsilon is 0 itself."""
+    proved = found.upper == 0.0
+    rows = np.flatnonzero((found.lower < 0.0) & near)
+    if rows.size:
+        at_zero = brackets(rows, np.zeros((rows.size, 1)))
+        proved[rows] |= at_zero.upper[:, 0] <= targets.undercut[rows]
+    return np.asarray(proved)
+
+
+def unknown(size: int) -> Answers:
+    """No answers."""
+    no = np.zeros(size, dtype=np.bool_)
+    return Answers(no, np.zeros(size), np.zeros(size), np.zeros((len(_ERRORS), size)), no.copy(), np.zeros(size))
+
+
+def errors_at(curve: Curve, unit: float) -> dict[str, float]:
+    """The parts of the width at the first epsilon of a curve, by name, in multiples of ``unit``."""
+    return {name: float(row[0]) for name, row in zip(_ERRORS, _errors(curve, np.array(unit)), strict=True)}
+
+
+def _errors(curve: Curve, unit: Array) -> Array:
+    """The parts of the width at one epsilon a row, in multiples of ``unit``, shape (3, n)."""
+    scale = np.exp(np.minimum(curve.log_scale, 0.0)) / np.maximum(unit, TINY)  # the slope of a tiny delta may underflow
+    rounding = curve.rounding + 2.0 * curve.log_scale_error * np.abs(curve.upper)
+    return np.asarray(scale * np.array([rounding, curve.truncation, curve.aliasing]))

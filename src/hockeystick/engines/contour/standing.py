@@ -1,0 +1,175 @@
+"""The lines of one composition that stand at its stations: placed when first asked for, and kept.
+
+Guarantee: a line proves what it says wherever it stands; `sides` rounds outwards.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.engines.contour.line import Curve
+from hockeystick.engines.contour.placing import ContourRefusal, line_for_epsilon, saddle_of_epsilon
+from hockeystick.engines.contour.search import PlacedLine
+from hockeystick.engines.contour.stations import Station, Stations
+from hockeystick.engines.ends import composed_infinity
+from hockeystick.laws.loss_sum import PairSum
+from hockeystick.numerics.rounding import exps_down, exps_up
+from hockeystick.transforms.rule import Array
+from hockeystick.transforms.saddle import Saddle
+
+__all__ = ["DEEPEST", "SMALLEST", "StandingLines", "is_narrow", "sides"]
+
+DEEPEST: Final = -690.0
+"""``ln`` of the mass that may always be left out."""
+
+SMALLEST: Final = -740.0
+"""``ln`` of what float64 still tells from 0."""
+
+_CLASS = 16.0  # of ln of the mass left out, from one ladder of stations to the next
+_LITTLE_WORK = 4_000_000  # for each part, as long as leaving mass out has not been tried
+_SHARE = 0.01  # of the tolerance, that a line is planned for: digits are cheap here
+_FINEST = 1e-12
+_LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
+
+
+@final
+@dataclass(eq=False)
+class StandingLines:
+    """The lines of one composition. They stand where the composition says: no answer depends on another.
+
+    Parameters
+    ----------
+    losses : PairSum
+        The composition.
+    tolerance : float
+        Relative width of a bracket of delta.
+    most_work : int
+        Products of nodes in s and in the loss that a line may take.
+    """
+
+    losses: PairSum
+    tolerance: float
+    most_work: int
+    _ladders: dict[float, Stations] = field(default_factory=dict, repr=False)
+    _lines: dict[Station, PlacedLine | ContourRefusal] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def infinite_mass(self) -> tuple[float, float]:
+        """Lower and upper bound of the mass of infinite losses."""
+        return composed_infinity(self.losses.parts)
+
+    def _stations(self, log_drop: float) -> Stations:
+        """Where lines of the composition stand, each step of which may leave out ``e^log_drop`` of its mass."""
+        if log_drop not in self._ladders:
+            self._ladders[log_drop] = Stations(self.losses.dropping(log_drop), log_drop)
+        return self._ladders[log_drop]
+
+    def of_epsilons(self, epsilon: Array) -> list[Station | None]:
+        """The stations for delta at epsilons (nats)."""
+        return self._stations(DEEPEST).of_epsilons(epsilon)
+
+    def of_log_deltas(self, log_delta: Array) -> list[Station | None]:
+        """The stations for the epsilons at ``ln delta``.
+
+        Steps of enormous loss and tiny mass swamp the moments of larger tilts. There the stations are those of the
+        composition without them, as far as deltas of this size allow.
+        """
+        found = self._stations(DEEPEST).of_log_deltas(log_delta)
+        for row, station in enumerate(found):
+            if station is None or station.level > 0:
+                goal = float(log_delta[row])
+                drop = _CLASS * math.floor(self.log_drop(math.exp(goal)) / _CLASS)
+                tamed = self._stations(drop).of_log_deltas(log_delta[row : row + 1])[0] if drop > DEEPEST else None
+                found[row] = tamed if self._stations(drop).leaves_out(tamed) else station
+        return found
+
+    def at(self, station: Station | None) -> PlacedLine | None:
+        """The line at a station, placed when first asked for; None where there is no station.
+
+        Raises
+        ------
+        ContourRefusal
+            Where the transform decays too slowly for any line there, or atoms are too many.
+        """
+        if station is None:
+            return None
+        if station not in self._lines:
+            self._lines[station] = self._stood(station)
+        found = self._lines[station]
+        if isinstance(found, ContourRefusal):
+            if found.reason == "atoms" or (found.reason == "tail" and self.losses.on_lattice):
+                raise ContourRefusal(found.reason, str(found))
+            return None
+        return found
+
+    def near(self, *, epsilon: float | None = None, log_delta: float | None = None) -> PlacedLine | None:
+        """The line near the epsilon given, or near that of a delta; see `at`."""
+        if epsilon is not None:
+            return self.at(self.of_epsilons(np.array([epsilon]))[0])
+        return self.at(self.of_log_deltas(np.array([log_delta]))[0])
+
+    def _stood(self, station: Station) -> PlacedLine | ContourRefusal:
+        """A line through the tilt of a station; where large losses of small mass stand in the way, without these."""
+        saddle = self._stations(station.log_drop).saddle(station)
+        if saddle is None or saddle.log_delta(saddle.epsilon) < SMALLEST:
+            return ContourRefusal("saddle", "no line stands at this tilt")
+        attempts = [(station.log_drop, self.most_work)]
+        if station.log_drop == DEEPEST:
+            log_drop = self.log_drop(math.exp(min(saddle.log_delta(saddle.epsilon), 0.0)))
+            attempts = [(DEEPEST, self.little_work), (log_drop, self.most_work)]
+        refusal = ContourRefusal("width", "no line at this tilt is narrow enough")
+        for drop, work in attempts:
+            losses = self.losses.dropping(drop)
+            try:
+                own = saddle if drop == station.log_drop else saddle_of_epsilon(losses, saddle.epsilon)
+                placed = self.place(losses, own, saddle.epsilon, None, work)
+                if self.narrow(*self.sides_of(placed.line.curve(np.array([saddle.epsilon])))):
+                    return placed
+            except ContourRefusal as error:
+                refusal = error
+        return refusal
+
+    def place(self, losses: PairSum, saddle: Saddle, epsilon: float, log_delta: float | None, work: int) -> PlacedLine:
+        """A line planned for an epsilon."""
+        finest = max(_SHARE * self.tolerance, _FINEST)
+        line = line_for_epsilon(losses, epsilon, finest, saddle=saddle, log_delta=log_delta, work=work)
+        return PlacedLine(line, epsilon, math.sqrt(saddle.curvature))
+
+    @property
+    def little_work(self) -> int:
+        """What a line may take as long as leaving mass out has not been tried."""
+        return min(_LITTLE_WORK * len(self.losses.parts), self.most_work)
+
+    def log_drop(self, delta: float) -> float:
+        """``ln`` of the mass that each step may leave out where delta matters to the tolerance."""
+        return (
+            math.log(max(delta, 1e-300)) + math.log(self.tolerance / 64.0) - math.log(max(self.losses.total_count, 1.0))
+        )
+
+    def narrow(self, lower: float, upper: float) -> bool:
+        """Whether a bracket of delta is as narrow as it should be."""
+        return bool(is_narrow(np.array(lower), np.array(upper), np.array(self.tolerance)))
+
+    def sides_of(self, curve: Curve) -> tuple[float, float]:
+        """Certified sides of delta at the first epsilon of a curve, infinite losses included."""
+        low, high = self.infinite_mass
+        lower, upper = sides(curve.log_lower()[:1], curve.log_upper()[:1], np.array(low), np.array(high))
+        return float(lower[0]), float(upper[0])
+
+
+def is_narrow(lower: Array, upper: Array, tolerance: Array) -> NDArray[np.bool_]:
+    """Which brackets of delta are as narrow as they should be."""
+    return np.asarray((upper - lower <= tolerance * lower) | (upper <= _LEAST))
+
+
+def sides(log_lower: Array, log_upper: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """Certified sides of delta from ``ln`` of those of its finite part, and those of the mass at infinity."""
+    lower = exps_down(np.minimum(log_lower, 0.0)) + low
+    upper = exps_up(np.minimum(log_upper, 0.0)) + high
+    return np.maximum(np.nextafter(lower, -np.inf), 0.0), np.minimum(np.nextafter(upper, np.inf), 1.0)

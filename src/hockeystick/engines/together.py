@@ -1,0 +1,91 @@
+"""Many questions answered in one pass: of one curve at many points, of many curves at a few points each.
+
+What a pass does not answer (the ends of the range, an engine other than the contour, a bracket wider than asked for) is
+left to `hockeystick.engines.ends.BoundedCurve`, one by one; what it answers is the same to the bit.
+
+Guarantee: both sides certified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.engines.choose import standing_lines
+from hockeystick.engines.contour.answers import Answers, deltas, epsilons, grouped, unknown
+from hockeystick.engines.contour.root_bracket import Targets
+from hockeystick.engines.contour.search import targets_of
+from hockeystick.engines.contour.standing import StandingLines
+from hockeystick.engines.ends import BoundedCurve
+
+__all__ = ["Quantity", "answers_together"]
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Flags = NDArray[np.bool_]
+Quantity = Literal["delta", "epsilon"]
+
+
+def answers_together(curves: Sequence[BoundedCurve], owners: Rows, values: Array, quantity: Quantity) -> Answers:
+    """delta or epsilon of ``curves[owners[i]]`` at ``values[i]``, where a pass answers.
+
+    Parameters
+    ----------
+    curves : sequence of BoundedCurve
+        Different curves.
+    owners : ndarray of int, shape (E,)
+        Which curve each question is asked of.
+    values : ndarray, shape (E,)
+        Epsilons or deltas.
+    quantity : {"delta", "epsilon"}
+        What is wanted there.
+    """
+    is_delta = quantity == "delta"
+
+    def asks(curve: BoundedCurve, own: Rows) -> Flags:
+        return curve.asks_delta(values[own]) if is_delta else curve.asks_epsilon(values[own])
+
+    plain = _by_owner(curves, owners, asks)
+    needed = set(owners[plain].tolist())
+    lines = [standing_lines(curve.engine) if place in needed else None for place, curve in enumerate(curves)]
+    served = np.array([one is not None for one in lines], dtype=np.bool_)
+    rows = np.flatnonzero(plain & served[owners])
+    answers = unknown(values.size)
+    if rows.size == 0:
+        return answers
+    present = [one for one in lines if one is not None]
+    place = (np.cumsum(served) - 1)[owners[rows]]
+    asked = values[rows]
+    found = deltas(present, place, asked) if is_delta else epsilons(present, place, _targets(present, place, asked))
+    for part in fields(Answers):
+        getattr(answers, part.name)[..., rows] = getattr(found, part.name)
+    rows = np.flatnonzero(answers.known & (answers.lower <= answers.upper))
+    own, asked = owners[rows], values[rows]
+    lower, upper = np.maximum(answers.lower[rows], 0.0), np.maximum(answers.upper[rows], 0.0)
+
+    def keeps(curve: BoundedCurve, one: Rows) -> Flags:
+        if is_delta:
+            return curve.keeps_delta(asked[one], lower[one], upper[one])
+        return curve.keeps_epsilon(lower[one], upper[one])
+
+    answers.known[:] = False
+    answers.known[rows] = _by_owner(curves, own, keeps)
+    return answers
+
+
+def _targets(lines: Sequence[StandingLines], owners: Rows, delta: Array) -> Targets:
+    asked = zip(owners.tolist(), delta.tolist(), strict=True)
+    exceeded, undercut = np.array([targets_of(value, *lines[owner].infinite_mass) for owner, value in asked]).T
+    return Targets(exceeded, undercut)
+
+
+def _by_owner(curves: Sequence[BoundedCurve], owners: Rows, flags: Callable[[BoundedCurve, Rows], Flags]) -> Flags:
+    """What a function says of the questions of each curve."""
+    found = np.zeros(owners.size, dtype=np.bool_)
+    for place, own in grouped(owners):
+        found[own] = flags(curves[place], own)
+    return found

@@ -1,0 +1,195 @@
+"""The rows of a sweep on disk, written as they come, and read again to go on.
+
+CSV is one file. Parquet is a folder of parts, one a chunk, each put there whole, which pandas, Polars, DuckDB and
+others read as one table: a single file would be unreadable until its end is written. A row is numbered, names its
+point of the grid, and carries a fingerprint of what was accounted: rows of another sweep are refused.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, final
+
+from hockeystick.sweep.grid import Grid
+from hockeystick.sweep.plans import Plan, Row, Search
+
+__all__ = ["RowFile", "restored", "row_file"]
+
+_NOTES = " | "  # between the notes of a row
+_TEXTS = ("method", "notes", "refused", "run")
+
+Record = dict[str, Any]
+
+
+class RowFile(ABC):
+    """Where rows are kept.
+
+    Parameters
+    ----------
+    path : Path
+        Of the file or folder.
+    grid : Grid
+        Whose plans the rows are, with the settings among what is fixed.
+    quantity : str
+        What the brackets hold.
+    """
+
+    def __init__(self, path: Path, grid: Grid, quantity: str) -> None:
+        self.path, self.quantity = path, quantity
+        columns = {name: _plain(values) for name, values in grid.columns().items()}
+        self._points = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        self._sides = tuple(f"{quantity}_{side}" for side in ("lower", "upper", "safe"))
+        self.header = ("plan", *columns, *self._sides, *_TEXTS)
+
+    def record(self, number: int, row: Row) -> Record:
+        """A row as it is kept."""
+        texts = (row.method, _NOTES.join(row.notes), row.refused, row.run)
+        sides = dict(zip(self._sides, (row.lower, row.upper, row.safe), strict=True))
+        return {"plan": number, **self._points[number], **sides, **dict(zip(_TEXTS, texts, strict=True))}
+
+    def row(self, record: Mapping[str, Any]) -> tuple[int, Row]:
+        """The number and the row of what was kept.
+
+        Raises
+        ------
+        ValueError
+            Where it is a row of another grid.
+        """
+        number = int(record["plan"])
+        if not 0 <= number < len(self._points):
+            raise ValueError(f"{self.path} holds another sweep: it has a plan {number}, this grid {len(self._points)}")
+        for name, value in self._points[number].items():
+            kept = record[name]
+            if kept != value and str(kept) != str(value):
+                raise ValueError(
+                    f"{self.path} holds another sweep: plan {number} has {name} {kept!r} there and {value!r} here"
+                )
+        lower, upper, safe = (record[name] for name in self._sides)
+        method, notes, refused, run = (str(record[name] or "") for name in _TEXTS)
+        value = None if safe in {"", None} else float(safe)
+        return number, Row(
+            float(lower), float(upper), value, method, tuple(notes.split(_NOTES)) if notes else (), refused, run
+        )
+
+    @abstractmethod
+    def write(self, rows: Iterable[tuple[int, Row]]) -> None:
+        """Keep rows with their numbers."""
+
+    @abstractmethod
+    def read(self) -> dict[int, Row]:
+        """All that is kept, by number.
+
+        Raises
+        ------
+        ValueError
+            Where it is of another sweep.
+        """
+
+
+@final
+class _CsvFile(RowFile):
+    """One file, a line a row."""
+
+    def write(self, rows: Iterable[tuple[int, Row]]) -> None:
+        fresh = not self.path.exists()
+        with self.path.open("a", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, self.header, lineterminator="\n")
+            if fresh:
+                writer.writeheader()
+            writer.writerows(self.record(number, row) for number, row in rows)
+
+    def read(self) -> dict[int, Row]:
+        text = self.path.read_bytes()
+        whole = text[: text.rfind(b"\n") + 1]  # a line cut short was not yet kept
+        if len(whole) < len(text):
+            self.path.write_bytes(whole)
+        if not whole:
+            self.path.unlink()
+            return {}
+        reader = csv.DictReader(io.StringIO(whole.decode("utf-8"), newline=""))
+        if tuple(reader.fieldnames or ()) != self.header:
+            raise ValueError(f"{self.path} holds another sweep: its columns are {', '.join(reader.fieldnames or ())}")
+        return dict(map(self.row, reader))
+
+
+@final
+class _ParquetFolder(RowFile):
+    """A folder of parts, each written beside it and then put there whole."""
+
+    def write(self, rows: Iterable[tuple[int, Row]]) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        self.path.mkdir(exist_ok=True)
+        records = [self.record(number, row) for number, row in rows]
+        table = pa.table({name: [record[name] for record in records] for name in self.header}, self._schema())
+        part = self.path / f"part-{records[0]['plan']:09}.parquet"
+        partial = part.with_suffix(".partial")
+        parquet.write_table(table, partial)
+        partial.replace(part)
+
+    def _schema(self) -> Any:
+        """One type a column, whatever the rows of a part hold."""
+        import pyarrow as pa
+
+        types = {"plan": pa.int64(), **dict.fromkeys(self._sides, pa.float64()), **dict.fromkeys(_TEXTS, pa.string())}
+        kinds = {int: pa.int64(), float: pa.float64(), str: pa.string(), bool: pa.bool_()}
+        types |= {name: kinds[type(value)] for name, value in self._points[0].items()}
+        return pa.schema([(name, types[name]) for name in self.header])
+
+    def read(self) -> dict[int, Row]:
+        from pyarrow import parquet
+
+        found: dict[int, Row] = {}
+        for part in sorted(self.path.glob("part-*.parquet")):
+            table = parquet.read_table(part)
+            if tuple(table.column_names) != self.header:
+                raise ValueError(f"{self.path} holds another sweep: its columns are {', '.join(table.column_names)}")
+            found.update(map(self.row, table.to_pylist()))
+        return found
+
+
+def _plain(values: Sequence[Any]) -> list[int] | list[float] | list[bool] | list[str]:
+    """The values of a column in one type that a file holds."""
+    kinds = {type(value) for value in values}
+    if kinds == {bool}:
+        return [bool(value) for value in values]
+    if kinds == {int} and all(abs(value) < 2**63 for value in values):
+        return [int(value) for value in values]
+    if kinds <= {int, float}:
+        return [float(value) for value in values]
+    return [str(value) for value in values]
+
+
+def row_file(path: str | os.PathLike[str], grid: Grid, quantity: str) -> RowFile:
+    """The file or folder at a path, by its ending."""
+    given = Path(path)
+    kinds: dict[str, type[RowFile]] = {".csv": _CsvFile, ".parquet": _ParquetFolder}
+    if given.suffix not in kinds:
+        raise ValueError(f"rows are kept in a file that ends in .csv or .parquet, got {str(path)!r}")
+    return kinds[given.suffix](given, grid, quantity)
+
+
+def restored(file: RowFile, plans: Sequence[Plan | Search]) -> dict[int, Row]:
+    """The rows that are kept already, and are of these plans.
+
+    Raises
+    ------
+    ValueError
+        Where a row is of another run.
+    """
+    if not file.path.exists():
+        return {}
+    found = file.read()
+    for number, row in found.items():
+        if row.run != plans[number].fingerprint(row):
+            raise ValueError(
+                f"{file.path} holds another sweep: its plan {number} is of another run than family makes now; write"
+                " to another file"
+            )
+    return found

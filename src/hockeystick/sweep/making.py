@@ -1,0 +1,75 @@
+"""From a grid to its plans: every run is made here, before anything is accounted, so that mistakes show at once."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from hockeystick.accountants.base import Accountant
+from hockeystick.calibrate.targets import target_of
+from hockeystick.composition import Composition, Step
+from hockeystick.errors import HockeystickError
+from hockeystick.sweep.grid import Grid
+from hockeystick.sweep.plans import Plan, Search
+
+if TYPE_CHECKING:
+    from hockeystick.engines.together import Quantity
+
+__all__ = ["plans_of", "searches_of"]
+
+_TARGETS = tuple(inspect.signature(target_of).parameters)
+_QUESTIONS = ("epsilon", "delta", "mu", "advantage", "adjacency")  # what a point of the grid holds beside the arguments
+
+
+def plans_of(family: Callable[..., Any], grid: Grid, quantity: Quantity, accountant: Accountant) -> list[Plan]:
+    """The plan of every point of the grid; one whose run is refused carries the refusal."""
+    given = "delta" if quantity == "epsilon" else "epsilon"
+    plans: list[Plan] = []
+    for point in grid.points():
+        arguments = {name: value for name, value in point.items() if name not in _QUESTIONS}
+        run = _run(family, arguments)
+        plans.append(Plan(run, quantity, float(point[given]), point["adjacency"], accountant))
+    first = plans[0].run
+    if isinstance(first, ValueError) and all(isinstance(plan.run, ValueError) for plan in plans):
+        raise first
+    return plans
+
+
+def _run(family: Callable[..., Any], arguments: Mapping[str, Any]) -> Composition | Exception:
+    """The run at one point, or why there is none."""
+    try:
+        run = family(**arguments)
+    except (HockeystickError, ValueError) as error:
+        return error
+    except TypeError as error:
+        error.add_note(f"the family was asked for {_words(arguments)}")
+        raise
+    if not isinstance(run, Step | Composition):
+        raise TypeError(
+            "family must turn named arguments into a step or a composition, such as"
+            f" lambda noise, steps: Gaussian(noise).poisson(0.01) * steps; got {run!r} from {_words(arguments)}"
+        )
+    return run * 1
+
+
+def _words(arguments: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+
+
+def searches_of(family: Callable[..., Any], grid: Grid, find: str, settings: Mapping[str, Any]) -> list[Search]:
+    """The search of every point of the grid."""
+    searches = []
+    for point in grid.points():
+        questions = {name: value for name, value in point.items() if name in _QUESTIONS}
+        _check_target(questions | dict(settings))
+        arguments = {name: value for name, value in point.items() if name not in _QUESTIONS}
+        place = math.nan if grid.longest is None else float(point[grid.longest])
+        searches.append(Search(family, arguments, find, {**settings, **questions}, place))
+    return searches
+
+
+def _check_target(given: Mapping[str, Any]) -> None:
+    """Refuse what is no target before anything is sought."""
+    target_of(**{name: given[name] for name in _TARGETS if name in given})

@@ -1,0 +1,222 @@
+"""The plans of a sweep and their rows: what is sent to workers, and what they send back.
+
+A `Plan` is a run with one question about its curve; a `Search` is one value to calibrate. Both know how to become a
+`Row`. What refuses becomes a row with the reason and the trivial bracket, which is true of anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from hockeystick.account import account
+from hockeystick.accountants.base import Accountant
+from hockeystick.bound import Bound, Estimate
+from hockeystick.calibrate import Calibration, calibrate
+from hockeystick.calibrate.neighbours import ahead
+from hockeystick.composition import Composition
+from hockeystick.curve import PrivacyCurve
+from hockeystick.errors import HockeystickError
+from hockeystick.together import each_together
+
+if TYPE_CHECKING:
+    from hockeystick.engines.together import Quantity
+
+__all__ = ["Plan", "Row", "Search", "rows_of"]
+
+
+@final
+@dataclass(frozen=True)
+class Row:
+    """The answer to one plan.
+
+    Attributes
+    ----------
+    lower, upper : float
+        The certified bracket; trivial where there is no answer.
+    safe : float or None
+        The value proved to meet the target, where one was sought and found.
+    method : str
+        What computed it.
+    notes : tuple of str
+        What a reader must know.
+    refused : str
+        Why there is no answer; empty where there is one.
+    run : str
+        A fingerprint of what was accounted, by which a resumed sweep knows its own rows.
+    """
+
+    lower: float
+    upper: float
+    safe: float | None = None
+    method: str = ""
+    notes: tuple[str, ...] = ()
+    refused: str = ""
+    run: str = ""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """One run and one question about its curve.
+
+    Attributes
+    ----------
+    run : Composition or Exception
+        What is accounted, or why there is no such run.
+    quantity : {"epsilon", "delta"}
+        What is asked for.
+    at : float
+        The delta or epsilon at which it is.
+    adjacency : str
+        The neighbouring relation.
+    accountant : Accountant
+        The method.
+    """
+
+    run: Composition | Exception
+    quantity: Quantity
+    at: float
+    adjacency: str
+    accountant: Accountant
+
+    def trivial(self, refused: str) -> Row:
+        """The bracket that is true of anything."""
+        return Row(0.0, math.inf if self.quantity == "epsilon" else 1.0, refused=refused)
+
+    def fingerprint(self, row: Row) -> str:
+        """Of what was accounted."""
+        return "" if isinstance(self.run, Exception) else _fingerprint(self.run)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Search:
+    """One value to calibrate.
+
+    Attributes
+    ----------
+    family : callable
+        From all named arguments to a run.
+    arguments : mapping of str to object
+        All but the one that is sought.
+    find : str
+        Its name.
+    settings : mapping of str to object
+        Of `hockeystick.calibrate`: the target and how it is sought.
+    place : float
+        Where on its line of the grid it is; NaN where that is no positive number.
+    """
+
+    family: Callable[..., Any]
+    arguments: Mapping[str, Any]
+    find: str
+    settings: Mapping[str, Any]
+    place: float = math.nan
+
+    def run(self, value: float) -> Any:
+        """The run at a value."""
+        return self.family(**self.arguments, **{self.find: value})
+
+    def trivial(self, refused: str) -> Row:
+        """The bracket that is true of anything."""
+        return Row(0.0, math.inf, refused=refused)
+
+    def fingerprint(self, row: Row) -> str:
+        """Of the run at the value found."""
+        if row.safe is None:
+            return ""
+        value = int(row.safe) if self.settings.get("values") == "integer" else row.safe
+        return _fingerprint(self.run(value) * 1)
+
+
+def rows_of(chunk: Sequence[Plan | Search]) -> list[Row]:
+    """The rows of some plans, in order: what a worker is sent to do."""
+    plans = [one for one in chunk if isinstance(one, Plan)]
+    if plans:
+        found = _accounted(plans)
+    else:
+        found = _calibrated([one for one in chunk if isinstance(one, Search)])
+    return [replace(row, run=one.fingerprint(row)) for one, row in zip(chunk, found, strict=True)]
+
+
+def _accounted(plans: Sequence[Plan]) -> list[Row]:
+    """All questions in one pass, those about one curve asked of one curve."""
+    rows: dict[int, Row] = {}
+    places: dict[tuple[object, ...], int] = {}
+    curves: list[PrivacyCurve] = []
+    asked: list[tuple[int, int]] = []  # the plan and its curve
+    for number, plan in enumerate(plans):
+        if isinstance(plan.run, Exception):
+            rows[number] = plan.trivial(_reason(plan.run))
+            continue
+        key = plan.run, plan.adjacency
+        if key not in places:
+            try:
+                curves.append(account(plan.run, plan.adjacency, accountant=plan.accountant))
+            except HockeystickError as error:
+                rows[number] = plan.trivial(_reason(error))
+                continue
+            places[key] = len(curves) - 1
+        asked.append((number, places[key]))
+    if asked:
+        numbers, owners = np.array(asked, dtype=np.intp).T
+        values = np.array([plans[number].at for number in numbers.tolist()])
+        answers = each_together(curves, owners, values, plans[0].quantity)
+        rows |= {number: _row(plans[number], one) for number, one in zip(numbers.tolist(), answers, strict=True)}
+    return [rows[number] for number in range(len(plans))]
+
+
+def _row(plan: Plan, answer: Bound | Estimate | HockeystickError) -> Row:
+    if isinstance(answer, HockeystickError):
+        return plan.trivial(_reason(answer))
+    if not isinstance(answer, Bound):
+        raise TypeError(
+            f"accountant {plan.accountant!r} returns estimates, and a sweep holds certified brackets: leave it out, or"
+            " give one that certifies"
+        )
+    return Row(float(answer.lower), float(answer.upper), method=answer.method, notes=answer.notes)
+
+
+def _calibrated(searches: Sequence[Search]) -> list[Row]:
+    """Each search begins where its neighbours' answers lead."""
+    rows: list[Row] = []
+    known: list[tuple[float, float]] = []
+    for search in searches:
+        guess = ahead(known, search.place)
+        try:
+            found = calibrate(search.run, **{"guess": guess, **search.settings})
+        except (HockeystickError, ValueError) as error:
+            rows.append(search.trivial(_reason(error)))
+            continue
+        if not math.isnan(search.place):
+            known.append((search.place, float(found.value)))
+        rows.append(_between(found))
+    return rows
+
+
+def _between(found: Calibration) -> Row:
+    """Where the best value lies: between the one proved safe and the one proved unsafe."""
+    safe = float(found.value)
+    if found.unsafe is None and found.precision > 0.0:
+        ends = (0.0, math.inf)  # upper bounds alone prove nothing unsafe
+    else:
+        other = safe if found.unsafe is None else float(found.unsafe)
+        ends = (min(safe, other), max(safe, other))
+    return Row(*ends, safe=safe, method=found.bound.method, notes=found.notes)
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _fingerprint(run: Composition) -> str:
+    """A few digits that differ between runs, the same in every process."""
+    steps = sorted(f"{step!r} x {count}" for step, count in run.steps)
+    return hashlib.sha256(re.sub(r" at 0x[0-9a-f]+", "", "; ".join(steps)).encode()).hexdigest()[:12]

@@ -1,0 +1,98 @@
+"""Chunks of work, done here, in processes of our own, or by whatever the caller has: results as they come.
+
+The distributing is done by others: `concurrent.futures`, an executor such as a Dask client, or a function like `map`.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from typing import Any, TypeAlias, TypeVar
+
+from hockeystick.errors import check_count
+
+__all__ = ["Workers", "check_workers", "done"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+Results: TypeAlias = Generator[tuple[int, Result], None, None]
+"""The number of each chunk with its result."""
+
+Workers = int | Executor | Callable[..., Iterable[Any]]
+"""A number of processes, an executor or a client that has one, or a function like `map`."""
+
+
+def check_workers(workers: Any) -> Workers:
+    """What is to do the work; a Dask client stands for its executor."""
+    if hasattr(workers, "get_executor"):
+        executor: Executor = workers.get_executor(pure=False)
+        return executor
+    if hasattr(workers, "submit") or (callable(workers) and not isinstance(workers, type)) or workers is map:
+        given: Workers = workers
+        return given
+    if workers == -1 and not isinstance(workers, bool | float):
+        return os.cpu_count() or 1
+    try:
+        return check_count("workers", workers)
+    except TypeError:
+        raise TypeError(
+            "workers must be a number of processes, an executor of concurrent.futures, a Dask client, or a function"
+            f" like map, got {workers!r}"
+        ) from None
+
+
+def done(work: Callable[[Item], Result], chunks: Sequence[Item], workers: Workers) -> Results[Result]:
+    """The number of each chunk with its result, in the order in which they are done.
+
+    Closing the iterator cancels what has not begun.
+    """
+    if isinstance(workers, int):
+        if workers == 1 or len(chunks) <= 1:
+            return ((number, work(chunk)) for number, chunk in enumerate(chunks))
+        return _own_processes(work, chunks, workers)
+    if isinstance(workers, Executor) or hasattr(workers, "submit"):
+        return _submitted(work, chunks, workers)
+    return _mapped(work, chunks, workers)
+
+
+def _own_processes(work: Callable[[Item], Result], chunks: Sequence[Item], count: int) -> Results[Result]:
+    try:
+        pickle.dumps(chunks[0])
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise TypeError(
+            f"with workers={count} the plans are sent to other processes, and these cannot be ({error}): define the"
+            " family with def in a module, not as a lambda or inside a function"
+        ) from error
+    with ProcessPoolExecutor(min(count, len(chunks)), initializer=_ignore_interrupts) as pool:
+        yield from _submitted(work, chunks, pool)
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl-C reaches every process of a terminal: the one that was asked decides what it means."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _submitted(work: Callable[[Item], Result], chunks: Sequence[Item], executor: Any) -> Results[Result]:
+    numbers: dict[Future[Result], int] = {executor.submit(work, chunk): i for i, chunk in enumerate(chunks)}
+    try:
+        for future in as_completed(numbers):
+            yield numbers[future], future.result()
+    finally:
+        for future in numbers:
+            future.cancel()
+
+
+def _mapped(
+    work: Callable[[Item], Result], chunks: Sequence[Item], like_map: Callable[..., Iterable[Any]]
+) -> Results[Result]:
+    for number, result in enumerate(like_map(work, chunks)):
+        if not isinstance(result, list):
+            raise TypeError(
+                "workers must return results as map does, in order; this returned"
+                f" {type(result).__name__}: give the executor or the client itself"
+            )
+        yield number, result  # type: ignore[misc]  # whatever maps returns what the work returns

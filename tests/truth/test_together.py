@@ -1,0 +1,225 @@
+"""Questions asked together: each answer is that of the question alone, to the bit, and contains the exact truth."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+from threading import Thread
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.accountants import certified
+from hockeystick.bound import Bound
+from hockeystick.curve import PrivacyCurve
+from hockeystick.engines.contour import root_bracket, standing
+from hockeystick.engines.contour.answers import Answers
+from hockeystick.engines.contour.line import ContourLine
+from hockeystick.engines.together import answers_together
+from hockeystick.errors import PrecisionError
+from hockeystick.exact import exact_delta
+from hockeystick.together import asked_together
+
+DPSGD = hs.Gaussian(noise_multiplier=1.0).poisson(rate=0.01) * 2000
+
+
+def random_run(rng: np.random.Generator) -> hs.Composition:
+    noise, rate = float(10.0 ** rng.uniform(-0.1, 1.0)), float(10.0 ** rng.uniform(-2.5, 0.0))
+    steps = int(10.0 ** rng.uniform(3.0, 6.0))
+    kind = rng.random()
+    if kind < 0.7:
+        return hs.Gaussian(noise_multiplier=noise).poisson(rate=rate) * steps
+    if kind < 0.8:
+        return hs.Laplace(noise_multiplier=noise).poisson(rate=rate) * steps
+    if kind < 0.9:
+        return hs.Gaussian(noise_multiplier=noise).poisson(rate=rate) * steps + hs.Gaussian(noise_multiplier=30.0)
+    return hs.RandomizedResponse(0.5 + 0.1 * rate) * steps
+
+
+def same(together: Bound, index: int, alone: Bound) -> bool:
+    lower, upper = np.asarray(together.lower), np.asarray(together.upper)
+    return bool(lower[index] == alone.lower and upper[index] == alone.upper)
+
+
+def random_questions(rng: np.random.Generator, curve: PrivacyCurve, count: int) -> dict[str, np.ndarray]:
+    """Deltas of all sizes, and epsilons where delta is of all sizes."""
+    deltas = 10.0 ** -rng.uniform(0.5, 30.0, count)
+    ends = np.asarray(curve.epsilon(deltas).upper)
+    reach = ends[np.isfinite(ends)].max(initial=1.0)
+    return {"epsilon": deltas, "delta": rng.uniform(0.0, 1.2 * reach, count)}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_arrays_answer_as_each_question_does_alone(seed: int) -> None:
+    """On curves of their own, in another order, and in a thread of their own."""
+    rng = np.random.default_rng(seed)
+    for _ in range(2):
+        run = random_run(rng)
+        for quantity, values in random_questions(rng, hs.account(run), 8).items():
+            whole = getattr(hs.account(run), quantity)(values)
+            order = rng.permutation(values.size)
+            assert (getattr(hs.account(run), quantity)(values[order]).upper == whole.upper[order]).all()
+            for index in rng.permutation(values.size)[:3].tolist():
+                assert same(whole, index, getattr(hs.account(run), quantity)(float(values[index]))), (
+                    run,
+                    values[index],
+                )
+            shared, found = hs.account(run), {}
+
+            def ask(place: int, own: PrivacyCurve, of: str, at: np.ndarray, answers: dict[int, Bound]) -> None:
+                answers[place] = getattr(own, of)(at[place::2])
+
+            threads = [Thread(target=ask, args=(place, shared, quantity, values, found)) for place in range(2)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            for place in range(2):
+                assert (found[place].lower == whole.lower[place::2]).all()
+                assert (found[place].upper == whole.upper[place::2]).all()
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "remove"])
+def test_many_runs_answer_as_each_does_alone(adjacency: str) -> None:
+    rng = np.random.default_rng(17)
+    runs = [random_run(rng) for _ in range(6)]
+    owners = np.repeat(np.arange(6), 2).reshape(3, 4)
+    deltas = 10.0 ** -rng.uniform(1.0, 20.0, owners.shape)
+    found = asked_together([hs.account(run, adjacency) for run in runs], owners, deltas, "epsilon")
+    back = asked_together([hs.account(run, adjacency) for run in runs], owners, np.asarray(found.upper), "delta")
+    assert isinstance(found, Bound)
+    assert isinstance(back, Bound)
+    assert np.shape(found.upper) == np.shape(back.upper) == owners.shape
+    for index in np.ndindex(*owners.shape):
+        alone = hs.account(runs[owners[index]], adjacency)
+        answer = alone.epsilon(float(deltas[index]))
+        assert (answer.lower, answer.upper) == (found.lower[index], found.upper[index]), runs[owners[index]]
+        answer = alone.delta(float(answer.upper))
+        assert (answer.lower, answer.upper) == (back.lower[index], back.upper[index]), runs[owners[index]]
+
+
+def test_a_direction_that_no_pass_answers_is_asked_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The direction that decides is left open by the pass."""
+    epsilons = np.array([0.5, 1.0, 2.0])
+    alone = [hs.account(DPSGD).delta(float(epsilon)) for epsilon in epsilons]
+
+    def without_removing(*args: object) -> Answers:
+        answers = answers_together(*args)  # type: ignore[arg-type]
+        for part in (answers.known, answers.lower, answers.upper):
+            part[: epsilons.size] = 0  # of the first direction nothing is known
+        return answers
+
+    monkeypatch.setattr(certified, "answers_together", without_removing)
+    together = hs.account(DPSGD).delta(epsilons)
+    assert all(same(together, index, one) for index, one in enumerate(alone))
+
+
+def test_the_direction_that_decides_is_named_as_alone() -> None:
+    epsilons = np.array([0.0, 0.5, 1.0, 4.0])
+    together = hs.account(DPSGD).delta(epsilons)
+    notes = {note for epsilon in epsilons for note in hs.account(DPSGD).delta(float(epsilon)).notes}
+    assert set(together.notes) == notes
+    largest = {}
+    for epsilon in epsilons:
+        for name, error in hs.account(DPSGD).delta(float(epsilon)).errors.items():
+            largest[name] = max(largest.get(name, 0.0), error)
+    assert dict(together.errors) == largest
+
+
+def test_a_thousand_questions_share_a_few_dozen_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    count: Counter[str] = Counter()
+    placed, asked, interpolated = standing.line_for_epsilon, ContourLine.curve, root_bracket._Search.interpolate
+
+    def counting(name: str, function: object) -> object:
+        def inside(*args: object, **kwargs: object) -> object:
+            count[name] += 1
+            return function(*args, **kwargs)  # type: ignore[operator]
+
+        return inside
+
+    monkeypatch.setattr(standing, "line_for_epsilon", counting("lines", placed))
+    monkeypatch.setattr(ContourLine, "curve", counting("calls", asked))
+    monkeypatch.setattr(root_bracket._Search, "interpolate", counting("rounds", interpolated))
+    curve = hs.account(DPSGD)
+    curve.epsilon(np.logspace(-30.0, -1.0, 1000))
+    assert count["lines"] <= 60  # of two directions
+    assert count["calls"] <= 400
+    assert count["rounds"] <= 2  # all at once
+    count.clear()
+    curve.epsilon(np.logspace(-29.0, -1.5, 1000))
+    assert count["lines"] == 0
+    count.clear()
+    hs.account(DPSGD).delta(np.linspace(0.0, 12.0, 10_000))
+    assert count["lines"] <= 60
+    assert count["calls"] <= 200
+
+
+@pytest.mark.parametrize(("noise", "rate", "steps"), [(1.68, 1.43e-4, 3730), (1.67, 5.38e-4, 775), (1.9, 1.88e-3, 477)])
+def test_behind_a_cliff_one_line_answers(
+    noise: float, rate: float, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rare steps of enormous loss swamp the larger tilts: the line stands where they are left out."""
+    count, placed = 0, standing.line_for_epsilon
+
+    def counting(*args: object, **kwargs: object) -> object:
+        nonlocal count
+        count += 1
+        return placed(*args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(standing, "line_for_epsilon", counting)
+    run = hs.Gaussian(noise_multiplier=noise).poisson(rate=rate) * steps
+    curve = hs.account(run, "remove")
+    found = curve.epsilon(1e-6)
+    assert count == 1
+    assert found.width <= 1e-11
+    for side, above in ((float(found.lower), True), (float(found.upper), False)):
+        exact = exact_delta(run.pairs("remove"), side, digits=13)
+        assert exact.high >= Fraction(1e-6) if above else exact.low <= Fraction(1e-6)
+    count = 0
+    curve.epsilon(np.linspace(0.8e-6, 1.25e-6, 50))
+    assert count <= 2
+
+
+def contained(rng: np.random.Generator, questions: int) -> int:
+    """How many answers of one batch were compared with the truth."""
+    run = random_run(rng)
+    curve = hs.account(run, "remove")
+    parts = run.pairs("remove")
+    asked = random_questions(rng, curve, questions)
+    found, compared = curve.delta(asked["delta"]), 0
+    at = curve.epsilon(asked["epsilon"])
+    for index, epsilon in enumerate(asked["delta"].tolist()):
+        try:
+            exact = exact_delta(parts, epsilon, digits=13)
+        except PrecisionError:
+            continue
+        assert Fraction(float(found.lower[index])) <= exact.high, (run, epsilon)
+        assert exact.low <= Fraction(float(found.upper[index])), (run, epsilon)
+        compared += 1
+    for index, delta in enumerate(asked["epsilon"].tolist()):
+        lower, upper = float(at.lower[index]), float(at.upper[index])
+        if not math.isfinite(upper):
+            continue
+        try:
+            below, above = (exact_delta(parts, side, digits=13) for side in (lower, upper))
+        except PrecisionError:
+            continue
+        assert above.low <= Fraction(delta), (run, delta)
+        assert lower == 0.0 or below.high >= Fraction(delta), (run, delta)
+        compared += 1
+    return compared
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_batches_contain_the_exact_truth(seed: int) -> None:
+    rng = np.random.default_rng(20261122 + seed)
+    assert sum(contained(rng, 3) for _ in range(3)) >= 9
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("seed", range(50))
+def test_two_thousand_questions_in_batches_contain_the_exact_truth(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    assert sum(contained(rng, 10) for _ in range(2)) >= 10

@@ -1,0 +1,75 @@
+"""``hockeystick sweep``: one line a plan, rounded outward, and a status that says whether all are answered."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.app.cli import main
+from hockeystick.app.cli.status import Status
+
+GRID = ["sweep", "--rate", "0.01", "--steps", "1000,2e3", "--delta", "1e-5"]
+
+
+def test_the_table_rounds_outward(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*GRID, "--noise-multiplier", "1,1.5"]) == Status.OK
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert len(lines) == 4
+    *_, lower, upper = lines[1].split()
+    bound = hs.account(hs.Gaussian(1.0).poisson(0.01) * 2000).epsilon(1e-5)
+    assert float(lower) <= bound.sides[0] <= bound.sides[1] <= float(upper)
+    assert float(upper) - float(lower) < 1.1e-5
+
+
+def test_json_holds_the_whole_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*GRID, "--noise-multiplier", "1", "--adjacency", "add", "--json"]) == Status.OK
+    table = json.loads(capsys.readouterr().out)
+    assert table["steps"] == [1000, 2000]
+    assert table["adjacency"] == ["add", "add"]
+    assert table["epsilon_upper"][0] == hs.account(hs.Gaussian(1.0).poisson(0.01) * 1000, "add").epsilon(1e-5).sides[1]
+
+
+def test_the_noise_is_found_for_each_target(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*GRID, "--epsilon", "1,2"]) == Status.OK
+    heads, *lines = capsys.readouterr().out.splitlines()
+    assert "noise multiplier from" in heads
+    noises = [float(line.split()[-1]) for line in lines]
+    assert noises[0] > noises[1]
+    assert noises[2] > noises[3]
+
+
+def test_a_plan_without_an_answer_is_a_line_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "--rate", "0.5", "--steps", "1,10", "--delta", "1e-5", "--noise-multiplier", "1e-9"]) == (
+        Status.NO_ANSWER
+    )
+    assert "use more noise" in capsys.readouterr().out
+
+
+def test_rows_are_kept_and_gone_on_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "rows.csv")
+    given = [*GRID, "--noise-multiplier", "1"]
+    assert main([*given, "--file", path]) == Status.OK
+    first = capsys.readouterr().out
+    assert main([*given, "--resume", path]) == Status.OK
+    assert capsys.readouterr().out == first
+    assert main([*GRID, "--noise-multiplier", "2", "--resume", path]) == Status.BAD_INPUT
+    assert "holds another sweep" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (GRID, "give --noise-multiplier, or --epsilon"),
+        ([*GRID, "--noise-multiplier", "1", "--epsilon", "1"], "give --noise-multiplier, or --epsilon"),
+        ([*GRID, "--noise-multiplier", "1,-1"], "--noise-multiplier must be finite and above 0"),
+        ([*GRID, "--noise-multiplier", "1", "--file", "rows.txt"], "ends in .csv or .parquet"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == Status.BAD_INPUT
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1

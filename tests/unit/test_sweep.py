@@ -1,0 +1,386 @@
+"""Sweeps: the same brackets as one by one, whoever does the work; what refuses is one row; nothing done is lost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.bound import Bound
+from hockeystick.composition import Composition
+from hockeystick.exact import exact_delta
+from hockeystick.progress import Progress
+from hockeystick.sweep import Sweep
+from hockeystick.sweep.grid import Grid
+from hockeystick.sweep.making import plans_of
+from hockeystick.sweep.plans import rows_of
+
+
+def plan(noise: float, rate: float, steps: int) -> Composition:
+    return hs.Gaussian(noise).poisson(rate) * steps
+
+
+GRID: dict[str, Any] = {"noise": [0.7, 1.0, 2.0], "rate": np.array([0.001, 0.01]), "steps": range(500, 2001, 500)}
+
+
+def swept(**changes: Any) -> Sweep:
+    return hs.sweep(plan, **{**GRID, "delta": 1e-5, **changes})
+
+
+def sides(found: Sweep) -> list[tuple[float, float]]:
+    return [(row.lower, row.upper) for row in found.rows]
+
+
+def alone(noise: float, rate: float, steps: int, *, delta: float = 1e-5) -> tuple[float, float]:
+    bound = hs.account(plan(noise, rate, steps)).epsilon(delta)
+    assert isinstance(bound, Bound)
+    return float(bound.lower), float(bound.upper)
+
+
+EXPECTED = [alone(noise, rate, steps) for noise in (0.7, 1.0, 2.0) for rate in (0.001, 0.01) for steps in GRID["steps"]]
+
+
+def backwards(work: Callable[[Any], Any], chunks: Iterable[Any]) -> Iterator[Any]:
+    """Like map, one chunk after the other, the last one computed first."""
+    results = [work(chunk) for chunk in reversed(list(chunks))]
+    return reversed(results)
+
+
+@pytest.mark.parametrize("workers", [1, 2, map, backwards], ids=str)
+def test_every_bracket_is_the_one_of_the_plan_alone_whoever_works(workers: Any) -> None:
+    found = swept(workers=workers)
+    assert sides(found) == EXPECTED
+    assert found.shape == found.bound.lower.shape == (3, 2, 4)  # type: ignore[union-attr]
+    assert found.complete
+
+
+def test_an_executor_does_the_work() -> None:
+    with ThreadPoolExecutor(2) as pool:
+        assert sides(swept(workers=pool)) == EXPECTED
+
+
+def test_delta_relation_and_target_may_be_axes() -> None:
+    found = hs.sweep(plan, noise=1.0, rate=0.01, steps=[100, 1000], adjacency=["add", "remove"], delta=[1e-9, 1e-5])
+    assert list(found.grid.axes) == ["steps", "adjacency", "delta"]
+    for i, steps in enumerate((100, 1000)):
+        for j, relation in enumerate(("add", "remove")):
+            curve = hs.account(plan(1.0, 0.01, steps), relation)
+            for k, delta in enumerate((1e-9, 1e-5)):
+                one = curve.epsilon(delta)
+                assert (found.bound.lower[i, j, k], found.bound.upper[i, j, k]) == one.sides  # type: ignore[index]
+
+
+def test_delta_at_an_axis_of_epsilons_contains_the_exact_truth() -> None:
+    found = hs.sweep(plan, noise=[0.9, 1.5], rate=0.02, steps=50, adjacency="remove", epsilon=[0.5, 2.0])
+    assert found.quantity == "delta"
+    for i, noise in enumerate((0.9, 1.5)):
+        for j, epsilon in enumerate((0.5, 2.0)):
+            truth = exact_delta(plan(noise, 0.02, 50).pairs("remove"), epsilon, digits=15)
+            one = found.bound[i, j]
+            assert Fraction(float(one.lower)) <= truth.low <= truth.high <= Fraction(float(one.upper))
+            assert float(one.width) < 1e-3 * float(one.upper)
+
+
+def test_rows_that_refuse_carry_their_reason_and_lose_nothing_else() -> None:
+    def mixed(kind: str, rate: float) -> Any:
+        return {"Gaussian": hs.Gaussian(1.0), "Laplace": hs.Laplace(2.0)}[kind].poisson(rate)
+
+    found = hs.sweep(mixed, kind=["Gaussian", "Laplace"], rate=[0.1, 1.5], adjacency="substitute", delta=1e-5)
+    assert [[bool(reason) for reason in line] for line in found.refused] == [[False, True], [True, True]]
+    assert "rate must be in (0, 1], got 1.5" in found.refused[0, 1]
+    assert "no dominating pair" in found.refused[1, 0]
+    assert found.bound.upper[0, 0] == hs.account(mixed("Gaussian", 0.1), "substitute").epsilon(1e-5).sides[1]  # type: ignore[index]
+    assert (found.bound.lower[1, 0], found.bound.upper[1, 0]) == (0.0, math.inf)  # type: ignore[index]
+    assert not found.complete
+
+
+MECHANISMS: dict[str, Any] = {
+    "sampled": hs.Gaussian(1.0).poisson(0.01) * 1000,
+    "closed form": hs.Gaussian(5.0) * 20,
+    "listed": hs.RandomizedResponse(0.75) * 5,
+    "mixed": hs.Gaussian(1.0).poisson(0.01) * 500 + hs.Laplace(20.0) * 2,
+    "few": hs.Laplace(2.0).poisson(0.1) * 2,
+}
+
+
+def test_plans_of_all_kinds_are_answered_in_one_chunk_as_alone() -> None:
+    kinds = [*MECHANISMS, "sampled"]
+    grid = Grid.of({"kind": kinds, "adjacency": ["remove", "add-remove"], "epsilon": [0.5, 1e4]})
+    rows = rows_of(plans_of(lambda kind: MECHANISMS[kind], grid, "delta", hs.accountants.Certified()))
+    for i, kind in enumerate(kinds):
+        for j, relation in enumerate(["remove", "add-remove"]):
+            for k, epsilon in enumerate([0.5, 1e4]):
+                one = hs.account(MECHANISMS[kind], relation).delta(epsilon)
+                row = rows[(i * 2 + j) * 2 + k]
+                assert (row.lower, row.upper, row.method, row.notes) == (*one.sides, one.method, one.notes)
+
+
+def test_a_refused_delta_is_at_most_one() -> None:
+    found = hs.sweep(lambda scale: hs.Laplace(scale).poisson(0.1), scale=[1.0], adjacency="substitute", epsilon=1.0)
+    assert sides(found) == [(0.0, 1.0)]
+
+
+# ---------------------------------------------------------------------------------------------------- calibrations
+
+
+LEAST: dict[str, Any] = {"find": "noise", "rate": [0.02, 0.03], "steps": 1000, "delta": 1e-6}
+
+
+def test_values_found_are_proved_safe_and_their_neighbours_unsafe() -> None:
+    found = hs.sweep(plan, **LEAST, epsilon=[1.0, 3.0], settings={"safe": "larger"})
+    assert found.shape == (2, 2)
+    assert found.quantity == "noise"
+    for i, rate in enumerate(LEAST["rate"]):
+        for j, epsilon in enumerate((1.0, 3.0)):
+            safe, unsafe = float(found.safe[i, j]), float(found.bound.lower[i, j])  # type: ignore[index]
+            assert 0.0 < safe - unsafe <= 1e-5 * safe
+            assert safe == found.bound.upper[i, j]  # type: ignore[index]
+            for value, met in ((safe, True), (unsafe, False)):
+                ends = [exact_delta(plan(value, rate, 1000).pairs(d), epsilon, digits=9) for d in ("add", "remove")]
+                truth = max(end.high for end in ends)
+                assert (truth <= Fraction(1e-6)) == met
+
+
+def test_what_is_found_does_not_depend_on_the_workers() -> None:
+    rates = [0.01 * 1.1**i for i in range(18)]  # more than a chunk
+    one, two = (hs.sweep(plan, **LEAST | {"rate": rates}, epsilon=1.0, workers=workers) for workers in (1, 2))
+    assert one.rows == two.rows
+
+
+def test_a_target_that_cannot_be_met_is_a_refused_row() -> None:
+    settings = {"within": (0.5, 1.0), "safe": "larger"}
+    found = hs.sweep(plan, find="noise", rate=0.01, steps=[1, 2000], epsilon=1.0, delta=1e-5, settings=settings)
+    assert "no value meets epsilon 1 at delta 1e-5" in found.refused[1]
+    assert math.isnan(found.safe[1])
+    assert not found.refused[0]
+
+
+def test_upper_bounds_alone_leave_the_best_value_open() -> None:
+    moments = hs.accountants.Moments()
+    found = hs.sweep(plan, find="noise", rate=0.01, steps=1000, epsilon=1.0, delta=1e-6, accountant=moments)
+    assert sides(found) == [(0.0, math.inf)]
+    assert float(found.safe) > 1.0
+
+
+def test_whole_numbers_and_other_targets_are_found() -> None:
+    found = hs.sweep(plan, find="steps", noise=1.0, rate=0.001, epsilon=1.0, delta=1e-6, settings={"values": "integer"})
+    assert (found.bound.lower, found.bound.upper, float(found.safe)) == (31117.0, 31118.0, 31117.0)
+    scale = hs.sweep(lambda scale: hs.Laplace(scale) * 2, find="scale", advantage=[0.1, 0.2])
+    assert scale.safe[0] > scale.safe[1] > 0.0
+
+
+def test_neighbours_spare_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float | None] = []
+    from hockeystick.sweep import plans
+
+    def counting(family: Any, **settings: Any) -> Any:
+        asked.append(settings["guess"])
+        return hs.calibrate(family, **settings)
+
+    monkeypatch.setattr(plans, "calibrate", counting)
+    hs.sweep(plan, **LEAST, epsilon=1.0)
+    assert asked[0] is None
+    assert all(guess is not None for guess in asked[1:])
+
+
+# ----------------------------------------------------------------------------------------------- files and Ctrl-C
+
+
+def stopping(after: int) -> Callable[..., Iterator[Any]]:
+    """Like map, interrupted after so many chunks."""
+
+    def like_map(work: Callable[[Any], Any], chunks: Iterable[Any]) -> Iterator[Any]:
+        for number, chunk in enumerate(chunks):
+            if number == after:
+                raise KeyboardInterrupt
+            yield work(chunk)
+
+    return like_map
+
+
+def counted(seen: list[int]) -> Callable[..., Iterator[Any]]:
+    """Like map, noting how many plans each chunk has."""
+
+    def like_map(work: Callable[[Any], Any], chunks: Iterable[Any]) -> Iterator[Any]:
+        for chunk in chunks:
+            seen.append(len(chunk))
+            yield work(chunk)
+
+    return like_map
+
+
+def test_an_interrupted_sweep_keeps_what_is_done() -> None:
+    with pytest.warns(RuntimeWarning, match="interrupted: 5 of 24 plans are done"):
+        found = swept(workers=stopping(5))
+    assert sides(found)[:5] == EXPECTED[:5]
+    assert found.refused.ravel()[5] == "not asked: the sweep was interrupted"
+    assert sides(found)[5:] == [(0.0, math.inf)] * 19
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_sweep_goes_on_where_it_was_interrupted(tmp_path: Path, ending: str) -> None:
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    path = tmp_path / f"rows.{ending}"
+    with pytest.warns(RuntimeWarning):
+        swept(workers=stopping(5), file=path)
+    asked: list[int] = []
+    found = swept(workers=counted(asked), resume=path)
+    assert sum(asked) == 19
+    assert sides(found) == EXPECTED
+    assert found.rows == swept().rows
+    again = swept(workers=stopping(0), resume=path)  # all is there: nobody is asked
+    assert again.rows == found.rows
+
+
+def test_calibrations_go_on_and_find_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    asked = {**LEAST, "epsilon": [1.0, 2.0]}
+    with pytest.warns(RuntimeWarning):
+        hs.sweep(plan, **asked, workers=stopping(1), file=path)
+    assert hs.sweep(plan, **asked, resume=path).rows == hs.sweep(plan, **asked).rows
+
+
+def test_a_line_cut_short_is_computed_again(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    swept(file=path)
+    path.write_bytes(path.read_bytes()[:-40])
+    asked: list[int] = []
+    assert sides(swept(workers=counted(asked), resume=path)) == EXPECTED
+    assert sum(asked) == 1
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_files_are_read_by_pandas(tmp_path: Path, ending: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    path = tmp_path / f"rows.{ending}"
+    found = swept(file=path, steps=[500, 1000])
+    frame = (pandas.read_csv if ending == "csv" else pandas.read_parquet)(path).sort_values("plan")
+    np.testing.assert_array_equal(frame["epsilon_upper"], np.ravel(found.bound.upper))
+    np.testing.assert_array_equal(frame["noise"], found.to_table()["noise"])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"noise": [0.7, 1.0, 2.1]},
+        {"noise": [0.7, 1.0]},
+        {"delta": 1e-6},
+        {"tolerance": 1e-2},
+        {"adjacency": "add"},
+        {"steps": 500},
+    ],
+    ids=str,
+)
+def test_rows_of_another_sweep_are_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
+    path = tmp_path / "rows.csv"
+    swept(file=path)
+    with pytest.raises(ValueError, match="holds another sweep"):
+        swept(resume=path, **changes)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_rows_of_another_family_are_refused(tmp_path: Path, ending: str) -> None:
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    path = tmp_path / f"rows.{ending}"
+    hs.sweep(lambda noise: hs.Gaussian(noise) * 2, noise=[1.0, 2.0], delta=1e-5, file=path)
+    with pytest.raises(ValueError, match="plan 0 is of another run"):
+        hs.sweep(lambda noise: hs.Laplace(noise) * 2, noise=[1.0, 2.0], delta=1e-5, resume=path)
+
+
+def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("mine", encoding="utf-8")
+    with pytest.raises(FileExistsError, match="resume="):
+        swept(file=path)
+    assert path.read_text(encoding="utf-8") == "mine"
+
+
+# ---------------------------------------------------------------------------------------------------------- tables
+
+
+def test_tables_have_a_row_a_plan() -> None:
+    found = swept(rate=0.01)
+    table = found.to_table()
+    assert list(table)[:5] == ["noise", "steps", "rate", "adjacency", "delta"]
+    assert {len(column) for column in table.values()} == {12}
+    assert table["epsilon_upper"] == np.ravel(found.bound.upper).tolist()
+
+
+def test_pandas_and_xarray_label_the_brackets() -> None:
+    pytest.importorskip("pandas")
+    pytest.importorskip("xarray")
+    found = swept()
+    assert found.to_pandas().to_dict("list") == found.to_table()
+    labelled = found.to_xarray()
+    assert labelled["epsilon_upper"].dims == ("noise", "rate", "steps")
+    one = labelled["epsilon_upper"].sel(noise=1.0, rate=0.01, steps=2000)
+    assert float(one) == alone(1.0, 0.01, 2000)[1]
+    assert labelled.attrs["delta"] == 1e-5
+
+
+def test_a_sweep_says_what_it_holds() -> None:
+    assert repr(swept(rate=0.01)).startswith("Sweep(epsilon on noise: 3, steps: 4; 12 answered")
+
+
+def test_progress_is_counted_in_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[int, int]] = []
+    monkeypatch.setattr(Progress, "count", lambda _, done, total: seen.append((done, total)))
+    swept()
+    assert seen[-1] == (24, 24)
+    assert len(seen) > 1
+
+
+# ------------------------------------------------------------------------------------------------------- bad input
+
+
+def needs(noise: float, epsilon: float) -> Any:
+    return hs.Gaussian(noise)
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "message"),
+    [
+        (lambda: hs.sweep(3, delta=1e-5), TypeError, "family must be a function"),  # type: ignore[arg-type]
+        (lambda: swept(nosie=[1.0]), TypeError, "family has no argument nosie: it takes noise, rate, steps"),
+        (lambda: hs.sweep(plan, noise=[1.0], delta=1e-5), TypeError, "give rate, steps"),
+        (lambda: hs.sweep(needs, noise=1.0, delta=1e-5), TypeError, "rename the argument epsilon"),
+        (lambda: swept(noise=[]), ValueError, "noise holds no value"),
+        (lambda: swept(noise=np.ones((2, 2))), ValueError, "noise must be one value or a list"),
+        (lambda: swept(noise=["a"]), TypeError, "noise_multiplier must be a real number"),
+        (lambda: swept(noise=[-1.0, -2.0]), ValueError, "noise_multiplier must be"),
+        (lambda: swept(steps=[10.0]), TypeError, "without a decimal point"),
+        (lambda: swept(delta=None), TypeError, "give either delta"),
+        (lambda: swept(epsilon=1.0), TypeError, "give either delta"),
+        (lambda: swept(delta=[1e-5, 2.0]), ValueError, "delta must be in"),
+        (lambda: swept(adjacency=["add", "ad"]), ValueError, "adjacency must be one of"),
+        (lambda: swept(workers=0), ValueError, "workers must be an integer"),
+        (lambda: swept(workers="two"), TypeError, "workers must be a number of processes"),
+        (lambda: swept(settings={"precision": 1e-3}), TypeError, "say what to find"),
+        (lambda: swept(find="noise"), TypeError, "it cannot be given as well"),
+        (lambda: hs.sweep(plan, **LEAST), TypeError, "epsilon and delta go together"),
+        (lambda: hs.sweep(plan, **LEAST, epsilon=[1.0, -1.0]), ValueError, "epsilon must be"),
+        (lambda: swept(file="rows.txt"), ValueError, "ends in .csv or .parquet"),
+        (lambda: swept(file="a.csv", resume="a.csv"), TypeError, "either file"),
+        (lambda: swept(accountant=hs.accountants.SaddlePoint()), TypeError, "returns estimates"),
+        (lambda: swept(workers=lambda _, chunks: [None for _ in chunks]), TypeError, "as map does"),
+        (lambda: hs.sweep(lambda noise: noise, noise=[1.0], delta=0.1), TypeError, "got 1.0 from noise=1.0"),  # type: ignore[arg-type]
+    ],
+)
+def test_bad_input_is_refused_by_name(ask: Callable[[], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message.replace("(", r"\(")):
+        ask()
+
+
+def test_a_family_that_cannot_be_sent_is_refused_by_name() -> None:
+    with pytest.raises(TypeError, match="define the family with def in a module"):
+        hs.sweep(lambda noise: hs.Gaussian(noise) * 2, find="noise", epsilon=[1.0] * 40, delta=1e-5, workers=2)
