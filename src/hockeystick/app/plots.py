@@ -275,7 +275,7 @@ def _reach(named: Mapping[str, PrivacyCurve], least: float) -> float:
 def _distinct(curve: PrivacyCurve) -> list[str]:
     """The directions of a curve whose dominating pairs differ."""
     composition: Composition = curve.composition
-    pairs = {composition.pairs(name): name for name in curve.directed}
+    pairs = {composition.pairs(name): name for name in curve.directed}  # type: ignore[arg-type] # its own directions
     return list(pairs.values()) if len(pairs) > 1 else ["worst"]
 
 
