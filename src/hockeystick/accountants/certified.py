@@ -8,16 +8,22 @@ Guarantee: lower and upper are certified, rounding included.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar, final
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Final, cast, final
+
+import numpy as np
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
-from hockeystick.bound import Bound
+from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.choose import EngineName, choose_engine
 from hockeystick.engines.ends import BoundedCurve, Engine
+from hockeystick.engines.moments.guarantee import GuaranteeCurve
 from hockeystick.errors import check_choice, check_count, check_positive
 
 __all__ = ["Certified"]
+
+_ANY_ORDER: Final = np.array([2.0])
 
 
 @final
@@ -54,6 +60,12 @@ class Certified(Accountant):
         check_choice("engine", self.engine, ("automatic", "contour", "lattice"))
 
     def directed(self, parts: Parts) -> DirectedCurve:
+        by_moments = any(pair.moment_guarantee(_ANY_ORDER) is not None for pair, _ in parts)
+        windows = not any(pair.is_known_by_moments_alone for pair, _ in parts)
+        curve = self._by_windows(parts) if windows else None
+        return _ByMoments(GuaranteeCurve(parts), curve) if by_moments else cast("DirectedCurve", curve)
+
+    def _by_windows(self, parts: Parts) -> DirectedCurve:
         def make_engine(largest_loss: float) -> Engine:
             return choose_engine(
                 parts,
@@ -78,3 +90,25 @@ class _CertifiedCurve(DirectedCurve):
 
     def epsilon(self, delta: float) -> Bound:
         return self.curve.epsilon(delta)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _ByMoments(DirectedCurve):
+    """One direction of which more is proved by moments: the smaller of all upper sides.
+
+    The lower side of a dominating pair is no bound for the steps that it stands for, so it is left to `attained`.
+    """
+
+    moments: GuaranteeCurve
+    pairs: DirectedCurve | None
+
+    def delta(self, epsilon: float) -> Bound:
+        return self._smaller(lambda curve: curve.delta(epsilon))
+
+    def epsilon(self, delta: float) -> Bound:
+        return self._smaller(lambda curve: curve.epsilon(delta))
+
+    def _smaller(self, ask: Callable[[DirectedCurve | GuaranteeCurve], Bound | Estimate]) -> Bound:
+        found = [cast("Bound", ask(curve)) for curve in (self.moments, self.pairs) if curve is not None]
+        return replace(min(found, key=lambda bound: float(bound.upper)), lower=0.0)

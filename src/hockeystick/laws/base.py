@@ -242,6 +242,18 @@ class Pair(ABC):
         return None
 
     @property
+    def is_known_by_moments_alone(self) -> bool:
+        """Whether nothing is known but `moment_guarantee`: no window shows anything."""
+        return False
+
+    def moment_guarantee(self, orders: Array) -> Array | None:
+        """Upper bounds of ``ln E_P[e^{(alpha - 1) L}]`` for every step that this pair stands for, at orders above 1.
+
+        None where no better one is proved than the pair's own.
+        """
+        return None
+
+    @property
     def atoms(self) -> AtomTable | None:
         """The finite losses as one table; None where there is a density, or atoms without end."""
         return None
