@@ -338,3 +338,14 @@ def test_steps_known_by_moments_are_refused_where_a_window_is_needed() -> None:
             hs.RenyiDP(orders, epsilons)
     with pytest.raises(ValueError, match="700"):
         hs.ExponentialMechanism(701.0)
+
+
+def test_calibration_goes_by_the_upper_side_where_the_sides_never_meet() -> None:
+    found = hs.calibrate(lambda e: hs.ExponentialMechanism(e) * 100, epsilon=1.0, delta=1e-6)
+    assert 0.0444 < found.value < 0.0445
+    assert found.unsafe is None
+    assert bound(hs.account(hs.ExponentialMechanism(found.value) * 100).epsilon(1e-6)).upper <= 1.0
+    assert bound(hs.account(hs.ExponentialMechanism(found.value * (1.0 + 1e-4)) * 100).epsilon(1e-6)).upper > 1.0
+    others = hs.Gaussian(1.0).poisson(0.01) * 100
+    mixed = hs.calibrate(lambda rho: hs.ZeroConcentratedDP(rho) * 10 + others, epsilon=2.0, delta=1e-6)
+    assert bound(hs.account(hs.ZeroConcentratedDP(mixed.value) * 10 + others).delta(2.0)).upper <= 1e-6

@@ -10,20 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final, cast, final
-
-import numpy as np
+from typing import ClassVar, cast, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.choose import EngineName, choose_engine
 from hockeystick.engines.ends import BoundedCurve, Engine
-from hockeystick.engines.moments.guarantee import GuaranteeCurve
+from hockeystick.engines.moments.guarantee import GuaranteeCurve, any_guarantee
 from hockeystick.errors import check_choice, check_count, check_positive
 
 __all__ = ["Certified"]
-
-_ANY_ORDER: Final = np.array([2.0])
 
 
 @final
@@ -60,10 +56,9 @@ class Certified(Accountant):
         check_choice("engine", self.engine, ("automatic", "contour", "lattice"))
 
     def directed(self, parts: Parts) -> DirectedCurve:
-        by_moments = any(pair.moment_guarantee(_ANY_ORDER) is not None for pair, _ in parts)
         windows = not any(pair.is_known_by_moments_alone for pair, _ in parts)
         curve = self._by_windows(parts) if windows else None
-        return _ByMoments(GuaranteeCurve(parts), curve) if by_moments else cast("DirectedCurve", curve)
+        return _ByMoments(GuaranteeCurve(parts), curve) if any_guarantee(parts) else cast("DirectedCurve", curve)
 
     def _by_windows(self, parts: Parts) -> DirectedCurve:
         def make_engine(largest_loss: float) -> Engine:

@@ -23,6 +23,7 @@ from hockeystick.calibrate.prediction import predicted
 from hockeystick.calibrate.targets import Target
 from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.curve import PrivacyCurve, worst
+from hockeystick.engines.moments.guarantee import any_guarantee
 from hockeystick.errors import PrecisionError, UnknownPairError
 
 __all__ = ["Evaluation", "Problem", "Search"]
@@ -53,6 +54,10 @@ class Problem:
     def adapts(self) -> bool:
         """Whether the accountant is the default one, whose tolerance is then chosen for each evaluation."""
         return isinstance(self.accountant, Certified) and self.accountant.engine == "automatic"
+
+    def one_sided(self, run: Composition) -> bool:
+        """Whether the sides of a bracket are proofs of their own that never meet: the upper one decides."""
+        return any(any_guarantee(run.pairs(name)) for name in directions(self.adjacency))
 
     def run(self, value: float) -> Composition:
         """The run at a value."""
@@ -90,9 +95,9 @@ class Evaluation:
     safe, unsafe : bool
         Whether the value is proved to meet the target, and to miss it.
     unproved : bool
-        Whether an accountant that has upper bounds alone did not prove the value safe.
+        Whether an accountant that has upper bounds alone did not prove the value safe, nor unsafe.
     excess : float
-        Of the middle of the bound.
+        Of the middle of the bound; of its upper side where that decides alone.
     """
 
     value: float
@@ -136,7 +141,7 @@ class Search:
         """The estimated excess at a place."""
         self.estimates += 1
         run, target = self.problem.run(self.axis.value(place)), self.problem.target
-        if target.cheap:
+        if target.cheap or self.problem.one_sided(run):
             answer = target.measure(account(run, self.problem.adjacency), _COARSE)
         elif target.of_direction is not None:
             answer = self._largest_estimate(run, target)
@@ -175,8 +180,9 @@ class Search:
         self.evaluations += 1
         lower, upper, most = float(bound.lower), float(bound.upper), self.problem.target.most
         below, above = self.problem.excess(lower), self.problem.excess(upper)
-        middle = 0.5 * (below + above) if abs(below) < _FAR else above
-        unproved = upper > most and lower <= 0.0 and not self.problem.adapts
+        one_sided = self.problem.one_sided(curve.composition)
+        middle = 0.5 * (below + above) if abs(below) < _FAR and not one_sided else above
+        unproved = upper > most >= lower and (one_sided or (lower <= 0.0 and not self.problem.adapts))
         found = Evaluation(value, self.axis.place(value), bound, curve, upper <= most, lower > most, unproved, middle)
         self.history.append(found)
         return found
@@ -188,6 +194,8 @@ class Search:
             curve = account(run, problem.adjacency, accountant=method)
             return self._certified(target.measure(curve, tolerance), curve), curve
         curve = account(run, problem.adjacency, accountant=replace(method, tolerance=tolerance))
+        if problem.one_sided(run):
+            return self._certified(target.measure(curve, tolerance), curve), curve
         try:
             fast = account(run, problem.adjacency, accountant=Contour(max(0.1 * tolerance, _FINEST)))
         except UnknownPairError:  # no transform is known of these pairs
