@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hockeystick.composition import Composition, Step, compose
     from hockeystick.curve import PrivacyCurve
     from hockeystick.errors import ContradictionError, HockeystickError, PrecisionError, UnknownPairError
+    from hockeystick.laws.run_count import NegativeBinomialCount, PoissonCount
     from hockeystick.mechanisms import (
         AboveThreshold,
         ApproximateDP,
@@ -32,10 +33,12 @@ if TYPE_CHECKING:
         RandomizedResponse,
         RenyiDP,
         ReportNoisyMax,
+        ShuffledReports,
         Staircase,
         UserDefined,
         ZeroConcentratedDP,
         compose_arrays,
+        select_best,
     )
     from hockeystick.odometer import Odometer, OdometerStateError
     from hockeystick.readouts.trade_off import TradeOff
@@ -58,14 +61,17 @@ __all__ = [
     "GaussianMixture",
     "HockeystickError",
     "Laplace",
+    "NegativeBinomialCount",
     "Odometer",
     "OdometerStateError",
     "PermuteAndFlip",
+    "PoissonCount",
     "PrecisionError",
     "PrivacyCurve",
     "RandomizedResponse",
     "RenyiDP",
     "ReportNoisyMax",
+    "ShuffledReports",
     "Staircase",
     "Step",
     "TradeOff",
@@ -84,6 +90,7 @@ __all__ = [
     "ledger",
     "plots",
     "renyi",
+    "select_best",
     "spec",
 ]
 
@@ -122,8 +129,14 @@ attach(
             "PrecisionError",
             "UnknownPairError",
         ),
+        "hockeystick.laws.run_count": (
+            "NegativeBinomialCount",
+            "PoissonCount",
+        ),
         "hockeystick.mechanisms": (
             "ApproximateDP",
+            "ShuffledReports",
+            "select_best",
             "ReportNoisyMax",
             "PermuteAndFlip",
             "ExponentialMechanism",

@@ -29,9 +29,11 @@ from hockeystick.laws import (
     LaplacePair,
     Pair,
     RenyiPair,
+    SelectedPair,
     StaircasePair,
     WorstCasePair,
 )
+from hockeystick.laws.blanket import BlanketPair
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.sampling import Poisson, Shuffled, WithoutReplacement
 
@@ -108,6 +110,18 @@ MECHANISMS = {
     "RenyiDP": Known(
         hs.RenyiDP((2.0,), (0.5,)), RenyiPair((2.0,), (0.5,)), RenyiPair((2.0,), (0.5,)), "Mironov 2017: by definition"
     ),
+    "BestOf": Known(
+        hs.select_best(hs.Laplace(2.0) * 3, count=hs.PoissonCount(4.0)),
+        SelectedPair(((LaplacePair(2.0), 3),), hs.PoissonCount(4.0)),
+        SelectedPair(((LaplacePair(2.0, 2.0), 3),), hs.PoissonCount(4.0)),
+        "docs/derivations/selection.md, 5",
+    ),
+    "ShuffledReports": Known(
+        hs.ShuffledReports((three(8, 5, 3), three(2, 5, 9)), 7),
+        BlanketPair((), 7),
+        hs.ShuffledReports((three(2, 5, 9), three(8, 5, 3)), 7).pair("substitute"),
+        "Balle, Bell, Gascon and Nissim 2019, Lemma 5.3; docs/derivations/selection.md, 6",
+    ),
     "DiscretePair": Known(hs.DiscretePair(P, Q), DiscretePair(P, Q), None, "stated by the caller"),
     "UserDefined": Known(hs.UserDefined(remove=LaplacePair(2.0)), LaplacePair(2.0), None, "stated by the caller"),
     "UserDefined, substitute": Known(
@@ -154,6 +168,8 @@ TABLE: dict[str, tuple[tuple[str, ...] | None, ...]] = {
     "AboveThreshold": (BOTH, POISSON, FIXED, EPOCHS),
     "ZeroConcentratedDP": (BOTH, NO_FIXED, NO_FIXED, EPOCHS),
     "RenyiDP": (BOTH, NO_FIXED, NO_FIXED, EPOCHS),
+    "BestOf": (BOTH, NOT_OFFERED, NOT_OFFERED, NOT_OFFERED),
+    "ShuffledReports": ((NO, NO, OWN, NO, NO), NOT_OFFERED, NOT_OFFERED, NOT_OFFERED),
     "DiscretePair": (ONE_WAY, POISSON, NO_FIXED, NULL_EPOCHS),
     "UserDefined": (ONE_WAY, POISSON, NO_FIXED, NULL_EPOCHS),
     "UserDefined, substitute": (BOTH, POISSON, FIXED, EPOCHS),
@@ -252,7 +268,7 @@ def assert_joined(pair: Pair, base: Pair) -> None:
 def is_own_reverse(pair: Pair, remove: Pair) -> bool:
     """Symmetric noise: mirror the line, and the two directions are one."""
     symmetric = GaussianPair | LaplacePair | DiscreteGaussianPair | DiscreteLaplacePair | StaircasePair | WorstCasePair
-    symmetric |= BoundedRangePair | ConcentratedPair | RenyiPair
+    symmetric |= BoundedRangePair | ConcentratedPair | RenyiPair | SelectedPair | BlanketPair
     if isinstance(pair, DiscretePair) and isinstance(remove, DiscretePair):
         outcomes = zip(pair.p, pair.q, strict=True)
         return (

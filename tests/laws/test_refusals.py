@@ -28,10 +28,12 @@ from hockeystick.laws import (
     LaplacePair,
     Pair,
     RenyiPair,
+    SelectedPair,
     StaircasePair,
     SubsampledPair,
     WorstCasePair,
 )
+from hockeystick.laws.blanket import CountedReports
 
 
 class Stated(Step):
@@ -57,6 +59,7 @@ OWN = ContinuousPair(  # a Gaussian pair as a caller may state one
 HALF = Fraction(1, 2)
 JOINED = hs.Gaussian(2.0).without_replacement(batch_size=1, population=4).pair("substitute")
 LARGEST = (hs.Gaussian(2.0).shuffled(batch_size=1, population=4).attained("zero-out") or ())[0]
+BLANKET = hs.RandomizedResponse(0.75).shuffled_reports(people=20).pair("substitute")
 KNOWN, SMOOTHED, REFUSED = "known", "smoothed", "refused"
 # a pair, and whether the contour (smoothed: to a few digits only), and the exact curve, have a proved transform of it
 PAIRS: dict[str, tuple[Pair, str, str]] = {
@@ -68,6 +71,9 @@ PAIRS: dict[str, tuple[Pair, str, str]] = {
     "bounded range": (BoundedRangePair(0.5), KNOWN, REFUSED),
     "concentrated": (ConcentratedPair(0.1), REFUSED, REFUSED),
     "renyi": (RenyiPair((2.0,), (0.1,)), REFUSED, REFUSED),
+    "best of many": (SelectedPair(((LaplacePair(2.0), 3),), hs.PoissonCount(4.0)), REFUSED, REFUSED),
+    "shuffled reports": (BLANKET, REFUSED, REFUSED),
+    "counted reports": (CountedReports(40, Fraction(3, 4), Fraction(1, 4)), SMOOTHED, REFUSED),
     "staircase": (StaircasePair(0.5, 0.25), KNOWN, KNOWN),
     "discrete gaussian": (DiscreteGaussianPair(2.0), KNOWN, REFUSED),
     "mixture": (GaussianMixturePair(2.0, (HALF, HALF), (0.0, 1.0), (1,), (0.0,)), KNOWN, KNOWN),
@@ -135,6 +141,10 @@ def test_the_default_brackets_every_pair(name: str) -> None:
     A pair known by its moments alone has the upper side that these give, and no window for a lattice.
     """
     pair, _, _ = PAIRS[name]
+    if pair.selection is not None or pair == BLANKET:  # alone
+        with pytest.raises(hs.UnknownPairError, match="alone"):
+            hs.account(Stated(pair) * 30, "remove").delta(5.0)
+        return
     if pair.is_known_by_moments_alone:
         told = hs.account(Stated(pair) * 30, "remove").delta(5.0)
         assert isinstance(told, Bound)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import ClassVar, cast, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
@@ -17,7 +18,8 @@ from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.choose import EngineName, choose_engine
 from hockeystick.engines.ends import BoundedCurve, Engine
 from hockeystick.engines.moments.guarantee import GuaranteeCurve, any_guarantee
-from hockeystick.errors import check_choice, check_count, check_positive
+from hockeystick.engines.selection import OneRun, SelectedCurve
+from hockeystick.errors import UnknownPairError, check_choice, check_count, check_positive
 
 __all__ = ["Certified"]
 
@@ -56,9 +58,23 @@ class Certified(Accountant):
         check_choice("engine", self.engine, ("automatic", "contour", "lattice"))
 
     def directed(self, parts: Parts) -> DirectedCurve:
+        if any(pair.selection is not None for pair, _ in parts):
+            return self._selected(parts)
         windows = not any(pair.is_known_by_moments_alone for pair, _ in parts)
         curve = self._by_windows(parts) if windows else None
         return _ByMoments(GuaranteeCurve(parts), curve) if any_guarantee(parts) else cast("DirectedCurve", curve)
+
+    def _selected(self, parts: Parts) -> DirectedCurve:
+        """The best of many runs: by the curve of one, forward and backward."""
+        pair, count = parts[0]
+        if pair.selection is None or len(parts) > 1 or count > 1:
+            raise UnknownPairError(
+                "the best of many runs is accounted for alone: what it is composed with must be part of every run, or"
+                " be added by hand"
+            )
+        run, runs = pair.selection
+        turned = tuple((one.reversed(), times) for one, times in run)
+        return _CertifiedCurve(SelectedCurve(_one_run(self, run), _one_run(self, turned), runs))
 
     def _by_windows(self, parts: Parts) -> DirectedCurve:
         def make_engine(largest_loss: float) -> Engine:
@@ -73,12 +89,23 @@ class Certified(Accountant):
         return _CertifiedCurve(BoundedCurve(parts, make_engine, self.tolerance))
 
 
+@lru_cache(maxsize=8)
+def _one_run(method: Certified, parts: Parts) -> OneRun:
+    """The curve of one of many runs, kept since both directions ask for it."""
+    curve = method.directed(parts)
+    return OneRun(
+        lambda epsilon: cast("Bound", curve.delta(epsilon)),
+        lambda delta: cast("Bound", curve.epsilon(delta)),
+        method.tolerance,
+    )
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class _CertifiedCurve(DirectedCurve):
     """One direction."""
 
-    curve: BoundedCurve
+    curve: BoundedCurve | SelectedCurve
 
     def delta(self, epsilon: float) -> Bound:
         return self.curve.delta(epsilon)

@@ -57,7 +57,8 @@ class Problem:
 
     def one_sided(self, run: Composition) -> bool:
         """Whether the sides of a bracket are proofs of their own that never meet: the upper one decides."""
-        return any(any_guarantee(run.pairs(name)) for name in directions(self.adjacency))
+        every = [run.pairs(name) for name in directions(self.adjacency)]
+        return any(any_guarantee(parts) or any(pair.selection is not None for pair, _ in parts) for parts in every)
 
     def run(self, value: float) -> Composition:
         """The run at a value."""
@@ -141,7 +142,9 @@ class Search:
         """The estimated excess at a place."""
         self.estimates += 1
         run, target = self.problem.run(self.axis.value(place)), self.problem.target
-        if target.cheap or self.problem.one_sided(run):
+        if self.problem.one_sided(run):
+            answer = target.measure(account(run, self.problem.adjacency, accountant=Certified(_COARSE)), _COARSE)
+        elif target.cheap:
             answer = target.measure(account(run, self.problem.adjacency), _COARSE)
         elif target.of_direction is not None:
             answer = self._largest_estimate(run, target)

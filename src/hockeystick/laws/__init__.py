@@ -11,6 +11,7 @@ from hockeystick.laws.known_by_moments import ConcentratedPair, RenyiPair
 from hockeystick.laws.laplace import LaplacePair
 from hockeystick.laws.mixture import GaussianMixturePair
 from hockeystick.laws.reversed import ReversedPair
+from hockeystick.laws.selected import SelectedPair
 from hockeystick.laws.staircase import StaircasePair
 from hockeystick.laws.stated import ContinuousPair
 from hockeystick.laws.subsampled import SubsampledPair
@@ -35,6 +36,7 @@ __all__ = [
     "Pair",
     "RenyiPair",
     "ReversedPair",
+    "SelectedPair",
     "StaircasePair",
     "SubsampledPair",
     "WorstCasePair",

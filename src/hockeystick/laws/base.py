@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, TypeVar, final
+from typing import TYPE_CHECKING, Literal, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from hockeystick.laws.atom_table import AtomTable
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, up
 from hockeystick.transforms.cumulants import Nodes
 from hockeystick.transforms.summand import Summand
+
+if TYPE_CHECKING:
+    from hockeystick.laws.run_count import RunCount
 
 __all__ = [
     "INFINITE",
@@ -251,6 +254,15 @@ class Pair(ABC):
 
         None where no better one is proved than the pair's own.
         """
+        return None
+
+    def one_step(self, epsilon: float) -> tuple[float, float] | None:
+        """Certified bounds on delta(epsilon), epsilon finite, where the curve itself is known; None: by the cells."""
+        return None
+
+    @property
+    def selection(self) -> tuple[tuple[tuple[Pair, int], ...], RunCount] | None:
+        """The run of which this is the best of many, and how many; None for every other pair."""
         return None
 
     @property

@@ -12,64 +12,39 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise
-from typing import NoReturn, final
+from typing import final
 
 import numpy as np
 
-from hockeystick.errors import UnknownPairError, check_finite, check_positive
-from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
+from hockeystick.errors import check_finite, check_positive
+from hockeystick.laws.base import Array, Pair
+from hockeystick.laws.without_windows import WithoutWindows
 from hockeystick.numerics.rounding import U
 
 __all__ = ["ConcentratedPair", "RenyiPair"]
 
 
-class _KnownByMoments(Pair):
-    """What the two share: losses without ends, and no windows."""
-
-    @property
-    def infimum(self) -> Extreme:
-        return Extreme(-math.inf)
-
-    @property
-    def supremum(self) -> Extreme:
-        return Extreme(math.inf)
+class _KnownByMoments(WithoutWindows):
+    """What the two share."""
 
     @property
     def is_known_by_moments_alone(self) -> bool:
         return True
 
+    @property
+    def reason(self) -> str:
+        return (
+            "nothing is known of it but its Renyi divergences, which compose by themselves and tell nothing of a"
+            " sample: use it unsampled, with the certified accountant"
+        )
+
     @abstractmethod
     def moment_guarantee(self, orders: Array) -> Array:
         """Upper bounds of K; infinite where nothing is known."""
 
-    def cells(self, losses: Array) -> CellMasses:
-        self._refuse()
-
-    def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:
-        self._refuse()
-
-    def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
-        self._refuse()
-
-    def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
-        self._refuse()
-
     def reversed(self) -> Pair:
         return self  # the guarantee is for both orders of the datasets
-
-    def subsampled(self, rate: float | Fraction) -> Pair:
-        return self if rate == 1 else self._refuse()
-
-    def joined(self, rate: float | Fraction) -> Pair:
-        return self if rate == 1 else self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        raise UnknownPairError(
-            f"nothing is known of {self!r} but its Renyi divergences, which compose by themselves and tell nothing of a"
-            " sample: use it unsampled, with the certified accountant"
-        )
 
 
 @final

@@ -4,6 +4,7 @@ from hockeystick.mechanisms.above_threshold import AboveThreshold
 from hockeystick.mechanisms.approximate_dp import ApproximateDP
 from hockeystick.mechanisms.arrays import compose_arrays
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.best_of import BestOf, select_best
 from hockeystick.mechanisms.binomial import Binomial
 from hockeystick.mechanisms.concentrated_dp import RenyiDP, ZeroConcentratedDP
 from hockeystick.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -16,12 +17,14 @@ from hockeystick.mechanisms.gaussian_mixture import GaussianMixture
 from hockeystick.mechanisms.laplace import Laplace
 from hockeystick.mechanisms.randomized_response import RandomizedResponse
 from hockeystick.mechanisms.report_noisy_max import PermuteAndFlip, ReportNoisyMax
+from hockeystick.mechanisms.shuffled_reports import ShuffledReports
 from hockeystick.mechanisms.staircase import Staircase
 from hockeystick.mechanisms.user_defined import UserDefined
 
 __all__ = [
     "AboveThreshold",
     "ApproximateDP",
+    "BestOf",
     "Binomial",
     "DiscreteGaussian",
     "DiscreteLaplace",
@@ -36,8 +39,10 @@ __all__ = [
     "RandomizedResponse",
     "RenyiDP",
     "ReportNoisyMax",
+    "ShuffledReports",
     "Staircase",
     "UserDefined",
     "ZeroConcentratedDP",
     "compose_arrays",
+    "select_best",
 ]
