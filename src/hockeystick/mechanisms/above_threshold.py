@@ -41,8 +41,8 @@ class AboveThreshold(Mechanism):
 
     Examples
     --------
-    >>> AboveThreshold(4.0, 8.0).epsilon("remove")
-    0.5000000000000002
+    >>> f"{AboveThreshold(4.0, 8.0).epsilon('remove'):.6f}"
+    '0.500000'
     """
 
     threshold_scale: float

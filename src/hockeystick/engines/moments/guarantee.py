@@ -47,7 +47,7 @@ class GuaranteeCurve(MomentsCurve):
     --------
     >>> from hockeystick.laws import ConcentratedPair
     >>> round(GuaranteeCurve(((ConcentratedPair(0.02), 4),)).epsilon(1e-6).upper, 3)
-    1.894
+    1.897
     """
 
     method = "moments"
