@@ -158,6 +158,55 @@ def test_randomised_response_selected_is_bracketed_through_the_front_door() -> N
         assert answer.lower <= best <= answer.upper
 
 
+def gaussian_run() -> OneRun:
+    curve = hs.account(hs.Gaussian(1.0)).directed["remove"]
+    return OneRun(lambda e: bound(curve.delta(e)), lambda d: bound(curve.epsilon(d)))
+
+
+def test_the_hinges_are_above_every_line_of_the_region_and_the_chords_above_the_curve() -> None:
+    """Gaussian noise: U(v) = Phi(Phi^-1(v) + 1), C(a) = a delta(-ln a), both in closed form."""
+    from scipy.special import ndtr, ndtri
+
+    one = gaussian_run()
+    v = np.random.default_rng(3).random(6000)
+    for count in (PoissonCount(10.0), NegativeBinomialCount(0.1)):
+        curve = SelectedCurve(one, one, count)
+        weights, ends = curve._hinges
+        first = np.exp(count.log_slope(1.0 - ndtr(ndtri(v) + 1.0)))
+        second = np.exp(count.log_slope(1.0 - v))
+        for b in (0.0, 0.5, 1.0, 2.0, 5.0, 12.0):
+            line = float((first - second * b).max())
+            assert line <= float(weights @ np.maximum(ends - b, 0.0))
+        for a in np.geomspace(1e-3, 1e3, 400):
+            x = -math.log(float(a))
+            truth = a * (ndtr(0.5 - x) - math.exp(x) * ndtr(-0.5 - x))
+            found = float(curve._above_c(np.array([a]))[0])
+            assert truth * (1.0 - 1e-12) <= found <= truth * 1.02 + 1e-12
+
+
+def test_the_lower_side_is_below_the_best_order_of_gaussian_outputs() -> None:
+    """Masses of losses above l0 and l in closed form, the best of both by search."""
+    from scipy.optimize import minimize
+    from scipy.special import ndtr
+
+    one = gaussian_run()
+    for count in (PoissonCount(10.0), NegativeBinomialCount(0.1)):
+        curve = SelectedCurve(one, one, count)
+        for epsilon in (1.0, 3.0, 5.0):
+
+            def gain(at: np.ndarray, count: RunCount = count, epsilon: float = epsilon) -> float:
+                start, x = float(at[0]), max(float(at[1]), float(at[0]))
+                parts = [(ndtr(s - x), ndtr(start - s)) for s in (0.5, -0.5)]  # the event, and what is better
+                first, second = (float(count.chance(np.array(p), np.array(rest))) for p, rest in parts)
+                return -(first - math.exp(epsilon) * second)
+
+            starts = [(l0, x) for l0 in (-4.0, -1.0, 0.0, 0.5, 1.0) for x in (0.5, 1.0, 2.0, 3.0, 4.0)]
+            options = {"xatol": 1e-8, "fatol": 1e-14}
+            found = min(float(minimize(gain, at, method="Nelder-Mead", options=options).fun) for at in starts)
+            lower = float(curve.delta(epsilon).lower)
+            assert 0.9 * -found <= lower <= -found * (1.0 + 1e-7)  # of the search
+
+
 CIFAR = hs.Gaussian(1.0).poisson(0.01) * 1000
 
 

@@ -71,6 +71,7 @@ def response(true: Fraction, categories: int) -> tuple[tuple[Fraction, ...], ...
         (response(F(2, 5), 4), 4),
         (response(F(1, 10), 3), 4),  # the true category is the least likely
         (((F(1, 2), F(1, 2), F(0)), (F(1, 4), F(1, 2), F(1, 4))), 5),  # a report that one value never gives
+        (((F(1, 2), F(1, 2), F(0)), (F(1, 4), F(1, 2), F(1, 4))), 1),
         (((F(5, 8), F(2, 8), F(1, 8)), (F(1, 8), F(3, 8), F(4, 8)), (F(2, 8), F(4, 8), F(2, 8))), 4),
     ],
 )

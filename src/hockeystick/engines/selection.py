@@ -147,7 +147,10 @@ class SelectedCurve:
     def _above_c(self, at: Array) -> Array:
         """Upper bounds of C: by chords, and beyond the last point by slope 1."""
         a, c = self._chords
-        return np.asarray((np.interp(at, a, c) + np.maximum(at - a[-1], 0.0)) * _UP)
+        inside = np.minimum(at, a[-1])
+        left = np.clip(np.searchsorted(a, inside, side="right") - 1, 0, a.size - 2)
+        share = (inside - a[left]) / (a[left + 1] - a[left])
+        return np.asarray(((1.0 - share) * c[left] + share * c[left + 1] + (at - inside)) * _UP)
 
     # ------------------------------------------------------------------------------------------------------ the hinges
 
@@ -182,8 +185,9 @@ class SelectedCurve:
         if math.isinf(epsilon):
             # E_P phi on infinite losses alone, phi(0) = sum w_i b_i
             return min(up(float(weights @ ends) * float(self._forward.delta(epsilon).upper), 1e-12), 1.0)
+        epsilon = min(epsilon, 600.0)  # delta falls
         at = ends * math.exp(-epsilon) * (1.0 + 16.0 * U)
-        total = float(weights @ self._above_c(at)) * math.exp(min(epsilon, 700.0))
+        total = float(weights @ self._above_c(at)) * math.exp(epsilon)
         return min(up(total, 8.0 * U * (ends.size + 16.0)), 1.0)
 
     # ------------------------------------------------------------------------------------------------------ from below

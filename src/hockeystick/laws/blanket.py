@@ -12,7 +12,7 @@ T independent. For every theta > 0 and h > 0, phi(z) = E e^{zT}, the sum ``(h / 
 never below the term j = 0. The terms left out, ``|k| >= N``, are at most ``phi(theta)^n / (pi h (N - 1))`` together.
 Proof: docs/derivations/selection.md, section 6.
 
-Guarantee: an upper bound for the shuffled reports, rounding included. Cost: about 10^5 complex exponentials a column.
+Guarantee: an upper bound for the shuffled reports, rounding included. Cost: about 10^5 sines and cosines a column.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _log_positive_part(mass: Array, value: Array, n: float) -> float:
     real = (1.0 - float(mass.sum())) + tilted @ np.cos(angle)
     imaginary = tilted @ np.sin(angle)
     with np.errstate(divide="ignore"):
-        radius = np.exp(n * np.log(np.hypot(real, imaginary) / total))
+        radius = np.exp(0.5 * n * np.log((real * real + imaginary * imaginary) / (total * total)))
     turn = n * np.arctan2(imaginary, real)
     size = theta * theta + y * y
     terms = radius * (np.cos(turn) * (theta * theta - y * y) + np.sin(turn) * (2.0 * theta * y)) / (size * size)

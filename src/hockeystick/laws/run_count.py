@@ -144,7 +144,7 @@ class NegativeBinomialCount(RunCount):
     def chance(self, part: Array, rest: Array) -> Array:
         better = 1.0 + self._ratio * rest
         log = np.log1p(self._ratio * part / better)
-        return better**-self.shape * log * _average(self.shape * log) / self._all
+        return np.exp(-self.shape * np.log(better)) * log * _average(self.shape * log) / self._all
 
     @property
     def words(self) -> str:
