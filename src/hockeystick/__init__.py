@@ -17,21 +17,30 @@ if TYPE_CHECKING:
     from hockeystick.composition import Composition, Step, compose
     from hockeystick.curve import PrivacyCurve
     from hockeystick.errors import ContradictionError, HockeystickError, PrecisionError, UnknownPairError
+    from hockeystick.laws.run_count import NegativeBinomialCount, PoissonCount
     from hockeystick.mechanisms import (
+        AboveThreshold,
         ApproximateDP,
         Binomial,
         DiscreteGaussian,
         DiscreteLaplace,
         DiscretePair,
+        ExponentialMechanism,
         Gaussian,
         GaussianDP,
         GaussianMixture,
         Geometric,
         Laplace,
+        PermuteAndFlip,
         RandomizedResponse,
+        RenyiDP,
+        ReportNoisyMax,
+        ShuffledReports,
         Staircase,
         UserDefined,
+        ZeroConcentratedDP,
         compose_arrays,
+        select_best,
     )
     from hockeystick.odometer import Odometer
     from hockeystick.readouts.trade_off import TradeOff
@@ -39,6 +48,7 @@ if TYPE_CHECKING:
     from hockeystick.sweep import Sweep, sweep
 
 __all__ = [
+    "AboveThreshold",
     "ApproximateDP",
     "Binomial",
     "Bound",
@@ -49,16 +59,23 @@ __all__ = [
     "DiscreteLaplace",
     "DiscretePair",
     "Estimate",
+    "ExponentialMechanism",
     "Gaussian",
     "GaussianDP",
     "GaussianMixture",
     "Geometric",
     "HockeystickError",
     "Laplace",
+    "NegativeBinomialCount",
     "Odometer",
+    "PermuteAndFlip",
+    "PoissonCount",
     "PrecisionError",
     "PrivacyCurve",
     "RandomizedResponse",
+    "RenyiDP",
+    "ReportNoisyMax",
+    "ShuffledReports",
     "Staircase",
     "StateError",
     "Step",
@@ -67,6 +84,7 @@ __all__ = [
     "UnknownPairError",
     "UnreachableTargetError",
     "UserDefined",
+    "ZeroConcentratedDP",
     "__version__",
     "account",
     "accountants",
@@ -79,6 +97,7 @@ __all__ = [
     "ledger",
     "plots",
     "renyi",
+    "select_best",
     "spec",
     "sweep",
 ]
@@ -119,8 +138,20 @@ attach(
             "PrecisionError",
             "UnknownPairError",
         ),
+        "hockeystick.laws.run_count": (
+            "NegativeBinomialCount",
+            "PoissonCount",
+        ),
         "hockeystick.mechanisms": (
             "ApproximateDP",
+            "ShuffledReports",
+            "select_best",
+            "ReportNoisyMax",
+            "PermuteAndFlip",
+            "ExponentialMechanism",
+            "ZeroConcentratedDP",
+            "RenyiDP",
+            "AboveThreshold",
             "Binomial",
             "DiscreteGaussian",
             "DiscreteLaplace",

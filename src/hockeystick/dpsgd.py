@@ -16,7 +16,7 @@ from hockeystick.calibrate import Calibration, calibrate
 from hockeystick.calibrate.neighbours import ahead
 from hockeystick.composition import Composition
 from hockeystick.errors import check_choice, check_count, check_positive, check_rate
-from hockeystick.mechanisms import Gaussian
+from hockeystick.mechanisms import Gaussian, GaussianMixture
 
 __all__ = [
     "batch_size_for",
@@ -27,6 +27,7 @@ __all__ = [
     "run",
     "steps_for",
     "steps_in",
+    "user_level_run",
 ]
 
 _SCHEMES = ("poisson", "without-replacement")
@@ -106,6 +107,45 @@ def steps_in(epochs: float, **sizes: Any) -> int:
     7050
     """
     return math.ceil(Fraction(check_positive("epochs", epochs)) * batches_in_epoch(**sizes))
+
+
+def user_level_run(
+    noise_multiplier: float, steps: int, *, rate: float, sample: str, examples_per_user: int | None = None
+) -> Composition:
+    """A DP-SGD run whose unit is a user with many examples; add, remove and zero-out are of all of a user's examples.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation of the noise in units of what is clipped.
+    steps : int
+        Number of gradient steps.
+    rate : float
+        Probability that an example, or a user, is in a batch: each independently.
+    sample : {"examples", "users"}
+        "examples": batches are of examples, whose gradients are clipped one by one; a user has up to
+        ``examples_per_user`` of them in the data, and a binomial number of these in a batch. "users": batches are of
+        users, and the sum (or mean) of each user's gradients is clipped as one.
+    examples_per_user : int, optional
+        The most examples that a user has in the data; for sampled examples only.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> users = user_level_run(1.0, 100, rate=0.01, sample="users")
+    >>> users == run(1.0, 100, rate=0.01)
+    True
+    >>> examples = user_level_run(4.0, 100, rate=0.01, sample="examples", examples_per_user=4)
+    >>> 0.2 < hs.account(examples).epsilon(1e-6).upper < 1.0
+    True
+    """
+    if check_choice("sample", sample, ("examples", "users")) == "users":
+        if examples_per_user is not None:
+            raise TypeError("examples_per_user is for sampled examples: a sampled user's gradients are clipped as one")
+        return run(noise_multiplier, steps, rate=rate)
+    if examples_per_user is None:
+        raise TypeError("give examples_per_user, the most examples that a user has in the data")
+    return GaussianMixture.poisson_group(noise_multiplier, rate=rate, size=examples_per_user) * steps
 
 
 def noise_multiplier_for(

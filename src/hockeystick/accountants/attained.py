@@ -3,7 +3,7 @@
 Where a step's dominating pair is not attained by any known datasets, the curve of the pair is an upper bound only. The
 lower bound is the largest curve of known datasets: every step shows one of a few attained pairs, and since the order
 of steps does not matter a choice is a *split* of the steps among them (003, section 7: the k + 1 ways of giving i of k
-steps one direction and k - i the other).
+steps one direction and k - i the other). Of a family of more than two, all steps show the same.
 
 The search for the best split uses saddle-point estimates (nothing certified rests on them: every split is a valid
 lower bound); the best few are then accounted by the accountant in charge. Few steps are accounted for every split.
@@ -31,7 +31,8 @@ Groups = tuple[tuple[tuple[Pair, ...], int], ...]
 """The attained pairs that a step may show, with the number of such steps."""
 
 Split = tuple[int, ...]
-"""For every group, how many of its steps show its first pair; the others show its last."""
+"""For every group of one or two pairs, how many of its steps show its first; the others show its last. For a family of
+more, which of them all its steps show."""
 
 _ALL = 5  # so many splits are all accounted
 _BEST = 3  # otherwise: the best splits by estimate, and the two pure ones
@@ -59,7 +60,8 @@ class AttainedCurve(DirectedCurve):
     ) -> None:
         self._upper = upper
         self._accountant = accountant
-        self._groups = groups
+        # a step of which no datasets are known may as well release nothing: the others are still there
+        self._groups = tuple((pairs, count) for pairs, count in groups if pairs)
         self._provenance = provenance
         self._curves: dict[Parts, DirectedCurve] = {}
 
@@ -85,7 +87,7 @@ class AttainedCurve(DirectedCurve):
             note = "an estimate of the dominating pair's curve, which is an upper bound only"
             return Estimate(upper.value, upper.error, upper.method, (*upper.notes, note, *self._provenance))
         below, note = Bound(0.0, math.inf, "trivial"), "lower: trivial, no datasets are known"
-        if all(pairs for pairs, _ in self._groups):
+        if self._groups:
             for split in self._candidates(estimate):
                 found = ask(self._curve(split))
                 if isinstance(found, Bound) and float(found.lower) > float(below.lower):
@@ -104,17 +106,20 @@ class AttainedCurve(DirectedCurve):
     def _parts(self, split: Split) -> Parts:
         counts: dict[Pair, int] = {}
         for (pairs, count), first in zip(self._groups, split, strict=True):
-            for pair, own in ((pairs[0], first), (pairs[-1], count - first)):
+            shown = ((pairs[first], count),) if _is_family(pairs) else ((pairs[0], first), (pairs[-1], count - first))
+            for pair, own in shown:
                 if own:
                     counts[pair] = counts.get(pair, 0) + own
         return tuple(counts.items())
 
     def _described(self, split: Split) -> str:
-        ways = [
-            f"{first} of {count} steps one way, {count - first} the other"
-            for (pairs, count), first in zip(self._groups, split, strict=True)
-            if len(pairs) > 1
-        ]
+        ways = []
+        for (pairs, count), first in zip(self._groups, split, strict=True):
+            if _is_family(pairs):
+                low, high = pairs[first].loss_bounds
+                ways.append(f"{count} steps of loss {low:.6g} to {high:.6g}")
+            elif len(pairs) > 1:
+                ways.append(f"{first} of {count} steps one way, {count - first} the other")
         return "lower: the best of the known datasets" + (f", with {'; '.join(ways)}" if ways else "")
 
     def _free(self) -> list[int]:
@@ -124,7 +129,8 @@ class AttainedCurve(DirectedCurve):
     def _candidates(self, estimate: Callable[[Parts], float]) -> list[Split]:
         """The splits to account."""
         ranges = [
-            range(0 if index in self._free() else count, count + 1) for index, (_, count) in enumerate(self._groups)
+            range(len(pairs)) if _is_family(pairs) else range(0 if len(pairs) > 1 else count, count + 1)
+            for pairs, count in self._groups
         ]
         if math.prod(len(own) for own in ranges) <= _ALL:
             return list(product(*ranges))
@@ -139,9 +145,13 @@ class AttainedCurve(DirectedCurve):
         best = max(pure, key=score)
         for _ in range(min(len(self._free()), 2)):  # a second round where groups interact
             for index in self._free():
-                best = _improved(best, index, self._groups[index][1], score)
+                best = _improved(best, index, ranges[index][-1], score)
         ranked = sorted(scores, key=score, reverse=True)[:_BEST]
         return list(dict.fromkeys([*ranked, *pure]))
+
+
+def _is_family(pairs: tuple[Pair, ...]) -> bool:
+    return len(pairs) > 2
 
 
 def _improved(best: Split, index: int, count: int, score: Callable[[Split], float]) -> Split:

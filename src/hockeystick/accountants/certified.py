@@ -8,19 +8,22 @@ Guarantee: lower and upper are certified, rounding included.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
-from hockeystick.bound import Bound
+from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.choose import EngineName, choose_engine
 from hockeystick.engines.ends import BoundedCurve, Engine
+from hockeystick.engines.moments.guarantee import GuaranteeCurve, any_guarantee
+from hockeystick.engines.selection import OneRun, SelectedCurve
 from hockeystick.engines.together import Quantity, answers_together
-from hockeystick.errors import check_choice, check_count, check_positive
+from hockeystick.errors import UnknownPairError, check_choice, check_count, check_positive
 
 if TYPE_CHECKING:
     from hockeystick.engines.contour.answers import Answers
@@ -62,6 +65,25 @@ class Certified(Accountant):
         check_choice("engine", self.engine, ("automatic", "contour", "lattice"))
 
     def directed(self, parts: Parts) -> DirectedCurve:
+        if any(pair.selection is not None for pair, _ in parts):
+            return self._selected(parts)
+        windows = not any(pair.is_known_by_moments_alone for pair, _ in parts)
+        curve = self._by_windows(parts) if windows else None
+        return _ByMoments(GuaranteeCurve(parts), curve) if any_guarantee(parts) else cast("DirectedCurve", curve)
+
+    def _selected(self, parts: Parts) -> DirectedCurve:
+        """The best of many runs: by the curve of one, forward and backward."""
+        pair, count = parts[0]
+        if pair.selection is None or len(parts) > 1 or count > 1:
+            raise UnknownPairError(
+                "the best of many runs is accounted for alone: what it is composed with must be part of every run, or"
+                " be added by hand"
+            )
+        run, runs = pair.selection
+        turned = tuple((one.reversed(), times) for one, times in run)
+        return _CertifiedCurve(SelectedCurve(_one_run(self, run), _one_run(self, turned), runs))
+
+    def _by_windows(self, parts: Parts) -> DirectedCurve:
         def make_engine(largest_loss: float) -> Engine:
             return choose_engine(
                 parts,
@@ -81,10 +103,22 @@ class Certified(Accountant):
         values: NDArray[np.float64],
         quantity: Quantity,
     ) -> Answers | None:
-        own = [curve.curve for curve in curves if isinstance(curve, _CertifiedCurve)]
+        kept = [curve.curve for curve in curves if isinstance(curve, _CertifiedCurve)]
+        own = [curve for curve in kept if isinstance(curve, BoundedCurve)]
         if len(own) < len(curves):
             return None
         return answers_together(own, owners, values, quantity)
+
+
+@lru_cache(maxsize=8)
+def _one_run(method: Certified, parts: Parts) -> OneRun:
+    """The curve of one of many runs, kept since both directions ask for it."""
+    curve = method.directed(parts)
+    return OneRun(
+        lambda epsilon: cast("Bound", curve.delta(epsilon)),
+        lambda delta: cast("Bound", curve.epsilon(delta)),
+        method.tolerance,
+    )
 
 
 @final
@@ -92,10 +126,32 @@ class Certified(Accountant):
 class _CertifiedCurve(DirectedCurve):
     """One direction."""
 
-    curve: BoundedCurve
+    curve: BoundedCurve | SelectedCurve
 
     def delta(self, epsilon: float) -> Bound:
         return self.curve.delta(epsilon)
 
     def epsilon(self, delta: float) -> Bound:
         return self.curve.epsilon(delta)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _ByMoments(DirectedCurve):
+    """One direction of which more is proved by moments: the smaller of all upper sides.
+
+    The lower side of a dominating pair is no bound for the steps that it stands for, so it is left to `attained`.
+    """
+
+    moments: GuaranteeCurve
+    pairs: DirectedCurve | None
+
+    def delta(self, epsilon: float) -> Bound:
+        return self._smaller(lambda curve: curve.delta(epsilon))
+
+    def epsilon(self, delta: float) -> Bound:
+        return self._smaller(lambda curve: curve.epsilon(delta))
+
+    def _smaller(self, ask: Callable[[DirectedCurve | GuaranteeCurve], Bound | Estimate]) -> Bound:
+        found = [cast("Bound", ask(curve)) for curve in (self.moments, self.pairs) if curve is not None]
+        return replace(min(found, key=lambda bound: float(bound.upper)), lower=0.0)

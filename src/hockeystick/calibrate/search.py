@@ -23,6 +23,7 @@ from hockeystick.calibrate.prediction import predicted
 from hockeystick.calibrate.targets import Target
 from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.curve import PrivacyCurve
+from hockeystick.engines.moments.guarantee import any_guarantee
 from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.together import worst
 
@@ -54,6 +55,11 @@ class Problem:
     def adapts(self) -> bool:
         """Whether the accountant is the default one, whose tolerance is then chosen for each evaluation."""
         return isinstance(self.accountant, Certified) and self.accountant.engine == "automatic"
+
+    def one_sided(self, run: Composition) -> bool:
+        """Whether the sides of a bracket are proofs of their own that never meet: the upper one decides."""
+        every = [run.pairs(name) for name in directions(self.adjacency)]
+        return any(any_guarantee(parts) or any(pair.selection is not None for pair, _ in parts) for parts in every)
 
     def run(self, value: float) -> Composition:
         """The run at a value."""
@@ -113,9 +119,9 @@ class Evaluation:
     safe, unsafe : bool
         Whether the value is proved to meet the target, and to miss it.
     unproved : bool
-        Whether an accountant that has upper bounds alone did not prove the value safe.
+        Whether an accountant that has upper bounds alone did not prove the value safe, nor unsafe.
     excess : float
-        Of the middle of the bound.
+        Of the middle of the bound; of its upper side where that decides alone.
     """
 
     value: float
@@ -159,7 +165,9 @@ class Search:
         """The estimated excess at a place."""
         self.estimates += 1
         run, target = self.problem.run(self.axis.value(place)), self.problem.target
-        if target.cheap:
+        if self.problem.one_sided(run):
+            answer = target.measure(account(run, self.problem.adjacency, accountant=Certified(_COARSE)), _COARSE)
+        elif target.cheap:
             answer = target.measure(account(run, self.problem.adjacency), _COARSE)
         elif target.of_direction is not None:
             answer = self._largest_estimate(run, target)
@@ -198,8 +206,9 @@ class Search:
         self.evaluations += 1
         lower, upper, most = float(bound.lower), float(bound.upper), self.problem.target.most
         below, above = self.problem.excess(lower), self.problem.excess(upper)
-        middle = 0.5 * (below + above) if abs(below) < _FAR else above
-        unproved = upper > most and lower <= 0.0 and not self.problem.adapts
+        one_sided = self.problem.one_sided(curve.composition)
+        middle = 0.5 * (below + above) if abs(below) < _FAR and not one_sided else above
+        unproved = upper > most >= lower and (one_sided or (lower <= 0.0 and not self.problem.adapts))
         found = Evaluation(value, self.axis.place(value), bound, curve, upper <= most, lower > most, unproved, middle)
         self.history.append(found)
         return found
@@ -211,6 +220,8 @@ class Search:
             curve = account(run, problem.adjacency, accountant=method)
             return self._certified(target.measure(curve, tolerance), curve), curve
         curve = account(run, problem.adjacency, accountant=replace(method, tolerance=tolerance))
+        if problem.one_sided(run):
+            return self._certified(target.measure(curve, tolerance), curve), curve
         try:
             fast = account(run, problem.adjacency, accountant=Contour(max(0.1 * tolerance, _FINEST)))
         except UnknownPairError:  # no transform is known of these pairs

@@ -90,7 +90,7 @@ def _decided(search: Search, value: float) -> Evaluation:
     tolerance = search.tolerance()
     found = search.evaluate(value, tolerance)
     for _ in range(_REFINED):
-        if found.safe or found.unsafe or not search.problem.adapts:
+        if found.safe or found.unsafe or found.unproved or not search.problem.adapts:
             break
         before = float(found.bound.upper) - float(found.bound.lower)
         tolerance *= 0.1

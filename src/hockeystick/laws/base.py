@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, TypeVar, final
+from typing import TYPE_CHECKING, Literal, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from hockeystick.laws.atom_table import AtomTable
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, up
 from hockeystick.transforms.cumulants import Nodes
 from hockeystick.transforms.summand import Summand
+
+if TYPE_CHECKING:
+    from hockeystick.laws.run_count import RunCount
 
 __all__ = [
     "INFINITE",
@@ -239,6 +242,27 @@ class Pair(ABC):
     @property
     def loss_quantum(self) -> LossQuantum | None:
         """The number of which every finite loss is a multiple; None where there is none."""
+        return None
+
+    @property
+    def is_known_by_moments_alone(self) -> bool:
+        """Whether nothing is known but `moment_guarantee`: no window shows anything."""
+        return False
+
+    def moment_guarantee(self, orders: Array) -> Array | None:
+        """Upper bounds of ``ln E_P[e^{(alpha - 1) L}]`` for every step that this pair stands for, at orders above 1.
+
+        None where no better one is proved than the pair's own.
+        """
+        return None
+
+    def one_step(self, epsilon: float) -> tuple[float, float] | None:
+        """Certified bounds on delta(epsilon), epsilon finite, where the curve itself is known; None: by the cells."""
+        return None
+
+    @property
+    def selection(self) -> tuple[tuple[tuple[Pair, int], ...], RunCount] | None:
+        """The run of which this is the best of many, and how many; None for every other pair."""
         return None
 
     @property

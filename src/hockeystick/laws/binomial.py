@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import lru_cache
 from typing import final
 
 import numpy as np
@@ -22,7 +22,7 @@ from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import Array
 from hockeystick.numerics.rounding import ELEMENTARY, U, up
 
-__all__ = ["BinomialPair"]
+__all__ = ["BinomialPair", "binomial_log_masses"]
 
 _LARGEST_TRIALS = 100_000
 
@@ -67,19 +67,6 @@ class BinomialPair(AtomicPair):
         object.__setattr__(self, "probability", probability)
         object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))
 
-    @cached_property
-    def _log_masses(self) -> Array:
-        """``ln f(x)`` for x in 0..n."""
-        n, p = self.trials, self.probability
-        half = [0.0]
-        coefficient = 1
-        for x in range(1, n // 2 + 1):
-            coefficient = coefficient * (n - x + 1) // x
-            half.append(math.log(coefficient))
-        logs = np.array(half + half[: n - n // 2][::-1])
-        successes = np.arange(n + 1)
-        return np.asarray(logs + successes * math.log(p) + (n - successes) * math.log1p(-p))
-
     def make_table(self) -> AtomTable:
         n, p, shift = self.trials, self.probability, self.sensitivity
         lost_p, lost_q = self._exact_tail(Fraction(p)), self._exact_tail(1 - Fraction(p))
@@ -91,7 +78,7 @@ class BinomialPair(AtomicPair):
         terms = shift * (math.log(n + 1.0) + abs(math.log1p(-p)) + abs(math.log(p)))
         slack = (3.0 * ELEMENTARY + shift * U) * terms + shift * ELEMENTARY
         size = n * (math.log(2.0) + abs(math.log(p)) + abs(math.log1p(-p))) + 1.0
-        log_f, one = self._log_masses, np.ones(x.size)
+        log_f, one = binomial_log_masses(n, p), np.ones(x.size)
         error = 3.0 * ELEMENTARY * size
         loss = np.maximum.accumulate(loss)
         return AtomTable(
@@ -112,3 +99,19 @@ class BinomialPair(AtomicPair):
         a, b, d = p.numerator, p.denominator - p.numerator, p.denominator
         total = sum(math.comb(n, x) * a**x * b ** (n - x) for x in range(n - self.sensitivity + 1, n + 1))
         return min(up(total / d**n), 1.0)  # a quotient of integers is rounded once
+
+
+@lru_cache(maxsize=64)
+def binomial_log_masses(trials: int, probability: float) -> Array:
+    """``ln f(x)`` of Bin(n, p) for x in 0..n, p above 0 and below 1."""
+    n, p = trials, probability
+    half = [0.0]
+    coefficient = 1
+    for x in range(1, n // 2 + 1):
+        coefficient = coefficient * (n - x + 1) // x
+        half.append(math.log(coefficient))
+    logs = np.array(half + half[: n - n // 2][::-1])
+    successes = np.arange(n + 1)
+    masses = np.asarray(logs + successes * math.log(p) + (n - successes) * math.log1p(-p))
+    masses.setflags(write=False)
+    return masses

@@ -1,7 +1,8 @@
 """Rules for the transform of Laplace pairs, Poisson-subsampled or not, both directions.
 
 In the base loss u in [-m, m] (m = sensitivity / scale), Q has atoms of mass 1/2 at -m and e^{-m}/2 at m and between
-them the density ``e^{-(u+m)/2} / 4``; the loss is ``ln r(u)``, r(u) = 1 - g + g e^u. The density is integrated by
+them the density ``e^{-(u+m)/2} / 4``; the loss is ``ln r(u)``, r(u) = 1 - g + g e^u. The pair of all losses of bounded
+range is what lies between the atoms, divided by its mass ``(1 - e^{-m}) / 2``. The density is integrated by
 Gauss-Legendre rules of `_ORDER` nodes on equal panels of half-width w. On the ellipse of parameter rho about a panel
 the integrand of M(z) is at most its value at the centre times ``e^{(1/2 + |e|) w A + (|Im z| + ...) w B}`` with the
 semi-axes A, B of the ellipse and e the power of r, so that the rules together err, relative to M(Re z), by at most
@@ -19,7 +20,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import cast, final
+from typing import Literal, cast, final
 
 import numpy as np
 
@@ -28,7 +29,10 @@ from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.rule import Array, Cells, LossRule, Quadrature, RuleSource, Window
 from hockeystick.transforms.summand import Order, SampledSummand, Summand
 
-__all__ = ["NODE_ERROR", "WEIGHT_ERROR", "LaplaceSummand", "gauss_legendre"]
+__all__ = ["NODE_ERROR", "WEIGHT_ERROR", "LaplaceSummand", "Support", "gauss_legendre"]
+
+Support = Literal["whole", "between the atoms"]
+"""All of a Laplace pair, or its losses given that they lie between the atoms."""
 
 _ORDER = 24
 _MOST_PANELS = 1 << 12
@@ -120,12 +124,13 @@ class LaplaceSummand(SampledSummand):
     """A Laplace pair of this shift (sensitivity over noise, one rounding off), sampled or not."""
 
     shift: float
+    support: Support = "whole"
 
     @classmethod
     def sources(cls, group: Sequence[tuple[Summand, float]]) -> list[RuleSource]:
         """One source a pair."""
         every = cast("Sequence[tuple[LaplaceSummand, float]]", group)
-        return [LaplaceRules(one.shift, one.rate, count, one.order) for one, count in every]
+        return [LaplaceRules(one.shift, one.rate, count, one.order, one.support) for one, count in every]
 
 
 @final
@@ -143,12 +148,15 @@ class LaplaceRules(RuleSource):
         Number of steps.
     order : {"forward", "reversed"}
         The subsampled pair against Q, or the reverse.
+    support : {"whole", "between the atoms"}
+        What there is of the pair.
     """
 
     shift: float
     rate: float
     count: float
     order: Order
+    support: Support = "whole"
 
     @property
     def steps(self) -> float:
@@ -191,18 +199,27 @@ class LaplaceRules(RuleSource):
         )
 
     def _nodes(self, panels: int) -> tuple[Array, Array, Array, Array]:
-        """Base losses and ``ln`` of their masses under Q, with errors: both atoms, then the panels."""
+        """Base losses and ``ln`` of their masses under Q, with errors: any atoms, then the panels."""
         m = self.shift
         nodes, weights = gauss_legendre()
         half = m / panels
         centres = half * (2.0 * np.arange(panels) + 1.0 - panels)
         inside = (centres[:, None] + half * nodes).ravel()
-        u = np.concatenate(((-m, m), inside))
+        log_inside = np.log(np.tile(0.25 * half * weights, panels)) - 0.5 * (inside + m) - self._log_between
+        if self.support == "whole":
+            u = np.concatenate(((-m, m), inside))
+            log_q = np.concatenate(((-math.log(2.0), -m - math.log(2.0)), log_inside))
+        else:
+            u, log_q = inside, log_inside
         u_error = U * (4.0 * np.abs(u) + 4.0 * m) + half * NODE_ERROR
-        log_inside = np.log(np.tile(0.25 * half * weights, panels)) - 0.5 * (inside + m)
-        log_q = np.concatenate(((-math.log(2.0), -m - math.log(2.0)), log_inside))
         error = 0.5 * u_error + U * (4.0 * m + 8.0) + ELEMENTARY * (1.0 + np.abs(log_q)) + WEIGHT_ERROR
-        return u, log_q, u_error, error
+        return u, log_q, u_error, error + 4.0 * ELEMENTARY * abs(self._log_between)
+
+    @property
+    def _log_between(self) -> float:
+        """``ln`` of the mass of what there is: 0, or that between the atoms, to 3 `ELEMENTARY` of its size."""
+        # above 1/2 in size: the roundings of what the logarithm is taken of are within that, too
+        return 0.0 if self.support == "whole" else math.log(-0.5 * math.expm1(-self.shift))
 
     def _cells(self, between: int) -> Cells:
         """The density of the loss in cells of u; the atoms add nothing."""
@@ -210,7 +227,7 @@ class LaplaceRules(RuleSource):
         count = 64 * between
         edges = m * np.linspace(-1.0, 1.0, count + 1)
         loss = sampled_losses(edges, self.rate)
-        log_density = -0.5 * (edges + m) - math.log(4.0)
+        log_density = -0.5 * (edges + m) - math.log(4.0) - self._log_between
         log_slope = math.log(g) + edges - loss if g < 1.0 else np.zeros_like(edges)  # ln(dl / du), increasing in u
         forward = self.order == "forward"
         quarter, zero = np.array([0.25 if g < 1.0 else 0.0]), np.zeros(1)

@@ -43,6 +43,9 @@ def one_step_delta(pair: Pair, epsilon: float) -> tuple[float, float]:
     >>> lower <= 0.12693673750664397 <= upper, upper - lower < 1e-14
     (True, True)
     """
+    known = pair.one_step(epsilon)
+    if known is not None:
+        return known
     below, above = one_step_deltas(pair, np.array([epsilon]))
     return float(below[0]), float(above[0])
 
@@ -52,6 +55,9 @@ def one_step_deltas(pair: Pair, epsilon: Array) -> tuple[Array, Array]:
 
     What lies above a cut is then a sum of cells, and the bracket a few roundings wider than at one epsilon alone.
     """
+    known = [sides for at in epsilon.tolist() if (sides := pair.one_step(at)) is not None]
+    if len(known) == epsilon.size:
+        return np.array([low for low, _ in known]), np.array([high for _, high in known])
     here = _above_cuts(pair.cells(epsilon))
     lower = [_difference(here, at, index)[0] for index, at in enumerate(epsilon.tolist())]
     upper = _uppers(pair, epsilon, here.slack)

@@ -12,6 +12,7 @@ from hockeystick.errors import check_count, check_finite, check_probability
 from hockeystick.laws.base import Pair
 from hockeystick.laws.vectors import DiscretePair
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.shuffled_reports import ShuffledReports
 from hockeystick.numerics.rationals import Probability
 from hockeystick.numerics.rounding import ELEMENTARY
 
@@ -82,6 +83,19 @@ class RandomizedResponse(Mechanism):
     @property
     def adds_noise(self) -> bool:
         return False
+
+    def shuffled_reports(self, *, people: int) -> ShuffledReports:
+        """The shuffle model: the reports of many people, each through this mechanism, shuffled.
+
+        Parameters
+        ----------
+        people : int
+            How many report, from 1 to 100,000.
+        """
+        true = Fraction(self.probability)
+        other = (1 - true) / (self.categories - 1)
+        values = range(self.categories)
+        return ShuffledReports(tuple(tuple(true if w == x else other for w in values) for x in values), people)
 
     def pair(self, direction: Direction) -> Pair:
         true = Fraction(self.probability)

@@ -60,10 +60,14 @@ class WithoutReplacement(InBatches):
         return self._pairs(direction, _rounded(self.rate, up=True))[0]
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
+        if self.mechanism.attained("substitute") is not None:
+            return ()
         upper, lower = (self._pairs(direction, _rounded(self.rate, up=side)) for side in (True, False))
         return None if len(upper) == 1 and upper == lower else lower[-2:]
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
+        if self.mechanism.attained("substitute") is not None:
+            return self.mechanism.provenance("substitute")
         batches = f"fixed-size batches, {self.batch_size} of {self.population}"
         if direction == "substitute" and self.rate < 1:
             above = (

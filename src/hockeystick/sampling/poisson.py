@@ -83,3 +83,14 @@ class Poisson(Sampled):
         if isinstance(self.mechanism, Samplable):
             return self.mechanism.substitution_on_poisson(self.rate)
         raise UnknownPairError(f"no dominating pair is known for {self!r} under {direction!r}; use 'add-remove'")
+
+    def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
+        direction = AS_REMOVE.get(direction, direction)
+        if direction == "substitute":
+            return self.mechanism.attained(direction) if self.rate == 1.0 else None
+        known = self.mechanism.attained("remove")
+        sampled = None if known is None else tuple(pair.subsampled(self.rate) for pair in known)
+        return sampled if sampled is None or direction == "remove" else tuple(pair.reversed() for pair in sampled)
+
+    def provenance(self, direction: Direction) -> tuple[str, ...]:
+        return self.mechanism.provenance(AS_REMOVE.get(direction, direction))

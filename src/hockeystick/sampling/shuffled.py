@@ -75,7 +75,7 @@ class Shuffled(InBatches):
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         if self.releases == 1:
-            return None
+            return self.mechanism.attained(AS_REMOVE.get(direction, direction))
         return self.mechanism.shuffled_lower(direction, self.releases) if isinstance(self.mechanism, Samplable) else ()
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:

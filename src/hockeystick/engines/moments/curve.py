@@ -31,17 +31,24 @@ from hockeystick.engines.moments.cumulant_curve import CumulantCurve, Parts
 from hockeystick.engines.moments.log_moment import log_moment_bounds
 from hockeystick.engines.moments.tilted_bounds import TiltedBounds, tilted_bounds
 from hockeystick.errors import PrecisionError
+from hockeystick.laws.base import Array
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_down, exp_up, up
 from hockeystick.transforms.cumulants import TiltedCumulants
 from hockeystick.transforms.saddle import round_tilt
 
-__all__ = ["Conversion", "KernelCurve", "MomentsCurve", "QuadraticCurve"]
+__all__ = ["Conversion", "KernelCurve", "MomentsCurve", "QuadraticCurve", "log_tight_kernel"]
 
 Conversion = Literal["tight", "classic", "quadratic"]
 
 _LARGEST_TILT = 2.0**39
 _NOT_CERTIFIED = "no certified bound of the moments is known for this pair: an estimate of the bound"
+
+
+def log_tight_kernel(theta: Array) -> Array:
+    """``ln`` of the tight kernel ``theta^theta / (1 + theta)^{1 + theta}``, rounded up."""
+    value = -theta * np.log1p(1.0 / theta) - np.log1p(theta)
+    return value + 4.0 * ELEMENTARY * np.abs(value)
 
 
 class MomentsCurve(CumulantCurve, ABC):
@@ -106,10 +113,7 @@ class KernelCurve(MomentsCurve):
 
     def _log_kernel(self, theta: float) -> float:
         """``ln B``, rounded up."""
-        if not self._tight:
-            return 0.0
-        value = -theta * math.log1p(1.0 / theta) - math.log1p(theta)
-        return value + 4.0 * ELEMENTARY * abs(value)
+        return float(log_tight_kernel(np.array(theta))) if self._tight else 0.0
 
     def _log_delta(self, epsilon: float) -> float:
         def excess(c: TiltedCumulants) -> float:

@@ -79,7 +79,16 @@ def log_moment_bounds(parts: Sequence[tuple[Pair, int]], orders: Array) -> Momen
 
 
 def _one_step(pair: Pair, orders: Array) -> MomentBracket:
-    """The bracket of one pair; the rule used at an order depends on nothing but the power of two above it."""
+    """The bracket of one pair, or of all that it stands for where something better is proved of these."""
+    told = pair.moment_guarantee(orders)
+    if pair.is_known_by_moments_alone and told is not None:
+        return MomentBracket(np.zeros_like(orders), told)
+    own = _of_pair(pair, orders)
+    return own if told is None else MomentBracket(np.zeros_like(orders), np.minimum(own.upper, told))
+
+
+def _of_pair(pair: Pair, orders: Array) -> MomentBracket:
+    """The bracket of a pair; the rule used at an order depends on nothing but the power of two above it."""
     lower, upper = np.empty_like(orders), np.empty_like(orders)
     tops = np.exp2(np.ceil(np.log2(orders)))
     for top in np.unique(tops):

@@ -1,0 +1,244 @@
+"""The best of a random number of runs: its curve from that of one run.
+
+K runs, K of generating function f, are ranked by any order of their outputs, ties broken at random; the best is
+released. With u = P(an output ranks no higher) and v the same under Q, the winner's densities are ``p f'(u)`` and ``q
+f'(v)``, and (u, v) is a point of the region of all tests, ``u <= U(v) = min_x e^x v + delta(x)``. So
+
+    delta'(eps) <= E_P phi(e^{-L}),    phi(a) = max_v (f'(U(v)) - e^eps f'(v) a)_+,
+
+and phi is convex in a: a sum of hinges ``w_i (b_i - e^eps a)_+``, each of which the curve of one run evaluates,
+``C(a) = E_P (a - e^{-L})_+ = a delta(-ln a)``, convex again. Proof: docs/derivations/selection.md, section 5.
+
+Below, some order of the outputs: at the bottom those with a loss above l0, the ones with a loss above l > l0 last of
+these; then all others. The winner is one of loss above l with probability ``f(u) - f(u - p)``, ``u = P(L > l0)``, ``p =
+P(L > l)``, which differences of the one run's curve bracket. (u = 1: ranked by their loss.)
+
+Guarantee: the upper side is certified where the run's is; the lower side where the run's pair is attained. Cost: some
+hundreds of deltas of one run, once; a few more for each lower side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import final
+
+import numpy as np
+
+from hockeystick.bound import Bound
+from hockeystick.laws.base import Array
+from hockeystick.laws.run_count import RunCount
+from hockeystick.numerics.one_sided_root import one_sided_root
+from hockeystick.numerics.rounding import U, up
+
+__all__ = ["OneRun", "SelectedCurve"]
+
+_METHOD = "the best of many runs"
+_DEEPEST = (1e-30, 1e-20, 1e-12, 1e-6)  # of the deltas of one run that are looked at, the first that has an epsilon
+_FIRST = 24
+_LINES = 256  # through which the region of tests is seen, from either side
+_EVEN, _NEAR_ONE = 2000, 1000  # cells of v
+_APART = (3e-2, 1e-3, 1e-5)  # of the differences that give the masses of a test
+_UP = 1.0 + 64.0 * U  # outward over a few roundings of terms of one sign
+
+
+@final
+class OneRun:
+    """The curve of one run, and its values at some epsilons, which are kept.
+
+    Parameters
+    ----------
+    delta : callable
+        Certified delta, from epsilon of at least 0, infinity included.
+    epsilon : callable
+        Certified epsilon, from delta: how far to look.
+    tolerance : float
+        About how accurate an epsilon by chords between the values is to be (nats).
+    """
+
+    def __init__(
+        self, delta: Callable[[float], Bound], epsilon: Callable[[float], Bound], tolerance: float = 1e-3
+    ) -> None:
+        self.delta, self._epsilon = delta, epsilon
+        self._fall = min(max(math.sqrt(40.0 * tolerance), 0.2), 1.0)
+
+    @cached_property
+    def nodes(self) -> tuple[Array, Array]:
+        """Epsilons from 0 on between which delta falls by about the same factor, and upper bounds of it."""
+        reach = next((e for e in (float(self._epsilon(delta).upper) for delta in _DEEPEST) if math.isfinite(e)), 1.0)
+        first = np.linspace(0.0, max(min(reach, 600.0), 1e-6), _FIRST)
+        logs = np.log(np.maximum([float(self.delta(float(at)).upper) for at in first], 1e-40))
+        epsilons = [first[:1]]
+        for left, right, fall in zip(first[:-1], first[1:], logs[:-1] - logs[1:], strict=True):
+            epsilons.append(np.linspace(left, right, min(max(math.ceil(fall / self._fall), 1), 64) + 1)[1:])
+        x = np.concatenate(epsilons)
+        high = np.array([float(self.delta(float(at)).upper) for at in x])
+        return x, np.minimum.accumulate(high)  # delta falls: a bound holds at every larger epsilon
+
+    @cached_property
+    def about(self) -> tuple[Array, Array, Array]:
+        """The epsilons, and about the masses of larger losses under P and under Q: a guide."""
+        x, high = self.nodes
+        q = np.clip(-np.gradient(high, np.exp(x)), 0.0, 1.0)
+        return x, np.minimum(high + np.exp(x) * q, 1.0), q
+
+    def masses(self, x: float, apart: float) -> tuple[float, float, float] | None:
+        """P(L > x) from below, Q(L > x) from below and from above, for an x next to this one; None where unknown."""
+        x = max(x, 2.0 * apart)
+        before, here, after = (self.delta(at) for at in (x - apart, x, x + apart))
+        a, low = math.exp(x), float(here.lower)
+        # Q(L > x) = -h'(a) lies between the slopes of the chords on either side
+        gap_before, gap_after = a - math.exp(x - apart), math.exp(x + apart) - a
+        most = (float(before.upper) - low) / gap_before * (1.0 + 1e-9)
+        least = (low - float(after.upper)) / gap_after * (1.0 - 1e-9)
+        if not 0.0 <= least <= most:
+            return None
+        return min((low + a * least) * (1.0 - 32.0 * U), 1.0), least, min(most, 1.0)
+
+
+@final
+class SelectedCurve:
+    """delta and epsilon of the winner.
+
+    Parameters
+    ----------
+    forward, backward : OneRun
+        One run's pair, and its reverse.
+    count : RunCount
+        The number of runs.
+    """
+
+    def __init__(self, forward: OneRun, backward: OneRun, count: RunCount) -> None:
+        self._forward, self._backward, self._count = forward, backward, count
+
+    def delta(self, epsilon: float) -> Bound:
+        """Certified delta(epsilon)."""
+        upper = self._upper(epsilon)
+        lower = 0.0 if math.isinf(epsilon) else min(self._lower(epsilon), upper)
+        return Bound(lower, upper, _METHOD, (self._count.words,))
+
+    def epsilon(self, delta: float) -> Bound:
+        """Certified epsilon at ``delta``."""
+        if delta >= 1.0:
+            return Bound(0.0, 0.0, _METHOD)
+        if delta == 0.0 or self._upper(math.inf) > delta:
+            return Bound(0.0, math.inf, _METHOD, ("delta is next to the mass at infinite loss, or below it",))
+        guess = float(
+            np.interp(-math.log(delta), -np.log(np.maximum(self._forward.nodes[1], 1e-300)), self._forward.nodes[0])
+        )
+        find = partial(one_sided_root, target=delta, slope=5.0, step=1e-6 * max(guess, 1.0))
+        upper = find(self._upper, guess=guess, above=True)
+        lower = find(self._lower, guess=max(0.9 * guess, 0.0), above=False)
+        return Bound(min(lower, upper), upper, _METHOD, (self._count.words,))
+
+    # ------------------------------------------------------------------------------------------------------ one run
+
+    @cached_property
+    def _chords(self) -> tuple[Array, Array]:
+        """Points above C(a), a increasing from 0, between which chords are above it."""
+        (x, high), (y, high_back) = self._forward.nodes, self._backward.nodes
+        # C rises: a bound at e^-x holds below, so that a is rounded down
+        left, right = np.exp(-x[::-1]), np.exp(y[1:])
+        a = np.concatenate(([0.0], left * (1.0 - 16.0 * U), right * (1.0 - 16.0 * U)))
+        c = np.concatenate(([0.0], left * high[::-1] * _UP, (np.expm1(y[1:]) + high_back[1:]) * _UP))
+        return a, c
+
+    def _above_c(self, at: Array) -> Array:
+        """Upper bounds of C: by chords, and beyond the last point by slope 1."""
+        a, c = self._chords
+        inside = np.minimum(at, a[-1])
+        left = np.clip(np.searchsorted(a, inside, side="right") - 1, 0, a.size - 2)
+        share = (inside - a[left]) / (a[left + 1] - a[left])
+        return np.asarray(((1.0 - share) * c[left] + share * c[left + 1] + (at - inside)) * _UP)
+
+    # ------------------------------------------------------------------------------------------------------ the hinges
+
+    @cached_property
+    def _hinges(self) -> tuple[Array, Array]:
+        """Weights w_i > 0 and ends b_i with ``sum w_i (b_i - b)_+`` above phi, b = e^eps a."""
+        near = 10.0 ** -np.linspace(1.0, 14.0, _NEAR_ONE)
+        v = np.unique(np.concatenate((np.linspace(0.0, 1.0, _EVEN), 1.0 - near)))
+        error = self._count.error
+        # between two points of v: the first slope at the right end's U, the second at the left end
+        first = np.exp(self._count.log_slope(1.0 - self._largest_u(v[1:]))) * (1.0 + error)
+        second = np.exp(self._count.log_slope(1.0 - v[:-1])) * (1.0 - error)
+        kept = _hull(first, second)
+        slope, height = np.append(0.0, second[kept]), np.append(0.0, first[kept])
+        weights = np.diff(slope)
+        # Where line k is the largest the hinges up to k add up to it but for a few roundings of its height A_k, and so
+        # would any line that rounding left out of the hull; ends moved outward add that share of A_k.
+        return weights, np.diff(height) / weights * (1.0 + 256.0 * U)
+
+    def _largest_u(self, v: Array) -> Array:
+        """U(v), rounded up."""
+        (x, high), (y, high_back) = self._forward.nodes, self._backward.nodes
+        # any of the lines will do: about as many as tell
+        some, others = (slice(None, None, max(one.size // _LINES, 1)) for one in (x, y))
+        slope = np.concatenate((np.exp(x[some]), np.exp(-y[others])))
+        offset = np.concatenate((high[some], -np.expm1(-y[others]) + np.exp(-y[others]) * high_back[others]))
+        return np.asarray(np.minimum(((slope * v[:, None] + offset) * _UP).min(axis=1), 1.0))
+
+    def _upper(self, epsilon: float) -> float:
+        """Upper bound of delta(epsilon)."""
+        weights, ends = self._hinges
+        if math.isinf(epsilon):
+            # E_P phi on infinite losses alone, phi(0) = sum w_i b_i
+            return min(up(float(weights @ ends) * float(self._forward.delta(epsilon).upper), 1e-12), 1.0)
+        epsilon = min(epsilon, 600.0)  # delta falls
+        at = ends * math.exp(-epsilon) * (1.0 + 16.0 * U)
+        total = float(weights @ self._above_c(at)) * math.exp(epsilon)
+        return min(up(total, 8.0 * U * (ends.size + 16.0)), 1.0)
+
+    # ------------------------------------------------------------------------------------------------------ from below
+
+    def _lower(self, epsilon: float) -> float:
+        """Lower bound of delta(epsilon): the best of the orders above, as far as the nodes tell, and then proved."""
+        if epsilon > 700.0:
+            return 0.0
+        (x, p, q), (_, q_back, p_back) = self._forward.about, self._backward.about
+        rest_p, rest_q = np.concatenate(([0.0], 1.0 - p, p_back)), np.concatenate(([0.0], 1.0 - q, q_back))
+        first = self._count.chance(np.minimum(p, 1.0 - rest_p[:, None]), rest_p[:, None])
+        second = self._count.chance(np.minimum(q, 1.0 - rest_q[:, None]), rest_q[:, None])
+        order, test = np.unravel_index(int(np.argmax(first - math.exp(epsilon) * second)), first.shape)
+        return max(self._proved(int(order), float(x[test]), apart, epsilon) for apart in _APART)
+
+    def _proved(self, order: int, x: float, apart: float, epsilon: float) -> float:
+        """Lower bound of delta(epsilon) for l = ``x`` and the order of this number: none above, l0 >= 0, l0 <= 0."""
+        forward, backward = self._forward.nodes[0], self._backward.nodes[0]
+        masses = self._forward.masses(x, apart)
+        rest: tuple[float, float] | None = (0.0, 0.0)  # of P from above, of Q from below
+        if order > forward.size:  # losses above y of the reverse are those below -y
+            known = self._backward.masses(float(backward[order - 1 - forward.size]), apart)
+            rest = None if known is None else (known[2], known[0])
+        elif order > 0:
+            known = self._forward.masses(float(forward[order - 1]), apart)
+            rest = None if known is None else (1.0 - known[0], 1.0 - known[2])
+        if masses is None or rest is None:
+            return 0.0
+        error = self._count.error + 32.0 * U
+        # the chance rises with the event and falls with the rest: P's from below, Q's from above
+        p, q = (np.array(min(part, 1.0 - better)) for part, better in zip((masses[0], masses[2]), rest, strict=True))
+        first = float(self._count.chance(p, np.array(rest[0]))) * (1.0 - error)
+        second = float(self._count.chance(q, np.array(rest[1]))) * (1.0 + error)
+        return max(first - math.exp(epsilon) * second * (1.0 + 8.0 * U), 0.0)
+
+
+def _hull(first: Array, second: Array) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """The lines ``first - second b`` that are the largest somewhere on b >= 0, the flattest first."""
+    order = np.lexsort((-first, second))
+    kept: list[int] = []
+    for i in order:
+        while kept:
+            top = kept[-1]
+            if first[i] <= first[top]:
+                break
+            below_first, below_second = (first[kept[-2]], second[kept[-2]]) if len(kept) > 1 else (0.0, 0.0)
+            crossing = (first[i] - first[top]) * (second[top] - below_second)
+            if second[i] > second[top] and crossing < (first[top] - below_first) * (second[i] - second[top]):
+                kept.append(int(i))
+                break
+            kept.pop()
+        else:
+            kept.append(int(i))
+    return np.array(kept, dtype=np.intp)

@@ -1,0 +1,181 @@
+"""The privacy blanket: what n people's shuffled reports tell about one of them, from above.
+
+Person 1 holds x or x'; every report comes from a matrix of chances R, rows the values, columns the reports. With
+``m(w) = min_x R(x, w)``, each of the others reports by a law that does not depend on what it holds with probability
+``sum m``. Whoever is told who did otherwise, and what these said, still has (Balle, Bell, Gascon and Nissim 2019, Lemma
+5.3)
+
+    delta(eps) <= E (T_1 + ... + T_n)_+ / n,    T = (R(x, w) - e^eps R(x', w)) / m(w)  with probability m(w), else 0,
+
+T independent. For every theta > 0 and h > 0, phi(z) = E e^{zT}, the sum ``(h / 2 pi) sum_k phi(z_k)^n / z_k^2`` over
+``z_k = theta + i k h`` is ``sum_j e^{theta j Lambda} E (S - j Lambda)_+``, Lambda = 2 pi / h, by Poisson summation:
+never below the term j = 0. The terms left out, ``|k| >= N``, are at most ``phi(theta)^n / (pi h (N - 1))`` together.
+Proof: docs/derivations/selection.md, section 6.
+
+Guarantee: an upper bound for the shuffled reports, rounding included. Cost: about 10^5 sines and cosines a column.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from hockeystick.laws.atom_table import AtomTable
+from hockeystick.laws.atoms import AtomicPair
+from hockeystick.laws.base import Array, Measure, Pair
+from hockeystick.laws.binomial import binomial_log_masses
+from hockeystick.laws.without_windows import WithoutWindows
+from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_up, up
+
+__all__ = ["BlanketPair", "Column", "CountedReports"]
+
+Column = tuple[Fraction, Fraction, Fraction]
+"""Chances of one report given x, given x', and the least over all values."""
+
+_NODES = 1 << 17
+_TILTS = 240
+_REACH = 60.0  # theta Lambda at least, and beyond what the answer is small by
+_SIDE = 14.0  # standard deviations in Lambda, at least
+
+
+@final
+@dataclass(frozen=True)
+class BlanketPair(WithoutWindows):
+    """The reports of ``people`` shuffled, one of whom holds x or x': the worst of some pairs of values.
+
+    Parameters
+    ----------
+    choices : tuple of tuple of Column
+        For every pair of values, the columns in which they differ or are blanketed.
+    people : int
+        n, at least 1.
+    """
+
+    choices: tuple[tuple[Column, ...], ...]
+    people: int
+
+    @property
+    def reason(self) -> str:
+        return (
+            "what shuffled reports tell is known by its curve: account for it alone, once, unsampled, with the"
+            " certified accountant"
+        )
+
+    @property
+    def mass_at_infinity(self) -> float:
+        """That of a single report: an outcome which x' never has."""
+        return max(up(float(sum(a for a, b, _ in columns if b == 0)), 2.0 * U) for columns in self.choices)
+
+    @property
+    def reverse_mass_at_infinity(self) -> float:
+        return self.mass_at_infinity
+
+    def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:
+        return -1.0, 1.0  # where to begin to look
+
+    def one_step(self, epsilon: float) -> tuple[float, float]:
+        if epsilon < 0.0:  # the reverse has the same choices, the other way round
+            rest = self.one_step(-epsilon)[1]
+            return 0.0, min(up(-math.expm1(epsilon) + math.exp(epsilon) * rest, 8.0 * ELEMENTARY), 1.0)
+        return 0.0, max(_stop_loss(columns, self.people, epsilon) for columns in self.choices)
+
+    def reversed(self) -> Pair:
+        return self  # all pairs of values are there, both ways round
+
+
+def _stop_loss(columns: Iterable[Column], people: int, epsilon: float) -> float:
+    """Upper bound of ``E (T_1 + ... + T_n)_+ / n``, at most 1."""
+    if epsilon > 600.0:
+        return 1.0
+    scale = Fraction(down(math.exp(epsilon), ELEMENTARY + U))  # delta falls with epsilon: rounded down
+    kept = [(m, _up((a - scale * b) / m)) for a, b, m in columns if m > 0]
+    alone = sum((max(a - scale * b, Fraction(0)) for a, b, m in columns if m == 0), Fraction(0))
+    value = np.array([t for _, t in kept])
+    if not kept or value.max() <= 0.0:
+        return min(_up(alone), 1.0)
+    log_sum = _log_positive_part(np.array([float(m) for m, _ in kept]), value, float(people))
+    return min(up(exp_up(min(log_sum, 1.0 + math.log(people))) / people + _up(alone), 8.0 * U), 1.0)
+
+
+def _log_positive_part(mass: Array, value: Array, n: float) -> float:
+    """Upper bound of ``ln E (T_1 + ... + T_n)_+``; infinite where rounding leaves none.
+
+    ``mass`` is a rounding off, ``value`` exact; at most 1 in all.
+    """
+    top = float(np.abs(value).max())
+
+    def change(theta: float) -> float:
+        return float(mass @ np.expm1(theta * value))
+
+    grid = 2.0 ** np.linspace(-30.0, 9.0, _TILTS) / top
+    theta = float(min(grid, key=lambda t: n * math.log1p(change(t)) - 2.0 * math.log(t)))
+    total = 1.0 + change(theta)
+    if not 0.25 <= total < math.inf:
+        return math.inf
+    k = n * math.log(total)
+    tilted = mass * np.exp(theta * value)
+    spread = math.sqrt(n * float(tilted @ value**2) / total)
+    h = 2.0 * math.pi / max(_SIDE * spread, (_REACH + max(-k, 0.0)) / theta)
+    y = h * np.arange(_NODES)
+    angle = np.outer(value, y)
+    real = (1.0 - float(mass.sum())) + tilted @ np.cos(angle)
+    imaginary = tilted @ np.sin(angle)
+    with np.errstate(divide="ignore"):
+        radius = np.exp(0.5 * n * np.log((real * real + imaginary * imaginary) / (total * total)))
+    turn = n * np.arctan2(imaginary, real)
+    size = theta * theta + y * y
+    terms = radius * (np.cos(turn) * (theta * theta - y * y) + np.sin(turn) * (2.0 * theta * y)) / (size * size)
+    # phi is off by a few u (1 + |z| max|T|) of phi(theta), its power by n times that, each term as much of 1/|z|^2
+    relative = U * n * (16.0 * np.sqrt(size) * top + 512.0)
+    if float(relative.max()) > 0.1:
+        return math.inf
+    rounding = (1.0 + 1e-6) * float((relative / size).sum()) * h / math.pi
+    beyond = (1.0 + 1e-6) / (math.pi * h * (_NODES - 1))
+    inside = h / (2.0 * math.pi) * (2.0 * math.fsum(terms.tolist()) - float(terms[0]))
+    return k + 64.0 * U * n * (1.0 + theta * top + abs(k)) + math.log(inside + rounding + beyond) + 1e-12
+
+
+def _up(value: Fraction) -> float:
+    near = float(value)
+    return near if near >= value else math.nextafter(near, math.inf)
+
+
+@final
+@dataclass(frozen=True)
+class CountedReports(AtomicPair):
+    """How many of the shuffled reports are w, where all others hold a value that says w with probability ``other``.
+
+    The count is Bin(people - 1, other) and one report more with probability ``first`` against ``other``. Data
+    processing of what neighbouring datasets show: a lower bound.
+    """
+
+    people: int
+    first: Fraction
+    other: Fraction
+
+    def make_table(self) -> AtomTable:
+        n, p, q = self.people - 1, float(self.first), float(self.other)
+        below = binomial_log_masses(n, q)
+        before, here = np.append(-np.inf, below), np.append(below, -np.inf)
+        rest_p, rest_q = float(1 - self.first), float(1 - self.other)
+        with np.errstate(divide="ignore"):
+            log_p = np.logaddexp(math.log(p) + before, math.log(rest_p) + here)
+            log_q = np.logaddexp(math.log(q) + before, math.log(rest_q) + here)
+        # ln of T(c - 1) / T(c), in which nothing large is left
+        count = np.arange(1, n + 1, dtype=np.float64)
+        ratio = np.log(count / (n - count + 1.0)) + (math.log(rest_q) - math.log(q))
+        above, under = (np.logaddexp(math.log(s) + ratio, math.log(r)) for s, r in ((p, rest_p), (q, rest_q)))
+        loss = np.concatenate(([math.log(rest_p / rest_q)], above - under, [math.log(p / q)]))
+        logs = abs(math.log(q)) + abs(math.log(rest_q)) + abs(math.log(p)) + abs(math.log(rest_p)) + 1.0
+        slack = 16.0 * ELEMENTARY * (logs + math.log(n + 2.0))
+        error = 16.0 * ELEMENTARY * (n + 2.0) * (logs + 1.0)
+        one = np.ones(loss.size)
+        return AtomTable(np.maximum.accumulate(loss), slack * one, log_p, log_q, error * one)
+
+    def reversed(self) -> Pair:
+        return self if self.people == 1 and self.first + self.other == 1 else super().reversed()

@@ -1,0 +1,268 @@
+"""The best of a random number of runs, against every order of the outputs of small mechanisms, enumerated."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from functools import partial
+
+import mpmath
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.bound import Bound
+from hockeystick.engines.selection import OneRun, SelectedCurve
+from hockeystick.laws.run_count import NegativeBinomialCount, PoissonCount, RunCount
+from hockeystick.numerics.rounding import U
+
+mp = mpmath.mp.clone()
+mp.dps = 40
+
+COUNTS: tuple[RunCount, ...] = (
+    PoissonCount(0.3),
+    PoissonCount(2.0),
+    PoissonCount(12.0),
+    NegativeBinomialCount(0.5),
+    NegativeBinomialCount(0.05),
+    NegativeBinomialCount(0.02, 0.0),
+    NegativeBinomialCount(0.1, -0.5),
+    NegativeBinomialCount(0.2, 3.0),
+)
+EPSILONS = (0.0, 0.2, 0.5, 1.0, 2.0, 4.0)
+
+
+def bound(answer: object) -> Bound:
+    assert isinstance(answer, Bound)
+    return answer
+
+
+def generating(count: RunCount, x: mpmath.mpf) -> mpmath.mpf:
+    """f(x) by its definition."""
+    if isinstance(count, PoissonCount):
+        return mp.exp(mp.mpf(count.mean) * (x - 1))
+    assert isinstance(count, NegativeBinomialCount)
+    gamma, eta = mp.mpf(count.stopping), mp.mpf(count.shape)
+    if eta == 0:
+        return mp.log(1 - (1 - gamma) * x) / mp.log(gamma)
+    return ((1 - (1 - gamma) * x) ** -eta - 1) / (gamma**-eta - 1)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_laws_of_the_number_of_runs_are_within_their_errors(count: RunCount) -> None:
+    for rest in (0.0, 1e-9, 0.01, 0.3, 0.9, 1.0):
+        slope = mp.diff(lambda x: generating(count, x), 1 - mp.mpf(rest))
+        found = mp.mpf(float(count.log_slope(np.array(rest))))
+        assert abs(mp.exp(found) / slope - 1) <= count.error
+        for part in (1e-12, 1e-3, 0.1, 1.0):
+            if rest + part <= 1.0:
+                truth = generating(count, 1 - mp.mpf(rest)) - generating(count, 1 - mp.mpf(rest) - mp.mpf(part))
+                assert abs(mp.mpf(float(count.chance(np.array(part), np.array(rest)))) / truth - 1) <= count.error
+    assert abs(mp.mpf(count.mean) / mp.diff(lambda x: generating(count, x), 1) - 1) <= count.error  # type: ignore[attr-defined]
+
+
+def test_a_geometric_number_of_runs_is_the_series() -> None:
+    """Summed over k: stop after every run with probability 0.3."""
+    count = NegativeBinomialCount(0.3)
+    series = mp.fsum(mp.mpf(0.3) * (1 - mp.mpf(0.3)) ** (k - 1) * mp.mpf(0.6) ** k for k in range(1, 300))
+    assert abs(generating(count, mp.mpf(0.6)) - series) < mp.mpf(10) ** -15
+    assert abs(float(count.chance(np.array(0.4), np.array(0.0))) - float(1 - series)) < 1e-15
+
+
+def exact_curve(p: np.ndarray, q: np.ndarray) -> Callable[[float], Bound]:
+    """The curve of two vectors, the sum of nonnegative terms a few roundings off."""
+
+    def delta(epsilon: float) -> Bound:
+        if math.isinf(epsilon):
+            total = float(p[q == 0.0].sum())
+        else:
+            terms = p - math.exp(epsilon) * q
+            total = math.fsum(terms[terms > 0.0].tolist())
+        room = 8.0 * U * (float(p.sum()) + math.exp(min(epsilon, 600.0)) * float(q.sum()))
+        return Bound(max(total - room, 0.0), min(total + room, 1.0), "by hand")
+
+    return delta
+
+
+def largest_loss(p: np.ndarray, q: np.ndarray, delta: float) -> Bound:
+    both = (p > 0.0) & (q > 0.0)
+    top = float(np.log(p[both] / q[both]).max(initial=0.0))
+    return Bound(top, math.inf if (q[p > 0.0] == 0.0).any() else max(top, 0.0) + 1e-9, "by hand")
+
+
+def winner(count: RunCount, masses: np.ndarray, order: tuple[int, ...]) -> list[mpmath.mpf]:
+    """The law of the best output, worst outputs first in ``order``; the last entry is that nothing is released."""
+    below, out, total = generating(count, mp.mpf(0)), [], mp.mpf(0)
+    for index in order:
+        total += mp.mpf(float(masses[index]))
+        now = generating(count, min(total, mp.mpf(1)))
+        out.append(now - below)
+        below = now
+    return out
+
+
+def check(mechanisms: int, orders: int, seed: int) -> int:
+    """Random mechanisms of three to five outputs, some with an output that one dataset never has."""
+    rng, seen = np.random.default_rng(seed), 0
+    for trial in range(mechanisms):
+        size = int(rng.integers(3, 6))
+        weight = rng.dirichlet(np.full(size, rng.choice([0.3, 1.0, 4.0])), 2)
+        # multiples of 2^-40, so that sums are exact
+        p, q = (np.floor(row * 2.0**40) / 2.0**40 for row in weight)
+        p[0], q[0] = 1.0 - p[1:].sum(), 1.0 - q[1:].sum()
+        if trial % 5 == 0:
+            q[0], q[1] = q[0] + q[1], 0.0
+        count = COUNTS[trial % len(COUNTS)]
+        curve = SelectedCurve(
+            OneRun(exact_curve(p, q), partial(largest_loss, p, q)),
+            OneRun(exact_curve(q, p), partial(largest_loss, q, p)),
+            count,
+        )
+        answers = {epsilon: curve.delta(epsilon) for epsilon in EPSILONS}
+        every = list(itertools.permutations(range(size)))
+        best = dict.fromkeys(EPSILONS, mp.mpf(0))
+        chosen = every if orders >= len(every) else [every[k] for k in rng.choice(len(every), orders, replace=False)]
+        for order in chosen:
+            one, other = winner(count, p, order), winner(count, q, order)
+            for epsilon, answer in answers.items():
+                gains = (a - mp.exp(mp.mpf(epsilon)) * b for a, b in zip(one, other, strict=True))
+                truth = mp.fsum(max(gain, mp.mpf(0)) for gain in gains)
+                assert truth <= answer.upper, (trial, order, epsilon)
+                best[epsilon] = max(best[epsilon], truth)
+            seen += 1
+        if len(chosen) == len(every):
+            for epsilon, answer in answers.items():
+                assert answer.lower <= best[epsilon], (trial, epsilon)
+    return seen
+
+
+def test_no_order_of_the_outputs_of_small_mechanisms_is_above_nor_all_below() -> None:
+    assert check(40, 120, seed=11) > 1000
+
+
+@pytest.mark.torture
+def test_no_order_in_27_000_small_mechanisms_is_above() -> None:
+    assert check(27_000, 1, seed=12) == 27_000
+
+
+def test_randomised_response_selected_is_bracketed_through_the_front_door() -> None:
+    tuned = hs.select_best(hs.RandomizedResponse(0.75) * 2, count=hs.NegativeBinomialCount(0.25))
+    p, q = np.array([9.0, 3.0, 3.0, 1.0]) / 16.0, np.array([1.0, 3.0, 3.0, 9.0]) / 16.0
+    for epsilon in (0.5, 2.5, 3.5, 4.5):
+        answer = bound(hs.account(tuned).delta(epsilon))
+        best = mp.mpf(0)
+        for order in itertools.permutations(range(4)):
+            one, other = (winner(tuned.count, masses, order) for masses in (p, q))
+            best = max(best, mp.fsum(max(a - mp.exp(epsilon) * b, mp.mpf(0)) for a, b in zip(one, other, strict=True)))
+        assert answer.lower <= best <= answer.upper
+
+
+def gaussian_run() -> OneRun:
+    curve = hs.account(hs.Gaussian(1.0)).directed["remove"]
+    return OneRun(lambda e: bound(curve.delta(e)), lambda d: bound(curve.epsilon(d)))
+
+
+def test_the_hinges_are_above_every_line_of_the_region_and_the_chords_above_the_curve() -> None:
+    """Gaussian noise: U(v) = Phi(Phi^-1(v) + 1), C(a) = a delta(-ln a), both in closed form."""
+    from scipy.special import ndtr, ndtri
+
+    one = gaussian_run()
+    v = np.random.default_rng(3).random(6000)
+    for count in (PoissonCount(10.0), NegativeBinomialCount(0.1)):
+        curve = SelectedCurve(one, one, count)
+        weights, ends = curve._hinges
+        first = np.exp(count.log_slope(1.0 - ndtr(ndtri(v) + 1.0)))
+        second = np.exp(count.log_slope(1.0 - v))
+        for b in (0.0, 0.5, 1.0, 2.0, 5.0, 12.0):
+            line = float((first - second * b).max())
+            assert line <= float(weights @ np.maximum(ends - b, 0.0))
+        for a in np.geomspace(1e-3, 1e3, 400):
+            x = -math.log(float(a))
+            truth = a * (ndtr(0.5 - x) - math.exp(x) * ndtr(-0.5 - x))
+            found = float(curve._above_c(np.array([a]))[0])
+            assert truth * (1.0 - 1e-12) <= found <= truth * 1.02 + 1e-12
+
+
+def test_the_lower_side_is_below_the_best_order_of_gaussian_outputs() -> None:
+    """Masses of losses above l0 and l in closed form, the best of both by search."""
+    from scipy.optimize import minimize
+    from scipy.special import ndtr
+
+    one = gaussian_run()
+    for count in (PoissonCount(10.0), NegativeBinomialCount(0.1)):
+        curve = SelectedCurve(one, one, count)
+        for epsilon in (1.0, 3.0, 5.0):
+
+            def gain(at: np.ndarray, count: RunCount = count, epsilon: float = epsilon) -> float:
+                start, x = float(at[0]), max(float(at[1]), float(at[0]))
+                parts = [(ndtr(s - x), ndtr(start - s)) for s in (0.5, -0.5)]  # the event, and what is better
+                first, second = (float(count.chance(np.array(p), np.array(rest))) for p, rest in parts)
+                return -(first - math.exp(epsilon) * second)
+
+            starts = [(l0, x) for l0 in (-4.0, -1.0, 0.0, 0.5, 1.0) for x in (0.5, 1.0, 2.0, 3.0, 4.0)]
+            options = {"xatol": 1e-8, "fatol": 1e-14}
+            found = min(float(minimize(gain, at, method="Nelder-Mead", options=options).fun) for at in starts)
+            lower = float(curve.delta(epsilon).lower)
+            assert 0.9 * -found <= lower <= -found * (1.0 + 1e-7)  # of the search
+
+
+CIFAR = hs.Gaussian(1.0).poisson(0.01) * 1000
+
+
+def published(mean: float, delta: float) -> float:
+    """Papernot and Steinke 2022, Theorem 6: K ~ Poisson(mean), the best order of many, the conversion of CKS."""
+    curve, best = hs.account(CIFAR), math.inf
+    from hockeystick.engines.moments.log_moment import log_moment_bounds
+
+    pairs = CIFAR.pairs("remove")
+    for order in (1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0, 24.0, 32.0):
+        theta = order - 1.0
+        renyi = float(log_moment_bounds(pairs, np.array([order])).upper[0]) / theta
+        small = float(bound(curve.delta(math.log1p(1.0 / theta))).upper)
+        total = renyi + mean * small + math.log(mean) / theta
+        kernel = theta * math.log(theta) - order * math.log(order)
+        best = min(best, total + (kernel - math.log(delta)) / theta)
+    return best
+
+
+def test_tuning_a_training_run_costs_less_than_by_renyi_divergences() -> None:
+    tuned = hs.account(hs.select_best(CIFAR, count=hs.PoissonCount(10.0)))
+    for delta in (1e-5, 1e-7, 1e-9):
+        answer = bound(tuned.epsilon(delta))
+        assert float(answer.upper) < published(10.0, delta) - 0.1
+        assert answer.upper - answer.lower < 0.08
+        assert bound(tuned.delta(answer.upper)).upper <= delta * (1.0 + 1e-9)
+
+
+def test_tuning_costs_more_with_more_runs_and_never_less_than_one() -> None:
+    once = bound(hs.account(CIFAR).epsilon(1e-6))
+    uppers = [
+        float(bound(hs.account(hs.select_best(CIFAR, count=hs.PoissonCount(mean))).epsilon(1e-6)).upper)
+        for mean in (1.0, 3.0, 10.0)
+    ]
+    assert float(once.lower) < uppers[0] < uppers[1] < uppers[2]
+
+
+def test_calibration_and_refusals() -> None:
+    found = hs.calibrate(
+        lambda s: hs.select_best(hs.Gaussian(s) * 10, count=hs.NegativeBinomialCount(0.2)),
+        epsilon=2.0,
+        delta=1e-6,
+    )
+    assert bound(found.curve.delta(2.0)).upper <= 1e-6
+    base = hs.Gaussian(2.0)
+    tuned = hs.select_best(base, count=hs.PoissonCount(3.0))
+    with pytest.raises(hs.UnknownPairError, match="alone"):
+        hs.account(tuned + base)
+    with pytest.raises(hs.UnknownPairError, match="alone"):
+        hs.account(tuned * 2)
+    with pytest.raises(hs.UnknownPairError, match="select once"):
+        hs.select_best(tuned * 1, count=hs.PoissonCount(3.0))
+    with pytest.raises(TypeError, match="fixed number"):
+        hs.select_best(base, count=3)  # type: ignore[arg-type]
+    for wrong in (lambda: hs.PoissonCount(0.0), lambda: hs.PoissonCount(1e7), lambda: hs.NegativeBinomialCount(1.0)):
+        with pytest.raises(ValueError, match=r"mean|stopping"):
+            wrong()
+    with pytest.raises(ValueError, match="shape"):
+        hs.NegativeBinomialCount(0.5, -1.0)
