@@ -62,8 +62,10 @@ class ClosedForm:
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
         log_delta = math.log(max(delta, 1e-320))
-        guess = max(self._above.loss_range(log_delta, log_delta)[1], 0.0)
-        step = 1e-12 * max(1.0, guess)
+        curve = self._above.curve
+        guess = self._above.loss_range(log_delta, log_delta)[1] if curve is None else curve.guess(delta)
+        guess = max(guess, 0.0)
+        step = (1e-12 if curve is None else 1e-8) * max(1.0, guess)
         near, far = self._side(1, guess), self._side(1, guess * (1.0 + 1e-3) + 1e-3)
         slope = math.log(near / far) / (1e-3 * guess + 1e-3) if near > far > 0.0 else 1.0
         lower, upper = (

@@ -40,6 +40,8 @@ def one_step_delta(pair: Pair, epsilon: float) -> tuple[float, float]:
     >>> lower <= 0.12693673750664397 <= upper, upper - lower < 1e-14
     (True, True)
     """
+    if pair.curve is not None:
+        return pair.curve.delta(epsilon)
     here = pair.cells(np.array([epsilon]))
     lower, _ = _difference(here, epsilon)
     upper = _upper(pair, epsilon, float(here.slack[0]))
