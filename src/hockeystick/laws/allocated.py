@@ -1,7 +1,7 @@
 """Random allocation: the record takes part in one of t steps, uniformly at random; one round of it as one pair.
 
-With (P, Q) the pair of one step and W = dP/dQ under Q, the round is the pair of ``(1/t) sum_i Q x .. x P x .. x Q`` against
-``Q x .. x Q``, whose likelihood ratio is S / t, S the sum of t independent W:
+With (P, Q) the pair of one step and W = dP/dQ under Q, the round is the pair of ``(1/t) sum_i Q x .. x P x .. x Q``
+against ``Q x .. x Q``, whose likelihood ratio is S / t, S the sum of t independent W:
 
     h(a) = E (S - t a)+ / t + P(L = inf),        a h(1/a) + 1 - a = (a / t) E (t / a - S)+,
 
@@ -9,15 +9,15 @@ the second for the reverse. Both are stop-loss transforms of one sum of positive
 
 Source: Feldman and Shenfeld (arXiv:2502.08202). Proof: docs/derivations/random-allocation.md.
 
-Guarantee: both sides are certified. Cost: a coarse and a fine lattice about each of the points asked for; answers near one
-another share theirs.
+Guarantee: both sides are certified. Cost: a coarse and a fine lattice about each of the points asked for; answers near
+one another share theirs.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import final
 
 import numpy as np
@@ -35,8 +35,9 @@ LEAST_DELTA = 1e-45
 """Where tables of the curve end."""
 
 _RATIO = 2.0**0.125  # of the epsilons of neighbouring stations
+_EVEN, _STEP = 1.0, 0.1  # beyond the first (nats) they stand the second apart
 _NEAREST = 0.05  # the least of them, in standard deviations of the round's likelihood ratio
-_EPSILON_WIDTH = 4e-7  # nats asked of one round
+_EPSILON_WIDTH = 7e-7  # nats asked of one round
 _RELATIVE_WIDTH = 2e-4  # of delta, asked for as well
 _ROUGH = 2048  # cells that a plan is made by
 _MOST_POINTS = 1 << 21  # of one lattice
@@ -47,6 +48,7 @@ _ABREAST = 8.0  # nats, of delta or of a lattice's errors, to either side of whe
 _CHORDS = 1e-5  # relative width that is narrow beside what chords cost, about delta of 1; they cost more further out
 _FAR = 25.0  # nats of delta from where on less accuracy will do
 _WORSE = 3.0  # times the relative width in its middle, that an answer of a lattice may have
+
 
 @final
 @dataclass(frozen=True)
@@ -73,7 +75,6 @@ class AllocatedCurve:
     base: Pair
     steps: int
     mirrored: bool = False
-    _stations: dict[object, StopLoss] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", check_count("steps", self.steps, minimum=2))
@@ -95,8 +96,8 @@ class AllocatedCurve:
         mass = self.base.reverse_mass_at_infinity
         if mass == 0.0:
             return InfiniteMass(0.0, 0.0, 0.0, 0.0)
-        log_low, log_high = self.steps * math.log(mass), self.steps * math.log(least_infinite(mass) or TINY)
-        low, high = exp_down(min(log_low, log_high) * (1.0 + 8.0 * ELEMENTARY)), exp_up(log_low * (1.0 - 8.0 * ELEMENTARY))
+        log_low, log_high = (self.steps * math.log(each) for each in (mass, least_infinite(mass) or TINY))
+        low, high = exp_down(log_high * (1.0 + 8.0 * ELEMENTARY)), exp_up(log_low * (1.0 - 8.0 * ELEMENTARY))
         return InfiniteMass(low, high, math.log1p(-high) * (1.0 + ELEMENTARY), math.log1p(-low) * (1.0 - ELEMENTARY))
 
     def guess(self, delta: float) -> float:
@@ -105,7 +106,7 @@ class AllocatedCurve:
         epsilon = 2.0 * self._nearest / _NEAREST
         for _ in range(_GUESSES):
             at = np.array([epsilon, epsilon * (1.0 + 1e-3)])
-            station = self._station(epsilon, (epsilon, 1.001 * epsilon), noise=self._nearest)
+            station = self.station(epsilon, (epsilon, 1.001 * epsilon), noise=self._nearest)
             value, beside = (float(x) for x in self._read(station, at)[1])
             low, high = (epsilon, high) if value > delta else (low, epsilon)
             slope = max(math.log(value / beside) / (1e-3 * epsilon), 1e-3) if value > beside > 0.0 else math.inf
@@ -120,23 +121,28 @@ class AllocatedCurve:
         """Certified bounds on delta(epsilon), epsilon finite and of any sign (nats)."""
         if epsilon < 0.0:
             return _of_reverse(epsilon, *self.reversed().delta(-epsilon))
-        number = math.floor(math.log(epsilon / self._nearest) / math.log(_RATIO) + 0.5) if epsilon > 0.0 else -1
-        centre = self._nearest * _RATIO**number if number >= 0 else 0.0
-        half = math.sqrt(_RATIO) * (1.0 + 1e-9)
-        ends = (centre / half, centre * half) if centre else (0.0, self._nearest)
-        if number not in self._stations:
-            self._stations[number] = self._station(centre, ends)
-        low, high = self._read(self._stations[number], np.array([epsilon]))
+        low, high = self._read(_kept(self, *self._place(epsilon)), np.array([epsilon]))
         return float(low[0]), float(high[0])
 
+    def _place(self, epsilon: float) -> tuple[float, tuple[float, float]]:
+        """The station that answers: its middle and its ends. Their places do not depend on what was asked before."""
+        if epsilon < 0.9 * self._nearest:
+            return 0.0, (0.0, self._nearest)
+        if epsilon > _EVEN:
+            number = math.floor(epsilon / _STEP)
+            return (number + 0.5) * _STEP, (number * _STEP, (number + 1.0) * _STEP)
+        number = math.floor(math.log(epsilon / self._nearest) / math.log(_RATIO) + 0.5)
+        centre, half = self._nearest * _RATIO**number, math.sqrt(_RATIO) * (1.0 + 1e-9)
+        return centre, (centre / half, centre * half)
+
     def deltas(self, epsilons: Array, spacing: float) -> tuple[Array, Array]:
-        """Certified bounds at increasing epsilons of at least 0, of the accuracy of chords as wide as ``spacing`` (nats)."""
+        """Certified bounds at increasing epsilons of at least 0, as accurate as chords ``spacing`` wide are (nats)."""
         low, high = np.zeros(epsilons.size), np.ones(epsilons.size)
         at, reach, coarser = 0, self._nearest, 1.0
         while at < epsilons.size:
             start = float(epsilons[at])
             centre = start + min(reach, start)
-            station = self._station(centre, (start, centre + reach), noise=0.6 * spacing * coarser)
+            station = self.station(centre, (start, centre + reach), noise=0.6 * spacing * coarser)
             own_low, own_high = self._read(station, np.append(centre, epsilons[at:]))
             widths = 1.0 - own_low / own_high
             nats = 1.0 - np.log(own_high)
@@ -169,7 +175,7 @@ class AllocatedCurve:
         """k, to within 6 u of itself."""
         return self.steps * math.exp(-epsilon if self.mirrored else epsilon)
 
-    def _station(self, centre: float, ends: tuple[float, float], noise: float | None = None) -> StopLoss:
+    def station(self, centre: float, ends: tuple[float, float], noise: float | None = None) -> StopLoss:
         """A lattice about one epsilon that serves a range of them; ``noise``: its standard deviation, over k."""
         k = self._point(centre)
         points = [self._point(end) for end in (*ends, centre)]
@@ -195,7 +201,9 @@ class AllocatedCurve:
         reach = TENTS[-1] * noise_deviation(spacing, self.steps)
         sign = -1.0 if self.mirrored else 1.0
         signed = [sign * point for point in points]
-        window = replace(window, low=min(window.low, min(signed) - 1.1 * reach), high=max(window.high, max(signed) + 1.1 * reach))
+        window = replace(
+            window, low=min(window.low, min(signed) - 1.1 * reach), high=max(window.high, max(signed) + 1.1 * reach)
+        )
         spacing = dyadic_below(max(spacing, (window.high - window.low) / _MOST_POINTS))
         return StopLoss(self._cells(spacing, largest), self.steps, window, reference=k, below=self.mirrored)
 
@@ -240,6 +248,12 @@ class AllocatedCurve:
             mass = self.base.mass_at_infinity
             low, high = (low + least_infinite(mass)) * (1.0 - 2.0 * U), (high + mass) * (1.0 + 2.0 * U)
         return np.minimum(low, 1.0), np.minimum(high, 1.0)
+
+
+@lru_cache(maxsize=8)
+def _kept(curve: AllocatedCurve, centre: float, ends: tuple[float, float]) -> StopLoss:
+    """A station, kept for the next question."""
+    return curve.station(centre, ends)
 
 
 def _of_reverse(epsilon: float, low: float, high: float) -> tuple[float, float]:

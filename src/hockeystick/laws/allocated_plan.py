@@ -1,11 +1,8 @@
 """How finely, and where, a sum of t likelihood ratios is looked at about one point: nothing here is proved.
 
-Symbols: W the likelihood ratio of one step under Q, b the largest W that is not counted apart, theta the saddle point of
-the sum of t such W for the point k, ``t K'(theta) = k + 2 / theta`` with K the logarithm of E[e^{theta W}; W <= b]. For
-sums from below everything is mirrored: -W, -k.
-
-The noise that the lattice adds to one side or the other is sigma = h sqrt(pi t / 8); the bracket of G = E (S - k)+ has the
-width 1.4 sigma^2 G''/ G relative to G. Two evaluations on a coarse lattice give G'' / G, hence the spacing.
+Symbols: W the likelihood ratio of one step under Q, b the largest W that is not counted apart, theta the saddle point
+of the sum of t such W for the point k, ``t K'(theta) = k + 2 / theta`` with K the logarithm of E[e^{theta W}; W <= b].
+For sums from below everything is mirrored: -W, -k.
 """
 
 from __future__ import annotations
@@ -26,7 +23,14 @@ __all__ = ["plan_sum"]
 _LOG_OUTSIDE = -42.0  # ln of the tilted mass that may lie outside the window on either side
 _MOST_EXPONENT = 500.0  # of a tilt over one term
 _COARSE_POINTS = 2048
-_TILTS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)  # of the saddle point: below it single large terms weigh less, the window is shorter
+_TILTS = (
+    1.0,
+    0.9,
+    0.8,
+    0.7,
+    0.6,
+    0.5,
+)  # of the saddle point: below it single large terms weigh less, the window is shorter
 _GIVEN_UP = 3.5  # nats of the errors' size that a shorter window may cost
 _SHARES = tuple(0.05 * 1.5**k for k in range(16))  # tilts beside theta, in units of 1 / standard deviation
 
@@ -62,7 +66,7 @@ def plan_sum(masses: PointMasses, count: int, k: float) -> tuple[SumWindow, floa
     present = masses.mass > 0.0
     if not present.any():
         raise PrecisionError("the terms of the sum are too rare for float64 there")
-    terms = _TiltedTerms(masses.index[present] * masses.spacing, np.log(masses.mass[present]))
+    terms = _TiltedTerms(np.asarray(masses.index[present] * masses.spacing), np.log(masses.mass[present]))
     best = _saddle(terms, count, k)
     sketches = [_around(terms, count, share * best) for share in _TILTS]
     least = sketches[0].log_scale(count, k)

@@ -166,7 +166,10 @@ class InfiniteMass:
 
 
 class CertifiedCurve(Protocol):
-    """Certified bounds on the curve of one pair: hashable, equal where it is the same curve."""
+    """Certified bounds on the curve of one pair: equal, and of equal hash, where it is the same curve."""
+
+    def __hash__(self) -> int:
+        """Curves are kept by their parameters."""
 
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Lower and upper bound on delta(epsilon), epsilon finite and of any sign (nats)."""

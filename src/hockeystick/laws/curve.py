@@ -1,18 +1,18 @@
 """A pair given by its certified curve: chords above, lines of support below, both as laws of finitely many atoms.
 
-A *curve* answers with certified bounds on delta for every epsilon, and knows its reverse. Between knots ``a_i = e^{l_i}``
-the hockey-stick function h is convex, hence
+A *curve* answers with certified bounds on delta for every epsilon, and knows its reverse. The hockey-stick function h
+is convex; hence, with knots ``a_i = e^{l_i}``,
 
 - *above*: any chord between upper bounds lies above h: the convex hull of the upper bounds is the curve of a pair;
-- *below*: on ``[a_i, a_{i+1}]`` h lies above the chords of both neighbouring intervals, prolonged. The line with the slope of
-  the own chord through the point where these two meet lies below both; of two such lines each knot takes the smaller
-  value, and the hull of these is the curve of a pair.
+- *below*: on ``[a_i, a_{i+1}]`` h lies above the chords of both neighbouring intervals, prolonged. The line with the
+  slope of the own chord through the point where these two meet lies below the larger of them; of two such lines each
+  knot takes the smaller value, and the hull of these is the curve of a pair.
 
 Beyond the last knot the upper bound stays what it is there, a mass at infinity, and the lower one is the least mass at
 infinity. Knots below a = 1 are those of the reverse: with ``a h(1/a) + 1 - a`` lines stay lines, and masses small.
 
-The knots are multiples of one dyadic number, so that lattices of compositions add no error of their own; they lie far apart
-only where there is next to no mass.
+The knots are multiples of one dyadic number, so that lattices of compositions add no error of their own; they lie far
+apart only where there is next to no mass.
 
 Guarantee: the curve of `ChordPair` lies above that of the pair, the curve of `SupportPair` below. Proof:
 docs/derivations/random-allocation.md, section 5.
@@ -130,7 +130,7 @@ class _Side:
 def _values(curve: CertifiedCurve) -> _Values:
     spacing = _spacing(curve)
     index = _knots(spacing)
-    low, high = curve.deltas(index * spacing, spacing)
+    low, high = curve.deltas(np.asarray(index * spacing), spacing)
     high = np.minimum.accumulate(high)  # delta never rises
     low = np.maximum.accumulate(low[::-1])[::-1]
     changing = np.flatnonzero(high > high[-1] * (1.0 + 1e-3))
@@ -179,7 +179,8 @@ def _supported(own: _Values, other: _Values, spacing: float, end: float) -> Arra
     gap = a[:-1] * np.expm1(np.diff(loss))
     low, high = own.low, own.high
     # h' at most this on the left of the interval, at least that on its right; both falling
-    steep = (low[:-1] - np.append(before * (1.0 + 4.0 * U), high[:-2])) / np.append(-math.expm1(-left), gap[:-1])
+    left_high, left_gap = np.append(before * (1.0 + 8.0 * U), high[:-2]), np.append(-math.expm1(-left), gap[:-1])
+    steep = (low[:-1] - left_high) / left_gap
     flat = np.append((high[2:] - low[1:-1]) / gap[1:], 0.0)
     chord = (low[1:] - low[:-1]) / gap
     # lines in units of the distance from the left end: low + steep x, and low' + flat (x - gap)
@@ -188,11 +189,13 @@ def _supported(own: _Values, other: _Values, spacing: float, end: float) -> Arra
     ordered = (steep <= chord) & (chord <= flat) & (x >= 0.0) & (x <= gap)
     at_left = np.where(ordered, low[:-1] + (steep - chord) * x, low[:-1])
     slope = np.where(ordered, chord, steep)
-    at_right = at_left + slope * gap
+    # of what is added and taken away above, a few dozen roundings
+    rounding = 64.0 * U * (low[:-1] + left_high * np.maximum(gap / left_gap, 1.0))
+    at_left, at_right = at_left - rounding, at_left + slope * gap - rounding
     at_right[-1] = -1.0  # the last interval has no neighbour on the right: the least mass at infinity
     gone = at_right < end
     at_left, at_right = np.where(gone, end, at_left), np.where(gone, end, at_right)
-    return np.minimum(np.append(at_left, end), np.append(math.inf, at_right))
+    return np.asarray(np.minimum(np.append(at_left, end), np.append(math.inf, at_right)))
 
 
 def _hull(index: Index, value: Array, spacing: float) -> _Side:

@@ -10,7 +10,18 @@ from typing import final
 import numpy as np
 
 from hockeystick.laws.atom_table import AtomTable
-from hockeystick.laws.base import Array, CellMasses, CertifiedCurve, Extreme, GaussianTail, LossQuantum, Measure, Nodes, Pair, derives
+from hockeystick.laws.base import (
+    Array,
+    CellMasses,
+    CertifiedCurve,
+    Extreme,
+    GaussianTail,
+    LossQuantum,
+    Measure,
+    Nodes,
+    Pair,
+    derives,
+)
 from hockeystick.transforms.summand import Summand
 
 __all__ = ["ReversedPair"]

@@ -5,8 +5,8 @@ term times e^{theta x}, made to sum to one. Tilting commutes with convolution, a
 theta)``, so that at a tilt near the saddle point every error is relative to the answer:
 
 - *masses*: what each differs by at most from the mass meant, tilted and summed to r: ``((1 + r)^t - 1) / (e theta)``;
-- *moved masses*: what may lie one point further down than meant, tilted at the upper point and summed to m: ``t h m (1 +
-  r)^t``, since ``1 <= e^{theta (x - k)}`` for x >= k;
+- *moved masses*: what may lie one point away from where it is meant, tilted at the upper point and summed to m:
+  ``t h m (1 + r)^t``, since ``1 <= e^{theta (x - k)}`` for x >= k;
 - *aliasing*: the tilted mass outside the window, by Chernoff at a tilt on either side, over ``e theta``;
 - *transforms*: one error for every composed mass, as in `engines/lattice/compose`, times ``sum of y e^{-theta y} <= 1 /
   (theta^2 h)``;
@@ -132,7 +132,7 @@ class LatticeSum:
         total = float(weights.sum())
         own = 2.0 * ELEMENTARY + U * (4.0 * theta * float(np.abs(points).max()) + 8.0 + points.size / length)
         missed = 1.01 * float(((masses.error + UNDERFLOW) * tilts).sum()) / total
-        folded = np.bincount(masses.index % length, weights=weights / total, minlength=length)
+        folded = np.bincount(masses.index % length, weights=weights / total, minlength=length).astype(np.float64)
         spectrum = transform_real(folded)
         composed = inverse_real(integer_power(spectrum, count), length)
         transform_error = count * (fft_error(length) * 1.0001 + POWER_STEP)
@@ -147,7 +147,9 @@ class LatticeSum:
         absolute = peak * (changed + outside) + moved * masses.spacing
         absolute += 1.01 * each / (theta * theta * masses.spacing)
         log_scale = count * (math.log(total) + theta * self._centre)
-        relative = count * (own + U) + count * ELEMENTARY * abs(math.log(total)) + 4.0 * U * count * theta * abs(self._centre)
+        relative = (
+            count * (own + U) + count * ELEMENTARY * abs(math.log(total)) + 4.0 * U * count * theta * abs(self._centre)
+        )
         # truth is at least 0, so that this brings every mass nearer to it
         return np.maximum(composed, 0.0), log_scale, math.expm1(min(relative, 700.0)), absolute
 
@@ -169,7 +171,9 @@ class LatticeSum:
             peak = float(exponents.max())
             log_moment = peak + math.log(float((most * np.exp(exponents - peak)).sum()))
             log_tail = count * (log_moment - log_total) - shift * (edge - count * self._centre)
-            size = abs(count * log_moment) + abs(count * log_total) + abs(shift) * (abs(edge) + count * abs(self._centre))
+            size = (
+                abs(count * log_moment) + abs(count * log_total) + abs(shift) * (abs(edge) + count * abs(self._centre))
+            )
             room = rounding + 8.0 * U * size + 1e-9 * count * U * float(points.size)
             room += count * (2.0 * ELEMENTARY + gamma(points.size) + 4.0 * U * float(np.abs(exponents).max()))
             total += math.exp(min(log_tail + room, 700.0))
@@ -194,4 +198,5 @@ class LatticeSum:
         with np.errstate(divide="ignore", over="ignore", under="ignore"):
             low = np.exp(np.log(np.maximum(value * (1.0 - min(self._relative, 1.0)) - error, 0.0)) + self._log_factor)
             high = np.exp(np.log(value * (1.0 + self._relative) + error) + self._log_factor)
-        return np.where(inside & (low > _LEAST), low * (1.0 - _READ), 0.0), np.where(inside, high * (1.0 + _READ) + _LEAST, math.inf)
+        low = np.where(inside & (low > _LEAST), low * (1.0 - _READ), 0.0)
+        return low, np.where(inside, high * (1.0 + _READ) + _LEAST, math.inf)

@@ -2,12 +2,12 @@
 
 The line is cut at multiples of h; of every cell its mass q and its moment p = E[W; cell] are known. Symbols:
 
-- *above*: each cell's mass moves to its two ends, its mean kept (connect-the-dots on the linear scale): ``(p - q x) / h``
-  to the upper end, the rest to the lower. The sum S+ of t such variables is above S in convex order.
-- *below*: what is moved from W is at most normal noise of variance ``pi h^2 / 8``, hence S+ is below ``S + sigma N`` with
-  ``sigma = h sqrt(pi t / 8)``. With G(k) = E (S - k)+, U that of S+ and kappa(y) = sigma (phi(y/sigma) - y/sigma
-  Phi(-y/sigma)): ``U(k) <= G(k) + int G''(k - y) kappa(y) dy``. Let tents stand above kappa, ``kappa(y) <= sum_j c_j (Y_j -
-  |y|)+ + r``; a tent integrates to a second difference of G, and G <= U, so that
+- *above*: each cell's mass moves to its two ends, its mean kept (connect-the-dots on the linear scale): ``(p - q x) /
+  h`` to the upper end, the rest to the lower. The sum S+ of t such variables is above S in convex order.
+- *below*: what W is moved by is at most normal noise of variance ``pi h^2 / 8``, hence S+ is below ``S + sigma N``,
+  ``sigma = h sqrt(pi t / 8)``. With G(k) = E (S - k)+, U that of S+ and kappa(y) = E (sigma N - |y|)+,
+  ``U(k) <= G(k) + int G''(k - y) kappa(y) dy``. Let tents stand above kappa, ``kappa(y) <= sum_j c_j (Y_j - |y|)+ +
+  r``; a tent integrates to a second difference of G, and G <= U, so that
 
       G(k) >= (U(k) - sum_j c_j (U(k - Y_j) + U(k + Y_j)) - r) / (1 - 2 sum_j c_j).
 
@@ -109,16 +109,17 @@ class LinearCells:
 
 
 def noise_deviation(spacing: float, count: int) -> float:
-    """sigma: the standard deviation of the normal noise that covers what ``count`` cells of this width move, rounded up."""
+    """sigma, rounded up: the deviation of normal noise that covers what ``count`` cells of this width move."""
     return spacing * math.sqrt(math.pi * count / 8.0) * (1.0 + 1e-12)
 
 
 def _coefficients() -> tuple[Array, float]:
     """The tents' c_j and the rest r, in units of sigma, rounded up: the chords of kappa between 0 and the Y_j."""
     ends = np.array((0.0, *TENTS))
-    kappa = np.array([math.exp(-0.5 * y * y) / math.sqrt(2.0 * math.pi) - 0.5 * y * math.erfc(y / math.sqrt(2.0)) for y in ends])
+    phi = np.exp(-0.5 * ends * ends) / math.sqrt(2.0 * math.pi)
+    kappa = phi - 0.5 * ends * np.array([math.erfc(y / math.sqrt(2.0)) for y in ends])
     # far out the difference cancels: kappa(y) <= phi(y) / y^2; what is too large is on the safe side
-    kappa[1:] = np.minimum(kappa[1:] + 1e-15, np.exp(-0.5 * ends[1:] ** 2) / (math.sqrt(2.0 * math.pi) * ends[1:] ** 2))
+    kappa[1:] = np.minimum(kappa[1:] + 1e-15, phi[1:] / ends[1:] ** 2)
     kappa *= 1.0 + 1e-9
     slopes = -np.diff(kappa) / np.diff(ends)
     return np.append(slopes[:-1] - slopes[1:], slopes[-1]) * (1.0 + 1e-9), float(kappa[-1])

@@ -31,7 +31,16 @@ from hockeystick.sampling.poisson import Poisson
 from hockeystick.sampling.random_allocation import RandomAllocation
 from hockeystick.sampling.shuffled import Shuffled
 
-__all__ = ["SCHEMES", "BallsInBins", "Poisson", "RandomAllocation", "Samplable", "Sampled", "Shuffled", "WithoutReplacement"]
+__all__ = [
+    "SCHEMES",
+    "BallsInBins",
+    "Poisson",
+    "RandomAllocation",
+    "Samplable",
+    "Sampled",
+    "Shuffled",
+    "WithoutReplacement",
+]
 
 SCHEMES: tuple[type[Sampled], ...] = (Poisson, WithoutReplacement, Shuffled, RandomAllocation, BallsInBins)
 """Every scheme; in a file it has the name of its class, ``without-replacement`` for `WithoutReplacement`."""

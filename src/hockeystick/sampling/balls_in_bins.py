@@ -20,9 +20,10 @@ __all__ = ["BallsInBins"]
 class BallsInBins(Sampled):
     """A *whole run* on fixed bins: every record is put into one of b bins once, bin i is used in step i of every epoch.
 
-    All results of all E epochs are released. Bins are not drawn again, so that epochs do not compose: what is learnt of a
-    record's bin in one epoch holds in the next. The results of one bin are E steps on the same records; with (P, Q) the
-    pair of these, under *remove*, the run has the pair of one round of random allocation on b steps (Chua et al. 2025).
+    All results of all E epochs are released. Bins are not drawn again, so that epochs do not compose: what is learnt of
+    a record's bin in one epoch holds in the next. The results of one bin are E steps on the same records; with (P, Q)
+    the pair of these, under *remove*, the run has the pair of one round of random allocation on b steps (Chua et al.
+    2025).
 
     Parameters
     ----------
@@ -41,7 +42,8 @@ class BallsInBins(Sampled):
         "bins of one size, as a shuffled dataset cut into equal batches has them: the guarantee is for records that are"
         " put into bins independently, nobody but the trainer knowing which. A second run draws bins of its own"
     )
-    step_is_epoch: ClassVar[bool] = False
+    step_is_epoch: ClassVar[bool] = True
+    step_is_run: ClassVar[bool] = True
 
     mechanism: Step
     bins: int
@@ -54,9 +56,9 @@ class BallsInBins(Sampled):
     @classmethod
     def sentence(cls, unit: str, parameters: Mapping[str, float]) -> str:
         return (
-            f"balls in bins: once, before the run, every {unit} is put into one of {parameters['bins']:,} bins, uniformly"
-            f" and independently; in each of {parameters.get('epochs', 1):,} epochs every bin is used once, in the same"
-            " order"
+            f"balls in bins: once, before the run, every {unit} is put into one of {parameters['bins']:,} bins,"
+            f" uniformly and independently; in each of {parameters.get('epochs', 1):,} epochs every bin is used once,"
+            " in the same order"
         )
 
     @property
@@ -76,8 +78,8 @@ class BallsInBins(Sampled):
         if self.attained(direction) is None:
             return ()
         note = (
-            f"balls in bins, {self.bins} bins for {self.epochs} epochs: the bins are fixed for the whole run, which is one"
-            " release and no composition of epochs"
+            f"balls in bins, {self.bins} bins for {self.epochs} epochs: the bins are fixed for the whole run, which is"
+            " one release and no composition of epochs"
         )
         return (note,)
 

@@ -14,7 +14,7 @@ from hockeystick.app.cli.options import (
     add_sampler,
     add_tolerance,
     add_unit,
-    sampler_of,
+    sampled_of,
 )
 from hockeystick.app.cli.parsing import Parser, count, delta, epsilon, positive
 from hockeystick.app.cli.progress import Progress
@@ -28,6 +28,7 @@ _EXAMPLES = """examples:
   hockeystick dpsgd --noise-multiplier 1.0 --rate 0.01 --steps 2000 --delta 1e-5
   hockeystick dpsgd --noise-multiplier 1.0 --batch-size 500 --examples 50000 --steps 2000 --delta 1e-5
   hockeystick dpsgd --noise-multiplier 1.0 --rate 0.01 --steps 2000 --epsilon 2 --json
+  hockeystick dpsgd --noise-multiplier 1.0 --sampling random-allocation --round-steps 100 --steps 2000 --delta 1e-5
 """
 
 
@@ -46,7 +47,7 @@ def add(commands: Any) -> None:
         metavar="S",
         help="standard deviation of the noise on the summed gradients, in units of the clipping norm",
     )
-    add_sampler(parser)
+    add_sampler(parser, by_rounds=True)
     parser.add_argument(
         "--steps", type=count("--steps"), required=True, metavar="T", help="number of steps, such as 2000 or 1e6"
     )
@@ -62,12 +63,9 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> Status:
     """Account the run and print the answer."""
+    sampling, own = sampled_of(options, options.steps)
     specification = Specification(
-        steps=(
-            StepEntry(
-                Choice.of("gaussian", noise_multiplier=options.noise_multiplier), sampler_of(options), options.steps
-            ),
-        ),
+        steps=(StepEntry(Choice.of("gaussian", noise_multiplier=options.noise_multiplier), sampling, own),),
         adjacency=options.adjacency or ADJACENCY,
         unit=options.unit or UNIT,
         deltas=() if options.delta is None else (options.delta,),

@@ -9,8 +9,20 @@ from hockeystick.app.spec.model import Choice
 from hockeystick.app.spec.registry import samplings, schemes
 from hockeystick.composition import ADJACENCIES
 
-__all__ = ["ADJACENCY", "UNIT", "add_adjacency", "add_json", "add_sampler", "add_tolerance", "add_unit", "sampler_of"]
+__all__ = [
+    "ADJACENCY",
+    "UNIT",
+    "add_adjacency",
+    "add_json",
+    "add_sampler",
+    "add_tolerance",
+    "add_unit",
+    "sampled_of",
+    "sampler_of",
+]
 
+
+_IN_ROUNDS = ("random-allocation", "balls-in-bins")
 
 ADJACENCY, UNIT = "add-remove", "example"
 """What is meant where nothing is said."""
@@ -47,8 +59,11 @@ def add_json(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
-def add_sampler(parser: Parser, group: argparse._ArgumentGroup | None = None) -> None:
-    """Add the options that say how batches are sampled, to a group of the parser where one is given."""
+def add_sampler(parser: Parser, group: argparse._ArgumentGroup | None = None, *, by_rounds: bool = False) -> None:
+    """Add the options that say how batches are sampled, to a group of the parser where one is given.
+
+    ``by_rounds``: also the schemes that are accounted by the round, and how many steps one has.
+    """
     to = parser if group is None else group
     to.add_argument(
         "--rate",
@@ -61,12 +76,39 @@ def add_sampler(parser: Parser, group: argparse._ArgumentGroup | None = None) ->
     )
     to.add_argument("--examples", type=count("--examples"), metavar="N", help="number of examples in the data")
     by_batch = tuple(name for name, scheme in schemes().items() if not scheme.step_is_epoch)
+    known = (*by_batch, *(_IN_ROUNDS if by_rounds else ()))
     to.add_argument(
         "--sampling",
-        choices=by_batch,
+        choices=known,
         metavar="SCHEME",
-        help=f"how batches are drawn: {', '.join(by_batch)} (default: {by_batch[0]})",
+        help=f"how batches are drawn: {', '.join(known)} (default: {by_batch[0]})",
     )
+    if by_rounds:
+        to.add_argument(
+            "--round-steps",
+            type=count("--round-steps"),
+            metavar="R",
+            help=f"steps in a round, or bins, of which each example takes part in one; for {' and '.join(_IN_ROUNDS)}",
+        )
+
+
+def sampled_of(options: argparse.Namespace, steps: int) -> tuple[Choice, int]:
+    """The sampling scheme the options describe, and how many of its steps ``steps`` batches are."""
+    parser: Parser = options.parser
+    if options.sampling not in _IN_ROUNDS:
+        if options.round_steps is not None:
+            parser.error(f"--round-steps is for --sampling {' or '.join(_IN_ROUNDS)}")
+        return sampler_of(options), steps
+    if options.rate is not None or options.batch_size is not None:
+        parser.error(f"--sampling {options.sampling} takes --round-steps instead of --rate or --batch-size")
+    if options.round_steps is None:
+        parser.error(f"--sampling {options.sampling} needs --round-steps, the steps of a round")
+    rounds, rest = divmod(steps, options.round_steps)
+    if rest:
+        parser.error(f"--steps must be whole rounds: {steps} is no multiple of --round-steps, {options.round_steps}")
+    if options.sampling == _IN_ROUNDS[0]:
+        return Choice(options.sampling, (("steps", options.round_steps),)), rounds
+    return Choice(options.sampling, (("bins", options.round_steps), ("epochs", rounds))), 1
 
 
 def sampler_of(options: argparse.Namespace) -> Choice:
