@@ -16,9 +16,9 @@ from hockeystick.engines.lattice.grid import Grid, GridCells
 from hockeystick.engines.lattice.hull import spread_negative_masses
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.engines.lattice.tangents import tangents
-from hockeystick.numerics.rounding import dyadic_below
 from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair
 from hockeystick.laws.one_step import one_step_delta
+from hockeystick.numerics.rounding import dyadic_below
 
 PAIRS = [
     GaussianPair(1.0),

@@ -23,6 +23,7 @@ __all__ = ["plan_sum"]
 _LOG_OUTSIDE = -42.0  # ln of the tilted mass that may lie outside the window on either side
 _MOST_EXPONENT = 500.0  # of a tilt over one term
 _COARSE_POINTS = 2048
+_NARROWEST = 1e-5  # deviation of one term, over the largest, that a plan is made for
 _TILTS = (
     1.0,
     0.9,
@@ -41,6 +42,7 @@ class _TiltedTerms:
 
     def __init__(self, points: Array, log_mass: Array) -> None:
         self.points, self._log_mass = points, log_mass
+        self._least = (_NARROWEST * float(np.abs(points).max())) ** 2
 
     def __call__(self, theta: float) -> tuple[float, float, float]:
         exponents = self._log_mass + theta * self.points
@@ -48,7 +50,7 @@ class _TiltedTerms:
         weights = np.exp(exponents - peak)
         total = float(weights.sum())
         mean = float(weights @ self.points) / total
-        return peak + math.log(total), mean, max(float(weights @ (self.points - mean) ** 2) / total, 1e-300)
+        return peak + math.log(total), mean, max(float(weights @ (self.points - mean) ** 2) / total, self._least)
 
 
 def plan_sum(masses: PointMasses, count: int, k: float) -> tuple[SumWindow, float]:
@@ -73,7 +75,8 @@ def plan_sum(masses: PointMasses, count: int, k: float) -> tuple[SumWindow, floa
     fair = [sketch for sketch in sketches if sketch.log_scale(count, k) <= least + _GIVEN_UP]
     found = min(fair, key=lambda sketch: sketch.high - sketch.low)
     theta, low, high = found.theta, found.low, found.high
-    least, most = (count * float(end) for end in (terms.points[0], terms.points[-1]))
+    # of all points of the lattice, with mass or without: a finer lattice may have mass further out
+    least, most = (count * float(end) * masses.spacing for end in (masses.index[0], masses.index[-1]))
     low, high = max(low, least), min(high, most)
     coarse = min((high - low) / _COARSE_POINTS, 0.25 * found.deviation / math.sqrt(count))
     low, high = min(low, k - 0.1 / theta), max(high, k + 0.1 / theta)

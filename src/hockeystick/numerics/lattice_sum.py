@@ -131,7 +131,7 @@ class LatticeSum:
         weights = masses.mass * tilts
         total = float(weights.sum())
         own = 2.0 * ELEMENTARY + U * (4.0 * theta * float(np.abs(points).max()) + 8.0 + points.size / length)
-        missed = 1.01 * float(((masses.error + UNDERFLOW) * tilts).sum()) / total
+        missed = 1.01 * float(((masses.error + UNDERFLOW * (masses.mass > 0.0)) * tilts).sum()) / total
         folded = np.bincount(masses.index % length, weights=weights / total, minlength=length).astype(np.float64)
         spectrum = transform_real(folded)
         composed = inverse_real(integer_power(spectrum, count), length)
@@ -142,7 +142,7 @@ class LatticeSum:
         each = 1.001 * (2.0 * transform_error + fft_error(length)) * spread * growth + _LEAST
         peak = 1.001 / (math.e * theta)  # the largest y e^{-theta y}
         changed = math.expm1(min(count * missed * 1.01, 700.0))
-        moved = 1.01 * float(((masses.moved + UNDERFLOW) * tilts[1:]).sum()) / total * count * (1.0 + changed)
+        moved = 1.01 * float((masses.moved * tilts[1:]).sum()) / total * count * (1.0 + changed)
         outside = self._outside(math.log(total), count * own)
         absolute = peak * (changed + outside) + moved * masses.spacing
         absolute += 1.01 * each / (theta * theta * masses.spacing)
@@ -168,8 +168,8 @@ class LatticeSum:
                 continue
             shift = theta - window.theta
             exponents = theta * (points - self._centre)
-            peak = float(exponents.max())
-            log_moment = peak + math.log(float((most * np.exp(exponents - peak)).sum()))
+            peak = float(exponents[most > 0.0].max())
+            log_moment = peak + math.log(float((most * np.exp(np.minimum(exponents - peak, 0.0))).sum()))
             log_tail = count * (log_moment - log_total) - shift * (edge - count * self._centre)
             size = (
                 abs(count * log_moment) + abs(count * log_total) + abs(shift) * (abs(edge) + count * abs(self._centre))

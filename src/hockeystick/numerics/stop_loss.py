@@ -88,18 +88,18 @@ class LinearCells:
         logs = np.where(present, np.abs(self.log_p[:-1]) + np.abs(self.log_q[:-1]), 0.0)
         off_q = self.error_q[:-1] + 2.0 * ELEMENTARY + U * np.where(present, np.abs(self.log_q[:-1]), 0.0)
         off = self.error_q[:-1] + self.error_p[:-1] + 4.0 * self.slack + 2.0 * ELEMENTARY + 4.0 * U * logs
-        error = np.where(present, q * np.expm1(off_q) * 1.01, 0.0) + TINY
-        moved = np.where(present, q * np.expm1(off) * 1.01 * (upper / width), 0.0) + TINY
+        error = np.where(present, q * np.expm1(off_q) * 1.01 + TINY, 0.0)
+        moved = np.where(present, q * np.expm1(off) * 1.01 * (upper / width) + TINY, 0.0)
         if not (np.isfinite(error) & np.isfinite(moved)).all():
             raise PrecisionError("the masses of some cells are not known")
         mass, own = np.zeros(upper.size + 1), np.zeros(upper.size + 1)
         mass[1:] += q * share
         mass[:-1] += q * (1.0 - share)
-        own[1:] += error * share
-        own[:-1] += error * (1.0 - share)
+        own[1:] += error * share + TINY * present
+        own[:-1] += error * (1.0 - share) + TINY * present
         mass[0] += self.zero_mass
         own[0] += 64.0 * U * self.zero_mass
-        own += 4.0 * U * mass + 2.0 * TINY
+        own += 4.0 * U * mass
         return PointMasses(self.spacing, np.append(0, self.index), mass, own, moved)
 
     @property

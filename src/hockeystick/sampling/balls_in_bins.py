@@ -70,9 +70,8 @@ class BallsInBins(Sampled):
         return self._pairs(direction)[0]
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
-        if self.bins == 1 and self.epochs == 1:
-            return None
-        return self._pairs(direction)[1:]
+        above, below = self._pairs(direction)
+        return None if above == below else (below,)
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
         if self.attained(direction) is None:

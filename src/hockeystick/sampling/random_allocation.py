@@ -9,6 +9,7 @@ from typing import ClassVar, final
 from hockeystick.composition import Direction, Step
 from hockeystick.errors import UnknownPairError, check_count
 from hockeystick.laws.allocated import AllocatedCurve
+from hockeystick.laws.allocated_atoms import AllocatedAtomsPair
 from hockeystick.laws.base import Pair
 from hockeystick.laws.curve import ChordPair, SupportPair
 from hockeystick.sampling.base import AS_REMOVE, Sampled
@@ -18,8 +19,12 @@ __all__ = ["RandomAllocation", "allocated_pairs"]
 
 def allocated_pairs(base: Pair, steps: int, direction: Direction) -> tuple[Pair, Pair]:
     """Pairs above and below that of one round, base being the pair of a step under *remove*."""
+    above: Pair
+    below: Pair
     if steps == 1:
         above = below = base
+    elif AllocatedAtomsPair.serves(base, steps):
+        above = below = AllocatedAtomsPair(base, steps)
     else:
         curve = AllocatedCurve(base, steps)
         above, below = ChordPair(curve), SupportPair(curve)
@@ -74,10 +79,11 @@ class RandomAllocation(Sampled):
         return self._pairs(direction)[0]
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
-        return None if self.steps == 1 else self._pairs(direction)[1:]
+        above, below = self._pairs(direction)
+        return None if above == below else (below,)
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
-        if self.steps == 1:
+        if self.attained(direction) is None:
             return ()
         note = (
             f"random allocation, {self.steps} steps a round: one pair that datasets attain, its curve certified from"
