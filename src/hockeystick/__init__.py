@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         RandomizedResponse,
         Staircase,
         UserDefined,
+        UserDefinedCurve,
         compose_arrays,
     )
     from hockeystick.odometer import Odometer, OdometerStateError
@@ -61,6 +62,7 @@ __all__ = [
     "UnknownPairError",
     "UnreachableTargetError",
     "UserDefined",
+    "UserDefinedCurve",
     "account",
     "accountants",
     "audit",
@@ -123,6 +125,7 @@ attach(
             "RandomizedResponse",
             "Staircase",
             "UserDefined",
+            "UserDefinedCurve",
             "compose_arrays",
         ),
         "hockeystick.odometer": (

@@ -25,14 +25,12 @@ import numpy as np
 from hockeystick.errors import check_count
 from hockeystick.laws.allocated_plan import plan_sum
 from hockeystick.laws.base import Array, Extreme, InfiniteMass, Pair, least_infinite
+from hockeystick.laws.curve import LEAST_DELTA, of_reverse
 from hockeystick.numerics.lattice_sum import SumWindow
-from hockeystick.numerics.rounding import ELEMENTARY, TINY, U, down, dyadic_below, exp_down, exp_up, up
+from hockeystick.numerics.rounding import ELEMENTARY, TINY, U, dyadic_below, exp_down, exp_up
 from hockeystick.numerics.stop_loss import NOISE_LOST, TENTS, LinearCells, StopLoss, noise_deviation
 
-__all__ = ["LEAST_DELTA", "AllocatedCurve"]
-
-LEAST_DELTA = 1e-45
-"""Where tables of the curve end."""
+__all__ = ["AllocatedCurve"]
 
 _RATIO = 2.0**0.125  # of the epsilons of neighbouring stations
 _EVEN, _STEP = 1.0, 0.1  # beyond the first (nats) they stand the second apart
@@ -120,7 +118,7 @@ class AllocatedCurve:
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Certified bounds on delta(epsilon), epsilon finite and of any sign (nats)."""
         if epsilon < 0.0:
-            return _of_reverse(epsilon, *self.reversed().delta(-epsilon))
+            return of_reverse(epsilon, *self.reversed().delta(-epsilon))
         low, high = self._read(_kept(self, *self._place(epsilon)), np.array([epsilon]))
         return float(low[0]), float(high[0])
 
@@ -254,9 +252,3 @@ class AllocatedCurve:
 def _kept(curve: AllocatedCurve, centre: float, ends: tuple[float, float]) -> StopLoss:
     """A station, kept for the next question."""
     return curve.station(centre, ends)
-
-
-def _of_reverse(epsilon: float, low: float, high: float) -> tuple[float, float]:
-    """Bounds at epsilon < 0 from those of the reverse at -epsilon: ``h(a) = 1 - a + a h_reverse(1 / a)``."""
-    rest, a = -math.expm1(epsilon), math.exp(epsilon)
-    return down(rest + a * low, 4.0 * ELEMENTARY), min(up(rest + a * high, 4.0 * ELEMENTARY), 1.0)

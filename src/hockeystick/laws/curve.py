@@ -33,10 +33,13 @@ from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import Array, CertifiedCurve, LossQuantum
-from hockeystick.numerics.rounding import ELEMENTARY, U, dyadic_below
+from hockeystick.numerics.rounding import ELEMENTARY, U, down, dyadic_below, up
 from hockeystick.transforms.summand import Summand
 
-__all__ = ["ChordPair", "SupportPair"]
+__all__ = ["LEAST_DELTA", "ChordPair", "SupportPair", "of_reverse"]
+
+LEAST_DELTA = 1e-45
+"""Where tables of a curve end."""
 
 Index = NDArray[np.int64]
 
@@ -134,7 +137,8 @@ def _values(curve: CertifiedCurve) -> _Values:
     high = np.minimum.accumulate(high)  # delta never rises
     low = np.maximum.accumulate(low[::-1])[::-1]
     changing = np.flatnonzero(high > high[-1] * (1.0 + 1e-3))
-    last = max(min(int(changing[-1]) + 2 if changing.size else 0, index.size), 4)
+    last = min(int(changing[-1]) + 2 if changing.size else 0, int((high >= LEAST_DELTA).sum()) + 1)
+    last = max(min(last, index.size), 4)
     return _Values(index[:last], low[:last], high[:last])
 
 
@@ -240,8 +244,8 @@ def _table(up: _Side, down: _Side, spacing: float) -> AtomTable:
         logs_p,
         logs_q,
         error,
-        infinite_p=float(up.value[-1]),
-        infinite_q=float(down.value[-1]),
+        infinite_p=abs(float(up.value[-1])),
+        infinite_q=abs(float(down.value[-1])),
         exact_losses=lambda: tuple(Fraction(float(each)) for each in loss),
     )
 
@@ -256,3 +260,9 @@ def _kinks(side: _Side, spacing: float) -> tuple[float, Array, Array]:
     # a slope: one difference, two exponentials (of a rounded difference of exact numbers), two products
     own = (4.0 * ELEMENTARY) * (slopes + np.append(slopes[1:], 0.0)) / changes
     return float(slopes[0]), changes, -np.log1p(-np.minimum(own, 0.5))
+
+
+def of_reverse(epsilon: float, low: float, high: float) -> tuple[float, float]:
+    """Bounds at epsilon < 0 from those of the reverse at -epsilon: ``h(a) = 1 - a + a h_reverse(1 / a)``."""
+    rest, a = -math.expm1(epsilon), math.exp(epsilon)
+    return down(rest + a * low, 4.0 * ELEMENTARY), min(up(rest + a * high, 4.0 * ELEMENTARY), 1.0)

@@ -14,6 +14,7 @@ from hockeystick.mechanisms.laplace import Laplace
 from hockeystick.mechanisms.randomized_response import RandomizedResponse
 from hockeystick.mechanisms.staircase import Staircase
 from hockeystick.mechanisms.user_defined import UserDefined
+from hockeystick.mechanisms.user_defined_curve import UserDefinedCurve
 
 __all__ = [
     "ApproximateDP",
@@ -29,5 +30,6 @@ __all__ = [
     "RandomizedResponse",
     "Staircase",
     "UserDefined",
+    "UserDefinedCurve",
     "compose_arrays",
 ]
