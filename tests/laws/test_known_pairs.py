@@ -116,7 +116,8 @@ EPOCHS, NULL_EPOCHS = (NO, NO, EPOCH, EPOCH, EPOCH), (NO, NO, NO, EPOCH, EPOCH)
 ROUND = (ALLOCATED, ALLOCATED, NO, ALLOCATED, ALLOCATED)
 NOT_OFFERED = None  # sampled already
 
-# mechanism: unsampled, Poisson, fixed size, shuffled, random allocation, fixed bins; each for remove, add, substitute, zero-out, zero-in
+# mechanism: unsampled, Poisson, fixed size, shuffled, random allocation, fixed bins;
+# each for remove, add, substitute, zero-out, zero-in
 TABLE: dict[str, tuple[tuple[str, ...] | None, ...]] = {
     "Gaussian": (BOTH, (SAMPLED, SAMPLED, SUBSTITUTED, SAMPLED, SAMPLED), FIXED, EPOCHS, ROUND, ROUND),
     "GaussianDP": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND),
@@ -165,7 +166,9 @@ def concrete(base: type) -> Iterator[type]:
 
 def test_the_table_has_every_step_every_way_of_sampling_and_every_direction() -> None:
     samplers = {kind for kind, _ in SAMPLINGS.values() if kind is not None}
-    assert {type(known.step) for known in MECHANISMS.values()} | samplers == set(concrete(Step)) - {UserDefinedCurve}  # no pair
+    assert {type(known.step) for known in MECHANISMS.values()} | samplers == set(concrete(Step)) - {
+        UserDefinedCurve
+    }  # no pair
     offered = {name for name in vars(hs.mechanisms.Mechanism) if not name.startswith("_")}
     assert offered == set(SAMPLINGS) - {"unsampled"}
     assert {direction for relation in ADJACENCIES.values() for direction in relation} == set(DIRECTIONS)
