@@ -48,6 +48,7 @@ def test_every_mechanism_is_tried() -> None:
     assert known - set(STEPS) == {
         "Mechanism",
         "UserDefined",
+        "UserDefinedCurve",
     }  # holds the caller's functions, which pickle as the caller made them
 
 
