@@ -12,12 +12,13 @@ import pytest
 from hockeystick.engines.lattice.algorithm2 import algorithm_2
 from hockeystick.engines.lattice.buckets import buckets_down, buckets_up
 from hockeystick.engines.lattice.dots import connect_the_dots
-from hockeystick.engines.lattice.grid import Grid, GridCells, dyadic_below
+from hockeystick.engines.lattice.grid import Grid, GridCells
 from hockeystick.engines.lattice.hull import spread_negative_masses
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.engines.lattice.tangents import tangents
 from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair
 from hockeystick.laws.one_step import one_step_delta
+from hockeystick.numerics.rounding import dyadic_below
 
 PAIRS = [
     GaussianPair(1.0),

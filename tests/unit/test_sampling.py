@@ -277,3 +277,16 @@ def test_a_group_of_one_in_fixed_size_batches_is_the_plain_step() -> None:
         first, second = (hs.account(step, "remove").delta(epsilon) for step in (group, plain))
         assert max(first.lower, second.lower) <= min(first.upper, second.upper)
         assert first.upper <= 1.01 * first.lower  # type: ignore[operator]
+
+
+def test_rounds_and_fixed_bins_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    from hockeystick.app.cli.program import main
+
+    run = ["dpsgd", "--noise-multiplier", "2", "--steps", "30", "--delta", "1e-5", "--sampling"]
+    assert main([*run, "random-allocation", "--round-steps", "10"]) == 0
+    assert "each round has 10 steps" in capsys.readouterr().out
+    assert main([*run, "balls-in-bins", "--round-steps", "10"]) == 0
+    assert "in each of 3 epochs" in capsys.readouterr().out
+    for wrong, text in ((["--round-steps", "7"], "whole rounds"), ([], "needs --round-steps")):
+        assert main([*run, "random-allocation", *wrong]) != 0
+        assert text in capsys.readouterr().err

@@ -77,9 +77,10 @@ class ClosedForm:
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
         log_delta = math.log(max(delta, 1e-320))
-        guess = max(self._above.loss_range(log_delta, log_delta)[1], 0.0)
-        step = 1e-12 * max(1.0, guess)
-        lower, upper = self._crossing(delta, guess)
+        curve = self._above.curve
+        guess = max(self._above.loss_range(log_delta, log_delta)[1] if curve is None else curve.guess(delta), 0.0)
+        step = (1e-12 if curve is None else 1e-8) * max(1.0, guess)
+        lower, upper = self._crossing(delta, guess) if curve is None else (0.0, math.inf)
         if not upper - lower <= 2.0 * step:
             lower, upper = self._searched(delta, guess, step)
         return from_sides(lower, upper, self._method, errors={"rounding": upper - lower})

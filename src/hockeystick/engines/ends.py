@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, agreed, at_most
-from hockeystick.laws.base import Pair
+from hockeystick.laws.base import CertifiedCurve, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, up
 
 __all__ = ["BoundedCurve", "Engine", "composed_infinity", "ever_drawn", "largest_loss"]
@@ -36,7 +36,7 @@ _INSIDE = 1.0 - 1e-9  # far within what the rounding of a bound could decide
 _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
 
 
-def largest_loss(parts: Iterable[tuple[Pair, int]]) -> tuple[float, float]:
+def largest_loss(parts: Iterable[tuple[Pair | CertifiedCurve, int]]) -> tuple[float, float]:
     """Lower and upper bound on the largest finite loss of a composition (nats); ``inf`` where there is none.
 
     Examples
@@ -60,7 +60,7 @@ def largest_loss(parts: Iterable[tuple[Pair, int]]) -> tuple[float, float]:
 _LOST = 2.0**-1073  # two of the smallest numbers: what a rounding below the normal range can cost
 
 
-def composed_infinity(parts: Iterable[tuple[Pair, int]]) -> tuple[float, float]:
+def composed_infinity(parts: Iterable[tuple[Pair | CertifiedCurve, int]]) -> tuple[float, float]:
     """Lower and upper bound of the mass of infinite losses of a composition.
 
     Examples
@@ -125,8 +125,10 @@ class BoundedCurve:
         self, parts: tuple[tuple[Pair, int], ...], make_engine: Callable[[float], Engine], tolerance: float
     ) -> None:
         self._make_engine, self._tolerance = make_engine, tolerance
-        self._least_largest, self._largest_loss = largest_loss(parts)
-        self._at_infinity = composed_infinity(parts)
+        # a pair given by its curve: the ends are the pair's own, not those of the laws about it
+        own = tuple((pair.curve or pair, count) for pair, count in parts)
+        self._least_largest, self._largest_loss = largest_loss(own)
+        self._at_infinity = composed_infinity(own)
         self._ever = ever_drawn(parts)
 
     @cached_property

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, TypeVar, final
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "INFINITE",
     "CellMasses",
+    "CertifiedCurve",
     "Extreme",
     "GaussianTail",
     "InfiniteMass",
@@ -167,6 +168,33 @@ class InfiniteMass:
         return cls(low, high, log_low, math.log1p(-low) * (1.0 - ELEMENTARY))
 
 
+class CertifiedCurve(Protocol):
+    """Certified bounds on the curve of one pair: equal, and of equal hash, where it is the same curve."""
+
+    def __hash__(self) -> int:
+        """Curves are kept by their parameters."""
+
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        """Lower and upper bound on delta(epsilon), epsilon finite and of any sign (nats)."""
+
+    def deltas(self, epsilons: Array, spacing: float) -> tuple[Array, Array]:
+        """The same for increasing epsilons of at least 0, as accurate as chords ``spacing`` wide are (nats)."""
+
+    def reversed(self) -> CertifiedCurve:
+        """The curve of the reversed pair."""
+
+    def guess(self, delta: float) -> float:
+        """About the epsilon at this delta: no bound."""
+
+    @property
+    def supremum(self) -> Extreme:
+        """The pair's largest finite loss, ``inf`` where there is none."""
+
+    @property
+    def infinite_mass(self) -> InfiniteMass:
+        """The pair's mass of losses of +inf."""
+
+
 class Pair(ABC):
     """A dominating pair (P, Q): frozen, hashable, equal where its parameters are equal.
 
@@ -266,6 +294,11 @@ class Pair(ABC):
         return None
 
     @property
+    def curve(self) -> CertifiedCurve | None:
+        """The curve of one step, where the pair is known by bounds on it; None where masses of cells give it."""
+        return None
+
+    @property
     def atoms(self) -> AtomTable | None:
         """The finite losses as one table; None where there is a density, or atoms without end."""
         return None
@@ -306,6 +339,10 @@ class Pair(ABC):
     def takes_fractions(self) -> bool:
         """Whether `subsampled` and `joined` take any fraction as it is; others round it to a float64."""
         return False
+
+    def repeated(self, count: int) -> tuple[Pair, Pair] | None:
+        """Pairs just below and just above that of ``count`` steps composed; None where no single pair is known."""
+        return None
 
     def reversed(self) -> Pair:
         """The pair (Q, P)."""

@@ -16,7 +16,7 @@ from hockeystick.errors import check_positive, check_ratio
 from hockeystick.laws.base import Array, CellMasses, Extreme, GaussianTail, Measure, Nodes, Pair
 from hockeystick.laws.gaussian_rule import GaussianSummand
 from hockeystick.numerics.normal import normal_intervals
-from hockeystick.numerics.rounding import U, up
+from hockeystick.numerics.rounding import U, down, up
 from hockeystick.transforms.summand import Summand
 
 __all__ = ["GaussianPair"]
@@ -104,6 +104,11 @@ class GaussianPair(Pair):
 
     def summand(self) -> Summand:
         return GaussianSummand(self.shift)
+
+    def repeated(self, count: int) -> tuple[Pair, Pair]:
+        # project on the direction of the means: noise smaller by the root of the count
+        sigma = self.sigma / math.sqrt(count)
+        return GaussianPair(up(sigma, 4.0 * U), self.sensitivity), GaussianPair(down(sigma, 4.0 * U), self.sensitivity)
 
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
         m = self.shift

@@ -43,7 +43,7 @@ def one_step_delta(pair: Pair, epsilon: float) -> tuple[float, float]:
     >>> lower <= 0.12693673750664397 <= upper, upper - lower < 1e-14
     (True, True)
     """
-    known = pair.one_step(epsilon)
+    known = _known(pair, epsilon)
     if known is not None:
         return known
     below, above = one_step_deltas(pair, np.array([epsilon]))
@@ -55,7 +55,7 @@ def one_step_deltas(pair: Pair, epsilon: Array) -> tuple[Array, Array]:
 
     What lies above a cut is then a sum of cells, and the bracket a few roundings wider than at one epsilon alone.
     """
-    known = [sides for at in epsilon.tolist() if (sides := pair.one_step(at)) is not None]
+    known = [sides for at in epsilon.tolist() if (sides := _known(pair, at)) is not None]
     if len(known) == epsilon.size:
         return np.array([low for low, _ in known]), np.array([high for _, high in known])
     here = _above_cuts(pair.cells(epsilon))
@@ -65,6 +65,11 @@ def one_step_deltas(pair: Pair, epsilon: Array) -> tuple[Array, Array]:
         lower = [down(side + least_infinite(pair.mass_at_infinity)) for side in lower]
         upper = [up(side + pair.mass_at_infinity) for side in upper]
     return np.clip(lower, 0.0, 1.0), np.minimum(upper, 1.0)
+
+
+def _known(pair: Pair, epsilon: float) -> tuple[float, float] | None:
+    """Bounds on delta where the pair itself knows its curve."""
+    return pair.one_step(epsilon) if pair.curve is None else pair.curve.delta(epsilon)
 
 
 def _uppers(pair: Pair, epsilon: Array, slack: Array) -> list[float]:

@@ -10,7 +10,18 @@ from typing import final
 import numpy as np
 
 from hockeystick.laws.atom_table import AtomTable
-from hockeystick.laws.base import Array, CellMasses, Extreme, GaussianTail, LossQuantum, Measure, Nodes, Pair, derives
+from hockeystick.laws.base import (
+    Array,
+    CellMasses,
+    CertifiedCurve,
+    Extreme,
+    GaussianTail,
+    LossQuantum,
+    Measure,
+    Nodes,
+    Pair,
+    derives,
+)
 from hockeystick.transforms.summand import Summand
 
 __all__ = ["ReversedPair"]
@@ -70,6 +81,11 @@ class ReversedPair(Pair):
     @property
     def loss_quantum(self) -> LossQuantum | None:
         return self.base.loss_quantum
+
+    @property
+    def curve(self) -> CertifiedCurve | None:
+        curve = self.base.curve
+        return None if curve is None else curve.reversed()
 
     @cached_property
     def atoms(self) -> AtomTable | None:

@@ -20,6 +20,7 @@ from hockeystick.mechanisms.report_noisy_max import PermuteAndFlip, ReportNoisyM
 from hockeystick.mechanisms.shuffled_reports import ShuffledReports
 from hockeystick.mechanisms.staircase import Staircase
 from hockeystick.mechanisms.user_defined import UserDefined
+from hockeystick.mechanisms.user_defined_curve import UserDefinedCurve
 
 Geometric = DiscreteLaplace
 """The other name the field has for it. A second name of a class is an alias: it is read wherever the first one is."""
@@ -46,6 +47,7 @@ __all__ = [
     "ShuffledReports",
     "Staircase",
     "UserDefined",
+    "UserDefinedCurve",
     "ZeroConcentratedDP",
     "compose_arrays",
     "select_best",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from hockeystick.sampling import Poisson, Samplable, Shuffled, WithoutReplacement
+from hockeystick.sampling import BallsInBins, Poisson, RandomAllocation, Samplable, Shuffled, WithoutReplacement
 
 __all__ = ["VALUES", "Mechanism", "Values", "contribution"]
 
@@ -65,3 +65,30 @@ class Mechanism(Samplable):
             Records in all, a multiple of ``batch_size``.
         """
         return Shuffled(self, batch_size, population)
+
+    def random_allocation(self, *, steps: int) -> RandomAllocation:
+        """One round of random allocation: every record takes part in exactly one of the steps, uniformly at random.
+
+        Every round allocates afresh: ``mechanism.random_allocation(steps=100) * 20`` is twenty rounds. Where records
+        keep their place through the run it is `balls_in_bins`.
+
+        Parameters
+        ----------
+        steps : int
+            Steps in a round, at least 1.
+        """
+        return RandomAllocation(self, steps)
+
+    def balls_in_bins(self, *, bins: int, epochs: int = 1) -> BallsInBins:
+        """A whole run on bins that stay fixed: bin i is used in step i of every epoch.
+
+        Where every epoch allocates afresh it is `random_allocation`, which reveals far less.
+
+        Parameters
+        ----------
+        bins : int
+            Steps in an epoch, at least 1.
+        epochs : int
+            How often every bin is used, at least 1.
+        """
+        return BallsInBins(self, bins, epochs)

@@ -29,6 +29,7 @@ __all__ = [
     "UNDERFLOW",
     "U",
     "down",
+    "dyadic_below",
     "exp_down",
     "exp_up",
     "exps_down",
@@ -100,6 +101,12 @@ def up(value: float, relative: float = 0.0) -> float:
 def down(value: float, relative: float = 0.0) -> float:
     """A float64 of at most ``value - relative * |value|``."""
     return math.nextafter(value - relative * abs(value) * (1.0 + 4.0 * U), -math.inf)
+
+
+def dyadic_below(spacing: float) -> float:
+    """The largest k 2^e, k in 4..7, that is at most ``spacing``: a dyadic rational within a quarter of it."""
+    mantissa, exponent = math.frexp(spacing)  # mantissa in [1/2, 1)
+    return math.ldexp(math.floor(mantissa * 8.0), exponent - 3)
 
 
 def exp_up(log: float, factor: float = 1.0) -> float:

@@ -53,7 +53,9 @@ class Sampled(Step):
     not_covered : str
         Batches that are often drawn instead, and that the guarantee is not for.
     step_is_epoch : bool
-        Whether one step is a pass over all records, not one batch.
+        Whether one step is a pass over all records, or several, not one batch.
+    step_is_run : bool
+        Whether one step is a whole run, so that several are several runs, each with draws of its own.
     written_as : tuple of str
         Classmethods that make the scheme from a mechanism and other parameters than its fields.
     """
@@ -63,6 +65,7 @@ class Sampled(Step):
     manner: ClassVar[str]
     not_covered: ClassVar[str]
     step_is_epoch: ClassVar[bool] = False
+    step_is_run: ClassVar[bool] = False
     written_as: ClassVar[tuple[str, ...]] = ()
 
     mechanism: Step

@@ -21,7 +21,7 @@ from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.numbers import bracket, nearest, plain, result_document, rounded_up
 from hockeystick.app.spec.model import Choice, Specification, StepEntry
 from hockeystick.app.spec.reader import accountant_of
-from hockeystick.app.spec.registry import AUTOMATIC, accountants, samplings
+from hockeystick.app.spec.registry import AUTOMATIC, accountants, samplings, schemes
 from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import ADJACENCIES
 from hockeystick.errors import HockeystickError, check_choice
@@ -166,6 +166,11 @@ def _resampled(entry: StepEntry, name: str, specification: Specification) -> Ste
         return entry
     if name == "none":
         return replace(entry, sampling=None)
+    if schemes()[name].step_is_run:
+        raise CommandError(
+            f"hockeystick compare: error: one step of {name} sampling is a whole run: write it in a specification"
+            " of its own, with its epochs"
+        )
     known = _sizes(entry.sampling, specification)
     needed = samplings()[name].required
     missing = [parameter for parameter in needed if parameter not in known]
@@ -195,6 +200,8 @@ def _sizes(sampling: Choice, specification: Specification) -> dict[str, float | 
     if chance is None and batch is not None and records is not None:
         chance = batch / records
     found = {"rate": chance, "batch_size": batch, "population": records}
+    if batch is not None and records is not None and records % batch == 0:
+        found["steps"] = records // batch
     return {name: value for name, value in found.items() if value is not None}
 
 

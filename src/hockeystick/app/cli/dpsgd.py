@@ -19,6 +19,7 @@ from hockeystick.app.cli.options import (
     add_unit,
     relation_of,
     repeated,
+    repeated_in_rounds,
     sampler_of,
     save_as,
 )
@@ -38,6 +39,8 @@ _EXAMPLES = """examples:
   hockeystick dpsgd --noise-multiplier 1 --rate 1/235 --steps 7050 --epsilon 2
   hockeystick dpsgd --noise-multiplier 1 --batch-size 256 --population 60000 \\
       --epochs 30 --delta 1e-5 --by-epoch --plot epochs.png --save run.toml
+  hockeystick dpsgd --noise-multiplier 1 --sampling random-allocation \\
+      --round-steps 100 --steps 2000 --delta 1e-5
 """
 
 _ROWS = 40
@@ -58,7 +61,7 @@ def add(commands: Any) -> None:
         metavar="S",
         help="standard deviation of the noise on the summed gradients, in units of the clipping norm",
     )
-    add_sampler(parser)
+    add_sampler(parser, by_rounds=True)
     add_length(parser.add_mutually_exclusive_group(required=True))
     asked = parser.add_mutually_exclusive_group(required=True)
     asked.add_argument(
@@ -84,7 +87,8 @@ def run(options: argparse.Namespace) -> Status:
     check_picture(options)
     if options.by_epoch and options.delta is None:
         options.parser.error("--by-epoch shows epsilon: give --delta")
-    entry = repeated(options, Choice.of("gaussian", noise_multiplier=options.noise_multiplier), sampler_of(options))
+    mechanism = Choice.of("gaussian", noise_multiplier=options.noise_multiplier)
+    entry = repeated_in_rounds(options, mechanism) or repeated(options, mechanism, sampler_of(options))
     specification = Specification(
         steps=(entry,),
         adjacency=relation_of(options),

@@ -25,10 +25,13 @@ __all__ = [
     "add_unit",
     "relation_of",
     "repeated",
+    "repeated_in_rounds",
     "sampler_of",
     "save_as",
 ]
 
+
+_IN_ROUNDS = ("random-allocation", "balls-in-bins")
 
 ADJACENCY, UNIT = "add-remove", "example"
 """What is meant where nothing is said."""
@@ -84,8 +87,11 @@ def add_json(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
-def add_sampler(parser: Parser, group: argparse._ArgumentGroup | None = None) -> None:
-    """Add the options that say how batches are sampled, to a group of the parser where one is given."""
+def add_sampler(parser: Parser, group: argparse._ArgumentGroup | None = None, *, by_rounds: bool = False) -> None:
+    """Add the options that say how batches are sampled, to a group of the parser where one is given.
+
+    ``by_rounds``: also the schemes that are accounted by the round, and how many steps one has.
+    """
     to = parser if group is None else group
     to.add_argument(
         "--rate",
@@ -103,7 +109,7 @@ def add_sampler(parser: Parser, group: argparse._ArgumentGroup | None = None) ->
         metavar="N",
         help="number of examples in the data",
     )
-    known = tuple(schemes())
+    known = tuple(name for name in schemes() if by_rounds or name not in _IN_ROUNDS)
     to.add_argument(
         "--sampling",
         choices=known,
@@ -111,6 +117,34 @@ def add_sampler(parser: Parser, group: argparse._ArgumentGroup | None = None) ->
         help=f"how batches are drawn: {', '.join(known)} (default: {known[0]}). shuffled is what most data loaders do:"
         " every example once an epoch, so that sampling hides nothing and epsilon is far larger",
     )
+    if by_rounds:
+        to.add_argument(
+            "--round-steps",
+            type=count("--round-steps"),
+            metavar="R",
+            help=f"steps in a round, or bins, of which each example takes part in one; for {' and '.join(_IN_ROUNDS)}",
+        )
+
+
+def repeated_in_rounds(options: argparse.Namespace, mechanism: Choice) -> StepEntry | None:
+    """The rounds, or the bins with their epochs, that the options describe; None for another scheme."""
+    parser: Parser = options.parser
+    if options.sampling not in _IN_ROUNDS:
+        if options.round_steps is not None:
+            parser.error(f"--round-steps is for --sampling {' or '.join(_IN_ROUNDS)}")
+        return None
+    if options.rate is not None or options.batch_size is not None:
+        parser.error(f"--sampling {options.sampling} takes --round-steps instead of --rate or --batch-size")
+    if options.round_steps is None:
+        parser.error(f"--sampling {options.sampling} needs --round-steps, the steps of a round")
+    steps = options.steps if options.epochs is None else Fraction(options.epochs) * options.round_steps
+    rounds = Fraction(steps, options.round_steps)
+    if rounds.denominator != 1:
+        parser.error(f"--steps must be whole rounds: {steps} is no multiple of --round-steps, {options.round_steps}")
+    if options.sampling == _IN_ROUNDS[0]:
+        return StepEntry(mechanism, Choice(options.sampling, (("steps", options.round_steps),)), int(rounds))
+    bins = Choice(options.sampling, (("bins", options.round_steps), ("epochs", int(rounds))))
+    return StepEntry(mechanism, bins)
 
 
 def add_length(to: argparse._ActionsContainer) -> None:

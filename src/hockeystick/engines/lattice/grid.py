@@ -18,13 +18,7 @@ from hockeystick.engines.ends import largest_loss
 from hockeystick.laws.base import Array, CellMasses, Pair
 from hockeystick.numerics.rounding import U
 
-__all__ = ["Grid", "GridCells", "dyadic_below"]
-
-
-def dyadic_below(spacing: float) -> float:
-    """The largest k 2^e, k in 4..7, that is at most ``spacing``: a dyadic rational within a quarter of it."""
-    mantissa, exponent = math.frexp(spacing)  # mantissa in [1/2, 1)
-    return math.ldexp(math.floor(mantissa * 8.0), exponent - 3)
+__all__ = ["Grid", "GridCells"]
 
 
 def _is_short(spacing: float) -> bool:

@@ -14,8 +14,8 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.engines.lattice.grid import dyadic_below
 from hockeystick.laws.base import Pair
+from hockeystick.numerics.rounding import dyadic_below
 
 __all__ = ["Layout", "common_layout"]
 

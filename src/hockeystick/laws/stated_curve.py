@@ -1,0 +1,90 @@
+"""A curve that the caller states: bounds on delta as a function of epsilon, in both directions.
+
+Guarantee: certified if the functions' answers are bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from hockeystick.errors import check_probability
+from hockeystick.laws.base import Array, Extreme, InfiniteMass
+from hockeystick.laws.curve import LEAST_DELTA, of_reverse
+from hockeystick.numerics.rounding import ELEMENTARY
+
+__all__ = ["StatedCurve"]
+
+Bounds = Callable[[float], tuple[float, float]]
+
+_HALVINGS = 60
+
+
+@final
+@dataclass(frozen=True)
+class StatedCurve:
+    """Bounds on delta(epsilon) for epsilon of at least 0. Equality and hash go by the functions' identity.
+
+    Parameters
+    ----------
+    forward, backward : callable
+        From epsilon to a lower and an upper bound on delta: of (P, Q) and of (Q, P).
+    infinite, infinite_backward : float
+        Lower bounds on delta at infinite epsilon.
+    """
+
+    forward: Bounds
+    backward: Bounds
+    infinite: float = 0.0
+    infinite_backward: float = 0.0
+
+    def reversed(self) -> StatedCurve:
+        """The curve of the reversed pair."""
+        return StatedCurve(self.backward, self.forward, self.infinite_backward, self.infinite)
+
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        """Lower and upper bound, epsilon finite and of any sign."""
+        if epsilon < 0.0:
+            return of_reverse(epsilon, *self.reversed().delta(-epsilon))
+        low, high = (check_probability("a bound on delta", float(bound)) for bound in self.forward(epsilon))
+        if low > high:
+            raise ValueError(
+                f"the lower bound on delta is above the upper one at epsilon {epsilon!r}: {low!r}, {high!r}"
+            )
+        return low, high
+
+    def deltas(self, epsilons: Array, spacing: float) -> tuple[Array, Array]:
+        """The bounds at many epsilons, whatever the spacing."""
+        low, high = np.zeros(epsilons.size), np.ones(epsilons.size)
+        for i, epsilon in enumerate(epsilons):
+            low[i], high[i] = self.delta(float(epsilon))
+            if high[i] <= max(LEAST_DELTA, self.infinite):
+                low[i:], high[i:] = self.infinite, high[i]
+                break
+        return low, high
+
+    def guess(self, delta: float) -> float:
+        """About the epsilon at this delta, by bisection."""
+        low, high = 0.0, 1.0
+        while self.delta(high)[1] > delta and high < 512.0:
+            low, high = high, 2.0 * high
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self.delta(middle)[1] > delta else (low, middle)
+        return high
+
+    @property
+    def supremum(self) -> Extreme:
+        """Not stated: none."""
+        return Extreme(math.inf)
+
+    @property
+    def infinite_mass(self) -> InfiniteMass:
+        """What is stated below; above, what is left at an epsilon where nothing else can be."""
+        high = max(self.delta(700.0)[1], self.infinite)
+        log_low = math.log1p(-high) * (1.0 + ELEMENTARY) if high < 1.0 else -math.inf
+        return InfiniteMass(self.infinite, high, log_low, math.log1p(-self.infinite) * (1.0 - ELEMENTARY))

@@ -1,0 +1,200 @@
+"""Random allocation and fixed bins against truths found otherwise: quadrature, enumeration, simulation."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+import hockeystick as hs
+from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair
+from hockeystick.laws.allocated import AllocatedCurve
+from hockeystick.laws.allocated_atoms import AllocatedAtomsPair
+from hockeystick.laws.curve import ChordPair, SupportPair
+from hockeystick.laws.one_step import one_step_delta
+
+
+def two_steps(sigma: float, epsilon: float, *, mirrored: bool) -> mpmath.mpf:
+    """delta of Gaussian noise and two steps, by quadrature over the first of them to 25 digits."""
+    with mpmath.workdps(30):
+        m, e = 1 / mpmath.mpf(sigma), mpmath.mpf(epsilon)
+        k = 2 * mpmath.exp(-e if mirrored else e)
+
+        def stop_loss(c: mpmath.mpf) -> mpmath.mpf:  # E (W - c)+
+            if c <= 0:
+                return 1 - c
+            z = (mpmath.log(c) + m * m / 2) / m
+            return mpmath.ncdf(m - z) - c * mpmath.ncdf(-z)
+
+        def inner(z: mpmath.mpf) -> mpmath.mpf:
+            c = k - mpmath.exp(m * z - m * m / 2)
+            value = stop_loss(c) if not mirrored else (stop_loss(c) - 1 + c if c > 0 else mpmath.mpf(0))
+            return mpmath.npdf(z) * value
+
+        middle = (mpmath.log(k) + m * m / 2) / m
+        total = mpmath.quad(inner, [-14, *sorted({middle - 4, middle - 1, middle, middle + 1, middle + 4}), 14 + m])
+        return total / 2 if not mirrored else total * mpmath.exp(e) / 2
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize(
+    ("sigma", "epsilon"), [(1.0, 0.0), (1.0, 0.7), (0.6, 3.0), (3.0, 0.5), (10.0, 0.05), (1.0, 4.0)]
+)
+def test_brackets_contain_two_steps_of_gaussian_noise(sigma: float, epsilon: float, mirrored: bool) -> None:
+    low, high = AllocatedCurve(GaussianPair(sigma), 2, mirrored).delta(epsilon)
+    truth = two_steps(sigma, epsilon, mirrored=mirrored)
+    assert low <= truth <= high
+    assert high - low <= 4e-4 * high
+
+
+def exact_delta(
+    p: tuple[Fraction, ...], q: tuple[Fraction, ...], steps: int, a: Fraction, *, mirrored: bool
+) -> Fraction:
+    """The hockey-stick divergence of one round, outcome by outcome."""
+    total = Fraction(0)
+    for outcome in product(range(len(p)), repeat=steps):
+        other = math.prod((q[i] for i in outcome), start=Fraction(1))
+        ours = sum(
+            (p[i] * math.prod((q[j] for place, j in enumerate(outcome) if place != at), start=Fraction(1)))
+            for at, i in enumerate(outcome)
+        ) / Fraction(steps)
+        first, second = (other, ours) if mirrored else (ours, other)
+        total += max(first - a * second, Fraction(0))
+    return total
+
+
+VECTORS = [
+    ((0.75, 0.25), (0.25, 0.75)),
+    ((0.5, 0.25, 0.25), (0.125, 0.375, 0.5)),
+    ((0.125, 0.4375, 0.4375), (0.0, 0.5, 0.5)),
+]
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize("steps", [2, 3, 5])
+@pytest.mark.parametrize("vectors", VECTORS)
+def test_brackets_contain_enumerated_rounds(
+    vectors: tuple[tuple[float, ...], tuple[float, ...]], steps: int, direction: str
+) -> None:
+    p, q = (tuple(Fraction(x) for x in vector) for vector in vectors)
+    curve = hs.account(hs.DiscretePair(p, q).random_allocation(steps=steps), adjacency=direction)
+    for epsilon in (0.0, 0.1, 0.4, 0.9):
+        bound = curve.delta(epsilon=epsilon)
+        # e^epsilon from below and above, as fractions
+        below, above = (Fraction(math.nextafter(math.exp(epsilon), end)) for end in (0.0, 9.0))
+        assert bound.lower <= exact_delta(p, q, steps, below, mirrored=direction == "add")
+        assert exact_delta(p, q, steps, above, mirrored=direction == "add") <= bound.upper
+        assert bound.width <= 1e-12
+
+
+def test_the_lattice_contains_listed_rounds() -> None:
+    base = DiscretePair((0.75, 0.25), (0.25, 0.75))
+    for steps, epsilon in ((40, 0.2), (200, 0.1)):
+        listed = one_step_delta(AllocatedAtomsPair(base, steps), epsilon)
+        low, high = AllocatedCurve(base, steps).delta(epsilon)
+        assert low <= listed[1]
+        assert listed[0] <= high
+        assert max(high - low, listed[1] - listed[0]) <= 1e-3 * high
+
+
+@pytest.mark.parametrize(
+    ("sigma", "steps", "epsilon"),
+    [(0.5, 1000, 3.1304), (1.0, 50, 0.8), (0.4, 300, 4.0), (1.0 / math.sqrt(20.0), 100, 20.0)],
+)
+def test_brackets_agree_with_simulation(sigma: float, steps: int, epsilon: float) -> None:
+    """The largest term is integrated in closed form; five standard errors: a false alarm in 1e6."""
+    rng = np.random.default_rng(15)
+    m, k, draws = 1.0 / sigma, steps * math.exp(epsilon), 50_000
+    rest, largest = np.zeros(draws), np.zeros(draws)
+    for _ in range(steps - 1):
+        w = np.exp(m * rng.standard_normal(draws) - 0.5 * m * m)
+        rest, largest = rest + w, np.maximum(largest, w)
+    above = np.maximum(largest, k - rest)
+    z = (np.log(above) + 0.5 * m * m) / m
+    found = ndtr(m - z) - (k - rest) * ndtr(-z)
+    low, high = AllocatedCurve(GaussianPair(sigma), steps).delta(epsilon)
+    error = 5.0 * found.std() / math.sqrt(draws)
+    assert low - error <= found.mean() <= high + error
+    assert error <= 0.2 * high
+
+
+def test_one_step_is_the_mechanism_alone() -> None:
+    step = hs.Gaussian(1.3)
+    for sampled in (step.random_allocation(steps=1), step.balls_in_bins(bins=1)):
+        assert sampled.pair("remove") == step.pair("remove")
+        assert sampled.attained("remove") is None
+
+
+def test_one_bin_composes_its_epochs() -> None:
+    found = hs.account(hs.Gaussian(3.0).balls_in_bins(bins=1, epochs=7)).epsilon(delta=1e-6)
+    assert found.width <= 1e-9
+    assert found.contains(float(hs.account(hs.Gaussian(3.0) * 7).epsilon(delta=1e-6)))
+
+
+def test_published_runs() -> None:
+    one = hs.account(hs.Gaussian(1.0).random_allocation(steps=1000)).epsilon(delta=1e-5)
+    assert 0.13884 < one.lower < one.upper < 0.13887
+    assert one.width <= 1e-6
+    noisy = hs.account(hs.Gaussian(0.5).random_allocation(steps=1000)).epsilon(delta=1e-5)
+    assert 3.1255 < noisy.lower < noisy.upper < 3.1461  # PLD_accounting 2.0
+    assert noisy.width <= 1e-6
+
+
+def test_fresh_rounds_and_fixed_bins_differ_enormously() -> None:
+    step = hs.Gaussian(1.0)
+    fresh = hs.account(step.random_allocation(steps=100) * 20, tolerance=1e-4).epsilon(delta=1e-5)
+    assert 2.411 < fresh.lower < fresh.upper < 2.495
+    assert fresh.width <= 1e-4
+    fixed = hs.account(step.balls_in_bins(bins=100, epochs=20)).epsilon(delta=1e-5)
+    assert fixed.width <= 1e-6
+    assert 23.7 < fixed.lower < 24.0
+
+
+@pytest.mark.parametrize("base", [LaplacePair(1.0), GaussianPair(1.0)])
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_chords_lie_above_the_curve_and_supports_below(base: Pair, mirrored: bool) -> None:
+    curve = AllocatedCurve(base, 20, mirrored)
+    chords, supports = ChordPair(curve).atoms, SupportPair(curve).atoms
+    for epsilon in np.linspace(-0.6, 0.9, 31):
+        low, high = curve.delta(float(epsilon))
+        sides = []
+        for atoms, sign in ((chords, 1.0), (supports, -1.0)):
+            above = atoms.loss > epsilon
+            masses = np.exp(atoms.log_p[above] + sign * atoms.error[above])
+            sides.append(float((masses * -np.expm1(epsilon - atoms.loss[above])).sum()) + atoms.infinite_p)
+        assert low <= sides[0] * (1.0 + 1e-9)
+        assert sides[1] * (1.0 - 1e-9) <= high
+        assert sides[0] - sides[1] <= 2e-3 * max(sides[0], 1e-3)
+
+
+def test_compositions_contain_enumerated_ones() -> None:
+    p, q = (Fraction(3, 4), Fraction(1, 4)), (Fraction(1, 4), Fraction(3, 4))
+    round_p, round_q = [], []
+    for outcome in product(range(2), repeat=3):
+        mass = math.prod((q[i] for i in outcome), start=Fraction(1))
+        round_q.append(mass)
+        round_p.append(sum((mass / q[i] * p[i] for i in outcome), start=Fraction(0)) / 3)
+    listed = hs.DiscretePair(round_p, round_q)
+    step = hs.RandomizedResponse(probability=0.75)
+    run, truth = hs.account(step.random_allocation(steps=3) * 4), hs.account(listed * 4)
+    for epsilon in (0.0, 0.5, 1.0, 2.0):
+        bound, exact = run.delta(epsilon=epsilon), truth.delta(epsilon=epsilon)
+        assert bound.lower <= exact.upper
+        assert exact.lower <= bound.upper
+
+
+def test_substitution_is_refused_by_name() -> None:
+    for step in (hs.Gaussian(1.0).random_allocation(steps=5), hs.Gaussian(1.0).balls_in_bins(bins=5)):
+        with pytest.raises(hs.UnknownPairError, match="zero-out"):
+            hs.account(step, adjacency="substitute")
+
+
+def test_epochs_on_fixed_bins_need_gaussian_noise() -> None:
+    assert hs.account(hs.Laplace(2.0).balls_in_bins(bins=5)).delta(epsilon=0.1).certified
+    with pytest.raises(hs.UnknownPairError, match="Gaussian"):
+        hs.account(hs.Laplace(2.0).balls_in_bins(bins=5, epochs=2))
