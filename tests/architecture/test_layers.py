@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
+from hockeystick.integrations import FRAMEWORKS
 from tests.architecture.imports import PACKAGE, Import, When, all_imports, module_name, read_imports, source_files
 
 ROOMS: tuple[frozenset[str], ...] = (
@@ -102,7 +103,8 @@ def breaks_import_budget(found: Import) -> bool:
         at_top_in_exact = package == "flint" and importer == EXACT
         return importer not in NEEDED_BY[package] or (found.when is When.AT_IMPORT and not at_top_in_exact)
     if package not in FIRST_CLASS:
-        return found.when is When.AT_IMPORT or importer != "integrations"
+        its_framework = importer == "integrations" and FRAMEWORKS.get(found.importer.split(".")[-1]) == package
+        return importer != "integrations" or (found.when is When.AT_IMPORT and not its_framework)
     if found.when is When.IN_FUNCTION:
         return False
     allowed = any(found.target == name or found.target.startswith(name + ".") for name in CORE_AT_IMPORT)
@@ -151,6 +153,9 @@ BROKEN = [
     ("app.plots", "import matplotlib.pyplot as plt", breaks_import_budget),
     ("curve", "def plot():\n    import matplotlib", breaks_import_budget),
     ("ledger", "import torch", breaks_import_budget),
+    ("integrations.opacus", "import dp_accounting", breaks_import_budget),
+    ("integrations.dp_events", "import dp_accounting", breaks_import_budget),
+    ("integrations", "from hockeystick.app.spec import model", breaks_room_order),
 ]
 ALLOWED = [
     ("laws.gaussian", "from hockeystick.numerics import fft\nfrom hockeystick.errors import NotCertified"),
@@ -163,7 +168,8 @@ ALLOWED = [
     ("calibrate", "import math\ndef f():\n    from scipy.optimize import brentq"),
     ("app.plots", "def f():\n    import matplotlib.pyplot"),
     ("numerics.tails", "import numpy as np\nfrom scipy import special\nfrom scipy.fft import rfft"),
-    ("integrations.opacus", "def f():\n    import opacus"),
+    ("integrations.opacus", "import opacus\ndef f():\n    import torch"),
+    ("integrations.dp_events", "def f():\n    import dp_accounting"),
 ]
 
 

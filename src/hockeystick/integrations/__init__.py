@@ -1,0 +1,24 @@
+"""Doors into other frameworks: one file each, which imports its framework and is imported only when asked for.
+
+Every adapter answers with the certified upper side, never less; what is not proved is refused in the framework's own
+manner. None of the frameworks is a dependency: each is an extra of its name (``pip install 'hockeystick[opacus]'``).
+
+``opacus``
+    An accountant and a privacy engine for Opacus.
+``dp_accounting``
+    An accountant for dp-accounting, and with it for jax-privacy.
+``dp_events``
+    Events of dp-accounting to compositions and back; needs no framework to read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["FRAMEWORKS"]
+
+FRAMEWORKS: Mapping[str, str] = {
+    "dp_accounting": "dp_accounting",
+    "opacus": "opacus",
+}
+"""Modules of this package that cannot be imported without a framework, and the package they import."""
