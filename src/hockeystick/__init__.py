@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hockeystick.composition import Composition, Step, compose
     from hockeystick.curve import PrivacyCurve
     from hockeystick.errors import ContradictionError, HockeystickError, PrecisionError, UnknownPairError
+    from hockeystick.integrations.dp_events import UnprovedEventError, from_dp_event, to_dp_event
     from hockeystick.mechanisms import (
         ApproximateDP,
         Binomial,
@@ -59,6 +60,7 @@ __all__ = [
     "Step",
     "TradeOff",
     "UnknownPairError",
+    "UnprovedEventError",
     "UnreachableTargetError",
     "UserDefined",
     "account",
@@ -69,9 +71,11 @@ __all__ = [
     "compose_arrays",
     "dpsgd",
     "filters",
+    "from_dp_event",
     "plots",
     "renyi",
     "spec",
+    "to_dp_event",
 ]
 
 attach(
@@ -122,6 +126,11 @@ attach(
             "Staircase",
             "UserDefined",
             "compose_arrays",
+        ),
+        "hockeystick.integrations.dp_events": (
+            "UnprovedEventError",
+            "from_dp_event",
+            "to_dp_event",
         ),
         "hockeystick.odometer": (
             "Odometer",
