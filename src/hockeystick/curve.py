@@ -6,6 +6,7 @@ read off it beyond epsilon and delta is in `tradeoff` and `summary`, imported wh
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, final
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PrivacyCurve"]
 
+_THREADS: bool = sys.platform != "emscripten"  # Pyodide starts none
 _MANY = 100  # distinct steps from which the directions are answered at once
 
 
@@ -236,7 +238,7 @@ class PrivacyCurve:
         return {"delta": [float(value) for value in at.ravel()]} | columns("epsilon", self.epsilon(at))
 
     def _worst(self, ask: Callable[[DirectedCurve], Bound | Estimate]) -> Bound | Estimate:
-        if self.accountant.concurrent and len(self.directed) > 1 and len(self.composition.steps) >= _MANY:
+        if _THREADS and self.accountant.concurrent and len(self.directed) > 1 and len(self.composition.steps) >= _MANY:
             from concurrent.futures import ThreadPoolExecutor
 
             with ThreadPoolExecutor(len(self.directed)) as pool:

@@ -11,6 +11,7 @@ import numbers
 import operator
 from collections.abc import Callable, Iterable
 from functools import wraps
+from importlib import import_module
 from typing import Any, ParamSpec, SupportsFloat, TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "ContradictionError",
     "HockeystickError",
+    "NoBallArithmeticError",
     "PrecisionError",
     "UnknownPairError",
     "check_choice",
@@ -31,6 +33,7 @@ __all__ = [
     "check_rate",
     "check_ratio",
     "public_door",
+    "require_ball_arithmetic",
 ]
 
 P = ParamSpec("P")
@@ -79,6 +82,31 @@ class ContradictionError(HockeystickError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return ContradictionError, (str(self), self.answers)
+
+
+class NoBallArithmeticError(HockeystickError):
+    """python-flint is not installed: it is the extra ``exact``."""
+
+
+def require_ball_arithmetic(purpose: str) -> None:
+    """Refuse what cannot be done without python-flint.
+
+    Parameters
+    ----------
+    purpose : str
+        What needs it.
+
+    Raises
+    ------
+    NoBallArithmeticError
+        Where it is not installed.
+    """
+    try:
+        import_module("flint")
+    except ModuleNotFoundError:
+        raise NoBallArithmeticError(
+            f"{purpose} needs ball arithmetic (python-flint): python3 -m pip install 'hockeystick[exact]'"
+        ) from None
 
 
 def public_door(function: Callable[P, R]) -> Callable[P, R]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from hockeystick.app.report.page import page
 from hockeystick.app.report.receipt import receipt
 from hockeystick.app.report.verification import NoReceiptError, has_checksum, is_page, open_receipt, verify
 from hockeystick.app.spec.reader import from_document
+from hockeystick.errors import require_ball_arithmetic
 from hockeystick.independent import CONTRADICTED, NOT_REACHED, PROVED, check
 
 __all__ = ["add", "run_report", "run_verify"]
@@ -138,8 +138,7 @@ def run_verify(options: argparse.Namespace) -> Status:
 
 def _prove_again(options: argparse.Namespace, document: dict[str, Any]) -> Status:
     """Prove every number of a receipt by the independent checker, and say for each that was not why."""
-    if importlib.util.find_spec("flint") is None:
-        raise CommandError("hockeystick verify: error: --independent needs python-flint: pip install python-flint")
+    require_ball_arithmetic("verify --independent")
     if not has_checksum(document):
         raise CommandError(f"{options.receipt}: error: the contents are not those of its checksum", Status.REFUTED)
     specification = from_document(document["specification"], source="specification").document()
