@@ -9,15 +9,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hockeystick import notebook
 from hockeystick.accountants.attained import AttainedCurve
 from hockeystick.accountants.base import Accountant, DirectedCurve
+from hockeystick.accountants.certified import Certified
 from hockeystick.bound import Bound, Estimate, Real
 from hockeystick.composition import Composition, Direction, directions
+from hockeystick.decimals import plain
 from hockeystick.errors import check_delta, check_epsilon, public_door
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["PrivacyCurve"]
 
 _THREADS: bool = sys.platform != "emscripten"  # Pyodide starts none
+_FEW, _SHOWN = 10, (1e-5, 1e-6, 1e-9)  # distinct steps up to which a notebook shows epsilon, and at which deltas
 _MANY = 100  # distinct steps from which the directions are answered at once
 
 
@@ -66,6 +70,21 @@ class PrivacyCurve:
             f"PrivacyCurve({self.composition.total_steps} steps, adjacency={self.adjacency!r}, "
             f"accountant={self.accountant!r})"
         )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the run, and epsilon at a few deltas where that is quick."""
+        quick = isinstance(self.accountant, Certified) and len(self.composition.steps) <= _FEW
+        answers = [self.epsilon(delta) for delta in _SHOWN] if quick else []
+        rows = [
+            (f"epsilon at delta {plain(d)}", notebook.bracket(*a.sides)) for d, a in zip(_SHOWN, answers, strict=False)
+        ]
+        steps = [(f"{count:.6g} x", repr(step)) for step, count in self.composition.steps]
+        rows += [("relation", self.adjacency), ("accountant", repr(self.accountant)), *notebook.most(steps)]
+        return notebook.table("Privacy curve", rows)
+
+    def to_pandas(self, *, epsilon: ArrayLike | None = None, delta: ArrayLike | None = None) -> Any:
+        """`to_table` as a data frame; needs pandas."""
+        return notebook.frame(self.to_table(epsilon=epsilon, delta=delta))
 
     def epsilon(self, delta: ArrayLike) -> Bound | Estimate:
         """The smallest epsilon with ``delta(epsilon) <= delta`` (nats).

@@ -16,7 +16,7 @@ from hockeystick.integrations import FRAMEWORKS
 from tests.architecture.imports import PACKAGE, Import, When, all_imports, module_name, read_imports, source_files
 
 ROOMS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "bound", "decimals", "lazy"}),
+    frozenset({"errors", "bound", "decimals", "lazy", "notebook"}),
     frozenset({"numerics"}),
     frozenset({"transforms"}),
     frozenset({"laws"}),
@@ -44,6 +44,7 @@ CORE_AT_IMPORT = frozenset({"numpy", "scipy.special", "scipy.fft"})
 NEEDED_BY = {  # optional or slow third-party packages, and the rooms that may ask for them inside functions
     "matplotlib": frozenset({"app"}),
     "flint": frozenset({EXACT, INDEPENDENT, "selfcheck"}),
+    "pandas": frozenset({"notebook"}),
 }
 FIRST_CLASS = frozenset({"numpy", "scipy"})
 
