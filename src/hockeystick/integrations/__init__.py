@@ -6,7 +6,11 @@ manner. None of the frameworks is a dependency: each is an extra of its name (``
 ``opacus``
     An accountant and a privacy engine for Opacus.
 ``dp_accounting``
-    An accountant for dp-accounting, and with it for jax-privacy.
+    An accountant for dp-accounting.
+``jax_privacy``
+    Its configuration for jax-privacy.
+``flower``
+    An accountant of Flower's protocol.
 ``dp_events``
     Events of dp-accounting to compositions and back; needs no framework to read them.
 """
@@ -19,6 +23,8 @@ __all__ = ["FRAMEWORKS"]
 
 FRAMEWORKS: Mapping[str, str] = {
     "dp_accounting": "dp_accounting",
+    "flower": "flwr",
+    "jax_privacy": "jax_privacy",
     "opacus": "opacus",
 }
 """Modules of this package that cannot be imported without a framework, and the package they import."""
