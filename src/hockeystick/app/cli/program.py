@@ -6,7 +6,19 @@ import os
 import sys
 from collections.abc import Sequence
 
-from hockeystick.app.cli import account, audit, calibrate, compare, completion, curve, dpsgd, receipt, schema, selfcheck
+from hockeystick.app.cli import (
+    account,
+    audit,
+    calibrate,
+    compare,
+    completion,
+    curve,
+    dpsgd,
+    events,
+    receipt,
+    schema,
+    selfcheck,
+)
 from hockeystick.app.cli.parsing import Parser, joined_negatives
 from hockeystick.app.cli.status import STATUS_MEANING, CommandError, Status
 from hockeystick.app.spec.problems import SpecificationError
@@ -14,7 +26,7 @@ from hockeystick.errors import HockeystickError
 
 __all__ = ["main", "parser"]
 
-_COMMANDS = (dpsgd, calibrate, account, compare, curve, receipt, audit, selfcheck, schema, completion)
+_COMMANDS = (dpsgd, calibrate, account, compare, curve, receipt, events, audit, selfcheck, schema, completion)
 
 
 def parser() -> Parser:

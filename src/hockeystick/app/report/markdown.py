@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hockeystick.app.report.content import Content, Row
+from hockeystick.app.report.evaluation import evaluation
 
 __all__ = ["markdown"]
 
@@ -30,6 +31,7 @@ def markdown(receipt: Mapping[str, Any]) -> str:
     if content.errors():
         lines += ["Errors inside the bracket:", "", *_table(("Source", "At most", "Of"), content.errors())]
     lines += ["## What is not included", "", *_items(receipt["not_included"])]
+    lines += ["## In the order of NIST SP 800-226", "", *_rows(evaluation(content))]
     lines += ["## Check it", "", "Run `hockeystick verify` on the JSON of this receipt. The whole input:", ""]
     lines += ["```json", content.specification_text(), "```", ""]
     lines += [f"Made with {content.versions()}. Contents `{receipt['checksum']}`.", ""]

@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from hockeystick.app.report.content import Content, Row
+from hockeystick.app.report.evaluation import evaluation
 from hockeystick.app.report.figures import drawable, privacy_chart, tradeoff_chart
 from hockeystick.app.report.markup import Markup, tag, text
 from hockeystick.app.report.numbers import number
@@ -57,6 +58,8 @@ def _parts(content: Content) -> list[Markup]:
     parts += [
         tag("h2", "What is not included"),
         tag("ul", *(tag("li", item) for item in content.receipt["not_included"])),
+        tag("h2", "In the order of NIST SP 800-226"),
+        _rows(evaluation(content)),
         tag("h2", "Check it"),
         tag(
             "p",

@@ -4,6 +4,7 @@ from hockeystick.app.spec.model import Choice, Circumstances, Specification, Ste
 from hockeystick.app.spec.problems import Problem, SpecificationError
 from hockeystick.app.spec.reader import from_document, load, read
 from hockeystick.app.spec.schema import schema
+from hockeystick.app.spec.writing import from_composition, from_event
 
 __all__ = [
     "Choice",
@@ -12,7 +13,9 @@ __all__ = [
     "Specification",
     "SpecificationError",
     "StepEntry",
+    "from_composition",
     "from_document",
+    "from_event",
     "load",
     "read",
     "schema",
