@@ -11,6 +11,10 @@ manner. None of the frameworks is a dependency: each is an extra of its name (``
     Its configuration for jax-privacy.
 ``flower``
     An accountant of Flower's protocol.
+``opendp``
+    Privacy profiles for OpenDP, and curves from its measures.
+``diffprivlib``
+    A budget accountant for diffprivlib.
 ``dp_events``
     Events of dp-accounting to compositions and back; needs no framework to read them.
 """
@@ -22,9 +26,11 @@ from collections.abc import Mapping
 __all__ = ["FRAMEWORKS"]
 
 FRAMEWORKS: Mapping[str, str] = {
+    "diffprivlib": "diffprivlib",
     "dp_accounting": "dp_accounting",
     "flower": "flwr",
     "jax_privacy": "jax_privacy",
     "opacus": "opacus",
+    "opendp": "opendp",
 }
 """Modules of this package that cannot be imported without a framework, and the package they import."""
