@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hockeystick.lazy import attach
 
 if TYPE_CHECKING:
-    from hockeystick import accountants, audit, dpsgd, filters
+    from hockeystick import accountants, audit, dpsgd, filters, ledger
     from hockeystick.account import account
     from hockeystick.accountants import renyi
     from hockeystick.app import plots, spec
@@ -72,6 +72,7 @@ __all__ = [
     "dpsgd",
     "filters",
     "from_dp_event",
+    "ledger",
     "plots",
     "renyi",
     "spec",
@@ -88,6 +89,7 @@ attach(
         "hockeystick.audit": ("audit",),
         "hockeystick.dpsgd": ("dpsgd",),
         "hockeystick.filters": ("filters",),
+        "hockeystick.ledger": ("ledger",),
         "hockeystick.app.plots": ("plots",),
         "hockeystick.app.spec": ("spec",),
         "hockeystick.account": ("account",),

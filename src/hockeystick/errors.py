@@ -129,7 +129,10 @@ def _real(name: str, value: Any, allowed: str) -> float:
         raise TypeError(f"{name} must be a real number {allowed}, got {value!r} of type {type(value).__name__}")
     if isinstance(value, np.ndarray) and value.ndim > 0:
         raise TypeError(f"{name} must be a single real number {allowed}, got an array of shape {value.shape}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError(f"{name} must be a real number {allowed}, got one beyond float64") from None
     if math.isnan(number):
         raise ValueError(f"{name} is NaN; it must be a real number {allowed}")
     return number

@@ -43,6 +43,7 @@ SHARED_BY_ACCOUNTANTS = frozenset({"base"})  # the abstract interface
 CORE_AT_IMPORT = frozenset({"numpy", "scipy.special", "scipy.fft"})
 NEEDED_BY = {  # optional or slow third-party packages, and the rooms that may ask for them inside functions
     "matplotlib": frozenset({"app"}),
+    "sqlalchemy": frozenset({"ledger"}),
     "flint": frozenset({EXACT, INDEPENDENT, "selfcheck"}),
     "pandas": frozenset({"notebook"}),
 }

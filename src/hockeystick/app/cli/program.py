@@ -15,6 +15,7 @@ from hockeystick.app.cli import (
     curve,
     dpsgd,
     events,
+    ledger,
     receipt,
     schema,
     selfcheck,
@@ -26,7 +27,20 @@ from hockeystick.errors import HockeystickError
 
 __all__ = ["main", "parser"]
 
-_COMMANDS = (dpsgd, calibrate, account, compare, curve, receipt, events, audit, selfcheck, schema, completion)
+_COMMANDS = (
+    dpsgd,
+    calibrate,
+    account,
+    compare,
+    curve,
+    receipt,
+    events,
+    audit,
+    ledger,
+    selfcheck,
+    schema,
+    completion,
+)
 
 
 def parser() -> Parser:

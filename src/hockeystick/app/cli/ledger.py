@@ -1,0 +1,260 @@
+"""``hockeystick ledger``: what has been spent on data sets, and whether the next release may run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from typing import Any
+
+from hockeystick import ledger
+from hockeystick.app.cli.answer import print_json
+from hockeystick.app.cli.files import add_specification, specification_of
+from hockeystick.app.cli.options import add_json
+from hockeystick.app.cli.parsing import Parser, count, delta, positive
+from hockeystick.app.cli.status import CommandError, Status
+from hockeystick.app.cli.table import table
+from hockeystick.app.report.numbers import plain, rounded_down, rounded_up
+from hockeystick.composition import ADJACENCIES
+from hockeystick.ledger.records import PERIODS
+from hockeystick.ledger.rules import RULES
+
+__all__ = ["add", "run"]
+
+_VARIABLE = "HOCKEYSTICK_LEDGER"
+
+_EXAMPLES = f"""examples:
+  export {_VARIABLE}=sqlite:///ledger.db
+  hockeystick ledger init
+  hockeystick ledger add-dataset census-2026 --epsilon 1 --delta 1e-6 --unit household
+  hockeystick ledger would-fit census-2026 table3.toml
+  hockeystick ledger spend census-2026 table3.toml --why "Table 3, ages by county"
+  hockeystick ledger total census-2026
+  hockeystick ledger verify
+"""
+
+
+def add(commands: Any) -> None:
+    """Add the command and its own commands."""
+    parser: Parser = commands.add_parser(
+        "ledger",
+        help="what has been spent on data sets, and whether the next release may run",
+        description="A ledger of privacy budgets in a database. Exit status 1: a release does not fit, or the"
+        " ledger does not verify.",
+        epilog=_EXAMPLES,
+    )
+    actions = parser.add_subparsers(title="commands", metavar="ACTION", dest="action", required=True)
+    _add_administration(actions)
+    _add_releases(actions)
+    _add_questions(actions)
+
+
+def run(options: argparse.Namespace) -> Status:
+    """Open the ledger and do what was asked."""
+    url = options.ledger or os.environ.get(_VARIABLE)
+    if not url:
+        raise CommandError(f"hockeystick ledger: error: which ledger? give --ledger URL, or set {_VARIABLE}")
+    try:
+        return Status(options.act(options, url))
+    except ledger.OverBudgetError as error:
+        raise CommandError(f"hockeystick ledger: {error}", Status.REFUTED) from None
+    except (ledger.LedgerError, ModuleNotFoundError) as error:
+        raise CommandError(f"hockeystick ledger: error: {error}") from None
+
+
+def _action(actions: Any, name: str, act: Any, words: str) -> Parser:
+    parser: Parser = actions.add_parser(name, help=words, description=words[0].upper() + words[1:] + ".")
+    parser.add_argument("--ledger", metavar="URL", help=f"such as sqlite:///ledger.db (default: ${_VARIABLE})")
+    parser.set_defaults(run=run, act=act, parser=parser)
+    return parser
+
+
+def _add_administration(actions: Any) -> None:
+    _action(actions, "init", _init, "make a new, empty ledger")
+    _action(actions, "migrate", _migrate, "bring a ledger of an older version to this one")
+    parser = _action(actions, "add-dataset", _add_dataset, "open a data set with its budget")
+    parser.add_argument("dataset", metavar="NAME")
+    parser.add_argument("--epsilon", type=positive("--epsilon"), metavar="E", help="budget, with --delta")
+    parser.add_argument("--delta", type=delta("--delta"), metavar="D")
+    parser.add_argument("--mu", type=positive("--mu"), metavar="MU", help="budget of Gaussian DP instead")
+    parser.add_argument("--unit", default="example", metavar="NOUN", help="what one record is (default: %(default)s)")
+    parser.add_argument("--adjacency", choices=tuple(ADJACENCIES), default="add-remove", metavar="R")
+    parser.add_argument(
+        "--rule",
+        choices=RULES,
+        default=RULES[0],
+        help="in-advance: every release is fixed before any result; the others admit adaptive ones by a filter",
+    )
+    parser.add_argument("--period", choices=[name for name in PERIODS if name], default="", help="a budget for each")
+
+
+def _add_releases(actions: Any) -> None:
+    for name, act, words in (
+        ("spend", _spend, "admit and record a release that takes place now"),
+        ("reserve", _reserve, "admit a release that is about to take place"),
+    ):
+        parser = _action(actions, name, act, words)
+        _add_release(parser)
+        parser.add_argument("--why", required=True, metavar="TEXT", help="for what")
+        parser.add_argument("--adaptively", action="store_true", help="it was chosen after seeing results")
+    for name, words in (
+        ("commit", "say that a reserved release took place"),
+        ("release", "give a reservation back: the run did not touch the data"),
+    ):
+        parser = _action(actions, name, _settle, words)
+        parser.add_argument("dataset", metavar="NAME")
+        parser.add_argument("number", type=count("NUMBER", 0), metavar="NUMBER", help="of the reservation")
+        parser.add_argument("--why", default="done" if name == "commit" else None, required=name == "release")
+    parser = _action(actions, "correct", _correct, "correct an entry by a later one")
+    parser.add_argument("dataset", metavar="NAME")
+    parser.add_argument("number", type=count("NUMBER", 0), metavar="NUMBER", help="of the entry")
+    parser.add_argument("specification", nargs="?", metavar="SPEC", help="what took place instead, if anything")
+    parser.add_argument("--why", required=True, metavar="TEXT")
+
+
+def _add_questions(actions: Any) -> None:
+    _add_release(_action(actions, "would-fit", _would_fit, "whether a release would be admitted now"))
+    _add_release(_action(actions, "remaining", _remaining, "how many more such releases fit"))
+    parser = _action(actions, "total", _total, "what has been spent on a data set")
+    parser.add_argument("dataset", metavar="NAME")
+    parser.add_argument("--delta", type=delta("--delta"), metavar="D", help="where epsilon is read")
+    parser.add_argument("--period", metavar="P", help="such as 2026, where budgets are by period")
+    parser.add_argument("--partition", default="", metavar="PART")
+    add_json(parser)
+    for name, act, words in (
+        ("history", _history, "the entries of a data set"),
+        ("verify", _verify, "replay the chain and recompute every total"),
+        ("export", _export, "everything as JSON lines"),
+    ):
+        parser = _action(actions, name, act, words)
+        parser.add_argument("dataset", metavar="NAME", nargs=None if name == "history" else "?")
+        if name == "history":
+            add_json(parser)
+
+
+def _add_release(parser: Parser) -> None:
+    parser.add_argument("dataset", metavar="NAME")
+    add_specification(parser)
+    parser.add_argument("--partition", default="", metavar="PART", help="the part of the data that it looks at")
+
+
+def _init(_: argparse.Namespace, url: str) -> Status:
+    ledger.Ledger.create(url)
+    print(f"a new ledger: {url}")
+    return Status.OK
+
+
+def _migrate(_: argparse.Namespace, url: str) -> Status:
+    print(f"was of version {ledger.Ledger.migrate(url)}")
+    return Status.OK
+
+
+def _add_dataset(options: argparse.Namespace, url: str) -> Status:
+    budget = ledger.Budget(epsilon=options.epsilon, delta=options.delta, mu=options.mu)
+    dataset = ledger.DataSet(
+        options.dataset, budget, options.unit, options.adjacency, rule=options.rule, period=options.period
+    )
+    ledger.Ledger(url).add_dataset(dataset)
+    print(f"{dataset.name}: {budget} for each {dataset.unit}, {dataset.adjacency}, releases {dataset.rule}")
+    return Status.OK
+
+
+def _spend(options: argparse.Namespace, url: str) -> Status:
+    entry = ledger.Ledger(url).spend(options.dataset, **_release(options))
+    print(f"entry {entry.number}: recorded")
+    return Status.OK
+
+
+def _reserve(options: argparse.Namespace, url: str) -> Status:
+    reservation = ledger.Ledger(url).reserve(options.dataset, **_release(options))
+    print(f"entry {reservation.number}: reserved")
+    print(f"afterwards: hockeystick ledger commit {options.dataset} {reservation.number}")
+    return Status.OK
+
+
+def _release(options: argparse.Namespace) -> dict[str, Any]:
+    chosen = "adaptively" if options.adaptively else "in-advance"
+    release = specification_of(options)
+    return {"release": release, "why": options.why, "chosen": chosen, "partition": options.partition}
+
+
+def _settle(options: argparse.Namespace, url: str) -> Status:
+    entry = ledger.Ledger(url).settle(options.dataset, options.number, action=options.action, why=options.why)
+    print(f"entry {entry.number}: {options.action} of entry {options.number}")
+    return Status.OK
+
+
+def _correct(options: argparse.Namespace, url: str) -> Status:
+    instead = specification_of(options) if options.specification else None
+    entry = ledger.Ledger(url).correct(options.dataset, options.number, why=options.why, release=instead)
+    print(f"entry {entry.number}: corrects entry {options.number}")
+    return Status.OK
+
+
+def _would_fit(options: argparse.Namespace, url: str) -> Status:
+    book = ledger.Ledger(url)
+    release = specification_of(options)
+    fits = book.would_fit(options.dataset, release, partition=options.partition)
+    print("fits" if fits else "does not fit")
+    return Status.OK if fits else Status.REFUTED
+
+
+def _remaining(options: argparse.Namespace, url: str) -> Status:
+    release = specification_of(options)
+    print(ledger.Ledger(url).remaining(options.dataset, release, partition=options.partition))
+    return Status.OK
+
+
+def _total(options: argparse.Namespace, url: str) -> Status:
+    found = ledger.Ledger(url).total(
+        options.dataset, delta=options.delta, period=options.period, partition=options.partition
+    )
+    low, high = found.epsilon.sides
+    if options.json:
+        document = {"delta": found.delta, "lower": float(low), "upper": float(high), "releases": found.releases}
+        print_json(document | {"statement": found.statement, "within_budget": found.within_budget})
+    else:
+        print(f"epsilon between {rounded_down(float(low), 6)} and {rounded_up(float(high), 6)}", end=" ")
+        print(f"at delta {plain(found.delta)}, {found.releases} releases")
+        print(found.statement)
+    return Status.OK if found.within_budget else Status.REFUTED
+
+
+def _history(options: argparse.Namespace, url: str) -> Status:
+    entries = ledger.Ledger(url).history(options.dataset)
+    if options.json:
+        print_json([{"number": entry.number, **json.loads(entry.content)} for entry in entries])
+        return Status.OK
+    rows = [
+        (
+            str(entry.number),
+            entry.when[:19],
+            entry.who,
+            entry.action,
+            _times(entry),
+            entry.account.strip("/"),
+            entry.why,
+        )
+        for entry in entries
+    ]
+    print(table(("", "when (UTC)", "who", "action", "releases", "account", "why"), rows, right=(0, 4)))
+    return Status.OK
+
+
+def _times(entry: ledger.Entry) -> str:
+    return str(sum(entry.runs.values())) if entry.runs else f"of {entry.refers}" if entry.refers is not None else ""
+
+
+def _verify(options: argparse.Namespace, url: str) -> Status:
+    findings = ledger.Ledger(url).verify(options.dataset)
+    for finding in findings:
+        print(finding)
+    if not findings:
+        print("every entry agrees with its hash, every total with the entries")
+    return Status.REFUTED if findings else Status.OK
+
+
+def _export(options: argparse.Namespace, url: str) -> Status:
+    for record in ledger.Ledger(url).export(options.dataset):
+        print(json.dumps(record))
+    return Status.OK

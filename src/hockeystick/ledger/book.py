@@ -1,0 +1,277 @@
+"""The ledger itself: data sets, releases that are admitted to them, and what they add up to."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, final
+
+from hockeystick.composition import Step
+from hockeystick.errors import public_door
+from hockeystick.ledger.desk import Desk, worst_total
+from hockeystick.ledger.errors import LedgerError
+from hockeystick.ledger.records import DataSet, Entry, Release, check_text, composition_of
+from hockeystick.ledger.rules import Total, added, fits, room
+from hockeystick.ledger.store import VERSION, Store
+from hockeystick.ledger.verification import Finding, replayed, verify
+
+__all__ = ["Ledger", "Reservation"]
+
+
+@final
+@dataclass
+class Reservation:
+    """A release that is admitted and not yet settled: it counts until it is released.
+
+    Attributes
+    ----------
+    ledger : Ledger
+        Where it is.
+    dataset : str
+        The data set's name.
+    number : int
+        Of its entry.
+    """
+
+    ledger: Ledger
+    dataset: str
+    number: int
+    settled: bool = False
+
+    def commit(self, *, why: str = "done") -> Entry:
+        """Say that the release took place."""
+        return self._settle("commit", why)
+
+    def release(self, *, why: str) -> Entry:
+        """Give the budget back: for a run that is known not to have touched the data."""
+        return self._settle("release", why)
+
+    def _settle(self, action: str, why: str) -> Entry:
+        entry = self.ledger.settle(self.dataset, self.number, action=action, why=why)
+        self.settled = True
+        return entry
+
+
+@final
+class Ledger:
+    """What has been spent on data sets, in a database.
+
+    Parameters
+    ----------
+    url : str
+        As SQLAlchemy takes it, such as ``sqlite:///ledger.db`` or ``postgresql+psycopg://host/name``.
+    who : str, optional
+        Who makes entries; by default the user that runs the program.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger.create(f"sqlite:///{folder.name}/ledger.db")
+    >>> ledger.add_dataset(DataSet("census-2026", hs.ledger.Budget(epsilon=1.0, delta=1e-6), unit="household"))
+    >>> with ledger.spending("census-2026", hs.Gaussian(20.0) * 10, why="Table 3"):
+    ...     pass  # the run
+    >>> ledger.remaining("census-2026", hs.Gaussian(20.0) * 10)
+    1
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, url: str, *, who: str | None = None) -> None:
+        self._store = Store(url)
+        self.who = check_text("who", getpass.getuser() if who is None else who)
+        found = self._store.version()
+        if found is None:
+            raise LedgerError(f"there is no ledger at {url!r}: make one by Ledger.create, or hockeystick ledger init")
+        if found != VERSION:
+            what = "hockeystick ledger migrate" if found < VERSION else "a newer hockeystick"
+            raise LedgerError(f"the ledger is of version {found}, this program keeps version {VERSION}: use {what}")
+
+    @staticmethod
+    @public_door
+    def create(url: str, *, who: str | None = None) -> Ledger:
+        """A new, empty ledger."""
+        Store(url).create()
+        return Ledger(url, who=who)
+
+    @staticmethod
+    @public_door
+    def migrate(url: str) -> int:
+        """Bring a ledger of an older version to this one, entries unchanged; the version found."""
+        store = Store(url)
+        return store.upgrade(lambda connection, dataset: replayed(store, connection, dataset))
+
+    # data sets
+
+    @public_door
+    def add_dataset(self, dataset: DataSet, *, why: str = "opened") -> None:
+        """Open a data set, with its budget, relation and rule."""
+        with self._desk(writes=True) as desk:
+            desk.open(dataset, why)
+
+    @public_door
+    def datasets(self) -> list[DataSet]:
+        """The data sets, by name."""
+        with self._store.transaction() as connection:
+            desk = Desk(self._store, connection, self.who)
+            return [desk.dataset(name) for name in self._store.names(connection)]
+
+    # questions
+
+    @public_door
+    def would_fit(self, dataset: str, release: Release, *, partition: str = "") -> bool:
+        """Whether a release would be admitted now; nothing is recorded."""
+        known, held = self._held(dataset, partition)
+        run = composition_of(release, known.adjacency)
+        return all(fits(added(runs, run), known.budget, known.rule, known.adjacency) for runs in held)
+
+    @public_door
+    def remaining(self, dataset: str, release: Release, *, partition: str = "") -> int:
+        """How many more such releases fit."""
+        known, held = self._held(dataset, partition)
+        run = composition_of(release, known.adjacency)
+        return min(room(runs, run, known.budget, known.rule, known.adjacency) for runs in held)
+
+    @public_door
+    def total(
+        self, dataset: str, *, delta: float | None = None, period: str | None = None, partition: str = ""
+    ) -> Total:
+        """What has been spent: the certified epsilon at a delta, and what is proved.
+
+        Parameters
+        ----------
+        dataset : str
+            Its name.
+        delta : float, optional
+            By default the budget's.
+        period : str, optional
+            Such as ``"2026"``, where budgets are by period; by default the present one.
+        partition : str
+            Of the data, where releases looked at disjoint parts; by default the part that has spent most. What looked
+            at the whole data counts for every part.
+        """
+        return worst_total(*self._held(dataset, partition, period), delta)
+
+    @public_door
+    def history(self, dataset: str) -> list[Entry]:
+        """All entries of a data set."""
+        with self._store.transaction() as connection:
+            Desk(self._store, connection, self.who).dataset(dataset)
+            rows = self._store.entries(connection, dataset)
+            return [Entry.read(dataset, row.number, row.content, row.previous) for row in rows]
+
+    @public_door
+    def open_reservations(self, dataset: str) -> list[Entry]:
+        """Reservations that are neither committed nor released."""
+        entries = self.history(dataset)
+        settled = {entry.refers for entry in entries}
+        return [entry for entry in entries if entry.action == "reserve" and entry.number not in settled]
+
+    @public_door
+    def runs(self, dataset: str, *, period: str | None = None, partition: str = "") -> dict[Step, int]:
+        """What counts now, as steps and how often, for a record of a partition (or of the first, by default)."""
+        return self._held(dataset, partition, period)[1][0]
+
+    @public_door
+    def verify(self, dataset: str | None = None) -> list[Finding]:
+        """Replay the chain of every data set, or of one, and recompute its totals: what is wrong, entry by entry."""
+        with self._store.transaction() as connection:
+            names = self._store.names(connection)
+            if dataset is not None and dataset not in names:
+                raise LedgerError(f"there is no data set {dataset!r}")
+            chosen = names if dataset is None else [dataset]
+            return [finding for name in chosen for finding in verify(self._store, connection, name)]
+
+    @public_door
+    def export(self, dataset: str | None = None) -> Iterator[dict[str, Any]]:
+        """Everything as plain data, one record at a time: kinds first used, then the entry."""
+        with self._store.transaction() as connection:
+            told: set[str] = set()
+            for name in self._store.names(connection) if dataset is None else [dataset]:
+                Desk(self._store, connection, self.who).dataset(name)
+                for row in self._store.entries(connection, name):
+                    fresh = sorted(set(Entry.read(name, row.number, row.content, row.previous).runs) - told)
+                    told |= set(fresh)
+                    for kind, text in self._store.kinds(connection, fresh).items():
+                        yield {"kind": kind, "text": text}
+                    yield {"dataset": name, "number": row.number, "content": row.content, "hash": row.hash}
+
+    # entries
+
+    @public_door
+    def spend(
+        self, dataset: str, release: Release, *, why: str, chosen: str = "in-advance", partition: str = ""
+    ) -> Entry:
+        """Admit a release that takes place now.
+
+        Parameters
+        ----------
+        dataset : str
+            Its name.
+        release : Step, Composition or specification
+            What is released, with its counts.
+        why : str
+            For what.
+        chosen : {"in-advance", "adaptively"}
+            Whether it was fixed before any result was seen.
+        partition : str
+            The part of the data that it looks at.
+
+        Raises
+        ------
+        OverBudgetError
+            Where it does not fit: it must not be run.
+        """
+        with self._desk(writes=True) as desk:
+            return desk.admit("spend", dataset, release, why, chosen, partition)
+
+    @public_door
+    def reserve(
+        self, dataset: str, release: Release, *, why: str, chosen: str = "in-advance", partition: str = ""
+    ) -> Reservation:
+        """Admit a release that is about to take place; it counts from now on. See `spend`."""
+        with self._desk(writes=True) as desk:
+            entry = desk.admit("reserve", dataset, release, why, chosen, partition)
+        return Reservation(self, dataset, entry.number)
+
+    @contextmanager
+    def spending(
+        self, dataset: str, release: Release, *, why: str, chosen: str = "in-advance", partition: str = ""
+    ) -> Iterator[Reservation]:
+        """Reserve, run, commit. What fails may have touched the data: it counts, unless it was released before."""
+        reservation = self.reserve(dataset, release, why=why, chosen=chosen, partition=partition)
+        try:
+            yield reservation
+        except BaseException as error:
+            if not reservation.settled:
+                reservation.commit(why=f"ended by {type(error).__name__}")
+            raise
+        if not reservation.settled:
+            reservation.commit()
+
+    @public_door
+    def settle(self, dataset: str, number: int, *, action: str, why: str) -> Entry:
+        """Commit or release a reservation by its entry's number: also one that another process left."""
+        with self._desk(writes=True) as desk:
+            return desk.settle(dataset, number, action, why)
+
+    @public_door
+    def correct(self, dataset: str, number: int, *, why: str, release: Release | None = None) -> Entry:
+        """Correct an entry by a later one: what it recorded no longer counts, what took place instead does.
+
+        What took place is recorded even where the budget does not allow it; the total then says so.
+        """
+        with self._desk(writes=True) as desk:
+            return desk.correct(dataset, number, why, release)
+
+    @contextmanager
+    def _desk(self, *, writes: bool = False) -> Iterator[Desk]:
+        with self._store.transaction(writes=writes) as connection:
+            yield Desk(self._store, connection, self.who)
+
+    def _held(self, dataset: str, partition: str, period: str | None = None) -> tuple[DataSet, list[dict[Step, int]]]:
+        with self._desk() as desk:
+            known = desk.dataset(dataset)
+            return known, desk.runs(known, partition, period)

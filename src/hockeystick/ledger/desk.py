@@ -1,0 +1,208 @@
+"""What happens inside one transaction: entries are looked up, checked and added, and the totals follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, final
+
+from hockeystick.composition import Composition, Step
+from hockeystick.decimals import plain, rounded_up
+from hockeystick.errors import check_choice, check_count
+from hockeystick.ledger.errors import LedgerError, OverBudgetError
+from hockeystick.ledger.records import (
+    GENESIS,
+    PERIODS,
+    DataSet,
+    Entry,
+    Release,
+    check_text,
+    composition_of,
+    kind_of,
+    read_kind,
+    stamp,
+)
+from hockeystick.ledger.rules import Total, added, fits, total
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from hockeystick.ledger.store import Store
+
+__all__ = ["CHOSEN", "Desk", "merged", "worst_total"]
+
+CHOSEN = ("in-advance", "adaptively")
+"""Whether a release was fixed before any result was seen."""
+
+_MOST = 2**62  # of any count
+_read_kind = lru_cache(maxsize=100_000)(read_kind)
+
+
+@final
+class Desk:
+    """A ledger's store in one transaction, with who writes in it."""
+
+    def __init__(self, store: Store, connection: Connection, who: str) -> None:
+        self._store, self._connection, self._who = store, connection, who
+
+    def dataset(self, name: str) -> DataSet:
+        """A data set, from its first entry."""
+        if not isinstance(name, str):
+            raise TypeError(f"dataset must be a name, got {name!r}")
+        first = self._store.entry(self._connection, name, 0)
+        if first is None:
+            known = ", ".join(self._store.names(self._connection)) or "none"
+            raise LedgerError(f"there is no data set {name!r}; known are {known}")
+        return DataSet.read(first.details)
+
+    def accounts(self, known: DataSet, partition: str, period: str | None = None) -> list[tuple[str, ...]]:
+        """The accounts that a record may be in at once: that of the whole data, with that of its partition.
+
+        A release about the whole data concerns the records of every partition.
+        """
+        if partition:
+            check_text("partition", partition, most=200)
+            if known.adjacency == "substitute":
+                raise LedgerError(
+                    "under substitution a record may leave one partition for another, so that both count: partitions"
+                    " need add, remove, add-remove or zero-out"
+                )
+        if period is not None and not known.period:
+            raise LedgerError(f"the data set {known.name!r} has one budget for all time: ask without a period")
+        when = period or datetime.now(UTC).strftime(PERIODS[known.period])
+        whole = f"{when}/"
+        if partition:
+            return [(whole, f"{whole}{partition}")]
+        parts = [name for name in self._store.accounts(self._connection, known.name) if name.startswith(whole)]
+        return [(whole, part) for part in parts if part != whole] or [(whole,)]
+
+    def runs(self, known: DataSet, partition: str, period: str | None = None) -> list[dict[Step, int]]:
+        """What counts for a record, in each partition that is concerned."""
+        return [self._runs(known.name, accounts) for accounts in self.accounts(known, partition, period)]
+
+    def _runs(self, dataset: str, accounts: tuple[str, ...]) -> dict[Step, int]:
+        counts = merged(self._store.totals(self._connection, dataset, account) for account in accounts)
+        texts = self._store.kinds(self._connection, list(counts))
+        return {_read_kind(texts[kind]): count for kind, count in counts.items()}
+
+    def open(self, dataset: DataSet, why: str) -> Entry:
+        """Add a data set."""
+        if self._store.head(self._connection, dataset.name) is not None:
+            raise LedgerError(f"there is a data set {dataset.name!r} already")
+        return self._write(dataset.name, None, "open", why, details=dataset.document())
+
+    def admit(self, action: str, dataset: str, release: Release, why: str, chosen: str, partition: str) -> Entry:
+        """Add a release, if it fits."""
+        check_text("why", why)
+        check_choice("chosen", chosen, CHOSEN)
+        known, head = self.dataset(dataset), self._locked(dataset)
+        if chosen == "adaptively" and known.rule == "in-advance":
+            raise LedgerError(
+                f"the data set {dataset!r} admits releases fixed in advance: its total is not proved for adaptive"
+                " ones. Open a data set with the rule gaussian-dp or renyi for them"
+            )
+        run = composition_of(release, known.adjacency)
+        kinds, counts = _kinds(run)
+        held = self.runs(known, partition)
+        if not all(fits(added(runs, run), known.budget, known.rule, known.adjacency) for runs in held):
+            spent = worst_total(known, held, None)
+            raise OverBudgetError(
+                f"the release does not fit: {dataset!r} allows {known.budget}, and epsilon"
+                f" {rounded_up(float(spent.epsilon.upper))} at delta {plain(spent.delta)} is spent;"
+                " nothing was recorded"
+            )
+        account = self.accounts(known, partition)[0][-1] if partition else self.accounts(known, partition)[0][0]
+        self._store.remember(self._connection, kinds)
+        details = {"chosen": chosen, "partition": partition}
+        entry = self._write(dataset, head, action, why, account=account, runs=counts, details=details)
+        self._store.count(self._connection, dataset, account, counts)
+        return entry
+
+    def settle(self, dataset: str, number: int, action: str, why: str) -> Entry:
+        """Commit or release a reservation."""
+        check_choice("action", action, ("commit", "release"))
+        head, target = self._locked(dataset), self._unsettled(dataset, number, "reserve")
+        entry = self._write(dataset, head, action, why, refers=target.number, account=target.account)
+        if action == "release":
+            self._count(dataset, target.account, target.runs, -1)
+        return entry
+
+    def correct(self, dataset: str, number: int, why: str, release: Release | None) -> Entry:
+        """Let what took place stand in place of what was recorded."""
+        known, head = self.dataset(dataset), self._locked(dataset)
+        target = self._unsettled(dataset, number, "spend", "commit", "release", "correct")
+        counted = target.runs
+        if target.action == "commit" and target.refers is not None:
+            counted = self._at(dataset, target.refers).runs
+        kinds, counts = _kinds(composition_of(release, known.adjacency)) if release is not None else ({}, {})
+        self._store.remember(self._connection, kinds)
+        entry = self._write(dataset, head, "correct", why, refers=target.number, account=target.account, runs=counts)
+        self._count(dataset, target.account, counted, -1)
+        self._count(dataset, target.account, counts, 1)
+        return entry
+
+    def _count(self, dataset: str, account: str, runs: Mapping[str, int], sign: int) -> None:
+        self._store.count(self._connection, dataset, account, {kind: sign * count for kind, count in runs.items()})
+
+    def _write(self, dataset: str, head: tuple[int, str] | None, action: str, why: str, **more: Any) -> Entry:
+        number, previous = (head[0] + 1, head[1]) if head else (0, GENESIS)
+        when = stamp(datetime.now(UTC))
+        entry = Entry(dataset, number, action, self._who, when, check_text("why", why), previous, **more)
+        self._store.append(self._connection, entry)
+        return entry
+
+    def _locked(self, dataset: str) -> tuple[int, str]:
+        """The last entry's number and hash, which no other writer can move now."""
+        head = self._store.head(self._connection, dataset, lock=True)
+        if head is None:
+            raise LedgerError(f"there is no data set {dataset!r}")
+        last, now = self._at(dataset, head[0]), stamp(datetime.now(UTC))
+        if now < last.when:
+            raise LedgerError(f"the clock says {now}, before the last entry's {last.when}: set it right and try again")
+        return head
+
+    def _at(self, dataset: str, number: int) -> Entry:
+        entry = self._store.entry(self._connection, dataset, number)
+        if entry is None:
+            raise LedgerError(f"the data set {dataset!r} has no entry {number}")
+        return entry
+
+    def _unsettled(self, dataset: str, number: int, *actions: str) -> Entry:
+        """An entry that may be referred to, once."""
+        target = self._at(dataset, check_count("number", number, minimum=0))
+        if target.action not in actions:
+            meant = " or ".join(actions)
+            raise LedgerError(f"entry {number} of {dataset!r} is a {target.action}, not a {meant}")
+        by = self._store.settled_by(self._connection, dataset, number)
+        if by is not None:
+            raise LedgerError(f"entry {number} of {dataset!r} is settled by entry {by} already")
+        return target
+
+
+def merged(parts: Any) -> dict[str, int]:
+    """Counts of kinds, added up."""
+    whole: dict[str, int] = {}
+    for part in parts:
+        for kind, count in part.items():
+            whole[kind] = whole.get(kind, 0) + count
+    return whole
+
+
+def worst_total(known: DataSet, held: list[dict[Step, int]], delta: float | None) -> Total:
+    """The total of the partition in which a record has spent most."""
+    found = [total(runs, known.budget, known.rule, known.adjacency, delta) for runs in held]
+    return max(found, key=lambda each: (not each.within_budget, float(each.epsilon.upper)))
+
+
+def _kinds(run: Composition) -> tuple[dict[str, str], dict[str, int]]:
+    """The texts of a composition's kinds, and how often each counts."""
+    texts: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    for step, count in run.steps:
+        name, text = kind_of(step)
+        texts[name] = text
+        counts[name] = counts.get(name, 0) + count
+        if counts[name] > _MOST:
+            raise ValueError(f"a count must be at most 2^62, got {counts[name]:.3g}")
+    return texts, counts

@@ -1,0 +1,225 @@
+"""What a ledger holds: data sets, kinds of releases, and entries, as plain data with a hash.
+
+A *kind* is one step with its sampling, written exactly (floats in hexadecimal) and named by the hash of its text. An
+entry counts kinds. Its hash covers the data set, its number, its text and the hash of the entry before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Protocol, final, runtime_checkable
+
+from hockeystick.composition import ADJACENCIES, Composition, Step
+from hockeystick.errors import check_choice
+from hockeystick.ledger.errors import LedgerError
+from hockeystick.ledger.rules import Budget, check_rule
+from hockeystick.odometer.steps import decode_step, encode_step
+
+__all__ = [
+    "GENESIS",
+    "PERIODS",
+    "DataSet",
+    "Entry",
+    "Release",
+    "canonical",
+    "composition_of",
+    "digest",
+    "kind_of",
+    "read_kind",
+]
+
+GENESIS = "0" * 64
+"""What stands for the hash before the first entry."""
+
+PERIODS = {"year": "%Y", "month": "%Y-%m", "": ""}
+"""How long a budget lasts, and how its name is made from a time."""
+
+_LONGEST = 200
+
+
+@runtime_checkable
+class _Specified(Protocol):
+    """A specification, as `hockeystick.spec` reads one."""
+
+    @property
+    def composition(self) -> Composition:
+        """The run."""
+
+    @property
+    def adjacency(self) -> str:
+        """The neighbouring relation."""
+
+
+Release = Step | Composition | _Specified
+"""What is released."""
+
+
+def canonical(document: Mapping[str, Any]) -> str:
+    """The one text of plain data."""
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def digest(*parts: str) -> str:
+    """The hash of texts, with where each ends."""
+    return hashlib.sha256("".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()
+
+
+def composition_of(release: object, adjacency: str) -> Composition:
+    """The composition of what is released, if it is meant for this relation."""
+    if isinstance(release, Step | Composition):
+        return release * 1
+    if isinstance(release, _Specified):
+        if release.adjacency != adjacency:
+            raise LedgerError(
+                f"the data set counts neighbours by {adjacency}, the specification by {release.adjacency}"
+            )
+        return release.composition
+    raise TypeError(f"a release is a step, a composition or a specification, got {type(release).__name__}")
+
+
+def kind_of(step: Step) -> tuple[str, str]:
+    """The name and the text of a step."""
+    text = canonical(encode_step(step))
+    return digest(text), text
+
+
+def read_kind(text: str) -> Step:
+    """The step whose text this is."""
+    return decode_step(json.loads(text))
+
+
+@final
+@dataclass(frozen=True)
+class DataSet:
+    """A data set and what may be spent on it, as its first entry says.
+
+    Attributes
+    ----------
+    name : str
+        Of at most 200 characters.
+    budget : Budget
+        What may be spent: in each period and on each partition, where there are several.
+    unit : str
+        The unit of privacy: what one record is.
+    adjacency : str
+        The neighbouring relation.
+    rule : str
+        How releases are chosen and admitted, one of ``"in-advance"``, ``"gaussian-dp"``, ``"renyi"``.
+    period : str
+        ``"year"``, ``"month"``, or "" for one budget for all time. The promise is then about each period alone.
+    """
+
+    name: str
+    budget: Budget
+    unit: str = "example"
+    adjacency: str = "add-remove"
+    rule: str = "in-advance"
+    period: str = ""
+
+    def __post_init__(self) -> None:
+        for key in ("name", "unit"):
+            check_text(key, getattr(self, key), most=_LONGEST)
+        if not isinstance(self.budget, Budget):
+            raise TypeError(f"budget must be a Budget, got {self.budget!r}")
+        check_choice("adjacency", self.adjacency, ADJACENCIES)
+        check_choice("period", self.period, PERIODS)
+        check_rule(self.rule, self.budget)
+
+    def document(self) -> dict[str, Any]:
+        """Plain data that `DataSet.read` reads."""
+        names = ("name", "unit", "adjacency", "rule", "period")
+        return {name: getattr(self, name) for name in names} | {"budget": self.budget.document()}
+
+    @staticmethod
+    def read(document: Mapping[str, Any]) -> DataSet:
+        """The data set written by `document`."""
+        names = ("name", "unit", "adjacency", "rule", "period")
+        return DataSet(budget=Budget.read(document["budget"]), **{name: document[name] for name in names})
+
+
+@final
+@dataclass(frozen=True)
+class Entry:
+    """One entry of a ledger.
+
+    Attributes
+    ----------
+    dataset : str
+        The data set's name.
+    number : int
+        Counted from 0, the entry that opened the data set.
+    action : str
+        ``"open"``, ``"spend"``, ``"reserve"``, ``"commit"``, ``"release"`` or ``"correct"``.
+    who, when, why : str
+        As stated; the time in UTC.
+    account : str
+        The period and partition whose budget is used.
+    runs : mapping of str to int
+        Kinds of steps by their hash, and how often.
+    refers : int or None
+        The entry that this one settles or corrects.
+    details : mapping
+        Anything else that the action needs.
+    previous, hash : str
+        Of the chain.
+    """
+
+    dataset: str
+    number: int
+    action: str
+    who: str
+    when: str
+    why: str
+    previous: str
+    account: str = ""
+    runs: Mapping[str, int] = field(default_factory=dict)
+    refers: int | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def content(self) -> str:
+        """The text that is hashed and stored."""
+        return canonical(
+            {
+                "action": self.action,
+                "who": self.who,
+                "when": self.when,
+                "why": self.why,
+                "account": self.account,
+                "runs": dict(self.runs),
+                "refers": self.refers,
+                "details": dict(self.details),
+            }
+        )
+
+    @property
+    def hash(self) -> str:
+        """Of the data set, the number, the content and the entry before."""
+        return digest(self.dataset, str(self.number), self.content, self.previous)
+
+    @staticmethod
+    def read(dataset: str, number: int, content: str, previous: str) -> Entry:
+        """The entry whose content this is; ``ValueError``, ``TypeError`` or ``KeyError`` where it is none."""
+        return Entry(dataset, number, previous=previous, **json.loads(content))
+
+
+def check_text(name: str, value: object, *, most: int = 4000) -> str:
+    """A text of at least one printable character, or a clear error."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be text, got {value!r}")
+    if not value.strip() or len(value) > most or any(ord(letter) < 32 or ord(letter) == 127 for letter in value):
+        raise ValueError(f"{name} must be 1 to {most} printable characters, got {value[:40]!r}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} must be text that UTF-8 can hold, got {value[:40]!r}") from None
+    return value
+
+
+def stamp(time: datetime) -> str:
+    """A time as entries hold it."""
+    return time.astimezone(UTC).isoformat(timespec="microseconds")

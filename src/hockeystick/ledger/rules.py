@@ -1,0 +1,246 @@
+"""Budgets, and the rules by which releases are admitted to them.
+
+What may be promised depends on how releases were chosen:
+
+- ``"in-advance"``: every release was fixed before any result was seen. The certified curve of their composition counts.
+- ``"gaussian-dp"``, ``"renyi"``: releases may depend on earlier results. A filter admits them
+  (`hockeystick.filters`; docs/derivations/filters.md), and what is proved is its budget.
+
+A data set has one rule from the first day. A rule that changed on the way, when an adaptive release is first asked for,
+would itself depend on results: on some paths the curve would count, on others the filter, and together they may spend
+more than either allows (docs/decisions/0011-a-ledger-has-one-rule.md).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+from hockeystick.account import account
+from hockeystick.bound import Bound, Estimate
+from hockeystick.composition import Composition, Step, compose
+from hockeystick.curve import PrivacyCurve
+from hockeystick.decimals import plain
+from hockeystick.errors import (
+    UnknownPairError,
+    check_choice,
+    check_inside,
+    check_positive,
+    check_probability,
+    public_door,
+)
+from hockeystick.filters import Filter, GaussianDPFilter, RenyiFilter
+from hockeystick.ledger.errors import LedgerError
+from hockeystick.mechanisms import GaussianDP
+
+__all__ = ["RULES", "Budget", "Total", "fits", "room", "total"]
+
+RULES = ("in-advance", "gaussian-dp", "renyi")
+_MOST = 10**12  # repetitions looked for
+
+Runs = Mapping[Step, int]
+
+
+@final
+@dataclass(frozen=True)
+class Budget:
+    """What a data set may spend: (epsilon, delta), or mu of Gaussian DP, or points of a privacy curve.
+
+    Attributes
+    ----------
+    epsilon, delta : float, optional
+        (epsilon, delta)-DP, epsilon above 0 (nats), delta in (0, 1).
+    mu, floor : float, optional
+        mu-Gaussian-DP, for deltas above the floor.
+    curve : tuple of (float, float), optional
+        Pairs of an epsilon and the delta allowed there: all of them hold.
+
+    Examples
+    --------
+    >>> print(Budget(epsilon=1.0, delta=1e-6))
+    (1, 1e-6)-DP
+    """
+
+    epsilon: float | None = None
+    delta: float | None = None
+    mu: float | None = None
+    floor: float = 0.0
+    curve: tuple[tuple[float, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        given = [self.epsilon is not None or self.delta is not None, self.mu is not None, bool(self.curve)]
+        if sum(given) != 1:
+            raise TypeError("a budget is epsilon and delta, or mu, or a curve: give one of them")
+        if self.mu is not None:
+            check_positive("mu", self.mu)
+        elif self.floor:
+            raise TypeError("floor belongs to a budget of mu")
+        check_probability("floor", self.floor)
+        if self.mu is None:
+            if not self.curve and (self.epsilon is None or self.delta is None):
+                raise TypeError("epsilon and delta go together: give both")
+            for epsilon, delta in self.points:
+                check_positive("epsilon", epsilon)
+                check_inside("delta", delta)
+
+    @property
+    def points(self) -> tuple[tuple[float, float], ...]:
+        """The pairs of epsilon and delta that must hold; none for mu."""
+        return () if self.mu is not None else self.curve or ((self.epsilon, self.delta),)  # type: ignore[return-value] # both are checked above
+
+    def __str__(self) -> str:
+        if self.mu is not None:
+            return f"{plain(self.mu)}-GDP" + (f" above delta {plain(self.floor)}" if self.floor else "")
+        return " and ".join(f"({plain(epsilon)}, {plain(delta)})-DP" for epsilon, delta in self.points)
+
+    def document(self) -> dict[str, Any]:
+        """Plain data that `Budget.read` reads."""
+        if self.mu is not None:
+            return {"mu": float(self.mu), "floor": float(self.floor)}
+        return {"curve": [[float(epsilon), float(delta)] for epsilon, delta in self.points]}
+
+    @staticmethod
+    def read(document: Mapping[str, Any]) -> Budget:
+        """The budget written by `document`."""
+        if "mu" in document:
+            return Budget(mu=document["mu"], floor=document["floor"])
+        points = tuple((epsilon, delta) for epsilon, delta in document["curve"])
+        return Budget(epsilon=points[0][0], delta=points[0][1]) if len(points) == 1 else Budget(curve=points)
+
+
+@final
+@dataclass(frozen=True)
+class Total:
+    """What has been spent.
+
+    Attributes
+    ----------
+    epsilon : Bound
+        At `delta`; certified for the way in which releases were chosen.
+    delta : float
+        Where epsilon is read.
+    statement : str
+        What is proved of everything admitted, in a sentence.
+    within_budget : bool
+        False only where a correction recorded more than the budget allows.
+    releases : int
+        Releases that count, reservations included.
+    """
+
+    epsilon: Bound
+    delta: float
+    statement: str
+    within_budget: bool
+    releases: int
+
+
+def check_rule(rule: str, budget: Budget) -> str:
+    """The rule, if the budget is one that it can keep."""
+    check_choice("rule", rule, RULES)
+    if rule == "renyi" and len(budget.points) != 1:
+        raise ValueError(f"the rule renyi needs a budget of one epsilon and delta, got {budget}")
+    if rule == "gaussian-dp" and (budget.floor or len(budget.points) > 1):
+        raise ValueError(f"the rule gaussian-dp needs a budget of mu, or of one epsilon and delta, got {budget}")
+    return rule
+
+
+@public_door
+def fits(runs: Runs, budget: Budget, rule: str, adjacency: str) -> bool:
+    """Whether a composition satisfies the budget, by the rule: proved."""
+    if not runs:
+        return True
+    whole = compose(list(runs.items()))
+    if rule != "in-advance":
+        return _filter(budget, rule, adjacency).allows(whole)
+    if budget.mu is not None and not budget.floor:  # exact, where every step has a mu of its own
+        with contextlib.suppress(UnknownPairError):
+            return _filter(budget, "gaussian-dp", adjacency).allows(whole)
+    curve = account(whole, adjacency)
+    if budget.mu is not None:
+        return _upper(curve.mu(floor=budget.floor)) <= budget.mu
+    return all(_upper(curve.delta(epsilon)) <= delta for epsilon, delta in budget.points)
+
+
+def room(runs: Runs, more: Composition, budget: Budget, rule: str, adjacency: str) -> int:
+    """How many more repetitions of a composition fit: the largest number that is proved to."""
+
+    def fit(times: int) -> bool:
+        return fits(added(runs, more, times), budget, rule, adjacency)
+
+    if not fit(1):
+        return 0
+    low, high = 1, 2
+    while high <= _MOST and fit(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fit(middle) else (low, middle)
+    return low
+
+
+def total(runs: Runs, budget: Budget, rule: str, adjacency: str, delta: float | None) -> Total:
+    """What a composition has spent; epsilon at the budget's delta, if no other is asked for."""
+    at = check_probability("delta", delta) if delta is not None else budget.points[0][1] if budget.points else 1e-6
+    within, releases = fits(runs, budget, rule, adjacency), sum(runs.values())
+    if not runs:
+        epsilon = Bound(0.0, 0.0, "nothing was released")
+    elif rule == "in-advance" or not within:
+        epsilon = _bound(account(compose(list(runs.items())), adjacency))(at)
+    else:
+        epsilon = _promised(budget, rule, adjacency, at)
+    chosen = "all fixed in advance" if rule == "in-advance" else "chosen adaptively"
+    if within and rule != "in-advance":
+        statement = f"{_filter(budget, rule, adjacency).statement}"
+    elif within:
+        statement = f"{budget} under {adjacency}, {chosen}"
+    else:
+        statement = f"over the budget of {budget} under {adjacency}: epsilon is that of releases fixed in advance"
+    return Total(epsilon, at, statement, within, releases)
+
+
+def added(runs: Runs, more: Composition, times: int = 1) -> dict[Step, int]:
+    """The counts of both."""
+    both = dict(runs)
+    for step, count in more.steps:
+        both[step] = both.get(step, 0) + count * times
+    return both
+
+
+def _filter(budget: Budget, rule: str, adjacency: str) -> Filter[Any]:
+    """A fresh filter of the budget."""
+    if rule == "gaussian-dp" and budget.mu is not None:
+        return GaussianDPFilter(budget.mu, adjacency=adjacency)
+    (epsilon, delta) = budget.points[0]
+    if rule == "gaussian-dp":
+        return GaussianDPFilter.for_budget(epsilon, delta, adjacency=adjacency)
+    return RenyiFilter(epsilon, delta, adjacency=adjacency)
+
+
+def _promised(budget: Budget, rule: str, adjacency: str, delta: float) -> Bound:
+    """Epsilon at a delta, of everything that a filter lets pass."""
+    if rule == "gaussian-dp":
+        kept = _filter(budget, rule, adjacency)
+        upper = _upper(account(GaussianDP(kept.mu) * 1, adjacency).epsilon(delta))  # type: ignore[attr-defined] # a GaussianDPFilter
+    else:
+        (epsilon, at) = budget.points[0]
+        upper = epsilon if delta >= at else math.inf
+    return Bound(0.0, upper, f"the {rule} filter's budget")
+
+
+def _bound(curve: PrivacyCurve) -> Any:
+    def epsilon(delta: float) -> Bound:
+        found = curve.epsilon(delta)
+        if not isinstance(found, Bound):
+            raise LedgerError(f"no certified epsilon is known for these releases under {curve.adjacency}: {found!r}")
+        return found
+
+    return epsilon
+
+
+def _upper(found: Bound | Estimate) -> float:
+    if not isinstance(found, Bound):
+        raise LedgerError(f"no certified bound is known for these releases: {found!r}")
+    return float(found.upper)

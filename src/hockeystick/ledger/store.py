@@ -1,0 +1,290 @@
+"""The database under a ledger: its tables, which refuse changes, its version, and transactions.
+
+`entries` and `kinds` only ever grow: triggers refuse to update or delete a row. `totals` holds what the entries add up
+to, so that a question does not read them all; it is made anew from them by `rebuild`. `heads` has one row a data set,
+which a writer locks: of two writers one waits, on SQLite for the file, on PostgreSQL for the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, final
+
+from hockeystick.ledger.errors import LedgerError
+from hockeystick.ledger.records import GENESIS, Entry
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+__all__ = ["VERSION", "Store"]
+
+VERSION = 2
+_PATIENCE = 60.0  # seconds that a writer waits for another
+
+
+def _extra() -> Any:
+    try:
+        import sqlalchemy
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "the ledger needs SQLAlchemy: pip install 'hockeystick[ledger]'", name="sqlalchemy"
+        ) from None
+    return sqlalchemy
+
+
+def tables() -> dict[str, Any]:
+    """The tables, by name."""
+    sa = _extra()
+    if not _TABLES:
+        metadata, whole = sa.MetaData(), sa.BigInteger()
+        columns = {
+            "version": [sa.Column("version", sa.Integer, primary_key=True)],
+            "kinds": [sa.Column("hash", sa.String(64), primary_key=True), sa.Column("text", sa.Text, nullable=False)],
+            "heads": [
+                sa.Column("dataset", sa.String(200), primary_key=True),
+                sa.Column("number", whole, nullable=False),
+                sa.Column("hash", sa.String(64), nullable=False),
+            ],
+            "entries": [
+                sa.Column("dataset", sa.String(200), primary_key=True),
+                sa.Column("number", whole, primary_key=True, autoincrement=False),
+                sa.Column("refers", whole),
+                sa.Column("content", sa.Text, nullable=False),
+                sa.Column("previous", sa.String(64), nullable=False),
+                sa.Column("hash", sa.String(64), nullable=False),
+                sa.UniqueConstraint("dataset", "refers"),  # an entry is settled or corrected once
+            ],
+            "totals": [
+                sa.Column("dataset", sa.String(200), primary_key=True),
+                sa.Column("account", sa.String(300), primary_key=True),
+                sa.Column("kind", sa.String(64), primary_key=True),
+                sa.Column("times", whole, nullable=False),
+            ],
+        }
+        _TABLES.update({name: sa.Table(f"ledger_{name}", metadata, *held) for name, held in columns.items()})
+    return _TABLES
+
+
+_TABLES: dict[str, Any] = {}
+
+_REFUSAL = "a ledger is never changed: correct it by a later entry"
+_SQLITE = f"""CREATE TRIGGER keep_{{table}}_{{event}} BEFORE {{event}} ON ledger_{{table}}
+    BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END"""
+_FUNCTION = f"""CREATE OR REPLACE FUNCTION keep_ledger() RETURNS trigger LANGUAGE plpgsql AS
+    $$BEGIN RAISE EXCEPTION '{_REFUSAL}'; END$$"""
+_POSTGRESQL = """CREATE TRIGGER keep_{table}_{event} BEFORE {event} ON ledger_{table}
+    FOR EACH STATEMENT EXECUTE FUNCTION keep_ledger()"""
+_KEPT = {"sqlite": (_SQLITE,), "postgresql": (_FUNCTION, _POSTGRESQL)}
+
+
+@final
+class Store:
+    """One database that holds a ledger.
+
+    Parameters
+    ----------
+    url : str
+        As SQLAlchemy takes it, such as ``sqlite:///ledger.db`` or ``postgresql+psycopg://host/name``.
+    """
+
+    def __init__(self, url: str) -> None:
+        sa = _extra()
+        try:
+            dialect = sa.make_url(url).get_backend_name()
+            if dialect not in _KEPT:
+                raise LedgerError(f"a ledger lives in SQLite or PostgreSQL, not in {dialect}")
+            self.engine: Engine = sa.create_engine(url, poolclass=sa.pool.NullPool)
+        except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ModuleNotFoundError) as error:
+            raise LedgerError(f"cannot open a ledger at {url!r}: {error}; try sqlite:///ledger.db") from None
+        if self.engine.dialect.name == "sqlite":
+            self._serve_sqlite(sa)
+
+    def _serve_sqlite(self, sa: Any) -> None:
+        """Real transactions, written through to the disk; a writer locks the file from its first statement on."""
+
+        def connected(connection: Any, _: Any) -> None:
+            connection.isolation_level = None  # the driver begins nothing by itself
+            for line in ("journal_mode=WAL", "synchronous=FULL", f"busy_timeout={int(1000 * _PATIENCE)}"):
+                connection.execute(f"PRAGMA {line}")
+
+        def begun(connection: Any) -> None:
+            writes = connection.get_execution_options().get("ledger_writes", False)
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+        sa.event.listen(self.engine, "connect", connected)
+        sa.event.listen(self.engine, "begin", begun)
+
+    @contextmanager
+    def transaction(self, *, writes: bool = False) -> Iterator[Connection]:
+        """One transaction: all of it, or nothing."""
+        sa = _extra()
+        try:
+            options: dict[str, Any] = {"ledger_writes": writes}
+            if self.engine.dialect.name == "postgresql" and not writes:
+                options["isolation_level"] = "REPEATABLE READ"  # one picture of entries and totals
+            with self.engine.connect().execution_options(**options) as connection, connection.begin():
+                yield connection
+        except sa.exc.DBAPIError as error:
+            raise LedgerError(f"the database at {self.engine.url!r} refused: {error.orig}") from error
+
+    def create(self) -> None:
+        """Make the tables of a new ledger."""
+        if self.version() is not None:
+            raise LedgerError(f"there is a ledger at {self.engine.url!r} already")
+        table = tables()
+        with self.transaction(writes=True) as connection:
+            for each in table.values():
+                each.create(connection)
+            self.guard(connection)
+            connection.execute(table["version"].insert().values(version=VERSION))
+
+    def guard(self, connection: Connection) -> None:
+        """Let the database refuse changes of entries and kinds."""
+        for table in ("entries", "kinds"):
+            for event in ("update", "delete", *(["truncate"] if self.engine.dialect.name == "postgresql" else [])):
+                for line in _KEPT[self.engine.dialect.name]:
+                    connection.exec_driver_sql(line.format(table=table, event=event))
+
+    def version(self) -> int | None:
+        """Of the tables; None where there is no ledger."""
+        sa = _extra()
+        table = tables()["version"]
+        try:
+            if not sa.inspect(self.engine).has_table(table.name):
+                return None
+            with self.transaction() as connection:
+                return int(connection.execute(sa.select(sa.func.max(table.c.version))).scalar_one())
+        except sa.exc.DBAPIError as error:
+            raise LedgerError(f"cannot read a ledger at {self.engine.url!r}: {error.orig}") from None
+
+    def head(self, connection: Connection, dataset: str, *, lock: bool = False) -> tuple[int, str] | None:
+        """The number and hash of the last entry, which a writer locks; None for an unknown data set."""
+        head = tables()["heads"]
+        found = head.select().where(head.c.dataset == dataset)
+        row = connection.execute(found.with_for_update() if lock else found).one_or_none()
+        return None if row is None else (row.number, row.hash)
+
+    def append(self, connection: Connection, entry: Entry) -> None:
+        """Add an entry whose data set is locked, and move the head."""
+        table, head = tables()["entries"], tables()["heads"]
+        connection.execute(
+            table.insert().values(
+                dataset=entry.dataset,
+                number=entry.number,
+                refers=entry.refers,
+                content=entry.content,
+                previous=entry.previous,
+                hash=entry.hash,
+            )
+        )
+        if entry.number == 0:
+            connection.execute(head.insert().values(dataset=entry.dataset, number=0, hash=entry.hash))
+        else:
+            moved = head.update().where(head.c.dataset == entry.dataset).values(number=entry.number, hash=entry.hash)
+            connection.execute(moved)
+
+    def remember(self, connection: Connection, kinds: dict[str, str]) -> None:
+        """Store the texts of kinds that are new."""
+        table = tables()["kinds"]
+        known = self.kinds(connection, list(kinds))
+        fresh = [{"hash": name, "text": text} for name, text in kinds.items() if name not in known]
+        if fresh:
+            from sqlalchemy.dialects import postgresql, sqlite
+
+            dialect = {"sqlite": sqlite, "postgresql": postgresql}[self.engine.dialect.name]
+            connection.execute(dialect.insert(table).on_conflict_do_nothing(), fresh)
+
+    def count(self, connection: Connection, dataset: str, account: str, changes: dict[str, int]) -> None:
+        """Add to the totals of an account."""
+        table = tables()["totals"]
+        for kind, change in changes.items():
+            where = (table.c.dataset == dataset) & (table.c.account == account) & (table.c.kind == kind)
+            found = connection.execute(table.update().where(where).values(times=table.c.times + change))
+            if found.rowcount == 0:
+                row = {"dataset": dataset, "account": account, "kind": kind, "times": change}
+                connection.execute(table.insert().values(row))
+
+    def totals(self, connection: Connection, dataset: str, account: str) -> dict[str, int]:
+        """How often each kind counts."""
+        table = tables()["totals"]
+        where = (table.c.dataset == dataset) & (table.c.account == account) & (table.c.times > 0)
+        return {row.kind: row.times for row in connection.execute(table.select().where(where).order_by(table.c.kind))}
+
+    def accounts(self, connection: Connection, dataset: str) -> list[str]:
+        """The accounts of a data set that anything was recorded in."""
+        sa, table = _extra(), tables()["totals"]
+        found = sa.select(table.c.account).where(table.c.dataset == dataset).distinct().order_by(table.c.account)
+        return list(connection.execute(found).scalars())
+
+    def kinds(self, connection: Connection, hashes: list[str]) -> dict[str, str]:
+        """The texts of kinds."""
+        table = tables()["kinds"]
+        found: dict[str, str] = {}
+        for start in range(0, len(hashes), 500):
+            some = hashes[start : start + 500]
+            found |= {row.hash: row.text for row in connection.execute(table.select().where(table.c.hash.in_(some)))}
+        return found
+
+    def entries(self, connection: Connection, dataset: str) -> Iterator[Any]:
+        """The rows of a data set, in order."""
+        table = tables()["entries"]
+        found = table.select().where(table.c.dataset == dataset).order_by(table.c.number)
+        yield from connection.execute(found, execution_options={"yield_per": 1000})
+
+    def entry(self, connection: Connection, dataset: str, number: int) -> Entry | None:
+        """One entry; None where there is none."""
+        table = tables()["entries"]
+        found = table.select().where((table.c.dataset == dataset) & (table.c.number == number))
+        row = connection.execute(found).one_or_none()
+        return None if row is None else Entry.read(dataset, row.number, row.content, row.previous)
+
+    def settled_by(self, connection: Connection, dataset: str, number: int) -> int | None:
+        """The entry that refers to this one; None where there is none."""
+        table = tables()["entries"]
+        found = _extra().select(table.c.number).where((table.c.dataset == dataset) & (table.c.refers == number))
+        return connection.execute(found).scalar_one_or_none()
+
+    def names(self, connection: Connection) -> list[str]:
+        """The data sets that any row speaks of."""
+        sa = _extra()
+        found: set[str] = set()
+        for table in (tables()["heads"], tables()["entries"]):
+            found |= set(connection.execute(sa.select(table.c.dataset).distinct()).scalars())
+        return sorted(found)
+
+    def upgrade(self, replay: Callable[[Connection, str], dict[str, dict[str, int]]]) -> int:
+        """Bring the tables of an older version to this one; the version found."""
+        found = self.version()
+        if found is None:
+            raise LedgerError(f"there is no ledger at {self.engine.url!r}: make one by Ledger.create")
+        if found > VERSION:
+            raise LedgerError(
+                f"the ledger is of version {found}, this program knows versions up to {VERSION}: update it"
+            )
+        table = tables()
+        if found == 1:  # had entries and kinds alone
+            with self.transaction(writes=True) as connection:
+                for name in ("heads", "totals"):
+                    table[name].create(connection)
+                for dataset in self.names_of_entries(connection):
+                    self.rebuild(connection, dataset, replay(connection, dataset))
+                connection.execute(table["version"].insert().values(version=VERSION))
+        return found
+
+    def names_of_entries(self, connection: Connection) -> list[str]:
+        """The data sets that have entries."""
+        table = tables()["entries"]
+        return sorted(set(connection.execute(_extra().select(table.c.dataset).distinct()).scalars()))
+
+    def rebuild(self, connection: Connection, dataset: str, totals: dict[str, dict[str, int]]) -> None:
+        """Write the head and the totals of a data set anew, as its entries make them."""
+        head, table = tables()["heads"], tables()["totals"]
+        last = (GENESIS, 0)
+        for row in self.entries(connection, dataset):
+            last = (row.hash, row.number)
+        connection.execute(head.delete().where(head.c.dataset == dataset))
+        connection.execute(head.insert().values(dataset=dataset, number=last[1], hash=last[0]))
+        connection.execute(table.delete().where(table.c.dataset == dataset))
+        for account, counts in totals.items():
+            self.count(connection, dataset, account, counts)
