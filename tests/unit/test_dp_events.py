@@ -44,6 +44,7 @@ EVERYTHING = hs.ApproximateDP(0.0, 1.0)
 
 MEANINGS = [
     (gaussian(0.0), "add-remove", EVERYTHING),
+    (event("EpsilonDelta", epsilon=0.5, delta=1.0), "add-remove", EVERYTHING),
     (GUARANTEE, "zero-out", hs.ApproximateDP(0.5, 1e-6)),
     (event("DiscreteGaussian", sigma=3.0), "add-remove", hs.DiscreteGaussian(3.0, 1)),
     (event("DiscreteGaussian", sigma=3.0, sensitivity=2.9, dimension=1), "substitute", hs.DiscreteGaussian(3.0, 2)),
@@ -81,6 +82,7 @@ NOTHING = [
     poisson(0.0, gaussian()),
     poisson(0.5, event("NoOp")),
     fixed_size(0, 8, gaussian()),
+    event("EpsilonDelta", epsilon=0.0, delta=0.0),
     event("DiscreteLaplace", noise_parameter=0.5, sensitivity=0),
     event("DiscreteGaussian", sigma=1.0, sensitivity=0.9),
     event("MixtureOfGaussians", standard_deviation=1.0, sensitivities=[0.0], sampling_probs=[1.0]),

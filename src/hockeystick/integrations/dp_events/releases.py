@@ -123,7 +123,10 @@ def randomized_response(event: Event) -> Parts:
 
 def stated(event: Event) -> Parts:
     """A guarantee under the relation it is accounted for."""
-    return ((ApproximateDP(event["epsilon"], event["delta"]), 1),)
+    step = ApproximateDP(event["epsilon"], event["delta"])
+    if step == NOTHING:
+        return ()
+    return ((EVERYTHING if step.delta == 1.0 else step, 1),)
 
 
 def tree(event: Event) -> Parts:
