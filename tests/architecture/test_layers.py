@@ -8,7 +8,9 @@ it shares no numerics with it.
 from __future__ import annotations
 
 import sys
+import tomllib
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +32,7 @@ ROOMS: tuple[frozenset[str], ...] = (
     frozenset({"integrations", "ledger"}),
     frozenset({"app"}),
 )
+ROOT = Path(__file__).resolve().parents[2]
 LEVEL = {room: level for level, row in enumerate(ROOMS) for room in row}
 
 INDEPENDENT = "independent"  # proves receipts again: it shares nothing, not even `exact`, and takes plain documents
@@ -191,3 +194,11 @@ def test_what_is_allowed_passes(module: str, code: str) -> None:
 def test_relative_imports_are_refused() -> None:
     with pytest.raises(AssertionError, match="relative import"):
         read_imports(f"{PACKAGE}.laws.gaussian", "from . import base")
+
+
+def test_every_framework_is_an_extra_and_has_its_tests() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for module, framework in FRAMEWORKS.items():
+        assert (ROOT / "tests" / "integrations" / f"test_{module}.py").is_file()
+        names = [requirement.split(">")[0].replace("-", "_") for requirement in extras[module.replace("_", "-")]]
+        assert names == [framework]
