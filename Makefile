@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-integrations torture mutants check format bench reproduce clean distclean
+.PHONY: help setup demo test test-integrations torture mutants check format bench reproduce docs dist clean distclean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -78,6 +78,24 @@ $(PEERS_READY):
 
 reproduce: $(READY)  ## redraw the papers' figures and check their claims (ONLY=000-fig6 for one)
 	$(BIN)/python -m reproduce $(if $(ONLY),--only $(ONLY)) $(REPRODUCE)
+
+docs: $(VENV)/.docs  ## the documentation as a site in out/docs; a warning or a broken link fails
+	rm -rf docs/reference/api
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs out/docs
+	@echo "open out/docs/index.html"
+
+$(VENV)/.docs: $(READY)
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
+dist: $(READY)  ## a wheel and a source distribution in dist/, checked, and installed in a clean environment
+	rm -rf dist
+	$(BIN)/python -m pip install --quiet build twine
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(PYTHON) -m venv build/from-wheel
+	build/from-wheel/bin/python -m pip install --quiet dist/*.whl
+	cd build && from-wheel/bin/hockeystick dpsgd --noise-multiplier 1 --rate 0.01 --steps 2000 --delta 1e-5
 
 clean:  ## remove caches, builds, and what demo and bench wrote
 	rm -rf out benchmarks/results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -41,7 +41,9 @@ def test_every_page_of_the_documentation_is_reached_from_its_contents() -> None:
         reached.add(page)
         named = [(page.parent / link.partition("#")[0]).resolve() for link in links(page)]
         todo += [target for target in named if target.suffix == ".md" and target.is_file()]
-    missing = {str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")} - {
+    of_the_site = {"index.md", "changelog.md", "python.md"}  # which Sphinx reaches from its own front page
+    pages = [page for page in (ROOT / "docs").rglob("*.md") if page.name not in of_the_site]
+    missing = {str(page.relative_to(ROOT)) for page in pages} - {
         str(page.relative_to(ROOT)) for page in reached if page.is_relative_to(ROOT)
     }
     assert not missing

@@ -25,7 +25,7 @@ class DiscreteLaplace(Mechanism):
     Parameters
     ----------
     scale : float
-        Parameter of the noise, whose masses are proportional to e^{-|x| / scale}; above 0.
+        Parameter of the noise, whose masses are proportional to ``e^{-|x| / scale}``; above 0.
     sensitivity : int
         Largest size of a record's value, at least 1.
 
