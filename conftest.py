@@ -29,7 +29,11 @@ collect_ignore = [
     place.format(module)
     for module, framework in FRAMEWORKS.items()
     if importlib.util.find_spec(framework) is None
-    for place in ("src/hockeystick/integrations/{}.py", "tests/integrations/test_{}.py")
+    for place in (
+        "src/hockeystick/integrations/{}.py",
+        "tests/integrations/test_{}.py",
+        "tests/integrations/test_{}_own.py",
+    )
 ]
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
