@@ -11,11 +11,11 @@ READY := $(VENV)/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test torture mutants check format bench reproduce docs dist clean distclean
+.PHONY: help setup demo test test-integrations torture mutants check format bench reproduce docs dist clean distclean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY)  ## create the environment in .venv (every other target does this by itself)
 
@@ -31,6 +31,19 @@ demo: $(READY)  ## account a real DP-SGD run, with a picture of its privacy curv
 
 test: $(READY)  ## all tests, docstring examples and documentation examples (under five minutes)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
+
+INTEGRATIONS       := .venv-integrations
+INTEGRATIONS_READY := $(INTEGRATIONS)/.ready
+
+test-integrations: $(INTEGRATIONS_READY)  ## the adapters in their frameworks, in an environment of its own
+	$(INTEGRATIONS)/bin/python -m pytest -W default --numprocesses $(WORKERS) --dist loadfile \
+	  tests/integrations src/hockeystick/integrations
+
+$(INTEGRATIONS_READY): tests/integrations/requirements.txt pyproject.toml
+	@test -x $(INTEGRATIONS)/bin/python || $(PYTHON) -m venv $(INTEGRATIONS)
+	$(INTEGRATIONS)/bin/python -m pip install --quiet --requirement $< --editable '.[dev]'
+	$(INTEGRATIONS)/bin/python -m pip install --quiet --no-deps flwr==1.42.0 # its servers' pins fit no one else's
+	@touch $@
 
 torture: $(READY)  ## the long tests: thousands of random configurations
 	HYPOTHESIS_PROFILE=torture $(BIN)/python -m pytest -m torture --numprocesses $(WORKERS) --dist loadfile
@@ -91,4 +104,4 @@ clean:  ## remove caches, builds, and what demo and bench wrote
 	find src tests examples benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +
 
 distclean: clean  ## clean, and remove the environments too
-	rm -rf .venv .venv-peers
+	rm -rf .venv .venv-peers .venv-integrations

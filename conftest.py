@@ -12,6 +12,7 @@ Put ``<!--- skip: next -->`` before a block that must not run, and say why there
 from __future__ import annotations
 
 import doctest
+import importlib.util
 import os
 import shlex
 import subprocess
@@ -20,6 +21,20 @@ import sys
 from hypothesis import settings
 from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
+
+from hockeystick.integrations import FRAMEWORKS
+
+# Adapters of frameworks that are not installed here, and their tests: `make test-integrations` runs them.
+collect_ignore = [
+    place.format(module)
+    for module, framework in FRAMEWORKS.items()
+    if importlib.util.find_spec(framework) is None
+    for place in (
+        "src/hockeystick/integrations/{}.py",
+        "tests/integrations/test_{}.py",
+        "tests/integrations/test_{}_own.py",
+    )
+]
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 

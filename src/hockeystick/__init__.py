@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hockeystick.composition import Composition, Step, compose
     from hockeystick.curve import PrivacyCurve
     from hockeystick.errors import ContradictionError, HockeystickError, PrecisionError, UnknownPairError
+    from hockeystick.integrations.dp_events import UnprovedEventError, from_dp_event, to_dp_event
     from hockeystick.laws.run_count import NegativeBinomialCount, PoissonCount
     from hockeystick.mechanisms import (
         AboveThreshold,
@@ -83,6 +84,7 @@ __all__ = [
     "Sweep",
     "TradeOff",
     "UnknownPairError",
+    "UnprovedEventError",
     "UnreachableTargetError",
     "UserDefined",
     "UserDefinedCurve",
@@ -96,12 +98,14 @@ __all__ = [
     "compose_arrays",
     "dpsgd",
     "filters",
+    "from_dp_event",
     "ledger",
     "plots",
     "renyi",
     "select_best",
     "spec",
     "sweep",
+    "to_dp_event",
 ]
 
 attach(
@@ -168,6 +172,11 @@ attach(
             "UserDefined",
             "UserDefinedCurve",
             "compose_arrays",
+        ),
+        "hockeystick.integrations.dp_events": (
+            "UnprovedEventError",
+            "from_dp_event",
+            "to_dp_event",
         ),
         "hockeystick.odometer": ("Odometer",),
         "hockeystick.readouts.trade_off": ("TradeOff",),

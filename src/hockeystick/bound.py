@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from numbers import Number
 from types import MappingProxyType
-from typing import ClassVar, NoReturn, final
+from typing import Any, ClassVar, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick import notebook
 from hockeystick.decimals import formatted
 from hockeystick.errors import ContradictionError
 
@@ -179,6 +180,15 @@ class Bound(_Answer):
             raise TypeError("this Bound holds an array: format one bracket at a time, such as f'{bound[0]:.3f}'")
         return f"[{formatted(self.lower, spec, 'lower')}, {formatted(self.upper, spec, 'upper')}]"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        rows = [("at least, at most", notebook.bracket(self.lower, self.upper)), ("method", self.method)]
+        return notebook.table("Certified bracket", [*rows, *(("note", note) for note in self.notes)])
+
+    def to_pandas(self) -> Any:
+        """A data frame with the columns ``lower`` and ``upper``, one row a value; needs pandas."""
+        return notebook.frame({"lower": np.ravel(self.lower), "upper": np.ravel(self.upper)})
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -207,6 +217,16 @@ class Estimate(_Answer):
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", _frozen(self.value))
         object.__setattr__(self, "error", _frozen(self.error))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        rows = [("about", notebook.values(self.value)), ("error about", notebook.values(self.error))]
+        rows += [("method", self.method), *(("note", note) for note in self.notes)]
+        return notebook.table("Estimate, not proved", rows)
+
+    def to_pandas(self) -> Any:
+        """A data frame with the columns ``value`` and ``error``, one row a value; needs pandas."""
+        return notebook.frame({"value": np.ravel(self.value), "error": np.ravel(self.error)})
 
     @property
     def sides(self) -> tuple[Real, Real]:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import Any, Literal, final
 
+from hockeystick import notebook
 from hockeystick.errors import check_choice, check_count
 from hockeystick.laws.base import Pair
 
@@ -28,6 +29,7 @@ Adjacency = Literal["add", "remove", "add-remove", "substitute", "zero-out"]
 """A neighbouring relation."""
 
 _CALLERS_WORD = "rests on the caller's word: that the pair stated dominates the mechanism is not checked"
+_WRITTEN_OUT = 10**15  # counts below are written digit by digit
 _MOST_STEPS = 10**100  # far below where float64 overflows
 
 ADJACENCIES: dict[str, tuple[Direction, ...]] = {
@@ -166,6 +168,17 @@ class Composition:
     def provenance(self, direction: Direction) -> tuple[str, ...]:
         """The notes of all steps on where the two sides come from, each once."""
         return tuple(dict.fromkeys(note for step, _ in self.steps for note in step.provenance(direction)))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        rows = [
+            (f"{count:,} x" if count < _WRITTEN_OUT else f"{count:.3g} x", repr(step)) for step, count in self.steps
+        ]
+        return notebook.table("Composition", notebook.most(rows))
+
+    def to_pandas(self) -> Any:
+        """A data frame with the columns ``step`` and ``count``, one row a distinct step; needs pandas."""
+        return notebook.frame({"step": [step for step, _ in self.steps], "count": [count for _, count in self.steps]})
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -6,16 +6,20 @@ read off it beyond epsilon and delta is in `tradeoff` and `summary`, imported wh
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hockeystick import notebook
 from hockeystick.accountants.attained import AttainedCurve
 from hockeystick.accountants.base import Accountant, DirectedCurve
+from hockeystick.accountants.certified import Certified
 from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import Composition, Direction, directions
+from hockeystick.decimals import plain
 from hockeystick.errors import check_delta, check_epsilon, public_door
 from hockeystick.together import asked_together, worst
 
@@ -27,6 +31,8 @@ __all__ = ["PrivacyCurve"]
 
 Array = NDArray[np.float64]
 
+_THREADS: bool = sys.platform != "emscripten"  # Pyodide starts none
+_FEW, _SHOWN = 10, (1e-5, 1e-6, 1e-9)  # distinct steps up to which a notebook shows epsilon, and at which deltas
 _MANY = 100  # distinct steps from which the directions are answered at once
 
 
@@ -76,6 +82,21 @@ class PrivacyCurve:
             f"PrivacyCurve({self.composition.total_steps} steps, adjacency={self.adjacency!r}, "
             f"accountant={self.accountant!r})"
         )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the run, and epsilon at a few deltas where that is quick."""
+        quick = isinstance(self.accountant, Certified) and len(self.composition.steps) <= _FEW
+        answers = [self.epsilon(delta) for delta in _SHOWN] if quick else []
+        rows = [
+            (f"epsilon at delta {plain(d)}", notebook.bracket(*a.sides)) for d, a in zip(_SHOWN, answers, strict=False)
+        ]
+        steps = [(f"{count:.6g} x", repr(step)) for step, count in self.composition.steps]
+        rows += [("relation", self.adjacency), ("accountant", repr(self.accountant)), *notebook.most(steps)]
+        return notebook.table("Privacy curve", rows)
+
+    def to_pandas(self, *, epsilon: ArrayLike | None = None, delta: ArrayLike | None = None) -> Any:
+        """`to_table` as a data frame; needs pandas."""
+        return notebook.frame(self.to_table(epsilon=epsilon, delta=delta))
 
     def epsilon(self, delta: ArrayLike) -> Bound | Estimate:
         """The smallest epsilon with ``delta(epsilon) <= delta`` (nats).
@@ -259,7 +280,7 @@ class PrivacyCurve:
     def by_direction(self, ask: Callable[[DirectedCurve], Bound | Estimate]) -> dict[str, Bound | Estimate]:
         """What the curve of each direction answers."""
         curves = {id(curve): curve for curve in self.directed.values()}
-        if self.accountant.concurrent and len(curves) > 1 and len(self.composition.steps) >= _MANY:
+        if _THREADS and self.accountant.concurrent and len(curves) > 1 and len(self.composition.steps) >= _MANY:
             from concurrent.futures import ThreadPoolExecutor
 
             with ThreadPoolExecutor(len(curves)) as pool:

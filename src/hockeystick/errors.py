@@ -12,6 +12,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from importlib import import_module
 from typing import Any, ParamSpec, SupportsFloat, TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "ContradictionError",
     "HockeystickError",
+    "NoBallArithmeticError",
     "PrecisionError",
     "UnknownPairError",
     "check_choice",
@@ -33,6 +35,7 @@ __all__ = [
     "check_ratio",
     "needs_extra",
     "public_door",
+    "require_ball_arithmetic",
     "whole",
 ]
 
@@ -83,6 +86,31 @@ class ContradictionError(HockeystickError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return ContradictionError, (str(self), self.answers)
+
+
+class NoBallArithmeticError(HockeystickError):
+    """python-flint is not installed: it is the extra ``exact``."""
+
+
+def require_ball_arithmetic(purpose: str) -> None:
+    """Refuse what cannot be done without python-flint.
+
+    Parameters
+    ----------
+    purpose : str
+        What needs it.
+
+    Raises
+    ------
+    NoBallArithmeticError
+        Where it is not installed.
+    """
+    try:
+        import_module("flint")
+    except ModuleNotFoundError:
+        raise NoBallArithmeticError(
+            f"{purpose} needs ball arithmetic (python-flint): python3 -m pip install 'hockeystick[exact]'"
+        ) from None
 
 
 def public_door(function: Callable[P, R]) -> Callable[P, R]:

@@ -8,14 +8,17 @@ it shares no numerics with it.
 from __future__ import annotations
 
 import sys
+import tomllib
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import pytest
 
+from hockeystick.integrations import FRAMEWORKS
 from tests.architecture.imports import PACKAGE, Import, When, all_imports, module_name, read_imports, source_files
 
 ROOMS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "bound", "decimals", "lazy", "state", "progress"}),
+    frozenset({"errors", "bound", "decimals", "lazy", "state", "progress", "notebook"}),
     frozenset({"numerics"}),
     frozenset({"transforms"}),
     frozenset({"laws"}),
@@ -29,6 +32,7 @@ ROOMS: tuple[frozenset[str], ...] = (
     frozenset({"integrations", "ledger"}),
     frozenset({"app"}),
 )
+ROOT = Path(__file__).resolve().parents[2]
 LEVEL = {room: level for level, row in enumerate(ROOMS) for room in row}
 
 INDEPENDENT = "independent"  # proves receipts again: it shares nothing, not even `exact`, and takes plain documents
@@ -43,7 +47,7 @@ CORE_AT_IMPORT = frozenset({"numpy", "scipy.special", "scipy.fft"})
 NEEDED_BY = {  # optional or slow third-party packages, and the rooms that may ask for them inside functions
     "matplotlib": frozenset({"app"}),
     "sqlalchemy": frozenset({"ledger"}),
-    "pandas": frozenset({"sweep"}),
+    "pandas": frozenset({"sweep", "notebook"}),
     "pyarrow": frozenset({"sweep"}),
     "xarray": frozenset({"sweep"}),
     "flint": frozenset({EXACT, INDEPENDENT, "selfcheck"}),
@@ -106,7 +110,8 @@ def breaks_import_budget(found: Import) -> bool:
         at_top_in_exact = package == "flint" and importer == EXACT
         return importer not in NEEDED_BY[package] or (found.when is When.AT_IMPORT and not at_top_in_exact)
     if package not in FIRST_CLASS:
-        return found.when is When.AT_IMPORT or importer != "integrations"
+        its_framework = importer == "integrations" and FRAMEWORKS.get(found.importer.split(".")[-1]) == package
+        return importer != "integrations" or (found.when is When.AT_IMPORT and not its_framework)
     if found.when is When.IN_FUNCTION:
         return False
     allowed = any(found.target == name or found.target.startswith(name + ".") for name in CORE_AT_IMPORT)
@@ -155,6 +160,9 @@ BROKEN = [
     ("app.plots", "import matplotlib.pyplot as plt", breaks_import_budget),
     ("curve", "def plot():\n    import matplotlib", breaks_import_budget),
     ("ledger", "import torch", breaks_import_budget),
+    ("integrations.opacus", "import dp_accounting", breaks_import_budget),
+    ("integrations.dp_events", "import dp_accounting", breaks_import_budget),
+    ("integrations", "from hockeystick.app.spec import model", breaks_room_order),
 ]
 ALLOWED = [
     ("laws.gaussian", "from hockeystick.numerics import fft\nfrom hockeystick.errors import NotCertified"),
@@ -167,7 +175,8 @@ ALLOWED = [
     ("calibrate", "import math\ndef f():\n    from scipy.optimize import brentq"),
     ("app.plots", "def f():\n    import matplotlib.pyplot"),
     ("numerics.tails", "import numpy as np\nfrom scipy import special\nfrom scipy.fft import rfft"),
-    ("integrations.opacus", "def f():\n    import opacus"),
+    ("integrations.opacus", "import opacus\ndef f():\n    import torch"),
+    ("integrations.dp_events", "def f():\n    import dp_accounting"),
 ]
 
 
@@ -187,3 +196,11 @@ def test_what_is_allowed_passes(module: str, code: str) -> None:
 def test_relative_imports_are_refused() -> None:
     with pytest.raises(AssertionError, match="relative import"):
         read_imports(f"{PACKAGE}.laws.gaussian", "from . import base")
+
+
+def test_every_framework_is_an_extra_and_has_its_tests() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for module, framework in FRAMEWORKS.items():
+        assert (ROOT / "tests" / "integrations" / f"test_{module}.py").is_file()
+        names = [requirement.split(">")[0].replace("-", "_") for requirement in extras[module.replace("_", "-")]]
+        assert names == [framework]

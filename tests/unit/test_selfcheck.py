@@ -101,7 +101,7 @@ def test_without_ball_arithmetic_it_says_what_to_install(
     with pytest.raises(NoBallArithmeticError, match="python-flint"):
         self_check()
     assert main(["selfcheck"]) == Status.NO_ANSWER
-    assert "pip install python-flint" in capsys.readouterr().err
+    assert "pip install 'hockeystick[exact]'" in capsys.readouterr().err
 
 
 # ------------------------------------------------------------------------------------------------------------ the page

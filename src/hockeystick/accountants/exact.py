@@ -5,7 +5,7 @@ docs/derivations/exact.md). Slower than `Contour` by a factor of ten to a hundre
 
 Guarantee: lower and upper are certified, every error inside. Where the digits cannot be had the bracket is the widest
 that was proved, or a `PrecisionError` says what is in the way.
-Cost: 10 ms to a second; the same for a thousand steps and a billion.
+Needs python-flint, the extra ``exact``. Cost: 10 ms to a second; the same for a thousand steps and a billion.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, from_sides
-from hockeystick.errors import check_count
+from hockeystick.errors import check_count, require_ball_arithmetic
 
 if TYPE_CHECKING:
     from hockeystick.exact import Enclosure
@@ -56,6 +56,7 @@ class Exact(Accountant):
         object.__setattr__(self, "digits", check_count("digits", self.digits))
 
     def directed(self, parts: Parts) -> DirectedCurve:
+        require_ball_arithmetic("the accountant Exact")
         return _ExactCurve(parts, self.digits)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import final
 
-from hockeystick.bound import Bound
+from hockeystick import notebook
+from hockeystick.bound import Bound, Real
 from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import HockeystickError
 
@@ -80,3 +82,14 @@ class Calibration:
         if not isinstance(self.value, int):
             raise TypeError(f"this calibration found a real number, {self.value!r}; use float() or .value")
         return self.value
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        unsafe = "" if self.unsafe is None else f"{self.unsafe!r}: {notebook.bracket(*_sides(self.bound_at_unsafe))}"
+        rows = [("target", self.target), ("safe", f"{self.value!r}: {notebook.bracket(*self.bound.sides)}")]
+        rows += [("unsafe", unsafe), *(("note", note) for note in self.notes)]
+        return notebook.table("Calibration", rows, remark=f"{self.evaluations} certified evaluations")
+
+
+def _sides(bound: Bound | None) -> tuple[Real, Real]:
+    return (0.0, math.inf) if bound is None else bound.sides

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from hockeystick.numerics.rounding import U
 
-__all__ = ["LOG_RATIO", "Probability", "exact_probabilities", "log_of", "log_ratio", "product_up"]
+__all__ = ["LOG_RATIO", "Probability", "exact_probabilities", "float_beside", "log_of", "log_ratio", "product_up"]
 
 Probability = float | Fraction
 """An exact probability."""
@@ -59,9 +59,15 @@ def exact_probabilities(name: str, entries: Sequence[Probability]) -> tuple[Prob
 
 def product_up(first: float, second: float) -> float:
     """The smallest float of at least the product of two."""
-    exact = Fraction(first) * Fraction(second)
-    near = float(exact)
-    return near if near >= exact else math.nextafter(near, math.inf)
+    return float_beside(Fraction(first) * Fraction(second), up=True)
+
+
+def float_beside(value: Fraction, *, up: bool) -> float:
+    """The float next to an exact number on one side, the number itself where it is one."""
+    nearest = float(value)
+    if up:
+        return math.nextafter(nearest, math.inf) if nearest < value else nearest
+    return math.nextafter(nearest, -math.inf) if nearest > value else nearest
 
 
 def log_of(value: Probability) -> float:

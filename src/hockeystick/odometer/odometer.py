@@ -16,9 +16,11 @@ import math
 from dataclasses import replace
 from typing import Any, ClassVar, Self, cast, final
 
+from hockeystick import notebook
 from hockeystick.account import account
 from hockeystick.bound import Bound, at_most
 from hockeystick.composition import Composition, Direction, Step, directions
+from hockeystick.decimals import plain
 from hockeystick.engines.ends import largest_loss
 from hockeystick.engines.lattice.streaming_plan import LiveDirection
 from hockeystick.errors import check_count, check_positive, check_probability, public_door
@@ -85,6 +87,15 @@ class Odometer(Saved):
 
     def __repr__(self) -> str:
         return f"Odometer(delta={self._delta!r}, adjacency={self._adjacency!r}, {self.steps} steps)"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        bound = self.epsilon()
+        rows = [
+            (f"epsilon at delta {plain(self._delta)}", notebook.bracket(*bound.sides)),
+            ("steps", f"{self.steps:,}"),
+        ]
+        return notebook.table("Odometer", [*rows, ("relation", self._adjacency)], remark=_FIXED)
 
     @property
     def delta(self) -> float:

@@ -12,11 +12,12 @@ some attack on the stated dominating pair misses no more often than ``upper``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hockeystick import notebook
 from hockeystick.bound import Bound, Estimate
 from hockeystick.errors import check_choice, check_positive, check_probability, public_door
 from hockeystick.readouts.directions import OPPOSITE, Asked, Curve
@@ -54,6 +55,10 @@ class TradeOff:
         for name in ("false_negative_rate", "true_positive_rate"):
             table |= columns(name, getattr(self, name))
         return table
+
+    def to_pandas(self) -> Any:
+        """`to_table` as a data frame; needs pandas."""
+        return notebook.frame(self.to_table())
 
 
 def columns(name: str, result: Bound | Estimate) -> dict[str, list[float]]:

@@ -14,7 +14,7 @@ from typing import Any, final
 
 import numpy as np
 
-from hockeystick.errors import HockeystickError
+from hockeystick.errors import NoBallArithmeticError, require_ball_arithmetic
 from hockeystick.selfcheck.assumptions import ASSUMPTIONS, Assumption, primitive
 
 __all__ = ["Measurement", "NoBallArithmeticError", "SelfCheck", "quick_self_check", "self_check"]
@@ -22,10 +22,6 @@ __all__ = ["Measurement", "NoBallArithmeticError", "SelfCheck", "quick_self_chec
 _BITS = 160
 _SEED = 20240601
 _POINTS = {"quick": 120, "full": 6000}
-
-
-class NoBallArithmeticError(HockeystickError):
-    """python-flint is not installed, so that nothing can be measured."""
 
 
 @final
@@ -92,12 +88,7 @@ def self_check(kind: str = "full") -> SelfCheck:
     >>> check.passed
     True
     """
-    try:
-        import_module("flint")
-    except ModuleNotFoundError:
-        raise NoBallArithmeticError(
-            "the self-check measures against ball arithmetic: python3 -m pip install python-flint"
-        ) from None
+    require_ball_arithmetic("the self-check")
     from hockeystick.exact.balls import precision
 
     count = _POINTS[kind]

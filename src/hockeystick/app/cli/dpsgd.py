@@ -7,7 +7,6 @@ from typing import Any
 
 from hockeystick.account import account
 from hockeystick.app.cli.answer import answer_document, answers, print_answers, print_json, status_of
-from hockeystick.app.cli.curve import check_picture, draw, points
 from hockeystick.app.cli.options import (
     UNIT,
     add_adjacency,
@@ -24,6 +23,7 @@ from hockeystick.app.cli.options import (
     save_as,
 )
 from hockeystick.app.cli.parsing import Parser, delta, epsilon, listed, positive
+from hockeystick.app.cli.picture import check_picture, draw, points
 from hockeystick.app.cli.status import Status
 from hockeystick.app.cli.table import table
 from hockeystick.app.report.numbers import count_text, plain, rounded_up

@@ -24,6 +24,7 @@ _MODULES = {
     "sweep": "sweep",
     "report": "receipt",
     "verify": "receipt",
+    "import": "events",
     "audit": "audit",
     "ledger": "ledger",
     "selfcheck": "selfcheck",

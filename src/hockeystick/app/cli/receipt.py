@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,14 @@ from hockeystick.app.cli.parsing import Parser
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.content import Content
+from hockeystick.app.report.deployments import deployment_record
+from hockeystick.app.report.latex import latex
 from hockeystick.app.report.markdown import markdown
 from hockeystick.app.report.page import page
 from hockeystick.app.report.receipt import receipt
 from hockeystick.app.report.verification import NoReceiptError, has_checksum, is_page, open_receipt, verify
 from hockeystick.app.spec.reader import from_document
+from hockeystick.errors import require_ball_arithmetic
 from hockeystick.independent import CONTRADICTED, NOT_REACHED, PROVED, check
 from hockeystick.progress import Progress
 
@@ -28,6 +31,7 @@ __all__ = ["add", "run_report", "run_verify"]
 _REPORT_EXAMPLES = """examples:
   hockeystick report spec.toml -o receipt.html -o receipt.json
   hockeystick report spec.toml --format markdown > PRIVACY.md
+  hockeystick report spec.toml --format latex
 """
 
 _VERIFY_EXAMPLES = """examples:
@@ -36,14 +40,29 @@ _VERIFY_EXAMPLES = """examples:
   hockeystick verify --independent receipt.json
 """
 
-_FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
+_FORMATS = {
+    ".html": "html",
+    ".htm": "html",
+    ".md": "markdown",
+    ".json": "json",
+    ".tex": "latex",
+    ".yaml": "opendp",
+    ".yml": "opendp",
+}
+_WRITERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "html": page,
+    "markdown": markdown,
+    "json": lambda made: json.dumps(made, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
+    "latex": latex,
+    "opendp": deployment_record,
+}
 
 
 def add(commands: Any) -> None:
     """Add both commands."""
     parser: Parser = commands.add_parser(
         "report",
-        help="make a privacy receipt: HTML, Markdown or JSON",
+        help="make a privacy receipt: HTML, Markdown, JSON; a sentence for a paper; a record for a registry",
         description="Account a specification and write its privacy receipt: the guarantee in words, everything it rests"
         " on, and how to check it.",
         epilog=_REPORT_EXAMPLES,
@@ -51,9 +70,13 @@ def add(commands: Any) -> None:
     add_specification(parser)
     add_changes(parser)
     parser.add_argument(
-        "-o", "--output", action="append", metavar="FILE", help="where to write: .html, .md or .json; may be repeated"
+        "-o",
+        "--output",
+        action="append",
+        metavar="FILE",
+        help="where to write: .html, .md, .json, .tex (for a paper), .yaml (OpenDP deployments registry); repeatable",
     )
-    parser.add_argument("--format", choices=("html", "markdown", "json"), help="format for stdout (default: markdown)")
+    parser.add_argument("--format", choices=tuple(_WRITERS), help="format for stdout (default: markdown)")
     add_json(parser)
     parser.set_defaults(run=run_report, parser=parser)
     checker: Parser = commands.add_parser(
@@ -81,9 +104,9 @@ def run_report(options: argparse.Namespace) -> Status:
     with Progress("making the receipt"):
         made = receipt(specification)
     for name, form in outputs:
-        write_text(name, _written(made, form))
+        write_text(name, _WRITERS[form](made))
     if options.json or not outputs or options.format:
-        print(_written(made, "json" if options.json else options.format or "markdown"), end="")
+        print(_WRITERS["json" if options.json else options.format or "markdown"](made), end="")
     else:
         content = Content(made)
         print(opening(specification), end="")
@@ -96,16 +119,8 @@ def run_report(options: argparse.Namespace) -> Status:
 def _format(name: str) -> str:
     suffix = Path(name).suffix.lower()
     if suffix not in _FORMATS:
-        raise CommandError(f"hockeystick report: error: -o must end in .html, .md or .json, got {name!r}")
+        raise CommandError(f"hockeystick report: error: -o must end in .html, .md, .json, .tex or .yaml, got {name!r}")
     return _FORMATS[suffix]
-
-
-def _written(made: dict[str, Any], form: str) -> str:
-    if form == "html":
-        return page(made)
-    if form == "markdown":
-        return markdown(made)
-    return json.dumps(made, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def run_verify(options: argparse.Namespace) -> Status:
@@ -141,8 +156,7 @@ def run_verify(options: argparse.Namespace) -> Status:
 
 def _prove_again(options: argparse.Namespace, document: dict[str, Any]) -> Status:
     """Prove every number of a receipt by the independent checker, and say for each that was not why."""
-    if importlib.util.find_spec("flint") is None:
-        raise CommandError("hockeystick verify: error: --independent needs python-flint: pip install python-flint")
+    require_ball_arithmetic("verify --independent")
     if not has_checksum(document):
         raise CommandError(f"{options.receipt}: error: the contents are not those of its checksum", Status.REFUTED)
     specification = from_document(document["specification"], source="specification")

@@ -7,6 +7,7 @@ from typing import Any
 
 from hockeystick.app.report.cautions import verdict
 from hockeystick.app.report.content import Content, Row
+from hockeystick.app.report.evaluation import evaluation
 
 __all__ = ["markdown"]
 
@@ -33,6 +34,7 @@ def markdown(receipt: Mapping[str, Any]) -> str:
     lines += _table(*content.directions())
     if content.errors():
         lines += ["Errors inside the bracket:", "", *_table(("Source", "At most", "Of"), content.errors())]
+    lines += ["## In the order of NIST SP 800-226", "", *_rows(evaluation(content))]
     lines += ["## Check it", "", "Run `hockeystick verify` on the JSON of this receipt. The whole input:", ""]
     lines += ["```json", content.specification_text(), "```", ""]
     lines += [f"Made with {content.versions()}. Contents `{receipt['checksum']}`.", ""]

@@ -13,6 +13,7 @@ from typing import Any
 
 from hockeystick.app.report.cautions import verdict
 from hockeystick.app.report.content import Content, Row
+from hockeystick.app.report.evaluation import evaluation
 from hockeystick.app.report.figures import privacy_chart, tradeoff_chart
 from hockeystick.app.report.markup import Markup, tag, text
 from hockeystick.app.report.numbers import number
@@ -66,6 +67,8 @@ def _parts(content: Content) -> list[Markup]:
         parts.append(_table(("Source", "At most", "Of"), content.errors(), kind="figures"))
     return [
         *parts,
+        tag("h2", "In the order of NIST SP 800-226"),
+        _rows(evaluation(content)),
         tag("h2", "Check it"),
         tag(
             "p",

@@ -4,7 +4,7 @@ from hockeystick.app.spec.model import Choice, Circumstances, Specification, Ste
 from hockeystick.app.spec.problems import Problem, SpecificationError
 from hockeystick.app.spec.reader import from_document, load, read
 from hockeystick.app.spec.schema import schema
-from hockeystick.app.spec.write import of_run, save, to_toml
+from hockeystick.app.spec.write import from_event, of_run, save, to_toml
 
 __all__ = [
     "Choice",
@@ -14,6 +14,7 @@ __all__ = [
     "SpecificationError",
     "StepEntry",
     "from_document",
+    "from_event",
     "load",
     "of_run",
     "read",

@@ -12,9 +12,10 @@ from hockeystick.app.spec.model import Choice, Circumstances, Specification, Ste
 from hockeystick.app.spec.registry import AUTOMATIC
 from hockeystick.composition import Composition, Step
 from hockeystick.errors import check_delta, check_epsilon
+from hockeystick.integrations.dp_events import from_dp_event
 from hockeystick.sampling import Sampled
 
-__all__ = ["of_run", "save", "to_toml"]
+__all__ = ["from_event", "of_run", "save", "to_toml"]
 
 
 def of_run(
@@ -122,3 +123,11 @@ def _value(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     return repr(value)
+
+
+def from_event(event: Any, adjacency: str = "add-remove", **settings: Any) -> Specification:
+    """The specification of an event of dp-accounting, in any form `hockeystick.from_dp_event` takes.
+
+    Other settings are those of `of_run`.
+    """
+    return of_run(from_dp_event(event, adjacency), adjacency, **settings)

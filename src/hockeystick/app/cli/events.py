@@ -1,0 +1,50 @@
+"""``hockeystick import``: a specification from an event of dp-accounting written as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from hockeystick.app.cli.files import read_text
+from hockeystick.app.cli.options import ADJACENCY, UNIT, add_adjacency, add_json, add_unit
+from hockeystick.app.cli.parsing import Parser, delta, listed
+from hockeystick.app.cli.status import CommandError, Status
+from hockeystick.app.spec.write import from_event
+
+__all__ = ["add", "run"]
+
+_EXAMPLES = """examples:
+  hockeystick import event.json --delta 1e-5 > spec.json
+  hockeystick report spec.json -o receipt.html
+"""
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser: Parser = commands.add_parser(
+        "import",
+        help="make a specification from an event of dp-accounting",
+        description="Read an event of dp-accounting, as JSON with class_name and fields (its named tuple, written out),"
+        " and print the specification of what it releases.",
+        epilog=_EXAMPLES,
+    )
+    parser.add_argument("event", metavar="EVENT", help="the event, JSON; - reads stdin")
+    add_adjacency(parser)
+    add_unit(parser)
+    parser.add_argument(
+        "--delta", type=listed(delta("--delta")), default=(), metavar="D[,D]", help="report epsilon at these"
+    )
+    add_json(parser)  # as every command; a specification is printed as JSON in any case
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(options: argparse.Namespace) -> Status:
+    """Print the specification as JSON."""
+    try:
+        event = json.loads(read_text(options.event))
+    except json.JSONDecodeError as error:
+        raise CommandError(f"{options.event}: error: this is no JSON ({error})") from None
+    made = from_event(event, options.adjacency or ADJACENCY, delta=options.delta, unit=options.unit or UNIT)
+    print(json.dumps(made.document(), indent=2, ensure_ascii=False, allow_nan=False))
+    return Status.OK

@@ -1,0 +1,68 @@
+"""Pictures that commands write: a curve as far as the points that were read."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hockeystick.app.cli.answer import Answer, answers
+from hockeystick.app.cli.files import write_text
+from hockeystick.app.cli.status import CommandError, Status
+from hockeystick.app.spec.model import Specification
+from hockeystick.bound import Bound
+from hockeystick.curve import PrivacyCurve
+
+__all__ = ["DELTAS", "certified", "check_picture", "draw", "points"]
+
+_FORMATS = (".svg", ".png", ".pdf")
+DELTAS = tuple(float(f"1e-{power}") for power in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30))
+"""From 1e-1 to 1e-30."""
+
+
+def check_picture(options: argparse.Namespace) -> None:
+    """Refuse a picture of another kind before anything is computed."""
+    if options.plot and Path(options.plot).suffix.lower() not in _FORMATS:
+        raise CommandError(f"{options.parser.prog}: error: --plot must end in .svg, .png or .pdf, got {options.plot!r}")
+
+
+def points(specification: Specification, curve: PrivacyCurve) -> list[Answer]:
+    """The curve from 1e-1 to 1e-30."""
+    return answers(replace(specification, deltas=DELTAS, epsilons=()), curve)
+
+
+def draw(name: str, found: Sequence[Answer], curve: PrivacyCurve) -> None:
+    """Draw the curve as far as the points that were read: SVG by ourselves, anything else by matplotlib."""
+    from hockeystick.app.plots import privacy_curve  # pictures need more than answers do
+    from hockeystick.app.report.figures import privacy_chart, standalone
+    from hockeystick.app.report.markup import Markup
+    from hockeystick.readouts.outline import sampled
+
+    places = [place for place in map(_place, found) if 0.0 < place[0] < math.inf and place[1] > 0.0]
+    if not places:
+        raise CommandError("hockeystick curve: error: --plot needs a point with a finite epsilon", Status.NO_ANSWER)
+    end, least = max(epsilon for epsilon, _ in places), min(delta for _, delta in places)
+    title = "Privacy curve" if certified(found) else "Privacy curve, estimated: not proved"
+    if Path(name).suffix.lower() == ".svg":
+        drawn = privacy_chart(sampled(curve, end, least=0.5 * least), 0.5 * least, places, title=title)
+        write_text(name, standalone(drawn or Markup("")))
+        return
+    try:
+        privacy_curve(curve, end=end, least=0.5 * least, title=title).savefig(name)
+    except ModuleNotFoundError as error:
+        raise CommandError(f"hockeystick curve: error: {error}; .svg needs nothing") from None
+    except OSError as error:
+        raise CommandError(f"hockeystick curve: error: cannot write {name}: {error.strerror}") from None
+
+
+def _place(answer: Answer) -> tuple[float, float]:
+    """Epsilon and delta of a point, the side of each that is safe."""
+    safe = float(answer.result.sides[1])
+    return (safe, answer.given) if answer.quantity == "epsilon" else (answer.given, safe)
+
+
+def certified(found: Sequence[Answer]) -> bool:
+    """Whether all answers are proved."""
+    return all(isinstance(answer.result, Bound) for answer in found)

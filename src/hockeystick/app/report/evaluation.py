@@ -1,0 +1,42 @@
+"""A receipt in the order of NIST SP 800-226, as an evaluator asks: from the number down to what it rests on.
+
+Headings in our words after the publication's pyramid (March 2025): parameters and unit of privacy; mechanism,
+correctness, utility; trust and queries; security and collection of the data. What accounting cannot see is named so.
+"""
+
+from __future__ import annotations
+
+from hockeystick.app.report.content import Content, Row
+
+__all__ = ["evaluation"]
+
+_NOT_HERE = "Not covered here; ask whoever ran it"
+
+
+def evaluation(content: Content) -> list[Row]:
+    """One row a question, in the publication's order."""
+    guarantee = {row.name.split(" (")[0]: row.text for row in content.guarantee()}
+    figures = "; ".join(content.figure(result) for result in content.results)
+    given = {name for result in content.results for name in result["at"]}
+    pure = given == {"delta"} and all(float(result["at"]["delta"]) == 0.0 for result in content.results)
+    worth = "proved, the sides and every error included" if content.certified else "an estimate, not proved"
+    tuning = content.specification.circumstances.tuning
+    return [
+        Row("Privacy parameters", f"{figures} ({worth})"),
+        Row("Variant", f"{'pure' if pure else 'approximate'} differential privacy; the whole curve is above"),
+        Row("Unit of privacy", guarantee["Unit of privacy"]),
+        Row("Neighbouring datasets", guarantee["Relation"]),
+        Row("Mechanisms and sensitivity", f"{_listed(content.steps())} {guarantee['Normalisation']}"),
+        Row("Amplification by sampling", _listed([row for row in content.guarantee() if "Sampler" in row.name])),
+        Row("Composition", _listed(content.accounting()[:2])),
+        Row("Hyperparameter tuning", "not stated" if tuning is None else f"stated: {tuning}"),
+        Row("Implementation", "Noise is taken as ideal: its generator, floating point and timing are not covered here"),
+        Row("Utility and bias", _NOT_HERE),
+        Row("Query and trust model", f"{_NOT_HERE}: who holds the data, who may ask, who sees what before noise"),
+        Row("Security and access", f"{_NOT_HERE}: storage, access and side channels around the data"),
+        Row("Data collection", f"{_NOT_HERE}: what was collected from whom, and kept how long"),
+    ]
+
+
+def _listed(rows: list[Row]) -> str:
+    return " ".join(f"{row.name}: {row.text.rstrip('.')}." for row in rows)

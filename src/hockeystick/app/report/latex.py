@@ -1,0 +1,98 @@
+r"""A receipt as a sentence for a paper, in LaTeX, with the entry for its bibliography.
+
+The sentence cites ``\cite{hockeystick}``; the entry stands in comments below it, to be copied to a ``.bib`` file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from hockeystick.app.report.content import Content
+from hockeystick.app.report.numbers import nearest, number, plain, rounded_down, rounded_up
+
+__all__ = ["latex"]
+
+_MARKS = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"}
+_CHANGES = {
+    "add-remove": "one {unit} is added or removed",
+    "add": "one {unit} is added",
+    "remove": "one {unit} is removed",
+    "substitute": "one {unit} is replaced by any other",
+    "zero-out": "one {unit} is replaced by a null record",
+}
+
+
+def latex(receipt: Mapping[str, Any]) -> str:
+    """The receipt as LaTeX."""
+    content = Content(receipt)
+    sentences = [_sentence(content, result) for result in content.results]
+    releases = " ".join(f"{_escaped(row.name)} {_escaped(row.text)}" for row in content.steps())
+    return "\n".join(
+        [
+            f"% {_one_line(content.title)}: privacy receipt of {receipt['created']}, {receipt['checksum']}",
+            *sentences,
+            f"The releases are: {releases}",
+            "",
+            "% For the bibliography:",
+            *(f"% {line}" for line in _entry(receipt)),
+            "",
+        ]
+    )
+
+
+def _sentence(content: Content, result: Mapping[str, Any]) -> str:
+    ((given, level),) = result["at"].items()
+    symbols = {"epsilon": r"\varepsilon", "delta": r"\delta"}
+    symbol, other = symbols[result["quantity"]], symbols[given]
+    at = f"${other} = {_number(plain(number(level)))}$"
+    change = _CHANGES[content.specification.adjacency].format(unit=content.specification.unit)
+    setting = f"where neighbouring datasets differ in that {_escaped(change)}"
+    if not result["certified"]:
+        about = _number(nearest(number(result["value"])))
+        return (
+            f"We estimate ${symbol} \\approx {about}$ at {at}, {setting}; this is no guarantee \\cite{{hockeystick}}."
+        )
+    lower, upper = (
+        _number(side) for side in (rounded_down(number(result["lower"])), rounded_up(number(result["upper"])))
+    )
+    if upper == r"\infty":
+        return f"No finite ${symbol}$ is proved at {at}, {setting} \\cite{{hockeystick}}."
+    below = "" if lower == "0" else f", and for the stated mechanisms ${symbol} \\ge {lower}$"
+    return (
+        f"All releases together are $(\\varepsilon, \\delta)$-differentially private with ${symbol} \\le {upper}$"
+        f" at {at}, {setting}; the bound is certified{below} \\cite{{hockeystick}}."
+    )
+
+
+def _number(text: str) -> str:
+    """A decimal in mathematics: 1e-6 as a power of ten."""
+    if text == "inf":
+        return r"\infty"
+    mantissa, _, exponent = text.partition("e")
+    if not exponent:
+        return mantissa
+    power = f"10^{{{int(exponent)}}}"
+    return power if mantissa == "1" else f"{mantissa} \\cdot {power}"
+
+
+def _entry(receipt: Mapping[str, Any]) -> list[str]:
+    version, year = receipt["software"]["hockeystick"], str(receipt["created"])[:4]
+    return [
+        "@software{hockeystick,",
+        "  title = {hockeystick: certified numerical privacy accounting},",
+        "  author = {{The hockeystick authors}},",
+        f"  version = {{{version}}},",
+        f"  year = {{{year}}},",
+        f"  note = {{privacy receipt {receipt['checksum']}}},",
+        "}",
+    ]
+
+
+def _escaped(words: str) -> str:
+    return "".join(_MARKS.get(mark, mark) for mark in _one_line(words))
+
+
+def _one_line(words: str) -> str:
+    return re.sub(r"\s+", " ", words)

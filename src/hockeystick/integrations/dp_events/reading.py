@@ -1,0 +1,182 @@
+"""Events of dp-accounting as compositions of steps: one row of a table for each event.
+
+An event with a field that is not known here is refused: it may mean something else. What several Gaussian releases on
+one sample cost is derived in docs/derivations/events.md.
+
+Guarantee: the composition costs at least what the event does, under the relation given, and exactly that where no
+number had to be rounded. What is not proved raises `UnprovedEventError`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from hockeystick.composition import Composition, Step, directions
+from hockeystick.errors import UnknownPairError, check_count, check_probability
+from hockeystick.integrations.dp_events import releases
+from hockeystick.integrations.dp_events.event import Event, UnprovedEventError, taken_apart
+from hockeystick.integrations.dp_events.releases import EVERYTHING, NOTHING, Parts, always, unproved
+from hockeystick.mechanisms import ApproximateDP, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
+from hockeystick.sampling import Poisson, WithoutReplacement
+
+__all__ = ["from_dp_event", "parts_of"]
+
+_SUMS = (Gaussian, Laplace, DiscreteLaplace, DiscreteGaussian)  # noise on a sum: a special record has value 0
+
+
+def from_dp_event(event: Any, adjacency: str = "add-remove") -> Composition:
+    """What an event of dp-accounting releases, as a composition.
+
+    Parameters
+    ----------
+    event : DpEvent, its named tuple, or a mapping
+        A mapping has ``class_name`` and the event's fields, as JSON holds it.
+    adjacency : {"add-remove", "substitute", "zero-out"}
+        The relation that the event is accounted under: some events mean something under one relation only.
+
+    Raises
+    ------
+    UnprovedEventError
+        Where no pair is proved for a part of the event.
+
+    Examples
+    --------
+    >>> sampled = {"class_name": "PoissonSampledDpEvent", "sampling_probability": 0.01}
+    >>> from_dp_event(sampled | {"event": {"class_name": "GaussianDpEvent", "noise_multiplier": 1.0}})
+    Composition(steps=((Poisson(mechanism=Gaussian(noise_multiplier=1.0), rate=0.01), 1),))
+    """
+    return Composition(parts_of(event, adjacency) or ((NOTHING, 1),))
+
+
+def parts_of(event: Any, adjacency: str) -> Parts:
+    """As `from_dp_event`, with no parts where nothing is released."""
+    names = directions(adjacency)
+    parts = _read(event, adjacency)
+    for step, _ in parts:
+        for direction in names:
+            try:
+                step.pair(direction)
+            except UnknownPairError as error:
+                raise UnprovedEventError(event, str(error)) from error
+    return parts
+
+
+def _read(given: Any, adjacency: str) -> Parts:
+    name, fields = taken_apart(given)
+    row = _ROWS.get(name)
+    if row is None:
+        raise UnprovedEventError(given, f"an event of this kind is not known; known are {', '.join(_ROWS)}")
+    needed, optional, read = row
+    unknown, missing = set(fields) - set(needed) - set(optional), set(needed) - set(fields)
+    if unknown or missing:
+        raise UnprovedEventError(given, f"a {name} has the fields {needed}; {sorted(unknown | missing)} does not fit")
+    return read(Event(given, name, {**optional, **fields}, adjacency))
+
+
+def _repeated(event: Event) -> Parts:
+    times = check_count("count", event["count"])
+    return tuple((step, count * times) for step, count in _read(event["event"], event.adjacency))
+
+
+def _composed(event: Event) -> Parts:
+    return tuple(part for one in event["events"] for part in _read(one, event.adjacency))
+
+
+def _poisson(event: Event) -> Parts:
+    rate = check_probability("sampling_probability", event["sampling_probability"])
+    if rate == 0.0:
+        return ()
+    inner = _one_release(event, guarantees_under="add-remove")
+    if inner is None or inner is EVERYTHING:
+        return () if inner is None else ((inner, 1),)
+    return ((inner if rate == 1.0 else Poisson(inner, rate), 1),)
+
+
+def _fixed_size(event: Event) -> Parts:
+    size = check_count("sample_size", event["sample_size"], minimum=0)
+    records = check_count("source_dataset_size", event["source_dataset_size"])
+    if size > records:
+        raise ValueError(f"sample_size must be at most source_dataset_size, got {size} of {records}")
+    if size == 0:
+        return ()
+    inner = _one_release(event, guarantees_under="substitute")
+    if inner is None or inner is EVERYTHING:
+        return () if inner is None else ((inner, 1),)
+    return ((WithoutReplacement(inner, size, records), 1),)
+
+
+def _one_release(event: Event, *, guarantees_under: str) -> Step | None:
+    """What is applied to a sample, as one step; None where nothing is."""
+    parts = _read(event["event"], event.adjacency)
+    if not parts or any(step == EVERYTHING for step, _ in parts):
+        return EVERYTHING if parts else None
+    gaussians = [(step.noise_multiplier, count) for step, count in parts if isinstance(step, Gaussian)]
+    if len(gaussians) == len(parts):
+        return Gaussian(_as_one(gaussians))
+    step, count = parts[0]
+    if (len(parts), count) != (1, 1):
+        raise event.unproved("of several releases on one sample, only Gaussian ones are proved")
+    if not isinstance(step, _SUMS) and not (isinstance(step, ApproximateDP) and event.adjacency == guarantees_under):
+        raise event.unproved("what is applied to the sample has no pair that is proved for samples")
+    return step
+
+
+def _as_one(gaussians: Iterable[tuple[float, int]]) -> float:
+    """The noise of one Gaussian release in place of several: sigma^-2 adds up. Rounded down: less noise costs more."""
+    square = 1 / sum((Fraction(count) / Fraction(noise) ** 2 for noise, count in gaussians), Fraction(0))
+    root = math.sqrt(float(square))
+    while Fraction(math.nextafter(root, math.inf)) ** 2 <= square:
+        root = math.nextafter(root, math.inf)
+    while Fraction(root) ** 2 > square:
+        root = math.nextafter(root, 0.0)
+    return root
+
+
+_ROWS: Mapping[str, tuple[tuple[str, ...], Mapping[str, Any], Callable[[Event], Parts]]] = {
+    # the class of an event: its fields, those that may be absent with their values, and what it releases
+    "NoOpDpEvent": ((), {}, always(())),
+    "NonPrivateDpEvent": ((), {}, always(((EVERYTHING, 1),))),
+    "UnsupportedDpEvent": ((), {}, unproved("it stands for what has no description")),
+    "EpsilonDeltaDpEvent": (("epsilon", "delta"), {}, releases.stated),
+    "GaussianDpEvent": (("noise_multiplier",), {}, releases.gaussian),
+    "LaplaceDpEvent": (("noise_multiplier",), {}, releases.laplace),
+    "DiscreteLaplaceDpEvent": (("noise_parameter", "sensitivity"), {}, releases.discrete_laplace),
+    "DiscreteGaussianDpEvent": (("sigma",), {"sensitivity": 1.0, "dimension": None}, releases.discrete_gaussian),
+    "RandomizedResponseDpEvent": (("noise_parameter", "num_buckets"), {}, releases.randomized_response),
+    "MixtureOfGaussiansDpEvent": (("standard_deviation", "sensitivities", "sampling_probs"), {}, releases.mixture),
+    "SingleEpochTreeAggregationDpEvent": (("noise_multiplier", "step_counts"), {}, releases.tree),
+    "SelfComposedDpEvent": (("event", "count"), {}, _repeated),
+    "ComposedDpEvent": (("events",), {}, _composed),
+    "PoissonSampledDpEvent": (("sampling_probability", "event"), {}, _poisson),
+    "SampledWithoutReplacementDpEvent": (("source_dataset_size", "sample_size", "event"), {}, _fixed_size),
+    "SampledWithReplacementDpEvent": (
+        ("source_dataset_size", "sample_size", "event"),
+        {},
+        unproved("no pair is proved for samples with replacement: sample without, or by Poisson"),
+    ),
+    "ZCDpEvent": (
+        ("rho",),
+        {"xi": 0.0},
+        unproved("it bounds Renyi divergences and has no pair: give the mechanism, or use hockeystick.renyi"),
+    ),
+    "RepeatAndSelectDpEvent": (
+        ("event", "mean", "shape"),
+        {},
+        unproved("no pair is proved for the best of many runs"),
+    ),
+    "RandomAllocationDpEvent": (
+        ("event", "num_selected", "num_steps"),
+        {},
+        unproved("no pair is proved for random allocation"),
+    ),
+    "TruncatedSubsampledGaussianDpEvent": (
+        ("dataset_size", "sampling_probability", "truncated_batch_size", "noise_multiplier"),
+        {},
+        unproved("no pair is proved for Poisson samples that are cut to a largest size"),
+    ),
+    "ExponentialMechanismDpEvent": (("epsilon",), {}, unproved("state its guarantee by EpsilonDeltaDpEvent")),
+    "PermuteAndFlipDpEvent": (("epsilon",), {}, unproved("state its guarantee by EpsilonDeltaDpEvent")),
+}
