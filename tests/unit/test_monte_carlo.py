@@ -107,7 +107,7 @@ def test_the_number_of_samples_is_hoeffdings() -> None:
     ("arguments", "error", "message"),
     [
         ({"samples": 10}, ValueError, "samples"),
-        ({"samples": 1e6}, TypeError, "samples"),
+        ({"samples": 1.5e6 + 0.5}, TypeError, "samples"),
         ({"seed": -1}, ValueError, "seed"),
         ({"confidence": 1.0}, ValueError, "confidence"),
         ({"confidence": math.nan}, ValueError, "NaN"),

@@ -29,8 +29,8 @@ from hockeystick.app.cli.table import table
 from hockeystick.app.report.numbers import count_text, plain, rounded_up
 from hockeystick.app.spec.model import Choice, Circumstances, Specification
 from hockeystick.app.spec.registry import AUTOMATIC, schemes
-from hockeystick.dpsgd import batches_in_epoch
 from hockeystick.progress import Progress
+from hockeystick.sampling.epochs import batches_in_epoch
 
 __all__ = ["add", "run"]
 

@@ -11,7 +11,7 @@ from hockeystick.app.spec.model import Choice, Specification, StepEntry
 from hockeystick.app.spec.registry import samplings, schemes
 from hockeystick.app.spec.write import save
 from hockeystick.composition import ADJACENCIES
-from hockeystick.dpsgd import batches_in_epoch, steps_in
+from hockeystick.sampling.epochs import batches_in_epoch, steps_in
 
 __all__ = [
     "ADJACENCY",

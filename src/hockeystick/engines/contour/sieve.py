@@ -174,7 +174,8 @@ class _Atoms:
         size = self._sizes(near, far)
         size = np.maximum(size[..., 1:], size[..., :-1]) * (1.0 + 1e-9)
         size = size + (bend + self.light + rounding)[:, None, None]
-        return np.asarray(np.tensordot(self.part.counts, np.log(np.minimum(size, 1.0)), axes=1))
+        counts = np.asarray(self.part.counts, dtype=np.float64)[:, None, None]
+        return np.asarray((counts * np.log(np.minimum(size, 1.0))).sum(axis=0))
 
     def _sizes(self, near: Array, far: Array) -> Array:
         """``|sum w e^{isy}|`` at ``far + near``, shape (B, far, near)."""
