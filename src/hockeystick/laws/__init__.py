@@ -6,6 +6,7 @@ from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
 from hockeystick.laws.discrete_laplace import DiscreteLaplacePair
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.laws.joined import JoinedPair
+from hockeystick.laws.labelled import LabelledPair
 from hockeystick.laws.laplace import LaplacePair
 from hockeystick.laws.mixture import GaussianMixturePair
 from hockeystick.laws.reversed import ReversedPair
@@ -25,6 +26,7 @@ __all__ = [
     "GaussianMixturePair",
     "GaussianPair",
     "JoinedPair",
+    "LabelledPair",
     "LaplacePair",
     "LossQuantum",
     "Nodes",

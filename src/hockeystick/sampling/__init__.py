@@ -9,11 +9,13 @@ none              (P, Q)                  (Q, P)                  (P_s, Q_s)    
 Poisson           ((1-g)Q + gP, Q)        its reverse             the mechanism's own      as remove, add
 fixed size b/n    ((1-g)Q_s + gP_s, Q_s)  its reverse             joined (`laws.joined`)   refused
 shuffled batches  refused                 refused                 (P_s, Q_s) an epoch      (P, Q), (Q, P) an epoch
+cut Poisson       labelled mixture        its reverse             refused                  refused
+micro-batches     mixture of shifts       its reverse             refused                  as remove, add
 ================  ======================  ======================  =======================  =========================
 
 Sources: Poisson and fixed size under add and remove, 003's Theorem 10 (Zhu, Dong and Wang 2022, Theorem 11); under
-substitute, 003's Proposition 13 and Theorem 15; shuffled batches, Chua et al. 2024. Derived anew in
-docs/derivations/fixed-size.md and docs/derivations/shuffling.md; in words in docs/concepts/sampling.md.
+substitute, 003's Proposition 13 and Theorem 15; shuffled batches, Chua et al. 2024. Derived anew, with the last two, in
+docs/derivations/fixed-size.md, shuffling.md and cut-batches.md; in words in docs/concepts/sampling.md.
 
 A scheme is one file and one line of `SCHEMES`: a class derived from `Sampled`, which gives its pairs, its parameters
 and its words. Specifications, the command line, reports and cautions know a scheme through these alone.
@@ -22,11 +24,22 @@ and its words. Specifications, the command line, reports and cautions know a sch
 from __future__ import annotations
 
 from hockeystick.sampling.base import Samplable, Sampled
+from hockeystick.sampling.cut_batches import CutBatches
 from hockeystick.sampling.fixed_size import WithoutReplacement
+from hockeystick.sampling.micro_batches import MicroBatches
 from hockeystick.sampling.poisson import Poisson
 from hockeystick.sampling.shuffled import Shuffled
 
-__all__ = ["SCHEMES", "Poisson", "Samplable", "Sampled", "Shuffled", "WithoutReplacement"]
+__all__ = [
+    "SCHEMES",
+    "CutBatches",
+    "MicroBatches",
+    "Poisson",
+    "Samplable",
+    "Sampled",
+    "Shuffled",
+    "WithoutReplacement",
+]
 
-SCHEMES: tuple[type[Sampled], ...] = (Poisson, WithoutReplacement, Shuffled)
+SCHEMES: tuple[type[Sampled], ...] = (Poisson, WithoutReplacement, Shuffled, CutBatches, MicroBatches)
 """Every scheme; in a file it has the name of its class, ``without-replacement`` for `WithoutReplacement`."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 from hockeystick.composition import Direction, Step
 from hockeystick.errors import UnknownPairError, check_count
 from hockeystick.laws.base import Pair
 
-__all__ = ["AS_REMOVE", "InBatches", "Samplable", "Sampled"]
+__all__ = ["AS_REMOVE", "InBatches", "Samplable", "Sampled", "rounded"]
 
 AS_REMOVE: Mapping[str, Direction] = {"zero-out": "remove", "zero-in": "add"}
 """The direction with the same pair, where a null record is as good as none."""
@@ -31,6 +33,19 @@ class Samplable(Step):
         raise UnknownPairError(
             f"no dominating pair is proved for {self!r} on a Poisson sample (rate {rate!r}) under 'substitute'; use"
             " adjacency 'add-remove' or 'zero-out', or Gaussian noise"
+        )
+
+    def drawn_repeatedly(self, rate: float, times: int) -> Pair:
+        """The pair under remove where the record is drawn that many times, and counts each time it is.
+
+        Raises
+        ------
+        UnknownPairError
+            Where none is proved for this mechanism.
+        """
+        raise UnknownPairError(
+            f"no dominating pair is proved for {self!r} on the sum of {times} micro-batches (rate {rate!r}); use"
+            " Gaussian noise, or one micro-batch"
         )
 
     def shuffled_lower(self, direction: Direction, batches: int) -> tuple[Pair, ...]:
@@ -107,3 +122,11 @@ class InBatches(Sampled):
             raise ValueError(f"batch_size must be at most population, got {size} of {records}")
         object.__setattr__(self, "batch_size", size)
         object.__setattr__(self, "population", records)
+
+
+def rounded(rate: Fraction, *, up: bool) -> float:
+    """The float64 next to the rate on one side, the rate itself where it is one."""
+    nearest = float(rate)
+    if up:
+        return math.nextafter(nearest, 1.0) if Fraction(nearest) < rate else nearest
+    return math.nextafter(nearest, 0.0) if Fraction(nearest) > rate else nearest

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,7 +10,7 @@ from typing import ClassVar, final
 from hockeystick.composition import Direction
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import Pair
-from hockeystick.sampling.base import AS_REMOVE, InBatches
+from hockeystick.sampling.base import AS_REMOVE, InBatches, rounded
 
 __all__ = ["WithoutReplacement"]
 
@@ -57,10 +56,10 @@ class WithoutReplacement(InBatches):
 
     def pair(self, direction: Direction) -> Pair:
         # where b / n is no float64 it is rounded up: the curve grows with the rate
-        return self._pairs(direction, _rounded(self.rate, up=True))[0]
+        return self._pairs(direction, rounded(self.rate, up=True))[0]
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
-        upper, lower = (self._pairs(direction, _rounded(self.rate, up=side)) for side in (True, False))
+        upper, lower = (self._pairs(direction, rounded(self.rate, up=side)) for side in (True, False))
         return None if len(upper) == 1 and upper == lower else lower[-2:]
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
@@ -95,11 +94,3 @@ class WithoutReplacement(InBatches):
                 f" {self.batch_size}; use adjacency 'substitute', or a population that counts one more record"
             )
         return (mixture if direction == "remove" else mixture.reversed(),)
-
-
-def _rounded(rate: Fraction, *, up: bool) -> float:
-    """The float64 next to the rate on one side, the rate itself where it is one."""
-    nearest = float(rate)
-    if up:
-        return math.nextafter(nearest, 1.0) if Fraction(nearest) < rate else nearest
-    return math.nextafter(nearest, 0.0) if Fraction(nearest) > rate else nearest
