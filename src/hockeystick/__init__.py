@@ -32,6 +32,9 @@ if TYPE_CHECKING:
         Staircase,
         UserDefined,
         compose_arrays,
+        cyclic_matrix_mechanism,
+        matrix_mechanism,
+        strategy_sensitivity,
     )
     from hockeystick.odometer import Odometer
     from hockeystick.readouts.trade_off import TradeOff
@@ -74,12 +77,15 @@ __all__ = [
     "calibrate",
     "compose",
     "compose_arrays",
+    "cyclic_matrix_mechanism",
     "dpsgd",
     "filters",
     "ledger",
+    "matrix_mechanism",
     "plots",
     "renyi",
     "spec",
+    "strategy_sensitivity",
     "sweep",
 ]
 
@@ -134,6 +140,9 @@ attach(
             "Staircase",
             "UserDefined",
             "compose_arrays",
+            "cyclic_matrix_mechanism",
+            "matrix_mechanism",
+            "strategy_sensitivity",
         ),
         "hockeystick.odometer": ("Odometer",),
         "hockeystick.readouts.trade_off": ("TradeOff",),

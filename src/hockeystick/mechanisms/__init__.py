@@ -11,6 +11,7 @@ from hockeystick.mechanisms.gaussian import Gaussian
 from hockeystick.mechanisms.gaussian_dp import GaussianDP
 from hockeystick.mechanisms.gaussian_mixture import GaussianMixture
 from hockeystick.mechanisms.laplace import Laplace
+from hockeystick.mechanisms.matrix import cyclic_matrix_mechanism, matrix_mechanism, strategy_sensitivity
 from hockeystick.mechanisms.randomized_response import RandomizedResponse
 from hockeystick.mechanisms.staircase import Staircase
 from hockeystick.mechanisms.user_defined import UserDefined
@@ -34,4 +35,7 @@ __all__ = [
     "Staircase",
     "UserDefined",
     "compose_arrays",
+    "cyclic_matrix_mechanism",
+    "matrix_mechanism",
+    "strategy_sensitivity",
 ]
