@@ -42,7 +42,10 @@ if TYPE_CHECKING:
         UserDefinedCurve,
         ZeroConcentratedDP,
         compose_arrays,
+        cyclic_matrix_mechanism,
+        matrix_mechanism,
         select_best,
+        strategy_sensitivity,
     )
     from hockeystick.odometer import Odometer
     from hockeystick.readouts.trade_off import TradeOff
@@ -96,14 +99,17 @@ __all__ = [
     "calibrate",
     "compose",
     "compose_arrays",
+    "cyclic_matrix_mechanism",
     "dpsgd",
     "filters",
     "from_dp_event",
     "ledger",
+    "matrix_mechanism",
     "plots",
     "renyi",
     "select_best",
     "spec",
+    "strategy_sensitivity",
     "sweep",
     "to_dp_event",
 ]
@@ -172,6 +178,9 @@ attach(
             "UserDefined",
             "UserDefinedCurve",
             "compose_arrays",
+            "cyclic_matrix_mechanism",
+            "matrix_mechanism",
+            "strategy_sensitivity",
         ),
         "hockeystick.integrations.dp_events": (
             "UnprovedEventError",

@@ -8,6 +8,7 @@ direction without an entry here fails.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,6 +27,7 @@ from hockeystick.laws import (
     DiscretePair,
     GaussianMixturePair,
     GaussianPair,
+    LabelledPair,
     LaplacePair,
     Pair,
     RenyiPair,
@@ -36,7 +38,16 @@ from hockeystick.laws import (
 from hockeystick.laws.blanket import BlanketPair
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.mechanisms import UserDefinedCurve
-from hockeystick.sampling import BallsInBins, Poisson, RandomAllocation, Shuffled, WithoutReplacement
+from hockeystick.numerics.binomial_tail import BinomialTail
+from hockeystick.sampling import (
+    BallsInBins,
+    CutBatches,
+    MicroBatches,
+    Poisson,
+    RandomAllocation,
+    Shuffled,
+    WithoutReplacement,
+)
 from hockeystick.sampling.random_allocation import allocated_pairs
 
 DIRECTIONS = ("remove", "add", "substitute", "zero-out", "zero-in")
@@ -145,6 +156,8 @@ SAMPLED = "003, Theorem 10 (Zhu, Dong and Wang 2022, Theorem 11)"
 SUBSTITUTED = "003, Proposition 13: Gaussian noise on Poisson samples"
 JOINED = "003, Theorem 15: both directions joined, an upper bound"
 ALLOCATED = "docs/derivations/random-allocation.md, section 1 (Feldman and Shenfeld 2025; Chua et al. 2025)"
+LABELLED = "docs/derivations/cut-batches.md, section 1"
+DRAWN_TWICE = "docs/derivations/cut-batches.md, section 3: a group's mixture of shifts"
 EPOCH = "Chua et al. 2024: a record takes part once, one unsampled step an epoch"
 
 BOTH, ONE_WAY = (OWN, OWN, OWN, OWN, OWN), (OWN, OWN, NO, OWN, OWN)  # with a pair under substitution, or without
@@ -152,33 +165,53 @@ POISSON = (SAMPLED, SAMPLED, NO, SAMPLED, SAMPLED)
 FIXED, NO_FIXED = (SAMPLED, SAMPLED, JOINED, NO, NO), (NO, NO, NO, NO, NO)
 EPOCHS, NULL_EPOCHS = (NO, NO, EPOCH, EPOCH, EPOCH), (NO, NO, NO, EPOCH, EPOCH)
 ROUND = (ALLOCATED, ALLOCATED, NO, ALLOCATED, ALLOCATED)
+CUT, NO_CUT = (LABELLED, LABELLED, NO, NO, NO), (NO, NO, NO, NO, NO)
+TWICE, NO_TWICE = (DRAWN_TWICE, DRAWN_TWICE, NO, DRAWN_TWICE, DRAWN_TWICE), (NO, NO, NO, NO, NO)
 NOT_OFFERED = None  # sampled already
 
-# mechanism: unsampled, Poisson, fixed size, shuffled, random allocation, fixed bins;
+# mechanism: unsampled, Poisson, fixed size, shuffled, random allocation, fixed bins, cut Poisson, micro-batches;
 # each for remove, add, substitute, zero-out, zero-in
 TABLE: dict[str, tuple[tuple[str, ...] | None, ...]] = {
-    "Gaussian": (BOTH, (SAMPLED, SAMPLED, SUBSTITUTED, SAMPLED, SAMPLED), FIXED, EPOCHS, ROUND, ROUND),
-    "GaussianDP": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND),
-    "Laplace": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND),
-    "DiscreteGaussian": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND),
-    "DiscreteLaplace": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND),
-    "Staircase": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND),
-    "Binomial": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND),
-    "Binomial, skewed": (ONE_WAY, POISSON, NO_FIXED, NULL_EPOCHS, ROUND, ROUND),
-    "RandomizedResponse": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND),
-    "ApproximateDP": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND),
-    "ExponentialMechanism": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND),
-    "ReportNoisyMax": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND),
-    "PermuteAndFlip": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND),
-    "AboveThreshold": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND),
-    "ZeroConcentratedDP": (BOTH, NO_FIXED, NO_FIXED, EPOCHS, ROUND, ROUND),
-    "RenyiDP": (BOTH, NO_FIXED, NO_FIXED, EPOCHS, ROUND, ROUND),
-    "BestOf": (BOTH, NOT_OFFERED, NOT_OFFERED, NOT_OFFERED, NOT_OFFERED, NOT_OFFERED),
-    "ShuffledReports": ((NO, NO, OWN, NO, NO), NOT_OFFERED, NOT_OFFERED, NOT_OFFERED, NOT_OFFERED, NOT_OFFERED),
-    "DiscretePair": (ONE_WAY, POISSON, NO_FIXED, NULL_EPOCHS, ROUND, ROUND),
-    "UserDefined": (ONE_WAY, POISSON, NO_FIXED, NULL_EPOCHS, ROUND, ROUND),
-    "UserDefined, substitute": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND),
-    "GaussianMixture": (ONE_WAY, NOT_OFFERED, NOT_OFFERED, NOT_OFFERED, NOT_OFFERED, NOT_OFFERED),
+    "Gaussian": (BOTH, (SAMPLED, SAMPLED, SUBSTITUTED, SAMPLED, SAMPLED), FIXED, EPOCHS, ROUND, ROUND, CUT, TWICE),
+    "GaussianDP": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
+    "Laplace": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
+    "DiscreteGaussian": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
+    "DiscreteLaplace": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
+    "Staircase": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
+    "Binomial": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
+    "Binomial, skewed": (ONE_WAY, POISSON, NO_FIXED, NULL_EPOCHS, ROUND, ROUND, NO_CUT, NO_TWICE),
+    "RandomizedResponse": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
+    "ApproximateDP": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
+    "ExponentialMechanism": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
+    "ReportNoisyMax": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
+    "PermuteAndFlip": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
+    "AboveThreshold": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
+    "ZeroConcentratedDP": (BOTH, NO_FIXED, NO_FIXED, EPOCHS, ROUND, ROUND, NO_CUT, NO_TWICE),
+    "RenyiDP": (BOTH, NO_FIXED, NO_FIXED, EPOCHS, ROUND, ROUND, NO_CUT, NO_TWICE),
+    "BestOf": (BOTH, NOT_OFFERED, NOT_OFFERED, NOT_OFFERED, NOT_OFFERED, NOT_OFFERED, NOT_OFFERED, NOT_OFFERED),
+    "ShuffledReports": (
+        (NO, NO, OWN, NO, NO),
+        NOT_OFFERED,
+        NOT_OFFERED,
+        NOT_OFFERED,
+        NOT_OFFERED,
+        NOT_OFFERED,
+        NOT_OFFERED,
+        NOT_OFFERED,
+    ),
+    "DiscretePair": (ONE_WAY, POISSON, NO_FIXED, NULL_EPOCHS, ROUND, ROUND, NO_CUT, NO_TWICE),
+    "UserDefined": (ONE_WAY, POISSON, NO_FIXED, NULL_EPOCHS, ROUND, ROUND, NO_CUT, NO_TWICE),
+    "UserDefined, substitute": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
+    "GaussianMixture": (
+        ONE_WAY,
+        NOT_OFFERED,
+        NOT_OFFERED,
+        NOT_OFFERED,
+        NOT_OFFERED,
+        NOT_OFFERED,
+        NOT_OFFERED,
+        NOT_OFFERED,
+    ),
 }
 
 SAMPLINGS: dict[str, tuple[type[Step] | None, Callable[[Any], Step]]] = {
@@ -191,7 +224,10 @@ SAMPLINGS: dict[str, tuple[type[Step] | None, Callable[[Any], Step]]] = {
     "shuffled": (Shuffled, lambda mechanism: mechanism.shuffled(batch_size=BATCH, population=POPULATION)),
     "random_allocation": (RandomAllocation, lambda mechanism: mechanism.random_allocation(steps=STEPS)),
     "balls_in_bins": (BallsInBins, lambda mechanism: mechanism.balls_in_bins(bins=STEPS)),
+    "cut poisson": (CutBatches, lambda mechanism: mechanism.poisson(RATE, largest_batch=1, population=2)),
+    "micro-batches": (MicroBatches, lambda mechanism: mechanism.poisson(RATE, micro_batches=2)),
 }
+OFFERED_AS = {"cut poisson": "poisson", "micro-batches": "poisson"}
 
 ENTRIES = [
     (name, sampling, direction, row[k])
@@ -216,7 +252,7 @@ def test_the_table_has_every_step_every_way_of_sampling_and_every_direction() ->
         UserDefinedCurve
     }  # no pair
     offered = {name for name in vars(hs.mechanisms.Mechanism) if not name.startswith("_")}
-    assert offered == set(SAMPLINGS) - {"unsampled"}
+    assert offered == set(SAMPLINGS) - {"unsampled"} - set(OFFERED_AS)
     assert {direction for relation in ADJACENCIES.values() for direction in relation} == set(DIRECTIONS)
     assert set(TABLE) == set(MECHANISMS)
     assert all(known.theorem for known in MECHANISMS.values())
@@ -225,7 +261,9 @@ def test_the_table_has_every_step_every_way_of_sampling_and_every_direction() ->
 @pytest.mark.parametrize("name", [name for name, rows in TABLE.items() if NOT_OFFERED in rows])
 def test_what_is_sampled_already_is_not_sampled_again(name: str) -> None:
     for sampling, row in zip(SAMPLINGS, TABLE[name], strict=True):
-        assert (row is NOT_OFFERED) == (not (sampling == "unsampled" or hasattr(MECHANISMS[name].step, sampling)))
+        assert (row is NOT_OFFERED) == (
+            not (sampling == "unsampled" or hasattr(MECHANISMS[name].step, OFFERED_AS.get(sampling, sampling)))
+        )
 
 
 @pytest.mark.parametrize(("name", "sampling", "direction", "theorem"), ENTRIES)
@@ -260,6 +298,16 @@ def expected_remove(known: Known, sampling: str, direction: str, theorem: str) -
         base = known.remove if sampling == "poisson" else known.substitute
         assert base is not None
         return base.subsampled(RATE)
+    if theorem == LABELLED:  # one other record, drawn with probability 1/4: then each of two is kept half the time
+        assert known.substitute is not None
+        return LabelledPair(
+            known.remove.subsampled(RATE),
+            known.substitute.subsampled(math.nextafter(RATE / 2, 1.0)),  # rounded up
+            BinomialTail(1, RATE, 1),
+        )
+    if theorem == DRAWN_TWICE:
+        weights = (Fraction(9, 16), Fraction(6, 16), Fraction(1, 16))
+        return GaussianMixturePair(2.0, weights, (0.0, 1.0, 2.0), (Fraction(1),), (0.0,))
     if theorem == SUBSTITUTED:
         weights = (Fraction(3, 4), Fraction(1, 4))
         return GaussianMixturePair(2.0, weights, (0.0, 1.0), weights, (0.0, -1.0))

@@ -6,6 +6,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from scipy.special import log_ndtr
@@ -58,6 +59,7 @@ OWN = ContinuousPair(  # a Gaussian pair as a caller may state one
 )
 HALF = Fraction(1, 2)
 JOINED = hs.Gaussian(2.0).without_replacement(batch_size=1, population=4).pair("substitute")
+CUT = hs.Gaussian(2.0).poisson(0.25, largest_batch=2, population=6).pair("remove")
 LARGEST = (hs.Gaussian(2.0).shuffled(batch_size=1, population=4).attained("zero-out") or ())[0]
 BLANKET = hs.RandomizedResponse(0.75).shuffled_reports(people=20).pair("substitute")
 KNOWN, REFUSED = "known", "refused"
@@ -89,6 +91,7 @@ PAIRS: dict[str, tuple[Pair, str, str]] = {
     ),
     "binomial": (BinomialPair(20), KNOWN, KNOWN),
     "joined": (JOINED, REFUSED, REFUSED),
+    "labelled mixture": (CUT, REFUSED, REFUSED),
     "largest of several": (LARGEST, KNOWN, REFUSED),
     "stated by its density": (OWN, REFUSED, REFUSED),
 }
@@ -184,7 +187,24 @@ REFUSALS: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: hs.GaussianMixture(1.0, (0.0, 1.0), probabilities=(0.5, 0.6)), ValueError, "sum to 1"),
     (lambda: hs.ApproximateDP(1.0, 1.0 + 1e-15), ValueError, "delta"),
     (lambda: hs.Odometer(1.0), ValueError, "delta"),
+    # samples that are cut, or drawn apart
+    (lambda: cut(0.01, largest_batch=0, population=9), ValueError, "largest_batch"),
+    (lambda: cut(0.01, largest_batch=10, population=9), ValueError, "at most population"),
+    (lambda: cut(1.0, largest_batch=8, population=9), ValueError, "without_replacement"),
+    (lambda: cut(0.0, largest_batch=8, population=9), ValueError, "rate"),
+    (lambda: cut(0.01, largest_batch=8), TypeError, "needs population"),
+    (lambda: cut(0.01, population=8), TypeError, "give either rate"),
+    (lambda: cut(0.01, largest_batch=8, population=9, micro_batches=2), ValueError, "exclude each other"),
+    (lambda: cut(0.001, largest_batch=9 * 10**9, population=10**10).pair("remove"), hs.PrecisionError, "too far"),
+    (lambda: cut(0.01, micro_batches=0), ValueError, "micro_batches"),
+    (lambda: cut(0.01, micro_batches=257), ValueError, "at most 256"),
+    (lambda: cut(0.01, micro_batches=2.0), TypeError, "micro_batches"),
 ]
+
+
+def cut(rate: float, **arguments: Any) -> Step:
+    step: Step = hs.Gaussian(1.0).poisson(rate, **arguments)
+    return step
 
 
 def gaussian_filter(step: Step) -> None:

@@ -41,6 +41,8 @@ STEPS: dict[str, Step] = {
     "sampled Laplace": hs.Laplace(2.0).poisson(0.1),
     "sampled DiscreteLaplace": hs.DiscreteLaplace(2.0).poisson(0.1),
     "fixed size": hs.Gaussian(2.0).without_replacement(batch_size=1, population=3),
+    "cut Poisson": hs.Gaussian(2.0).poisson(0.25, largest_batch=2, population=6),
+    "micro-batches": hs.Gaussian(2.0).poisson(0.1, micro_batches=2),
     "shuffled": hs.Gaussian(1.0).shuffled(batch_size=2, population=4),
 }
 COPIES: list[Callable[[Any], Any]] = [lambda value: pickle.loads(pickle.dumps(value)), copy.deepcopy]  # noqa: S301
@@ -69,6 +71,9 @@ UNKNOWN = {  # no dominating pair is proved
     ("sampled DiscreteLaplace", "substitute"),
     ("fixed size", "zero-out"),
     ("shuffled", "add-remove"),
+    ("cut Poisson", "substitute"),
+    ("cut Poisson", "zero-out"),
+    ("micro-batches", "substitute"),
 }
 
 

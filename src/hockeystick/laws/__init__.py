@@ -8,6 +8,7 @@ from hockeystick.laws.discrete_laplace import DiscreteLaplacePair
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.laws.joined import JoinedPair
 from hockeystick.laws.known_by_moments import ConcentratedPair, RenyiPair
+from hockeystick.laws.labelled import LabelledPair
 from hockeystick.laws.laplace import LaplacePair
 from hockeystick.laws.mixture import GaussianMixturePair
 from hockeystick.laws.reversed import ReversedPair
@@ -30,6 +31,7 @@ __all__ = [
     "GaussianMixturePair",
     "GaussianPair",
     "JoinedPair",
+    "LabelledPair",
     "LaplacePair",
     "LossQuantum",
     "Nodes",

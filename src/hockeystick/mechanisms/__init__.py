@@ -15,6 +15,7 @@ from hockeystick.mechanisms.gaussian import Gaussian
 from hockeystick.mechanisms.gaussian_dp import GaussianDP
 from hockeystick.mechanisms.gaussian_mixture import GaussianMixture
 from hockeystick.mechanisms.laplace import Laplace
+from hockeystick.mechanisms.matrix import cyclic_matrix_mechanism, matrix_mechanism, strategy_sensitivity
 from hockeystick.mechanisms.randomized_response import RandomizedResponse
 from hockeystick.mechanisms.report_noisy_max import PermuteAndFlip, ReportNoisyMax
 from hockeystick.mechanisms.shuffled_reports import ShuffledReports
@@ -50,5 +51,8 @@ __all__ = [
     "UserDefinedCurve",
     "ZeroConcentratedDP",
     "compose_arrays",
+    "cyclic_matrix_mechanism",
+    "matrix_mechanism",
     "select_best",
+    "strategy_sensitivity",
 ]

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal, get_args, overload
 
-from hockeystick.sampling import BallsInBins, Poisson, RandomAllocation, Samplable, Shuffled, WithoutReplacement
+from hockeystick.sampling import (
+    BallsInBins,
+    CutBatches,
+    MicroBatches,
+    Poisson,
+    RandomAllocation,
+    Samplable,
+    Shuffled,
+    WithoutReplacement,
+)
 
 __all__ = ["VALUES", "Mechanism", "Values", "contribution"]
 
@@ -24,10 +33,38 @@ def contribution(values: str, sensitivity: int) -> tuple[str, str]:
 class Mechanism(Samplable):
     """An unsampled mechanism: builds a dominating pair for a direction, nothing else."""
 
+    @overload
     def poisson(
         self, rate: float | None = None, *, batch_size: int | None = None, population: int | None = None
-    ) -> Poisson:
-        """The mechanism on a Poisson sample of the records.
+    ) -> Poisson: ...
+    @overload
+    def poisson(
+        self,
+        rate: float | None = None,
+        *,
+        batch_size: int | None = None,
+        population: int | None = None,
+        micro_batches: int,
+    ) -> MicroBatches: ...
+    @overload
+    def poisson(
+        self,
+        rate: float | None = None,
+        *,
+        batch_size: int | None = None,
+        population: int | None = None,
+        largest_batch: int,
+    ) -> CutBatches: ...
+    def poisson(
+        self,
+        rate: float | None = None,
+        *,
+        batch_size: int | None = None,
+        population: int | None = None,
+        micro_batches: int | None = None,
+        largest_batch: int | None = None,
+    ) -> Poisson | MicroBatches | CutBatches:
+        """The mechanism on a Poisson sample of the records, on the sum of several, or on one that is cut.
 
         Parameters
         ----------
@@ -35,12 +72,24 @@ class Mechanism(Samplable):
             Probability that a record takes part, in (0, 1]; or, instead:
         batch_size, population : int, optional
             Expected records in a batch, and records in all: their quotient is the rate.
+        micro_batches : int, optional
+            How many samples of this rate are drawn apart and summed before noise is added once.
+        largest_batch : int, optional
+            Most records that a batch may hold, a surplus being dropped at random; it needs ``population``, too.
         """
+        if largest_batch is not None and micro_batches is not None:
+            raise ValueError("micro_batches and largest_batch exclude each other: no pair is proved for both at once")
+        if largest_batch is not None and population is None:
+            raise TypeError("largest_batch needs population: give both")
         if batch_size is not None and population is not None and rate is None:
-            return Poisson.by_size(self, batch_size=batch_size, population=population)
-        if rate is None or batch_size is not None or population is not None:
+            whole = Poisson.by_size(self, batch_size=batch_size, population=population)
+        elif rate is None or batch_size is not None or (population is not None and largest_batch is None):
             raise TypeError("give either rate, or batch_size and population")
-        return Poisson(self, rate)
+        else:
+            whole = Poisson(self, rate)
+        if largest_batch is not None and population is not None:
+            return CutBatches(self, whole.rate, largest_batch, population)
+        return whole if micro_batches is None else MicroBatches(self, whole.rate, micro_batches)
 
     def without_replacement(self, *, batch_size: int, population: int) -> WithoutReplacement:
         """The mechanism on a batch of fixed size, all batches of that size being equally likely.

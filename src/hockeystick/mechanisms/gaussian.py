@@ -14,6 +14,7 @@ from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.laws.largest_result import LargestResultPair
 from hockeystick.laws.mixture import GaussianMixturePair
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.gaussian_mixture import GaussianMixture
 
 __all__ = ["Gaussian"]
 
@@ -63,6 +64,10 @@ class Gaussian(Mechanism):
         """(1-g) N(0) + g N(1) against (1-g) N(0) + g N(-1): 003, Proposition 13 (docs/derivations/fixed-size.md)."""
         g = Fraction(rate)
         return GaussianMixturePair(self.noise_multiplier, (1 - g, g), (0.0, 1.0), (1 - g, g), (0.0, -1.0))
+
+    def drawn_repeatedly(self, rate: float, times: int) -> Pair:
+        """sum_j w_j N(j) against N(0), w binomial: docs/derivations/cut-batches.md, section 3."""
+        return GaussianMixture.poisson_group(self.noise_multiplier, rate=rate, size=times).pair("remove")
 
     def shuffled_lower(self, direction: Direction, batches: int) -> tuple[Pair, ...]:
         """The other records have value -1, this one 1 against null, or against -1: a shift of 2 against 1, or 0."""

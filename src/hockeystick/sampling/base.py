@@ -33,6 +33,19 @@ class Samplable(Step):
             " adjacency 'add-remove' or 'zero-out', or Gaussian noise"
         )
 
+    def drawn_repeatedly(self, rate: float, times: int) -> Pair:
+        """The pair under remove where the record is drawn that many times, and counts each time it is.
+
+        Raises
+        ------
+        UnknownPairError
+            Where none is proved for this mechanism.
+        """
+        raise UnknownPairError(
+            f"no dominating pair is proved for {self!r} on the sum of {times} micro-batches (rate {rate!r}); use"
+            " Gaussian noise, or one micro-batch"
+        )
+
     def shuffled_lower(self, direction: Direction, batches: int) -> tuple[Pair, ...]:
         """Pairs below those of known datasets for one epoch of shuffled batches; none by default."""
         return ()

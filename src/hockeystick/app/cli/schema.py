@@ -32,7 +32,7 @@ tolerance = 1e-3
 
 [circumstances]                 # what accounting cannot see; receipts warn where it breaks the guarantee
 examples = 50_000
-batches = "poisson"             # poisson, fixed-size, shuffled: how batches are drawn in fact
+batches = "poisson"             # poisson, fixed-size, shuffled, ...: how batches are drawn in fact
 clipping_norm = 1.0
 tuning = "none"                 # none, on-public-data, counted, not-counted
 adaptive = "no"

@@ -1,0 +1,126 @@
+"""Poisson samples cut to a largest batch: what is drawn beyond it is dropped at random."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, final
+
+from hockeystick.composition import Direction, Step
+from hockeystick.decimals import plain
+from hockeystick.errors import UnknownPairError, check_count, check_rate
+from hockeystick.laws.base import Pair
+from hockeystick.laws.labelled import LabelledPair
+from hockeystick.numerics.binomial_tail import TAIL, BinomialTail
+from hockeystick.numerics.rationals import float_beside
+from hockeystick.sampling.base import Sampled
+from hockeystick.sampling.poisson import Poisson
+
+__all__ = ["CutBatches"]
+
+
+@final
+@dataclass(frozen=True)
+class CutBatches(Sampled):
+    """A step on a Poisson sample, cut to a largest batch: of a larger sample a uniformly random part is kept.
+
+    Whether at least B of the *other* n - 1 records are drawn, of probability t, does not depend on the record. If they
+    are not, nothing is cut: the Poisson pair of rate g. If they are, the record is in the batch with the probability
+    ``g' = B Pr[Bin(n, g) > B] / (n t)`` and pushes another one out: the pair of batches of fixed size, of rate g'.
+    Under *remove* the pair is the labelled mixture of the two, under *add* its reverse
+    (docs/derivations/cut-batches.md). No datasets are known to attain it; the lower side is that of other records with
+    value 0, a Poisson sample of rate ``(1 - t) g + t g'``.
+
+    Parameters
+    ----------
+    mechanism : Step
+        What is applied to the batch.
+    rate : float
+        Probability g of being drawn, in (0, 1), or 1 where nothing can be cut.
+    largest_batch : int
+        B, at least 1 and at most ``population``.
+    population : int
+        n, the number of records; of two neighbours the larger has n records.
+    """
+
+    batches: ClassVar[str] = "cut-poisson"
+    noun: ClassVar[str] = "Poisson sampling cut to a largest batch"
+    manner: ClassVar[str] = "by Poisson sampling cut to a largest batch"
+    not_covered: ClassVar[str] = (
+        "batches cut by order instead of at random, or filled up: the guarantee is for Poisson samples of which a"
+        " uniformly random part is kept"
+    )
+
+    mechanism: Step
+    rate: float
+    largest_batch: int
+    population: int
+
+    def __post_init__(self) -> None:
+        rate = check_rate("rate", self.rate)
+        most, records = check_count("largest_batch", self.largest_batch), check_count("population", self.population)
+        if most > records:
+            raise ValueError(f"largest_batch must be at most population, got {most} of {records}")
+        if rate == 1.0 and most < records:
+            raise ValueError(
+                f"rate must be below 1 where batches are cut, got {self.rate!r}: all records cut to {most} are"
+                " batches of fixed size, without_replacement"
+            )
+        object.__setattr__(self, "rate", rate)
+        object.__setattr__(self, "largest_batch", most)
+        object.__setattr__(self, "population", records)
+
+    @classmethod
+    def sentence(cls, unit: str, parameters: Mapping[str, float]) -> str:
+        return (
+            f"cut Poisson: every {unit} of {parameters['population']:,} joins each batch independently, with"
+            f" probability {plain(parameters['rate'])}; of more than {parameters['largest_batch']:,} a uniformly random"
+            f" {parameters['largest_batch']:,} are kept"
+        )
+
+    @cached_property
+    def _tail(self) -> BinomialTail | None:
+        """The probability that at least B others are drawn; None where it is 0."""
+        if self.largest_batch == self.population:
+            return None
+        return BinomialTail(self.population - 1, self.rate, self.largest_batch)
+
+    def pair(self, direction: Direction) -> Pair:
+        usual = Poisson(self.mechanism, self.rate)
+        if self._tail is None:
+            return usual.pair(direction)
+        if direction not in {"remove", "add"}:
+            raise UnknownPairError(
+                f"no dominating pair is proved for Poisson samples cut to a largest batch under {direction!r}; use"
+                " adjacency 'add-remove', or a largest batch that is the population"
+            )
+        # the curve grows with the rate
+        share = float_beside(Fraction(self.rate) * Fraction(self._tail.mean_share) * (1 + _SLIP), up=True)
+        rare = self.mechanism.pair("substitute").subsampled(share)
+        pair = LabelledPair(usual.pair("remove"), rare, self._tail)
+        return pair if direction == "remove" else pair.reversed()
+
+    def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
+        if self._tail is None:
+            return None
+        if not self.mechanism.adds_noise:
+            return ()
+        tail = self._tail
+        drawn = Fraction(tail.below) + Fraction(tail.above) * Fraction(tail.mean_share)
+        rate = float_beside(Fraction(self.rate) * drawn * (1 - 2 * _SLIP), up=False)
+        return (Poisson(self.mechanism, rate).pair(direction),)
+
+    def provenance(self, direction: Direction) -> tuple[str, ...]:
+        if self._tail is None:
+            return ()
+        note = (
+            f"Poisson samples cut to {self.largest_batch} of {self.population}: the upper bound takes it as released"
+            " whether a batch was full without the record, which no datasets are known to attain; the lower bound is"
+            " that of a record beside others with value 0"
+        )
+        return (note,)
+
+
+_SLIP = 2 * Fraction(TAIL)
