@@ -26,7 +26,6 @@ from hockeystick.integrations import FRAMEWORKS
 
 # Adapters of frameworks that are not installed here, and their tests: `make test-integrations` runs them.
 collect_ignore = [
-    "docs/conf.py",  # Sphinx's, which is no dependency of the tests
     place.format(module)
     for module, framework in FRAMEWORKS.items()
     if importlib.util.find_spec(framework) is None
@@ -36,6 +35,7 @@ collect_ignore = [
         "tests/integrations/test_{}_own.py",
     )
 ]
+collect_ignore.append("docs/conf.py")  # Sphinx's, which is no dependency of the tests
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 

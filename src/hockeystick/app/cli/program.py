@@ -25,6 +25,7 @@ _MODULES = {
     "report": "receipt",
     "verify": "receipt",
     "import": "events",
+    "explore": "explore",
     "audit": "audit",
     "ledger": "ledger",
     "selfcheck": "selfcheck",
