@@ -178,14 +178,16 @@ def _delta(rng: np.random.Generator) -> float:
 
 def _check(case: Case, delta: float, accountant: Accountant | None) -> bool:
     """The brackets of epsilon, and of delta at their ends, against the truth; False where one of them is refused."""
-    curve = hs.account(case.run, case.adjacency, accountant=accountant)
     try:
+        curve = hs.account(case.run, case.adjacency, accountant=accountant)
         bound = curve.epsilon(delta)
-        points = [float(point) for point in (bound.lower, bound.upper) if math.isfinite(point)]
+        points = [float(point) for point in bound.sides if math.isfinite(float(point))]
         values = [curve.delta(point) for point in points]
         truths = [case.truth(point) for point in points]
-    except PrecisionError:
+    except (PrecisionError, hs.UnknownPairError):  # an engine asked for by name may not serve the pair
         return False
+    if any(isinstance(answer, hs.Estimate) for answer in (bound, *values)):
+        return False  # nothing is claimed
     context = (case.run, case.adjacency, delta, accountant, bound)
     assert isinstance(bound, hs.Bound)
     if bound.lower > 0.0:

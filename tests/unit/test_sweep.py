@@ -53,7 +53,7 @@ def backwards(work: Callable[[Any], Any], chunks: Iterable[Any]) -> Iterator[Any
     return reversed(results)
 
 
-@pytest.mark.parametrize("workers", [1, 2, map, backwards], ids=str)
+@pytest.mark.parametrize("workers", [1, 2, map, backwards], ids=["one", "two", "map", "backwards"])
 def test_every_bracket_is_the_one_of_the_plan_alone_whoever_works(workers: Any) -> None:
     found = swept(workers=workers)
     assert sides(found) == EXPECTED
