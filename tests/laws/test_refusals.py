@@ -198,7 +198,7 @@ REFUSALS: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: cut(0.001, largest_batch=9 * 10**9, population=10**10).pair("remove"), hs.PrecisionError, "too far"),
     (lambda: cut(0.01, micro_batches=0), ValueError, "micro_batches"),
     (lambda: cut(0.01, micro_batches=257), ValueError, "at most 256"),
-    (lambda: cut(0.01, micro_batches=2.0), TypeError, "micro_batches"),
+    (lambda: cut(0.01, micro_batches=2.5), TypeError, "micro_batches"),
 ]
 
 

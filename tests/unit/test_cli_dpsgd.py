@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+import hockeystick as hs
 from hockeystick.app.cli import main
 from hockeystick.app.cli.status import Status
 
@@ -157,3 +159,47 @@ def test_sizes_are_grouped_alike(capsys: pytest.CaptureFixture[str]) -> None:
         shown = " ".join(capsys.readouterr().out.split())
         assert "1,500 of" in shown
         assert "150,000" in shown
+
+
+CUT = ["--population", "50000", "--sampling", "cut-batches", "--largest-batch", "600"]
+
+
+@pytest.mark.parametrize(
+    ("options", "scheme"),
+    [
+        (["--rate", "0.01", *CUT], "cut-batches"),
+        (["--batch-size", "500", *CUT], "cut-batches"),
+        (["--rate", "0.01", "--sampling", "micro-batches", "--micro-batches", "2"], "micro-batches"),
+    ],
+)
+def test_samples_that_are_cut_or_drawn_apart_are_accounted_as_such(
+    options: list[str], scheme: str, tmp_path: Path
+) -> None:
+    target = tmp_path / "run.toml"
+    given = ["dpsgd", "--noise-multiplier", "1", "--steps", "100", "--delta", "1e-5", "--save", str(target)]
+    assert main([*given, *options]) == 0
+    step = hs.spec.read(target.read_text()).steps[0].step
+    assert step == (
+        hs.Gaussian(1.0).poisson(0.01, largest_batch=600, population=50_000)
+        if scheme == "cut-batches"
+        else hs.Gaussian(1.0).poisson(0.01, micro_batches=2)
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--rate", "0.01", "--micro-batches", "2"], "--micro-batches is not for poisson"),
+        (["--rate", "0.01", "--sampling", "cut-batches", "--largest-batch", "4"], "needs --population"),
+        (["--rate", "0.01", "--sampling", "micro-batches"], "needs --micro-batches"),
+    ],
+)
+def test_options_of_other_schemes_are_refused(
+    options: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        status = main(["dpsgd", "--noise-multiplier", "1", "--steps", "100", "--delta", "1e-5", *options])
+    except SystemExit as stop:
+        status = int(stop.code or 0)
+    assert status != 0
+    assert says in " ".join(capsys.readouterr().err.split())

@@ -238,6 +238,8 @@ def _from_options(options: argparse.Namespace) -> _Unknown:
     if name == "batch-size":
         filled.batch_size = 1
     sampling = sampler_of(filled)
+    if name == "batch-size" and "batch_size" not in sampling.mapping:
+        parser.error(f"--sampling {sampling.name} is written with a rate: give --find rate")
     noise = 1.0 if options.noise_multiplier is None else options.noise_multiplier
     if options.epochs is not None and name in {"rate", "batch-size"}:
         parser.error(

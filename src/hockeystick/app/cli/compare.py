@@ -146,13 +146,18 @@ def _sampled(given: str | None, specification: Specification) -> list[tuple[str,
     """The specification with every step that is sampled at all sampled in another way."""
     if given is None:
         return [(_own_sampling(specification), specification)]
-    names = ["none", *samplings()] if given == "all" else [name.strip() for name in given.split(",")]
+    of_sizes = [name for name, scheme in samplings().items() if set(scheme.required) <= _SIZES]
+    names = ["none", *of_sizes] if given == "all" else [name.strip() for name in given.split(",")]
     found: list[tuple[str, Specification]] = []
     for name in names:
         check_choice("--samplings", name, ("none", *samplings()))
         steps = tuple(_resampled(entry, name, specification) for entry in specification.steps)
         found.append((name, replace(specification, steps=steps)))
     return found
+
+
+_SIZES = {"rate", "batch_size", "population"}
+"""What a scheme may ask for that can be known from another one's parameters."""
 
 
 def _own_sampling(specification: Specification) -> str:

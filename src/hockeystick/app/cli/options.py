@@ -109,6 +109,15 @@ def add_sampler(parser: Parser, group: argparse._ArgumentGroup | None = None, *,
         metavar="N",
         help="number of examples in the data",
     )
+    to.add_argument(
+        "--largest-batch", type=count("--largest-batch"), metavar="B", help="most examples in a batch, for cut-batches"
+    )
+    to.add_argument(
+        "--micro-batches",
+        type=count("--micro-batches"),
+        metavar="M",
+        help="samples that are summed in a step, for micro-batches; the rate is that of one of them",
+    )
     known = tuple(name for name in schemes() if by_rounds or name not in _IN_ROUNDS)
     to.add_argument(
         "--sampling",
@@ -167,7 +176,11 @@ def repeated(options: argparse.Namespace, mechanism: Choice, sampling: Choice) -
     parser: Parser = options.parser
     if options.steps is not None and options.epochs is not None:
         parser.error("give either --steps or --epochs, not both")
-    sizes = sampling.mapping
+    sizes = {name: value for name, value in sampling.mapping.items() if name not in _OF_ONE_SCHEME}
+    if "rate" in sizes:
+        sizes.pop("population", None)
+    if options.epochs is not None and "micro_batches" in sampling.mapping:
+        parser.error(f"--sampling {sampling.name} needs --steps instead of --epochs")
     batches = batches_in_epoch(**sizes)  # type: ignore[arg-type]  # a rate, or two sizes
     epochs = None if options.epochs is None else Fraction(options.epochs)
     if schemes()[sampling.name].step_is_epoch:
@@ -184,10 +197,27 @@ def repeated(options: argparse.Namespace, mechanism: Choice, sampling: Choice) -
     return StepEntry(mechanism, sampling, steps, note=said)
 
 
+_OF_ONE_SCHEME = ("largest_batch", "micro_batches")
+
 _SHUFFLED = (
     "each step is an epoch of shuffled batches, every example in one of them: one unsampled release an epoch, as its"
     " place in the order is not proved to hide it"
 )
+
+
+def _of_one_scheme(options: argparse.Namespace, name: str) -> dict[str, float]:
+    """What a scheme alone asks for, and then the rate, which it takes in place of two sizes."""
+    parser: Parser = options.parser
+    allowed = {parameter.name for parameter in samplings()[name].parameters}
+    found: dict[str, float] = {}
+    for own in _OF_ONE_SCHEME:
+        value, flag = getattr(options, own), f"--{own.replace('_', '-')}"
+        if (value is not None) != (own in allowed):
+            parser.error(f"--sampling {name} needs {flag}" if own in allowed else f"{flag} is not for {name} sampling")
+        if value is not None:
+            chance = options.rate if options.batch_size is None else options.batch_size / options.population
+            found |= {own: value, "rate": chance}
+    return found
 
 
 def sampler_of(options: argparse.Namespace) -> Choice:
@@ -208,7 +238,11 @@ def sampler_of(options: argparse.Namespace) -> Choice:
     name = options.sampling or next(iter(samplings()))
     known = {"rate": options.rate, "batch_size": options.batch_size, "population": options.population}
     known = {parameter: value for parameter, value in known.items() if value is not None}
+    known |= _of_one_scheme(options, name)
     needed = samplings()[name].written_with(known).required
-    if not set(needed) <= known.keys():
+    missing = [parameter for parameter in needed if parameter not in known]
+    if missing == ["population"]:
+        parser.error(f"--sampling {name} needs --population")
+    if missing:
         parser.error(f"--sampling {name} needs --batch-size and --population")
     return Choice(name, tuple((parameter, known[parameter]) for parameter in needed))
