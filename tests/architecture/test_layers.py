@@ -46,6 +46,8 @@ NEEDED_BY = {  # optional or slow third-party packages, and the rooms that may a
     "pandas": frozenset({"sweep"}),
     "pyarrow": frozenset({"sweep"}),
     "xarray": frozenset({"sweep"}),
+    "starlette": frozenset({"app"}),
+    "uvicorn": frozenset({"app"}),
     "flint": frozenset({EXACT, INDEPENDENT, "selfcheck"}),
 }
 FIRST_CLASS = frozenset({"numpy", "scipy"})
@@ -154,6 +156,8 @@ BROKEN = [
     ("laws.gaussian", "import flint", breaks_import_budget),
     ("app.plots", "import matplotlib.pyplot as plt", breaks_import_budget),
     ("curve", "def plot():\n    import matplotlib", breaks_import_budget),
+    ("app.explore.server", "from starlette.applications import Starlette", breaks_import_budget),
+    ("ledger", "def f():\n    import uvicorn", breaks_import_budget),
     ("ledger", "import torch", breaks_import_budget),
 ]
 ALLOWED = [
@@ -166,6 +170,7 @@ ALLOWED = [
     ("app.cli.receipt", "from hockeystick.independent import check"),
     ("calibrate", "import math\ndef f():\n    from scipy.optimize import brentq"),
     ("app.plots", "def f():\n    import matplotlib.pyplot"),
+    ("app.explore.server", "def f():\n    import uvicorn"),
     ("numerics.tails", "import numpy as np\nfrom scipy import special\nfrom scipy.fft import rfft"),
     ("integrations.opacus", "def f():\n    import opacus"),
 ]

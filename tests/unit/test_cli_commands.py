@@ -75,11 +75,12 @@ def test_every_command_has_help_with_an_example(capsys: pytest.CaptureFixture[st
     assert f"hockeystick {command}" in capsys.readouterr().out.partition("example")[2]
 
 
-def test_every_command_but_completion_has_json() -> None:
+def test_every_command_that_prints_answers_has_json() -> None:
     choices = next(a for a in parser()._actions if a.dest == "command").choices
     assert isinstance(choices, dict)
     assert {name for name, one in choices.items() if "--json" not in one.format_help()} == {
         "completion",
+        "explore",
         "ledger",
     }  # the actions of a ledger have it
     assert set(COMMANDS) <= set(choices)

@@ -74,7 +74,7 @@ def privacy_curve(
     """
     named = _named(curves)
     lowest = check_inside("least", least)
-    last = _reach(named, lowest) if end is None else check_positive("end", end)
+    last = reach(named, lowest) if end is None else check_positive("end", end)
     figure, axes = canvas(title or "Privacy curve", ax)
     shown = [1.0]
     for index, (name, curve) in enumerate(named.items()):
@@ -128,7 +128,7 @@ def trade_off(
     index = 0
     for run, curve in _named(curves).items():
         both_ways = dict.fromkeys(way for name in curve.directed for way in (name, OPPOSITE[name]))
-        samples = sampled(curve, _reach({"": curve}, _FLAT * (first or 1.0)), least=1.0, names=both_ways, seen=_SEEN)
+        samples = sampled(curve, reach({"": curve}, _FLAT * (first or 1.0)), least=1.0, names=both_ways, seen=_SEEN)
         for name in _distinct(curve) if directions is None else directions:
             check_choice("direction", name, ("worst", *both_ways))
             words, lines = _ATTACKS.get(name, name), _from(first, samples.trade_off(name))
@@ -263,7 +263,7 @@ def _named(curves: PrivacyCurve | Mapping[str, PrivacyCurve]) -> dict[str, Priva
     return dict(given)
 
 
-def _reach(named: Mapping[str, PrivacyCurve], least: float) -> float:
+def reach(named: Mapping[str, PrivacyCurve], least: float) -> float:
     """Where the last curve falls to the least delta, or nearly to what it never falls below."""
     ends = []
     for curve in named.values():

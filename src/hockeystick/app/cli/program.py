@@ -24,6 +24,7 @@ _MODULES = {
     "sweep": "sweep",
     "report": "receipt",
     "verify": "receipt",
+    "explore": "explore",
     "audit": "audit",
     "ledger": "ledger",
     "selfcheck": "selfcheck",

@@ -1,0 +1,59 @@
+"""``hockeystick explore``: a page with sliders and certified curves, served on this machine to this machine."""
+
+from __future__ import annotations
+
+import argparse
+import webbrowser
+from typing import Any
+
+from hockeystick.app.cli.parsing import Parser, count
+from hockeystick.app.cli.status import CommandError, Status
+
+__all__ = ["add", "run"]
+
+_PORT, _MOST_PORTS = 8321, 65535
+
+_EXAMPLES = """examples:
+  hockeystick explore
+  hockeystick explore --port 0 --no-browser
+"""
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser: Parser = commands.add_parser(
+        "explore",
+        help="a page in your browser: move a slider and see the certified curve move",
+        description="Serve a page, on this machine's own address only, whose sliders move certified curves. It needs no"
+        " network. Stop it with Ctrl-C.",
+        epilog=_EXAMPLES,
+    )
+    parser.add_argument(
+        "--port", type=count("--port", 0), default=_PORT, metavar="N", help="0 for any (default: %(default)s)"
+    )
+    parser.add_argument("--no-browser", action="store_true", help="print the address, and open nothing")
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(options: argparse.Namespace) -> Status:
+    """Serve until interrupted."""
+    from hockeystick.app.explore.server import serve  # asks for more of the library than other commands need
+
+    def opened(address: str) -> None:
+        print(f"hockeystick explore: {address} (Ctrl-C stops it)", flush=True)
+        if not options.no_browser:
+            webbrowser.open(address)
+
+    if options.port > _MOST_PORTS:
+        raise CommandError(f"hockeystick explore: error: --port must be at most {_MOST_PORTS}, got {options.port}")
+    try:
+        serve(options.port, opened=opened)
+    except ModuleNotFoundError as error:
+        raise CommandError(
+            f"hockeystick explore: error: this needs {error.name} (python3 -m pip install 'hockeystick[explore]')"
+        ) from None
+    except OSError as error:
+        raise CommandError(
+            f"hockeystick explore: error: cannot listen on port {options.port}: {error.strerror}; try --port 0"
+        ) from None
+    return Status.OK

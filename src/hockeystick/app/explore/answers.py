@@ -1,0 +1,242 @@
+"""What the page shows of a question: certified numbers and outlines from the library's public functions, as JSON.
+
+Everything here is what Python and the command line answer; the page computes no privacy of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick import dpsgd
+from hockeystick.account import account
+from hockeystick.app.explore.question import RANGES, TOLERANCE, BadQuestionError, Question
+from hockeystick.app.plots import reach
+from hockeystick.app.report.cautions import broken, cautions, verdict
+from hockeystick.app.report.figures import privacy_chart, standalone
+from hockeystick.app.report.markup import Markup, tag
+from hockeystick.app.report.numbers import bracket, jsonable, plain, result_document, rounded_up
+from hockeystick.app.report.page import page
+from hockeystick.app.report.receipt import receipt
+from hockeystick.app.report.words import IF_HELD, headline, method_words, not_included, statement
+from hockeystick.app.spec.model import Specification
+from hockeystick.calibrate import Calibration
+from hockeystick.curve import PrivacyCurve
+from hockeystick.errors import HockeystickError
+from hockeystick.readouts.outline import Lines, Samples, sampled
+
+__all__ = ["VIEWS", "answered"]
+
+Array = NDArray[np.float64]
+
+_SEEN = {"live": 4e-2, "fine": 4e-3}  # of the axis: while a slider moves, and once it rests
+_BELOW = 1e-3  # how far below delta the privacy curve is drawn, as a factor
+_COUNTS, _RATES = {"live": 7, "fine": 25}, {"live": 5, "fine": 13}
+_TRADE_OFF = ("add-remove", "zero-out", "substitute")  # relations that say something of an attack
+
+
+def answered(view: str, question: Question) -> tuple[int, dict[str, Any]]:
+    """The status and the document of one answer; what has no answer says why."""
+    try:
+        return 200, jsonable(VIEWS[view](question))
+    except (BadQuestionError, HockeystickError, TypeError, ValueError) as error:
+        return 422, {"error": " ".join(str(error).split())}
+
+
+def _run(question: Question) -> dict[str, Any]:
+    """The run without its noise, as `hockeystick.dpsgd` takes it."""
+    if question.rate is not None:
+        return {"rate": question.rate, "sampling": question.sampling}
+    return {"batch_size": question.batch_size, "population": question.examples, "sampling": question.sampling}
+
+
+def _noise(question: Question) -> tuple[float, Calibration | None]:
+    """The noise multiplier, and how it was found where epsilon is locked."""
+    if question.noise_multiplier is not None:
+        return question.noise_multiplier, None
+    found = dpsgd.noise_multiplier_for(
+        steps=question.steps,
+        epsilon=question.target_epsilon,
+        delta=question.delta,
+        adjacency=question.adjacency,
+        **_run(question),
+    )
+    return float(found.value), found
+
+
+def _met(question: Question, found: Calibration | None) -> dict[str, Any] | None:
+    """What is proved of the noise that was found."""
+    if found is None:
+        return None
+    return {
+        "unsafe": found.unsafe,
+        "delta": result_document(found.bound),
+        "words": f"delta at epsilon {plain(question.target_epsilon or 0.0)} is at most"
+        f" {rounded_up(float(found.bound.upper))}",
+    }
+
+
+def _worth(specification: Specification) -> dict[str, Any]:
+    """What stands beside every number: which assumptions are broken, and what is not stated."""
+    texts = broken(specification)
+    return {
+        "verdict": verdict(texts) if texts else None,
+        "broken": list(texts),
+        "unstated": [caution.text for caution in cautions(specification) if not caution.broken],
+    }
+
+
+def _answer(question: Question) -> dict[str, Any]:
+    """The guarantee in words and figures, the privacy curve and the trade-off function."""
+    noise, found = _noise(question)
+    specification = question.specification(noise)
+    curve = specification.curve
+    bound = curve.epsilon(question.delta)
+    samples, least, end = _samples(question, curve)
+    assumed = IF_HELD if broken(specification) else ""
+    return {
+        **_worth(specification),
+        "noise_multiplier": noise,
+        "met": _met(question, found),
+        "epsilon": result_document(bound),
+        "bracket": bracket(bound) if bound.certified else None,  # type: ignore[arg-type]  # a Bound is certified
+        "headline": headline("epsilon", question.delta, bound, assumed=assumed),
+        "statement": statement(specification, "epsilon", question.delta, bound),
+        "method": method_words(bound),
+        "not_included": list(not_included(specification)),
+        "curve": {**_lines(samples.privacy(least)), "least": least, "end": end},
+        "trade_off": _lines(samples.trade_off()) if question.adjacency in _TRADE_OFF else None,
+        "proved": samples.certified,
+        "specification": json.dumps(specification.document(), indent=2),
+        "python": _python(question, noise),
+        "command": _command(question, noise),
+    }
+
+
+def _samples(question: Question, curve: PrivacyCurve) -> tuple[Samples, float, float]:
+    least = 10.0 ** math.floor(math.log10(question.delta * _BELOW) + 0.5)
+    end = reach({"": curve}, least)
+    return sampled(curve, end, least=least, seen=_SEEN[question.detail]), least, end
+
+
+def _lines(lines: Lines) -> dict[str, Any]:
+    return {side: [line.tolist() for line in getattr(lines, side)] for side in ("below", "above")}
+
+
+def _steps(question: Question) -> dict[str, Any]:
+    """Epsilon at delta against the number of steps: between two counts at least the earlier, at most the later."""
+    noise, _ = _noise(question)
+    specification = question.specification(noise)
+    first = max(1, round(question.steps / 20))
+    last = min(question.steps * 5, int(RANGES["steps"][1]))
+    around = np.geomspace(first, last, _COUNTS[question.detail])
+    counts = sorted({question.steps, *(round(count) for count in around)})
+    step = specification.steps[0].step
+    found = [account(step * count, question.adjacency, tolerance=TOLERANCE).epsilon(question.delta) for count in counts]
+    sides = np.array([[float(side) for side in one.sides] for one in found])
+    return {
+        **_worth(specification),
+        "proved": all(one.certified for one in found),
+        **_stairs(np.array(counts, dtype=np.float64), sides[:, 0], sides[:, 1]),
+    }
+
+
+def _rates(question: Question) -> dict[str, Any]:
+    """The least noise for the locked epsilon, or for the run's own, against the sampling rate."""
+    noise, _ = _noise(question)
+    specification = question.specification(noise)
+    epsilon = question.target_epsilon or float(specification.curve.epsilon(question.delta).sides[1])
+    low, high = RANGES["target_epsilon"]
+    if not low <= epsilon <= high:
+        raise BadQuestionError(
+            f"noise is found for epsilon from {low:g} to {high:g}; that of this run is {epsilon:.4g}"
+        )
+    places, given = _places(question)
+    found = dpsgd.noise_multipliers_for(
+        steps=question.steps,
+        epsilon=epsilon,
+        delta=question.delta,
+        adjacency=question.adjacency,
+        precision=1e-3,
+        **given,
+    )
+    safe = np.array([float(one.value) for one in found])
+    unsafe = np.array([float(one.value if one.unsafe is None else one.unsafe) for one in found])
+    return {**_worth(specification), "proved": True, "target": epsilon, **_stairs(places, unsafe, safe)}
+
+
+def _places(question: Question) -> tuple[Array, dict[str, Any]]:
+    """Sampling rates around the run's own, and the arguments that ask for them."""
+    count = _RATES[question.detail]
+    if question.rate is not None:
+        rates = np.geomspace(max(question.rate / 10.0, RANGES["rate"][0]), min(question.rate * 10.0, 1.0), count)
+        rates = np.unique(np.append(np.minimum(rates, 1.0), question.rate))
+        return rates, {"rates": rates.tolist(), "sampling": question.sampling}
+    size, examples = question.batch_size or 1, question.examples or 1
+    around = np.geomspace(max(size / 10.0, 1.0), min(size * 10.0, examples), count)
+    sizes = sorted({size, *(round(one) for one in around)})
+    given = {"batch_sizes": sizes, "population": examples, "sampling": question.sampling}
+    return np.array(sizes) / examples, given
+
+
+def _stairs(x: Array, lower: Array, upper: Array) -> dict[str, Any]:
+    """What never falls, known at a few points."""
+    return {"x": x.tolist(), "lower": lower.tolist(), "upper": upper.tolist()}
+
+
+def _receipt(question: Question) -> dict[str, Any]:
+    """The privacy receipt as a page of its own."""
+    noise, _ = _noise(question)
+    return {"html": page(receipt(question.specification(noise)))}
+
+
+def _picture(question: Question) -> dict[str, Any]:
+    """The privacy curve as an SVG file, marked where an assumption is broken."""
+    noise, _ = _noise(question)
+    specification = question.specification(noise)
+    curve = specification.curve
+    samples, least, _ = _samples(question, curve)
+    mark = (float(curve.epsilon(question.delta).sides[1]), question.delta)
+    texts = broken(specification)
+    title = verdict(texts) if texts else "Privacy curve"
+    drawn = str(privacy_chart(samples, least, [mark], title=title) or Markup(""))
+    if texts:
+        said = tag("text", title, x="470", y="30", text_anchor="end", style="fill:#b42318;font-weight:bold")
+        drawn = drawn.replace("</svg>", f"{said}</svg>")
+    return {"svg": standalone(Markup(drawn))}
+
+
+def _python(question: Question, noise: float) -> str:
+    given = ", ".join(f"{name}={value!r}" for name, value in _run(question).items() if value != "poisson")
+    return (
+        "import hockeystick as hs\n\n"
+        f"run = hs.dpsgd.run({noise!r}, {question.steps}, {given})\n"
+        f"bound = hs.account(run, {question.adjacency!r}).epsilon(delta={question.delta!r})\n"
+        "print(bound.lower, bound.upper)\n"
+    )
+
+
+def _command(question: Question, noise: float) -> str:
+    """The same on the command line; what only a specification can say goes by its file."""
+    if question.batches is not None:
+        return "hockeystick account spec.json"
+    options: dict[str, Any] = {"noise-multiplier": noise, "rate": question.rate, "batch-size": question.batch_size}
+    options |= {"examples": question.examples, "steps": question.steps, "delta": question.delta}
+    options |= {"adjacency": question.adjacency, "sampling": question.sampling}
+    said = " ".join(f"--{name} {plain(value)}" for name, value in options.items() if value is not None)
+    return f"hockeystick dpsgd {said}"
+
+
+VIEWS: Mapping[str, Callable[[Question], dict[str, Any]]] = {
+    "answer": _answer,
+    "steps": _steps,
+    "rates": _rates,
+    "receipt": _receipt,
+    "picture": _picture,
+}
+"""What can be asked, by name."""
