@@ -7,6 +7,7 @@ page of another site can then neither read an answer nor have one computed, what
 from __future__ import annotations
 
 import socket
+from asyncio import CancelledError
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.resources import files
@@ -60,7 +61,7 @@ def application(port: int, *, seconds: float = 20.0) -> Starlette:
 
     @asynccontextmanager
     async def running(app: Starlette) -> AsyncIterator[None]:
-        at_once, later = Workers(2, seconds=seconds), Workers(2, seconds=seconds, patience=5)
+        at_once, later = Workers(2, seconds=seconds), Workers(2, seconds=seconds, patience=10)
         app.state.workers = {view: at_once if view == "answer" else later for view in VIEWS}
         try:
             yield
@@ -133,6 +134,8 @@ def _view(view: str) -> Callable[[Request], Any]:
             status, document = await run_in_threadpool(workers.ask, view, asked)
         except TooSlowError:
             return told(503, {"error": f"no answer within {workers.seconds:g} s; the command has no such limit"})
+        except CancelledError:
+            return told(503, {"error": "the server was stopped"})
         except BusyError:
             return told(503, {"error": "too many questions at once: wait a moment, then move a control"})
         return told(status, document)

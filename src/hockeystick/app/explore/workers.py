@@ -19,7 +19,6 @@ from hockeystick.app.explore.question import Question
 
 __all__ = ["BusyError", "TooSlowError", "Workers"]
 
-_WAIT = 5.0  # seconds that a question waits for a free process
 _START = 60.0  # seconds in which a process must have started
 _FIRST = Question(
     noise_multiplier=1.0, sampling="poisson", rate=0.01, steps=1000, delta=1e-5, adjacency="add-remove", detail="live"
@@ -88,7 +87,7 @@ class Workers:
     count : int
         How many.
     seconds : float
-        The time one answer may take.
+        The time one answer may take, and how long a question waits for a free process.
     patience : int
         How far these processes stand back for others, as `os.nice` counts it.
     """
@@ -119,7 +118,7 @@ class Workers:
             Where no process was free.
         """
         try:
-            worker = self._idle.get(timeout=_WAIT)
+            worker = self._idle.get(timeout=self.seconds)
         except queue.Empty:
             raise BusyError from None
         try:

@@ -73,10 +73,18 @@ async function ask(view, question) {
   }
 }
 
-// One question of a kind at a time; of those that come meanwhile only the last is asked.
+// One live question of a kind at a time; of those that come meanwhile only the last is asked. A fine one holds up no
+// live one, and is dropped where another was asked since.
 class Feed {
-  constructor(which, view, told) { Object.assign(this, { which, view, told, busy: false, next: null }); }
-  async ask(question) {
+  constructor(which, view, told) { Object.assign(this, { which, view, told, busy: false, next: null, asked: 0 }); }
+  async fine(question) {
+    const number = ++this.asked, found = await ask(this.view, question);
+    if (number !== this.asked || !runs[this.which]) return;
+    answers[this.which][this.view] = found;
+    this.told(found, true);
+  }
+  async live(question) {
+    this.asked++;
     this.next = question;
     if (this.busy) return;
     this.busy = true;
@@ -96,12 +104,15 @@ for (const which of ["first", "second"]) {
 }
 
 function changed(which = "first") {
-  if (which === "first") { moved ??= performance.now(); $("claim").classList.add("waiting"); $("charts").classList.add("waiting"); }
+  if (which === "first") { moved ??= performance.now(); $("claim").classList.add("waiting"); for (const name in charts) $(`plot-${name}`).classList.add("waiting"); }
   history.replaceState(null, "", address());
-  const asking = (detail) => feeds.filter((feed) => feed.which === which).forEach((feed) => feed.ask(questionOf(runs[which], detail)));
-  asking("live");
+  for (const feed of feeds) if (feed.which === which) feed.live(questionOf(runs[which], "live"));
   clearTimeout(resting);
-  resting = setTimeout(() => { for (const each of ["first", "second"]) if (runs[each]) feeds.filter((f) => f.which === each).forEach((f) => f.ask(questionOf(runs[each], "fine"))); }, REST);
+  resting = setTimeout(refine, REST);
+}
+function refine() {
+  if (feeds.some((feed) => feed.busy)) { resting = setTimeout(refine, REST); return; }
+  for (const feed of feeds) if (runs[feed.which]) feed.fine(questionOf(runs[feed.which], "fine"));
 }
 
 // ------------------------------------------------------------------------------------------------ the address
@@ -180,7 +191,7 @@ function list(id, texts) { $(id).replaceChildren(...texts.map((text) => Object.a
 function say(id, text) { $(id).textContent = text ?? ""; $(id).hidden = !text; }
 
 function showAnswer(found, last) {
-  if (last) { $("claim").classList.remove("waiting"); $("charts").classList.remove("waiting"); }
+  if (last) $("claim").classList.remove("waiting");
   $("claim").classList.toggle("refuted", Boolean(found.verdict || found.error));
   say("problem", found.error);
   say("verdict", found.verdict);
@@ -296,6 +307,8 @@ function draw(...names) {
     say(`problem-${name}`, error);
     const broken = [found[0]?.verdict && "this run", found[1]?.verdict && "second run"].filter(Boolean);
     say(`stamp-${name}`, broken.length ? `NOT CERTIFIED${runs.second ? `: ${broken.join(" and ")}` : ""}` : "");
+    // faded until what is drawn is of the run that the controls show
+    $(`plot-${name}`).classList.toggle("waiting", feeds.some((feed) => feed.view === picture.view && feed.next !== null));
     charts[name].setData(dataOf(picture));
     hover(name, charts[name]);
   }
