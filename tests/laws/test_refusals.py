@@ -60,6 +60,7 @@ OWN = ContinuousPair(  # a Gaussian pair as a caller may state one
 HALF = Fraction(1, 2)
 JOINED = hs.Gaussian(2.0).without_replacement(batch_size=1, population=4).pair("substitute")
 CUT = hs.Gaussian(2.0).poisson(0.25, largest_batch=2, population=6).pair("remove")
+ROUND = hs.Gaussian(2.0).random_allocation(steps=4)
 LARGEST = (hs.Gaussian(2.0).shuffled(batch_size=1, population=4).attained("zero-out") or ())[0]
 BLANKET = hs.RandomizedResponse(0.75).shuffled_reports(people=20).pair("substitute")
 KNOWN, REFUSED = "known", "refused"
@@ -92,6 +93,13 @@ PAIRS: dict[str, tuple[Pair, str, str]] = {
     "binomial": (BinomialPair(20), KNOWN, KNOWN),
     "joined": (JOINED, REFUSED, REFUSED),
     "labelled mixture": (CUT, REFUSED, REFUSED),
+    "random allocation, above": (ROUND.pair("remove"), REFUSED, REFUSED),
+    "random allocation, below": ((ROUND.attained("remove") or ())[0], REFUSED, REFUSED),
+    "random allocation of few outcomes": (
+        hs.RandomizedResponse(0.75).random_allocation(steps=3).pair("remove"),
+        KNOWN,
+        REFUSED,
+    ),
     "largest of several": (LARGEST, KNOWN, REFUSED),
     "stated by its density": (OWN, REFUSED, REFUSED),
 }

@@ -71,7 +71,9 @@ class _OnKnots(AtomicPair):
         return LossQuantum(_spacing(self.known), 0.0)
 
     def summand(self) -> Summand:
-        raise UnknownPairError("a pair given by its curve has too many atoms for a transform: lattices compose it")
+        raise UnknownPairError(
+            "no certified transform is known of a pair given by its curve, with too many atoms: lattices compose it"
+        )
 
 
 @final
