@@ -332,7 +332,7 @@ def test_quick_work_shows_no_progress() -> None:
 
 def test_an_interrupt_leaves_no_traceback(tmp_path: Path) -> None:
     """A run of minutes, interrupted at the keyboard of a pseudo-terminal once its progress shows."""
-    steps = "".join(f'[[steps]]\nmechanism = "laplace"\nscale = {2 + k / 7}\ncount = {k + 1}\n' for k in range(400))
+    steps = "".join(f'[[steps]]\nmechanism = "laplace"\nscale = {2 + k / 7}\ncount = {k + 1}\n' for k in range(2000))
     spec = tmp_path / "long.toml"
     spec.write_text(steps + "[guarantee]\ndelta = 1e-7\n[accountant]\ntolerance = 1e-9\n", encoding="utf-8")
     master, slave = pty.openpty()

@@ -49,7 +49,7 @@ def test_a_composition_written_to_a_specification_reads_back_as_it_is(run: hs.St
     "run", [hs.RandomizedResponse(Fraction(1, 3), 3), hs.UserDefined(hs.Gaussian(1.0).pair("add"))]
 )
 def test_what_no_file_can_name_is_refused(run: hs.Step) -> None:
-    with pytest.raises(ValueError, match="no file can"):
+    with pytest.raises(TypeError, match="a specification (holds|cannot hold)"):
         hs.spec.of_run(run, delta=1e-5)
 
 
@@ -83,7 +83,6 @@ def test_the_sentence_rounds_the_bracket_outward_and_escapes_the_rest() -> None:
     assert r"$\varepsilon \ge 2.5838$" in said
     assert r"\cite{hockeystick}" in said
     assert "% @software{hockeystick," in said
-    assert r"noise\_multiplier" in said
     text = "\n".join(line for line in said.splitlines() if not line.startswith("%"))
     assert not re.search(r"(?<!\\)[&%#]", text)
 

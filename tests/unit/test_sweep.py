@@ -358,7 +358,7 @@ def needs(noise: float, epsilon: float) -> Any:
         (lambda: swept(noise=np.ones((2, 2))), ValueError, "noise must be one value or a list"),
         (lambda: swept(noise=["a"]), TypeError, "noise_multiplier must be a real number"),
         (lambda: swept(noise=[-1.0, -2.0]), ValueError, "noise_multiplier must be"),
-        (lambda: swept(steps=[10.0]), TypeError, "without a decimal point"),
+        (lambda: swept(steps=[10.5]), TypeError, "count"),
         (lambda: swept(delta=None), TypeError, "give either delta"),
         (lambda: swept(epsilon=1.0), TypeError, "give either delta"),
         (lambda: swept(delta=[1e-5, 2.0]), ValueError, "delta must be in"),

@@ -69,8 +69,8 @@ class DiscreteLaplace(Mechanism):
 
         Examples
         --------
-        >>> DiscreteLaplace.by_epsilon(0.5, sensitivity=3)
-        DiscreteLaplace(scale=6.0, sensitivity=3)
+        >>> DiscreteLaplace.by_epsilon(0.5, sensitivity=3).scale
+        6.0
         """
         size, wanted = check_count("sensitivity", sensitivity), check_positive("epsilon", epsilon)
         scale = size / wanted
