@@ -49,7 +49,7 @@ def test_a_composition_written_to_a_specification_reads_back_as_it_is(run: hs.St
     "run", [hs.RandomizedResponse(Fraction(1, 3), 3), hs.UserDefined(hs.Gaussian(1.0).pair("add"))]
 )
 def test_what_no_file_can_name_is_refused(run: hs.Step) -> None:
-    with pytest.raises(TypeError, match="a specification (holds|cannot hold)"):
+    with pytest.raises(TypeError, match=r"a specification (holds|cannot hold)"):
         hs.spec.of_run(run, delta=1e-5)
 
 

@@ -49,7 +49,7 @@ class Certified(Accountant):
     --------
     >>> from hockeystick.laws import GaussianPair
     >>> curve = Certified().directed(((GaussianPair(20.0), 400),))
-    >>> curve.epsilon(1e-5).contains(4.37717809568)
+    >>> curve.epsilon(1e-5).contains(4.3771780956812246)
     True
     """
 
