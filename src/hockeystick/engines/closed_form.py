@@ -93,8 +93,10 @@ class ClosedForm:
         lower, upper = self._sides(points)
         if not (upper[-1] < delta < lower[0] and upper[0] <= 1.0 - 1e-3):
             return 0.0, math.inf
-        logs = np.log(np.maximum(upper, 1e-320))
         place = int(np.argmax(upper < delta))
+        if upper[place] == 0.0:  # next to a largest loss delta falls too steeply
+            return 0.0, math.inf
+        logs = np.log(np.maximum(upper, 1e-320))
         slope = float(logs[place - 1] - logs[place]) / float(points[place] - points[place - 1])
         near = slice(max(place - 3, 0), place + 2)
         start = float(inverse_interpolated(points[near], logs[near] - math.log(delta)))
