@@ -289,4 +289,6 @@ def _errors(curve: Curve, unit: Array) -> Array:
     """The parts of the width at one epsilon a row, in multiples of ``unit``, shape (3, n)."""
     scale = np.exp(np.minimum(curve.log_scale, 0.0)) / np.maximum(unit, TINY)  # the slope of a tiny delta may underflow
     rounding = curve.rounding + 2.0 * curve.log_scale_error * np.abs(curve.upper)
-    return np.asarray(scale * np.array([rounding, curve.truncation, curve.aliasing]))
+    parts = np.array([rounding, curve.truncation, curve.aliasing])
+    known = np.isfinite(parts)
+    return np.where(known, scale * np.where(known, parts, 0.0), np.inf)
