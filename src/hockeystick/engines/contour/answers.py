@@ -291,4 +291,5 @@ def _errors(curve: Curve, unit: Array) -> Array:
     rounding = curve.rounding + 2.0 * curve.log_scale_error * np.abs(curve.upper)
     parts = np.array([rounding, curve.truncation, curve.aliasing])
     known = np.isfinite(parts)
-    return np.where(known, scale * np.where(known, parts, 0.0), np.inf)
+    with np.errstate(over="ignore"):  # of a bracket that is of no use
+        return np.where(known, scale * np.where(known, parts, 0.0), np.inf)
