@@ -148,7 +148,7 @@ def _both(curve: CertifiedCurve) -> tuple[_Values, _Values]:
     """The values of the curve and of its reverse, which are the same at epsilon 0."""
     up, down = _values(curve), _values(curve.reversed())
     low, high = max(up.low[0], down.low[0]), min(up.high[0], down.high[0])
-    return tuple(  # type: ignore[return-value]
+    return tuple(  # type: ignore[return-value]  # of two
         _Values(own.index, np.append(low, own.low[1:]), np.append(high, own.high[1:])) for own in (up, down)
     )
 

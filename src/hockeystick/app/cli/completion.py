@@ -47,7 +47,7 @@ def scripts(commands: Subparsers[Parser]) -> Mapping[str, Callable[[], str]]:
     """The script for each shell, from what `add_subparsers` returned once all commands are added."""
     options = {name: _options(parser) for name, parser in commands.choices.items()}
     # argparse has no public way to get at the helps of commands, nor at the options of a parser
-    helps = {action.dest: action.help or "" for action in commands._choices_actions}  # noqa: SLF001
+    helps = {action.dest: action.help or "" for action in commands._choices_actions}  # noqa: SLF001 - see `scripts`
     return {
         "bash": lambda: _bash(options),
         "zsh": lambda: _zsh(options, helps),

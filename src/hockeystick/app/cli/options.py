@@ -192,7 +192,7 @@ def repeated(options: argparse.Namespace, mechanism: Choice, sampling: Choice) -
         return StepEntry(mechanism, sampling, options.steps or 1)
     steps = steps_in(float(epochs), **sizes)
     said = f"{float(epochs):g} epochs of {batches} batches"
-    if "population" in sizes and int(sizes["population"]) % int(sizes["batch_size"]):  # type: ignore[arg-type]
+    if "population" in sizes and int(sizes["population"]) % int(sizes["batch_size"]):  # type: ignore[arg-type]  # numbers
         said += ", the last one short and counted; dropping it spends no more"
     return StepEntry(mechanism, sampling, steps, note=said)
 

@@ -95,7 +95,7 @@ def described(step: Step) -> Choice:
     name = kebab(type(step).__name__)
     if name not in mechanisms() and name not in schemes():
         raise TypeError(f"a specification cannot hold {type(step).__name__}: it names mechanisms by their parameters")
-    values = {f.name: getattr(step, f.name) for f in fields(step) if f.name != "mechanism"}  # type: ignore[arg-type]
+    values = {f.name: getattr(step, f.name) for f in fields(step) if f.name != "mechanism"}  # type: ignore[arg-type]  # a dataclass
     return Choice.of(name, **{key: _written(value) for key, value in values.items()})
 
 
@@ -106,7 +106,7 @@ def _written(value: Any) -> Value:
         if Fraction(float(value)) != value:
             raise TypeError(f"a specification holds single numbers as float64s, and {value} is none")
         return float(value)
-    return value  # type: ignore[no-any-return]
+    return value  # type: ignore[no-any-return]  # one of the kinds of a file, as checked
 
 
 @final
