@@ -224,3 +224,21 @@ def test_what_is_not_proved_is_refused(call: Callable[[], object], error: type[E
     with pytest.raises(error) as refusal:
         call()
     assert any(part in str(refusal.value) for part in says.split("|"))
+
+
+@pytest.mark.parametrize(
+    "step", [hs.ExponentialMechanism(0.5), hs.ReportNoisyMax(0.5, "laplace"), hs.PermuteAndFlip(0.5)]
+)
+def test_a_round_of_what_only_dominates_claims_no_lower_side(step: Any) -> None:
+    for run in (step.random_allocation(steps=3), step.balls_in_bins(bins=3)):
+        assert run.attained("remove") == run.attained("add") == ()
+        assert hs.account(run).delta(0.1).lower == 0.0
+
+
+def test_a_round_of_what_only_moments_are_known_of_is_refused() -> None:
+    for run in (
+        hs.ZeroConcentratedDP(0.1).random_allocation(steps=3),
+        hs.RenyiDP((2.0,), (0.1,)).balls_in_bins(bins=3),
+    ):
+        with pytest.raises(hs.UnknownPairError, match="only moments are known"):
+            hs.account(run)

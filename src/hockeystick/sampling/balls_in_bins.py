@@ -10,7 +10,7 @@ from hockeystick.composition import Direction, Step
 from hockeystick.errors import UnknownPairError, check_count
 from hockeystick.laws.base import Pair
 from hockeystick.sampling.base import AS_REMOVE, Sampled
-from hockeystick.sampling.random_allocation import allocated_pairs
+from hockeystick.sampling.random_allocation import allocated_pairs, pair_with_ratio
 
 __all__ = ["BallsInBins"]
 
@@ -71,6 +71,8 @@ class BallsInBins(Sampled):
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         above, below = self._pairs(direction)
+        if self.mechanism.attained("remove") is not None:
+            return ()  # what dominates one step says nothing of what datasets show
         return None if above == below else (below,)
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
@@ -90,7 +92,7 @@ class BallsInBins(Sampled):
                 " 'zero-out'"
             )
         direction = AS_REMOVE.get(direction, direction)
-        base = self.mechanism.pair("remove")
+        base = pair_with_ratio(self.mechanism)
         repeated = (base, base) if self.epochs == 1 else base.repeated(self.epochs)
         if repeated is None:
             raise UnknownPairError(

@@ -14,7 +14,7 @@ from hockeystick.laws.base import Pair
 from hockeystick.laws.curve import ChordPair, SupportPair
 from hockeystick.sampling.base import AS_REMOVE, Sampled
 
-__all__ = ["RandomAllocation", "allocated_pairs"]
+__all__ = ["RandomAllocation", "allocated_pairs", "pair_with_ratio"]
 
 
 def allocated_pairs(base: Pair, steps: int, direction: Direction) -> tuple[Pair, Pair]:
@@ -80,6 +80,8 @@ class RandomAllocation(Sampled):
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         above, below = self._pairs(direction)
+        if self.mechanism.attained("remove") is not None:
+            return ()  # what dominates one step says nothing of what datasets show
         return None if above == below else (below,)
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
@@ -97,4 +99,14 @@ class RandomAllocation(Sampled):
                 "no dominating pair is proved for random allocation under 'substitute'; use adjacency 'add-remove' or"
                 " 'zero-out'"
             )
-        return allocated_pairs(self.mechanism.pair("remove"), self.steps, AS_REMOVE.get(direction, direction))
+        return allocated_pairs(pair_with_ratio(self.mechanism), self.steps, AS_REMOVE.get(direction, direction))
+
+
+def pair_with_ratio(mechanism: Step) -> Pair:
+    """The mechanism's pair under remove, if it has a likelihood ratio."""
+    pair = mechanism.pair("remove")
+    if pair.is_known_by_moments_alone:
+        raise UnknownPairError(
+            f"a round needs the likelihood ratio of a step, and of {mechanism!r} only moments are known"
+        )
+    return pair
