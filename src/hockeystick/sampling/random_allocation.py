@@ -107,6 +107,6 @@ def pair_with_ratio(mechanism: Step) -> Pair:
     pair = mechanism.pair("remove")
     if pair.is_known_by_moments_alone:
         raise UnknownPairError(
-            f"a round needs the likelihood ratio of a step, and of {mechanism!r} only moments are known: state its noise"
+            f"a round needs the likelihood ratio of a step; of {mechanism!r} only moments are known: state its noise"
         )
     return pair
