@@ -15,6 +15,7 @@ from hockeystick.bound import Bound, Estimate
 
 __all__ = [
     "IF_HELD",
+    "RELATIONS",
     "choice_words",
     "headline",
     "mechanism_words",
@@ -31,7 +32,7 @@ __all__ = [
 IF_HELD = "if every assumption held"
 """How far a figure goes where an assumption is broken."""
 
-_RELATIONS = {
+RELATIONS = {
     "add-remove": "add-remove: one {unit} more or one {unit} less, the worse of both directions",
     "add": "add: one {unit} more; this direction alone, not its reverse",
     "remove": "remove: one {unit} less; this direction alone, not its reverse",
@@ -50,7 +51,7 @@ _CHANGES = {
 
 def relation_words(specification: Specification) -> str:
     """What neighbouring means."""
-    return _RELATIONS[specification.adjacency].format(unit=specification.unit)
+    return RELATIONS[specification.adjacency].format(unit=specification.unit)
 
 
 def sampling_words(sampling: Choice | None, unit: str) -> str:
