@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
-from hockeystick.accountants.selected import UpperSide, above, below, selected_curve
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.choose import EngineName, choose_engine
 from hockeystick.engines.ends import BoundedCurve, Engine
 from hockeystick.engines.moments.guarantee import GuaranteeCurve, any_guarantee
+from hockeystick.engines.selected import above, below, selected_curve
 from hockeystick.engines.selection import SelectedCurve
 from hockeystick.engines.together import Quantity, answers_together
 from hockeystick.errors import check_choice, check_count, check_positive
@@ -77,7 +77,7 @@ class Certified(Accountant):
         pair, count = parts[0]
         if pair.selection is not None and len(parts) == count == 1:
             return _CertifiedCurve(selected_curve(self, pair.selection))
-        return UpperSide(self.directed(tuple((above(self, pair), count) for pair, count in parts)))
+        return _UpperSide(self.directed(tuple((above(self, pair), count) for pair, count in parts)))
 
     def shown_by(self, pair: Pair) -> Pair:
         return below(self, pair)
@@ -143,3 +143,21 @@ class _ByMoments(DirectedCurve):
     def _smaller(self, ask: Callable[[DirectedCurve | GuaranteeCurve], Bound | Estimate]) -> Bound:
         found = [cast("Bound", ask(curve)) for curve in (self.moments, self.pairs) if curve is not None]
         return replace(min(found, key=lambda bound: float(bound.upper)), lower=0.0)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _UpperSide(DirectedCurve):
+    """A curve that is above every score's: its own lower side is no bound for any."""
+
+    curve: DirectedCurve
+
+    def delta(self, epsilon: float) -> Bound:
+        return self._upper(self.curve.delta(epsilon))
+
+    def epsilon(self, delta: float) -> Bound:
+        return self._upper(self.curve.epsilon(delta))
+
+    def _upper(self, answer: Bound | Estimate) -> Bound:
+        found = cast("Bound", answer)
+        return Bound(0.0, found.upper, found.method, found.notes, found.errors)

@@ -11,7 +11,7 @@ and phi is convex in a: a sum of hinges ``w_i (b_i - e^eps a)_+``, each of which
 
 Below, some order of the outputs: at the bottom those with a loss above l0, the ones with a loss above l > l0 last of
 these; then all others. The winner is one of loss above l with probability ``f(u) - f(u - p)``, ``u = P(L > l0)``, ``p =
-P(L > l)``, which differences of the one run's curve bracket. (u = 1: ranked by their loss.) The events of one such order
+P(L > l)``, which differences of the one run's curve bracket. (u = 1: ranked by their loss.) The events of one order
 make a pair that datasets attain, for compositions.
 
 Guarantee: the upper side is certified where the run's is; the lower side where the run's pair is attained. Cost: some

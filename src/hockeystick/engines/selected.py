@@ -1,6 +1,6 @@
 """The best of many runs among other steps: a pair above it, made of its certified curve, and a pair below it.
 
-Alone, the best of many runs has the curve of `engines/selection.py`. Composed with other steps it is, from above, a
+Alone, the best of many runs has the curve of `selection.py`. Composed with other steps it is, from above, a
 pair given by that curve: no order of the outputs is above it, whatever came before. From below it is the winner in one
 of a few orders of the outputs, as far as some events are proved to be likely. Proof: docs/derivations/selection.md,
 section 5.
@@ -17,14 +17,25 @@ from typing import Protocol, cast, final
 
 import numpy as np
 
-from hockeystick.accountants.base import DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.selection import OneRun, SelectedCurve
 from hockeystick.laws.base import Array, Extreme, InfiniteMass, Pair, Selection
 from hockeystick.laws.curve import LEAST_DELTA, ChordPair, of_reverse
 from hockeystick.laws.vectors import DiscretePair
 
-__all__ = ["UpperSide", "above", "below", "selected_curve"]
+__all__ = ["above", "below", "selected_curve"]
+
+Parts = tuple[tuple[Pair, int], ...]
+
+
+class Answering(Protocol):
+    """The curve of one run."""
+
+    def delta(self, epsilon: float) -> Bound | Estimate:
+        """delta(epsilon), from 0 to infinity (nats)."""
+
+    def epsilon(self, delta: float) -> Bound | Estimate:
+        """epsilon at ``delta`` (nats)."""
 
 
 class Method(Protocol):
@@ -37,7 +48,7 @@ class Method(Protocol):
     def tolerance(self) -> float:
         """Of an epsilon (nats)."""
 
-    def directed(self, parts: Parts) -> DirectedCurve:
+    def directed(self, parts: Parts) -> Answering:
         """The curve of one run."""
 
 
@@ -122,21 +133,3 @@ class _WinnersCurve:
         """What may be left at any epsilon; perhaps nothing."""
         high = self._curve.upper(np.inf)
         return InfiniteMass(0.0, high, InfiniteMass.rounded_up(high).log_low, 0.0)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class UpperSide(DirectedCurve):
-    """A curve that is above every score's: its own lower side is no bound for any."""
-
-    curve: DirectedCurve
-
-    def delta(self, epsilon: float) -> Bound:
-        return self._upper(self.curve.delta(epsilon))
-
-    def epsilon(self, delta: float) -> Bound:
-        return self._upper(self.curve.epsilon(delta))
-
-    def _upper(self, answer: Bound | Estimate) -> Bound:
-        found = cast("Bound", answer)
-        return Bound(0.0, found.upper, found.method, found.notes, found.errors)
