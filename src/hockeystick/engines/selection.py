@@ -66,6 +66,7 @@ class OneRun:
         self, delta: Callable[[float], Bound], epsilon: Callable[[float], Bound], tolerance: float = 1e-3
     ) -> None:
         self.delta, self._epsilon = delta, epsilon
+        self._masses: dict[tuple[float, float], tuple[float, float, float] | None] = {}
         self._fall = min(max(math.sqrt(40.0 * tolerance), 0.2), 1.0)
 
     @cached_property
@@ -90,6 +91,11 @@ class OneRun:
 
     def masses(self, x: float, apart: float) -> tuple[float, float, float] | None:
         """P(L > x) from below, Q(L > x) from below and from above, for an x next to this one; None where unknown."""
+        if (x, apart) not in self._masses:
+            self._masses[x, apart] = self._measured(x, apart)
+        return self._masses[x, apart]
+
+    def _measured(self, x: float, apart: float) -> tuple[float, float, float] | None:
         x = max(x, 2.0 * apart)
         before, here, after = (self.delta(at) for at in (x - apart, x, x + apart))
         a, low = math.exp(x), float(here.lower)
@@ -204,15 +210,20 @@ class SelectedCurve:
         """Lower bound of delta(epsilon): the best of the orders above, as far as the nodes tell, and then proved."""
         if epsilon > 700.0:
             return 0.0
-        (x, p, q), (_, q_back, p_back) = self._forward.about, self._backward.about
-        rest_p, rest_q = np.concatenate(([0.0], 1.0 - p, p_back)), np.concatenate(([0.0], 1.0 - q, q_back))
-        first = self._count.chance(np.minimum(p, 1.0 - rest_p[:, None]), rest_p[:, None])
-        second = self._count.chance(np.minimum(q, 1.0 - rest_q[:, None]), rest_q[:, None])
+        x, (first, second) = self._forward.about[0], self._chances
         order, test = np.unravel_index(int(np.argmax(first - math.exp(epsilon) * second)), first.shape)
         lines = [
             float((p - math.exp(epsilon) * q * (1.0 + 8.0 * U)).max(initial=0.0)) for p, q in self._ordered.values()
         ]
         return max(*lines, *(self._proved(int(order), float(x[test]), apart, epsilon) for apart in _APART))
+
+    @cached_property
+    def _chances(self) -> tuple[Array, Array]:
+        """About the winner's chances of each event in each order, under P and under Q: a guide."""
+        (_, p, q), (_, q_back, p_back) = self._forward.about, self._backward.about
+        rest_p, rest_q = np.concatenate(([0.0], 1.0 - p, p_back)), np.concatenate(([0.0], 1.0 - q, q_back))
+        first = self._count.chance(np.minimum(p, 1.0 - rest_p[:, None]), rest_p[:, None])
+        return first, self._count.chance(np.minimum(q, 1.0 - rest_q[:, None]), rest_q[:, None])
 
     def _proved(self, order: int, x: float, apart: float, epsilon: float) -> float:
         """Lower bound of delta(epsilon) for l = ``x`` and the order of this number: none above, l0 >= 0, l0 <= 0."""
