@@ -162,7 +162,7 @@ class StopLossLine:
 def _log_one_plus(
     value: np.ndarray[tuple[int], np.dtype[np.complex128]],
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.complex128]], Array]:
-    """``ln(1 + value)`` and bounds on its absolute errors; where 1 + value is lost, so large that nothing is claimed."""
+    """``ln(1 + value)`` and bounds on its absolute errors; where 1 + value is lost, too large to claim anything."""
     real, imaginary = value.real, value.imag
     size = real * real + imaginary * imaginary
     square = np.maximum(2.0 * real + size, 4.0 * U - 1.0)  # of the modulus, less one
