@@ -14,6 +14,7 @@ from hockeystick.app.cli.options import (
     add_adjacency,
     add_json,
     add_save,
+    add_tuning,
     add_unit,
     relation_of,
     save_as,
@@ -46,7 +47,7 @@ _NO_FLOOR = (
     " for it above that delta only"
 )
 _OWN = ("round-steps", *(name.replace("_", "-") for name in OF_ONE_SCHEME))
-_OF_RUN = ("noise-multiplier", "rate", "batch-size", "population", "sampling", "steps", "epochs", *_OWN)
+_OF_RUN = ("noise-multiplier", "rate", "batch-size", "population", "sampling", "steps", "epochs", "tuning", *_OWN)
 _FOUND = ("noise-multiplier", "rate", "batch-size", "round-steps", "steps")
 
 
@@ -90,6 +91,7 @@ def add(commands: Any) -> None:
         " and brackets as narrow as that needs",
     )
     add_save(parser)
+    add_tuning(parser)
     add_adjacency(parser)
     add_unit(parser)
     add_json(parser)
@@ -173,6 +175,7 @@ def _from_options(options: argparse.Namespace) -> Unknown:
         relation_of(options),
         options.unit or UNIT,
         circumstances=Circumstances(examples=options.population),
+        tuning=options.tuning,
     )
     place = {"noise-multiplier": "mechanism", "steps": "count"}.get(name, "sampling")
     found = "count" if place == "count" else name.replace("-", "_")

@@ -13,6 +13,7 @@ from hockeystick.app.cli.options import (
     add_json,
     add_save,
     add_tolerance,
+    add_tuning,
     add_unit,
     relation_of,
     save_as,
@@ -70,6 +71,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--plot", metavar="FILE", help="draw the privacy curve, or with --by-epoch epsilon by epoch: .svg, .png, .pdf"
     )
+    add_tuning(parser)
     add_save(parser)
     add_adjacency(parser)
     add_unit(parser)
@@ -83,6 +85,8 @@ def run(options: argparse.Namespace) -> Status:
     check_picture(options)
     if options.by_epoch and options.delta is None:
         options.parser.error("--by-epoch shows epsilon: give --delta")
+    if options.by_epoch and options.tuning is not None:
+        options.parser.error("--by-epoch is about one run: give it without --tuning")
     mechanism = Choice.of("gaussian", noise_multiplier=options.noise_multiplier)
     specification = Specification(
         steps=(entry_of(options, mechanism),),
@@ -92,6 +96,7 @@ def run(options: argparse.Namespace) -> Status:
         epsilons=options.epsilon or (),
         accountant=Choice.of(AUTOMATIC, tolerance=options.tolerance),
         circumstances=Circumstances(examples=options.population),
+        tuning=options.tuning,
     )
     with Progress(f"accounting {_total(specification)} steps") as progress:
         curve = specification.curve
