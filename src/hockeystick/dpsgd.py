@@ -7,12 +7,16 @@ proved from both sides.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from hockeystick.calibrate import Calibration, calibrate
 from hockeystick.calibrate.neighbours import ahead
-from hockeystick.composition import Composition
+from hockeystick.composition import Composition, Step
 from hockeystick.errors import check_choice, check_count, check_rate
 from hockeystick.mechanisms import Gaussian, GaussianMixture
 from hockeystick.sampling.epochs import batches_in_epoch, steps_in
@@ -23,13 +27,26 @@ __all__ = [
     "noise_multiplier_for",
     "noise_multipliers_for",
     "rate_for",
+    "round_steps_for",
     "run",
     "steps_for",
     "steps_in",
     "user_level_run",
 ]
 
-_SCHEMES = ("poisson", "without-replacement")
+_OWN = {
+    "poisson": None,
+    "without-replacement": None,
+    "shuffled": None,
+    "random-allocation": "round_steps",
+    "balls-in-bins": "round_steps",
+    "cut-batches": "largest_batch",
+    "micro-batches": "micro_batches",
+}
+"""The schemes, each with what it alone asks for."""
+
+_BY_RATE = ("poisson", "cut-batches", "micro-batches")
+_BY_PASSES = ("shuffled", "random-allocation", "balls-in-bins")
 _SMALLEST_RATE = 1e-9
 
 
@@ -41,6 +58,9 @@ def run(
     batch_size: int | None = None,
     population: int | None = None,
     sampling: str = "poisson",
+    round_steps: int | None = None,
+    largest_batch: int | None = None,
+    micro_batches: int | None = None,
 ) -> Composition:
     """A DP-SGD run.
 
@@ -49,26 +69,80 @@ def run(
     noise_multiplier : float
         Standard deviation of the noise in units of the clipping norm.
     steps : int
-        Number of gradient steps.
+        Number of gradient steps; for "shuffled", "random-allocation" and "balls-in-bins" whole passes over the data.
     rate : float, optional
-        Probability that an example is in a batch; or, instead:
+        Probability that an example is in a batch (in a micro-batch, where a step sums several); or, instead:
     batch_size, population : int, optional
         (Expected) batch size and number of examples.
-    sampling : {"poisson", "without-replacement"}
-        How batches are drawn; without replacement needs batch_size and population.
+    sampling : str
+        How batches are drawn: "poisson", "without-replacement", "shuffled", "random-allocation" (each example in one
+        step of a round, afresh in every round), "balls-in-bins" (the same, the places fixed for the run), "cut-batches"
+        (Poisson samples cut to a largest batch) or "micro-batches" (a step sums several Poisson samples).
+    round_steps : int, optional
+        For "random-allocation" and "balls-in-bins": steps in a round, instead of the two sizes.
+    largest_batch : int, optional
+        For "cut-batches": the most examples in a batch; it needs ``population``, too.
+    micro_batches : int, optional
+        For "micro-batches": how many samples a step sums.
 
     Examples
     --------
     >>> run(1.0, 100, rate=0.01) == run(1.0, 100, batch_size=6, population=600)
     True
+    >>> run(1.0, 100, sampling="random-allocation", round_steps=50)
+    Composition(steps=((RandomAllocation(mechanism=Gaussian(noise_multiplier=1.0), steps=50), 2),))
     """
-    scheme = check_choice("sampling", sampling, _SCHEMES)
-    mechanism = Gaussian(noise_multiplier)
-    if scheme == "poisson":
-        return mechanism.poisson(rate, batch_size=batch_size, population=population) * steps
-    if rate is not None or batch_size is None or population is None:
-        raise TypeError("sampling without replacement needs batch_size and population instead of rate")
-    return mechanism.without_replacement(batch_size=batch_size, population=population) * steps
+    scheme = check_choice("sampling", sampling, tuple(_OWN))
+    own = {"round_steps": round_steps, "largest_batch": largest_batch, "micro_batches": micro_batches}
+    given = {name: value for name, value in own.items() if value is not None}
+    sized = batch_size is not None or population is not None
+    _check_given(scheme, given, sized=sized)
+    mechanism, count = Gaussian(noise_multiplier), check_count("steps", steps)
+    if scheme in _BY_RATE:
+        sampled: Step = mechanism.poisson(rate, batch_size=batch_size, population=population, **given)
+        return sampled * count
+    if rate is not None or (given and sized):
+        rounds = "round_steps alone, or " if given else ""
+        raise TypeError(f"sampling {scheme} takes {rounds}batch_size and population, and no rate")
+    if round_steps is not None:
+        return _passes(mechanism, count, scheme, check_count("round_steps", round_steps))
+    if batch_size is None or population is None:
+        raise TypeError(f"sampling {scheme} needs batch_size and population")
+    if scheme == "without-replacement":
+        return mechanism.without_replacement(batch_size=batch_size, population=population) * count
+    batch = mechanism.shuffled(batch_size=batch_size, population=population)  # as many records in every batch
+    if scheme == "shuffled":
+        return batch * _whole_passes(count, batch.releases, scheme)
+    return _passes(mechanism, count, scheme, batch.releases)
+
+
+def _check_given(scheme: str, given: Collection[str], *, sized: bool) -> None:
+    """Refuse what belongs to another scheme, and ask for what this one alone needs."""
+    needed = _OWN[scheme]
+    for name in given:
+        if name != needed:
+            schemes = " or ".join(one for one, asks in _OWN.items() if asks == name)
+            raise TypeError(f"{name} is for sampling {schemes}, not for {scheme}")
+    if needed is not None and not given and not (needed == "round_steps" and sized):
+        raise TypeError(f"sampling {scheme} needs {needed}")
+
+
+def _whole_passes(steps: int, each: int, scheme: str) -> int:
+    """How many passes over the data so many steps are."""
+    passes = Fraction(steps, each)
+    if passes.denominator != 1:
+        raise ValueError(
+            f"sampling {scheme} takes whole passes over the data: steps must be a multiple of {each}, got {steps}"
+        )
+    return int(passes)
+
+
+def _passes(mechanism: Gaussian, steps: int, scheme: str, each: int) -> Composition:
+    """Rounds that allocate afresh, or one run on bins that stay fixed."""
+    passes = _whole_passes(steps, each, scheme)
+    if scheme == "random-allocation":
+        return mechanism.random_allocation(steps=each) * passes
+    return mechanism.balls_in_bins(bins=each, epochs=passes) * 1
 
 
 def user_level_run(
@@ -110,24 +184,16 @@ def user_level_run(
     return GaussianMixture.poisson_group(noise_multiplier, rate=rate, size=examples_per_user) * steps
 
 
-def noise_multiplier_for(
-    *,
-    steps: int,
-    rate: float | None = None,
-    batch_size: int | None = None,
-    population: int | None = None,
-    sampling: str = "poisson",
-    **target: Any,
-) -> Calibration:
+def noise_multiplier_for(*, steps: int, **settings: Any) -> Calibration:
     """The smallest noise multiplier with which a DP-SGD run is proved to meet a target.
 
     Parameters
     ----------
-    steps, rate, batch_size, population, sampling
-        The run, as for `run`.
-    **target
-        The target and the settings of `hockeystick.calibrate`: ``epsilon=`` and ``delta=``, ``mu=``,
-        ``precision=``, ...
+    steps : int
+        Number of gradient steps.
+    **settings
+        How batches are drawn, as for `run`, and the target and the settings of `hockeystick.calibrate`: ``epsilon=``
+        and ``delta=``, ``mu=``, ``precision=``, ...
 
     Examples
     --------
@@ -135,41 +201,70 @@ def noise_multiplier_for(
     >>> f"{found.value:.4f}"
     '0.7876'
     """
-    return calibrate(
-        lambda noise: run(noise, steps, rate=rate, batch_size=batch_size, population=population, sampling=sampling),
-        safe="larger",
-        **target,
-    )
+    sampler, target = _apart(settings)
+    return calibrate(lambda noise: run(noise, steps, **sampler), safe="larger", **target)
 
 
-def steps_for(
-    *,
-    noise_multiplier: float,
-    rate: float | None = None,
-    batch_size: int | None = None,
-    population: int | None = None,
-    sampling: str = "poisson",
-    **target: Any,
-) -> Calibration:
+def steps_for(*, noise_multiplier: float, **settings: Any) -> Calibration:
     """The largest number of steps a DP-SGD run may take to meet a target (arguments as for `noise_multiplier_for`).
+
+    Where batches are drawn by passes over the data it is a whole number of passes; ``within`` and ``guess`` are then
+    numbers of passes, too.
 
     Examples
     --------
     >>> steps_for(epsilon=1.0, delta=1e-6, noise_multiplier=1.0, rate=0.001).value
     31117
     """
+    sampler, target = _apart(settings)
+    each = 1
+    if sampler.get("sampling") in _BY_PASSES:
+        sizes = {name: sampler[name] for name in ("batch_size", "population") if name in sampler}
+        each = sampler["round_steps"] if "round_steps" in sampler else batches_in_epoch(**sizes)
+        target.setdefault("guess", 10)
+    found = calibrate(
+        lambda passes: run(noise_multiplier, passes * each, **sampler), values="integer", safe="smaller", **target
+    )
+    unsafe = None if found.unsafe is None else found.unsafe * each
+    return replace(found, value=found.value * each, unsafe=unsafe)
+
+
+def round_steps_for(*, noise_multiplier: float, epochs: int, sampling: str, **target: Any) -> Calibration:
+    """The smallest number of steps in a round with which so many passes over the data meet a target.
+
+    The batch size to expect is the number of examples over it. More steps in a round are never less private: the mean
+    of more likelihood ratios is smaller in convex order.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation of the noise in units of the clipping norm.
+    epochs : int
+        Passes over the data.
+    sampling : {"random-allocation", "balls-in-bins"}
+        Whether every pass allocates afresh.
+    **target
+        As for `noise_multiplier_for`.
+
+    Examples
+    --------
+    >>> round_steps_for(
+    ...     epsilon=9.0, delta=1e-5, noise_multiplier=0.7, epochs=1, sampling="balls-in-bins", within=(1, 50)
+    ... ).value
+    1
+    """
+    scheme, passes = check_choice("sampling", sampling, _BY_PASSES[1:]), check_count("epochs", epochs)
+    target.setdefault("guess", 100)
     return calibrate(
-        lambda steps: run(
-            noise_multiplier, steps, rate=rate, batch_size=batch_size, population=population, sampling=sampling
-        ),
+        lambda each: run(noise_multiplier, each * passes, sampling=scheme, round_steps=each),
         values="integer",
-        safe="smaller",
+        safe="larger",
         **target,
     )
 
 
-def rate_for(*, noise_multiplier: float, steps: int, **target: Any) -> Calibration:
-    """The largest Poisson sampling rate with which a DP-SGD run meets a target.
+def rate_for(*, noise_multiplier: float, steps: int, **settings: Any) -> Calibration:
+    """The largest Poisson sampling rate with which a DP-SGD run meets a target; of cut batches and micro-batches, too.
 
     Arguments as for `noise_multiplier_for`.
 
@@ -178,30 +273,45 @@ def rate_for(*, noise_multiplier: float, steps: int, **target: Any) -> Calibrati
     >>> f"{rate_for(epsilon=1.0, delta=1e-6, noise_multiplier=1.0, steps=10_000).value:.5f}"
     '0.00173'
     """
-    target.setdefault("within", (_SMALLEST_RATE, 1.0))
+    sampler, target = _apart(settings)
+    target.setdefault("within", (_SMALLEST_RATE, _largest_rate(sampler)))
     target.setdefault("guess", 1e-3)
-    return calibrate(lambda rate: run(noise_multiplier, steps, rate=rate), safe="smaller", **target)
+    return calibrate(lambda rate: run(noise_multiplier, steps, rate=rate, **sampler), safe="smaller", **target)
 
 
-def batch_size_for(
-    *, noise_multiplier: float, steps: int, population: int, sampling: str = "poisson", **target: Any
-) -> Calibration:
+def _largest_rate(sampler: Mapping[str, Any]) -> float:
+    """1; below it where batches are cut, which then must leave something to chance."""
+    return 1.0 if sampler.get("sampling") != "cut-batches" else math.nextafter(1.0, 0.0)
+
+
+def batch_size_for(*, noise_multiplier: float, steps: int, population: int, **settings: Any) -> Calibration:
     """The largest (expected) batch size with which a DP-SGD run meets a target.
 
-    Arguments as for `noise_multiplier_for`.
+    Arguments as for `noise_multiplier_for`. With `round_steps_for` a round is divided instead.
 
     Examples
     --------
     >>> batch_size_for(epsilon=1.0, delta=1e-6, noise_multiplier=1.0, steps=10_000, population=60_000).value
     103
     """
-    target.setdefault("within", (1, check_count("population", population)))
+    sampler, target = _apart(settings)
+    if sampler.get("sampling") in _BY_PASSES:
+        raise TypeError(f"sampling {sampler['sampling']} cuts a pass into steps: use round_steps_for")
+    most = check_count("population", population)
+    target.setdefault("within", (1, most if sampler.get("sampling") != "cut-batches" else most - 1))
     return calibrate(
-        lambda size: run(noise_multiplier, steps, batch_size=size, population=population, sampling=sampling),
+        lambda size: run(noise_multiplier, steps, batch_size=size, population=population, **sampler),
         values="integer",
         safe="smaller",
         **target,
     )
+
+
+def _apart(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What says how batches are drawn, and what is the target's."""
+    of_run = inspect.signature(run).parameters
+    sampler = {name: value for name, value in settings.items() if name in of_run}
+    return sampler, {name: value for name, value in settings.items() if name not in of_run}
 
 
 def noise_multipliers_for(

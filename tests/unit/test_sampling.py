@@ -15,8 +15,8 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants import Certified, SaddlePoint
 from hockeystick.accountants.attained import AttainedCurve
-from hockeystick.app.cli.options import add_sampler
 from hockeystick.app.cli.parsing import Parser
+from hockeystick.app.cli.sampler import add_sampler
 from hockeystick.app.report.cautions import cautions
 from hockeystick.app.report.words import not_included, sampling_words
 from hockeystick.app.spec import registry
@@ -185,7 +185,7 @@ def test_a_new_scheme_is_one_class_and_one_line(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("hockeystick.app.report.cautions.SCHEMES", schemes)
     for cached in (registry.schemes, registry.samplings):
         monkeypatch.setattr(registry, cached.__name__, cached.__wrapped__)
-    for module in ("spec.model", "spec.parts", "spec.schema", "report.words", "cli.options", "cli.compare"):
+    for module in ("spec.model", "spec.parts", "spec.schema", "report.words", "cli.sampler", "cli.compare"):
         for name in ("schemes", "samplings"):
             # by import: `spec.schema` is a function of that name as well
             home = importlib.import_module(f"hockeystick.app.{module}")

@@ -8,7 +8,7 @@ Colours are those of Okabe and Ito, told apart by colour-blind readers. Needs ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -159,7 +159,7 @@ _ATTACKS = {
 
 @public_door
 def epsilon_against_steps(
-    steps: Mapping[str, Step] | Step,
+    steps: Mapping[str, Step | Callable[[int], Composition]] | Step | Callable[[int], Composition],
     counts: ArrayLike,
     *,
     delta: float,
@@ -171,8 +171,9 @@ def epsilon_against_steps(
 
     Parameters
     ----------
-    steps : Step or mapping of str to Step
-        What is repeated, with names where there are several.
+    steps : Step or callable, or mapping of str to these
+        What is repeated, or a function from a number of steps to the run stopped there; with names where there are
+        several.
     counts : array_like of int
         Numbers of steps.
     delta : float
@@ -191,13 +192,14 @@ def epsilon_against_steps(
     >>> figure.axes[0].get_xlabel()
     'steps'
     """
-    named = {"": steps} if isinstance(steps, Step) else dict(steps)
+    named = dict(steps) if isinstance(steps, Mapping) else {"": steps}
     numbers = sorted(check_count("counts", count) for count in np.asarray(counts).ravel().tolist())
     figure, axes = canvas(title or f"ε at δ = {plain(delta)}", ax)
     at = np.full(len(numbers), float(check_delta(delta)))
     for index, (name, step) in enumerate(named.items()):
         with Progress("accounting"):
-            curves = [account(step * number, adjacency) for number in numbers]
+            runs = [step * number if isinstance(step, Step) else step(number) for number in numbers]
+            curves = [account(run, adjacency) for run in runs]
             found = asked_together(curves, np.arange(len(curves)), at, "epsilon")
         rising(axes, np.array(numbers, dtype=np.float64), found, index, name)
     axes.set(xlabel="steps", ylabel="ε (nats)")

@@ -17,6 +17,8 @@ _PROBES = 60
 _SECANTS = 10  # evaluations after which every other one halves the interval
 _DISTANT, _STRIDE = 3.0, 0.02  # an excess that shows the estimates to be wrong, and the first step then, in ln
 _LEAP = 0.5  # the farthest a secant is followed, in ln
+_HALVINGS = 40
+_SETTLED = 1e-3  # relative distance below which the ends of what cannot be decided are not sought
 _REFINED = 3  # times a value may be asked again at a tenth of the tolerance
 
 
@@ -74,7 +76,8 @@ def narrow(search: Search, guess: float, step: float) -> Bracket:
                 f"between the two the accountant cannot decide (for one, at {undecided[-1].value:.17g} it finds"
                 f" {undecided[-1].bound:.12g})"
             )
-            return Bracket(safe, unsafe, (note,))
+            _settle(search)
+            return Bracket(search.safe or safe, search.unsafe or unsafe, (note,))
         value = _proposal(search, root, undecided, count)
         if value is None:
             break
@@ -82,7 +85,32 @@ def narrow(search: Search, guess: float, step: float) -> Bracket:
         root = _root(search, found, root)
         if not (found.safe or found.unsafe or found.unproved):
             undecided.append(found)
+    if undecided:
+        _settle(search)
     return _as_far_as_known(search)
+
+
+def _settle(search: Search) -> None:
+    """Find the ends of what cannot be decided: the upper side alone tells safe values, the lower one unsafe ones."""
+    axis = search.axis
+    for sign, end in ((-1.0, axis.start), (1.0, axis.end)):
+        for count in range(_HALVINGS):
+            known = search.safe if sign < 0.0 else search.unsafe
+            others = [one for one in search.history if not (one.safe if sign < 0.0 else one.unsafe)]
+            other = min(others, key=lambda one: sign * -one.place)  # the nearest to what is known
+            if known is None and other.value == end:
+                break
+            if known is None:
+                least = 1.1 / other.value if axis.whole else 0.0  # to the next whole number at least
+                value = axis.value(other.place + sign * max(_STRIDE * 2.0**count, least))
+            elif axis.whole:
+                value = int(known.value + other.value) // 2
+            else:
+                value = axis.value(0.5 * (known.place + other.place))
+            near = known is not None and abs(known.place - other.place) <= max(axis.precision, _SETTLED)
+            if value in {one.value for one in search.history} or (near and not axis.whole):
+                break
+            search.evaluate(value, search.tolerance())
 
 
 def _decided(search: Search, value: float) -> Evaluation:

@@ -11,7 +11,7 @@ from typing import Any, final
 from hockeystick.app.cli.parsing import WIDTH
 from hockeystick.app.cli.status import Status
 from hockeystick.app.report.cautions import broken, verdict
-from hockeystick.app.report.numbers import count_text, jsonable, nearest, plain, result_document
+from hockeystick.app.report.numbers import jsonable, nearest, plain, result_document
 from hockeystick.app.report.words import (
     IF_HELD,
     headline,
@@ -22,6 +22,7 @@ from hockeystick.app.report.words import (
     result_words,
     sampling_words,
     statement,
+    steps_text,
     tuning_words,
 )
 from hockeystick.app.spec.model import Specification
@@ -125,7 +126,7 @@ def _covered(specification: Specification, found: Sequence[Answer]) -> list[str]
     for number, entry in enumerate(kinds, 1):
         tag = f" {number}" if len(kinds) > 1 else ""
         lines += [_row(label + tag, text) for label, text in (("name", entry.name), ("note", entry.note)) if text]
-        lines.append(_row("steps" + tag, f"{count_text(entry.count)}; {published}"))
+        lines.append(_row("steps" + tag, f"{steps_text(entry)}; {published}"))
         lines.append(_row("noise" + tag, noise_words(entry)))
         lines.append(_row("sampling" + tag, sampling_words(entry.sampling, specification.unit)))
     if specification.tuning is not None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, final
+from dataclasses import replace
+from typing import Any
 
 from hockeystick.app.cli.answer import Answer, answer_text, opening, print_json, status_of
 from hockeystick.app.cli.files import specification_of
@@ -14,26 +13,23 @@ from hockeystick.app.cli.options import (
     UNIT,
     add_adjacency,
     add_json,
-    add_length,
-    add_sampler,
     add_save,
     add_tuning,
     add_unit,
     relation_of,
-    repeated,
-    sampler_of,
     save_as,
 )
 from hockeystick.app.cli.parsing import WIDTH, Parser, count, delta, epsilon, positive
+from hockeystick.app.cli.sampler import IN_ROUNDS, OF_ONE_SCHEME, add_length, add_sampler, entry_of
 from hockeystick.app.cli.status import CommandError, Status
+from hockeystick.app.cli.unknown import ROUND, Unknown, round_name
 from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.numbers import is_number, nearest, plain, result_document
 from hockeystick.app.report.words import IF_HELD
-from hockeystick.app.spec.model import Choice, Circumstances, Specification, Value
+from hockeystick.app.spec.model import Choice, Circumstances, Specification
 from hockeystick.app.spec.problems import suggestion
-from hockeystick.app.spec.registry import mechanisms, samplings
+from hockeystick.app.spec.registry import samplings
 from hockeystick.calibrate import Calibration, UnreachableTargetError, calibrate
-from hockeystick.composition import Composition
 from hockeystick.progress import Progress
 
 __all__ = ["add", "run"]
@@ -42,16 +38,17 @@ _EXAMPLES = """examples:
   hockeystick calibrate --epsilon 1 --delta 1e-6 --rate 0.001 --steps 10000
   hockeystick calibrate --advantage 0.1 --rate 0.1 --noise-multiplier 1
   hockeystick calibrate spec.toml --epsilon 2 --delta 1e-5 --find rate
+  hockeystick calibrate --epsilon 8 --delta 1e-5 --sampling balls-in-bins \\
+      --round-steps 100 --epochs 20
 """
 
 _NO_FLOOR = (
     "note: mu-GDP at every delta, however small, is no easier with sampling than without it. --floor 1e-10, say, asks"
     " for it above that delta only"
 )
-_MOST_RECORDS = 10**12
-
-_OF_RUN = ("noise-multiplier", "rate", "batch-size", "population", "sampling", "steps", "epochs", "tuning")
-_FOUND = ("noise-multiplier", "rate", "batch-size", "steps")
+_OWN = ("round-steps", *(name.replace("_", "-") for name in OF_ONE_SCHEME))
+_OF_RUN = ("noise-multiplier", "rate", "batch-size", "population", "sampling", "steps", "epochs", "tuning", *_OWN)
+_FOUND = ("noise-multiplier", "rate", "batch-size", "round-steps", "steps")
 
 
 def add(commands: Any) -> None:
@@ -101,71 +98,6 @@ def add(commands: Any) -> None:
     parser.set_defaults(run=run, parser=parser)
 
 
-@final
-@dataclass(frozen=True)
-class _Unknown:
-    """The place in a specification of the number to find."""
-
-    specification: Specification
-    step: int
-    part: str  # "mechanism", "sampling" or "count"
-    name: str
-
-    @property
-    def values(self) -> str:
-        """Whether it is real or an integer."""
-        if self.part == "count":
-            return "integer"
-        entry = self.specification.steps[self.step]
-        if self.part == "sampling" and entry.sampling is not None:
-            known = samplings()[entry.sampling.name].written_with(entry.sampling.mapping)
-        else:
-            known = mechanisms()[entry.mechanism.name]
-        parameter = known.parameter(self.name)
-        return "integer" if parameter is not None and parameter.kind == "integer" else "real"
-
-    @property
-    def safe(self) -> str:
-        """Which values are safer, where that is a theorem."""
-        if self.part == "count" or self.name in {"rate", "batch_size"}:
-            return "smaller"
-        return "larger" if self.name in {"noise_multiplier", "population"} else "detect"
-
-    @property
-    def within(self) -> tuple[float, float] | None:
-        """The range allowed, where there is one."""
-        if self.name == "rate":
-            return 1e-9, 1.0
-        sampling = self.specification.steps[self.step].sampling
-        if self.name == "batch_size" and sampling is not None:
-            sizes = sampling.mapping
-            return 1, int(sizes.get("population", 2))  # type: ignore[arg-type]  # a number, as checked
-        if self.name == "population" and sampling is not None:
-            return int(sampling.mapping["batch_size"]) + 1, _MOST_RECORDS  # type: ignore[arg-type]  # a number
-        return None
-
-    def at(self, value: float) -> Specification:
-        """The specification with a value in the place."""
-        entry = self.specification.steps[self.step]
-        if self.part == "count":
-            changed = replace(entry, count=int(value))
-        elif self.part == "sampling" and entry.sampling is not None:
-            changed = replace(entry, sampling=_with(entry.sampling, self.name, value))
-        else:
-            changed = replace(entry, mechanism=_with(entry.mechanism, self.name, value))
-        steps = (*self.specification.steps[: self.step], changed, *self.specification.steps[self.step + 1 :])
-        return replace(self.specification, steps=steps)
-
-    @property
-    def family(self) -> Callable[[float], Composition]:
-        """The runs to choose from."""
-        return lambda value: self.at(value).composition
-
-
-def _with(choice: Choice, name: str, value: Value) -> Choice:
-    return Choice.of(choice.name, **(choice.mapping | {name: value}))
-
-
 def run(options: argparse.Namespace) -> Status:
     """Find the value and print it."""
     parser: Parser = options.parser
@@ -179,6 +111,7 @@ def run(options: argparse.Namespace) -> Status:
                 adjacency=unknown.specification.adjacency,
                 values=unknown.values,
                 within=unknown.within,
+                guess=unknown.guess,
                 safe=unknown.safe,
                 precision=options.precision,
                 accountant=unknown.specification.method,
@@ -219,35 +152,24 @@ def _target_words(options: argparse.Namespace) -> str:
     return f"mu {plain(options.mu)}{above}" if options.mu is not None else f"advantage {plain(options.advantage)}"
 
 
-def _from_options(options: argparse.Namespace) -> _Unknown:
+def _from_options(options: argparse.Namespace) -> Unknown:
     """The run of the options, with a value to start from in place of the one to find."""
     parser: Parser = options.parser
-    lengthless = options.steps is None and options.epochs is None
-    missing = {"noise-multiplier": options.noise_multiplier is None, "steps": lengthless}
-    missing["batch-size" if options.population is not None else "rate"] = (
-        options.rate is None and options.batch_size is None
-    )
-    absent = [name for name, is_missing in missing.items() if is_missing]
-    if len(absent) != 1 or options.find not in {None, absent[0]}:
+    name = _absent(options)
+    if options.epochs is not None and name in {"rate", "batch-size"}:
         parser.error(
-            "give all but one of --noise-multiplier, --steps, and --rate (or --batch-size with --population);"
-            f" missing: {', '.join(absent) or 'none'}; to find: {options.find or 'the missing one'}"
+            f"--epochs are counted in batches, whose size is what is looked for: give --steps to find the {name}"
         )
-    (name,) = absent
     filled = argparse.Namespace(**vars(options))
     if name == "rate":
         filled.rate = 1e-3
     if name == "batch-size":
         filled.batch_size = 1
-    sampling = sampler_of(filled)
-    if name == "batch-size" and "batch_size" not in sampling.mapping:
-        parser.error(f"--sampling {sampling.name} is written with a rate: give --find rate")
+    if name == "round-steps":
+        filled.round_steps = 100
     noise = 1.0 if options.noise_multiplier is None else options.noise_multiplier
-    if options.epochs is not None and name in {"rate", "batch-size"}:
-        parser.error(
-            f"--epochs are counted in batches, whose size is what is looked for: give --steps to find the {name}"
-        )
-    entry = repeated(options, Choice.of("gaussian", noise_multiplier=noise), sampling)
+    entry = entry_of(filled, Choice.of("gaussian", noise_multiplier=noise))
+    sampling = entry.sampling or Choice("none")
     specification = Specification(
         (entry,),
         relation_of(options),
@@ -255,11 +177,50 @@ def _from_options(options: argparse.Namespace) -> _Unknown:
         circumstances=Circumstances(examples=options.population),
         tuning=options.tuning,
     )
-    part = {"noise-multiplier": "mechanism", "steps": "count"}.get(name, "sampling")
-    return _Unknown(specification, 0, part, "count" if part == "count" else name.replace("-", "_"))
+    place = {"noise-multiplier": "mechanism", "steps": "count"}.get(name, "sampling")
+    found = "count" if place == "count" else name.replace("-", "_")
+    if name == "steps" and "epochs" in sampling.mapping:
+        place, found = "sampling", "epochs"
+    if name == "round-steps":
+        found = ROUND[sampling.name]
+    return Unknown(specification, 0, place, found)
 
 
-def _from_file(options: argparse.Namespace) -> _Unknown:
+def _absent(options: argparse.Namespace) -> str:
+    """The one option that is left out, to be found."""
+    parser: Parser = options.parser
+    in_rounds = options.sampling in IN_ROUNDS
+    if in_rounds:
+        size, alone = "round-steps", options.round_steps is None and options.batch_size is None
+    else:
+        size = "batch-size" if options.population is not None else "rate"
+        if options.find == "rate" and "largest_batch" in _needed(options):
+            size = "rate"  # its population belongs to the scheme
+        alone = options.rate is None and options.batch_size is None
+    missing = {"noise-multiplier": options.noise_multiplier is None}
+    missing |= {"steps": options.steps is None and options.epochs is None, size: alone}
+    absent = [name for name, is_missing in missing.items() if is_missing]
+    if len(absent) != 1 or options.find not in {None, absent[0]}:
+        sizes = "--round-steps" if in_rounds else "--rate (or --batch-size with --population)"
+        parser.error(
+            f"give all but one of --noise-multiplier, --steps, and {sizes};"
+            f" missing: {', '.join(absent) or 'none'}; to find: {options.find or 'the missing one'}"
+        )
+    if absent == ["round-steps"] and options.epochs is None:
+        parser.error("give --epochs, the passes over the data, to find the steps in one")
+    if absent == ["batch-size"] and options.sampling == "shuffled":
+        parser.error(
+            "--sampling shuffled: nothing is proved to get better with smaller batches; give --batch-size, and find"
+            " the noise or the steps"
+        )
+    return absent[0]
+
+
+def _needed(options: argparse.Namespace) -> tuple[str, ...]:
+    return () if options.sampling is None else samplings()[options.sampling].required
+
+
+def _from_file(options: argparse.Namespace) -> Unknown:
     """The specification of the file and the place in it to fill."""
     parser: Parser = options.parser
     given = [name for name in _OF_RUN if getattr(options, name.replace("-", "_")) is not None]
@@ -281,21 +242,17 @@ def _from_file(options: argparse.Namespace) -> _Unknown:
     places["count"] = "count"
     if options.find is None:
         parser.error(f"say what to --find: {', '.join(places)}")
-    name = {"steps": "count"}.get(options.find, options.find.replace("-", "_"))
+    name = {"steps": "count", "round-steps": round_name(entry)}.get(options.find, options.find.replace("-", "_"))
     if name not in places:
         parser.error(f"--find {options.find!r} is no number of step {options.step}{suggestion(name, places)}")
-    return _Unknown(specification, options.step - 1, places[name], name)
+    return Unknown(specification, options.step - 1, places[name], name)
 
 
-def _noun(unknown: _Unknown) -> str:
-    return "steps" if unknown.part == "count" else unknown.name.replace("_", " ")
-
-
-def _print(options: argparse.Namespace, unknown: _Unknown, found: Calibration, specification: Specification) -> None:
+def _print(options: argparse.Namespace, unknown: Unknown, found: Calibration, specification: Specification) -> None:
     worth = IF_HELD if broken(specification) else "certified"
-    print(f"{_noun(unknown)} = {plain(found.value)} meets {_target_words(options)}, {worth}")
+    print(f"{unknown.noun} = {plain(found.value)} meets {_target_words(options)}, {worth}")
     if found.unsafe is not None:
-        print(f"{_noun(unknown)} = {plain(found.unsafe)} does not: {nearest(found.precision, 2)} away, relatively")
+        print(f"{unknown.noun} = {plain(found.unsafe)} does not: {nearest(found.precision, 2)} away, relatively")
     for note in (*found.notes, *_cautions(options, unknown)):
         print(textwrap.fill(note, WIDTH))
     if options.epsilon is not None:
@@ -303,13 +260,13 @@ def _print(options: argparse.Namespace, unknown: _Unknown, found: Calibration, s
         print(answer_text(specification, [Answer("delta", options.epsilon, found.bound)]))
 
 
-def _cautions(options: argparse.Namespace, unknown: _Unknown) -> tuple[str, ...]:
+def _cautions(options: argparse.Namespace, unknown: Unknown) -> tuple[str, ...]:
     """What a target asks that the caller may not have meant."""
     sampled = any(entry.sampling is not None for entry in unknown.specification.steps)
     return () if options.mu is None or options.floor or not sampled else (_NO_FLOOR,)
 
 
-def _document(unknown: _Unknown, found: Calibration) -> dict[str, Any]:
+def _document(unknown: Unknown, found: Calibration) -> dict[str, Any]:
     return {
         "found": unknown.name,
         "value": found.value,

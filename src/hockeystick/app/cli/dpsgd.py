@@ -11,27 +11,23 @@ from hockeystick.app.cli.options import (
     UNIT,
     add_adjacency,
     add_json,
-    add_length,
-    add_sampler,
     add_save,
     add_tolerance,
     add_tuning,
     add_unit,
     relation_of,
-    repeated,
-    repeated_in_rounds,
-    sampler_of,
     save_as,
 )
 from hockeystick.app.cli.parsing import Parser, delta, epsilon, listed, positive
 from hockeystick.app.cli.picture import check_picture, draw, points
+from hockeystick.app.cli.sampler import add_length, add_sampler, batches_of, entry_of
 from hockeystick.app.cli.status import Status
 from hockeystick.app.cli.table import table
 from hockeystick.app.report.numbers import count_text, plain, rounded_up
-from hockeystick.app.spec.model import Choice, Circumstances, Specification
+from hockeystick.app.spec.model import Choice, Circumstances, Specification, StepEntry
 from hockeystick.app.spec.registry import AUTOMATIC, schemes
+from hockeystick.composition import Composition
 from hockeystick.progress import Progress
-from hockeystick.sampling.epochs import batches_in_epoch
 
 __all__ = ["add", "run"]
 
@@ -62,7 +58,7 @@ def add(commands: Any) -> None:
         metavar="S",
         help="standard deviation of the noise on the summed gradients, in units of the clipping norm",
     )
-    add_sampler(parser, by_rounds=True)
+    add_sampler(parser)
     add_length(parser.add_mutually_exclusive_group(required=True))
     asked = parser.add_mutually_exclusive_group(required=True)
     asked.add_argument(
@@ -92,9 +88,8 @@ def run(options: argparse.Namespace) -> Status:
     if options.by_epoch and options.tuning is not None:
         options.parser.error("--by-epoch is about one run: give it without --tuning")
     mechanism = Choice.of("gaussian", noise_multiplier=options.noise_multiplier)
-    entry = repeated_in_rounds(options, mechanism) or repeated(options, mechanism, sampler_of(options))
     specification = Specification(
-        steps=(entry,),
+        steps=(entry_of(options, mechanism),),
         adjacency=relation_of(options),
         unit=options.unit or UNIT,
         deltas=options.delta or (),
@@ -103,7 +98,7 @@ def run(options: argparse.Namespace) -> Status:
         circumstances=Circumstances(examples=options.population),
         tuning=options.tuning,
     )
-    with Progress(f"accounting {entry.count} steps") as progress:
+    with Progress(f"accounting {_total(specification)} steps") as progress:
         curve = specification.curve
         found = answers(specification, curve)
         epochs = _epochs(specification, progress) if options.by_epoch else []
@@ -122,24 +117,36 @@ def run(options: argparse.Namespace) -> Status:
     return status
 
 
+def _total(specification: Specification) -> int:
+    (entry,) = specification.steps
+    return entry.count * entry.step.releases
+
+
 def _marks(specification: Specification) -> tuple[int, list[int]]:
     """Steps in an epoch, and the numbers of steps after each; after some of them where they are many."""
     (entry,) = specification.steps
-    if entry.sampling is None or schemes()[entry.sampling.name].step_is_epoch:
-        batches = 1
-    else:
-        batches = batches_in_epoch(**entry.sampling.mapping)  # type: ignore[arg-type]  # a rate, or two sizes
-    stride = batches * -(-entry.count // (batches * _ROWS))
-    marks = list(range(stride, entry.count, stride))
-    return batches, [*marks, entry.count]
+    batches = 1 if entry.sampling is None else batches_of(entry.sampling)
+    total = _total(specification)
+    stride = batches * -(-total // (batches * _ROWS))
+    return batches, [*range(stride, total, stride), total]
+
+
+def _after(specification: Specification, steps: int) -> Composition:
+    """The run, stopped after so many of its steps."""
+    (entry,) = specification.steps
+    if entry.sampling is not None and schemes()[entry.sampling.name].step_is_run:
+        epochs = steps // batches_of(entry.sampling)
+        shorter = Choice.of(entry.sampling.name, **entry.sampling.mapping | {"epochs": epochs})
+        return StepEntry(entry.mechanism, shorter).step * 1
+    return entry.step * (steps // entry.step.releases)
 
 
 def _epochs(specification: Specification, progress: Progress) -> list[dict[str, Any]]:
-    (entry,) = specification.steps
     batches, marks = _marks(specification)
     rows: list[dict[str, Any]] = []
     for steps in progress.each(marks):
-        curve = account(entry.step * steps, specification.adjacency, **specification.accountant.arguments)
+        run = _after(specification, steps)
+        curve = account(run, specification.adjacency, **specification.accountant.arguments)
         sides = [curve.epsilon(level) for level in specification.deltas]
         known = [
             {"delta": level, "lower": found.sides[0], "upper": found.sides[1]}
@@ -161,8 +168,10 @@ def _epoch_table(specification: Specification, rows: list[dict[str, Any]]) -> st
 def _draw_epochs(name: str, specification: Specification) -> None:
     from hockeystick.app import plots  # matplotlib, only where a picture is asked for
 
-    (entry,) = specification.steps
-    marks = _marks(specification)[1]
-    level = specification.deltas[0]
-    figure = plots.epsilon_against_steps(entry.step, marks, delta=level, adjacency=specification.adjacency)
+    figure = plots.epsilon_against_steps(
+        lambda steps: _after(specification, steps),
+        _marks(specification)[1],
+        delta=specification.deltas[0],
+        adjacency=specification.adjacency,
+    )
     figure.savefig(name)

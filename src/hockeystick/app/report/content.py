@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from hockeystick.app.report.numbers import (
-    count_text,
     nearest,
     number,
     number_of,
@@ -18,7 +17,14 @@ from hockeystick.app.report.numbers import (
     rounded_down,
     rounded_up,
 )
-from hockeystick.app.report.words import IF_HELD, choice_words, noise_words, sampling_words, tuning_words
+from hockeystick.app.report.words import (
+    IF_HELD,
+    choice_words,
+    noise_words,
+    sampling_words,
+    times_text,
+    tuning_words,
+)
 from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.reader import from_document
 from hockeystick.readouts.outline import Samples
@@ -205,7 +211,7 @@ class Content:
         """One row a step: how often, and what is released, with every parameter."""
         return [
             Row(
-                "Once" if entry.count == 1 else f"{count_text(entry.count)} times",
+                times_text(entry),
                 f"{_capital(noise_words(entry))}.{f' For: {entry.name}.' if entry.name else ''}"
                 + (f" {entry.note}" if entry.note else ""),
             )

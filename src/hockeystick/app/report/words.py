@@ -27,6 +27,8 @@ __all__ = [
     "sampling_words",
     "statement",
     "step_words",
+    "steps_text",
+    "times_text",
     "tuning_words",
 ]
 
@@ -97,6 +99,25 @@ def step_words(entry: StepEntry) -> str:
     """A step on one line."""
     sampled = "" if entry.sampling is None else f" on {entry.sampling.text}"
     return f"{count_text(entry.count)} x {entry.mechanism.text}{sampled}"
+
+
+def steps_text(entry: StepEntry) -> str:
+    """How many results are released, and in how many parts they are accounted."""
+    each = entry.step.releases
+    if each == 1 or entry.count == 1:
+        return count_text(entry.count * each)
+    return f"{count_text(entry.count * each)}, accounted as {count_text(entry.count)} times {count_text(each)}"
+
+
+def times_text(entry: StepEntry) -> str:
+    """The same, as a heading."""
+    each = entry.step.releases
+    if entry.count * each == 1:
+        return "Once"
+    many = entry.count if each == 1 else each
+    return f"{count_text(many)} times" + (
+        f", {count_text(entry.count)} times over" if min(each, entry.count) > 1 else ""
+    )
 
 
 def choice_words(choice: Choice) -> str:

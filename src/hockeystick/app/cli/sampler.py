@@ -1,0 +1,196 @@
+"""The options of a run that say how batches are drawn and how long it is, and the step they describe."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from fractions import Fraction
+
+from hockeystick.app.cli.parsing import Parser, count, positive, rate
+from hockeystick.app.spec.model import Choice, StepEntry
+from hockeystick.app.spec.registry import samplings, schemes
+from hockeystick.sampling.epochs import batches_in_epoch
+
+__all__ = ["IN_ROUNDS", "OF_ONE_SCHEME", "add_length", "add_sampler", "batches_of", "entry_of"]
+
+IN_ROUNDS = ("random-allocation", "balls-in-bins")
+"""The schemes of which every record takes part in one step of a pass, written by the steps of a pass."""
+
+OF_ONE_SCHEME = ("largest_batch", "micro_batches")
+"""What a scheme alone asks for beside a rate."""
+
+_SHUFFLED = (
+    "each step is an epoch of shuffled batches, every example in one of them: one unsampled release an epoch, as its"
+    " place in the order is not proved to hide it"
+)
+
+
+def add_sampler(parser: Parser, group: argparse._ArgumentGroup | None = None) -> None:
+    """Add the options that say how batches are sampled, to a group of the parser where one is given."""
+    to = parser if group is None else group
+    to.add_argument(
+        "--rate",
+        type=rate("--rate"),
+        metavar="Q",
+        help="probability that an example joins a batch: batch size over number of examples",
+    )
+    to.add_argument(
+        "--batch-size", type=count("--batch-size"), metavar="B", help="(expected) batch size, instead of --rate"
+    )
+    to.add_argument(
+        "--population",
+        "--examples",
+        type=count("--population"),
+        metavar="N",
+        help="number of examples in the data",
+    )
+    known = tuple(schemes())
+    to.add_argument(
+        "--sampling",
+        choices=known,
+        metavar="SCHEME",
+        help=f"how batches are drawn: {', '.join(known)} (default: {known[0]}). shuffled is what most data loaders do:"
+        " every example once an epoch, so that sampling hides nothing and epsilon is far larger",
+    )
+    to.add_argument(
+        "--round-steps",
+        type=count("--round-steps"),
+        metavar="R",
+        help=f"steps in a round, or bins, of which each example takes part in one; for {' and '.join(IN_ROUNDS)},"
+        " instead of --batch-size and --population",
+    )
+    to.add_argument(
+        "--largest-batch", type=count("--largest-batch"), metavar="B", help="most examples in a batch, for cut-batches"
+    )
+    to.add_argument(
+        "--micro-batches",
+        type=count("--micro-batches"),
+        metavar="M",
+        help="samples that are summed in a step, for micro-batches; the rate is that of one of them",
+    )
+
+
+def add_length(to: argparse._ActionsContainer) -> None:
+    """Add ``--steps`` and ``--epochs``."""
+    to.add_argument("--steps", type=count("--steps"), metavar="T", help="number of steps, such as 2000 or 1e6")
+    to.add_argument(
+        "--epochs",
+        type=positive("--epochs"),
+        metavar="E",
+        help="passes over the data, instead of --steps: each has examples over batch size steps, rounded up",
+    )
+
+
+def entry_of(options: argparse.Namespace, mechanism: Choice) -> StepEntry:
+    """The step that the options describe, as often as they say; once where they say nothing.
+
+    30 epochs of 60,000 examples in batches of 256 are 30 x 235 = 7,050 steps at rate 256/60,000: a data loader keeps
+    the last, short batch, and whoever drops it (7,031 or 7,020 steps) spends no more than that.
+    """
+    parser: Parser = options.parser
+    if options.steps is not None and options.epochs is not None:
+        parser.error("give either --steps or --epochs, not both")
+    name = options.sampling or next(iter(schemes()))
+    if options.round_steps is not None and name not in IN_ROUNDS:
+        parser.error(f"--round-steps is for --sampling {' or '.join(IN_ROUNDS)}")
+    _check_sizes(options, name)
+    sampling = _rounds(options, name) if name in IN_ROUNDS else _batches(options, name)
+    if schemes()[name].step_is_epoch:
+        return _in_passes(options, mechanism, sampling)
+    if options.epochs is None:
+        return StepEntry(mechanism, sampling, options.steps or 1)
+    batches, sizes = batches_of(sampling), sampling.mapping
+    steps = math.ceil(Fraction(options.epochs) * batches)
+    said = f"{options.epochs:g} epochs of {batches} batches"
+    if "batch_size" in sizes and int(sizes["population"]) % int(sizes["batch_size"]):  # type: ignore[arg-type]  # numbers
+        said += ", the last one short and counted; dropping it spends no more"
+    return StepEntry(mechanism, sampling, steps, note=said)
+
+
+def batches_of(sampling: Choice) -> int:
+    """Steps in a pass over the data, the last, short one counted."""
+    sizes = sampling.mapping
+    if sampling.name in IN_ROUNDS:
+        return int(sizes.get("steps", sizes.get("bins", 1)))  # type: ignore[arg-type]  # a number
+    names = ("rate",) if "rate" in sizes else ("batch_size", "population")
+    batches = batches_in_epoch(**{name: sizes[name] for name in names})  # type: ignore[arg-type]  # numbers
+    return -(-batches // int(sizes.get("micro_batches", 1)))  # type: ignore[arg-type]  # a number
+
+
+def _check_sizes(options: argparse.Namespace, name: str) -> None:
+    parser: Parser = options.parser
+    size, records = options.batch_size, options.population
+    if size is None:
+        return
+    if options.rate is not None:
+        parser.error("give either --rate or --batch-size with --population, not both")
+    if records is None:
+        parser.error("--batch-size needs --population, the number of examples in the data")
+    if size > records:
+        parser.error(f"--batch-size is {size} but --population is only {records}")
+    if schemes()[name].step_is_epoch and records % size:
+        whole = records - records % size
+        parser.error(f"--sampling {name} needs full batches: give --population {whole}, the examples that are used")
+
+
+def _rounds(options: argparse.Namespace, name: str) -> Choice:
+    """Random allocation, or fixed bins for one epoch."""
+    parser: Parser = options.parser
+    for own in OF_ONE_SCHEME:
+        if getattr(options, own) is not None:
+            parser.error(f"--{own.replace('_', '-')} is not for {name} sampling")
+    if options.rate is not None:
+        parser.error(f"--sampling {name} takes --round-steps instead of --rate")
+    if (options.round_steps is None) == (options.batch_size is None):
+        parser.error(f"--sampling {name} needs either --round-steps, the steps of a round, or --batch-size")
+    steps = options.round_steps or options.population // options.batch_size
+    return Choice.of(name, steps=steps) if name == IN_ROUNDS[0] else Choice.of(name, bins=steps, epochs=1)
+
+
+def _in_passes(options: argparse.Namespace, mechanism: Choice, sampling: Choice) -> StepEntry:
+    """Whole passes over the data: each is one step of the accounting, or all are."""
+    parser: Parser = options.parser
+    batches = batches_of(sampling)
+    if options.steps is None:
+        passes = Fraction(options.epochs or 1)
+    else:
+        passes = Fraction(options.steps, batches)
+    if passes.denominator != 1:
+        given = f"--epochs is {options.epochs:g}" if options.steps is None else f"--steps is {options.steps}"
+        parser.error(f"--sampling {sampling.name} needs whole passes over the data, of {batches} steps each; {given}")
+    if schemes()[sampling.name].step_is_run:
+        return StepEntry(mechanism, Choice.of(sampling.name, **sampling.mapping | {"epochs": int(passes)}))
+    note = _SHUFFLED if sampling.name == "shuffled" else ""
+    return StepEntry(mechanism, sampling, int(passes), note=note)
+
+
+def _batches(options: argparse.Namespace, name: str) -> Choice:
+    """A scheme that draws batches, by a rate or by two sizes."""
+    parser: Parser = options.parser
+    if options.batch_size is None and options.rate is None:
+        parser.error("give --rate, or --batch-size with --population")
+    known = {"rate": options.rate, "batch_size": options.batch_size, "population": options.population}
+    known = {parameter: value for parameter, value in known.items() if value is not None}
+    known |= _of_one_scheme(options, name)
+    needed = samplings()[name].written_with(known).required
+    missing = [parameter for parameter in needed if parameter not in known]
+    if missing == ["population"]:
+        parser.error(f"--sampling {name} needs --population")
+    if missing:
+        parser.error(f"--sampling {name} needs --batch-size and --population")
+    return Choice(name, tuple((parameter, known[parameter]) for parameter in needed))
+
+
+def _of_one_scheme(options: argparse.Namespace, name: str) -> dict[str, float]:
+    """What a scheme alone asks for, and then the rate, which it takes in place of two sizes."""
+    parser: Parser = options.parser
+    allowed = {parameter.name for parameter in samplings()[name].parameters}
+    found: dict[str, float] = {}
+    for own in OF_ONE_SCHEME:
+        value, flag = getattr(options, own), f"--{own.replace('_', '-')}"
+        if (value is not None) != (own in allowed):
+            parser.error(f"--sampling {name} needs {flag}" if own in allowed else f"{flag} is not for {name} sampling")
+        if value is not None:
+            chance = options.rate if options.batch_size is None else options.batch_size / options.population
+            found |= {own: value, "rate": chance}
+    return found

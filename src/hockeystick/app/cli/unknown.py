@@ -1,0 +1,132 @@
+"""The number that ``hockeystick calibrate`` looks for: where it stands in a specification, and what is known of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+from hockeystick.app.cli.sampler import IN_ROUNDS
+from hockeystick.app.spec.model import Choice, Specification, StepEntry, Value
+from hockeystick.app.spec.registry import mechanisms, samplings, schemes
+from hockeystick.composition import Composition
+
+__all__ = ["ROUND", "Unknown", "round_name"]
+
+ROUND = dict(zip(IN_ROUNDS, ("steps", "bins"), strict=True))
+"""What a scheme calls the steps of a round."""
+
+_MOST_RECORDS = 10**12
+_MOST_EPOCHS = 50  # on fixed bins, of noise 1: beyond, epsilon is above 30 in any case
+
+
+def round_name(entry: StepEntry) -> str:
+    """What the scheme of a step calls the steps of a round."""
+    return "round_steps" if entry.sampling is None else ROUND.get(entry.sampling.name, "round_steps")
+
+
+@final
+@dataclass(frozen=True)
+class Unknown:
+    """The place in a specification of the number to find."""
+
+    specification: Specification
+    step: int
+    part: str  # "mechanism", "sampling" or "count"
+    name: str
+
+    @property
+    def values(self) -> str:
+        """Whether it is real or an integer."""
+        if self.part == "count" or self.name == "batch_size":
+            return "integer"
+        sampling = self._sampling
+        if self.part == "sampling":
+            known = samplings()[sampling.name].written_with(sampling.mapping)
+        else:
+            known = mechanisms()[self.specification.steps[self.step].mechanism.name]
+        parameter = known.parameter(self.name)
+        return "integer" if parameter is not None and parameter.kind == "integer" else "real"
+
+    @property
+    def safe(self) -> str:
+        """Which values are safer, where that is a theorem."""
+        if self.part == "count" or self.name in {"rate", "batch_size", "epochs"}:
+            return "smaller"
+        larger = self.name == "noise_multiplier" or self.is_round
+        return "larger" if larger or (self.name == "population" and "batch_size" in self._sizes) else "detect"
+
+    @property
+    def within(self) -> tuple[float, float] | None:
+        """The range allowed, where there is one."""
+        sizes = self._sizes
+        cut = "largest_batch" in sizes
+        if self.name == "rate":
+            return 1e-9, math.nextafter(1.0, 0.0) if cut else 1.0
+        if self.name == "batch_size":
+            return 1, self._records - cut
+        if self.name == "largest_batch":
+            return 1, self._records
+        if self.name == "epochs":
+            noise = self.specification.steps[self.step].mechanism.mapping.get("noise_multiplier", 1.0)
+            return 1, max(2, int(_MOST_EPOCHS * float(noise) ** 2))  # type: ignore[arg-type]  # a number, as checked
+        if self.name == "population" and sizes:
+            return sizes["largest_batch" if cut else "batch_size"] + 1, _MOST_RECORDS
+        return None
+
+    @property
+    def guess(self) -> float | None:
+        """What the specification says, where the family takes long far from there."""
+        return self._sizes[self.name] if self.name == "epochs" or self.is_round else None
+
+    @property
+    def noun(self) -> str:
+        """What it is called in a sentence."""
+        if self.is_round:
+            return "steps in a round"
+        if self.part == "count":
+            sampling = self.specification.steps[self.step].sampling
+            return "passes over the data" if sampling and schemes()[sampling.name].step_is_epoch else "steps"
+        return self.name.replace("_", " ")
+
+    @property
+    def is_round(self) -> bool:
+        """Whether it is the number of steps in a round."""
+        return self.part == "sampling" and self.name in {"steps", "bins"}
+
+    @property
+    def _sampling(self) -> Choice:
+        return self.specification.steps[self.step].sampling or Choice("none")
+
+    @property
+    def _sizes(self) -> dict[str, Any]:
+        return self._sampling.mapping if self.part == "sampling" else {}
+
+    @property
+    def _records(self) -> int:
+        stated = self.specification.circumstances.examples
+        return int(self._sizes.get("population", 2 if stated is None else stated))
+
+    def at(self, value: float) -> Specification:
+        """The specification with a value in the place; a batch size is a rate where the scheme is written by rate."""
+        entry = self.specification.steps[self.step]
+        if self.part == "count":
+            changed = replace(entry, count=int(value))
+        elif self.part == "mechanism":
+            changed = replace(entry, mechanism=_with(entry.mechanism, self.name, value))
+        elif self.name == "batch_size" and "batch_size" not in self._sizes:
+            changed = replace(entry, sampling=_with(self._sampling, "rate", int(value) / self._records))
+        else:
+            changed = replace(entry, sampling=_with(self._sampling, self.name, value))
+        steps = (*self.specification.steps[: self.step], changed, *self.specification.steps[self.step + 1 :])
+        return replace(self.specification, steps=steps)
+
+    @property
+    def family(self) -> Callable[[float], Composition]:
+        """The runs to choose from."""
+        return lambda value: self.at(value).composition
+
+
+def _with(choice: Choice, name: str, value: Value) -> Choice:
+    return Choice.of(choice.name, **(choice.mapping | {name: value}))
