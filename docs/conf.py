@@ -49,12 +49,12 @@ html_theme_options = {
     "logo": {"text": "hockeystick"},
     "navigation_with_keys": False,
     "show_prev_next": True,
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 9,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "start": [], "gallery": [], "glossary": [], "changelog": []}
+html_sidebars = {"index": [], "start": [], "choose": [], "gallery": [], "glossary": [], "changelog": []}
 
 _ROOT = Path(__file__).parent.parent
 _ABOVE = re.compile(r"\]\((?:\.\./)+((?!docs/)[A-Za-z][^)#]*)(#[^)]*)?\)")
