@@ -158,7 +158,7 @@ _ATTACKS = {
 
 @public_door
 def epsilon_against_steps(
-    steps: Mapping[str, Step] | Step,
+    steps: Mapping[str, Step | Composition] | Step | Composition,
     counts: ArrayLike,
     *,
     delta: float,
@@ -170,7 +170,7 @@ def epsilon_against_steps(
 
     Parameters
     ----------
-    steps : Step or mapping of str to Step
+    steps : Step or Composition, or a mapping of names to such
         What is repeated, with names where there are several.
     counts : array_like of int
         Numbers of steps.
@@ -190,7 +190,7 @@ def epsilon_against_steps(
     >>> figure.axes[0].get_xlabel()
     'steps'
     """
-    named = {"": steps} if isinstance(steps, Step) else dict(steps)
+    named = {"": steps} if isinstance(steps, Step | Composition) else dict(steps)
     numbers = sorted(check_count("counts", count) for count in np.asarray(counts).ravel().tolist())
     figure, axes = canvas(title or f"ε at δ = {plain(delta)}", ax)
     at = np.full(len(numbers), float(check_delta(delta)))

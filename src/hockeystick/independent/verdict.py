@@ -187,7 +187,11 @@ def _findings(document: Mapping[str, Any]) -> Iterator[Finding]:
     adjacency = specification.get("guarantee", {}).get("adjacency", "add-remove")
     curves: dict[str, Directed | str] = {}
     hints = _hints(document)
+    group = specification.get("guarantee", {}).get("group_size", 1)
     for direction in _DIRECTIONS[adjacency]:
+        if group != 1:
+            curves[direction] = f"a group of {group} records is beyond this check"
+            continue
         try:
             curves[direction] = Directed(specification["steps"], direction, hints)
         except UnreachedError as reason:

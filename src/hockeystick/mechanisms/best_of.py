@@ -31,6 +31,10 @@ class BestOf(Step):
         return any(step.stated_by_caller for step, _ in self.run.steps)
 
     @property
+    def of_stated_population(self) -> bool:
+        return any(step.of_stated_population for step, _ in self.run.steps)
+
+    @property
     def words(self) -> str:
         return f"the best of {self.count.words}, each of {self.run.total_steps} steps"
 
@@ -39,6 +43,12 @@ class BestOf(Step):
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         return None if self.run.attained(direction) is None else ()
+
+    def pair_of_group(self, direction: Direction, size: int) -> Pair:
+        return BestOf(self.run.for_group(size), self.count).pair(direction)
+
+    def attained_by_group(self, direction: Direction, size: int) -> tuple[Pair, ...] | None:
+        return BestOf(self.run.for_group(size), self.count).attained(direction)
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
         return self.run.provenance(direction)

@@ -117,7 +117,7 @@ def answer_text(specification: Specification, found: Sequence[Answer]) -> str:
 
 
 def _covered(specification: Specification, found: Sequence[Answer]) -> list[str]:
-    lines = [_row("relation", relation_words(specification)), _row("unit", f"one {specification.unit}")]
+    lines = [_row("relation", relation_words(specification)), _row("unit", specification.protected)]
     kinds = specification.kinds
     for number, entry in enumerate(kinds, 1):
         tag = f" {number}" if len(kinds) > 1 else ""

@@ -13,6 +13,7 @@ from hockeystick.app.cli.files import specification_of
 from hockeystick.app.cli.options import (
     UNIT,
     add_adjacency,
+    add_group_size,
     add_json,
     add_length,
     add_sampler,
@@ -95,6 +96,7 @@ def add(commands: Any) -> None:
     add_save(parser)
     add_adjacency(parser)
     add_unit(parser)
+    add_group_size(parser)
     add_json(parser)
     parser.set_defaults(run=run, parser=parser)
 
@@ -251,6 +253,7 @@ def _from_options(options: argparse.Namespace) -> _Unknown:
         relation_of(options),
         options.unit or UNIT,
         circumstances=Circumstances(examples=options.population),
+        group_size=options.group_size or 1,
     )
     part = {"noise-multiplier": "mechanism", "steps": "count"}.get(name, "sampling")
     return _Unknown(specification, 0, part, "count" if part == "count" else name.replace("-", "_"))
@@ -267,6 +270,8 @@ def _from_file(options: argparse.Namespace) -> _Unknown:
     )
     if options.unit is not None:
         specification = replace(specification, unit=options.unit)
+    if options.group_size is not None:
+        specification = replace(specification, group_size=options.group_size)
     if options.step > len(specification.steps):
         parser.error(
             f"--step is {options.step} but {options.specification} has {len(specification.steps)} kinds of steps"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
-from hockeystick.account import account
 from hockeystick.app.cli.answer import answer_document, answers, print_answers, print_json, status_of
 from hockeystick.app.cli.options import (
     UNIT,
     add_adjacency,
+    add_group_size,
     add_json,
     add_length,
     add_sampler,
@@ -77,6 +78,7 @@ def add(commands: Any) -> None:
     add_save(parser)
     add_adjacency(parser)
     add_unit(parser)
+    add_group_size(parser)
     add_tolerance(parser)
     add_json(parser)
     parser.set_defaults(run=run, parser=parser)
@@ -97,6 +99,7 @@ def run(options: argparse.Namespace) -> Status:
         epsilons=options.epsilon or (),
         accountant=Choice.of(AUTOMATIC, tolerance=options.tolerance),
         circumstances=Circumstances(examples=options.population),
+        group_size=options.group_size or 1,
     )
     with Progress(f"accounting {entry.count} steps") as progress:
         curve = specification.curve
@@ -134,7 +137,7 @@ def _epochs(specification: Specification, progress: Progress) -> list[dict[str, 
     batches, marks = _marks(specification)
     rows: list[dict[str, Any]] = []
     for steps in progress.each(marks):
-        curve = account(entry.step * steps, specification.adjacency, **specification.accountant.arguments)
+        curve = replace(specification, steps=(replace(entry, count=steps),)).curve
         sides = [curve.epsilon(level) for level in specification.deltas]
         known = [
             {"delta": level, "lower": found.sides[0], "upper": found.sides[1]}
@@ -159,5 +162,6 @@ def _draw_epochs(name: str, specification: Specification) -> None:
     (entry,) = specification.steps
     marks = _marks(specification)[1]
     level = specification.deltas[0]
-    figure = plots.epsilon_against_steps(entry.step, marks, delta=level, adjacency=specification.adjacency)
+    step = entry.step.for_group(specification.group_size)
+    figure = plots.epsilon_against_steps(step, marks, delta=level, adjacency=specification.adjacency)
     figure.savefig(name)

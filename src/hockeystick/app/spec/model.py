@@ -13,6 +13,7 @@ from typing import Any, final
 
 from hockeystick.account import account
 from hockeystick.accountants.base import Accountant
+from hockeystick.app.report.numbers import plural
 from hockeystick.app.spec.registry import AUTOMATIC, accountants, kebab, mechanisms, samplings, schemes
 from hockeystick.composition import Composition, Step, compose
 from hockeystick.curve import PrivacyCurve
@@ -202,6 +203,8 @@ class Specification:
         The neighbouring relation.
     unit : str
         The unit of privacy: what one record is.
+    group_size : int
+        How many records neighbouring datasets differ by, at most: the size of a household, say.
     deltas, epsilons : tuple of float
         Where to read the curve: epsilon at these deltas, delta at these epsilons.
     accountant : Choice
@@ -220,11 +223,17 @@ class Specification:
     accountant: Choice = field(default_factory=lambda: Choice(AUTOMATIC))
     title: str = ""
     circumstances: Circumstances = Circumstances()
+    group_size: int = 1
 
     @property
     def composition(self) -> Composition:
-        """The run."""
-        return compose([(entry.step, entry.count) for entry in self.steps])
+        """The run, as it counts for a group of the size stated."""
+        return compose([(entry.step, entry.count) for entry in self.steps]).for_group(self.group_size)
+
+    @property
+    def protected(self) -> str:
+        """Whom the guarantee is for, in a sentence: "one example", or "a group of up to 5 examples"."""
+        return f"one {self.unit}" if self.group_size == 1 else f"a group of up to {self.group_size} {plural(self.unit)}"
 
     @property
     def kinds(self) -> tuple[StepEntry, ...]:
@@ -263,6 +272,8 @@ class Specification:
     def document(self) -> dict[str, Any]:
         """The specification as a file holds it; reading it gives an equal specification."""
         guarantee: dict[str, Any] = {"adjacency": self.adjacency, "unit": self.unit}
+        if self.group_size > 1:
+            guarantee["group_size"] = self.group_size
         if self.deltas:
             guarantee["delta"] = _one_or_many(self.deltas)
         if self.epsilons:

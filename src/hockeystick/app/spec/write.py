@@ -11,7 +11,7 @@ from hockeystick.app.report.numbers import jsonable
 from hockeystick.app.spec.model import Choice, Circumstances, Specification, StepEntry, described
 from hockeystick.app.spec.registry import AUTOMATIC
 from hockeystick.composition import Composition, Step
-from hockeystick.errors import check_delta, check_epsilon
+from hockeystick.errors import check_count, check_delta, check_epsilon
 from hockeystick.integrations.dp_events import from_dp_event
 from hockeystick.sampling import Sampled
 
@@ -28,6 +28,7 @@ def of_run(
     unit: str = "example",
     title: str = "",
     circumstances: Circumstances | None = None,
+    group_size: int = 1,
 ) -> Specification:
     """The specification of a run that was put together in Python.
 
@@ -47,6 +48,8 @@ def of_run(
         What the run is called.
     circumstances : Circumstances, optional
         What accounting cannot see.
+    group_size : int
+        How many records neighbouring datasets differ by, at most.
 
     Raises
     ------
@@ -84,6 +87,7 @@ def of_run(
         Choice.of(AUTOMATIC, tolerance=tolerance),
         title,
         circumstances or Circumstances(),
+        check_count("group_size", group_size),
     )
 
 
