@@ -41,6 +41,11 @@ def test_a_specification_counts_the_group(tmp_path: Path) -> None:
     assert hs.spec.of_run(hs.Laplace(2.0), group_size=3).composition == (hs.Laplace(2.0) * 1).for_group(3)
 
 
+def test_a_grouped_step_says_how_it_is_written() -> None:
+    with pytest.raises(TypeError, match="group_size=3"):
+        hs.spec.of_run(hs.Laplace(2.0).for_group(3))
+
+
 def test_what_is_said_is_of_the_group() -> None:
     five = hs.spec.read(HOUSEHOLD)
     assert relation_words(five).startswith("add-remove: a group of up to 5 people more")

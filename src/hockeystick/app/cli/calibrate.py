@@ -18,6 +18,7 @@ from hockeystick.app.cli.options import (
     add_length,
     add_sampler,
     add_save,
+    add_tuning,
     add_unit,
     relation_of,
     repeated,
@@ -50,7 +51,7 @@ _NO_FLOOR = (
 )
 _MOST_RECORDS = 10**12
 
-_OF_RUN = ("noise-multiplier", "rate", "batch-size", "population", "sampling", "steps", "epochs")
+_OF_RUN = ("noise-multiplier", "rate", "batch-size", "population", "sampling", "steps", "epochs", "tuning")
 _FOUND = ("noise-multiplier", "rate", "batch-size", "steps")
 
 
@@ -94,6 +95,7 @@ def add(commands: Any) -> None:
         " and brackets as narrow as that needs",
     )
     add_save(parser)
+    add_tuning(parser)
     add_adjacency(parser)
     add_unit(parser)
     add_group_size(parser)
@@ -254,6 +256,7 @@ def _from_options(options: argparse.Namespace) -> _Unknown:
         options.unit or UNIT,
         circumstances=Circumstances(examples=options.population),
         group_size=options.group_size or 1,
+        tuning=options.tuning,
     )
     part = {"noise-multiplier": "mechanism", "steps": "count"}.get(name, "sampling")
     return _Unknown(specification, 0, part, "count" if part == "count" else name.replace("-", "_"))

@@ -16,6 +16,7 @@ from hockeystick.app.cli.options import (
     add_sampler,
     add_save,
     add_tolerance,
+    add_tuning,
     add_unit,
     relation_of,
     repeated,
@@ -75,6 +76,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--plot", metavar="FILE", help="draw the privacy curve, or with --by-epoch epsilon by epoch: .svg, .png, .pdf"
     )
+    add_tuning(parser)
     add_save(parser)
     add_adjacency(parser)
     add_unit(parser)
@@ -89,6 +91,8 @@ def run(options: argparse.Namespace) -> Status:
     check_picture(options)
     if options.by_epoch and options.delta is None:
         options.parser.error("--by-epoch shows epsilon: give --delta")
+    if options.by_epoch and options.tuning is not None:
+        options.parser.error("--by-epoch is about one run: give it without --tuning")
     mechanism = Choice.of("gaussian", noise_multiplier=options.noise_multiplier)
     entry = repeated_in_rounds(options, mechanism) or repeated(options, mechanism, sampler_of(options))
     specification = Specification(
@@ -100,6 +104,7 @@ def run(options: argparse.Namespace) -> Status:
         accountant=Choice.of(AUTOMATIC, tolerance=options.tolerance),
         circumstances=Circumstances(examples=options.population),
         group_size=options.group_size or 1,
+        tuning=options.tuning,
     )
     with Progress(f"accounting {entry.count} steps") as progress:
         curve = specification.curve
