@@ -6,7 +6,7 @@ from hockeystick.accountants.base import Accountant, check_accountant
 from hockeystick.accountants.certified import Certified
 from hockeystick.composition import Composition, Step
 from hockeystick.curve import PrivacyCurve
-from hockeystick.errors import public_door
+from hockeystick.errors import check_count, public_door
 
 __all__ = ["account"]
 
@@ -18,6 +18,7 @@ def account(
     *,
     tolerance: float = 1e-3,
     accountant: Accountant | None = None,
+    group_size: int = 1,
 ) -> PrivacyCurve:
     """The privacy curve of a run.
 
@@ -31,6 +32,8 @@ def account(
         Width of the epsilon bracket asked for (nats); where delta is asked for, its relative width.
     accountant : Accountant, optional
         A method of `hockeystick.accountants`; by default the certified one.
+    group_size : int
+        How many records neighbouring datasets differ by, at most: the size of a household, say. One by default.
 
     Returns
     -------
@@ -40,7 +43,7 @@ def account(
     Raises
     ------
     UnknownPairError
-        Where no dominating pair is known for a step under this relation.
+        Where no dominating pair is known for a step under this relation, or for a group of that size.
 
     Examples
     --------
@@ -57,5 +60,7 @@ def account(
             + ("; compose(run) makes a composition of a list" if isinstance(run, list | tuple) else "")
         )
     return PrivacyCurve(
-        run * 1, adjacency, Certified(tolerance) if accountant is None else check_accountant(accountant)
+        (run * 1).for_group(check_count("group_size", group_size)),
+        adjacency,
+        Certified(tolerance) if accountant is None else check_accountant(accountant),
     )

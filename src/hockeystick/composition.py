@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, final
 
 from hockeystick import notebook
-from hockeystick.errors import check_choice, check_count
+from hockeystick.errors import UnknownPairError, check_choice, check_count
 from hockeystick.laws.base import Pair
 
-__all__ = ["ADJACENCIES", "Adjacency", "Composition", "Direction", "Step", "compose", "directions"]
+__all__ = ["ADJACENCIES", "Adjacency", "Composition", "Direction", "Grouped", "Step", "compose", "directions"]
 
 Direction = Literal["add", "remove", "substitute", "zero-in", "zero-out"]
 """One ordered way of neighbouring.
@@ -31,6 +31,7 @@ Adjacency = Literal["add", "remove", "add-remove", "substitute", "zero-out"]
 _CALLERS_WORD = "rests on the caller's word: that the pair stated dominates the mechanism is not checked"
 _WRITTEN_OUT = 10**15  # counts below are written digit by digit
 _MOST_STEPS = 10**100  # far below where float64 overflows
+_LARGEST_GROUP = 10**6
 
 ADJACENCIES: dict[str, tuple[Direction, ...]] = {
     "add-remove": ("remove", "add"),
@@ -72,6 +73,42 @@ class Step(ABC):
         """Where the two sides of a bracket come from, where `attained` is not None: notes for the reader."""
         return ()
 
+    def pair_of_group(self, direction: Direction, size: int) -> Pair:
+        """The dominating pair of one direction for a group: up to that many records, all of them changed at once.
+
+        Raises
+        ------
+        UnknownPairError
+            Where none is proved; the message says what to use instead.
+        """
+        raise UnknownPairError(
+            f"no dominating pair is proved for a group of {size} under {self!r}; account for one record, and take"
+            f" curve.group_epsilon(delta, size={size}), which bounds a group's epsilon from above for any run"
+        )
+
+    def attained_by_group(self, direction: Direction, size: int) -> tuple[Pair, ...] | None:
+        """What `attained` is, for a group."""
+        return None
+
+    def for_group(self, size: int) -> Step | Composition:
+        """The step as it counts for a group of up to ``size`` records, such as a household.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> hs.Gaussian(2.0).for_group(5).pair("remove")
+        GaussianPair(sigma=2.0, sensitivity=5.0)
+        """
+        members = check_count("size", size)
+        if members > _LARGEST_GROUP:
+            raise ValueError(f"size must be at most {_LARGEST_GROUP:,}, got {members}")
+        return self if members == 1 else Grouped(self, members)
+
+    @property
+    def of_stated_population(self) -> bool:
+        """Whether the pair is that of a stated number of records, so that other numbers have others."""
+        return False
+
     @property
     def stated_by_caller(self) -> bool:
         """Whether the caller states the pair, so that nothing here can know that it dominates the mechanism."""
@@ -104,6 +141,50 @@ class Step(ABC):
 
     def __add__(self, other: Step | Composition) -> Composition:
         return Composition(((self, 1),)) + other
+
+
+@final
+@dataclass(frozen=True)
+class Grouped(Step):
+    """A step as it counts for a group of records, which neighbouring datasets differ by: made by `Step.for_group`.
+
+    Which pair dominates is the step's own knowledge: docs/derivations/groups.md.
+    """
+
+    step: Step
+    size: int
+
+    def pair(self, direction: Direction) -> Pair:
+        return self.step.pair_of_group(direction, self.size)
+
+    def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
+        return self.step.attained_by_group(direction, self.size)
+
+    def pair_of_group(self, direction: Direction, size: int) -> Pair:
+        return self.step.pair_of_group(direction, size * self.size)
+
+    def attained_by_group(self, direction: Direction, size: int) -> tuple[Pair, ...] | None:
+        return self.step.attained_by_group(direction, size * self.size)
+
+    @property
+    def of_stated_population(self) -> bool:
+        return self.step.of_stated_population
+
+    @property
+    def stated_by_caller(self) -> bool:
+        return self.step.stated_by_caller
+
+    @property
+    def adds_noise(self) -> bool:
+        return self.step.adds_noise
+
+    @property
+    def contribution(self) -> tuple[str, str]:
+        return self.step.contribution
+
+    @property
+    def releases(self) -> int:
+        return self.step.releases
 
 
 @final
@@ -184,6 +265,18 @@ class Composition:
     def notes(self) -> tuple[str, ...]:
         """What holds of every answer about the composition, whatever the accountant."""
         return (_CALLERS_WORD,) if any(step.stated_by_caller for step, _ in self.steps) else ()
+
+    def for_group(self, size: int) -> Composition:
+        """The composition as it counts for a group of up to ``size`` records, such as a household (`Step.for_group`).
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> household = (hs.Laplace(10.0) * 3).for_group(5)
+        >>> household.pairs("remove")
+        ((LaplacePair(scale=10.0, sensitivity=5.0), 3),)
+        """
+        return compose([(step.for_group(size) * count, 1) for step, count in self.steps])
 
     def __mul__(self, count: int) -> Composition:
         times = check_count("count", count)

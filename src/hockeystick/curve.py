@@ -220,6 +220,23 @@ class PrivacyCurve:
 
         return bayes_risk(self, prior)
 
+    def group_epsilon(self, delta: float, *, size: int) -> Bound:
+        """Bounds on epsilon for a group of up to ``size`` records, from this curve of one record, for any mechanism.
+
+        See `hockeystick.readouts.group.group_epsilon`. ``account(run, group_size=)`` is tighter where it answers.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> run = hs.Gaussian(noise_multiplier=50.0) * 100
+        >>> tight = float(hs.account(run, group_size=5).epsilon(1e-6))
+        >>> f"{tight:.2f} {float(hs.account(run).group_epsilon(1e-6, size=5)):.2f}"
+        '4.89 5.09'
+        """
+        from hockeystick.readouts.group import group_epsilon
+
+        return group_epsilon(self, delta, size=size)
+
     def mu(self, *, floor: float = 0.0, tolerance: float = 1e-3) -> Bound | Estimate:
         """The smallest mu for which the run is mu-Gaussian-DP, proved over all epsilons.
 

@@ -159,7 +159,10 @@ _ATTACKS = {
 
 @public_door
 def epsilon_against_steps(
-    steps: Mapping[str, Step | Callable[[int], Composition]] | Step | Callable[[int], Composition],
+    steps: Mapping[str, Step | Composition | Callable[[int], Composition]]
+    | Step
+    | Composition
+    | Callable[[int], Composition],
     counts: ArrayLike,
     *,
     delta: float,
@@ -171,7 +174,7 @@ def epsilon_against_steps(
 
     Parameters
     ----------
-    steps : Step or callable, or mapping of str to these
+    steps : Step, Composition or callable, or a mapping of names to such
         What is repeated, or a function from a number of steps to the run stopped there; with names where there are
         several.
     counts : array_like of int
@@ -198,7 +201,7 @@ def epsilon_against_steps(
     at = np.full(len(numbers), float(check_delta(delta)))
     for index, (name, step) in enumerate(named.items()):
         with Progress("accounting"):
-            runs = [step * number if isinstance(step, Step) else step(number) for number in numbers]
+            runs = [step * number if isinstance(step, Step | Composition) else step(number) for number in numbers]
             curves = [account(run, adjacency) for run in runs]
             found = asked_together(curves, np.arange(len(curves)), at, "epsilon")
         rising(axes, np.array(numbers, dtype=np.float64), found, index, name)

@@ -185,15 +185,8 @@ def check(document: Mapping[str, Any]) -> tuple[Finding, ...]:
 def _findings(document: Mapping[str, Any]) -> Iterator[Finding]:
     specification = document["specification"]
     adjacency = specification.get("guarantee", {}).get("adjacency", "add-remove")
-    curves: dict[str, Directed | str] = {}
     hints = _hints(document)
-    for direction in _DIRECTIONS[adjacency]:
-        try:
-            if "tuning" in specification:
-                raise UnreachedError("the best of many runs is not proved here")
-            curves[direction] = Directed(specification["steps"], direction, hints)
-        except UnreachedError as reason:
-            curves[direction] = str(reason)
+    curves = {direction: _curve(specification, direction, hints) for direction in _DIRECTIONS[adjacency]}
     for result in document["results"]:
         ((_, level),) = result["at"].items()
         where = f"{result['quantity']} at {next(iter(result['at']))} {level}"
@@ -211,6 +204,19 @@ def _findings(document: Mapping[str, Any]) -> Iterator[Finding]:
             yield from _both(sides, where, curves, [direction], "delta", level)
     if document.get("tradeoff"):
         yield from _trade_off(document["tradeoff"], curves)
+
+
+def _curve(specification: Mapping[str, Any], direction: str, hints: Sequence[Sequence[int]]) -> Directed | str:
+    """The curve of one direction, or why there is none."""
+    group = specification.get("guarantee", {}).get("group_size", 1)
+    if group != 1:
+        return f"a group of {group} records is not proved here"
+    if "tuning" in specification:
+        return "the best of many runs is not proved here"
+    try:
+        return Directed(specification["steps"], direction, hints)
+    except UnreachedError as reason:
+        return str(reason)
 
 
 def _both(

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import final
 
 from hockeystick.composition import Direction
 from hockeystick.laws.base import Pair
 from hockeystick.laws.worst_case import WorstCasePair
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.numerics.rationals import float_beside
 
 __all__ = ["ApproximateDP"]
+
+_LARGEST_EXPONENT = 700.0
+_ROUNDING = 1e-9  # far above that of two expm1, of a quotient, and of size * epsilon up to 700
 
 
 @final
@@ -49,3 +55,16 @@ class ApproximateDP(Mechanism):
 
     def pair(self, direction: Direction) -> Pair:
         return WorstCasePair(self.epsilon, self.delta)
+
+    def pair_of_group(self, direction: Direction, size: int) -> Pair:
+        """``size * epsilon`` and ``delta (1 + e^epsilon + ... + e^{(size-1) epsilon})``, rounded up."""
+        epsilon = float_beside(size * Fraction(self.epsilon), up=True)
+        if self.delta == 0.0 or self.epsilon == 0.0:
+            return WorstCasePair(epsilon, min(1.0, float_beside(size * Fraction(self.delta), up=True)))
+        growth = math.inf if epsilon > _LARGEST_EXPONENT else math.expm1(epsilon) / math.expm1(self.epsilon)
+        return WorstCasePair(epsilon, min(1.0, self.delta * growth * (1.0 + _ROUNDING)))
+
+    def attained_by_group(self, direction: Direction, size: int) -> tuple[Pair, ...] | None:
+        if self.delta > 0.0:
+            return ()  # the sum of deltas is not known to be reached
+        return (WorstCasePair(float_beside(size * Fraction(self.epsilon), up=False), 0.0),)

@@ -31,6 +31,10 @@ class BestOf(Step):
         return any(step.stated_by_caller for step, _ in self.run.steps)
 
     @property
+    def of_stated_population(self) -> bool:
+        return any(step.of_stated_population for step, _ in self.run.steps)
+
+    @property
     def words(self) -> str:
         return f"the best of {self.count.words}, each of {self.run.total_steps} steps"
 
@@ -39,6 +43,10 @@ class BestOf(Step):
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         return self.pair(direction).orders() if self.run.attained(direction) is None else ()
+
+    def for_group(self, size: int) -> BestOf:
+        """The best of runs as they count for the group."""
+        return BestOf(self.run.for_group(size), self.count)
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
         own = "the best of many runs: above, whatever the score; below, in some orders"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import final
 
 from hockeystick.composition import Direction
@@ -59,6 +59,10 @@ class Binomial(Mechanism):
     def contribution(self) -> tuple[str, str]:
         counts = self.probability != 0.5 or self.values == "counts"
         return contribution("counts" if counts else "signed", self.sensitivity)
+
+    def pair_of_group(self, direction: Direction, size: int) -> Pair:
+        # a group's values add up to one of that size
+        return replace(self, sensitivity=size * self.sensitivity).pair(direction)
 
     def pair(self, direction: Direction) -> Pair:
         if direction == "substitute":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar, final
 
@@ -77,6 +77,10 @@ class DiscreteLaplace(Mechanism):
         if Fraction(scale) * Fraction(wanted) < size:
             scale = math.nextafter(scale, math.inf)  # up: noise only grows
         return cls(scale, size)
+
+    def pair_of_group(self, direction: Direction, size: int) -> Pair:
+        # a group's values add up to one of that size
+        return replace(self, sensitivity=size * self.sensitivity).pair(direction)
 
     def pair(self, direction: Direction) -> Pair:
         return DiscreteLaplacePair(

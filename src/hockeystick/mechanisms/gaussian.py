@@ -8,7 +8,7 @@ from typing import final
 
 from hockeystick.composition import Direction
 from hockeystick.decimals import plain
-from hockeystick.errors import check_positive
+from hockeystick.errors import UnknownPairError, check_positive
 from hockeystick.laws.base import Pair
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.laws.largest_result import LargestResultPair
@@ -17,6 +17,8 @@ from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.gaussian_mixture import GaussianMixture
 
 __all__ = ["Gaussian"]
+
+_MOST_DRAWS = 256
 
 
 @final
@@ -55,10 +57,11 @@ class Gaussian(Mechanism):
         return "a vector of norm at most C", "2 C"
 
     def pair(self, direction: Direction) -> Pair:
-        if direction == "substitute":
-            return GaussianPair(self.noise_multiplier, 2.0)
-        # N(1, s^2) against N(0, s^2) is its own reverse: mirror the line
-        return GaussianPair(self.noise_multiplier, 1.0)
+        return self.pair_of_group(direction, 1)
+
+    def pair_of_group(self, direction: Direction, size: int) -> Pair:
+        # N(d, s^2) against N(0, s^2) is its own reverse: mirror the line
+        return GaussianPair(self.noise_multiplier, float(2 * size if direction == "substitute" else size))
 
     def substitution_on_poisson(self, rate: float) -> Pair:
         """(1-g) N(0) + g N(1) against (1-g) N(0) + g N(-1): 003, Proposition 13 (docs/derivations/fixed-size.md)."""
@@ -67,7 +70,20 @@ class Gaussian(Mechanism):
 
     def drawn_repeatedly(self, rate: float, times: int) -> Pair:
         """sum_j w_j N(j) against N(0), w binomial: docs/derivations/cut-batches.md, section 3."""
+        if times > _MOST_DRAWS:
+            raise UnknownPairError(
+                f"at most {_MOST_DRAWS} draws that meet in a batch are accounted for, got {times}: a group's size times"
+                " the micro-batches; account for one record: curve.group_epsilon(delta, size=) then bounds a group's"
+                " epsilon from above"
+            )
         return GaussianMixture.poisson_group(self.noise_multiplier, rate=rate, size=times).pair("remove")
+
+    def drawn_together(self, *, batch_size: int, population: int, size: int) -> Pair:
+        """sum_j w_j N(2j) against N(0), w hypergeometric: docs/derivations/fixed-size.md, section 5."""
+        group = GaussianMixture.fixed_size_group(
+            self.noise_multiplier, batch_size=batch_size, population=population, size=size
+        )
+        return group.pair("remove")
 
     def shuffled_lower(self, direction: Direction, batches: int) -> tuple[Pair, ...]:
         """The other records have value -1, this one 1 against null, or against -1: a shift of 2 against 1, or 0."""

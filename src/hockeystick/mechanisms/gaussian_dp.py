@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import final
 
 from hockeystick.composition import Direction
@@ -10,6 +11,7 @@ from hockeystick.errors import check_positive
 from hockeystick.laws.base import Pair
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.numerics.rationals import float_beside
 
 __all__ = ["GaussianDP"]
 
@@ -44,3 +46,9 @@ class GaussianDP(Mechanism):
 
     def pair(self, direction: Direction) -> Pair:
         return GaussianPair(1.0, self.mu)
+
+    def pair_of_group(self, direction: Direction, size: int) -> Pair:
+        return GaussianPair(1.0, float_beside(size * Fraction(self.mu), up=True))
+
+    def attained_by_group(self, direction: Direction, size: int) -> tuple[Pair, ...] | None:
+        return (GaussianPair(1.0, float_beside(size * Fraction(self.mu), up=False)),)

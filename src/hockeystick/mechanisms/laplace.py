@@ -42,4 +42,7 @@ class Laplace(Mechanism):
         return "a number between -C and C", "2 C"
 
     def pair(self, direction: Direction) -> Pair:
-        return LaplacePair(self.scale, 2.0 if direction == "substitute" else 1.0)
+        return self.pair_of_group(direction, 1)
+
+    def pair_of_group(self, direction: Direction, size: int) -> Pair:
+        return LaplacePair(self.scale, float(2 * size if direction == "substitute" else size))

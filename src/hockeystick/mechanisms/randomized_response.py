@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, final
 
-from hockeystick.composition import Direction
+from hockeystick.composition import Composition, Direction
 from hockeystick.errors import check_count, check_finite, check_probability
 from hockeystick.laws.base import Pair
 from hockeystick.laws.vectors import DiscretePair
@@ -96,6 +96,10 @@ class RandomizedResponse(Mechanism):
         other = (1 - true) / (self.categories - 1)
         values = range(self.categories)
         return ShuffledReports(tuple(tuple(true if w == x else other for w in values) for x in values), people)
+
+    def for_group(self, size: int) -> Composition:
+        """Every member of a group gives a report of its own: as many reports as members."""
+        return self * check_count("size", size)
 
     def pair(self, direction: Direction) -> Pair:
         true = Fraction(self.probability)

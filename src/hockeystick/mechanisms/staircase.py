@@ -60,4 +60,7 @@ class Staircase(Mechanism):
         return "a number between -C and C", "2 C"
 
     def pair(self, direction: Direction) -> Pair:
-        return StaircasePair(self.epsilon, cast("float", self.gamma), 2 if direction == "substitute" else 1)
+        return self.pair_of_group(direction, 1)
+
+    def pair_of_group(self, direction: Direction, size: int) -> Pair:
+        return StaircasePair(self.epsilon, cast("float", self.gamma), 2 * size if direction == "substitute" else size)

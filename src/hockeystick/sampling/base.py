@@ -34,7 +34,7 @@ class Samplable(Step):
         )
 
     def drawn_repeatedly(self, rate: float, times: int) -> Pair:
-        """The pair under remove where the record is drawn that many times, and counts each time it is.
+        """The pair under remove where the record is drawn that many times, or that many are, and each draw counts.
 
         Raises
         ------
@@ -42,8 +42,23 @@ class Samplable(Step):
             Where none is proved for this mechanism.
         """
         raise UnknownPairError(
-            f"no dominating pair is proved for {self!r} on the sum of {times} micro-batches (rate {rate!r}); use"
-            " Gaussian noise, or one micro-batch"
+            f"no dominating pair is proved for {self!r} where up to {times} records of a group, or draws of one record,"
+            f" meet in a batch (rate {rate!r}); use Gaussian noise, or account for one record in one micro-batch:"
+            " curve.group_epsilon(delta, size=) then bounds a group's epsilon from above"
+        )
+
+    def drawn_together(self, *, batch_size: int, population: int, size: int) -> Pair:
+        """The pair under remove of a group in batches of fixed size.
+
+        Raises
+        ------
+        UnknownPairError
+            Where none is proved for this mechanism.
+        """
+        raise UnknownPairError(
+            f"no dominating pair is proved for {self!r} and a group of {size} in batches of {batch_size} out of"
+            f" {population}; use Gaussian noise, or account for one record: curve.group_epsilon(delta, size={size})"
+            " then bounds a group's epsilon from above"
         )
 
     def shuffled_lower(self, direction: Direction, batches: int) -> tuple[Pair, ...]:
@@ -105,6 +120,10 @@ class Sampled(Step):
         return self.mechanism.contribution
 
     @property
+    def of_stated_population(self) -> bool:
+        return self.mechanism.of_stated_population
+
+    @property
     def stated_by_caller(self) -> bool:
         return self.mechanism.stated_by_caller
 
@@ -116,6 +135,10 @@ class InBatches(Sampled):
     mechanism: Step
     batch_size: int
     population: int
+
+    @property
+    def of_stated_population(self) -> bool:
+        return True
 
     def __post_init__(self) -> None:
         size, records = check_count("batch_size", self.batch_size), check_count("population", self.population)

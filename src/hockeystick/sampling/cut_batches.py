@@ -72,6 +72,10 @@ class CutBatches(Sampled):
         object.__setattr__(self, "largest_batch", most)
         object.__setattr__(self, "population", records)
 
+    @property
+    def of_stated_population(self) -> bool:
+        return True
+
     @classmethod
     def sentence(cls, unit: str, parameters: Mapping[str, float]) -> str:
         return (

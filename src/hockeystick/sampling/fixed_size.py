@@ -11,7 +11,7 @@ from hockeystick.composition import Direction
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.rationals import float_beside
-from hockeystick.sampling.base import AS_REMOVE, InBatches
+from hockeystick.sampling.base import AS_REMOVE, InBatches, Samplable
 
 __all__ = ["WithoutReplacement"]
 
@@ -58,6 +58,13 @@ class WithoutReplacement(InBatches):
     def pair(self, direction: Direction) -> Pair:
         # where b / n is no float64 it is rounded up: the curve grows with the rate
         return self._pairs(direction, float_beside(self.rate, up=True))[0]
+
+    def pair_of_group(self, direction: Direction, size: int) -> Pair:
+        """A hypergeometric number of the group is drawn, and each of them pushes another record out."""
+        if direction in {"remove", "add"} and isinstance(self.mechanism, Samplable):
+            pair = self.mechanism.drawn_together(batch_size=self.batch_size, population=self.population, size=size)
+            return pair if direction == "remove" else pair.reversed()
+        return super().pair_of_group(direction, size)
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         if self.mechanism.attained("substitute") is not None:

@@ -59,6 +59,10 @@ class MicroBatches(Sampled):
             f" independently, with probability {plain(parameters['rate'])}"
         )
 
+    def pair_of_group(self, direction: Direction, size: int) -> Pair:
+        """A member is drawn from every micro-batch: as many draws as members times micro-batches."""
+        return Poisson(self.mechanism, self.rate).pair_of_group(direction, size * self.micro_batches)
+
     def pair(self, direction: Direction) -> Pair:
         if self.micro_batches == 1:
             return Poisson(self.mechanism, self.rate).pair(direction)

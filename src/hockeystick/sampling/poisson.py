@@ -84,6 +84,19 @@ class Poisson(Sampled):
             return self.mechanism.substitution_on_poisson(self.rate)
         raise UnknownPairError(f"no dominating pair is known for {self!r} under {direction!r}; use 'add-remove'")
 
+    def pair_of_group(self, direction: Direction, size: int) -> Pair:
+        """A binomial number of the group is drawn, as of a record that is drawn from many micro-batches."""
+        direction = AS_REMOVE.get(direction, direction)
+        if self.rate == 1.0:
+            return self.mechanism.pair_of_group(direction, size)
+        if direction in {"remove", "add"} and isinstance(self.mechanism, Samplable):
+            pair = self.mechanism.drawn_repeatedly(self.rate, size)
+            return pair if direction == "remove" else pair.reversed()
+        return super().pair_of_group(direction, size)
+
+    def attained_by_group(self, direction: Direction, size: int) -> tuple[Pair, ...] | None:
+        return self.mechanism.attained_by_group(direction, size) if self.rate == 1.0 else None
+
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         direction = AS_REMOVE.get(direction, direction)
         if direction == "substitute":

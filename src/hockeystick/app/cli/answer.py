@@ -119,7 +119,7 @@ def answer_text(specification: Specification, found: Sequence[Answer]) -> str:
 
 
 def _covered(specification: Specification, found: Sequence[Answer]) -> list[str]:
-    lines = [_row("relation", relation_words(specification)), _row("unit", f"one {specification.unit}")]
+    lines = [_row("relation", relation_words(specification)), _row("unit", specification.protected)]
     kinds = specification.kinds
     of_run = "" if specification.tuning is None else " of the best run"
     published = f"every intermediate result{of_run} may be published"

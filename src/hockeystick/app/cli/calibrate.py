@@ -12,6 +12,7 @@ from hockeystick.app.cli.files import specification_of
 from hockeystick.app.cli.options import (
     UNIT,
     add_adjacency,
+    add_group_size,
     add_json,
     add_save,
     add_tuning,
@@ -94,6 +95,7 @@ def add(commands: Any) -> None:
     add_tuning(parser)
     add_adjacency(parser)
     add_unit(parser)
+    add_group_size(parser)
     add_json(parser)
     parser.set_defaults(run=run, parser=parser)
 
@@ -175,6 +177,7 @@ def _from_options(options: argparse.Namespace) -> Unknown:
         relation_of(options),
         options.unit or UNIT,
         circumstances=Circumstances(examples=options.population),
+        group_size=options.group_size or 1,
         tuning=options.tuning,
     )
     place = {"noise-multiplier": "mechanism", "steps": "count"}.get(name, "sampling")
@@ -231,6 +234,8 @@ def _from_file(options: argparse.Namespace) -> Unknown:
     )
     if options.unit is not None:
         specification = replace(specification, unit=options.unit)
+    if options.group_size is not None:
+        specification = replace(specification, group_size=options.group_size)
     if options.step > len(specification.steps):
         parser.error(
             f"--step is {options.step} but {options.specification} has {len(specification.steps)} kinds of steps"

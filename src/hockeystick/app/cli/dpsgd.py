@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
-from hockeystick.account import account
 from hockeystick.app.cli.answer import answer_document, answers, print_answers, print_json, status_of
 from hockeystick.app.cli.options import (
     UNIT,
     add_adjacency,
+    add_group_size,
     add_json,
     add_save,
     add_tolerance,
@@ -24,9 +25,8 @@ from hockeystick.app.cli.sampler import add_length, add_sampler, batches_of, ent
 from hockeystick.app.cli.status import Status
 from hockeystick.app.cli.table import table
 from hockeystick.app.report.numbers import count_text, plain, rounded_up
-from hockeystick.app.spec.model import Choice, Circumstances, Specification, StepEntry
+from hockeystick.app.spec.model import Choice, Circumstances, Specification
 from hockeystick.app.spec.registry import AUTOMATIC, schemes
-from hockeystick.composition import Composition
 from hockeystick.progress import Progress
 
 __all__ = ["add", "run"]
@@ -75,6 +75,7 @@ def add(commands: Any) -> None:
     add_save(parser)
     add_adjacency(parser)
     add_unit(parser)
+    add_group_size(parser)
     add_tolerance(parser)
     add_json(parser)
     parser.set_defaults(run=run, parser=parser)
@@ -96,6 +97,7 @@ def run(options: argparse.Namespace) -> Status:
         epsilons=options.epsilon or (),
         accountant=Choice.of(AUTOMATIC, tolerance=options.tolerance),
         circumstances=Circumstances(examples=options.population),
+        group_size=options.group_size or 1,
         tuning=options.tuning,
     )
     with Progress(f"accounting {_total(specification)} steps") as progress:
@@ -131,22 +133,21 @@ def _marks(specification: Specification) -> tuple[int, list[int]]:
     return batches, [*range(stride, total, stride), total]
 
 
-def _after(specification: Specification, steps: int) -> Composition:
+def _after(specification: Specification, steps: int) -> Specification:
     """The run, stopped after so many of its steps."""
     (entry,) = specification.steps
     if entry.sampling is not None and schemes()[entry.sampling.name].step_is_run:
         epochs = steps // batches_of(entry.sampling)
-        shorter = Choice.of(entry.sampling.name, **entry.sampling.mapping | {"epochs": epochs})
-        return StepEntry(entry.mechanism, shorter).step * 1
-    return entry.step * (steps // entry.step.releases)
+        sampling = Choice.of(entry.sampling.name, **entry.sampling.mapping | {"epochs": epochs})
+        return replace(specification, steps=(replace(entry, sampling=sampling),))
+    return replace(specification, steps=(replace(entry, count=steps // entry.step.releases),))
 
 
 def _epochs(specification: Specification, progress: Progress) -> list[dict[str, Any]]:
     batches, marks = _marks(specification)
     rows: list[dict[str, Any]] = []
     for steps in progress.each(marks):
-        run = _after(specification, steps)
-        curve = account(run, specification.adjacency, **specification.accountant.arguments)
+        curve = _after(specification, steps).curve
         sides = [curve.epsilon(level) for level in specification.deltas]
         known = [
             {"delta": level, "lower": found.sides[0], "upper": found.sides[1]}
@@ -169,7 +170,7 @@ def _draw_epochs(name: str, specification: Specification) -> None:
     from hockeystick.app import plots  # matplotlib, only where a picture is asked for
 
     figure = plots.epsilon_against_steps(
-        lambda steps: _after(specification, steps),
+        lambda steps: _after(specification, steps).composition,
         _marks(specification)[1],
         delta=specification.deltas[0],
         adjacency=specification.adjacency,

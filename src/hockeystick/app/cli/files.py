@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from hockeystick.app.cli.options import add_group_size
 from hockeystick.app.cli.parsing import Parser, delta, epsilon, listed, positive
 from hockeystick.app.cli.status import CommandError
 from hockeystick.app.report.verification import NoReceiptError, open_receipt
@@ -36,6 +37,7 @@ def add_changes(parser: Parser) -> None:
         "--epsilon", type=listed(epsilon("--epsilon")), metavar="E[,E]", help="report delta at these epsilons"
     )
     changes.add_argument("--adjacency", choices=tuple(ADJACENCIES), metavar="R", help=", ".join(ADJACENCIES))
+    add_group_size(changes)
     changes.add_argument("--accountant", metavar="A", help="such as certified or certified:tolerance=1e-5")
     changes.add_argument(
         "--tolerance", type=positive("--tolerance"), metavar="W", help="width of the bracket asked for"
@@ -49,6 +51,8 @@ def specification_of(options: argparse.Namespace) -> Specification:
         found = replace(found, deltas=options.delta or (), epsilons=options.epsilon or ())
     if getattr(options, "adjacency", None) is not None:
         found = replace(found, adjacency=options.adjacency)
+    if getattr(options, "group_size", None) is not None:
+        found = replace(found, group_size=options.group_size)
     if getattr(options, "accountant", None) is not None:
         found = replace(found, accountant=accountant_of(options.accountant, "--accountant"))
     if getattr(options, "tolerance", None) is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from hockeystick.app.cli.parsing import Parser, positive
+from hockeystick.app.cli.parsing import Parser, count, positive
 from hockeystick.app.cli.status import CommandError
 from hockeystick.app.spec.model import Choice, Specification
 from hockeystick.app.spec.reader import tuning_of
@@ -15,6 +15,7 @@ __all__ = [
     "ADJACENCY",
     "UNIT",
     "add_adjacency",
+    "add_group_size",
     "add_json",
     "add_save",
     "add_tolerance",
@@ -42,6 +43,16 @@ def add_adjacency(parser: Parser) -> None:
 def add_unit(parser: Parser) -> None:
     """Add ``--unit``: None where it is not given, as a specification may say it."""
     parser.add_argument("--unit", metavar="NOUN", help=f"what one record is, for the wording (default: {UNIT})")
+
+
+def add_group_size(parser: Parser | argparse._ArgumentGroup) -> None:
+    """Add ``--group-size``: None where it is not given, as a specification may say it."""
+    parser.add_argument(
+        "--group-size",
+        type=count("--group-size"),
+        metavar="K",
+        help="records that change at once, such as a household of 5 (default: 1)",
+    )
 
 
 def add_tolerance(parser: Parser) -> None:

@@ -136,16 +136,21 @@ class Content:
         wrong = f"no more than {round(alpha * 1000)} in 1,000"
         if self.specification.adjacency == "substitute":
             words = (
-                f"Whoever must say which of two {plural(self.specification.unit)} is in the data, and names the first"
+                f"Whoever must say which of two {self._members()} is in the data, and names the first"
                 f" wrongly in {wrong} cases, names it rightly in at most {found}% of cases"
             )
         else:
-            members = plural(self.specification.unit)
+            members = self._members()
             words = (
                 f"Whoever looks at all that is released and takes {wrong} of the {members} outside the data to be in it"
                 f" recognises at most {found}% of the {members} in it, whatever else they know"
             )
         return f"{IF_HELD.capitalize()}: {words[0].lower()}{words[1:]}." if self.broken else f"{words}."
+
+    def _members(self) -> str:
+        """Those whom an attack looks for, in the plural."""
+        unit, size = plural(self.specification.unit), self.specification.group_size
+        return unit if size == 1 else f"groups of up to {size} {unit}"
 
     def about(self) -> list[Row]:
         """Which data, whose, for what, and under which circumstances, as far as that is stated."""
@@ -182,7 +187,9 @@ class Content:
         unit = self.specification.unit
         people = " A person behind several examples is not protected as one." if unit == "example" else ""
         whole = "clipped and sampled as a whole" if self.specification.schemes else "counted as a whole"
-        return f"one {unit}: each {unit} is one record, {whole}.{people}"
+        if self.specification.group_size > 1:
+            people = f" All records of the group may change at once.{people.replace('several', 'still more')}"
+        return f"{self.specification.protected}: each {unit} is one record, {whole}.{people}"
 
     def _normalisation(self) -> str:
         unit = self.specification.unit
@@ -267,12 +274,13 @@ class Content:
     @property
     def attacked(self) -> str:
         """What an attack tells apart."""
-        unit = self.specification.unit
+        one = self.specification.protected
+        null = "a null record" if self.specification.group_size == 1 else "null records"
         of_relation = {
-            "substitute": f"which of two {plural(unit)} is in the data",
-            "zero-out": f"whether one {unit} is in the data or a null record",
+            "substitute": f"which of two {self._members()} is in the data",
+            "zero-out": f"whether {one} is in the data or {null}",
         }
-        return of_relation.get(self.specification.adjacency, f"whether one {unit} is in the data")
+        return of_relation.get(self.specification.adjacency, f"whether {one} is in the data")
 
     def curve(self) -> Table:
         """One row for each point of the curve: delta, and the sides or the estimate."""

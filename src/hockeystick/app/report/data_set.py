@@ -86,7 +86,7 @@ class Account:
         return [
             *spent,
             Row("It holds", each),
-            Row("Relation", RELATIONS[self.known.adjacency].format(unit=self.known.unit)),
+            Row("Relation", RELATIONS[self.known.adjacency].format(one=f"one {self.known.unit}", null="a null record")),
             Row("How releases are chosen", rule),
         ]
 

@@ -16,11 +16,11 @@ __all__ = ["latex"]
 
 _MARKS = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"}
 _CHANGES = {
-    "add-remove": "one {unit} is added or removed",
-    "add": "one {unit} is added",
-    "remove": "one {unit} is removed",
-    "substitute": "one {unit} is replaced by any other",
-    "zero-out": "one {unit} is replaced by a null record",
+    "add-remove": "{one} is added or removed",
+    "add": "{one} is added",
+    "remove": "{one} is removed",
+    "substitute": "{one} is replaced by any other",
+    "zero-out": "{one} is replaced by {null}",
 }
 
 
@@ -47,7 +47,8 @@ def _sentence(content: Content, result: Mapping[str, Any]) -> str:
     symbols = {"epsilon": r"\varepsilon", "delta": r"\delta"}
     symbol, other = symbols[result["quantity"]], symbols[given]
     at = f"${other} = {_number(plain(number(level)))}$"
-    change = _CHANGES[content.specification.adjacency].format(unit=content.specification.unit)
+    null = "a null record" if content.specification.group_size == 1 else "null records"
+    change = _CHANGES[content.specification.adjacency].format(one=content.specification.protected, null=null)
     setting = f"where neighbouring datasets differ in that {_escaped(change)}"
     if not result["certified"]:
         about = _number(nearest(number(result["value"])))

@@ -36,25 +36,29 @@ IF_HELD = "if every assumption held"
 """How far a figure goes where an assumption is broken."""
 
 RELATIONS = {
-    "add-remove": "add-remove: one {unit} more or one {unit} less, the worse of both directions",
-    "add": "add: one {unit} more; this direction alone, not its reverse",
-    "remove": "remove: one {unit} less; this direction alone, not its reverse",
-    "substitute": "substitute: one {unit} replaced by any other",
-    "zero-out": "zero-out: one {unit} replaced by a null record, the worse of both directions",
+    "add-remove": "add-remove: {one} more or {one} less, the worse of both directions",
+    "add": "add: {one} more; this direction alone, not its reverse",
+    "remove": "remove: {one} less; this direction alone, not its reverse",
+    "substitute": "substitute: {one} replaced by any other",
+    "zero-out": "zero-out: {one} replaced by {null}, the worse of both directions",
 }
 
 _CHANGES = {
-    "add-remove": "adding or removing any one {unit}",
-    "add": "adding any one {unit} (but not necessarily removing one)",
-    "remove": "removing any one {unit} (but not necessarily adding one)",
-    "substitute": "replacing any one {unit} by any other",
-    "zero-out": "replacing any one {unit} by a null record (or back)",
+    "add-remove": "adding or removing any {one}",
+    "add": "adding any {one} (but not necessarily removing one)",
+    "remove": "removing any {one} (but not necessarily adding one)",
+    "substitute": "replacing any {one} by any other",
+    "zero-out": "replacing any {one} by {null} (or back)",
 }
 
 
 def relation_words(specification: Specification) -> str:
     """What neighbouring means."""
-    return RELATIONS[specification.adjacency].format(unit=specification.unit)
+    return RELATIONS[specification.adjacency].format(one=specification.protected, null=_null(specification))
+
+
+def _null(specification: Specification) -> str:
+    return "a null record" if specification.group_size == 1 else "null records"
 
 
 def sampling_words(sampling: Choice | None, unit: str) -> str:
@@ -169,7 +173,8 @@ def statement(specification: Specification, quantity: str, given: float, result:
 
 
 def _statement(specification: Specification, quantity: str, given: float, result: Bound | Estimate) -> str:
-    change = _CHANGES[specification.adjacency].format(unit=specification.unit)
+    one = specification.protected.removeprefix("a ")
+    change = _CHANGES[specification.adjacency].format(one=one, null=_null(specification))
     total = sum(entry.count * entry.step.releases for entry in specification.steps)
     steps = "the one release" if total == 1 else f"all {count_text(total)} releases together"
     if specification.tuning is not None:
@@ -200,7 +205,8 @@ def not_included(specification: Specification) -> tuple[str, ...]:
     ]
     items += [scheme.not_covered for scheme in specification.schemes]
     if unit == "example":
-        items.append("people behind several examples: the unit is one example, not one person")
+        several = "several" if specification.group_size == 1 else f"more than {specification.group_size}"
+        items.append(f"people behind {several} examples: the unit is {specification.protected}, not one person")
     beside = f"validation on private {plural(unit)}, batch normalisation, the number of {plural(unit)}"
     items.append(
         f"statistics released beside the run ({beside if specification.schemes else f'the number of {plural(unit)}'})"

@@ -13,8 +13,9 @@ from typing import Any, final
 
 from hockeystick.account import account
 from hockeystick.accountants.base import Accountant
+from hockeystick.app.report.numbers import plural
 from hockeystick.app.spec.registry import AUTOMATIC, accountants, counts, kebab, mechanisms, samplings, schemes
-from hockeystick.composition import Composition, Step, compose
+from hockeystick.composition import Composition, Grouped, Step, compose
 from hockeystick.curve import PrivacyCurve
 from hockeystick.laws.run_count import RunCount
 from hockeystick.mechanisms.best_of import select_best
@@ -95,6 +96,8 @@ def described(step: Step) -> Choice:
     TypeError
         Where a file cannot hold it.
     """
+    if isinstance(step, Grouped):
+        raise TypeError(f"a specification states a group's size once: of_run(run, group_size={step.size})")
     name = kebab(type(step).__name__)
     if name not in mechanisms() and name not in schemes():
         raise TypeError(f"a specification cannot hold {type(step).__name__}: it names mechanisms by their parameters")
@@ -215,6 +218,8 @@ class Specification:
         The neighbouring relation.
     unit : str
         The unit of privacy: what one record is.
+    group_size : int
+        How many records neighbouring datasets differ by, at most: the size of a household, say.
     deltas, epsilons : tuple of float
         Where to read the curve: epsilon at these deltas, delta at these epsilons.
     accountant : Choice
@@ -236,12 +241,14 @@ class Specification:
     title: str = ""
     circumstances: Circumstances = Circumstances()
     tuning: Choice | None = None
+    group_size: int = 1
 
     @property
     def composition(self) -> Composition:
-        """What is released: the run, or the best of many."""
+        """What is released: the run, or the best of many, as it counts for a group of the size stated."""
         run, runs = compose([(entry.step, entry.count) for entry in self.steps]), self.runs
-        return run if runs is None else select_best(run, count=runs) * 1
+        whole = run if runs is None else select_best(run, count=runs) * 1
+        return whole.for_group(self.group_size)
 
     @property
     def runs(self) -> RunCount | None:
@@ -250,6 +257,11 @@ class Specification:
             return None
         law: RunCount = counts()[self.tuning.name].build(**self.tuning.arguments)
         return law
+
+    @property
+    def protected(self) -> str:
+        """Whom the guarantee is for, in a sentence: "one example", or "a group of up to 5 examples"."""
+        return f"one {self.unit}" if self.group_size == 1 else f"a group of up to {self.group_size} {plural(self.unit)}"
 
     @property
     def kinds(self) -> tuple[StepEntry, ...]:
@@ -288,6 +300,8 @@ class Specification:
     def document(self) -> dict[str, Any]:
         """The specification as a file holds it; reading it gives an equal specification."""
         guarantee: dict[str, Any] = {"adjacency": self.adjacency, "unit": self.unit}
+        if self.group_size > 1:
+            guarantee["group_size"] = self.group_size
         if self.deltas:
             guarantee["delta"] = _one_or_many(self.deltas)
         if self.epsilons:

@@ -217,7 +217,7 @@ class DocumentReader:
         table = self.table(path, value)
         if table is None:
             return {}
-        self.unknown(path, table, ("adjacency", "unit", "delta", "epsilon"))
+        self.unknown(path, table, ("adjacency", "unit", "group_size", "delta", "epsilon"))
         found: dict[str, Any] = {}
         if "adjacency" in table:
             found["adjacency"] = self.checked(
@@ -225,6 +225,10 @@ class DocumentReader:
             )
         if "unit" in table:
             found["unit"] = self.text((*path, "unit"), table["unit"])
+        if "group_size" in table:
+            found["group_size"] = self.checked(
+                (*path, "group_size"), lambda value: check_count("group_size", value), table["group_size"]
+            )
         for key, plural, check in (("delta", "deltas", check_delta), ("epsilon", "epsilons", check_epsilon)):
             if key in table:
                 found[plural] = self.levels((*path, key), table[key], check)

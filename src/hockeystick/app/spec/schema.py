@@ -123,6 +123,7 @@ def _guarantee() -> dict[str, Any]:
         "properties": {
             "adjacency": {"enum": list(ADJACENCIES), "description": "Which datasets are neighbours."},
             "unit": {"type": "string", "minLength": 1, "description": "What one record is: example, user, ..."},
+            "group_size": {**_COUNT, "description": "Records that change at once, such as a household (default 1)."},
             "delta": _levels(_DELTA, "Report epsilon at this delta, or at each of these."),
             "epsilon": _levels(_EPSILON, "Report delta at this epsilon (nats), or at each of these."),
         },

@@ -11,7 +11,7 @@ from hockeystick.app.report.numbers import jsonable
 from hockeystick.app.spec.model import Choice, Circumstances, Specification, StepEntry, described, described_count
 from hockeystick.app.spec.registry import AUTOMATIC
 from hockeystick.composition import Composition, Step
-from hockeystick.errors import check_delta, check_epsilon
+from hockeystick.errors import check_count, check_delta, check_epsilon
 from hockeystick.integrations.dp_events import from_dp_event
 from hockeystick.mechanisms.best_of import BestOf
 from hockeystick.sampling import Sampled
@@ -29,6 +29,7 @@ def of_run(
     unit: str = "example",
     title: str = "",
     circumstances: Circumstances | None = None,
+    group_size: int = 1,
 ) -> Specification:
     """The specification of a run that was put together in Python.
 
@@ -48,6 +49,8 @@ def of_run(
         What the run is called.
     circumstances : Circumstances, optional
         What accounting cannot see.
+    group_size : int
+        How many records neighbouring datasets differ by, at most.
 
     Raises
     ------
@@ -89,6 +92,7 @@ def of_run(
         title,
         circumstances or Circumstances(),
         tuned,
+        check_count("group_size", group_size),
     )
 
 

@@ -1,0 +1,104 @@
+"""What the curve of one record says of a group of records, whatever the mechanism: an upper bound.
+
+Let D_0, ..., D_k be datasets of which each two in a row are neighbours. If every step of the chain changes the
+probability of an event by a factor of e^eps and an additive delta(eps) at most, all k together change it by e^{k eps}
+and ``delta(eps) (1 + e^eps + ... + e^{(k-1) eps})``. So the epsilon of a group of k at delta is at most ``k eps`` for
+any eps with
+
+    ln delta(eps) + ln((e^{k eps} - 1) / (e^eps - 1)) <= ln delta.
+
+Guarantee: upper, from the curve's certified upper side; the lower side is that of one record, which is a group as well.
+Cost: some forty answers of the curve. Where a pair is proved for groups, `Step.for_group` is tighter
+(docs/derivations/groups.md).
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Protocol
+
+from numpy.typing import ArrayLike
+
+from hockeystick.bound import Bound, Estimate, from_sides
+from hockeystick.errors import UnknownPairError, check_count, check_delta, public_door
+from hockeystick.numerics.rationals import float_beside
+from hockeystick.readouts.directions import Curve
+
+__all__ = ["group_epsilon"]
+
+_MOST = 700.0  # e to the power of this is finite
+_HALVINGS = 40
+_NARROW = 1e-4
+_SLACK = 1e-9  # far above the rounding of the sum below
+_NOTE = "above, k times an epsilon of one record, by a chain of k neighbours; below, the epsilon of one record"
+
+
+class _Answering(Curve, Protocol):
+    """A privacy curve that is asked for itself, not direction by direction."""
+
+    @property
+    def adjacency(self) -> str: ...
+
+    def epsilon(self, delta: ArrayLike) -> Bound | Estimate: ...
+
+    def delta(self, epsilon: ArrayLike) -> Bound | Estimate: ...
+
+
+@public_door
+def group_epsilon(curve: _Answering, delta: float, *, size: int) -> Bound:
+    """Bounds on the epsilon (nats) of a group of up to ``size`` records at a delta, from the curve of one record.
+
+    Parameters
+    ----------
+    curve : PrivacyCurve
+        By a certified accountant.
+    delta : float
+        In [0, 1].
+    size : int
+        Records in the group, at least 1.
+
+    Raises
+    ------
+    TypeError
+        Where the curve is an estimate.
+    UnknownPairError
+        Where the curve is that of a stated number of records, and neighbours have another number.
+    """
+    level, members = float(check_delta(delta)), check_count("size", size)
+    one = curve.epsilon(level)
+    if not isinstance(one, Bound):
+        raise TypeError("the epsilon of a group needs a certified accountant: this curve is an estimate")
+    if members == 1:
+        return one
+    if curve.adjacency != "substitute" and any(step.of_stated_population for step, _ in curve.composition.steps):
+        raise UnknownPairError(
+            f"a group's datasets differ in their number of records, and this run is accounted for one number of them;"
+            f" use adjacency 'substitute', or Poisson sampling, for a group of {members}"
+        )
+    found = _least(curve, level, members)
+    upper = math.inf if found is None else float_beside(members * Fraction(found), up=True)
+    return from_sides(float(one.lower), upper, f"group of {members}, {one.method}", notes=(*one.notes, _NOTE))
+
+
+def _least(curve: _Answering, level: float, size: int) -> float | None:
+    """About the least epsilon of one record that serves, itself proved to serve; None where none was found."""
+
+    def serves(epsilon: float) -> bool:
+        if epsilon * size > _MOST:
+            return False
+        growth = float(size) if epsilon == 0.0 else math.expm1(size * epsilon) / math.expm1(epsilon)
+        found = curve.delta(epsilon)
+        return float(found.sides[1]) * growth * (1.0 + _SLACK) <= level
+
+    low, high = 0.0, max(float(curve.epsilon(level / size).sides[1]), 1e-12)
+    while not serves(high):
+        low, high = high, 1.5 * high
+        if high * size > _MOST:
+            return None
+    for _ in range(_HALVINGS):
+        if high - low <= _NARROW * high:
+            break
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if serves(middle) else (middle, high)
+    return high

@@ -1,0 +1,170 @@
+"""Guarantees for groups of records: against pairs written out, closed forms, and the bound for anything."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import pytest
+from mpmath import mp, mpf
+
+import hockeystick as hs
+from hockeystick.composition import Step
+from hockeystick.errors import UnknownPairError
+from tests.closed_forms import gaussian_delta
+
+NOISE = [
+    (hs.Gaussian(3.0), hs.Gaussian(1.0)),
+    (hs.Laplace(6.0), hs.Laplace(2.0)),
+    (hs.DiscreteLaplace(6.0), hs.DiscreteLaplace(6.0, 3)),
+    (hs.DiscreteGaussian(6.0), hs.DiscreteGaussian(6.0, 3)),
+    (hs.DiscreteGaussian(6.0, values="counts"), hs.DiscreteGaussian(6.0, 3, values="counts")),
+    (hs.Binomial(400), hs.Binomial(400, sensitivity=3)),
+    (hs.GaussianDP(0.25), hs.GaussianDP(0.75)),
+    (hs.ApproximateDP(0.25), hs.ApproximateDP(0.75)),
+    (hs.RandomizedResponse(0.75), hs.RandomizedResponse(0.75) * 3),
+]
+
+
+@pytest.mark.parametrize(("step", "alike"), NOISE)
+@pytest.mark.parametrize("adjacency", ["add-remove", "substitute"])
+def test_a_group_of_three_is_one_record_of_three_times_the_size(step: Step, alike: Step, adjacency: str) -> None:
+    group = hs.account(step * 2, adjacency, group_size=3)
+    same = hs.account(alike * 2, adjacency)
+    one, other = group.epsilon(1e-4), same.epsilon(1e-4)
+    assert isinstance(one, hs.Bound)
+    assert isinstance(other, hs.Bound)
+    assert max(float(one.lower), float(other.lower)) <= min(float(one.upper), float(other.upper))
+    assert one.width < 2e-3
+    assert one.lower > 2.0 * float(hs.account(step * 2, adjacency).epsilon(1e-4)) or isinstance(
+        step, hs.RandomizedResponse
+    )
+
+
+def test_the_group_of_a_staircase_has_the_shift_of_its_size() -> None:
+    pair = hs.Staircase(0.5, 0.25).for_group(3).pair("substitute")  # type: ignore[union-attr]
+    assert pair == type(hs.Staircase(0.5, 0.25).pair("remove"))(0.5, 0.25, 6)
+
+
+def test_gaussian_groups_contain_the_closed_form() -> None:
+    for size, epsilon in itertools.product((2, 7), (0.5, 3.0)):
+        with mp.workdps(40):
+            truth = gaussian_delta(mpf(size) / 5, epsilon)
+            bound = hs.account(hs.Gaussian(5.0), group_size=size).delta(epsilon)
+            assert isinstance(bound, hs.Bound)
+            assert mpf(float(bound.lower)) <= truth <= mpf(float(bound.upper))
+
+
+@pytest.mark.parametrize("direction", ["add", "remove"])
+def test_a_sampled_group_contains_the_sum_over_who_is_drawn(direction: str) -> None:
+    """One step, by bisection for the place where the mixture's loss is epsilon, written out in mpmath."""
+    size, rate, noise, epsilon = 3, 0.2, 1.5, 0.4
+    with mp.workdps(40):
+        s, g = mpf(noise), mpf(rate)
+        weights = [mp.binomial(size, j) * g**j * (1 - g) ** (size - j) for j in range(size + 1)]
+
+        def ratio(x: mpf) -> mpf:
+            return sum(w * mp.exp((2 * j * x - j * j) / (2 * s * s)) for j, w in enumerate(weights))
+
+        order = mp.exp(mpf(epsilon)) if direction == "remove" else mp.exp(-mpf(epsilon))
+        x = mp.findroot(lambda x: mp.log(ratio(x)) - mp.log(order), mpf(1))
+        above = sum(w * mp.erfc((x - j) / s / mp.sqrt(2)) / 2 for j, w in enumerate(weights))
+        plain = mp.erfc(x / s / mp.sqrt(2)) / 2
+        truth = above - order * plain if direction == "remove" else (1 - plain) - (1 - above) / order
+        for step in (hs.Gaussian(noise).poisson(rate), hs.Gaussian(noise).poisson(rate, micro_batches=1)):
+            bound = hs.account(step, direction, group_size=size).delta(epsilon)
+            assert isinstance(bound, hs.Bound)
+            assert mpf(float(bound.lower)) <= truth * (1 + mpf(10) ** -30)
+            assert truth * (1 - mpf(10) ** -30) <= mpf(float(bound.upper))
+            assert bound.width < 1e-6
+
+
+def test_sampled_groups_are_the_mixtures_of_their_size() -> None:
+    poisson = hs.Gaussian(2.0).poisson(0.1).for_group(3).pair("remove")  # type: ignore[union-attr]
+    assert poisson == hs.GaussianMixture.poisson_group(2.0, rate=0.1, size=3).pair("remove")
+    micro = hs.Gaussian(2.0).poisson(0.1, micro_batches=2).for_group(3).pair("add")  # type: ignore[union-attr]
+    assert micro == hs.GaussianMixture.poisson_group(2.0, rate=0.1, size=6).pair("add")
+    fixed = hs.Gaussian(2.0).without_replacement(batch_size=5, population=50).for_group(3)
+    whole = hs.GaussianMixture.fixed_size_group(2.0, batch_size=5, population=50, size=3)
+    assert fixed.pair("remove") == whole.pair("remove")  # type: ignore[union-attr]
+
+
+def test_approximate_dp_of_a_group_is_the_chain_rounded_up() -> None:
+    epsilon, delta, size = 0.1, 1e-5, 4
+    pair = hs.ApproximateDP(epsilon, delta).pair_of_group("remove", size)
+    with mp.workdps(40):
+        total = mpf(delta) * sum(mp.exp(i * mpf(epsilon)) for i in range(size))
+        assert total <= mpf(pair.delta) <= total * (1 + mpf(10) ** -8)  # type: ignore[attr-defined]
+    assert Fraction(pair.epsilon) >= size * Fraction(epsilon)  # type: ignore[attr-defined]
+    lower = hs.account(hs.ApproximateDP(epsilon, delta), group_size=size).epsilon(1e-9)
+    assert lower.sides[0] == 0.0  # no datasets are known
+
+
+def test_a_stated_mu_is_rounded_to_both_sides() -> None:
+    step = hs.GaussianDP(0.1)
+    upper = step.pair_of_group("remove", 3)
+    (lower,) = step.attained_by_group("remove", 3) or ()
+    assert Fraction(lower.sensitivity) <= 3 * Fraction(0.1) <= Fraction(upper.sensitivity)  # type: ignore[attr-defined]
+    assert lower != upper
+
+
+RUNS = [
+    hs.Gaussian(20.0) * 10,
+    hs.Gaussian(4.0).poisson(0.01) * 50,
+    hs.DiscreteLaplace(20.0) * 4,
+    hs.RandomizedResponse(0.6) * 2,
+]
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("size", [2, 6])
+def test_the_bound_for_anything_is_above_what_is_proved_of_the_pair(run: hs.Composition, size: int) -> None:
+    curve = hs.account(run)
+    exact, bound = hs.account(run, group_size=size).epsilon(1e-6), curve.group_epsilon(1e-6, size=size)
+    assert bound.upper >= exact.sides[0]
+    assert bound.lower <= exact.sides[1]
+    assert bound.upper <= 1.2 * exact.sides[1]
+
+
+def test_the_bound_for_anything_is_the_chain_of_pure_dp() -> None:
+    """Two answers of log-odds k epsilon apart are a chain of k steps, and no bound may be below their loss."""
+    bound = hs.account(hs.ApproximateDP(0.1)).group_epsilon(0.0, size=5)
+    assert 0.5 <= bound.upper <= 0.5 * (1 + 1e-3)
+    assert hs.account(hs.ApproximateDP(0.1, 0.01)).group_epsilon(1e-3, size=5).upper == math.inf
+    one = hs.account(hs.Gaussian(1.0))
+    assert one.group_epsilon(1e-5, size=1).sides == one.epsilon(1e-5).sides
+
+
+def test_what_is_not_proved_is_refused_with_what_to_use() -> None:
+    for step in (
+        hs.Laplace(5.0).poisson(0.1),
+        hs.ExponentialMechanism(0.1),
+        hs.ZeroConcentratedDP(0.1),
+        hs.Gaussian(1.0).poisson(0.1).for_group(300),
+        hs.Laplace(5.0).without_replacement(batch_size=5, population=50),
+        hs.Gaussian(1.0).random_allocation(steps=10),
+    ):
+        with pytest.raises(UnknownPairError, match="group_epsilon"):
+            hs.account(step, group_size=5)
+    for adjacency in ("substitute", "zero-out"):
+        with pytest.raises(UnknownPairError):
+            hs.account(hs.Gaussian(1.0).without_replacement(batch_size=5, population=50), adjacency, group_size=2)
+    with pytest.raises(UnknownPairError):
+        hs.account(hs.Gaussian(1.0).poisson(0.1), "substitute", group_size=2)
+    with pytest.raises(ValueError, match="group_size"):
+        hs.account(hs.Gaussian(1.0), group_size=0)
+    fixed = hs.account(hs.Gaussian(1.0).without_replacement(batch_size=5, population=50))
+    with pytest.raises(UnknownPairError, match="number of records"):
+        fixed.group_epsilon(1e-5, size=2)
+    with pytest.raises(TypeError, match="certified"):
+        hs.account(hs.Gaussian(1.0), accountant=hs.accountants.GaussianLimit()).group_epsilon(1e-5, size=2)
+
+
+def test_groups_of_groups_multiply() -> None:
+    step = hs.Gaussian(5.0).for_group(2)
+    assert step.for_group(3).pair("remove") == hs.Gaussian(5.0).for_group(6).pair("remove")  # type: ignore[union-attr]
+    assert hs.Gaussian(5.0).for_group(1) == hs.Gaussian(5.0)
+    tuned = hs.select_best(hs.Gaussian(20.0) * 2, count=hs.PoissonCount(3.0))
+    grouped = hs.select_best((hs.Gaussian(20.0) * 2).for_group(4), count=hs.PoissonCount(3.0))
+    assert tuned.for_group(4).pair("remove") == grouped.pair("remove")
