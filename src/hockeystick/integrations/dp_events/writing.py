@@ -121,10 +121,8 @@ def _best(step: BestOf) -> dict[str, Any]:
     match step.count:
         case PoissonCount(mean) if mean >= 1.0:
             shape = math.inf
-        case NegativeBinomialCount(stopping, shape) if (
-            shape == 1.0 and Fraction(1.0 / stopping) * Fraction(stopping) == 1
-        ):
-            mean = 1.0 / stopping
+        case NegativeBinomialCount(stopping, shape) if shape == 1.0 and math.frexp(stopping)[0] == 0.5:
+            mean = 1.0 / stopping  # of a power of two: exactly the mean
         case _:
             raise ValueError(f"no event of dp-accounting stands for {step!r}: the mean number of runs is no float64")
     return {"event": to_dp_event(step.run), "mean": mean, "shape": shape}
