@@ -288,7 +288,7 @@ def compositions_hold(mechanisms: int, seed: int) -> None:
         ranked = [(winner(count, p, order), winner(count, q, order)) for order in itertools.permutations(range(3))]
         for row in ranked:  # that nothing is released is an outcome, too
             for side in row:
-                side.append(1 - mp.fsum(side))
+                side.append(generating(count, mp.mpf(0)))
         for run, number in ((tuned + step, 1), (tuned * 2 + step, 2)):
             chosen = [list(some) for some in itertools.combinations_with_replacement(ranked, number)]
             curve = hs.account(run, "remove")
@@ -303,8 +303,8 @@ def test_tuned_runs_compose_with_other_steps_above_all_orders_and_not_above_the_
 
 
 @pytest.mark.torture
-def test_1000_tuned_runs_compose_with_other_steps() -> None:
-    compositions_hold(1000, seed=14)
+def test_200_tuned_runs_compose_with_other_steps() -> None:
+    compositions_hold(200, seed=14)
 
 
 def test_tuned_runs_compose_as_narrowly_as_they_are_known() -> None:
