@@ -13,6 +13,7 @@ import pytest
 
 import hockeystick as hs
 from benchmarks.cases import CASES
+from hockeystick.accountants import Certified
 from hockeystick.bound import Bound
 from hockeystick.engines.selection import OneRun, SelectedCurve
 from hockeystick.laws.run_count import NegativeBinomialCount, PoissonCount, RunCount
@@ -313,6 +314,7 @@ def test_tuned_runs_compose_as_narrowly_as_they_are_known() -> None:
     for run, width in ((tuned + once, 0.07), (tuned * 2, 0.14)):
         answer = bound(hs.account(run).epsilon(1e-6))
         assert float(alone.lower) < float(answer.lower) < float(answer.upper) < float(answer.lower) + width
+    assert bound(Certified().directed((tuned + once).pairs("remove")).delta(1.0)).lower == 0.0  # of no one score
     nothing = hs.DiscretePair((0.5, 0.5), (0.5, 0.5))
     assert float(bound(hs.account(tuned + nothing).epsilon(1e-6)).upper) < float(alone.upper) + 2e-3
 
