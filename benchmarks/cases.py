@@ -180,4 +180,15 @@ CASES: tuple[Case, ...] = (
         question="responses",
         words="randomised response with the truth at probability 0.75, 100 times, delta 1e-06, substitution",
     ),
+    Case(
+        "tuned",
+        (Step(1.0, 0.01, 1000),),
+        1e-5,
+        Truth(3.2751, 0.0283),
+        "hyperparameter tuning: the best of many runs",
+        also=("dp-accounting-rdp",),
+        question="tuned",
+        arguments={"mean": 10.0},
+        words="the best of a Poisson number of runs, 10 on average, each of 1,000 steps of noise 1 at rate 0.01",
+    ),
 )

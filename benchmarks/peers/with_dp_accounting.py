@@ -63,6 +63,17 @@ def responses(steps, delta, interval=1e-4):
     return {"upper": accountant.get_epsilon(delta)}
 
 
+def tuned(steps, delta, mean, method="rdp"):
+    """The best of a Poisson number of runs, which its Renyi accountant alone knows."""
+    if method != "rdp":
+        raise ValueError(f"only the Renyi accountant knows it, not {method!r}")
+    accountant = rdp.RdpAccountant()
+    events = [dp_accounting.SelfComposedDpEvent(_event(noise, rate), int(count)) for noise, rate, count in steps]
+    run = dp_accounting.ComposedDpEvent(events)
+    accountant.compose(dp_accounting.dp_event.RepeatAndSelectDpEvent(run, mean, math.inf))
+    return {"upper": accountant.get_epsilon(delta)}
+
+
 def _event(noise, rate):
     gaussian = dp_accounting.GaussianDpEvent(noise)
     return gaussian if rate == 1.0 else dp_accounting.PoissonSampledDpEvent(rate, gaussian)

@@ -38,6 +38,12 @@ def responses(steps, delta):
     return {"lower": bound.lower, "upper": bound.upper}
 
 
+def tuned(steps, delta, mean):
+    """The best of a Poisson number of runs."""
+    bound = hs.account(hs.select_best(_run(steps), count=hs.PoissonCount(mean))).epsilon(delta)
+    return {"lower": bound.lower, "upper": bound.upper}
+
+
 def _plan(noise, rate, count):
     return _mechanism(noise, rate) * count
 

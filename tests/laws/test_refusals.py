@@ -146,11 +146,12 @@ def test_the_exact_curve_answers_for_the_pairs_it_is_proved_for_and_no_others(na
 def test_the_default_brackets_every_pair(name: str) -> None:
     """What the contour refuses, the lattice does: the bracket meets that of the lattice alone.
 
-    A pair known by its moments alone has the upper side that these give, and no window for a lattice.
+    A pair known by its moments alone has the upper side that these give, and no window for a lattice; of the best of
+    many runs the pair is an upper side, too.
     """
     pair, _, _ = PAIRS[name]
     if pair.is_known_by_moments_alone or pair.selection is not None:
-        told = hs.account(Stated(pair) * 30, "remove").delta(5.0)
+        told = hs.account(Stated(pair) * (30 if pair.selection is None else 2), "remove").delta(5.0)
         assert isinstance(told, Bound)
         assert 0.0 == told.lower < told.upper < 1.0
         return

@@ -14,7 +14,7 @@ from hockeystick.laws import GaussianPair, Pair, SubsampledPair
 
 # Minutes in ball arithmetic, or out of its reach; benchmarks/README.md says how the latter are known.
 SLOW = {"rare", "rarer"}
-OTHERWISE_KNOWN = {"distinct-200", "tiny-noise", "responses"}
+OTHERWISE_KNOWN = {"distinct-200", "tiny-noise", "responses", "tuned"}
 
 
 def removed(step: Step) -> Pair:

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+from benchmarks.cases import CASES
+from hockeystick.accountants import Certified
 from hockeystick.bound import Bound
 from hockeystick.engines.selection import OneRun, SelectedCurve
 from hockeystick.laws.run_count import NegativeBinomialCount, PoissonCount, RunCount
@@ -210,29 +212,20 @@ def test_the_lower_side_is_below_the_best_order_of_gaussian_outputs() -> None:
 CIFAR = hs.Gaussian(1.0).poisson(0.01) * 1000
 
 
-def published(mean: float, delta: float) -> float:
-    """Papernot and Steinke 2022, Theorem 6: K ~ Poisson(mean), the best order of many, the conversion of CKS."""
-    curve, best = hs.account(CIFAR), math.inf
-    from hockeystick.engines.moments.log_moment import log_moment_bounds
-
-    pairs = CIFAR.pairs("remove")
-    for order in (1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0, 24.0, 32.0):
-        theta = order - 1.0
-        renyi = float(log_moment_bounds(pairs, np.array([order])).upper[0]) / theta
-        small = float(bound(curve.delta(math.log1p(1.0 / theta))).upper)
-        total = renyi + mean * small + math.log(mean) / theta
-        kernel = theta * math.log(theta) - order * math.log(order)
-        best = min(best, total + (kernel - math.log(delta)) / theta)
-    return best
+# delta, and epsilon by dp-accounting 0.6.0: RdpAccountant, RepeatAndSelectDpEvent(run, mean=10, shape=inf)
+RENYI = [(1e-5, 4.329497680252047), (1e-7, 5.002174379891901), (1e-9, 5.650298823838799)]
 
 
-def test_tuning_a_training_run_costs_less_than_by_renyi_divergences() -> None:
+def test_tuning_a_training_run_costs_a_nat_less_than_others_say() -> None:
     tuned = hs.account(hs.select_best(CIFAR, count=hs.PoissonCount(10.0)))
-    for delta in (1e-5, 1e-7, 1e-9):
+    for delta, renyi in RENYI:
         answer = bound(tuned.epsilon(delta))
-        assert float(answer.upper) < published(10.0, delta) - 0.1
+        assert float(answer.upper) < renyi - 1.0
         assert answer.upper - answer.lower < 0.08
         assert bound(tuned.delta(answer.upper)).upper <= delta * (1.0 + 1e-9)
+    (case,) = [case for case in CASES if case.name == "tuned"]
+    answer, middle, radius = bound(tuned.epsilon(case.delta)), case.truth.value, case.truth.radius
+    assert middle - radius < answer.lower < answer.upper < middle + radius
 
 
 def test_tuning_costs_more_with_more_runs_and_never_less_than_one() -> None:
@@ -296,7 +289,7 @@ def compositions_hold(mechanisms: int, seed: int) -> None:
         ranked = [(winner(count, p, order), winner(count, q, order)) for order in itertools.permutations(range(3))]
         for row in ranked:  # that nothing is released is an outcome, too
             for side in row:
-                side.append(1 - mp.fsum(side))
+                side.append(generating(count, mp.mpf(0)))
         for run, number in ((tuned + step, 1), (tuned * 2 + step, 2)):
             chosen = [list(some) for some in itertools.combinations_with_replacement(ranked, number)]
             curve = hs.account(run, "remove")
@@ -311,8 +304,8 @@ def test_tuned_runs_compose_with_other_steps_above_all_orders_and_not_above_the_
 
 
 @pytest.mark.torture
-def test_1000_tuned_runs_compose_with_other_steps() -> None:
-    compositions_hold(1000, seed=14)
+def test_200_tuned_runs_compose_with_other_steps() -> None:
+    compositions_hold(200, seed=14)
 
 
 def test_tuned_runs_compose_as_narrowly_as_they_are_known() -> None:
@@ -321,6 +314,7 @@ def test_tuned_runs_compose_as_narrowly_as_they_are_known() -> None:
     for run, width in ((tuned + once, 0.07), (tuned * 2, 0.14)):
         answer = bound(hs.account(run).epsilon(1e-6))
         assert float(alone.lower) < float(answer.lower) < float(answer.upper) < float(answer.lower) + width
+    assert bound(Certified().directed((tuned + once).pairs("remove")).delta(1.0)).lower == 0.0  # of no one score
     nothing = hs.DiscretePair((0.5, 0.5), (0.5, 0.5))
     assert float(bound(hs.account(tuned + nothing).epsilon(1e-6)).upper) < float(alone.upper) + 2e-3
 

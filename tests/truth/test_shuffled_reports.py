@@ -88,6 +88,40 @@ def test_no_datasets_of_few_people_are_above_and_some_are_not_below(
             assert answer.upper <= truth * (1 + mp.mpf("1e-3")) + mp.mpf("1e-6")
 
 
+def counted(categories: int, held: tuple[int, ...], true: int, other: int) -> Counter[tuple[int, ...]]:
+    """The law of the counts in whole numbers: chances ``true`` and ``other`` over their sum, once a person."""
+    law: Counter[tuple[int, ...]] = Counter({(0,) * categories: 1})
+    for value in held:
+        after: Counter[tuple[int, ...]] = Counter()
+        for counts, weight in law.items():
+            for w in range(categories):
+                key = (*counts[:w], counts[w] + 1, *counts[w + 1 :])
+                after[key] += weight * (true if w == value else other)
+        law = after
+    return law
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("categories", [2, 3, 4])
+@pytest.mark.parametrize("people", range(1, 13))
+def test_up_to_twelve_people_are_enumerated(people: int, categories: int) -> None:
+    """All that the others may hold; every choice of what person 1 holds is one of two categories, by symmetry."""
+    for true in (3, 8):
+        whole = true + categories - 1
+        poll = hs.RandomizedResponse(F(true, whole), categories).shuffled_reports(people=people)
+        curve, best = hs.account(poll, "substitute"), dict.fromkeys((0.0, 0.1, 0.4, 0.9), mp.mpf(0))
+        for others in itertools.combinations_with_replacement(range(categories), people - 1):
+            p, q = (counted(categories, (own, *others), true, 1) for own in (0, 1))
+            for epsilon in best:
+                scale = mp.exp(mp.mpf(epsilon))
+                gains = (mp.mpf(weight) - scale * q[key] for key, weight in p.items())
+                delta = mp.fsum(max(gain, mp.mpf(0)) for gain in gains) / mp.mpf(whole) ** people
+                best[epsilon] = max(best[epsilon], delta)
+        for epsilon, truth in best.items():
+            answer = bound(curve.delta(epsilon))
+            assert answer.lower <= truth <= answer.upper
+
+
 def blanket(people: int, true: Fraction, categories: int, epsilon: float) -> mpmath.mpf:
     """E (T_1 + ... + T_n)_+ / n as a sum over the numbers of reports x and x', the others binomial."""
     q = (1 - true) / (categories - 1)
@@ -135,20 +169,34 @@ def test_counted_reports_are_the_binomial_sum() -> None:
             assert high - low <= 1e-9
 
 
-def test_ten_thousand_people_hide_one() -> None:
-    """Beside Balle et al. 2019, Theorem 3.1: k-ary randomised response of eps0 = 1 with gamma = k / (k - 1 + e)."""
-    n, delta, local = 10_000, 1e-6, 1.0
-    for categories in (2, 4):
-        true = math.exp(local) / (math.exp(local) + categories - 1.0)
-        curve = hs.account(hs.RandomizedResponse(true, categories).shuffled_reports(people=n), "substitute")
-        gamma = categories / (categories - 1.0 + math.exp(local))
-        published = max(
-            math.sqrt(14.0 * math.log(2.0 / delta) / ((n - 1) * gamma)), 27.0 / ((n - 1) * gamma)
-        )  # of their theorem, for the central guarantee
-        answer = bound(curve.epsilon(delta))
-        assert 0.02 < answer.lower < answer.upper < 0.045 < published
-        assert answer.upper < 1.35 * float(answer.lower)
-        assert bound(curve.delta(answer.upper)).upper <= delta
+# local epsilon and categories; epsilon at delta 1e-6 of 10,000 people, by the code that others publish:
+# Balle et al. 2019, by Hoeffding's and by Bennett's inequality (BorjaBalle/amplification-by-shuffling, 1778a0d),
+# Feldman, McMillan and Talwar 2021, numerically (apple/ml-shuffling-amplification, 993d285, 14 halvings, step 10),
+# and the variation ratio of Wang et al. 2024 (wangsw/PrivacyAmplification, 34ca048, 14 halvings)
+PUBLISHED = [
+    (0.5, 2, 0.0215516, 0.0217442, 0.0212317, 0.0181274),
+    (0.5, 4, 0.0231030, 0.0161496, 0.0212317, 0.0133667),
+    (0.5, 10, 0.0242030, 0.0104230, 0.0212317, 0.0085144),
+    (1.0, 2, 0.0506666, 0.0512365, 0.0549706, 0.0432129),
+    (1.0, 4, 0.0582330, 0.0408566, 0.0549706, 0.0343018),
+    (1.0, 10, 0.0646988, 0.0280397, 0.0549706, 0.0232544),
+    (2.0, 2, 0.1324350, 0.1349180, 0.1591999, 0.1145020),
+    (2.0, 4, 0.1707069, 0.1205510, 0.1591999, 0.1020508),
+    (2.0, 10, 0.2180005, 0.0949797, 0.1591999, 0.0798340),
+]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [pytest.param(row, marks=() if row[:2] in {(1.0, 2), (2.0, 10)} else pytest.mark.torture) for row in PUBLISHED],
+)
+def test_ten_thousand_people_hide_one_no_worse_than_others_say(row: tuple[float, ...]) -> None:
+    local, categories, *published = row
+    poll = hs.RandomizedResponse.by_epsilon(local, int(categories)).shuffled_reports(people=10_000)
+    answer = bound(hs.account(poll, "substitute").epsilon(1e-6))
+    assert answer.lower < answer.upper < min(published)
+    assert answer.upper > 0.99 * min(published)  # the last of them is tight, to within its halvings
+    assert answer.lower > 0.7 * float(answer.upper)
 
 
 def test_more_people_hide_better_and_what_is_not_proved_is_refused() -> None:
