@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 
-from hockeystick.errors import check_count
+from hockeystick.errors import UnknownPairError, check_count
+from hockeystick.exact.allocation import AllocationCurve
 from hockeystick.exact.atomic import AtomicTransform
 from hockeystick.exact.atoms import Atoms
 from hockeystick.exact.balls import precision
@@ -30,7 +31,7 @@ from hockeystick.exact.logsum import LogSum
 from hockeystick.exact.mixture import MixtureTransform
 from hockeystick.exact.one_step import OneStepCurve
 from hockeystick.exact.quantum import common_lattice
-from hockeystick.exact.shapes import LaplaceShape, MixtureShape, Shape, rational_atoms, shape_of
+from hockeystick.exact.shapes import AllocationShape, LaplaceShape, MixtureShape, Shape, rational_atoms, shape_of
 from hockeystick.exact.transform import Transform
 from hockeystick.laws import Pair
 
@@ -148,6 +149,9 @@ def curve_of(terms: Terms) -> Curve:
 def _curve(counts: tuple[tuple[Shape, int], ...]) -> Curve:
     if len(counts) > 1:
         counts = tuple(item for item in counts if item[0] != _NOTHING)  # equal P and Q add nothing
+    ((first, count), *others) = counts
+    if isinstance(first, AllocationShape) and count == 1 and not others:
+        return AllocationCurve(first)
     shift_squared, parts = Fraction(0), []
     for shape, count in counts:
         if isinstance(shape, MixtureShape) and shape.shift_squared is not None:
@@ -186,6 +190,8 @@ def _transform(shape: Shape) -> Transform:
         return AtomicTransform(shape)
     if isinstance(shape, LaplaceShape):
         return LaplaceTransform(shape.m, shape.a, shape.b)
+    if isinstance(shape, AllocationShape):
+        raise UnknownPairError("a round of random allocation is exact alone: composed, only brackets are known")
     origin = shape.p[0][0] if len(shape.p) == 1 else shape.q[0][0]
     sides = [tuple(zip(*((w, c - origin) for c, w in side), strict=True)) for side in (shape.p, shape.q)]
     return MixtureTransform(*(LogSum(weights, centres) for weights, centres in sides))
