@@ -11,8 +11,8 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.exact import Enclosure, Log, exact_delta
-from hockeystick.exact.allocation import AllocationCurve
-from hockeystick.exact.balls import precision
+from hockeystick.exact.allocation import AllocationCurve, _Line, _planned
+from hockeystick.exact.balls import ball, precision
 from hockeystick.exact.shapes import AllocationShape
 from hockeystick.laws import GaussianPair
 from hockeystick.laws.allocated import AllocatedCurve
@@ -99,6 +99,22 @@ def test_one_step_in_ball_arithmetic_is_the_mechanism_alone(sigma: float, epsilo
     assert low <= enclosure.upper
     assert enclosure.lower <= high
     assert float(found.rad()) <= 1e-12 * high
+
+
+def test_lines_in_ball_arithmetic_outside_their_plan_agree() -> None:
+    """t = 1 has a closed form; coarse and short lines enclose it, too."""
+    shape = AllocationShape(Fraction(1, 3), 1, True)
+    plan = _planned(shape, 0.2, 25.0)
+    truth_low, truth_high = one_step_delta(GaussianPair(3.0), 0.2)
+    plans = [replace(plan, nodes=plan.nodes // n) for n in (2, 4, 8)]
+    plans += [replace(plan, step=n * plan.step, nodes=plan.nodes // n) for n in (2, 3, 4)]
+    for own in (plan, *plans):
+        with precision(own.bits):
+            a = ball(Fraction(0.2)).exp()
+            enclosure = Enclosure.of_ball(a * _Line(shape, own).put(1 / a))
+        assert enclosure.lower <= truth_high
+        assert truth_low <= enclosure.upper
+        assert own is not plan or enclosure.upper - enclosure.lower <= 1e-9
 
 
 def lines_outside_their_plan(mirrored: bool) -> list[tuple[str, LinePlan]]:
