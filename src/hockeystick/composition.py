@@ -61,6 +61,10 @@ class Step(ABC):
             Where none is known; the message says what to use instead.
         """
 
+    def pairs(self, direction: Direction) -> tuple[tuple[Pair, int], ...]:
+        """Pairs whose composition dominates the step, with their counts: `pair`, once, for nearly every step."""
+        return ((self.pair(direction), 1),)
+
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         """Pairs that neighbouring datasets attain, where `pair` is an upper bound only.
 
@@ -231,8 +235,8 @@ class Composition:
         """Distinct dominating pairs of one direction with their counts."""
         counts: dict[Pair, int] = {}
         for step, count in self.steps:
-            pair = step.pair(direction)
-            counts[pair] = counts.get(pair, 0) + count
+            for pair, times in step.pairs(direction):
+                counts[pair] = counts.get(pair, 0) + times * count
         return tuple(counts.items())
 
     def attained(self, direction: Direction) -> tuple[tuple[tuple[Pair, ...], int], ...] | None:
@@ -242,8 +246,9 @@ class Composition:
         counts: dict[tuple[Pair, ...], int] = {}
         for step, count in self.steps:
             own = step.attained(direction)
-            pairs = (step.pair(direction),) if own is None else own
-            counts[pairs] = counts.get(pairs, 0) + count
+            shown = [((pair,), times) for pair, times in step.pairs(direction)] if own is None else [(own, 1)]
+            for pairs, times in shown:
+                counts[pairs] = counts.get(pairs, 0) + times * count
         return tuple(counts.items())
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:

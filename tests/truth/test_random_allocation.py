@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 
 import mpmath
 import numpy as np
@@ -186,6 +186,72 @@ def test_compositions_contain_enumerated_ones() -> None:
         bound, exact = run.delta(epsilon=epsilon), truth.delta(epsilon=epsilon)
         assert bound.lower <= exact.upper
         assert exact.lower <= bound.upper
+
+
+def several_delta(p: tuple[Fraction, ...], q: tuple[Fraction, ...], steps: int, k: int, a: Fraction) -> list[Fraction]:
+    """The hockey-stick divergences, both ways, of k of so many steps, outcome by outcome."""
+    chosen = list(combinations(range(steps), k))
+    total = [Fraction(0), Fraction(0)]
+    for outcome in product(range(len(p)), repeat=steps):
+        other = math.prod((q[i] for i in outcome), start=Fraction(1))
+        ratios = [p[i] / q[i] for i in outcome]
+        ours = other * sum(math.prod((ratios[i] for i in own), start=Fraction(1)) for own in chosen) / len(chosen)
+        total[0] += max(ours - a * other, Fraction(0))
+        total[1] += max(other - a * ours, Fraction(0))
+    return total
+
+
+@pytest.mark.parametrize(("steps", "selected"), [(4, 2), (5, 2), (5, 3), (5, 4)])
+def test_several_steps_of_a_round_lie_below_rounds_of_one(steps: int, selected: int) -> None:
+    p, q = (Fraction(3, 4), Fraction(1, 4)), (Fraction(1, 4), Fraction(3, 4))
+    step = hs.DiscretePair(p, q).random_allocation(steps=steps, selected=selected)
+    for epsilon in (0.0, 0.5, 1.2):
+        a = Fraction(math.nextafter(math.exp(epsilon), 0.0))
+        for direction, exact in zip(("remove", "add"), several_delta(p, q, steps, selected, a), strict=True):
+            bound = hs.account(step, adjacency=direction).delta(epsilon=epsilon)
+            assert bound.lower == 0.0
+            assert exact <= bound.upper <= 3 * exact
+
+
+def test_several_steps_of_a_round_of_gaussian_noise_are_bracketed() -> None:
+    """Two of three steps, by simulation; five standard errors: a false alarm in 1e6."""
+    rng = np.random.default_rng(7)
+    w = np.exp(rng.standard_normal((400_000, 3)) - 0.5)
+    ratio = (w[:, 0] * w[:, 1] + w[:, 0] * w[:, 2] + w[:, 1] * w[:, 2]) / 3.0
+    step = hs.Gaussian(1.0).random_allocation(steps=3, selected=2)
+    for epsilon in (0.0, 0.6, 1.5):
+        a = math.exp(epsilon)
+        for direction, sample in (("remove", ratio - a), ("add", 1.0 - a * ratio)):
+            found = np.maximum(sample, 0.0)
+            error = 5.0 * found.std() / math.sqrt(found.size)
+            bound = hs.account(step, adjacency=direction).delta(epsilon=epsilon)
+            assert bound.lower - error <= found.mean() <= bound.upper + error
+            assert 0.0 < bound.lower < bound.upper
+            assert any("2 of 3" in note for note in bound.notes)
+
+
+@pytest.mark.parametrize(("sigma", "steps"), [(0.5, 50), (2.0, 10), (20.0, 1000)])
+def test_the_sum_of_a_round_lies_below_it(sigma: float, steps: int) -> None:
+    (below,) = hs.Gaussian(sigma).summed_lower(1, steps)
+    for mirrored in (False, True):
+        for epsilon in (0.0, 0.05, 0.3):
+            assert (
+                one_step_delta(below, epsilon)[0]
+                <= AllocatedCurve(GaussianPair(sigma), steps, mirrored).delta(epsilon)[1]
+            )
+
+
+def test_all_steps_of_a_round_are_no_sampling() -> None:
+    step = hs.Gaussian(3.0)
+    whole = step.random_allocation(steps=7, selected=7)
+    for adjacency in ("add-remove", "substitute"):
+        found, truth = (hs.account(run, adjacency=adjacency).epsilon(delta=1e-6) for run in (whole, step * 7))
+        assert (found.lower, found.upper) == (truth.lower, truth.upper)
+    assert (whole * 2 + step).pairs("remove") == ((step.pair("remove"), 15),)
+    with pytest.raises(ValueError, match="at most steps"):
+        step.random_allocation(steps=7, selected=8)
+    with pytest.raises(hs.UnknownPairError, match="selected=1"):
+        hs.account(hs.DiscretePair((0.5, 0.5, 0.0), (0.0, 0.5, 0.5)).random_allocation(steps=4, selected=2))
 
 
 def test_substitution_is_refused_by_name() -> None:

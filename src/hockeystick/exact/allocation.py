@@ -56,7 +56,9 @@ _FIRST, _LAST = 30.0, 1200.0  # nats of absolute accuracy, over t
 def _(pair: ChordPair | SupportPair) -> AllocationShape:
     known = pair.known
     if not isinstance(known, AllocatedCurve) or known.base.gaussian_mu is None:
-        raise UnknownPairError("of pairs known by their curve only random allocation of Gaussian noise is exact")
+        raise UnknownPairError(
+            "no exact transform is known of a pair given by its curve, but of rounds of Gaussian noise"
+        )
     return AllocationShape(known.base.gaussian_mu, known.steps, known.mirrored)
 
 

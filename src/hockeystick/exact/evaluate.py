@@ -200,7 +200,9 @@ def _transform(shape: Shape) -> Transform:
     if isinstance(shape, LaplaceShape):
         return LaplaceTransform(shape.m, shape.a, shape.b)
     if isinstance(shape, AllocationShape):
-        raise UnknownPairError("a round of random allocation is exact alone: composed, only brackets are known")
+        raise UnknownPairError(
+            "no exact transform is known of rounds of random allocation composed: one alone is exact"
+        )
     origin = shape.p[0][0] if len(shape.p) == 1 else shape.q[0][0]
     sides = [tuple(zip(*((w, c - origin) for c, w in side), strict=True)) for side in (shape.p, shape.q)]
     return MixtureTransform(*(LogSum(weights, centres) for weights, centres in sides))

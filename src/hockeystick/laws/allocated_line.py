@@ -11,7 +11,7 @@ D`` beyond the last node, at s, it is at most ``D^t e^{-theta k} / (pi s)``. Ter
 form (`numerics/stop_loss.py`). For E (k - S)+ the same with -S and -k: then the terms below are at most ``k + j
 Lambda``, and those above vanish where ``Lambda >= k``.
 
-Guarantee: both sides certified, rounding included. Proof: docs/derivations/random-allocation.md, section 7. Cost: some
+Guarantee: both sides certified, rounding included. Proof: docs/derivations/random-allocation.md, section 6. Cost: some
 hundred nodes of some hundred sines; every further k near the reference costs one row of cosines.
 """
 
@@ -118,9 +118,10 @@ class StopLossLine:
         plan = self._plan
         point = -k if self._below else k
         from_centre = self._centre - k if self._below else k - self._centre
-        angle = np.multiply.outer(from_centre, plan.step * np.arange(plan.count))
-        value = (self._values.real * np.cos(angle) + self._values.imag * np.sin(angle)).sum(axis=-1)
-        fixed = self._error + self._tail + (gamma(plan.count + 16.0) + 4.0 * TRIGONOMETRIC) * self._size
+        value = _summed(self._values, plan.step, from_centre)
+        fixed = (
+            self._error + self._tail + (gamma(6.0 * math.sqrt(plan.count) + 64.0) + 8.0 * TRIGONOMETRIC) * self._size
+        )
         error = fixed + ((4.0 * U + _STRETCH) * k + 4.0 * U * self._centre) * self._phase
         exponent = self._log_scale - plan.theta * point
         room = (
@@ -159,10 +160,21 @@ class StopLossLine:
         return log + 4.0 * ELEMENTARY * abs(log)
 
 
+def _summed(values: np.ndarray[tuple[int], np.dtype[np.complex128]], step: float, point: Array) -> Array:
+    """The real part of ``sum values_n e^{-i n step point}``; with n = q B + r the exponential is a product."""
+    inner = math.isqrt(values.size - 1) + 1
+    rows = np.zeros((inner, inner), dtype=np.complex128)
+    rows.ravel()[: values.size] = values
+    fine = np.multiply.outer(point, step * np.arange(inner))
+    coarse = np.multiply.outer(point, step * inner * np.arange(inner))
+    turned = (np.cos(fine) - 1j * np.sin(fine)) @ rows.T
+    return np.asarray((turned.real * np.cos(coarse) + turned.imag * np.sin(coarse)).sum(axis=-1))
+
+
 def _log_one_plus(
     value: np.ndarray[tuple[int], np.dtype[np.complex128]],
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.complex128]], Array]:
-    """``ln(1 + value)`` and bounds on its absolute errors; where 1 + value is lost, too large to claim anything."""
+    """``ln(1 + value)`` and bounds on its absolute errors: large where 1 + value is lost."""
     real, imaginary = value.real, value.imag
     size = real * real + imaginary * imaginary
     square = np.maximum(2.0 * real + size, 4.0 * U - 1.0)  # of the modulus, less one

@@ -17,7 +17,7 @@ Approximation Theory and Approximation Practice, Theorem 19.3). Below the last p
 which falls with s: `LognormalPanels.beyond`. For Re z < 0 the sign of the sine turns.
 
 Guarantee: every value comes with a bound on its error, rounding included. Proof: docs/derivations/random-allocation.md,
-section 7. Cost: one sine and cosine for each node and frequency.
+section 6. Cost: one sine and cosine for each node and frequency.
 """
 
 from __future__ import annotations

@@ -115,8 +115,8 @@ class Mechanism(Samplable):
         """
         return Shuffled(self, batch_size, population)
 
-    def random_allocation(self, *, steps: int) -> RandomAllocation:
-        """One round of random allocation: every record takes part in exactly one of the steps, uniformly at random.
+    def random_allocation(self, *, steps: int, selected: int = 1) -> RandomAllocation:
+        """One round of random allocation: every record takes part in so many of the steps, uniformly at random.
 
         Every round allocates afresh: ``mechanism.random_allocation(steps=100) * 20`` is twenty rounds. Where records
         keep their place through the run it is `balls_in_bins`.
@@ -125,8 +125,11 @@ class Mechanism(Samplable):
         ----------
         steps : int
             Steps in a round, at least 1.
+        selected : int
+            In how many of them a record takes part, from 1 to ``steps``. Between these two the answer is a bracket
+            that does not close: rounds of fewer steps above, known datasets below.
         """
-        return RandomAllocation(self, steps)
+        return RandomAllocation(self, steps, selected)
 
     def balls_in_bins(self, *, bins: int, epochs: int = 1) -> BallsInBins:
         """A whole run on bins that stay fixed: bin i is used in step i of every epoch.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
@@ -15,6 +16,7 @@ from hockeystick.laws.largest_result import LargestResultPair
 from hockeystick.laws.mixture import GaussianMixturePair
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.gaussian_mixture import GaussianMixture
+from hockeystick.numerics.rounding import U, up
 
 __all__ = ["Gaussian"]
 
@@ -84,6 +86,11 @@ class Gaussian(Mechanism):
             self.noise_multiplier, batch_size=batch_size, population=population, size=size
         )
         return group.pair("remove")
+
+    def summed_lower(self, taking_part: int, releases: int) -> tuple[Pair, ...]:
+        """N(k, t s^2) against N(0, t s^2), its own reverse: docs/derivations/random-allocation.md, section 7."""
+        noise = up(self.noise_multiplier * math.sqrt(releases) / taking_part, 8.0 * U)
+        return (GaussianPair(noise),)
 
     def shuffled_lower(self, direction: Direction, batches: int) -> tuple[Pair, ...]:
         """The other records have value -1, this one 1 against null, or against -1: a shift of 2 against 1, or 0."""

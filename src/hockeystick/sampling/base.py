@@ -61,6 +61,10 @@ class Samplable(Step):
             " then bounds a group's epsilon from above"
         )
 
+    def summed_lower(self, taking_part: int, releases: int) -> tuple[Pair, ...]:
+        """A pair below that of a record in so many of so many releases, from their sum; none by default."""
+        return ()
+
     def shuffled_lower(self, direction: Direction, batches: int) -> tuple[Pair, ...]:
         """Pairs below those of known datasets for one epoch of shuffled batches; none by default."""
         return ()

@@ -12,7 +12,7 @@ from hockeystick.laws.allocated import AllocatedCurve
 from hockeystick.laws.allocated_atoms import AllocatedAtomsPair
 from hockeystick.laws.base import Pair
 from hockeystick.laws.curve import ChordPair, SupportPair
-from hockeystick.sampling.base import AS_REMOVE, Sampled
+from hockeystick.sampling.base import AS_REMOVE, Samplable, Sampled
 
 __all__ = ["RandomAllocation", "allocated_pairs", "pair_with_ratio"]
 
@@ -34,11 +34,13 @@ def allocated_pairs(base: Pair, steps: int, direction: Direction) -> tuple[Pair,
 @final
 @dataclass(frozen=True)
 class RandomAllocation(Sampled):
-    """One *round* of t steps: every record takes part in exactly one of them, uniformly at random, records apart.
+    """One *round* of t steps: every record takes part in k of them, uniformly at random, records apart.
 
-    All t results are released. The next round allocates afresh: rounds compose. Under *remove* the pair of a round is
-    the mixture of the t products in which one step has P and all others Q, against the product of t Q (Feldman and
-    Shenfeld 2025); under *add* its reverse; zero-out and zero-in are the same. Datasets attain it.
+    All t results are released. The next round allocates afresh: rounds compose. With k = 1 the pair of a round under
+    *remove* is the mixture of the t products in which one step has P and all others Q, against the product of t Q
+    (Feldman and Shenfeld 2025); under *add* its reverse; zero-out and zero-in are the same. Datasets attain it. With k
+    = t nothing is sampled: t steps. Between these two what is proved is a bracket: above, k rounds of one of t / k
+    steps each; below, for Gaussian noise, the sum of all results.
 
     Parameters
     ----------
@@ -46,6 +48,8 @@ class RandomAllocation(Sampled):
         What is applied to the records of a step.
     steps : int
         t, at least 1.
+    selected : int
+        k, from 1 to ``steps``.
     """
 
     batches: ClassVar[str] = "random-allocation"
@@ -59,15 +63,22 @@ class RandomAllocation(Sampled):
 
     mechanism: Step
     steps: int
+    selected: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", check_count("steps", self.steps))
+        steps, selected = check_count("steps", self.steps), check_count("selected", self.selected)
+        if selected > steps:
+            raise ValueError(f"selected must be at most steps, got {selected} of {steps}")
+        object.__setattr__(self, "steps", steps)
+        object.__setattr__(self, "selected", selected)
 
     @classmethod
     def sentence(cls, unit: str, parameters: Mapping[str, float]) -> str:
+        selected = parameters.get("selected", 1)
         return (
             f"random allocation: each round has {parameters['steps']:,} steps, and every {unit} takes part in exactly"
-            " one of them, chosen uniformly and independently, anew in each round"
+            f" {'one' if selected == 1 else f'{selected:,}'} of them, chosen uniformly and independently, anew in each"
+            " round"
         )
 
     @property
@@ -76,9 +87,35 @@ class RandomAllocation(Sampled):
         return self.steps
 
     def pair(self, direction: Direction) -> Pair:
+        if self.selected > 1:
+            raise UnknownPairError(
+                f"no single pair is known for {self.selected} of {self.steps} steps: `account` bounds it by rounds of"
+                " one step each"
+            )
         return self._pairs(direction)[0]
 
+    def pairs(self, direction: Direction) -> tuple[tuple[Pair, int], ...]:
+        k = self.selected
+        if k == 1:
+            return super().pairs(direction)
+        if k == self.steps:
+            return ((self.mechanism.pair(direction), k),)
+        base = self._base(direction)
+        if base.mass_at_infinity > 0.0:
+            raise UnknownPairError(
+                "several steps of a round are accounted for noise without outcomes that only one dataset has; use"
+                " selected=1"
+            )
+        direction, block = AS_REMOVE.get(direction, direction), self.steps // k
+        sizes = ((block + 1, self.steps % k), (block, k - self.steps % k))
+        return tuple((allocated_pairs(base, size, direction)[0], count) for size, count in sizes if count)
+
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
+        if self.selected == self.steps:
+            return self.mechanism.attained(direction)
+        if self.selected > 1:
+            noise = self.mechanism
+            return noise.summed_lower(self.selected, self.steps) if isinstance(noise, Samplable) else ()
         above, below = self._pairs(direction)
         if self.mechanism.attained("remove") is not None:
             return ()  # what dominates one step says nothing of what datasets show
@@ -87,6 +124,13 @@ class RandomAllocation(Sampled):
     def provenance(self, direction: Direction) -> tuple[str, ...]:
         if self.attained(direction) is None:
             return ()
+        if self.selected > 1:
+            several = (
+                f"random allocation, {self.selected} of {self.steps} steps a round: the upper bound is that of"
+                f" {self.selected} rounds of one step each, which no datasets are known to attain; the lower bound is"
+                " that of the sum of all results"
+            )
+            return (several,)
         note = (
             f"random allocation, {self.steps} steps a round: one pair that datasets attain, its curve certified from"
             " above and from below; every round allocates afresh"
@@ -94,12 +138,16 @@ class RandomAllocation(Sampled):
         return (note,)
 
     def _pairs(self, direction: Direction) -> tuple[Pair, Pair]:
+        return allocated_pairs(self._base(direction), self.steps, AS_REMOVE.get(direction, direction))
+
+    def _base(self, direction: Direction) -> Pair:
+        """The pair of a step under remove."""
         if direction == "substitute":
             raise UnknownPairError(
                 "no dominating pair is proved for random allocation under 'substitute'; use adjacency 'add-remove' or"
                 " 'zero-out'"
             )
-        return allocated_pairs(pair_with_ratio(self.mechanism), self.steps, AS_REMOVE.get(direction, direction))
+        return pair_with_ratio(self.mechanism)
 
 
 def pair_with_ratio(mechanism: Step) -> Pair:
