@@ -222,7 +222,7 @@ def test_shuffled_batches_are_accounted_as_what_they_are(capsys: pytest.CaptureF
     assert "--population 59904" in told(capsys, shuffled.replace("59904", "60000"), Status.BAD_INPUT)
     by_steps = shuffled.replace("--epochs 30", "--steps 7020")
     assert told(capsys, by_steps).splitlines()[0] == shown.splitlines()[0]
-    assert "whole epochs" in told(capsys, shuffled.replace("--epochs 30", "--steps 7021"), Status.BAD_INPUT)
+    assert "whole passes" in told(capsys, shuffled.replace("--epochs 30", "--steps 7021"), Status.BAD_INPUT)
 
 
 def test_a_target_at_every_delta_is_warned_of_and_a_floor_helps(capsys: pytest.CaptureFixture[str]) -> None:
