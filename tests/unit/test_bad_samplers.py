@@ -166,7 +166,7 @@ TWO_BANDS = [[1.0, 0.0, 0.0], [0.5, 1.0, 0.0], [0.0, 0.5, 1.0]]
     ],
 )
 def test_strategies_that_are_not_as_said_are_refused(strategy: Any, more: dict[str, Any], says: str) -> None:
-    for ask in (hs.strategy_sensitivity, lambda *given, **named: hs.matrix_mechanism(*given, 1.0, **named)):
+    for ask in (hs.strategy_sensitivity, lambda given, **named: hs.matrix_mechanism(given, 1.0, **named)):
         with pytest.raises((TypeError, ValueError), match=says):
             ask(strategy, **more)
 
