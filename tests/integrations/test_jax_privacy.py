@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import dp_accounting
+import jax
+import numpy as np
 import pytest
 from jax_privacy.accounting import analysis, calibrate
 from jax_privacy.experimental import accounting, execution_plan
+from jax_privacy.matrix_factorization import sensitivity
 
 import hockeystick as hs
 from hockeystick.integrations.dp_accounting import HockeystickAccountant
@@ -80,3 +85,43 @@ EVENTS = [
 @pytest.mark.parametrize(("event", "relation", "meant"), EVENTS)
 def test_its_events_are_read(event: dp_accounting.DpEvent, relation: object, meant: hs.Composition) -> None:
     assert HockeystickAccountant(relation).compose(event).composition == meant
+
+
+def banded(seed: int, steps: int, bands: int) -> Any:
+    """A random lower-triangular matrix, its entries of either sign."""
+    rng = np.random.default_rng(seed)
+    matrix = np.tril(rng.normal(size=(steps, steps)))
+    matrix[np.subtract.outer(np.arange(steps), np.arange(steps)) >= bands] = 0.0
+    return matrix
+
+
+def agrees(bound: hs.Bound, theirs: float) -> None:
+    """Theirs is rounded: some sums of 24 float64s."""
+    assert abs(theirs / float(bound.upper) - 1.0) <= 1e-13
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sensitivities_agree_where_those_of_jax_privacy_are_exact(seed: int) -> None:
+    with jax.enable_x64(True):
+        dense = banded(seed, 24, 24)
+        agrees(hs.strategy_sensitivity(dense), sensitivity.single_participation_sensitivity(jax.numpy.array(dense)))
+        for bands in (1, 2, 5):
+            matrix = banded(seed, 24, bands)
+            for most in (None, 1, 3):
+                ours = hs.strategy_sensitivity(
+                    matrix, participation="min-separation", separation=5, participations=most
+                )
+                agrees(ours, sensitivity.get_sensitivity_banded(jax.numpy.array(matrix), 5, most))
+        for epochs in (2, 6):
+            # columns of one record have products of one sign where all entries have: then the sum is attained
+            matrix = np.abs(dense)
+            ours = hs.strategy_sensitivity(matrix, participation="fixed-epochs", separation=24 // epochs)
+            agrees(ours, sensitivity.fixed_epoch_sensitivity(jax.numpy.array(matrix), epochs))
+
+
+def test_where_columns_have_negative_products_theirs_is_our_upper_side() -> None:
+    with jax.enable_x64(True):
+        matrix = banded(7, 24, 24)
+        ours = hs.strategy_sensitivity(matrix, participation="fixed-epochs", separation=4)
+        agrees(ours, sensitivity.fixed_epoch_sensitivity(jax.numpy.array(matrix), 6))
+        assert ours.lower < ours.upper

@@ -287,6 +287,6 @@ def test_rounds_and_fixed_bins_on_the_command_line(capsys: pytest.CaptureFixture
     assert "each round has 10 steps" in capsys.readouterr().out
     assert main([*run, "balls-in-bins", "--round-steps", "10"]) == 0
     assert "in each of 3 epochs" in capsys.readouterr().out
-    for wrong, text in ((["--round-steps", "7"], "whole rounds"), ([], "needs --round-steps")):
+    for wrong, text in ((["--round-steps", "7"], "whole passes"), ([], "needs either --round-steps")):
         assert main([*run, "random-allocation", *wrong]) != 0
         assert text in capsys.readouterr().err
