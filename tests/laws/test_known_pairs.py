@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.composition import ADJACENCIES, Step
+from hockeystick.composition import ADJACENCIES, Grouped, Step
 from hockeystick.laws import (
     BinomialPair,
     BoundedRangePair,
@@ -248,8 +248,9 @@ def concrete(base: type) -> Iterator[type]:
 def test_the_table_has_every_step_every_way_of_sampling_and_every_direction() -> None:
     samplers = {kind for kind, _ in SAMPLINGS.values() if kind is not None}
     assert {type(known.step) for known in MECHANISMS.values()} | samplers == set(concrete(Step)) - {
-        UserDefinedCurve
-    }  # no pair
+        UserDefinedCurve,  # no pair
+        Grouped,  # the pairs of its step: tests/truth/test_groups.py
+    }
     offered = {name for name in vars(hs.mechanisms.Mechanism) if not name.startswith("_")}
     assert offered == set(SAMPLINGS) - {"unsampled"} - set(OFFERED_AS)
     assert {direction for relation in ADJACENCIES.values() for direction in relation} == set(DIRECTIONS)
