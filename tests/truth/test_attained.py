@@ -51,6 +51,13 @@ def test_one_step_of_a_round_may_show_how_little_is_in_it_where_the_others_show_
     assert check("ApproximateDP", "random allocation", "add", 1, 0.75)
 
 
+def test_rounds_compose_next_to_their_largest_loss() -> None:
+    run = hs.Laplace(3.0770739236373283).random_allocation(steps=3) * 2
+    bound = hs.account(run).epsilon(4.195485407367732e-19)
+    # of two rounds, both show the largest ratio of all three steps: of this chance, the loss is 2 / scale
+    assert bound.lower <= 2.0 / 3.0770739236373283 <= bound.upper <= 0.6499681351938
+
+
 @pytest.mark.torture
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("scheme", sorted(SCHEMES))
