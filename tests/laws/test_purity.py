@@ -23,8 +23,8 @@ def ask(curve: hs.PrivacyCurve, question: Question) -> tuple[str, str]:
     return bits(getattr(curve, kind)(at))
 
 
-def check(rng: np.random.Generator, most_steps: float) -> None:
-    run, adjacency = random_run(rng, most_steps=most_steps)
+def check(rng: np.random.Generator, most_steps: float, *, slow: bool = False) -> None:
+    run, adjacency = random_run(rng, most_steps, slow=slow)
     deltas, epsilons = 10.0 ** -rng.uniform(0.5, 30.0, 3), rng.uniform(0.0, 6.0, 3)
     questions = [("epsilon", float(at)) for at in deltas] + [("delta", float(at)) for at in epsilons]
     fresh = {question: ask(hs.account(run, adjacency), question) for question in questions}
@@ -44,7 +44,7 @@ def check(rng: np.random.Generator, most_steps: float) -> None:
         assert answer == fresh[question], (run, adjacency, question)
 
 
-@pytest.mark.parametrize("seed", [0, 4, 5, 6])  # those that answer fast
+@pytest.mark.parametrize("seed", [6, 12, 16, 19, 24, 25])  # those that answer fast
 def test_random_runs_answer_alike_however_asked(seed: int) -> None:
     check(np.random.default_rng([9, seed]), 100.0)
 
@@ -52,4 +52,4 @@ def test_random_runs_answer_alike_however_asked(seed: int) -> None:
 @pytest.mark.torture
 @pytest.mark.parametrize("seed", range(300))
 def test_three_hundred_random_runs_answer_alike_however_asked(seed: int) -> None:
-    check(np.random.default_rng([10, seed]), 2000.0)
+    check(np.random.default_rng([10, seed]), 2000.0, slow=True)

@@ -87,6 +87,9 @@ FAST: list[tuple[str, list[Step], float, float]] = [  # relation, steps, delta a
     ("substitute", [step("discrete-gaussian", 10, sigma=4.0)], 1e-5, 1.0),
     ("add-remove", [step("discrete-gaussian", 30, sigma=3.0, sensitivity=2)], 1e-9, 5.0),
     ("add-remove", [step("discrete-gaussian", 1, poisson(0.2), sigma=2.0)], 1e-4, 0.1),
+    # noise is listed only as far as it matters, but its losses have no end
+    ("remove", [step("discrete-gaussian", 1, poisson(0.041), sigma=3.625, sensitivity=3)], 1e-44, 8.0),
+    ("add", [step("discrete-gaussian", 1, poisson(0.041), sigma=3.625, sensitivity=3)], 1e-30, 0.03),
     ("add-remove", [step("discrete-laplace", 40, scale=5.0)], 1e-6, 1.0),
     ("substitute", [step("discrete-laplace", 20, scale=9.0, sensitivity=3)], 1e-6, 5.0),
     ("add-remove", [step("discrete-laplace", 6, poisson(0.25), scale=2.0, sensitivity=2)], 1e-4, 0.3),

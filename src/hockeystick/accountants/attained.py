@@ -23,6 +23,7 @@ from typing import final
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate, agreed
 from hockeystick.engines.lattice.plan import saddle_at_delta, saddle_at_epsilon
+from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Pair
 
 __all__ = ["AttainedCurve", "Groups"]
@@ -89,7 +90,11 @@ class AttainedCurve(DirectedCurve):
         below, note = Bound(0.0, math.inf, "trivial"), "lower: trivial, no datasets are known"
         if self._groups:
             for split in self._candidates(estimate):
-                found = ask(self._curve(split))
+                try:
+                    found = ask(self._curve(split))
+                except PrecisionError as refusal:  # the upper side stands without it
+                    note = f"lower: trivial, {refusal}" if below.lower == 0.0 else note
+                    continue
                 if isinstance(found, Bound) and float(found.lower) > float(below.lower):
                     below, note = replace(found, upper=math.inf, decimals=None), self._described(split)
         both = agreed(

@@ -128,13 +128,14 @@ class BoundedCurve:
         # a pair given by its curve: the ends are the pair's own, not those of the laws about it
         own = tuple((pair.curve or pair, count) for pair, count in parts)
         self._least_largest, self._largest_loss = largest_loss(own)
+        self._about = any(pair.curve is not None for pair, _ in parts)
         self._at_infinity = composed_infinity(own)
         self._ever = ever_drawn(parts)
 
     @cached_property
     def engine(self) -> Engine:
         """What answers between the ends."""
-        return self._make_engine(self._largest_loss)
+        return self._make_engine(math.inf if self._about else self._largest_loss)
 
     def asks_delta(self, epsilon: Array) -> Flags:
         """At which epsilons delta is what the engine says, if `keeps_delta`."""
@@ -175,6 +176,8 @@ class BoundedCurve:
         note = "the upper side: no loss is larger than the largest"
         if self._ever < most:
             most, note = self._ever, "the upper side: the probability that the record is ever drawn"
+        if self._about:  # the law about a curve may be above the curve's own ends: no contradiction
+            bound = replace(bound, lower=min(float(bound.lower), most))
         agreed(bound, Bound(self._at_infinity[0], 1.0, "the mass at infinite loss"))
         return _below(bound, most, note)
 
@@ -202,7 +205,8 @@ class BoundedCurve:
         if float(bound.width) > self._tolerance:
             bound = _explained(bound, float(bound.width), f"a width of {self._tolerance:g}")
         # beyond the largest loss only the mass at infinity is left
-        if delta == low:  # every epsilon out there has this delta, and the largest loss is the smallest of them
+        # at delta == low, too: every epsilon out there has it, and the largest loss is the smallest of them
+        if delta == low or self._about:
             bound = replace(bound, lower=min(float(bound.lower), largest))
         return at_most(bound, largest, "the largest loss")
 

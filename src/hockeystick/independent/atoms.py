@@ -21,10 +21,12 @@ MOST_DEGREE = 200_000
 class Atoms(Law):
     """Finitely many outcomes (p, q, k): their masses, and k where the loss is k times the unit, else None.
 
-    missing: the mass of P that was left out.
+    missing: the mass of P that was left out; beyond: the supremum of the losses where some was, None where infinite.
     """
 
-    def __init__(self, outcomes: list[tuple[Any, Any, int | None]], unit: Any, missing: Any = 0) -> None:
+    def __init__(
+        self, outcomes: list[tuple[Any, Any, int | None]], unit: Any, missing: Any = 0, beyond: Any = None
+    ) -> None:
         self.unit, self.missing = unit, missing
         endless = [p for p, q, _ in outcomes if q == 0 and p != 0]
         self.infinite = reduce(lambda a, b: a + b, endless) if endless else Fraction(0)
@@ -36,7 +38,9 @@ class Atoms(Law):
         self.indices = indices if len(indices) == len(finite) else None
         exact = all(isinstance(loss, Fraction | int) for _, loss in self.atoms)
         losses = [loss for _, loss in self.atoms]
-        if losses:
+        if missing:
+            self.limit = beyond
+        elif losses:
             self.limit = max(losses) if exact else reduce(lambda a, b: a.max(b), map(real, losses))
         else:
             self.limit = Fraction(0)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, final
 
 from hockeystick.independent.atoms import Atoms, normalised, outcomes_of, sampled
-from hockeystick.independent.balls import UnreachedError
+from hockeystick.independent.balls import UnreachedError, real
 from hockeystick.independent.laws import JoinedNormal, Laplace, Law, Mixture
 
 __all__ = ["SampledStep", "step_of"]
@@ -54,7 +54,11 @@ class SampledStep:
         outcomes, unit, missing = outcomes_of(name, given, self.moved, self.count)
         if self.kind == "joined" and name == "discrete-pair":
             raise UnreachedError("two vectors say nothing about substitution")
-        return Atoms(sampled(outcomes, self.g, self.kind), unit, missing)
+        return Atoms(sampled(outcomes, self.g, self.kind), unit, missing, self._beyond())
+
+    def _beyond(self) -> Any:
+        """The supremum of the losses of noise that is not listed to its end, which no outcome reaches."""
+        return -real(1 - self.g).log() if self.kind == "add" and self.g < 1 else None
 
     def _turned(self, mixed: dict[Fraction, Fraction]) -> Law:
         still = {Fraction(0): Fraction(1)}

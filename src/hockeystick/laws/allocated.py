@@ -87,8 +87,14 @@ class AllocatedCurve:
 
     @property
     def supremum(self) -> Extreme:
-        """All W may be the largest at once."""
-        return -self.base.infimum if self.mirrored else self.base.supremum
+        """All W may be the largest at once; of the reverse, the least, or one of them the least and the others 0."""
+        if not self.mirrored:
+            return self.base.supremum
+        most, alone = -self.base.infimum, math.log(self.steps)
+        if self.base.reverse_mass_at_infinity == 0.0:
+            return most
+        loss = most.value + alone
+        return Extreme(loss, most.error + ELEMENTARY * alone + U * abs(loss))
 
     @property
     def infinite_mass(self) -> InfiniteMass:
@@ -140,6 +146,13 @@ class AllocatedCurve:
 
     def deltas(self, epsilons: Array, spacing: float) -> tuple[Array, Array]:
         """Certified bounds at increasing epsilons of at least 0, as accurate as chords ``spacing`` wide are (nats)."""
+        end, mass = self.supremum, self.infinite_mass
+        inside, beyond = np.split(epsilons, [int(np.searchsorted(epsilons, end.value + end.error, side="right"))])
+        low, high = self._inside(inside, spacing) if inside.size else (inside, inside)
+        return np.append(low, np.full(beyond.size, mass.low)), np.append(high, np.full(beyond.size, mass.high))
+
+    def _inside(self, epsilons: Array, spacing: float) -> tuple[Array, Array]:
+        """The same up to the largest loss."""
         low, high = np.zeros(epsilons.size), np.ones(epsilons.size)
         at, reach, coarser = 0, self._nearest, 1.0
         while at < epsilons.size:

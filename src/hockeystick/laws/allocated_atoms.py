@@ -58,7 +58,8 @@ class AllocatedAtomsPair(AtomicPair):
         if atoms is None:
             raise TypeError(f"{self.base!r} has no table of atoms")
         m = atoms.size
-        bars = np.array(list(combinations(range(t + m - 1), m - 1)), dtype=np.int64).reshape(-1, m - 1)
+        rows = list(combinations(range(t + m - 1), m - 1))
+        bars = np.array(rows, dtype=np.int64).reshape(len(rows), m - 1)
         ends = np.full((bars.shape[0], 1), -1), np.full((bars.shape[0], 1), t + m - 1)
         counts = np.diff(np.concatenate((ends[0], bars, ends[1]), axis=1), axis=1) - 1
         log_ways = np.array([math.log(_ways([int(n) for n in row])) for row in counts])

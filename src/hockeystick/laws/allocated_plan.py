@@ -105,6 +105,8 @@ def _around(terms: _TiltedTerms, count: int, theta: float) -> _Tilt:
     """What a tilt needs."""
     log_moment, _, variance = terms(theta)
     deviation = math.sqrt(count * variance)
+    if not deviation > 0.0:
+        raise PrecisionError(f"a tilt of {theta!r} leaves all of the sum's mass on one point")
     farthest = _MOST_EXPONENT / max(float(np.abs(terms.points).max()), 1e-300)
     high, above = _edge(terms, count, theta, log_moment, deviation, farthest, 1.0)
     low, beneath = _edge(terms, count, theta, log_moment, deviation, farthest, -1.0)

@@ -108,7 +108,7 @@ class CutBatches(Sampled):
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         if self._tail is None:
-            return None
+            return Poisson(self.mechanism, self.rate).attained(direction)
         if not self.mechanism.adds_noise:
             return ()
         tail = self._tail
@@ -118,7 +118,7 @@ class CutBatches(Sampled):
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
         if self._tail is None:
-            return ()
+            return Poisson(self.mechanism, self.rate).provenance(direction)
         note = (
             f"Poisson samples cut to {self.largest_batch} of {self.population}: the upper bound takes it as released"
             " whether a batch was full without the record, which no datasets are known to attain; the lower bound is"

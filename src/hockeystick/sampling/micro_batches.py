@@ -75,5 +75,12 @@ class MicroBatches(Sampled):
             " 'zero-out', or one micro-batch"
         )
 
+    def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
+        # Gaussian noise alone is drawn repeatedly, and attained; one micro-batch is a Poisson sample of anything
+        return Poisson(self.mechanism, self.rate).attained(direction) if self.micro_batches == 1 else None
+
+    def provenance(self, direction: Direction) -> tuple[str, ...]:
+        return Poisson(self.mechanism, self.rate).provenance(direction) if self.micro_batches == 1 else ()
+
 
 _MOST = 256  # terms of a mixture

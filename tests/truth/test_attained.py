@@ -1,0 +1,68 @@
+"""The lower side is that of real neighbours: every mechanism under every scheme, drawn out in a world of three records.
+
+The upper side is at least what any neighbours of that world show, the lower side at most what the best of them show;
+both with no slack.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.errors import PrecisionError
+from hockeystick.sampling import SCHEMES as ALL_SCHEMES
+from tests.truth.worlds import BASES, SCHEMES, World
+
+DIRECTIONS = ("remove", "add", "substitute", "zero-out")
+
+world = lru_cache(maxsize=8)(World)
+
+
+def check(mechanism: str, scheme: str, direction: str, count: int, epsilon: float) -> bool:
+    """Whether there is a bracket; if so, it holds."""
+    try:
+        run = SCHEMES[scheme][0](BASES[mechanism].step) * count
+        bound = hs.account(run, direction).delta(epsilon)
+    except (hs.UnknownPairError, PrecisionError):  # no pair is known, or no composition of its curve
+        return False
+    ways = (direction,) if direction != "zero-out" else ("zero-out", "zero-in")
+    shown = max(world(mechanism, scheme, way).most(epsilon, count) for way in ways)
+    said = mechanism, scheme, direction, count, epsilon, bound, shown
+    assert bound.lower <= shown, said
+    assert shown <= bound.upper, said
+    return True
+
+
+def test_every_scheme_has_a_world() -> None:
+    drawn = {type(make(hs.Gaussian(1.0))) for make, _ in SCHEMES.values()}
+    assert set(ALL_SCHEMES) <= drawn
+
+
+@pytest.mark.parametrize("mechanism", ["PermuteAndFlip", "RandomizedResponse"])
+@pytest.mark.parametrize("scheme", sorted(SCHEMES))
+def test_what_a_lower_side_claims_is_shown_by_neighbours(mechanism: str, scheme: str) -> None:
+    direction = "zero-out" if scheme == "shuffled" else "remove"
+    assert check(mechanism, scheme, direction, 1, 0.125)
+
+
+def test_one_step_of_a_round_may_show_how_little_is_in_it_where_the_others_show_nothing() -> None:
+    assert check("ApproximateDP", "random allocation", "add", 1, 0.75)
+
+
+def test_rounds_compose_next_to_their_largest_loss() -> None:
+    run = hs.Laplace(3.0770739236373283).random_allocation(steps=3) * 2
+    bound = hs.account(run).epsilon(4.195485407367732e-19)
+    # of two rounds, both show the largest ratio of all three steps: of this chance, the loss is 2 / scale
+    assert bound.lower <= 2.0 / 3.0770739236373283 <= bound.upper <= 0.6499681351938
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("scheme", sorted(SCHEMES))
+@pytest.mark.parametrize("mechanism", sorted(BASES))
+def test_both_sides_hold_in_every_world(mechanism: str, scheme: str, direction: str) -> None:
+    for count in (1, 2):
+        for epsilon in (0.0, 0.03125, 0.125, 0.375, 0.75, 1.25):
+            check(mechanism, scheme, direction, count, epsilon)
