@@ -71,6 +71,7 @@ def test_epochs_are_passes_over_the_data(scheme: str, epochs: int, capsys: pytes
     ("scheme", "sampler", "found"),
     [
         pytest.param("balls-in-bins", {"round_steps": 10}, "noise_multiplier", marks=pytest.mark.torture),
+        pytest.param("balls-in-bins", {"round_steps": 10}, "epochs", marks=pytest.mark.torture),
         pytest.param("shuffled", SIZES, "noise_multiplier", marks=pytest.mark.torture),
         pytest.param("shuffled", SIZES, "count", marks=pytest.mark.torture),
         ("micro-batches", {"micro_batches": 3, "population": 100}, "batch_size"),
@@ -81,7 +82,7 @@ def test_calibration_proves_what_it_finds(
 ) -> None:
     said = ["calibrate", "--epsilon", "3", "--delta", "1e-3", "--precision", "0.01", "--sampling", scheme]
     said += [] if found == "noise_multiplier" else ["--noise-multiplier", "2"]
-    said += [] if found == "count" else ["--steps", "20"]
+    said += [] if found in {"count", "epochs"} else ["--steps", "20"]
     document = printed(capsys, *said, *options(sampler))
     assert document["found"] == found
     run = hs.spec.from_document(document["specification"])
@@ -127,7 +128,6 @@ def test_what_a_scheme_does_not_take_is_refused_by_name(arguments: dict[str, Any
         hs.dpsgd.run(1.0, 20, **arguments)
 
 
-@pytest.mark.torture
 def test_steps_in_a_round_are_found() -> None:
     found = hs.dpsgd.round_steps_for(
         epsilon=3.0, delta=1e-5, noise_multiplier=1.0, epochs=1, sampling="balls-in-bins", within=(4, 6)

@@ -40,7 +40,7 @@ class Caution:
 
 def cautions(specification: Specification) -> tuple[Caution, ...]:
     """The cautions of a specification, broken ones first."""
-    checks = (_batches, _delta, _tuning, _adaptive, _one_direction, _callers_word)
+    checks = (_batches, _observers, _delta, _tuning, _adaptive, _one_direction, _callers_word)
     found = [caution for check in checks for caution in check(specification)]
     return tuple(sorted(found, key=lambda caution: not caution.broken))
 
@@ -80,6 +80,19 @@ def _batches(specification: Specification) -> Iterator[Caution]:
             f"{stated}-accounted-as-{'-and-'.join(accounted)}",
             f"Batches are drawn {of_kind[stated].manner}, but the accounting assumes {assumed}: the guarantee does not"
             " apply to this run. Draw batches as accounted, or account what is drawn.",
+        )
+
+
+def _observers(specification: Specification) -> Iterator[Caution]:
+    hidden = [scheme for scheme in specification.schemes if scheme.step_is_epoch]
+    if hidden and specification.circumstances.observers is None:
+        said = " and ".join(scheme.noun for scheme in hidden)
+        kept = "for the whole run" if any(scheme.step_is_run for scheme in hidden) else "of every round or epoch"
+        yield _unstated(
+            "order-unstated",
+            f"Who sees which step a {specification.unit} is in is not stated. The accounting ({said}) assumes that"
+            f" nobody but the trainer ever learns the places {kept}, from logs, losses of batches or the storage that"
+            " batches are read from.",
         )
 
 

@@ -1,0 +1,52 @@
+"""Receipts caution as fits the sampler: fresh or fixed bins, and who sees the order."""
+
+from __future__ import annotations
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.app.report.cautions import broken, cautions
+from hockeystick.app.report.words import not_included
+
+
+def specification(sampling: str, circumstances: str = "") -> hs.spec.Specification:
+    return hs.spec.read(
+        f"""
+        steps = [{{ mechanism = "gaussian", noise_multiplier = 2.0, sampling = {{ {sampling} }} }}]
+        guarantee = {{ delta = 1e-5, adjacency = "zero-out" }}
+        circumstances = {{ {circumstances} }}
+        """
+    )
+
+
+ROUNDS = 'scheme = "random-allocation", steps = 10'
+BINS = 'scheme = "balls-in-bins", bins = 10, epochs = 3'
+
+
+@pytest.mark.parametrize(
+    ("sampling", "drawn"),
+    [(ROUNDS, "balls-in-bins"), (BINS, "random-allocation"), (BINS, "shuffled"), (ROUNDS, "poisson")],
+)
+def test_bins_of_another_kind_break_the_guarantee(sampling: str, drawn: str) -> None:
+    assert any(
+        "the guarantee does not apply" in text for text in broken(specification(sampling, f'batches = "{drawn}"'))
+    )
+
+
+@pytest.mark.parametrize(("sampling", "kept"), [(ROUNDS, "of every round"), (BINS, "for the whole run")])
+def test_who_sees_the_order_is_asked(sampling: str, kept: str) -> None:
+    (asked,) = (one for one in cautions(specification(sampling)) if one.name == "order-unstated")
+    assert not asked.broken
+    assert kept in asked.text
+    stated = specification(sampling, 'observers = "the trainer alone"')
+    assert not any(one.name == "order-unstated" for one in cautions(stated))
+
+
+def test_poisson_samples_have_no_order_to_ask_for() -> None:
+    found = cautions(specification('scheme = "poisson", rate = 0.1'))
+    assert not any(one.name == "order-unstated" for one in found)
+
+
+def test_what_is_not_covered_tells_fresh_from_fixed_bins() -> None:
+    assert any("keep their place from round to round" in text for text in not_included(specification(ROUNDS)))
+    assert any("bins of one size" in text for text in not_included(specification(BINS)))
