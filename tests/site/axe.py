@@ -5,9 +5,16 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["serious_faults"]
+__all__ = ["in_colours", "serious_faults"]
 
 _RUN = "const done = arguments[0]; axe.run().then((found) => done(found.violations), (error) => done([String(error)]));"
+
+
+def in_colours(driver: Any, scheme: str) -> None:
+    """Prefer "light" or "dark", and no motion: colours on their way to others have no contrast to speak of."""
+    wanted = {"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"}
+    features = [{"name": name, "value": value} for name, value in wanted.items()]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
 
 def serious_faults(driver: Any) -> list[str]:

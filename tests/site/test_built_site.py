@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks.browser import CHROMIUM, DRIVER, chromium
-from tests.site.axe import serious_faults
+from tests.site.axe import in_colours, serious_faults
 
 SITE = Path(os.environ.get("HOCKEYSTICK_SITE", "none")).resolve()
 pytestmark = pytest.mark.skipif(not (SITE / "index.html").exists(), reason="make docs builds the site and runs these")
@@ -132,8 +132,7 @@ def test_search_finds(browser: Any, words: str, page: str) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_open_offline_without_fault(browser: Any, page: str, scheme: str) -> None:
     """From a file, no server helping; axe finds nothing serious, the console no fault, all is loaded from here."""
-    shown = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", shown)
+    in_colours(browser, scheme)
     browser.get_log("browser")  # what earlier pages left
     browser.get((SITE / page).as_uri())
     assert browser.execute_script("return document.documentElement.dataset.theme") == scheme

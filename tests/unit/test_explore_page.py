@@ -12,7 +12,7 @@ pytest.importorskip("starlette", reason="the explorer needs its extra: pip insta
 pytest.importorskip("selenium", reason="the browser is driven by selenium")
 
 from benchmarks.browser import CHROMIUM, DRIVER, chromium, explorer, settled
-from tests.site.axe import serious_faults
+from tests.site.axe import in_colours, serious_faults
 
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None or DRIVER is None, reason="no browser: apt-get install chromium chromium-driver"
@@ -87,8 +87,7 @@ def test_the_page(browser: Any, address: str) -> None:
     put(browser, "target_epsilon", "1")
     assert "Second run" in browser.find_element("id", "second").text
     for scheme in ("light", "dark"):
-        shown = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", shown)
+        in_colours(browser, scheme)
         assert not serious_faults(browser), scheme
     plot = browser.find_element("id", "plot-curve")
     plot.send_keys("\ue012" * 5)  # the left arrow key
