@@ -135,7 +135,11 @@ def test_pages_open_offline_without_fault(browser: Any, page: str, scheme: str) 
     in_colours(browser, scheme)
     browser.get_log("browser")  # what earlier pages left
     browser.get((SITE / page).as_uri())
-    assert browser.execute_script("return document.documentElement.dataset.theme") == scheme
+    browser.execute_async_script(
+        "const [scheme, done] = arguments, look = () => document.documentElement.dataset.theme === scheme"
+        " ? done() : setTimeout(look, 50); look();",
+        scheme,
+    )
     assert not serious_faults(browser)
     assert not [entry for entry in browser.get_log("browser") if entry["level"] != "INFO"]
     loaded = browser.execute_script("return performance.getEntriesByType('resource').map((entry) => entry.name)")
