@@ -84,11 +84,11 @@ def check(rng: np.random.Generator) -> str:
     return found
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_random_compositions_contain_the_exact_value(seed: int) -> None:
     rng = np.random.default_rng(20240705 + seed)
-    found = Counter(check(rng) for _ in range(50))
-    assert found["contained"] >= 32, found
+    found = Counter(check(rng) for _ in range(30))
+    assert found["contained"] >= 18, found
 
 
 @pytest.mark.torture

@@ -19,7 +19,7 @@ from hockeystick.errors import ContradictionError
 
 STEPS: dict[str, Step] = {
     "ApproximateDP": hs.ApproximateDP(1.0, 1e-6),
-    "Binomial": hs.Binomial(1000),
+    "Binomial": hs.Binomial(100),
     "DiscreteGaussian": hs.DiscreteGaussian(2.0),
     "DiscreteLaplace": hs.DiscreteLaplace(2.0),
     "DiscretePair": hs.DiscretePair((Fraction(1, 3), Fraction(2, 3)), (Fraction(2, 3), Fraction(1, 3))),

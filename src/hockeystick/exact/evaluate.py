@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 
-from hockeystick.errors import check_count
+from hockeystick.errors import UnknownPairError, check_count
+from hockeystick.exact.allocation import AllocationCurve
 from hockeystick.exact.atomic import AtomicTransform
 from hockeystick.exact.atoms import Atoms
 from hockeystick.exact.balls import precision
@@ -29,13 +30,15 @@ from hockeystick.exact.lattice import LatticeCurve
 from hockeystick.exact.logsum import LogSum
 from hockeystick.exact.mixture import MixtureTransform
 from hockeystick.exact.one_step import OneStepCurve
+from hockeystick.exact.piecewise import PiecewiseCurve, piecewise_size
 from hockeystick.exact.quantum import common_lattice
-from hockeystick.exact.shapes import LaplaceShape, MixtureShape, Shape, rational_atoms, shape_of
+from hockeystick.exact.shapes import AllocationShape, LaplaceShape, MixtureShape, Shape, rational_atoms, shape_of
 from hockeystick.exact.transform import Transform
 from hockeystick.laws import Pair
 
 _FEW_OUTCOMES, _MOST_OUTCOMES = 10_000, 400_000
 _FEW_RESIDUES, _MOST_RESIDUES = 30_000, 5_000_000
+_FEW_PRODUCTS, _MOST_PRODUCTS = 2e7, 3e9
 
 _NOTHING = rational_atoms(((Fraction(1), Fraction(1)),))
 
@@ -148,6 +151,9 @@ def curve_of(terms: Terms) -> Curve:
 def _curve(counts: tuple[tuple[Shape, int], ...]) -> Curve:
     if len(counts) > 1:
         counts = tuple(item for item in counts if item[0] != _NOTHING)  # equal P and Q add nothing
+    ((first, count), *others) = counts
+    if isinstance(first, AllocationShape) and count == 1 and not others:
+        return AllocationCurve(first)
     shift_squared, parts = Fraction(0), []
     for shape, count in counts:
         if isinstance(shape, MixtureShape) and shape.shift_squared is not None:
@@ -177,8 +183,15 @@ def _best_curve(composite: Composite) -> Curve:
     residues = laplace_size(composite)
     if residues <= _FEW_RESIDUES:
         return LaplaceCurve(composite)
-    line = ContourCurve(composite)
-    return FirstThatServes((line, LaplaceCurve(composite))) if residues <= _MOST_RESIDUES else line
+    products = piecewise_size(composite)
+    if products <= _FEW_PRODUCTS:
+        return PiecewiseCurve(composite)
+    ways: list[Curve] = [ContourCurve(composite)]
+    if residues <= _MOST_RESIDUES:
+        ways.append(LaplaceCurve(composite))
+    elif products <= _MOST_PRODUCTS:
+        ways.append(PiecewiseCurve(composite))
+    return FirstThatServes(tuple(ways))
 
 
 def _transform(shape: Shape) -> Transform:
@@ -186,6 +199,8 @@ def _transform(shape: Shape) -> Transform:
         return AtomicTransform(shape)
     if isinstance(shape, LaplaceShape):
         return LaplaceTransform(shape.m, shape.a, shape.b)
+    if isinstance(shape, AllocationShape):
+        raise UnknownPairError("a round of random allocation is exact alone: composed, only brackets are known")
     origin = shape.p[0][0] if len(shape.p) == 1 else shape.q[0][0]
     sides = [tuple(zip(*((w, c - origin) for c, w in side), strict=True)) for side in (shape.p, shape.q)]
     return MixtureTransform(*(LogSum(weights, centres) for weights, centres in sides))

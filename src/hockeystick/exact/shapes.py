@@ -32,7 +32,7 @@ from hockeystick.laws import (
     WorstCasePair,
 )
 
-__all__ = ["LaplaceShape", "Mixture", "MixtureShape", "Shape", "rational_atoms", "shape_of"]
+__all__ = ["AllocationShape", "LaplaceShape", "Mixture", "MixtureShape", "Shape", "rational_atoms", "shape_of"]
 
 Mixture = tuple[tuple[Fraction, Fraction], ...]
 """``(centre, weight)``, centres increasing and distinct, weights above 0."""
@@ -100,7 +100,25 @@ def rational_atoms(pairs: Iterable[tuple[Fraction, Fraction]]) -> Atoms:
     return Atoms(RationalSource(tuple(merged.values())))
 
 
-Shape = MixtureShape | LaplaceShape | Atoms
+@final
+@dataclass(frozen=True)
+class AllocationShape:
+    """One round of random allocation over ``steps`` steps of Gaussian noise, shift m: a pair that stands alone."""
+
+    shift: Fraction
+    steps: int
+    mirrored: bool
+
+    def reversed(self) -> AllocationShape:
+        """(Q, P)."""
+        return AllocationShape(self.shift, self.steps, not self.mirrored)
+
+    def subsampled(self, rate: Fraction) -> Shape:
+        """Not known."""
+        raise UnknownPairError(f"no exact transform is known of a round that is itself sampled (rate {float(rate)!r})")
+
+
+Shape = MixtureShape | LaplaceShape | Atoms | AllocationShape
 
 
 @singledispatch

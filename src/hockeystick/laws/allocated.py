@@ -22,7 +22,9 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_count
+from hockeystick.errors import PrecisionError, check_count
+from hockeystick.laws.allocated_line import StopLossLine
+from hockeystick.laws.allocated_line_plan import plan_line
 from hockeystick.laws.allocated_plan import plan_sum
 from hockeystick.laws.base import Array, Extreme, InfiniteMass, Pair, least_infinite
 from hockeystick.laws.curve import LEAST_DELTA, of_reverse
@@ -37,12 +39,14 @@ _EVEN, _STEP = 1.0, 0.1  # beyond the first (nats) they stand the second apart
 _NEAREST = 0.05  # the least of them, in standard deviations of the round's likelihood ratio
 _EPSILON_WIDTH = 7e-7  # nats asked of one round
 _RELATIVE_WIDTH = 2e-4  # of delta, asked for as well
+_OF_CHORDS = 1e-6  # the same where chords are drawn through its answers
 _ROUGH = 2048  # cells that a plan is made by
 _MOST_POINTS = 1 << 21  # of one lattice
 _LOG_RARE = (-40.0, -80.0, -160.0, -320.0, -640.0)  # ln of the P-mass of losses too rare to matter, tried in turn
 _NEGLIGIBLE = 1e-8  # of the answer, that they may add
 _GUESSES = 16  # rough lattices for it
 _ABREAST = 8.0  # nats, of delta or of a lattice's errors, to either side of where it is made
+_SEEN = 20.0  # nats, of the errors, that a station is asked for at once
 _CHORDS = 1e-5  # relative width that is narrow beside what chords cost, about delta of 1; they cost more further out
 _FAR = 25.0  # nats of delta from where on less accuracy will do
 _WORSE = 3.0  # times the relative width in its middle, that an answer of a lattice may have
@@ -98,8 +102,9 @@ class AllocatedCurve:
         low, high = exp_down(log_high * (1.0 + 8.0 * ELEMENTARY)), exp_up(log_low * (1.0 - 8.0 * ELEMENTARY))
         return InfiniteMass(low, high, math.log1p(-high) * (1.0 + ELEMENTARY), math.log1p(-low) * (1.0 - ELEMENTARY))
 
+    @lru_cache(maxsize=64)  # noqa: B019 - frozen and hashable; both sides of a bracket start from it
     def guess(self, delta: float) -> float:
-        """About the epsilon at this delta, by a few rough lattices."""
+        """About the epsilon at this delta, by a few rough answers."""
         low, high = 0.0, math.inf
         epsilon = 2.0 * self._nearest / _NEAREST
         for _ in range(_GUESSES):
@@ -141,7 +146,8 @@ class AllocatedCurve:
             start = float(epsilons[at])
             centre = start + min(reach, start)
             station = self.station(centre, (start, centre + reach), noise=0.6 * spacing * coarser)
-            own_low, own_high = self._read(station, np.append(centre, epsilons[at:]))
+            near = epsilons[at : max(int(np.searchsorted(epsilons, centre + _SEEN / station.steepness)), at + 2)]
+            own_low, own_high = self._read(station, np.append(centre, near))
             widths = 1.0 - own_low / own_high
             nats = 1.0 - np.log(own_high)
             allowed = np.maximum(_WORSE * widths[0], _CHORDS * nats * np.maximum(nats / _FAR, 1.0) ** 4)
@@ -173,10 +179,35 @@ class AllocatedCurve:
         """k, to within 6 u of itself."""
         return self.steps * math.exp(-epsilon if self.mirrored else epsilon)
 
-    def station(self, centre: float, ends: tuple[float, float], noise: float | None = None) -> StopLoss:
-        """A lattice about one epsilon that serves a range of them; ``noise``: its standard deviation, over k."""
+    def station(self, centre: float, ends: tuple[float, float], noise: float | None = None) -> StopLossLine | StopLoss:
+        """What answers about one epsilon and serves a range of them: a line, or a lattice where none is as narrow.
+
+        ``noise``: the standard deviation of a lattice's noise, over k, where more accuracy is of no use.
+        """
         k = self._point(centre)
         points = [self._point(end) for end in (*ends, centre)]
+        line = self._line(k, max(points))
+        width = 1.0 if line is None else _width(line, k)
+        if line is not None and width <= (
+            _OF_CHORDS if noise else min(_EPSILON_WIDTH * line.steepness, _RELATIVE_WIDTH)
+        ):
+            return line
+        lattice = self._lattice(k, points, noise)
+        return line if line is not None and width <= _width(lattice, k) else lattice
+
+    def _line(self, k: float, largest: float) -> StopLossLine | None:
+        """The contour, where W is lognormal and a line is short enough."""
+        if self.base.gaussian_mu is None:
+            return None
+        shift = float(self.base.gaussian_mu)
+        try:
+            plan = plan_line(shift, self.steps, k, largest, below=self.mirrored)
+            return StopLossLine(plan, shift, self.steps, reference=k, below=self.mirrored)
+        except PrecisionError:
+            return None  # a lattice may serve
+
+    def _lattice(self, k: float, points: list[float], noise: float | None) -> StopLoss:
+        """A lattice, whatever the likelihood ratio."""
         for level in _LOG_RARE:
             _, top = self.base.loss_range(level, level)
             largest = 1.01 * min(max(points), math.exp(min(top, 700.0)))
@@ -236,7 +267,7 @@ class AllocatedCurve:
             mean=1.0 - self.base.mass_at_infinity,
         )
 
-    def _read(self, station: StopLoss, epsilons: Array) -> tuple[Array, Array]:
+    def _read(self, station: StopLossLine | StopLoss, epsilons: Array) -> tuple[Array, Array]:
         """Bounds on delta from those on the stop-loss transform."""
         grow = np.exp(epsilons)
         low, high = station.bounds(self.steps / grow if self.mirrored else self.steps * grow)
@@ -249,6 +280,12 @@ class AllocatedCurve:
 
 
 @lru_cache(maxsize=8)
-def _kept(curve: AllocatedCurve, centre: float, ends: tuple[float, float]) -> StopLoss:
+def _kept(curve: AllocatedCurve, centre: float, ends: tuple[float, float]) -> StopLossLine | StopLoss:
     """A station, kept for the next question."""
     return curve.station(centre, ends)
+
+
+def _width(station: StopLossLine | StopLoss, k: float) -> float:
+    """The relative width of the bracket at k."""
+    low, high = (float(side[0]) for side in station.bounds(np.array([k])))
+    return 1.0 - low / high if 0.0 < high < math.inf else 1.0

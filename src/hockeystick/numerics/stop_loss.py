@@ -29,7 +29,7 @@ from hockeystick.errors import PrecisionError
 from hockeystick.numerics.lattice_sum import LatticeSum, PointMasses, SumWindow
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U
 
-__all__ = ["NOISE_LOST", "LinearCells", "StopLoss", "noise_deviation"]
+__all__ = ["NOISE_LOST", "LinearCells", "RareTerms", "StopLoss", "noise_deviation"]
 
 Array = NDArray[np.float64]
 
@@ -106,6 +106,53 @@ class LinearCells:
     def last(self) -> float:
         """b, the last cut."""
         return float(self.index[-1] * self.spacing)
+
+
+@final
+@dataclass(frozen=True)
+class RareTerms:
+    """The terms W > b of a sum, counted apart.
+
+    Attributes
+    ----------
+    log_q, log_p : float
+        ``ln`` of their mass and of their moment.
+    off : float
+        Bound on the sum of the absolute errors of both.
+    last : float
+        At most b.
+    mean : float
+        E W, to within a few u.
+    count : int
+        t.
+    below : bool
+        Whether ``E (k - S)+`` is meant.
+    """
+
+    log_q: float
+    log_p: float
+    off: float
+    last: float
+    mean: float
+    count: int
+    below: bool
+
+    def bounds(self, k: Array) -> tuple[Array, Array]:
+        """Bounds on ``E[(S - k)+; some W > b]``, or on ``E[(k - S)+; some W > b]``: closed where k <= b."""
+        t, q, p = float(self.count), math.exp(self.log_q), math.exp(self.log_p)
+        if q == 0.0 and p == 0.0:
+            tiny = np.full_like(k, 0.0 if self.log_p == -math.inf else t * TINY)
+            return np.zeros_like(k), tiny
+        off = self.off + 4.0 * ELEMENTARY + 4.0 * U * (abs(self.log_q) + abs(self.log_p))
+        some = -math.expm1(t * math.log1p(-q))
+        other = -math.expm1((t - 1.0) * math.log1p(-q))
+        surely = k <= self.last
+        if self.below:
+            return np.zeros_like(k), np.where(surely, 0.0, k * some * (1.0 + 4.0 * off) + t * TINY)
+        carried = t * (p + max(self.mean - p, 0.0) * other)
+        room = 8.0 * (off + 8.0 * U) * (carried + k * some) + t * TINY
+        low = np.where(surely, np.maximum(carried - k * some - room, 0.0), 0.0)
+        return low, np.where(surely, np.maximum(carried - k * some, 0.0), carried) + room
 
 
 def noise_deviation(spacing: float, count: int) -> float:
@@ -195,19 +242,8 @@ class StopLoss:
 
     def rare(self, k: Array) -> tuple[Array, Array]:
         """Bounds on what the terms above b add: ``E[(S - k)+; some W > b]``, or ``E[(k - S)+; some W > b]``."""
-        cells, t = self._cells, float(self._count)
-        log_q, log_p = float(cells.log_q[-1]), float(cells.log_p[-1])
-        q, p = math.exp(log_q), math.exp(log_p)
-        if q == 0.0 and p == 0.0:
-            tiny = np.full_like(k, 0.0 if log_p == -math.inf else t * TINY)
-            return np.zeros_like(k), tiny
-        off = float(cells.error_q[-1] + cells.error_p[-1]) + 4.0 * ELEMENTARY + 4.0 * U * (abs(log_q) + abs(log_p))
-        some = -math.expm1(t * math.log1p(-q))
-        other = -math.expm1((t - 1.0) * math.log1p(-q))
-        surely = k <= cells.last * (1.0 - 2.0 * cells.slack)
-        if self._sign < 0.0:
-            return np.zeros_like(k), np.where(surely, 0.0, k * some * (1.0 + 4.0 * off) + t * TINY)
-        carried = t * (p + max(cells.mean - p, 0.0) * other)
-        room = 8.0 * (off + 8.0 * U) * (carried + k * some) + t * TINY
-        low = np.where(surely, np.maximum(carried - k * some - room, 0.0), 0.0)
-        return low, np.where(surely, np.maximum(carried - k * some, 0.0), carried) + room
+        cells = self._cells
+        off = float(cells.error_q[-1] + cells.error_p[-1])
+        last = cells.last * (1.0 - 2.0 * cells.slack)
+        log_q, log_p, below = float(cells.log_q[-1]), float(cells.log_p[-1]), self._sign < 0.0
+        return RareTerms(log_q, log_p, off, last, mean=cells.mean, count=self._count, below=below).bounds(k)

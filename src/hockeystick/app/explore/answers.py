@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from hockeystick import dpsgd
 from hockeystick.account import account
+from hockeystick.app.canvas import reach
 from hockeystick.app.explore.question import RANGES, TOLERANCE, BadQuestionError, Question
-from hockeystick.app.plots import reach
 from hockeystick.app.report.cautions import broken, cautions, verdict
 from hockeystick.app.report.figures import privacy_chart, standalone
 from hockeystick.app.report.markup import Markup, tag

@@ -1,0 +1,172 @@
+"""The stop-loss transform of a sum of t lognormal likelihood ratios, by the trapezoidal rule on a vertical line.
+
+Symbols: S the sum of t independent W of a Gaussian step, g(k) = E[(S - k)+; all W <= b], psi the transform of one term
+(`laws/lognormal_panels.py`), z_n = theta + i n h, Lambda = 2 pi / h. By Poisson summation
+
+    (h / 2 pi) sum_n e^{-z_n k} psi(z_n)^t / z_n^2 = sum_j e^{j theta Lambda} g(k + j Lambda),
+
+every term at least 0. *Aliasing*: ``g(k - j Lambda) <= t + j Lambda``; the terms above obey Chernoff's bound ``g(y) <=
+psi(t')^t e^{-t'y} / (e t')`` at one tilt t' > theta, and vanish where ``k + Lambda >= t b``. *Tail*: with ``|psi| <=
+D`` beyond the last node, at s, it is at most ``D^t e^{-theta k} / (pi s)``. Terms above b are counted apart, in closed
+form (`numerics/stop_loss.py`). For E (k - S)+ the same with -S and -k: then the terms below are at most ``k + j
+Lambda``, and those above vanish where ``Lambda >= k``.
+
+Guarantee: both sides certified, rounding included. Proof: docs/derivations/random-allocation.md, section 7. Cost: some
+hundred nodes of some hundred sines; every further k near the reference costs one row of cosines.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import final
+
+import numpy as np
+
+from hockeystick.errors import PrecisionError
+from hockeystick.laws.allocated_line_plan import LinePlan
+from hockeystick.laws.base import Array
+from hockeystick.laws.lognormal_panels import LognormalPanels
+from hockeystick.numerics.normal import normal_intervals
+from hockeystick.numerics.rounding import ELEMENTARY, TRIGONOMETRIC, U, gamma
+from hockeystick.numerics.stop_loss import RareTerms
+
+__all__ = ["StopLossLine"]
+
+_STRETCH = 16.0 * U  # how far the k that is meant may be from the one given
+
+
+@final
+class StopLossLine:
+    """Certified bounds on ``E (S - k)+``, or on ``E (k - S)+``, of a sum of ``count`` independent lognormal W.
+
+    Parameters
+    ----------
+    plan : LinePlan
+        The line and the panels.
+    shift : float
+        m, within u of itself.
+    count : int
+        t, at least 2.
+    reference : float
+        A point k about which answers are wanted.
+    below : bool
+        Whether ``E (k - S)+`` is meant; the plan may be that of -S even where it is not.
+    """
+
+    def __init__(self, plan: LinePlan, shift: float, count: int, *, reference: float, below: bool) -> None:
+        self._plan, self._count, self._below = plan, count, plan.mirrored
+        self._by_parity = plan.mirrored and not below
+        self._panels = LognormalPanels(shift, plan.low, plan.top, plan.theta + plan.reach)
+        self._rare = self._beyond_top(shift)
+        self._nodes()
+        self._steepness = plan.theta * reference
+
+    def _beyond_top(self, shift: float) -> RareTerms:
+        """What lies above b."""
+        edges = np.array([self._plan.top, math.inf])
+        q, p = normal_intervals(edges), normal_intervals(edges, shift, U * shift)
+        last = self._panels.top_ratio * (1.0 - 2.0 * self._panels.ratio_error)
+        off = float(q.error[0] + p.error[0])
+        return RareTerms(
+            float(q.log_mass[0]), float(p.log_mass[0]), off, last, mean=1.0, count=self._count, below=self._below
+        )
+
+    def _nodes(self) -> None:
+        """The integrand at the nodes without its factor ``e^{-zk}``, over its scale, and what it errs by."""
+        plan, t = self._plan, self._count
+        found = self._panels.line(plan.theta, plan.step, plan.count, mirrored=self._below)
+        n = np.arange(plan.count)
+        z = plan.theta + 1j * (plan.step * n)
+        weight = np.where(n == 0, 0.5, 1.0) / np.abs(z) ** 2
+        log, log_error = _log_one_plus(found.value)
+        with np.errstate(under="ignore"):
+            power = np.exp(np.maximum(t * log, -700.0))
+            self._values = weight * power * np.exp(-2j * np.angle(z))
+            modulus = np.abs(power) * (1.0 + 1e-6)
+            grown = np.exp(np.minimum((t - 1.0) * np.log(np.exp(log.real) + found.error), 700.0)) * (1.0 + 1e-6)
+            own = np.expm1(np.minimum(t * log_error + U * t * np.abs(log) + 12.0 * TRIGONOMETRIC, 700.0)) * modulus
+        self._error = float((weight * (t * found.error * grown + own)).sum())
+        self._phase = float((weight * modulus * np.abs(z)).sum())  # what a point that is off costs
+        self._size = float((weight * modulus).sum())
+        log_far = math.log(self._panels.beyond(plan.theta, plan.reach, mirrored=self._below)) - found.log_scale
+        log_far += found.log_scale_error + 8.0 * ELEMENTARY * (abs(log_far) + abs(found.log_scale))
+        self._tail = 1.001 * math.exp(max(min(t * log_far, 700.0), -700.0)) / (plan.step * plan.reach)  # over h / pi
+        self._log_scale = t * found.log_scale
+        self._scale_error = t * found.log_scale_error * (1.0 + 1e-9) + 2.0 * U * abs(self._log_scale)
+        self._centre = t * found.centre
+        if not (math.isfinite(self._error + self._tail + self._log_scale) and self._scale_error < 0.01):
+            raise PrecisionError("the transform of the sum is not known well enough")
+
+    @property
+    def steepness(self) -> float:
+        """How fast the errors fall with ln k, about the reference: nats a nat."""
+        return self._steepness
+
+    def bounds(self, k: Array) -> tuple[Array, Array]:
+        """Lower and upper bounds, arrays of the shape of ``k``, at least 0."""
+        k = np.asarray(k, dtype=np.float64)
+        low, high = self._sides(k)
+        rare_low, rare_high = self._rare.bounds(k)
+        low, high = (low + rare_low) * (1.0 - 4.0 * U), (high + rare_high) * (1.0 + 4.0 * U)
+        if self._by_parity:  # E (S - k)+ = E (k - S)+ + t - k, the point being off by the stretch
+            off, t = k * (2.0 * _STRETCH), float(self._count)
+            low, high = np.maximum(low + (t - k) - off, 0.0), np.maximum(high + (t - k) + off, 0.0)
+        return low, high
+
+    def _sides(self, k: Array) -> tuple[Array, Array]:
+        """Bounds on the restricted transform at points that are off by the stretch."""
+        plan = self._plan
+        point = -k if self._below else k
+        from_centre = self._centre - k if self._below else k - self._centre
+        angle = np.multiply.outer(from_centre, plan.step * np.arange(plan.count))
+        value = (self._values.real * np.cos(angle) + self._values.imag * np.sin(angle)).sum(axis=-1)
+        fixed = self._error + self._tail + (gamma(plan.count + 16.0) + 4.0 * TRIGONOMETRIC) * self._size
+        error = fixed + ((4.0 * U + _STRETCH) * k + 4.0 * U * self._centre) * self._phase
+        exponent = self._log_scale - plan.theta * point
+        room = (
+            self._scale_error + (8.0 * U + _STRETCH) * np.abs(plan.theta * point) + 4.0 * U * np.abs(exponent) + 8.0 * U
+        )
+        with np.errstate(over="ignore", under="ignore"):
+            factor = np.exp(exponent) * (plan.step / math.pi)
+            low = np.maximum(value - error, 0.0) * factor * (1.0 - room - 2.0 * ELEMENTARY)
+            high = np.maximum(value + error, 0.0) * factor * (1.0 + 1.01 * room + 2.0 * ELEMENTARY) + 1e-300
+        usable = np.isfinite(high) & (room < 0.01)
+        low = np.where(usable, np.maximum(low - self._aliasing(k), 0.0), 0.0)
+        return np.where(low > 1e-290, low * (1.0 - 4.0 * U), 0.0), np.where(usable, high, math.inf)
+
+    def _aliasing(self, k: Array) -> Array:
+        """Upper bound on what the rule adds."""
+        plan, t = self._plan, self._count
+        period = 2.0 * math.pi / plan.step
+        ratio = math.exp(-plan.theta * period * (1.0 - 1e-12))
+        least = k if self._below else np.full_like(k, float(t))
+        left = (least + period / (1.0 - ratio)) * ratio / (1.0 - ratio) * (1.0 + 1e-9)
+        ended = period * (1.0 - 1e-12) >= (k if self._below else t * self._panels.top_ratio * (1.0 + 1e-9) - k)
+        point = -k if self._below else k
+        far = self._log_far - plan.tilt_above * point
+        fall = math.exp(-(plan.tilt_above - plan.theta) * period * (1.0 - 1e-9))
+        room = 1e-9 + 1e-12 * (abs(self._log_far) + plan.tilt_above * np.abs(point))
+        with np.errstate(over="ignore"):
+            right = np.exp(np.minimum(far + room, 700.0)) * fall / (1.0 - fall) / (math.e * plan.tilt_above)
+        return np.asarray(left + np.where(ended, 0.0, 1.001 * right))
+
+    @property
+    def _log_far(self) -> float:
+        """``ln psi(t')^t`` at the tilt t' above, rounded up."""
+        tilt = self._plan.tilt_above
+        value, error = self._panels.at(-tilt if self._below else tilt)
+        log = self._count * math.log(value + error)
+        return log + 4.0 * ELEMENTARY * abs(log)
+
+
+def _log_one_plus(
+    value: np.ndarray[tuple[int], np.dtype[np.complex128]],
+) -> tuple[np.ndarray[tuple[int], np.dtype[np.complex128]], Array]:
+    """``ln(1 + value)`` and bounds on its absolute errors; where 1 + value is lost, too large to claim anything."""
+    real, imaginary = value.real, value.imag
+    size = real * real + imaginary * imaginary
+    square = np.maximum(2.0 * real + size, 4.0 * U - 1.0)  # of the modulus, less one
+    log = 0.5 * np.log1p(square) + 1j * np.arctan2(imaginary, 1.0 + real)
+    off = 4.0 * U * (2.0 * np.abs(real) + size + np.abs(imaginary)) / (1.0 + square)
+    lost = np.where(off > 0.05, 2.0 + off, 1.1 * off)
+    return log, lost + 2.0 * (ELEMENTARY + TRIGONOMETRIC) * np.abs(log)

@@ -1,0 +1,214 @@
+"""Which line the stop-loss transform of a sum of lognormal likelihood ratios is computed on: nothing here is proved.
+
+Symbols as in `laws/allocated_line.py`; sigma is 1 for E (S - k)+ and -1 for E (k - S)+, X = sigma W. The tilt theta is
+at most the saddle point, ``t K'(theta) = sigma k + 2 / theta`` with K = ln E[e^{theta X}; W <= b]: of a few below it
+the one whose line has the fewest nodes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from hockeystick.errors import PrecisionError
+from hockeystick.laws.base import Array
+from hockeystick.numerics.rounding import dyadic_below
+
+__all__ = ["LinePlan", "plan_line"]
+
+_ROUGH = 500  # points that a plan is made by
+_ACCURATE = 26.0  # nats that the errors shall be below the answer
+_LEAD_OF_PARITY = 5.0
+_WORST_LEAD = 18.0
+_MOST_LEAD = 10.0  # nats of the integrand's peak above the answer
+_LADDER = 1.12 ** np.arange(-36.0, 32.0)
+_BELOW = 37  # of the ladder, the last being the saddle point itself
+_ANGLES = np.concatenate((np.geomspace(1e-3, 1.0, 20), [1.2, 1.4, 1.55]))
+_MOST_NODES = 6000
+_MOST_WORK = 40_000_000  # products of complex numbers: 0.1 s
+
+
+@final
+@dataclass(frozen=True)
+class LinePlan:
+    """Tilt, step and number of nodes; the tilt of Chernoff's bound; where the panels begin and end; whether of -S."""
+
+    theta: float
+    step: float
+    count: int
+    tilt_above: float
+    low: float
+    top: float
+    mirrored: bool
+
+    @property
+    def reach(self) -> float:
+        """The frequency of the last node."""
+        return self.step * (self.count - 1)
+
+
+def plan_line(shift: float, count: int, k: float, largest: float, *, below: bool) -> LinePlan:
+    """A line about k that serves points up to ``largest``.
+
+    E (S - k)+ is E (k - S)+ + t - k, too: where single large terms matter and the answer is not small, the line of -S
+    is the better one.
+
+    Raises
+    ------
+    PrecisionError
+        Where it would take more nodes than it may have.
+    """
+    sketch, log_answer = _sketch(shift, count, k, largest, below=below)
+    lead = sketch.lead(log_answer)
+    if not below and lead > _LEAD_OF_PARITY:
+        other, _ = _sketch(shift, count, k, largest, below=True, log_answer=log_answer)
+        if other.lead(log_answer) < lead - 1.0:
+            sketch = other
+    return sketch.plan(log_answer)
+
+
+def _sketch(
+    shift: float, count: int, k: float, largest: float, *, below: bool, log_answer: float = math.inf
+) -> tuple[_Sketch, float]:
+    """A sketch whose panels are long enough, and ``ln`` of the answer."""
+    exact = (math.log(largest * (1.0 + 1e-9)) + 0.5 * shift * shift) / shift  # b = k: rare terms are closed
+    sketch, top = _Sketch(shift, count, k, exact, below=below), exact
+    for _ in range(2):
+        log_answer = min(log_answer, sketch.log_answer)
+        short = min(sketch.enough(log_answer), exact)
+        if abs(short - top) < 0.05:
+            break
+        sketch, top = _Sketch(shift, count, k, short, below=below), short
+    return sketch, min(log_answer, sketch.log_answer)
+
+
+@final
+class _Sketch:
+    """The terms on a grid of the noise."""
+
+    def __init__(self, shift: float, count: int, k: float, top: float, *, below: bool) -> None:
+        self.m, self.t, self.k, self.below = shift, count, k, below
+        self.sign = -1.0 if below else 1.0
+        self.top = min(top, shift + 37.0)
+        x = self.top - (self.top + 14.0) * np.arange(_ROUGH + 1) / _ROUGH
+        weight = np.where(np.arange(_ROUGH + 1) == 0, 0.5, 1.0) * (self.top + 14.0) / _ROUGH
+        self.w = np.exp(np.minimum(shift * x - 0.5 * shift * shift, 690.0))
+        self.log_q = np.log(weight) - 0.5 * x * x - 0.5 * math.log(2.0 * math.pi)
+        self.saddle = self._saddle()
+        self.tilts = self.saddle * _LADDER
+        self.log_moments = self._moment(self.tilts)
+        point = self.sign * k
+        self.heights = count * self.log_moments - self.tilts * point  # ln of Chernoff's bound, but for 1 / (e theta)
+        self.log_answer = self._answer()
+
+    def _moment(self, tilts: Array) -> Array:
+        exponents = self.log_q + self.sign * np.multiply.outer(tilts, self.w)
+        peak = exponents.max(axis=-1, keepdims=True)
+        return np.asarray(np.log(np.exp(exponents - peak).sum(axis=-1)) + peak[..., 0])
+
+    def _mean(self, theta: float) -> tuple[float, float]:
+        """Tilted mean and variance of X."""
+        exponents = self.log_q + self.sign * theta * self.w
+        weights = np.exp(exponents - exponents.max())
+        weights /= weights.sum()
+        mean = float(weights @ self.w)
+        return self.sign * mean, float(weights @ (self.w - mean) ** 2)
+
+    def _saddle(self) -> float:
+        low, high = -math.log(self.t * self.k) - 12.0, math.log(600.0 / min(self.k, float(self.w[0])))
+        high = max(high, low + 1.0)
+        for _ in range(40):
+            middle = 0.5 * (low + high)
+            theta = math.exp(middle)
+            low, high = (
+                (low, middle) if self.t * self._mean(theta)[0] > self.sign * self.k + 2.0 / theta else (middle, high)
+            )
+        return math.exp(0.5 * (low + high))
+
+    def _answer(self) -> float:
+        """``ln`` of the transform, by the saddle point, rare terms included."""
+        theta = self.saddle
+        curvature = self.t * self._mean(theta)[1] + 2.0 / theta**2
+        log_g = float(self.heights[_BELOW - 1]) - 2.0 * math.log(theta) - 0.5 * math.log(2.0 * math.pi * curvature)
+        if self.below:
+            return log_g
+        tail = 0.5 * math.erfc((self.top - self.m) / math.sqrt(2.0)), 0.5 * math.erfc(self.top / math.sqrt(2.0))
+        rare = self.t * (tail[0] - tail[1] * min(self.k, float(self.w[0])))
+        return float(np.logaddexp(log_g, math.log(rare))) if rare > 0.0 else log_g
+
+    def enough(self, log_answer: float) -> float:
+        """Where the panels may end: what lies beyond may not matter."""
+        missing = math.log(self.t * (self.k if self.below else 1.0)) - log_answer + _ACCURATE
+        return (0.0 if self.below else self.m) + math.sqrt(2.0 * max(missing, 4.0))
+
+    def plan(self, log_answer: float) -> LinePlan:
+        """The line of the fewest nodes, or nearly."""
+        wanted = log_answer - _ACCURATE
+        leads = self.heights - 2.0 * np.log(self.tilts) - log_answer
+        best: tuple[float, int, float, float] | None = None
+        for place in range(_BELOW - 1, 0, -1):
+            if leads[place] > max(_MOST_LEAD, leads[_BELOW - 1] + 1.0):
+                break
+            period, above = self._period(place, wanted)
+            cost = period * (1.0 + max(leads[place], 0.0) / 20.0)
+            if best is None or cost < best[0]:
+                best = cost, place, period, above
+        if best is None or leads[best[1]] > _WORST_LEAD:
+            raise PrecisionError("single large terms hide the sum about that point")
+        _, place, period, above = best
+        theta, step = float(self.tilts[place]), dyadic_below(2.0 * math.pi / period)
+        reach = self._reach(theta, wanted)
+        low = -math.sqrt(2.0 * (_ACCURATE + 12.0 + math.log(self.t) - min(self.log_moments[place], 0.0)))
+        plan = LinePlan(theta, step, math.ceil(reach / step) + 2, above, low, self.top, self.below)
+        if plan.count > _MOST_NODES or self._work(plan) > _MOST_WORK:
+            raise PrecisionError("the line about that point would be too long")
+        return plan
+
+    def lead(self, log_answer: float) -> float:
+        """``ln`` of how far the integrand is above the answer, at the saddle point."""
+        return float(self.heights[_BELOW - 1]) - 2.0 * math.log(self.saddle) - log_answer
+
+    def _work(self, plan: LinePlan) -> float:
+        turns = (plan.reach + plan.theta) * float(self.w[0]) / 7.0
+        return plan.count * 12.0 * (turns + (self.top - plan.low) * max(1.7, self.m))
+
+    def _period(self, place: int, wanted: float) -> tuple[float, float]:
+        """The least period whose copies are below ``wanted``, and the tilt that shows it."""
+        theta = float(self.tilts[place])
+        least = math.log(self.k if self.below else self.t)
+        left = max((least - wanted) / theta, 0.0)
+        left = max((float(np.logaddexp(least, math.log(max(left, 1e-300)))) - wanted) / theta, 1.0 / theta)
+        others = self.tilts[place + 1 :]
+        shown = (self.heights[place + 1 :] - 1.0 - np.log(others) - wanted) / (others - theta)
+        at = int(np.argmin(shown))
+        end = self.k if self.below else self.t * float(self.w[0]) - self.k
+        right = min(float(shown[at]), 1.0001 * end)
+        return max(left, right), float(others[at])
+
+    def _reach(self, theta: float, wanted: float) -> float:
+        """The frequency beyond which the integrand is below ``wanted``."""
+        top = float(self.w[0])
+        edge = -0.5 * self.top**2 + (0.0 if self.below else theta * top)
+
+        def beyond(s: float) -> float:
+            real = self.sign * theta * np.cos(_ANGLES) - s * np.sin(_ANGLES)
+            exponents = self.log_q + np.multiply.outer(real, self.w)
+            log_turned = 0.5 * (_ANGLES / self.m) ** 2 + np.log(np.exp(exponents).sum(axis=-1) + 1e-300)
+            fall = 2.0 * s * top * self.m / math.pi - 0.5 * _ANGLES / self.m
+            with np.errstate(invalid="ignore", divide="ignore"):
+                found = np.where(fall > 0.0, np.logaddexp(log_turned, edge - np.log(np.maximum(fall, 1e-300))), np.inf)
+            log_d = float(found.min())
+            return self.t * log_d - theta * self.sign * self.k - math.log(math.pi * s)
+
+        low = high = 0.5 * theta
+        while beyond(high) > wanted:
+            low, high = high, 1.5 * high
+            if high > 1e9 * theta:
+                raise PrecisionError("the transform decays too slowly")
+        for _ in range(5):
+            middle = math.sqrt(low * high)
+            low, high = (middle, high) if beyond(middle) > wanted else (low, middle)
+        return high

@@ -1,0 +1,177 @@
+"""Random allocation of Gaussian noise: the contour and the convex order against ball arithmetic, and each other."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.exact import Enclosure, Log, exact_delta
+from hockeystick.exact.allocation import AllocationCurve
+from hockeystick.exact.balls import precision
+from hockeystick.exact.shapes import AllocationShape
+from hockeystick.laws import GaussianPair
+from hockeystick.laws.allocated import AllocatedCurve
+from hockeystick.laws.allocated_line import StopLossLine
+from hockeystick.laws.allocated_line_plan import LinePlan, plan_line
+from hockeystick.laws.curve import ChordPair
+from hockeystick.laws.lognormal_panels import LognormalPanels
+from hockeystick.laws.one_step import one_step_delta
+
+MILLION = 1_000_000
+
+
+def truth(curve: AllocatedCurve, epsilon: float | Fraction | Log, digits: int = 13) -> Enclosure:
+    """delta of one round in ball arithmetic."""
+    return exact_delta([(ChordPair(curve), 1)], epsilon, digits=digits)
+
+
+RUNS = [
+    (1.0, 10, 1.0, 1e-10),
+    (2.0, 1000, 0.1, 1e-8),
+    (1.0, 1000, 0.534, 1e-7),
+    (3.0, 100, 0.42, 2e-2),  # delta of 3e-32
+    (100.0, 1000, 0.00046, 1e-8),
+    (1.0, MILLION, 0.0026766, 1e-6),
+    (1.0, 100, 0.0, 1e-10),
+    (4.0, 2, 0.6, 1e-4),
+]
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize(("sigma", "steps", "epsilon", "width"), RUNS)
+def test_brackets_contain_the_truth_and_are_narrow(
+    sigma: float, steps: int, epsilon: float, width: float, mirrored: bool
+) -> None:
+    curve = AllocatedCurve(GaussianPair(sigma), steps, mirrored)
+    low, high = curve.delta(epsilon)
+    exact = truth(curve, epsilon, digits=10)
+    assert low <= exact.lower
+    assert exact.upper <= high
+    assert high - low <= width * high
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize(("sigma", "steps", "epsilon"), [(1.0, 100, 0.5), (0.7, 30, 1.0), (2.0, 7, 0.4)])
+def test_the_convex_order_and_the_contour_agree(sigma: float, steps: int, epsilon: float, mirrored: bool) -> None:
+    curve = AllocatedCurve(GaussianPair(sigma), steps, mirrored)
+    k = np.array([steps * math.exp(-epsilon if mirrored else epsilon)])
+    point = float(k[0])
+    line = StopLossLine(
+        plan_line(1.0 / sigma, steps, point, point, below=mirrored), 1.0 / sigma, steps, reference=point, below=mirrored
+    )
+    lattice = curve._lattice(point, [point], None)
+    (low, high), (coarse_low, coarse_high) = line.bounds(k), lattice.bounds(k)
+    assert coarse_low <= low <= high <= coarse_high
+    assert high - low <= 1e-3 * (coarse_high - coarse_low)
+
+
+@pytest.mark.parametrize(("sigma", "least", "most"), [(0.5, 3.1341522, 3.1341523), (1.0, 0.1388465, 0.1388467)])
+def test_published_values(sigma: float, least: float, most: float) -> None:
+    found = hs.account(hs.Gaussian(sigma).random_allocation(steps=1000)).epsilon(delta=1e-5)
+    curve = AllocatedCurve(GaussianPair(sigma), 1000)
+    assert truth(curve, found.upper, 9).upper <= 1e-5 <= truth(curve, found.lower, 9).lower
+    assert truth(curve, most, 9).upper < 1e-5 < truth(curve, least, 9).lower
+    assert found.width <= 1e-7
+
+
+def test_exact_accounts_for_a_round() -> None:
+    step = hs.Gaussian(1.0).random_allocation(steps=50)
+    found, exact = (hs.account(step, accountant=own) for own in (None, hs.accountants.Exact()))
+    for epsilon in (0.0, 0.3):
+        bound, ours = exact.delta(epsilon=epsilon), found.delta(epsilon=epsilon)
+        assert bound.width <= 1e-14 * float(bound)
+        assert ours.lower <= bound.lower <= bound.upper <= ours.upper
+    with pytest.raises(hs.UnknownPairError, match="alone"):
+        hs.account(step * 2, accountant=hs.accountants.Exact()).delta(epsilon=0.3)
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize(("sigma", "epsilon"), [(2.0, 0.7), (5.0, 0.2)])
+def test_one_step_in_ball_arithmetic_is_the_mechanism_alone(sigma: float, epsilon: float, mirrored: bool) -> None:
+    found = AllocationCurve(AllocationShape(1 / Fraction(sigma), 1, mirrored)).delta(Fraction(epsilon), 13)
+    low, high = one_step_delta(GaussianPair(sigma), epsilon)
+    enclosure = Enclosure.of_ball(found)
+    assert low <= enclosure.upper
+    assert enclosure.lower <= high
+    assert float(found.rad()) <= 1e-12 * high
+
+
+def lines_outside_their_plan(mirrored: bool) -> list[tuple[str, LinePlan]]:
+    """Lines cut short, coarse, or tilted otherwise, and panels that end early: each error term matters in one."""
+    plan = plan_line(1.0, 20, k_of(mirrored), k_of(mirrored), below=mirrored)
+    found = [(f"{share} of the nodes", replace(plan, count=int(share * plan.count))) for share in (0.2, 0.4, 0.6)]
+    found += [(f"{n} times the step", replace(plan, step=n * plan.step, count=plan.count // n)) for n in (2, 3, 4)]
+    found += [(f"low at {low}", replace(plan, low=low)) for low in (-4.0, -4.5, -6.0)]
+    found.append(("a tilt near the line's", replace(plan, tilt_above=1.05 * plan.theta, step=2.0 * plan.step)))
+    if not mirrored:
+        found += [(f"top less {cut}", replace(plan, top=plan.top - cut)) for cut in (0.2, 0.6)]
+    return found
+
+
+def k_of(mirrored: bool) -> float:
+    return 20.0 * math.exp(-0.6 if mirrored else 0.6)
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_lines_outside_their_plan_contain_the_truth(mirrored: bool) -> None:
+    order = Fraction(k_of(mirrored)) / 20
+    epsilon = Log(1 / order if mirrored else order)
+    exact = truth(AllocatedCurve(GaussianPair(1.0), 20, mirrored), epsilon)
+    scale = Fraction(20) * (order if mirrored else 1)
+    for name, plan in lines_outside_their_plan(mirrored):
+        line = StopLossLine(plan, 1.0, 20, reference=k_of(mirrored), below=mirrored)
+        low, high = (Fraction(float(side[0])) / scale for side in line.bounds(np.array([k_of(mirrored)])))
+        assert low <= exact.low, name
+        assert exact.high <= high, name
+
+
+@pytest.mark.parametrize("largest", [2.0, 20.0, 200.0])
+@pytest.mark.parametrize("shift", [0.3, 1.0, 2.5])
+def test_transforms_of_coarse_panels_contain_the_truth(shift: float, largest: float) -> None:
+    """E e^{-zW} with all W, by the rule in ball arithmetic; the panels end where nothing is left."""
+    from flint import acb, arb
+
+    from hockeystick.exact.allocation import _Path
+
+    theta, step, count = 1.0, 4.0, 9
+    panels = LognormalPanels(shift, -9.0, (math.log(45.0) + 0.5 * shift * shift) / shift, largest)
+    found = panels.line(theta, step, count, mirrored=True)
+    with precision(120):
+        path = _Path(Fraction(shift), Fraction(theta))
+        values = path.line(Fraction(theta), Fraction(step), count)
+        scale = path.real(arb(theta))
+        assert abs(scale.log() - found.log_scale) <= found.log_scale_error
+        for n, value in enumerate(values):
+            angle = -arb(step * n) * arb(found.centre)
+            ours = acb(complex(found.value[n]))
+            off = value / (scale * acb(0, angle).exp()) - 1 - ours
+            assert abs(off) <= float(found.error[n])
+            beyond = panels.beyond(theta, step * n, mirrored=True)
+            assert abs(value) <= beyond
+
+
+@pytest.mark.torture
+def test_random_rounds_contain_the_truth() -> None:
+    """Noise 0.3 to 100, t from 2 to 1e6, delta from 0.5 to 1e-30."""
+    rng, refused = np.random.default_rng(1515), 0
+    for number in range(300):
+        sigma = round(math.exp(rng.uniform(math.log(0.3), math.log(100.0))), 3)
+        steps = int(math.exp(rng.uniform(math.log(2.0), math.log(1e6))))
+        log_delta = rng.uniform(math.log(1e-30), math.log(0.5))
+        mirrored = bool(number % 2)
+        curve = AllocatedCurve(GaussianPair(sigma), steps, mirrored)
+        epsilon = min(curve.guess(math.exp(log_delta)), 50.0)
+        low, high = curve.delta(epsilon)
+        try:
+            exact = truth(curve, epsilon, digits=9)
+        except hs.PrecisionError:
+            refused += 1
+            continue
+        assert low <= exact.lower, (sigma, steps, epsilon, mirrored)
+        assert exact.upper <= high, (sigma, steps, epsilon, mirrored)
+    assert refused <= 100
