@@ -96,23 +96,33 @@ $(PEERS_READY):
 reproduce: $(READY)  ## redraw the papers' figures and check their claims (ONLY=000-fig6 for one)
 	$(BIN)/python -m reproduce $(if $(ONLY),--only $(ONLY)) $(REPRODUCE)
 
-docs: $(VENV)/.docs  ## the documentation as a site in out/docs; a warning or a broken link fails
-	rm -rf docs/reference/api
+docs: $(VENV)/.docs  ## the documentation as a site in out/docs, and its tests; a warning or a broken link fails
+	rm -rf docs/reference/api out/docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs out/docs
+	HOCKEYSTICK_SITE=out/docs $(BIN)/python -m pytest -q tests/site tests/architecture/test_links.py
 	@echo "open out/docs/index.html"
 
 $(VENV)/.docs: $(READY)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	@touch $@
 
-dist: $(READY)  ## a wheel and a source distribution in dist/, checked, and installed in a clean environment
-	rm -rf dist
+# The oldest Python with the oldest numpy and scipy that pyproject.toml allows, and the newest Python that is here.
+OLDEST := $(shell command -v python3.11 || command -v $(PYTHON))
+NEWEST := $(shell for v in 14 13 12 11; do python3.$$v -c "" 2>/dev/null && command -v python3.$$v && break; done)
+
+dist: $(READY)  ## a wheel and a source distribution in dist/, checked, and installed on the oldest and newest Python
+	rm -rf dist build/oldest build/newest
 	$(BIN)/python -m pip install --quiet build twine
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m twine check --strict dist/*
-	$(PYTHON) -m venv build/from-wheel
-	build/from-wheel/bin/python -m pip install --quiet dist/*.whl
-	cd build && from-wheel/bin/hockeystick dpsgd --noise-multiplier 1 --rate 0.01 --steps 2000 --delta 1e-5
+	$(OLDEST) -m venv build/oldest
+	build/oldest/bin/python -m pip install --quiet dist/*.whl 'numpy==1.26.*' 'scipy==1.11.*'
+	cd build && oldest/bin/python -I ../tests/package/installed.py
+	$(NEWEST) -m venv build/newest
+	build/newest/bin/python -m pip install --quiet "$$(ls dist/*.whl)[explore,exact,plots]"
+	cd build && newest/bin/python -I ../tests/package/installed.py
+	build/newest/bin/python -m pip install --quiet --no-deps --force-reinstall dist/*.tar.gz
+	cd build && newest/bin/python -I ../tests/package/installed.py
 
 clean:  ## remove caches, builds, and what demo and bench wrote
 	rm -rf out benchmarks/results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -6,7 +6,9 @@ import importlib
 import importlib.util
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +23,14 @@ RESULTS = {
     "Estimate",
     "PrivacyCurve",
 }  # values a call returns; a reader takes them apart and seldom builds one
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "python.md"
+ABSTRACT = {
+    "accountants.Accountant",
+    "accountants.DirectedCurve",
+    "accountants.renyi",
+    "filters.Filter",
+}  # or named above
 
 
 def public_callables() -> Iterator[tuple[str, Any]]:
@@ -75,6 +85,14 @@ def undocumented(module_name: str) -> list[str]:
         if (inspect.isclass(thing) or inspect.isfunction(thing)) and not inspect.getdoc(thing):
             missing.append(name)
     return missing
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    listed = set(re.findall(r"^   ([\w.]+)$", REFERENCE.read_text(encoding="utf-8"), re.MULTILINE))
+    for room in (hs.accountants, hs.audit, hs.dpsgd, hs.filters, hs.ledger, hs):
+        prefix = "" if room is hs else room.__name__.removeprefix(f"{PACKAGE}.") + "."
+        public = {prefix + name for name in room.__all__ if callable(getattr(room, name))}
+        assert not public - listed - ABSTRACT
 
 
 ABSENT = {  # their frameworks are not installed here; `make test-integrations` looks at them

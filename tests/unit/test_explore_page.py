@@ -12,6 +12,7 @@ pytest.importorskip("starlette", reason="the explorer needs its extra: pip insta
 pytest.importorskip("selenium", reason="the browser is driven by selenium")
 
 from benchmarks.browser import CHROMIUM, DRIVER, chromium, explorer, settled
+from tests.site.axe import in_colours, serious_faults
 
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None or DRIVER is None, reason="no browser: apt-get install chromium chromium-driver"
@@ -85,6 +86,9 @@ def test_the_page(browser: Any, address: str) -> None:
     browser.find_element("id", "keep").click()
     put(browser, "target_epsilon", "1")
     assert "Second run" in browser.find_element("id", "second").text
+    for scheme in ("light", "dark"):
+        in_colours(browser, scheme)
+        assert not serious_faults(browser), scheme
     plot = browser.find_element("id", "plot-curve")
     plot.send_keys("\ue012" * 5)  # the left arrow key
     assert re.search(

@@ -57,7 +57,7 @@ def samples_needed(accuracy: float, confidence: float, *, epsilons: int = 1) -> 
     confidence : float
         Above 0 and below 1.
     epsilons : int
-        |E|, at least 1.
+        ``|E|``, at least 1.
 
     Examples
     --------
