@@ -13,6 +13,26 @@ import hockeystick as hs
 from hockeystick import audit
 from hockeystick.audit.claims import Approximate, Gaussian, Lines, claim_of
 
+# epsilon by the listing of Steinke, Nasr and Jagielski 2023 (appendix D), 40 halvings, on the counts of ONE_RUN below
+LISTING = [
+    0.2972269537185639,
+    1.79628507066991,
+    3.4926905927350163,
+    1.9414204321292345,
+    5.782283135389662,
+    1.8967834980921907,
+]
+
+# true positives, positives, false positives, negatives, delta; epsilon of jax_privacy 2.0.0 at a threshold stated,
+# by epsilon_clopper_pearson of its CanaryScoreAuditor at significance 0.1, two-sided
+MANY_RUNS = [
+    (90, 100, 5, 200, 0.0, 2.780739865241736),
+    (90, 100, 5, 200, 0.01, 2.76871011352862),
+    (60, 80, 1, 80, 1e-05, 2.4296959156974083),
+    (999, 1000, 300, 1000, 0.0, 4.960097272637062),
+    (999, 1000, 300, 1000, 0.01, 4.945177109397871),
+]
+
 # canaries, guesses, correct, significance, delta; epsilon of Steinke et al. and of the f-DP form for Gaussian noise, by
 # jax_privacy.auditing (August 2026): _epsilon_one_run and _epsilon_one_run_fdp
 ONE_RUN = [
@@ -33,6 +53,21 @@ def test_one_run_agrees_with_what_others_say_of_the_same_counts(row: tuple[float
     ours = hs.account(hs.GaussianDP(seen.mu())).epsilon(delta)
     assert float(ours) == pytest.approx(gaussian, rel=0.0, abs=3e-6)
     assert seen.epsilon(delta) == pytest.approx(steinke, rel=0.03)  # proved, and as good
+
+
+@pytest.mark.parametrize(("row", "listed"), list(zip(ONE_RUN, LISTING, strict=True)))
+def test_one_run_agrees_with_the_published_listing(row: tuple[float, ...], listed: float) -> None:
+    canaries, guesses, correct, significance, delta, *_ = row
+    seen = audit.one_run(int(canaries), int(guesses), correct=int(correct), confidence=1.0 - significance)
+    assert seen.published_epsilon(delta) == pytest.approx(listed, rel=1e-9)
+
+
+@pytest.mark.parametrize(("hits", "members", "alarms", "others", "delta", "epsilon"), MANY_RUNS)
+def test_many_runs_agree_with_what_others_say_of_the_same_counts(
+    hits: int, members: int, alarms: int, others: int, delta: float, epsilon: float
+) -> None:
+    seen = audit.counts(hits, members, false_positives=alarms, negatives=others, confidence=0.9)
+    assert seen.epsilon(delta) == pytest.approx(epsilon, rel=1e-9)
 
 
 @pytest.mark.parametrize("guesses", [7, 60, 400])

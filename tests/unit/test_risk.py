@@ -48,6 +48,35 @@ def test_risks_are_those_of_riskcal(prior: float, risk: float) -> None:
     assert float(bound) == pytest.approx(risk, rel=1e-6)
 
 
+def test_attack_rates_and_calibration_are_those_of_riskcal() -> None:
+    """riskcal 1.5.1 at a spacing of 1e-4: advantage, false-negative rates, and noise for advantage 0.1 to 1e-3."""
+    curve = hs.account(hs.Gaussian(1.0).poisson(0.01) * 500)
+    assert float(curve.advantage()) == pytest.approx(0.1140838844042258, rel=1e-5)
+    rates = {0.01: 0.97788287, 0.05: 0.90984994, 0.1: 0.83676918, 0.5: 0.38654006}
+    missed = curve.trade_off(list(rates), tolerance=1e-5).false_negative_rate
+    assert missed.sides[1].tolist() == pytest.approx(list(rates.values()), rel=2e-4)  # of either bracket
+    found = hs.calibrate(lambda s: hs.Gaussian(s).poisson(0.01) * 500, advantage=0.1, precision=1e-3)
+    assert found.value == pytest.approx(1.0959289550781253, rel=1e-3)
+
+
+@pytest.mark.parametrize("noise", [0.5, 1.0, 4.0])
+def test_the_success_of_an_attack_contains_its_closed_form(noise: float) -> None:
+    """Gaussian noise: a secret guessed with probability a is guessed with Phi(Phi^-1(a) + mu) at most."""
+    for baseline in (0.01, 0.3):
+        bound = hs.account(hs.Gaussian(noise)).attack_success(baseline)
+        with mp.workdps(40):
+            at = mp.sqrt(2) * mp.erfinv(2 * mpf(baseline) - 1) + 1 / mpf(noise)
+            assert mpf(float(bound.lower)) <= mp.ncdf(at) <= mpf(float(bound.upper))  # type: ignore[union-attr]
+
+
+def test_calibration_to_the_success_of_an_attack_is_tight() -> None:
+    found = hs.calibrate(hs.Gaussian, true_positive_rate=0.2, false_positive_rate=0.1)
+    assert found.unsafe is not None
+    safe = hs.account(hs.Gaussian(found.value)).trade_off(0.1, tolerance=1e-7).true_positive_rate
+    assert 0.2 * (1.0 - 1e-5) <= safe.sides[1] <= 0.2 * (1.0 + 1e-7)  # of what is asked
+    assert math.isclose(found.value, found.unsafe, rel_tol=1e-4, abs_tol=0.0)
+
+
 def test_success_from_a_baseline_is_the_true_positive_rate_there() -> None:
     curve = hs.account(hs.Gaussian(1.0).poisson(0.01) * 100)
     assert repr(curve.attack_success(0.05)) == repr(curve.true_positive_rate(0.05))
