@@ -298,7 +298,7 @@ def _noun(unknown: _Unknown) -> str:
 
 def _print(options: argparse.Namespace, unknown: _Unknown, found: Calibration, specification: Specification) -> None:
     worth = IF_HELD if broken(specification) else "certified"
-    print(f"{_noun(unknown)} = {plain(found.value)} meets {_target_words(options)}, {worth}")
+    print(textwrap.fill(f"{_noun(unknown)} = {plain(found.value)} meets {_target_words(options)}, {worth}", WIDTH))
     if found.unsafe is not None:
         print(f"{_noun(unknown)} = {plain(found.unsafe)} does not: {nearest(found.precision, 2)} away, relatively")
     for note in (*found.notes, *_cautions(options, unknown)):
