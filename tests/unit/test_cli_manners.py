@@ -13,6 +13,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.app.cli import main
 from hockeystick.app.cli.parsing import WIDTH, rate
+from hockeystick.app.cli.program import _MODULES
 from hockeystick.app.cli.status import Status
 
 BASH = shutil.which("bash") or "/bin/bash"
@@ -76,21 +77,7 @@ def test_an_interrupt_while_everything_loads_leaves_no_traceback() -> None:
     assert run.stderr == "hockeystick: interrupted\n"
 
 
-COMMANDS = [
-    "dpsgd",
-    "calibrate",
-    "account",
-    "compare",
-    "curve",
-    "report",
-    "verify",
-    "schema",
-    "selfcheck",
-    "completion",
-]
-
-
-@pytest.mark.parametrize("command", ["", *COMMANDS])
+@pytest.mark.parametrize("command", ["", *_MODULES])
 def test_help_fits_eighty_columns(
     capsys: pytest.CaptureFixture[str], command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,20 +87,58 @@ def test_help_fits_eighty_columns(
     assert max(map(len, capsys.readouterr().out.splitlines())) <= WIDTH == 80
 
 
+LONG = """\
+title = "A run whose title goes on for so long that no line of a terminal holds it, whatever one does"
+[[steps]]
+mechanism = "gaussian"
+noise_multiplier = 1.0
+sampling = { scheme = "poisson", batch_size = 500, population = 50_000 }
+count = 200
+name = "training"
+note = "a note that goes on for a while as well, so that it has to be continued on the line below it"
+[[steps]]
+mechanism = "laplace"
+scale = 30.0
+[guarantee]
+unit = "member of a household"
+delta = [1e-5, 1e-6]
+[circumstances]
+batches = "shuffled"
+"""
+ANSWERS = [
+    RUN,
+    RUN + ",1e-6,1e-7,1e-8 --by-epoch",
+    "calibrate --epsilon 1 --delta 1e-6 --rate 0.001 --steps 1000",
+    "calibrate {spec} --find noise_multiplier --epsilon 3 --delta 1e-6",
+    "account {spec}",
+    "account {spec} --group-size 1",
+    "curve {spec} --delta 1e-5,1e-30",
+    "compare {spec} --accountants automatic;moments --adjacencies add,zero-out --samplings poisson,without-replacement",
+    "report {spec} -o {receipt}",
+    "verify {receipt}",
+    "verify --independent {receipt}",
+    "sweep --noise-multiplier 0.8,1,1.5 --rate 0.005,0.01 --steps 1000 --delta 1e-5",
+    "sweep --epsilon 1,2 --rate 0.01 --steps 1000 --delta 1e-5",
+    "audit --canaries 1000 --guesses 200 --correct 180",
+    "selfcheck --quick",
+    "schema --example",
+]
+LENGTHENED = ("account {spec}", "report {spec} -o {receipt}", "verify {receipt}")
+
+
 @pytest.mark.parametrize(
-    "command",
-    [
-        RUN,
-        "calibrate --epsilon 1 --delta 1e-6 --rate 0.001 --steps 1000",
-        "account {spec}",
-        "curve {spec} --delta 1e-5,1e-30",
-        "compare {spec} --accountants automatic;exact",
-        "compare {spec} --adjacencies remove,substitute,zero-out --samplings none,poisson --accountants automatic",
-    ],
+    ("command", "text"), [*((command, SPEC) for command in ANSWERS), *((command, LONG) for command in LENGTHENED)]
 )
-def test_answers_fit_eighty_columns(capsys: pytest.CaptureFixture[str], command: str, tmp_path: Path) -> None:
-    (tmp_path / "run.toml").write_text(SPEC, encoding="utf-8")
-    shown = told(capsys, command.replace("{spec}", str(tmp_path / "run.toml")))
+def test_answers_fit_eighty_columns(
+    capsys: pytest.CaptureFixture[str], command: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("run.toml").write_text(text, encoding="utf-8")
+    if command.startswith("verify"):
+        main(["report", "run.toml", "-o", "run.json"])
+    main(command.replace("{spec}", "run.toml").replace("{receipt}", "run.json").split())
+    shown = capsys.readouterr().out
+    assert shown
     assert [line for line in shown.splitlines() if len(line) > WIDTH] == []
 
 

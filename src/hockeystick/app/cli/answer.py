@@ -87,7 +87,7 @@ def print_answers(specification: Specification, found: Sequence[Answer], *, as_j
     if as_json:
         print_json(answer_document(specification, found))
     else:
-        title = f"{specification.title}\n\n" if specification.title else ""
+        title = f"{textwrap.fill(specification.title, WIDTH)}\n\n" if specification.title else ""
         print(opening(specification) + title + answer_text(specification, found))
     return status_of(specification)
 

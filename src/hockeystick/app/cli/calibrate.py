@@ -255,7 +255,7 @@ def _from_file(options: argparse.Namespace) -> Unknown:
 
 def _print(options: argparse.Namespace, unknown: Unknown, found: Calibration, specification: Specification) -> None:
     worth = IF_HELD if broken(specification) else "certified"
-    print(f"{unknown.noun} = {plain(found.value)} meets {_target_words(options)}, {worth}")
+    print(textwrap.fill(f"{unknown.noun} = {plain(found.value)} meets {_target_words(options)}, {worth}", WIDTH))
     if found.unsafe is not None:
         print(f"{unknown.noun} = {plain(found.unsafe)} does not: {nearest(found.precision, 2)} away, relatively")
     for note in (*found.notes, *_cautions(options, unknown)):

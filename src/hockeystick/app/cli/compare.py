@@ -6,7 +6,7 @@ import argparse
 import math
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
@@ -93,11 +93,22 @@ def run(options: argparse.Namespace) -> Status:
     alike = [column for column in (0, 1) if len({row[column] for row in rows}) == 1]  # said once, above the table
     title = "".join(f", {heads[column]} {rows[0][column]}" for column in alike)
     print(f"{quantity} at {'delta' if quantity == 'epsilon' else 'epsilon'} {plain(level)}{title}\n")
-    heads, *rows = [tuple(cell for column, cell in enumerate(row) if column not in alike) for row in (heads, *rows)]
-    print(table(heads, rows))
+    print(_folded(heads, rows, alike))
     for reason in dict.fromkeys(line.reason for line in lines if line.reason):
         print("\n" + textwrap.fill(reason, WIDTH, initial_indent="- ", subsequent_indent="  "))
     return status_of(*(line.specification for line in lines))
+
+
+def _folded(heads: Sequence[str], rows: Sequence[Sequence[str]], alike: Sequence[int]) -> str:
+    """The table without what is said above it; where that is too wide, a table for each relation and sampling."""
+    left = [column for column in range(len(heads)) if column not in alike]
+    whole = table([heads[column] for column in left], [[row[column] for column in left] for row in rows])
+    if max(map(len, whole.splitlines())) <= WIDTH:
+        return whole
+    parts: dict[str, list[Sequence[str]]] = {}
+    for row in rows:
+        parts.setdefault(", ".join(row[column] for column in left if column < 2), []).append(row[2:])
+    return "\n\n".join(f"{name}\n{table(heads[2:], part)}" for name, part in parts.items())
 
 
 def _asked(options: argparse.Namespace, specification: Specification) -> tuple[str, float]:

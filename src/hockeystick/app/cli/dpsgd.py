@@ -41,6 +41,7 @@ _EXAMPLES = """examples:
 """
 
 _ROWS = 40
+_WIDE = 2  # deltas side by side in a table
 
 
 def add(commands: Any) -> None:
@@ -158,9 +159,22 @@ def _epochs(specification: Specification, progress: Progress) -> list[dict[str, 
 
 
 def _epoch_table(specification: Specification, rows: list[dict[str, Any]]) -> str:
-    heads = ("epoch", "steps", *(f"epsilon at delta {plain(level)}" for level in specification.deltas))
+    levels = [plain(level) for level in specification.deltas]
+    if len(levels) > _WIDE:  # too many for one table
+        parts = [slice(start, start + _WIDE) for start in range(0, len(levels), _WIDE)]
+    else:
+        parts = [slice(None)]
+    return "\n\n".join(_epoch_part(rows, levels[part], part) for part in parts)
+
+
+def _epoch_part(rows: list[dict[str, Any]], levels: list[str], part: slice) -> str:
+    heads = ("epoch", "steps", *(f"epsilon at delta {level}" for level in levels))
     cells = [
-        (f"{row['epoch']:.4g}", count_text(row["steps"]), *(rounded_up(one["upper"], 5) for one in row["epsilon"]))
+        (
+            f"{row['epoch']:.4g}",
+            count_text(row["steps"]),
+            *(rounded_up(one["upper"], 5) for one in row["epsilon"][part]),
+        )
         for row in rows
     ]
     return table(heads, cells, right=range(len(heads)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from hockeystick.app.cli.answer import opening, print_json, status_of
 from hockeystick.app.cli.files import add_changes, add_specification, asked_specification, read_text, write_text
 from hockeystick.app.cli.options import add_json
-from hockeystick.app.cli.parsing import Parser
+from hockeystick.app.cli.parsing import WIDTH, Parser
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.content import Content
@@ -142,16 +143,21 @@ def run_verify(options: argparse.Namespace) -> Status:
         print(opening(content.specification), end="")
         print(f"{options.receipt} holds: {found.checked} figures and texts agree when computed again")
         for result in content.results:
-            print(f"  {content.figure(result)}, {content.worth(result)}")
+            print(_under(f"{content.figure(result)}, {content.worth(result)}"))
     else:
         first, *others = found.findings  # what differs first stands in the one line that scripts keep
         print(f"{options.receipt} does NOT hold: {first}")
         for finding in others:
-            print(f"  {finding}")
+            print(_under(str(finding)))
     if not options.json:
         for remark in found.remarks:
-            print(f"  ({remark})")
+            print(_under(f"({remark})"))
     return status_of(from_document(document["specification"])) if found.holds else Status.REFUTED
+
+
+def _under(text: str) -> str:
+    """Under the first line."""
+    return textwrap.fill(text, WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
 
 
 def _prove_again(options: argparse.Namespace, document: dict[str, Any]) -> Status:
@@ -171,7 +177,7 @@ def _prove_again(options: argparse.Namespace, document: dict[str, Any]) -> Statu
         print(f"{options.receipt}: {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())}")
         for one in found:
             if one.verdict != PROVED:
-                print(f"  {one}")
+                print(_under(str(one)))
     if verdicts[CONTRADICTED]:
         return Status.REFUTED
     return Status.NO_ANSWER if verdicts[NOT_REACHED] else status_of(specification)

@@ -30,9 +30,9 @@ delta = 1e-5                    # or a list; or epsilon
 method = "automatic"
 tolerance = 1e-3
 
-[circumstances]                 # what accounting cannot see; receipts warn where it breaks the guarantee
+[circumstances]                 # what accounting cannot see
 examples = 50_000
-batches = "poisson"             # poisson, fixed-size, shuffled, ...: how batches are drawn in fact
+batches = "poisson"             # how they are drawn: fixed-size, shuffled, ...
 clipping_norm = 1.0
 tuning = "none"                 # none, on-public-data, counted, not-counted
 adaptive = "no"

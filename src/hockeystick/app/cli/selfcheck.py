@@ -20,7 +20,7 @@ _EXAMPLES = """examples:
   hockeystick selfcheck --quick --json
 """
 
-_HEADS = ("primitive", "range", "assumed", "worst seen", "")
+_HEADS = ("primitive", "assumed", "worst seen", "")
 
 
 def add(commands: Any) -> None:
@@ -68,7 +68,6 @@ def _text(found: SelfCheck) -> str:
         rows.append(
             (
                 assumed.name,
-                assumed.domain,
                 f"{assumed.bound / size:.4g} {unit}",
                 f"{one.worst / size:.3g}",
                 "within" if one.holds else "EXCEEDED",
@@ -79,4 +78,4 @@ def _text(found: SelfCheck) -> str:
         if found.passed
         else f"EXCEEDED: {', '.join(found.failures)}; what is certified on this machine is not proved"
     )
-    return f"{table(_HEADS, rows, right=(3,))}\n\n{verdict} (u = 2^-53)"
+    return f"{table(_HEADS, rows, right=(2,))}\n\n{verdict} (u = 2^-53)"

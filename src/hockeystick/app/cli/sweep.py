@@ -17,9 +17,11 @@ from hockeystick.sweep import Sweep, sweep
 __all__ = ["add", "run"]
 
 _EXAMPLES = """examples:
-  hockeystick sweep --noise-multiplier 0.8,1,1.5 --rate 0.005,0.01 --steps 1000,2000 --delta 1e-5
+  hockeystick sweep --noise-multiplier 0.8,1,1.5 --rate 0.005,0.01 \\
+      --steps 1000,2000 --delta 1e-5
   hockeystick sweep --epsilon 1,2,4 --delta 1e-6 --rate 0.001,0.01 --steps 10000
-  hockeystick sweep --noise-multiplier 0.8,1 --rate 0.01 --steps 1e4,1e5 --delta 1e-5 --workers 2 --file rows.csv
+  hockeystick sweep --noise-multiplier 0.8,1 --rate 0.01 --steps 1e4,1e5 \\
+      --delta 1e-5 --workers 2 --file rows.csv
 """
 _DIGITS = 6
 
