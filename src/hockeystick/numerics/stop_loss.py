@@ -144,8 +144,8 @@ class RareTerms:
             tiny = np.full_like(k, 0.0 if self.log_p == -math.inf else t * TINY)
             return np.zeros_like(k), tiny
         off = self.off + 4.0 * ELEMENTARY + 4.0 * U * (abs(self.log_q) + abs(self.log_p))
-        some = -math.expm1(t * math.log1p(-q))
-        other = -math.expm1((t - 1.0) * math.log1p(-q))
+        log_none = math.log1p(-q) if q < 1.0 else -math.inf  # all mass may be above b
+        some, other = -math.expm1(t * log_none), -math.expm1((t - 1.0) * log_none)
         surely = k <= self.last
         if self.below:
             return np.zeros_like(k), np.where(surely, 0.0, k * some * (1.0 + 4.0 * off) + t * TINY)
