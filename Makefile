@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-integrations torture mutants check format bench reproduce docs dist clean distclean
+.PHONY: help setup demo test test-integrations test-tensorflow-privacy torture mutants check format bench reproduce docs dist clean distclean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -42,7 +42,22 @@ test-integrations: $(INTEGRATIONS_READY)  ## the adapters in their frameworks, i
 $(INTEGRATIONS_READY): tests/integrations/requirements.txt pyproject.toml
 	@test -x $(INTEGRATIONS)/bin/python || $(PYTHON) -m venv $(INTEGRATIONS)
 	$(INTEGRATIONS)/bin/python -m pip install --quiet --requirement $< --editable '.[dev]'
-	$(INTEGRATIONS)/bin/python -m pip install --quiet --no-deps flwr==1.42.0 # its servers' pins fit no one else's
+	# flwr's servers have pins that fit no one else's; of TensorFlow Privacy the analysis runs without TensorFlow
+	$(INTEGRATIONS)/bin/python -m pip install --quiet --no-deps flwr==1.42.0 tensorflow-privacy==0.9.0
+	@touch $@
+
+TENSORFLOW       := .venv-tensorflow
+TENSORFLOW_READY := $(TENSORFLOW)/.ready
+
+test-tensorflow-privacy: $(TENSORFLOW_READY)  ## TensorFlow Privacy itself, in an environment of its own (1.5 GB; Python 3.11)
+	TF_CPP_MIN_LOG_LEVEL=3 $(TENSORFLOW)/bin/python -m pytest -W default tests/integrations/test_tensorflow_privacy.py
+
+$(TENSORFLOW_READY): tests/integrations/requirements-tensorflow.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' \
+	  || { echo "the TensorFlow that TensorFlow Privacy takes has no build for this Python; try: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	@test -x $(TENSORFLOW)/bin/python || $(PYTHON) -m venv $(TENSORFLOW)
+	$(TENSORFLOW)/bin/python -m pip install --quiet --requirement $<
+	$(TENSORFLOW)/bin/python -m pip install --quiet --no-deps tensorflow-privacy==0.9.0 --editable .
 	@touch $@
 
 torture: $(READY)  ## the long tests: thousands of random configurations
@@ -104,4 +119,4 @@ clean:  ## remove caches, builds, and what demo and bench wrote
 	find src tests examples benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +
 
 distclean: clean  ## clean, and remove the environments too
-	rm -rf .venv .venv-peers .venv-integrations
+	rm -rf .venv .venv-peers .venv-integrations .venv-tensorflow

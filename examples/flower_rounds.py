@@ -2,12 +2,12 @@
 
 Switching is one line:
 
-    -accountant = RdpAccountant(config)
-    +accountant = HockeystickAccountant(config)
+    -accountant = RdpAccountant(CONFIG)
+    +accountant = HockeystickAccountant(CONFIG)
 
 Sixty-four clients hold shares of the digits that come with scikit-learn. Each fits a linear model to its share; the
-server's strategy clips their updates, adds noise, and stops where a further round would exceed the budget. Everything
-runs in this one process, so that no server has to be started: the strategy is the one a ``ServerApp`` runs.
+server's strategy clips their updates, adds noise, and stops where a further round would exceed the budget. Clients
+run in the process of the server, so that none has to be started: the strategy is the one a ``ServerApp`` runs.
 
 Run: ``pip install 'hockeystick[flower]' scikit-learn``, then ``python examples/flower_rounds.py``. It writes to
 ``out/``.
@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -106,19 +108,24 @@ def rounds(accountant: HockeystickAccountant, weights: Array, count: int) -> Arr
     return weights
 
 
-def main() -> None:
-    """Half of the rounds, a saved state; the rest by another accountant; the receipt."""
+CONFIG = PrivacyConfig(
+    DELTA, CLIENTS, NeighboringRelation.ADD_OR_REMOVE_ONE, SamplingMethod.NO_AMPLIFICATION, max_epsilon=3.0
+)
+
+
+def first_half() -> None:
+    """Half of the rounds, and a saved state."""
     OUT.mkdir(exist_ok=True)
-    config = PrivacyConfig(
-        DELTA, CLIENTS, NeighboringRelation.ADD_OR_REMOVE_ONE, SamplingMethod.NO_AMPLIFICATION, max_epsilon=3.0
-    )
-    accountant = HockeystickAccountant(config)
+    accountant = HockeystickAccountant(CONFIG)
     weights = rounds(accountant, np.zeros((64, 10)), ROUNDS // 2)
     state = {"accountant": accountant.state_dict(), "weights": weights.tolist()}
     (OUT / "flower.json").write_text(json.dumps(state), encoding="utf-8")
 
+
+def second_half() -> None:
+    """The other rounds, and the receipt."""
     saved = json.loads((OUT / "flower.json").read_text(encoding="utf-8"))
-    resumed = HockeystickAccountant(config)
+    resumed = HockeystickAccountant(CONFIG)
     resumed.load_state_dict(saved["accountant"])
     rounds(resumed, np.array(saved["weights"]), ROUNDS - ROUNDS // 2)
     run = hs.Gaussian(NOISE) * ROUNDS
@@ -132,4 +139,9 @@ def main() -> None:
 if __name__ == "__main__":
     logging.getLogger("flwr").setLevel(logging.WARNING)
     TaskIdentity.run_id = TaskIdentity.task_id = TaskIdentity.node_id = 1  # a server has them from where it runs
-    main()
+    if sys.argv[1:] == ["resume"]:
+        second_half()
+    else:
+        first_half()
+        sys.stdout.flush()
+        subprocess.run([sys.executable, __file__, "resume"], check=True)  # noqa: S603 - itself, in a new process

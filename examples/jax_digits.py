@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import copy
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +85,8 @@ def epoch(params: Params, noise: float, seed: int) -> Params:
     return params
 
 
-def main() -> None:
-    """Train one epoch, save; resume, train the rest; write the receipt."""
+def first_epoch() -> None:
+    """Train one epoch, and save."""
     OUT.mkdir(exist_ok=True)
     noise = noise_for_target()
     print(f"noise multiplier {noise:.4f} meets epsilon {TARGET:g} after {EPOCHS} epochs")
@@ -94,11 +96,16 @@ def main() -> None:
 
     state = {"epochs": 1, "noise": noise, "params": {name: np.asarray(leaf).tolist() for name, leaf in params.items()}}
     (OUT / "digits.json").write_text(json.dumps(state), encoding="utf-8")
+
+
+def other_epochs() -> None:
+    """Resume, train the rest, and write the receipt."""
     saved = json.loads((OUT / "digits.json").read_text(encoding="utf-8"))
-    params = {name: jnp.asarray(leaf) for name, leaf in saved["params"].items()}
+    params: Params = {name: jnp.asarray(leaf) for name, leaf in saved["params"].items()}
+    noise = saved["noise"]
     for done in range(saved["epochs"] + 1, EPOCHS + 1):
-        params = epoch(params, saved["noise"], seed=done)
-        print(f"after epoch {done}: epsilon {spent(saved['noise'], done):.4f} at delta {DELTA:g}")
+        params = epoch(params, noise, seed=done)
+        print(f"after epoch {done}: epsilon {spent(noise, done):.4f} at delta {DELTA:g}")
 
     run = hs.from_dp_event(event(noise, EPOCHS))
     print(f"spent {spent(noise, EPOCHS):.5f}; accounted at once {hs.account(run).epsilon(DELTA).sides[1]:.5f}")
@@ -109,4 +116,9 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] == ["resume"]:
+        other_epochs()
+    else:
+        first_epoch()
+        sys.stdout.flush()
+        subprocess.run([sys.executable, __file__, "resume"], check=True)  # noqa: S603 - itself, in a new process

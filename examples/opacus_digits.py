@@ -11,6 +11,8 @@ Run: ``pip install 'hockeystick[opacus]' scikit-learn``, then ``python examples/
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -63,17 +65,23 @@ def train(parts: Any, engine: PrivacyEngine, epochs: int) -> None:
         print(f"{len(engine.accountant)} steps: accuracy {accuracy:.2f}, epsilon in {bound:.4f} at delta {DELTA:g}")
 
 
-def main() -> None:
-    """Train one epoch, save; resume in another engine, train the rest; write the receipt."""
+def first_epoch() -> None:
+    """Train one epoch, and save."""
     OUT.mkdir(exist_ok=True)
     engine = PrivacyEngine()
     parts = private(engine)
     noise = parts[1].noise_multiplier
     print(f"noise multiplier {noise:.4f} meets epsilon {TARGET:g} after {EPOCHS} epochs")
     train(parts, engine, 1)
-    engine.save_checkpoint(path=OUT / "digits.pt", module=parts[0], optimizer=parts[1])
+    engine.save_checkpoint(
+        path=OUT / "digits.pt", module=parts[0], optimizer=parts[1], checkpoint_dict={"noise": noise}
+    )
 
+
+def other_epochs() -> None:
+    """Resume, train the rest, and write the receipt."""
     resumed = PrivacyEngine()
+    noise = torch.load(OUT / "digits.pt", weights_only=False)["noise"]
     parts = private(resumed, noise_multiplier=noise)
     resumed.load_checkpoint(path=OUT / "digits.pt", module=parts[0], optimizer=parts[1])
     train(parts, resumed, EPOCHS - 1)
@@ -89,4 +97,9 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] == ["resume"]:
+        other_epochs()
+    else:
+        first_epoch()
+        sys.stdout.flush()
+        subprocess.run([sys.executable, __file__, "resume"], check=True)  # noqa: S603 - itself, in a new process

@@ -295,8 +295,9 @@ class PrivacyCurve:
 
 def _directed(method: Accountant, composition: Composition, direction: Direction) -> DirectedCurve:
     """The curve of one direction; its lower side from attained pairs where the dominating ones are not."""
-    curve = method.directed(composition.pairs(direction))
+    parts = composition.pairs(direction)
+    curve = method.directed(parts)
     groups = composition.attained(direction)
-    if groups is None:
+    if groups is None or (composition.total_steps == 1 and parts[0][0].selection is not None):  # knows both sides
         return curve
     return AttainedCurve(curve, method, groups, provenance=composition.provenance(direction))

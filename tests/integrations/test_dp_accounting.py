@@ -8,6 +8,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import attr
 import dp_accounting
 import numpy as np
 import pytest
@@ -34,17 +35,22 @@ def test_repeated_randomised_response_costs_what_it_is_repeated() -> None:
 
 def release(rng: Rng, relation: Any) -> Tree:
     noise = float(rng.uniform(1.0, 8.0))
-    match rng.integers(0 if relation is ADD_REMOVE else 1, 5):
+    match rng.integers(0 if relation is ADD_REMOVE else 2, 7):
+        case 1:
+            event = dp_event.TruncatedSubsampledGaussianDpEvent(100, 0.1, 15, noise)
+            return event, [(hs.Gaussian(noise).poisson(0.1, population=100, largest_batch=15), 1)]
+        case 6:
+            return dp_event.ZCDpEvent(0.5 / noise**2), [(hs.ZeroConcentratedDP(0.5 / noise**2), 1)]
         case 0:
             return dp_event.MixtureOfGaussiansDpEvent(noise, [0.0, 1.0, 1.0], [0.5, 0.25, 0.25]), [
                 (hs.GaussianMixture(noise, (0.0, 1.0), probabilities=(0.5, 0.5)), 1)
             ]
-        case 1:
-            return dp_event.GaussianDpEvent(noise), [(hs.Gaussian(noise), 1)]
         case 2:
+            return dp_event.GaussianDpEvent(noise), [(hs.Gaussian(noise), 1)]
+        case 3:
             scale = 2.0 ** int(rng.integers(0, 3))
             return dp_event.DiscreteLaplaceDpEvent(1 / scale, 1), [(hs.DiscreteLaplace(scale, 1), 1)]
-        case 3:
+        case 4:
             return sampled(rng, relation, noise)
         case _:
             return dp_event.LaplaceDpEvent(noise), [(hs.Laplace(noise), 1)]
@@ -142,7 +148,38 @@ def test_calibration_ends_below_the_target_and_close() -> None:
     assert 1.0 - 1e-3 < proved.lower <= proved.upper <= 1.0
 
 
+RUNS_TO_WRITE: list[hs.Step] = [
+    hs.DiscreteGaussian(3.0, 2),
+    hs.ApproximateDP(0.5, 1e-6),
+    hs.ExponentialMechanism(0.5),
+    hs.PermuteAndFlip(0.5),
+    hs.Gaussian(1.5).random_allocation(steps=10),
+]
+
+
+@pytest.mark.parametrize("run", RUNS_TO_WRITE, ids=str)
+def test_events_of_releases_to_come_are_written_and_read_back(run: hs.Step, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hockeystick.integrations.dp_events.reading import _ROWS as READ
+    from hockeystick.integrations.dp_events.writing import _ROWS as WRITTEN
+
+    name, _ = WRITTEN[type(run)]
+    if not hasattr(dp_event, name):
+        with pytest.raises(ValueError, match=f"the installed dp-accounting has no {name}"):
+            hs.to_dp_event(run)
+        needed, optional, _ = READ[name]
+        kind = attr.make_class(name, [*needed, *optional], bases=(dp_event.DpEvent,), frozen=True)
+        monkeypatch.setattr(dp_event, name, kind, raising=False)
+    assert hs.from_dp_event(hs.to_dp_event(run * 3)) == run * 3
+    assert HockeystickAccountant().compose(hs.to_dp_event(run)).get_epsilon(1e-6) == (
+        hs.account(run).epsilon(1e-6).upper
+    )
+
+
 ROUND_TRIPS: list[hs.Step | hs.Composition] = [
+    hs.ZeroConcentratedDP(0.125) * 4,
+    hs.Gaussian(2.0).poisson(0.1, population=100, largest_batch=15) * 5,
+    hs.select_best(hs.Gaussian(0.7).poisson(0.02) * 500 + hs.Gaussian(1.0), count=hs.PoissonCount(10.0)),
+    hs.select_best(hs.Laplace(2.0), count=hs.NegativeBinomialCount(0.125)),
     hs.Gaussian(1.5) * 3,
     hs.Laplace(2.0) + hs.DiscreteLaplace(4.0, 3),
     hs.Gaussian(0.7).poisson(0.02) * 500 + hs.Gaussian(1.0),
@@ -173,6 +210,10 @@ def plain(value: Any) -> Any:
 @pytest.mark.parametrize(
     "run",
     [
+        hs.select_best(hs.Gaussian(1.0), count=hs.NegativeBinomialCount(0.1)),
+        hs.select_best(hs.Gaussian(1.0), count=hs.NegativeBinomialCount(0.25, 0.5)),
+        hs.select_best(hs.Gaussian(1.0), count=hs.PoissonCount(0.5)),
+        hs.Laplace(2.0).poisson(0.1, population=100, largest_batch=15),
         hs.GaussianDP(1.0),
         hs.Staircase(1.0),
         hs.Gaussian(1.0).shuffled(batch_size=2, population=4),

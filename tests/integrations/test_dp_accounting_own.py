@@ -29,11 +29,11 @@ class AsRdp(HockeystickAccountant):
 
 
 REASONS = {  # of a test that does not pass: the last line it fails with
-    "looks at the Renyi divergences inside": r"has no attribute '_rdp'|no logs of level WARNING",
+    "looks at the Renyi divergences inside": r"has no attribute '_(rdp|orders)'|no logs of level WARNING",
     "not proved, and refused": r"Unsupported event: \w*(RepeatAndSelect|Truncated|ZC|Composed)|False is not true",
     "proved here, refused there": r"UnsupportedEventError not raised|True is not false",
     "refused in other words": r"does not match",
-    "tighter than the value expected": r"81\.57466\d+ != 100\.0",
+    "tighter than the value expected": r"81\.57466\d+ != 100\.0|2\.15577\d+e-07 != 1e-06",
 }
 
 
@@ -61,7 +61,7 @@ def ours_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("module", "least"),
     [
-        ("pld.pld_privacy_accountant_test", 63),
+        ("pld.pld_privacy_accountant_test", 64),
         ("rdp.rdp_privacy_accountant_test", 76),
         ("mechanism_calibration_test", 41),
     ],

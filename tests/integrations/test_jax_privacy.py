@@ -53,12 +53,30 @@ def test_an_execution_plan_takes_the_accountant_for_its_calibration() -> None:
     assert 2.0 - 1e-3 < proved.lower <= proved.upper <= 2.0
 
 
-@pytest.mark.parametrize(
-    ("event", "known"),
-    [
-        (accounting.dpsgd_event(1.0, 100, sampling_prob=0.1), True),
-        (accounting.amplified_bandmf_event(1.0, 100, num_bands=4, sampling_prob=0.1), True),
-    ],
+ADD_REMOVE, REPLACE = (
+    dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE,
+    dp_accounting.NeighboringRelation.REPLACE_ONE,
 )
-def test_its_events_are_read(event: dp_accounting.DpEvent, *, known: bool) -> None:
-    assert HockeystickAccountant().supports(event) == known
+EVENTS = [
+    (accounting.dpsgd_event(1.0, 100, sampling_prob=0.1), ADD_REMOVE, hs.Gaussian(1.0).poisson(0.1) * 100),
+    (
+        accounting.amplified_bandmf_event(1.0, 100, num_bands=4, sampling_prob=0.1),
+        ADD_REMOVE,
+        hs.Gaussian(1.0).poisson(0.1) * 25,
+    ),
+    (
+        accounting.truncated_dpsgd_event(1.0, 100, sampling_prob=0.1, num_examples=1000, truncated_batch_size=120),
+        ADD_REMOVE,
+        hs.Gaussian(1.0).poisson(0.1, population=1000, largest_batch=120) * 100,
+    ),
+    (
+        accounting.fixed_dpsgd_event(1.0, 100, dataset_size=1000, batch_size=10, replace=False),
+        REPLACE,
+        hs.Gaussian(1.0).without_replacement(batch_size=10, population=1000) * 100,
+    ),
+]
+
+
+@pytest.mark.parametrize(("event", "relation", "meant"), EVENTS)
+def test_its_events_are_read(event: dp_accounting.DpEvent, relation: object, meant: hs.Composition) -> None:
+    assert HockeystickAccountant(relation).compose(event).composition == meant

@@ -35,7 +35,6 @@ from hockeystick.laws import (
     StaircasePair,
     WorstCasePair,
 )
-from hockeystick.laws.blanket import BlanketPair
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.mechanisms import UserDefinedCurve
 from hockeystick.numerics.binomial_tail import BinomialTail
@@ -59,7 +58,7 @@ class Known:
     """A mechanism, the pairs that its own theorem gives it, and that theorem."""
 
     step: Step
-    remove: Pair
+    remove: Pair | None
     substitute: Pair | None
     theorem: str
 
@@ -131,7 +130,7 @@ MECHANISMS = {
     ),
     "ShuffledReports": Known(
         hs.ShuffledReports((three(8, 5, 3), three(2, 5, 9)), 7),
-        BlanketPair((), 7),
+        None,
         hs.ShuffledReports((three(2, 5, 9), three(8, 5, 3)), 7).pair("substitute"),
         "Balle, Bell, Gascon and Nissim 2019, Lemma 5.3; docs/derivations/selection.md, 6",
     ),
@@ -328,7 +327,7 @@ def assert_joined(pair: Pair, base: Pair) -> None:
 def is_own_reverse(pair: Pair, remove: Pair) -> bool:
     """Symmetric noise: mirror the line, and the two directions are one."""
     symmetric = GaussianPair | LaplacePair | DiscreteGaussianPair | DiscreteLaplacePair | StaircasePair | WorstCasePair
-    symmetric |= BoundedRangePair | ConcentratedPair | RenyiPair | SelectedPair | BlanketPair
+    symmetric |= BoundedRangePair | ConcentratedPair | RenyiPair | SelectedPair
     if isinstance(pair, DiscretePair) and isinstance(remove, DiscretePair):
         outcomes = zip(pair.p, pair.q, strict=True)
         return (

@@ -253,10 +253,8 @@ def test_calibration_and_refusals() -> None:
     assert bound(found.curve.delta(2.0)).upper <= 1e-6
     base = hs.Gaussian(2.0)
     tuned = hs.select_best(base, count=hs.PoissonCount(3.0))
-    with pytest.raises(hs.UnknownPairError, match="alone"):
-        hs.account(tuned + base)
-    with pytest.raises(hs.UnknownPairError, match="alone"):
-        hs.account(tuned * 2)
+    with pytest.raises(hs.UnknownPairError, match="certified accountant"):
+        hs.account(tuned + base, accountant=hs.accountants.Lattice(0.01)).delta(1.0)
     with pytest.raises(hs.UnknownPairError, match="select once"):
         hs.select_best(tuned * 1, count=hs.PoissonCount(3.0))
     with pytest.raises(TypeError, match="fixed number"):
@@ -266,3 +264,76 @@ def test_calibration_and_refusals() -> None:
             wrong()
     with pytest.raises(ValueError, match="shape"):
         hs.NegativeBinomialCount(0.5, -1.0)
+
+
+def random_vectors(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two laws of so many outputs, multiples of 2^-20, so that sums and fractions of them are exact."""
+    rows = [np.floor(row * 2.0**20) / 2.0**20 for row in rng.dirichlet(np.full(size, 2.0), 2)]
+    for row in rows:
+        row[0] = 1.0 - row[1:].sum()
+    return rows[0], rows[1]
+
+
+def delta_of(laws: list[tuple[list[mpmath.mpf], list[mpmath.mpf]]], epsilon: float) -> mpmath.mpf:
+    """delta of independent releases, every outcome of all of them listed."""
+    joint = [(mp.mpf(1), mp.mpf(1))]
+    for p, q in laws:
+        joint = [(a * c, b * d) for a, b in joint for c, d in zip(p, q, strict=True)]
+    scale = mp.exp(mp.mpf(epsilon))
+    return mp.fsum(max(a - scale * b, mp.mpf(0)) for a, b in joint)
+
+
+def compositions_hold(mechanisms: int, seed: int) -> None:
+    """Random runs of three outputs, tuned twice, and another step: all pairs of orders, and what nobody ranks by."""
+    rng = np.random.default_rng(seed)
+    for trial in range(mechanisms):
+        count = COUNTS[trial % len(COUNTS)]
+        p, q = random_vectors(rng, 3)
+        other = random_vectors(rng, 2)
+        tuned = hs.select_best(hs.DiscretePair(tuple(p), tuple(q)), count=count)
+        step = hs.DiscretePair(*(tuple(row) for row in other))
+        beside = [[mp.mpf(float(x)) for x in row] for row in other]
+        ranked = [(winner(count, p, order), winner(count, q, order)) for order in itertools.permutations(range(3))]
+        for row in ranked:  # that nothing is released is an outcome, too
+            for side in row:
+                side.append(1 - mp.fsum(side))
+        for run, number in ((tuned + step, 1), (tuned * 2 + step, 2)):
+            chosen = [list(some) for some in itertools.combinations_with_replacement(ranked, number)]
+            curve = hs.account(run, "remove")
+            for epsilon in (0.3, 1.5):
+                truth = max(delta_of([*some, (beside[0], beside[1])], epsilon) for some in chosen)
+                answer = bound(curve.delta(epsilon))
+                assert answer.lower <= truth <= answer.upper, (trial, number, epsilon)
+
+
+def test_tuned_runs_compose_with_other_steps_above_all_orders_and_not_above_the_best() -> None:
+    compositions_hold(3, seed=13)
+
+
+@pytest.mark.torture
+def test_1000_tuned_runs_compose_with_other_steps() -> None:
+    compositions_hold(1000, seed=14)
+
+
+def test_tuned_runs_compose_as_narrowly_as_they_are_known() -> None:
+    tuned, once = hs.select_best(hs.Gaussian(2.0), count=hs.PoissonCount(3.0)), hs.Gaussian(2.0)
+    alone = bound(hs.account(tuned).epsilon(1e-6))
+    for run, width in ((tuned + once, 0.07), (tuned * 2, 0.14)):
+        answer = bound(hs.account(run).epsilon(1e-6))
+        assert float(alone.lower) < float(answer.lower) < float(answer.upper) < float(answer.lower) + width
+    nothing = hs.DiscretePair((0.5, 0.5), (0.5, 0.5))
+    assert float(bound(hs.account(tuned + nothing).epsilon(1e-6)).upper) < float(alone.upper) + 2e-3
+
+
+def test_the_winner_of_gaussian_runs_in_one_order_is_below_its_law() -> None:
+    """Ranked by loss: the winner's loss exceeds l with probability 1 - f(1 - Phi(1/2 - l)), in closed form."""
+    one, count = gaussian_run(), PoissonCount(3.0)
+    p, q = SelectedCurve(one, one, count).ranked(1.0)
+    assert sum(p) == sum(q) == 1
+    order = sorted(range(len(p)), key=lambda k: p[k] / q[k], reverse=True)
+    for most in range(1, len(p)):
+        # a corner (Q, P) lies below the curve of the events {loss > l}: the one of this P has less Q
+        first, second = (sum(row[k] for k in order[:most]) for row in (p, q))
+        event = -mp.log(1 - mp.mpf(first.numerator) / first.denominator) / 3
+        shifted = mp.ncdf(mp.sqrt(2) * mp.erfinv(2 * event - 1) - 1)
+        assert mp.mpf(second.numerator) / second.denominator >= -mp.expm1(-3 * shifted)

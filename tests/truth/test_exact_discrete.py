@@ -290,9 +290,9 @@ def test_mixed_composition_with_atoms_agrees_with_the_sum_over_them() -> None:
 
 
 def test_what_no_method_can_do_is_refused() -> None:
-    atoms_rule = [(SubsampledPair(LaplacePair(1.0), 0.1), 20)]
-    with pytest.raises(PrecisionError, match="decays too slowly"):
-        exact_delta(atoms_rule, 0.5)
+    two_lattices = [(SubsampledPair(LaplacePair(scale), 0.1), 5) for scale in (1.0, 2.0)]
+    with pytest.raises(PrecisionError, match="use the accountant Certified"):
+        exact_delta(two_lattices, 0.5)
     with pytest.raises(PrecisionError, match="decays too slowly"):
         exact_delta([(SKEW, 10**6)], 320_000.0)
 

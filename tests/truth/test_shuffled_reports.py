@@ -5,14 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 
 import mpmath
 import pytest
 
 import hockeystick as hs
+from hockeystick.accountants import Certified
 from hockeystick.bound import Bound
-from hockeystick.laws.blanket import BlanketPair, CountedReports
+from hockeystick.laws.blanket import BlanketCurve, CountedReports
 from hockeystick.laws.one_step import one_step_delta
 
 mp = mpmath.mp.clone()
@@ -157,9 +159,49 @@ def test_more_people_hide_better_and_what_is_not_proved_is_refused() -> None:
     for adjacency in ("add-remove", "zero-out"):
         with pytest.raises(hs.UnknownPairError, match="substitute"):
             hs.account(step, adjacency)
-    with pytest.raises(hs.UnknownPairError, match="alone"):
-        hs.account(step * 2, "substitute").delta(0.1)
     for wrong, says in (((rows, 0), "people"), ((rows, 10**6), "at most"), ((rows[:1], 5), "two")):
         with pytest.raises(ValueError, match=says):
             hs.ShuffledReports(*wrong)
-    assert isinstance(step.pair("substitute"), BlanketPair)
+    assert isinstance(step.pair("substitute").curve, BlanketCurve)
+
+
+def product_delta(
+    laws: Sequence[tuple[Counter[tuple[int, ...]], Counter[tuple[int, ...]]]], epsilon: float
+) -> mpmath.mpf:
+    """delta of independent releases, every outcome of all of them listed."""
+    scale, total = mp.exp(mp.mpf(epsilon)), mp.mpf(0)
+    for outcomes in itertools.product(*(set(p) | set(q) for p, q in laws)):
+        p, q = (math.prod(F(law[side][key]) for law, key in zip(laws, outcomes, strict=True)) for side in (0, 1))
+        total += max(_number(p) - scale * _number(q), mp.mpf(0))
+    return total
+
+
+@pytest.mark.parametrize("rows", [response(F(3, 4), 2), response(F(1, 2), 3), ((F(1, 2), F(1, 2)), (F(1, 4), F(3, 4)))])
+def test_polls_and_other_steps_compose_above_every_dataset_and_not_above_all(
+    rows: tuple[tuple[Fraction, ...], ...],
+) -> None:
+    """Two polls of four people and a coin about person 1: the worst of what person 1 and the others hold in each."""
+    people, coin = 4, (Counter({(0,): F(2, 3), (1,): F(1, 3)}), Counter({(0,): F(1, 3), (1,): F(2, 3)}))
+    step = hs.ShuffledReports(rows, people)
+    curve = hs.account(step * 2 + hs.RandomizedResponse(F(2, 3)), "substitute")
+    shown = []
+    for others in itertools.combinations_with_replacement(range(len(rows)), people - 1):
+        laws = [histograms(rows, (own, *others)) for own in range(len(rows))]
+        shown += [(p, q) for p, q in itertools.permutations(laws, 2)]
+    for epsilon in (0.1, 0.8, 1.4):
+        every = itertools.combinations_with_replacement(shown[: 8 if len(rows) > 2 else None], 2)
+        worst_of_two = max(product_delta((*polls, coin), epsilon) for polls in every)  # type: ignore[arg-type]
+        answer = bound(curve.delta(epsilon))
+        assert answer.lower <= worst_of_two <= answer.upper
+        assert answer.upper <= 2.5 * float(worst_of_two)
+
+
+def test_a_poll_composes_as_closely_as_its_curve_is_known() -> None:
+    """One poll and a step that tells nothing: the curve of the poll alone, but for chords between knots."""
+    poll = hs.RandomizedResponse(F(3, 4)).shuffled_reports(people=200)
+    nothing = hs.DiscretePair((F(1, 2), F(1, 2)), (F(1, 2), F(1, 2)))
+    for epsilon in (0.05, 0.3, 0.6):
+        alone = bound(hs.account(poll, "substitute").delta(epsilon))
+        composed = poll.pair("substitute"), nothing.pair("remove")
+        found = bound(Certified(1e-4).directed(((composed[0], 1), (composed[1], 1))).delta(epsilon))
+        assert alone.upper * (1.0 - 2e-3) <= found.upper <= alone.upper * 1.01

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import hockeystick as hs
 from hockeystick.app.cli import main
+from hockeystick.app.report.numbers import rounded_up
+from hockeystick.ledger import Budget, DataSet, Ledger
 
 pytest.importorskip("sqlalchemy")
 
@@ -49,6 +52,56 @@ def test_a_year_of_releases(table: str, capsys: Capture) -> None:
     assert main(["ledger", "verify"]) == 0
     assert main(["ledger", "export"]) == 0
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()[1:]]
+
+
+def test_the_receipt_of_a_data_set_draws_its_history(table: str, capsys: Capture, tmp_path: Path) -> None:
+    page, data = str(tmp_path / "census.html"), str(tmp_path / "census.json")
+    assert main(["ledger", "report", "census", "-o", page]) == 0
+    assert "so far" in Path(page).read_text()
+    for why in ("Table <3>", "Table 4"):
+        assert main(["ledger", "spend", "census", table, "--why", why]) == 0
+    assert main(["ledger", "report", "census", "-o", page]) == 0
+    shown = Path(page).read_text()
+    assert "Table &lt;3&gt;" in shown
+    assert "<polyline" in shown
+    assert 'class="badge proved"' in shown
+    assert main(["ledger", "report", "census", "-o", data]) == 0
+    found = json.loads(Path(data).read_text())
+    once, twice = (hs.account(hs.DiscreteGaussian(30.0) * (20 * n)).epsilon(1e-6).upper for n in (1, 2))  # type: ignore[union-attr]
+    assert [one["upper"] for one in found["progress"]] == [once, twice]
+    assert found["epsilon"]["upper"] == twice
+    assert found["head"] in shown
+    assert main(["ledger", "correct", "census", "2", table, "--why", "it ran twice"]) == 0
+    assert main(["ledger", "correct", "census", "1", table.replace("table", "more"), "--why", "x"]) == 2
+    capsys.readouterr()
+    assert main(["ledger", "export", "census", "--format", "opendp"]) == 0
+    record = capsys.readouterr().out
+    assert "40 times Discrete Gaussian" in record
+    assert 'privacy_unit: "household"' in record
+    assert main(["ledger", "export", "--format", "opendp"]) == 2
+    assert "name it" in capsys.readouterr().err
+
+
+def test_the_receipt_says_what_a_filter_promises_and_what_is_over_budget(tmp_path: Path, capsys: Capture) -> None:
+    url = f"sqlite:///{tmp_path}/other.db"
+    book = Ledger.create(url, who="amy")
+    book.add_dataset(DataSet("polls", Budget(mu=1.0), rule="gaussian-dp"))
+    for query in range(70):
+        book.spend("polls", hs.Gaussian(20.0), why=f"query {query}", chosen="adaptively")
+    assert main(["ledger", "report", "polls", "--ledger", url]) == 0
+    shown = capsys.readouterr().out
+    assert "not what the filter promises" in shown
+    assert "some of the entries" in shown
+    assert f"epsilon = {rounded_up(float(hs.account(hs.GaussianDP(1.0)).epsilon(1e-6).upper))} " in shown  # type: ignore[union-attr]
+    progress = book.progress("polls", most=7)
+    assert [entry.number for entry, _ in progress] == [1, 13, 24, 35, 47, 59, 70]
+    assert main(["ledger", "export", "polls", "--format", "opendp", "--ledger", url]) == 0
+    assert "A gaussian-dp filter admits" in capsys.readouterr().out
+    book.correct("polls", 1, why="less noise than said", release=hs.Gaussian(0.5))
+    assert main(["ledger", "report", "polls", "--ledger", url]) == 1
+    assert "over budget" in capsys.readouterr().out
+    assert main(["ledger", "export", "polls", "--format", "opendp", "--ledger", url]) == 2
+    assert "proves nothing" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from collections import namedtuple
 from fractions import Fraction
 from typing import Any
 
+import mpmath
+import numpy as np
 import pytest
 
 import hockeystick as hs
@@ -42,7 +44,54 @@ MIXTURE = event(
 )
 EVERYTHING = hs.ApproximateDP(0.0, 1.0)
 
+
+def best(inner: dict[str, Any], mean: float, shape: float) -> dict[str, Any]:
+    return event("RepeatAndSelect", event=inner, mean=mean, shape=shape)
+
+
+def allocated(inner: dict[str, Any], selected: int, steps: int) -> dict[str, Any]:
+    return event("RandomAllocation", event=inner, num_selected=selected, num_steps=steps)
+
+
+def cut(rate: float, most: int, records: int, noise: float = 1.0) -> dict[str, Any]:
+    return event(
+        "TruncatedSubsampledGaussian",
+        dataset_size=records,
+        sampling_probability=rate,
+        truncated_batch_size=most,
+        noise_multiplier=noise,
+    )
+
+
+CHOICE, FLIP = event("ExponentialMechanism", epsilon=0.5), event("PermuteAndFlip", epsilon=0.5)
+
 MEANINGS = [
+    (event("ZC", rho=0.1), "substitute", hs.ZeroConcentratedDP(0.1)),
+    (event("ZC", rho=math.inf), "add-remove", EVERYTHING),
+    (CHOICE, "substitute", hs.ExponentialMechanism(0.5)),
+    (event("ExponentialMechanism", epsilon=1e-200), "add-remove", hs.ExponentialMechanism(1e-150)),
+    (event("ExponentialMechanism", epsilon=800.0), "add-remove", hs.ApproximateDP(800.0)),
+    (event("ExponentialMechanism", epsilon=math.inf), "add-remove", EVERYTHING),
+    (FLIP, "zero-out", hs.PermuteAndFlip(0.5)),
+    (poisson(0.5, FLIP), "add-remove", hs.PermuteAndFlip(0.5).poisson(0.5)),
+    (
+        fixed_size(2, 8, CHOICE),
+        "substitute",
+        hs.ExponentialMechanism(0.5).without_replacement(batch_size=2, population=8),
+    ),
+    (cut(0.1, 15, 100), "add-remove", hs.Gaussian(1.0).poisson(0.1, population=100, largest_batch=15)),
+    (cut(0.1, 150, 100), "zero-out", hs.Gaussian(1.0).poisson(0.1)),
+    (cut(0.1, 99, 100), "add-remove", hs.Gaussian(1.0).poisson(0.1, population=100, largest_batch=99)),
+    (cut(1.0, 100, 100), "substitute", hs.Gaussian(1.0)),
+    (cut(1.0, 15, 100), "add-remove", hs.Gaussian(1.0).without_replacement(batch_size=15, population=100)),
+    (cut(0.1, 15, 100, noise=0.0), "add-remove", EVERYTHING),
+    (allocated(repeated(gaussian(3.0), 9), 1, 10), "zero-out", hs.Gaussian(1.0).random_allocation(steps=10)),
+    (allocated(gaussian(), 7, 7), "add-remove", hs.Gaussian(1.0) * 7),
+    (allocated(gaussian(0.0), 2, 7), "add-remove", EVERYTHING),
+    (best(gaussian(), 3.0, math.inf), "substitute", hs.select_best(hs.Gaussian(1.0), count=hs.PoissonCount(3.0))),
+    (best(gaussian(), 4.0, 1.0), "zero-out", hs.select_best(hs.Gaussian(1.0), count=hs.NegativeBinomialCount(0.25))),
+    (best(repeated(gaussian(), 5), 1.0, 0.0), "add-remove", hs.Gaussian(1.0) * 5),
+    (best(gaussian(0.0), 3.0, 1.0), "add-remove", EVERYTHING),
     (gaussian(0.0), "add-remove", EVERYTHING),
     (event("EpsilonDelta", epsilon=0.5, delta=1.0), "add-remove", EVERYTHING),
     (GUARANTEE, "zero-out", hs.ApproximateDP(0.5, 1e-6)),
@@ -76,6 +125,13 @@ def test_an_event_is_the_composition_it_describes(given: Any, adjacency: str, me
 
 
 NOTHING = [
+    event("ZC", rho=0.0, xi=0.0),
+    event("ExponentialMechanism", epsilon=0.0),
+    event("PermuteAndFlip", epsilon=0.0),
+    cut(0.0, 15, 100),
+    cut(0.1, 0, 100, noise=0.0),
+    allocated(gaussian(), 0, 5),
+    best(event("NoOp"), 3.0, 1.0),
     event("NoOp"),
     event("Composed", events=[]),
     gaussian(math.inf),
@@ -98,8 +154,19 @@ def test_what_releases_nothing_has_no_parts_and_costs_nothing(given: Any) -> Non
 UNPROVED = [
     (event("Unsupported"), "add-remove"),
     (event("Mystery"), "add-remove"),
-    (event("ZC", rho=0.1, xi=0.0), "add-remove"),
-    (event("RepeatAndSelect", event=gaussian(), mean=3.0, shape=1.0), "add-remove"),
+    (poisson(0.5, event("ZC", rho=0.1)), "add-remove"),
+    (poisson(0.5, CHOICE), "zero-out"),
+    (fixed_size(2, 8, FLIP), "add-remove"),
+    (cut(0.1, 15, 100), "substitute"),
+    (cut(0.1, 15, 100), "zero-out"),
+    (cut(1.0, 15, 100), "zero-out"),
+    (allocated(gaussian(), 1, 10), "substitute"),
+    (allocated(gaussian(), 2, 10), "add-remove"),
+    (allocated(CHOICE, 1, 10), "zero-out"),
+    (allocated(event("ZC", rho=0.1), 1, 10), "add-remove"),
+    (best(best(gaussian(), 3.0, 1.0), 3.0, 1.0), "add-remove"),
+    (best(gaussian(), 1e9, math.inf), "add-remove"),
+    (best(gaussian(), math.inf, 1.0), "add-remove"),
     (event("SampledWithReplacement", source_dataset_size=9, sample_size=2, event=gaussian()), "add-remove"),
     (event("Gaussian", noise_multiplier=1.0, new_in_some_release=2), "add-remove"),
     (event("Gaussian"), "add-remove"),
@@ -138,6 +205,16 @@ def test_what_is_not_proved_is_refused_and_named(given: Any, adjacency: str) -> 
     [
         (gaussian(-1.0), "noise_multiplier"),
         (gaussian(math.nan), "noise_multiplier"),
+        (event("ZC", rho=-0.1), "rho"),
+        (event("ZC", rho=0.1, xi=math.nan), "xi"),
+        (event("ExponentialMechanism", epsilon=-0.1), "epsilon"),
+        (event("PermuteAndFlip", epsilon=math.nan), "epsilon"),
+        (cut(1.5, 15, 100), "sampling_probability"),
+        (cut(0.5, -1, 100), "truncated_batch_size"),
+        (allocated(gaussian(), 8, 7), "num_selected"),
+        (best(gaussian(), 0.5, math.inf), "mean"),
+        (best(gaussian(), math.nan, 1.0), "mean"),
+        (best(gaussian(), 3.0, -0.5), "shape"),
         (repeated(gaussian(), 0), "count"),
         (poisson(1.5, gaussian()), "sampling_probability"),
         (fixed_size(9, 8, gaussian()), "sample_size"),
@@ -174,3 +251,46 @@ def test_discrete_laplace_noise_is_rounded_down(parameter: float) -> None:
     ((step, _),) = hs.from_dp_event(event("DiscreteLaplace", noise_parameter=parameter, sensitivity=2)).steps
     exact = 1 / Fraction(parameter)
     assert Fraction(step.scale) <= exact < Fraction(math.nextafter(step.scale, math.inf))
+
+
+@pytest.mark.parametrize(("rho", "xi"), [(0.1, 0.02), (0.0, 0.3), (1e-4, 1e-6)])
+def test_divergences_with_a_constant_are_stated_at_orders_and_never_below(rho: float, xi: float) -> None:
+    ((step, _),) = hs.from_dp_event(event("ZC", rho=rho, xi=xi)).steps
+    for order, stated in zip(step.orders, step.epsilons, strict=True):
+        exact = Fraction(xi) + Fraction(rho) * Fraction(order)
+        assert exact <= Fraction(stated) <= exact * (1 + Fraction(1, 2**50))
+    found = hs.account(hs.from_dp_event(event("ZC", rho=rho, xi=xi)) * 5).epsilon(1e-6).upper
+    orders = [1 + 10 ** (k / 500) for k in range(-2000, 3000)]
+    ideal = min(
+        5 * (xi + rho * a) + math.log1p(-1 / a) - (math.log(1e-6) + math.log(a)) / (a - 1) for a in orders
+    )  # Canonne, Kamath and Steinke (2020), Proposition 12
+    assert ideal * (1 - 1e-9) <= found <= ideal * 1.002 + 1e-3
+
+
+@pytest.mark.parametrize(("mean", "shape"), [(10.0, 1.0), (3.0, 0.0), (1.5, 0.3), (40.0, 7.0), (1.001, 1000.0)])
+def test_the_law_of_a_mean_has_it_to_the_last_float(mean: float, shape: float) -> None:
+    ((step, _),) = hs.from_dp_event(best(gaussian(), mean, shape)).steps
+    count = step.count
+    assert count.shape == shape
+    with mpmath.workdps(50):
+        more, fewer = (
+            ratio(mpmath.mpf(math.nextafter(count.stopping, towards)), mpmath.mpf(shape)) for towards in (0.0, 2.0)
+        )
+        assert fewer < mean < more
+
+
+@pytest.mark.parametrize(("stopping", "shape"), [(0.1, 1.0), (0.9, 0.0), (0.01, 30.0), (1 - 1e-9, 900.0)])
+def test_the_stated_error_of_a_law_covers_a_chance_to_stop_that_is_off(stopping: float, shape: float) -> None:
+    rest = np.array([0.0, 1e-6, 0.3, 1.0])
+    own = hs.NegativeBinomialCount(stopping, shape)
+    for off in (stopping * (1 - 2**-52), stopping * (1 + 2**-52)):
+        with mpmath.workdps(50):
+            g, eta = mpmath.mpf(off), mpmath.mpf(shape)
+            for s, found in zip(rest, np.exp(own.log_slope(rest)), strict=True):
+                exact = ratio(g, eta) * (1 + (1 / g - 1) * mpmath.mpf(float(s))) ** -(1 + eta)
+                assert abs(mpmath.mpf(float(found)) / exact - 1) <= own.error
+
+
+def ratio(g: Any, eta: Any) -> Any:
+    """The mean number of runs, as Papernot and Steinke (2022), Definition 1, have it."""
+    return (1 / g - 1) * (eta / (1 - g**eta) if eta else 1 / mpmath.log(1 / g))

@@ -68,7 +68,13 @@ def test_an_event_is_imported_accounted_and_refused_where_unproved(
     found = hs.spec.from_document(json.loads(capsys.readouterr().out))
     assert found.composition == RUN
     assert found.deltas == (1e-5, 1e-6)
-    event.write_text(json.dumps({"class_name": "ZCDpEvent", "rho": 0.5}))
+    replaced = {
+        "class_name": "SampledWithReplacementDpEvent",
+        "source_dataset_size": 9,
+        "sample_size": 2,
+        "event": inner,
+    }
+    event.write_text(json.dumps(replaced))
     assert main(["import", str(event)]) == 3
     event.write_text("{")
     assert main(["import", str(event)]) == 2

@@ -61,7 +61,7 @@ class AttainedCurve(DirectedCurve):
         self._upper = upper
         self._accountant = accountant
         # a step of which no datasets are known may as well release nothing: the others are still there
-        self._groups = tuple((pairs, count) for pairs, count in groups if pairs)
+        self._groups = tuple((tuple(map(accountant.shown_by, pairs)), count) for pairs, count in groups if pairs)
         self._provenance = provenance
         self._curves: dict[Parts, DirectedCurve] = {}
 

@@ -83,6 +83,10 @@ class Accountant(ABC):
         """
         return None
 
+    def shown_by(self, pair: Pair) -> Pair:
+        """What datasets are known to show of a step: the pair itself, where it can be looked at among others."""
+        return pair
+
     @abstractmethod
     def directed(self, parts: Parts) -> DirectedCurve:
         """The curve of the composition of one direction.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, cast, final
 
 import numpy as np
@@ -21,9 +20,11 @@ from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.choose import EngineName, choose_engine
 from hockeystick.engines.ends import BoundedCurve, Engine
 from hockeystick.engines.moments.guarantee import GuaranteeCurve, any_guarantee
-from hockeystick.engines.selection import OneRun, SelectedCurve
+from hockeystick.engines.selected import above, below, selected_curve
+from hockeystick.engines.selection import SelectedCurve
 from hockeystick.engines.together import Quantity, answers_together
-from hockeystick.errors import UnknownPairError, check_choice, check_count, check_positive
+from hockeystick.errors import check_choice, check_count, check_positive
+from hockeystick.laws.base import Pair
 
 if TYPE_CHECKING:
     from hockeystick.engines.contour.answers import Answers
@@ -72,16 +73,14 @@ class Certified(Accountant):
         return _ByMoments(GuaranteeCurve(parts), curve) if any_guarantee(parts) else cast("DirectedCurve", curve)
 
     def _selected(self, parts: Parts) -> DirectedCurve:
-        """The best of many runs: by the curve of one, forward and backward."""
+        """The best of many runs, alone or among other steps."""
         pair, count = parts[0]
-        if pair.selection is None or len(parts) > 1 or count > 1:
-            raise UnknownPairError(
-                "the best of many runs is accounted for alone: what it is composed with must be part of every run, or"
-                " be added by hand"
-            )
-        run, runs = pair.selection
-        turned = tuple((one.reversed(), times) for one, times in run)
-        return _CertifiedCurve(SelectedCurve(_one_run(self, run), _one_run(self, turned), runs))
+        if pair.selection is not None and len(parts) == count == 1:
+            return _CertifiedCurve(selected_curve(self, pair.selection))
+        return _UpperSide(self.directed(tuple((above(self, pair), count) for pair, count in parts)))
+
+    def shown_by(self, pair: Pair) -> Pair:
+        return below(self, pair)
 
     def _by_windows(self, parts: Parts) -> DirectedCurve:
         def make_engine(largest_loss: float) -> Engine:
@@ -108,17 +107,6 @@ class Certified(Accountant):
         if len(own) < len(curves):
             return None
         return answers_together(own, owners, values, quantity)
-
-
-@lru_cache(maxsize=8)
-def _one_run(method: Certified, parts: Parts) -> OneRun:
-    """The curve of one of many runs, kept since both directions ask for it."""
-    curve = method.directed(parts)
-    return OneRun(
-        lambda epsilon: cast("Bound", curve.delta(epsilon)),
-        lambda delta: cast("Bound", curve.epsilon(delta)),
-        method.tolerance,
-    )
 
 
 @final
@@ -155,3 +143,21 @@ class _ByMoments(DirectedCurve):
     def _smaller(self, ask: Callable[[DirectedCurve | GuaranteeCurve], Bound | Estimate]) -> Bound:
         found = [cast("Bound", ask(curve)) for curve in (self.moments, self.pairs) if curve is not None]
         return replace(min(found, key=lambda bound: float(bound.upper)), lower=0.0)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _UpperSide(DirectedCurve):
+    """A curve that is above every score's: its own lower side is no bound for any."""
+
+    curve: DirectedCurve
+
+    def delta(self, epsilon: float) -> Bound:
+        return self._upper(self.curve.delta(epsilon))
+
+    def epsilon(self, delta: float) -> Bound:
+        return self._upper(self.curve.epsilon(delta))
+
+    def _upper(self, answer: Bound | Estimate) -> Bound:
+        found = cast("Bound", answer)
+        return Bound(0.0, found.upper, found.method, found.notes, found.errors)

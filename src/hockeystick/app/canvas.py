@@ -6,7 +6,7 @@ Okabe and Ito, told apart by colour-blind readers. Needs matplotlib, an extra.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, cast
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, Estimate
+from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import needs_extra
 from hockeystick.readouts.outline import Lines
 
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["GREY", "LINE", "Array", "canvas", "dashed", "draw", "finished", "rising", "ticks_at"]
+__all__ = ["GREY", "LINE", "RED", "Array", "canvas", "dashed", "draw", "finished", "reach", "rising", "ticks_at"]
 
 Array = NDArray[np.float64]
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-LINE = _COLOURS[0]
+LINE, RED = _COLOURS[:2]
 GREY = "#888888"
 _TOLD_APART = 40  # points by markers
 
@@ -103,6 +104,15 @@ def rising(axes: Axes, x: Array, answer: Bound | Estimate, index: int, name: str
     lines = Lines((twice[1:], np.repeat(lower, 2)[:-1]), (twice[:-1], np.repeat(upper, 2)[1:]))
     draw(axes, lines, lines.above, index, name, shade=0.12)
     axes.plot(x, upper, linestyle="", marker=marker, markersize=4.0, color=_COLOURS[index % len(_COLOURS)])
+
+
+def reach(named: Mapping[str, PrivacyCurve], least: float) -> float:
+    """Where the last curve falls to the least delta, or nearly to what it never falls below."""
+    ends = []
+    for curve in named.values():
+        floor = float(curve.delta(np.inf).sides[1])
+        ends.append(float(curve.epsilon(float(np.clip(1.1 * floor, least, 0.99))).sides[1]))
+    return max((end for end in ends if 0.0 < end < np.inf), default=10.0)
 
 
 def finished(axes: Axes, *, legend: bool, figure: Figure) -> Figure:

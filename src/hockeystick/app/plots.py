@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike
 
 from hockeystick import dpsgd
 from hockeystick.account import account
-from hockeystick.app.canvas import GREY, Array, canvas, dashed, draw, finished, rising, ticks_at
+from hockeystick.app.canvas import GREY, Array, canvas, dashed, draw, finished, reach, rising, ticks_at
 from hockeystick.app.contours import contours
+from hockeystick.app.evidence import audit
 from hockeystick.bound import Bound
 from hockeystick.calibrate import Calibration
 from hockeystick.composition import Composition, Step
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["contours", "epsilon_against_steps", "noise_against_rate", "privacy_curve", "trade_off"]
+__all__ = ["audit", "contours", "epsilon_against_steps", "noise_against_rate", "privacy_curve", "trade_off"]
 
 _SEEN = 3e-3  # of the axis
 _FLAT = 1e-3  # of delta, on the axes of a trade-off
@@ -261,15 +262,6 @@ def _named(curves: PrivacyCurve | Mapping[str, PrivacyCurve]) -> dict[str, Priva
     if not isinstance(given, Mapping) or not given:
         raise TypeError(f"curves must be a PrivacyCurve or a mapping from names to such, got {curves!r}")
     return dict(given)
-
-
-def reach(named: Mapping[str, PrivacyCurve], least: float) -> float:
-    """Where the last curve falls to the least delta, or nearly to what it never falls below."""
-    ends = []
-    for curve in named.values():
-        floor = float(curve.delta(np.inf).sides[1])
-        ends.append(float(curve.epsilon(float(np.clip(1.1 * floor, least, 0.99))).sides[1]))
-    return max((end for end in ends if 0.0 < end < np.inf), default=10.0)
 
 
 def _distinct(curve: PrivacyCurve) -> list[str]:

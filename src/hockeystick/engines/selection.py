@@ -11,7 +11,8 @@ and phi is convex in a: a sum of hinges ``w_i (b_i - e^eps a)_+``, each of which
 
 Below, some order of the outputs: at the bottom those with a loss above l0, the ones with a loss above l > l0 last of
 these; then all others. The winner is one of loss above l with probability ``f(u) - f(u - p)``, ``u = P(L > l0)``, ``p =
-P(L > l)``, which differences of the one run's curve bracket. (u = 1: ranked by their loss.)
+P(L > l)``, which differences of the one run's curve bracket. (u = 1: ranked by their loss.) The events of one order
+make a pair that datasets attain, for compositions.
 
 Guarantee: the upper side is certified where the run's is; the lower side where the run's pair is attained. Cost: some
 hundreds of deltas of one run, once; a few more for each lower side.
@@ -21,7 +22,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import final
 
 import numpy as np
@@ -29,6 +32,7 @@ import numpy as np
 from hockeystick.bound import Bound
 from hockeystick.laws.base import Array
 from hockeystick.laws.run_count import RunCount
+from hockeystick.laws.selected import SHARES
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import U, up
 
@@ -40,6 +44,7 @@ _FIRST = 24
 _LINES = 256  # through which the region of tests is seen, from either side
 _EVEN, _NEAR_ONE = 2000, 1000  # cells of v
 _APART = (3e-2, 1e-3, 1e-5)  # of the differences that give the masses of a test
+_TAILS = 64  # events that stand for the winner among other steps, and half as many of smaller losses
 _UP = 1.0 + 64.0 * U  # outward over a few roundings of terms of one sign
 
 
@@ -61,6 +66,7 @@ class OneRun:
         self, delta: Callable[[float], Bound], epsilon: Callable[[float], Bound], tolerance: float = 1e-3
     ) -> None:
         self.delta, self._epsilon = delta, epsilon
+        self._masses: dict[tuple[float, float], tuple[float, float, float] | None] = {}
         self._fall = min(max(math.sqrt(40.0 * tolerance), 0.2), 1.0)
 
     @cached_property
@@ -85,6 +91,11 @@ class OneRun:
 
     def masses(self, x: float, apart: float) -> tuple[float, float, float] | None:
         """P(L > x) from below, Q(L > x) from below and from above, for an x next to this one; None where unknown."""
+        if (x, apart) not in self._masses:
+            self._masses[x, apart] = self._measured(x, apart)
+        return self._masses[x, apart]
+
+    def _measured(self, x: float, apart: float) -> tuple[float, float, float] | None:
         x = max(x, 2.0 * apart)
         before, here, after = (self.delta(at) for at in (x - apart, x, x + apart))
         a, low = math.exp(x), float(here.lower)
@@ -114,7 +125,7 @@ class SelectedCurve:
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
-        upper = self._upper(epsilon)
+        upper = self.upper(epsilon)
         lower = 0.0 if math.isinf(epsilon) else min(self._lower(epsilon), upper)
         return Bound(lower, upper, _METHOD, (self._count.words,))
 
@@ -122,15 +133,18 @@ class SelectedCurve:
         """Certified epsilon at ``delta``."""
         if delta >= 1.0:
             return Bound(0.0, 0.0, _METHOD)
-        if delta == 0.0 or self._upper(math.inf) > delta:
+        if delta == 0.0 or self.upper(math.inf) > delta:
             return Bound(0.0, math.inf, _METHOD, ("delta is next to the mass at infinite loss, or below it",))
-        guess = float(
-            np.interp(-math.log(delta), -np.log(np.maximum(self._forward.nodes[1], 1e-300)), self._forward.nodes[0])
-        )
+        guess = self.guess(delta)
         find = partial(one_sided_root, target=delta, slope=5.0, step=1e-6 * max(guess, 1.0))
-        upper = find(self._upper, guess=guess, above=True)
+        upper = find(self.upper, guess=guess, above=True)
         lower = find(self._lower, guess=max(0.9 * guess, 0.0), above=False)
         return Bound(min(lower, upper), upper, _METHOD, (self._count.words,))
+
+    def guess(self, delta: float) -> float:
+        """About the epsilon at this delta: that of one run."""
+        x, high = self._forward.nodes
+        return float(np.interp(-math.log(delta), -np.log(np.maximum(high, 1e-300)), x))
 
     # ------------------------------------------------------------------------------------------------------ one run
 
@@ -179,8 +193,8 @@ class SelectedCurve:
         offset = np.concatenate((high[some], -np.expm1(-y[others]) + np.exp(-y[others]) * high_back[others]))
         return np.asarray(np.minimum(((slope * v[:, None] + offset) * _UP).min(axis=1), 1.0))
 
-    def _upper(self, epsilon: float) -> float:
-        """Upper bound of delta(epsilon)."""
+    def upper(self, epsilon: float) -> float:
+        """Upper bound of delta(epsilon), epsilon at least 0 and possibly infinite."""
         weights, ends = self._hinges
         if math.isinf(epsilon):
             # E_P phi on infinite losses alone, phi(0) = sum w_i b_i
@@ -196,12 +210,20 @@ class SelectedCurve:
         """Lower bound of delta(epsilon): the best of the orders above, as far as the nodes tell, and then proved."""
         if epsilon > 700.0:
             return 0.0
-        (x, p, q), (_, q_back, p_back) = self._forward.about, self._backward.about
+        x, (first, second) = self._forward.about[0], self._chances
+        order, test = np.unravel_index(int(np.argmax(first - math.exp(epsilon) * second)), first.shape)
+        lines = [
+            float((p - math.exp(epsilon) * q * (1.0 + 8.0 * U)).max(initial=0.0)) for p, q in self._ordered.values()
+        ]
+        return max(*lines, *(self._proved(int(order), float(x[test]), apart, epsilon) for apart in _APART))
+
+    @cached_property
+    def _chances(self) -> tuple[Array, Array]:
+        """About the winner's chances of each event in each order, under P and under Q: a guide."""
+        (_, p, q), (_, q_back, p_back) = self._forward.about, self._backward.about
         rest_p, rest_q = np.concatenate(([0.0], 1.0 - p, p_back)), np.concatenate(([0.0], 1.0 - q, q_back))
         first = self._count.chance(np.minimum(p, 1.0 - rest_p[:, None]), rest_p[:, None])
-        second = self._count.chance(np.minimum(q, 1.0 - rest_q[:, None]), rest_q[:, None])
-        order, test = np.unravel_index(int(np.argmax(first - math.exp(epsilon) * second)), first.shape)
-        return max(self._proved(int(order), float(x[test]), apart, epsilon) for apart in _APART)
+        return first, self._count.chance(np.minimum(q, 1.0 - rest_q[:, None]), rest_q[:, None])
 
     def _proved(self, order: int, x: float, apart: float, epsilon: float) -> float:
         """Lower bound of delta(epsilon) for l = ``x`` and the order of this number: none above, l0 >= 0, l0 <= 0."""
@@ -222,6 +244,60 @@ class SelectedCurve:
         first = float(self._count.chance(p, np.array(rest[0]))) * (1.0 - error)
         second = float(self._count.chance(q, np.array(rest[1]))) * (1.0 + error)
         return max(first - math.exp(epsilon) * second * (1.0 + 8.0 * U), 0.0)
+
+    def ranked(self, share: float) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+        """Masses under P and Q of some outcomes of the winner in one order of the outputs: a pair it attains.
+
+        A share of P, the outputs of the largest losses, ranks below all others, and among themselves by loss. The
+        outcomes are the steps of a concave line through (0, 0), points that the events L > l are proved to be at or
+        beyond, and (1, 1): its curve is the largest of the lines ``P - e^eps Q``, each of which holds for the winner.
+        """
+        points = [(Fraction(q), Fraction(p)) for p, q in zip(*self._ordered[share], strict=True)]
+        corners = _concave(sorted([(Fraction(0), Fraction(0)), *points, (Fraction(1), Fraction(1))]))
+        steps = [(b[1] - a[1], b[0] - a[0]) for a, b in pairwise(corners)]
+        return tuple(p for p, _ in steps), tuple(q for _, q in steps)
+
+    @cached_property
+    def _ordered(self) -> dict[float, tuple[Array, Array]]:
+        """For every share, the winner's chances of some events: under P from below, under Q from above."""
+        p, q = np.array(self._tails).reshape(-1, 2).T
+        error = self._count.error + 32.0 * U
+        found = {}
+        for share in SHARES:
+            index = int(np.argmin(np.abs(p - share))) if p.size else 0
+            least, most = (1.0, 1.0) if share == 1.0 or not p.size else (float(p[index]), float(q[index]))
+            kept = p <= least  # the chance rises with the event and falls with the rest
+            first = self._count.chance(p[kept], np.full(int(kept.sum()), 1.0 - least)) * (1.0 - error)
+            second = self._count.chance(np.minimum(q[kept], most), np.full(int(kept.sum()), 1.0 - most)) * (1.0 + error)
+            telling = (second > 0.0) & (second < first) & (first < 1.0)
+            found[share] = first[telling], second[telling]
+        return found
+
+    @cached_property
+    def _tails(self) -> list[tuple[float, float]]:
+        """P(L > l) from below and Q(L > l) from above, for some l; at negative ones both from the reverse."""
+        tails: list[tuple[float, float]] = []
+        for run, most in ((self._forward, _TAILS), (self._backward, _TAILS // 2)):
+            x = run.nodes[0]
+            for at in x[:: max(x.size // most, 1)].tolist():
+                found = [known for apart in _APART if (known := run.masses(at, apart)) is not None]
+                if found:
+                    least, _, high = min(found, key=lambda known: known[2] - known[1])
+                    tails.append((least, high) if run is self._forward else (1.0 - high, 1.0 - least))
+        return tails
+
+
+def _concave(points: list[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
+    """The corners of the least concave line above points sorted by their first coordinate."""
+    kept: list[tuple[Fraction, Fraction]] = []
+    for x, y in points:
+        while len(kept) > 1:
+            (a, b), (c, d) = kept[-2:]
+            if (d - b) * (x - c) > (y - d) * (c - a):
+                break
+            kept.pop()
+        kept.append((x, y))
+    return kept
 
 
 def _hull(first: Array, second: Array) -> np.ndarray[tuple[int], np.dtype[np.intp]]:

@@ -9,9 +9,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 from typing import final
 
 from flint import acb, arb
@@ -20,7 +22,7 @@ from hockeystick.exact.atoms import Atoms, Outcome
 from hockeystick.exact.balls import ball, precision
 from hockeystick.exact.transform import Decay, Line, NoDecay, Sketch, Transform, integer_power
 
-__all__ = ["AtomicTransform", "log_ratio"]
+__all__ = ["AtomicTransform", "finite_outcomes", "log_ratio"]
 
 _LOW_BITS = 64
 
@@ -122,3 +124,13 @@ class AtomicTransform(Transform):
     def decay(self, theta: Fraction) -> Decay:
         """None."""
         return NoDecay()
+
+
+def finite_outcomes(parts: Iterable[tuple[AtomicTransform, int]]) -> Iterator[tuple[arb, arb]]:
+    """``(loss, mass)`` of every sequence of outcomes of finite loss."""
+    for outcome in product(*(part.finite() for part, count in parts for _ in range(count))):
+        loss, mass = arb(0), arb(1)
+        for p, q in outcome:
+            loss += log_ratio((p, q))
+            mass *= p
+        yield loss, mass

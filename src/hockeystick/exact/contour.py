@@ -75,7 +75,8 @@ def _nodes(decay: CompositeDecay, theta: float, step: float, room: float) -> int
         low, high = high, 1.5 * high
         if high > _MOST_NODES * step:
             raise PrecisionError(
-                f"the transform decays too slowly for a line of {_MOST_NODES} points: too few steps, or large atoms"
+                f"the transform decays too slowly for a line of {_MOST_NODES} points: too few steps, or large atoms;"
+                " use the accountant Certified, the default, whose bracket needs no such line"
             )
     for _ in range(6):
         middle = 0.5 * (low + high)

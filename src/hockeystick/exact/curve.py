@@ -15,7 +15,7 @@ from hockeystick.exact.composite import Composite
 from hockeystick.exact.enclosure import Enclosure
 from hockeystick.exact.exponent import Epsilon, nats
 
-__all__ = ["ClosedCurve", "Curve", "EpsilonLine", "FirstThatServes", "LineCurve", "relative_digits"]
+__all__ = ["ClosedCurve", "CompositeCurve", "Curve", "EpsilonLine", "FirstThatServes", "LineCurve", "relative_digits"]
 
 _MOST_BITS = 60_000
 _ZERO_BITS = 4_000
@@ -123,6 +123,37 @@ class ClosedCurve(Curve):
                 low, high = (middle, high) if log_delta(middle) > target else (low, middle)
             slope = (log_delta(low) - log_delta(high)) / (high - low)
         return 0.5 * (low + high), max(1e-3, slope) if math.isfinite(slope) else 1.0
+
+
+class CompositeCurve(ClosedCurve):
+    """A formula for a composition that need not be of one kind."""
+
+    def __init__(self, composite: Composite) -> None:
+        self._composite = composite
+
+    @property
+    def composite(self) -> Composite:
+        """What is composed."""
+        return self._composite
+
+    def infinite(self) -> arb:
+        """The mass of infinite losses."""
+        return self._composite.infinite()
+
+    def infinite_fraction(self) -> Fraction | None:
+        """The mass of infinite losses, exactly."""
+        return self._composite.infinite_fraction()
+
+    def loss_limit(self) -> arb | None:
+        """The largest finite loss."""
+        return self._composite.loss_limit()
+
+    def guess(self, delta: Fraction) -> tuple[float, float]:
+        """By the saddle-point formula on the finite losses."""
+        with precision(_LOW_BITS):
+            rest = (ball(delta) - self.infinite()).max(ball(delta) * arb(2) ** -40)
+            theta, epsilon = self._composite.saddle_of_delta(float(rest.log()))
+        return epsilon, theta
 
 
 class EpsilonLine(ABC):

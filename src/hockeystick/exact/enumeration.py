@@ -18,7 +18,6 @@ import bisect
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from typing import final
 
@@ -26,13 +25,11 @@ from flint import arb
 
 from hockeystick.exact.atomic import AtomicTransform, log_ratio
 from hockeystick.exact.atoms import Outcome
-from hockeystick.exact.balls import ball, precision, working_bits
+from hockeystick.exact.balls import precision, working_bits
 from hockeystick.exact.composite import Composite
-from hockeystick.exact.curve import ClosedCurve
+from hockeystick.exact.curve import CompositeCurve
 
 __all__ = ["EnumerationCurve", "enumeration_size"]
-
-_LOW_BITS = 64
 
 
 @final
@@ -123,36 +120,17 @@ def _product(parts: list[list[_Composed]]) -> list[_Composed]:
 
 
 @final
-class EnumerationCurve(ClosedCurve):
+class EnumerationCurve(CompositeCurve):
     """The curve of a discrete composition, outcome by outcome."""
 
     def __init__(self, composite: Composite) -> None:
-        self._composite = composite
+        super().__init__(composite)
         self._parts = [part for part, _ in composite.parts if isinstance(part, AtomicTransform)]
         sizes = [(part.kinds, count) for part, (_, count) in zip(self._parts, composite.parts, strict=True)]
         self._pieces = _halves(sizes)
         scale = sum(count * part.largest for part, (_, count) in zip(self._parts, composite.parts, strict=True))
         self._doubt = 1e-12 * (1.0 + scale)
         self._prepare = lru_cache(maxsize=4)(self._outcomes)
-
-    def infinite(self) -> arb:
-        """The mass of infinite losses."""
-        return self._composite.infinite()
-
-    def infinite_fraction(self) -> Fraction | None:
-        """The mass of infinite losses, exactly."""
-        return self._composite.infinite_fraction()
-
-    def loss_limit(self) -> arb | None:
-        """The largest finite loss."""
-        return self._composite.loss_limit()
-
-    def guess(self, delta: Fraction) -> tuple[float, float]:
-        """By the saddle-point formula on the finite losses."""
-        with precision(_LOW_BITS):
-            rest = (ball(delta) - self.infinite()).max(ball(delta) * arb(2) ** -40)
-            theta, epsilon = self._composite.saddle_of_delta(float(rest.log()))
-        return epsilon, theta
 
     def _outcomes(self, bits: int) -> tuple[tuple[_Composed, ...], _Half]:
         """Both halves at one precision."""
@@ -183,7 +161,7 @@ class EnumerationCurve(ClosedCurve):
             for i in range(sure, bisect.bisect_right(right.losses, level + doubt)):
                 y = right.outcomes[i]
                 doubtful += _positive_part(x.p * y.p - order * x.q * y.q)
-        return total_p - order * total_q + doubtful + self._composite.infinite()
+        return total_p - order * total_q + doubtful + self.composite.infinite()
 
 
 def _positive_part(value: arb) -> arb:

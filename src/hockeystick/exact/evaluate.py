@@ -30,6 +30,7 @@ from hockeystick.exact.lattice import LatticeCurve
 from hockeystick.exact.logsum import LogSum
 from hockeystick.exact.mixture import MixtureTransform
 from hockeystick.exact.one_step import OneStepCurve
+from hockeystick.exact.piecewise import PiecewiseCurve, piecewise_size
 from hockeystick.exact.quantum import common_lattice
 from hockeystick.exact.shapes import AllocationShape, LaplaceShape, MixtureShape, Shape, rational_atoms, shape_of
 from hockeystick.exact.transform import Transform
@@ -37,6 +38,7 @@ from hockeystick.laws import Pair
 
 _FEW_OUTCOMES, _MOST_OUTCOMES = 10_000, 400_000
 _FEW_RESIDUES, _MOST_RESIDUES = 30_000, 5_000_000
+_FEW_PRODUCTS, _MOST_PRODUCTS = 2e7, 3e9
 
 _NOTHING = rational_atoms(((Fraction(1), Fraction(1)),))
 
@@ -181,8 +183,15 @@ def _best_curve(composite: Composite) -> Curve:
     residues = laplace_size(composite)
     if residues <= _FEW_RESIDUES:
         return LaplaceCurve(composite)
-    line = ContourCurve(composite)
-    return FirstThatServes((line, LaplaceCurve(composite))) if residues <= _MOST_RESIDUES else line
+    products = piecewise_size(composite)
+    if products <= _FEW_PRODUCTS:
+        return PiecewiseCurve(composite)
+    ways: list[Curve] = [ContourCurve(composite)]
+    if residues <= _MOST_RESIDUES:
+        ways.append(LaplaceCurve(composite))
+    elif products <= _MOST_PRODUCTS:
+        ways.append(PiecewiseCurve(composite))
+    return FirstThatServes(tuple(ways))
 
 
 def _transform(shape: Shape) -> Transform:

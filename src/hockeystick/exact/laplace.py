@@ -76,8 +76,14 @@ class LaplaceTransform(Transform):
 
     def loss_limit(self) -> arb:
         """The larger of the two atoms' losses."""
-        m = acb(ball(self.m))
-        return self._logs(m)[1].real.max(self._logs(-m)[1].real)
+        (one, _), (other, _) = self.atoms()
+        return one.max(other)
+
+    def atoms(self) -> tuple[tuple[arb, arb], tuple[arb, arb]]:
+        """``(loss, mass)`` of the atoms at the likelihood ratios e^{-m} and e^m."""
+        m, half = ball(self.m), arb(1) / 2
+        (down, low), (up, high) = self._logs(acb(-m)), self._logs(acb(m))
+        return (low.real, down.real.exp() * half), (high.real, (up.real - m).exp() * half)
 
     # ------------------------------------------------------------------------------------------------------- estimates
 

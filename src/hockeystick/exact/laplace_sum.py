@@ -21,7 +21,6 @@ Guarantee: an enclosure. Cost: T operations for each k, at a precision of about 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
@@ -29,15 +28,13 @@ from typing import final
 
 from flint import arb, arb_poly, fmpz_poly
 
-from hockeystick.exact.atomic import AtomicTransform, log_ratio
+from hockeystick.exact.atomic import AtomicTransform, finite_outcomes
 from hockeystick.exact.balls import ball, precision, working_bits
 from hockeystick.exact.composite import Composite
-from hockeystick.exact.curve import ClosedCurve
+from hockeystick.exact.curve import CompositeCurve
 from hockeystick.exact.laplace import LaplaceTransform
 
 __all__ = ["LaplaceCurve", "laplace_size"]
-
-_LOW_BITS = 64
 
 
 def laplace_size(composite: Composite) -> float:
@@ -82,11 +79,11 @@ def _polynomial(n: int, steps: int, bits: int) -> arb_poly:
 
 
 @final
-class LaplaceCurve(ClosedCurve):
+class LaplaceCurve(CompositeCurve):
     """The curve of plain Laplace pairs composed with each other and with discrete pairs."""
 
     def __init__(self, composite: Composite) -> None:
-        self._composite = composite
+        super().__init__(composite)
         self._laplace = [(p.m, count) for p, count in composite.parts if isinstance(p, LaplaceTransform)]
         self._atomic = [(p, count) for p, count in composite.parts if isinstance(p, AtomicTransform)]
         self._steps = sum(count for _, count in self._laplace)
@@ -96,39 +93,10 @@ class LaplaceCurve(ClosedCurve):
         """The terms cancel to about this depth."""
         return 32 + self._steps // 4
 
-    def infinite(self) -> arb:
-        """The mass of infinite losses."""
-        return self._composite.infinite()
-
-    def infinite_fraction(self) -> Fraction | None:
-        """The mass of infinite losses, exactly."""
-        return self._composite.infinite_fraction()
-
-    def loss_limit(self) -> arb | None:
-        """The largest finite loss."""
-        return self._composite.loss_limit()
-
-    def guess(self, delta: Fraction) -> tuple[float, float]:
-        """By the saddle-point formula on the finite losses."""
-        with precision(_LOW_BITS):
-            rest = (ball(delta) - self.infinite()).max(ball(delta) * arb(2) ** -40)
-            theta, epsilon = self._composite.saddle_of_delta(float(rest.log()))
-        return epsilon, theta
-
-    def _outcomes(self) -> Iterator[tuple[arb, arb]]:
-        """``(loss, mass)`` of every outcome of the discrete pairs."""
-        choices = [part.finite() for part, count in self._atomic for _ in range(count)]
-        for outcome in product(*choices):
-            loss, mass = arb(0), arb(1)
-            for p, q in outcome:
-                loss += log_ratio((p, q))
-                mass *= p
-            yield loss, mass
-
     def formula(self, epsilon: arb) -> arb:
         """Delta at the working precision."""
-        total = self._composite.infinite()
-        for loss, mass in self._outcomes():
+        total = self.composite.infinite()
+        for loss, mass in finite_outcomes(self._atomic):
             total += mass * self._laplace_delta(epsilon - loss)
         return total
 

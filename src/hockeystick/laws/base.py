@@ -41,6 +41,7 @@ __all__ = [
     "Measure",
     "Nodes",
     "Pair",
+    "Selection",
     "derives",
     "least_infinite",
 ]
@@ -118,6 +119,19 @@ class GaussianTail:
     epsilon: float
     attained: bool
     gaussian: bool = False
+
+
+@final
+@dataclass(frozen=True)
+class Selection:
+    """The best of many runs: the pairs of one run with their counts, how many runs, and which order of outputs.
+
+    See `hockeystick.laws.selected.SelectedPair`.
+    """
+
+    parts: tuple[tuple[Pair, int], ...]
+    count: RunCount
+    share: float | None = None
 
 
 class Pair(ABC):
@@ -214,8 +228,8 @@ class Pair(ABC):
         return None
 
     @property
-    def selection(self) -> tuple[tuple[tuple[Pair, int], ...], RunCount] | None:
-        """The run of which this is the best of many, and how many; None for every other pair."""
+    def selection(self) -> Selection | None:
+        """The run of which this is the best of many; None for every other pair."""
         return None
 
     @property

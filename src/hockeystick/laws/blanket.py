@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
@@ -27,17 +27,19 @@ import numpy as np
 
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
-from hockeystick.laws.base import Array, Measure, Pair
+from hockeystick.laws.base import Array, Extreme, InfiniteMass, Pair
 from hockeystick.laws.binomial import binomial_log_masses
-from hockeystick.laws.without_windows import WithoutWindows
+from hockeystick.laws.curve import LEAST_DELTA, of_reverse
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_up, up
 
-__all__ = ["BlanketPair", "Column", "CountedReports"]
+__all__ = ["BlanketCurve", "Column", "CountedReports"]
 
 Column = tuple[Fraction, Fraction, Fraction]
 """Chances of one report given x, given x', and the least over all values."""
 
-_NODES = 1 << 17
+_NODES, _FEWER_NODES = 1 << 17, 1 << 14  # for one answer, and for each of many
+_APART = 10  # knots between those at which the curve is bounded
+_HALVINGS = 30  # of an interval, for a guess
 _TILTS = 240
 _REACH = 60.0  # theta Lambda at least, and beyond what the answer is small by
 _SIDE = 14.0  # standard deviations in Lambda, at least
@@ -45,8 +47,10 @@ _SIDE = 14.0  # standard deviations in Lambda, at least
 
 @final
 @dataclass(frozen=True)
-class BlanketPair(WithoutWindows):
-    """The reports of ``people`` shuffled, one of whom holds x or x': the worst of some pairs of values.
+class BlanketCurve:
+    """What the reports of ``people`` tell, shuffled, one of whom holds x or x': the worst of some pairs of values.
+
+    Both orders of every pair of values are there, so that the curve is its own reverse. Nothing is known below.
 
     Parameters
     ----------
@@ -60,35 +64,51 @@ class BlanketPair(WithoutWindows):
     people: int
 
     @property
-    def reason(self) -> str:
-        return (
-            "what shuffled reports tell is known by its curve: account for it alone, once, unsampled, with the"
-            " certified accountant"
-        )
+    def infinite_mass(self) -> InfiniteMass:
+        """That of a single report: an outcome which x' never has. No datasets are known to have it."""
+        high = max(_up(sum((a for a, b, _ in columns if b == 0), Fraction(0))) for columns in self.choices)
+        return replace(InfiniteMass.rounded_up(high), low=0.0, log_high=0.0)
 
     @property
-    def mass_at_infinity(self) -> float:
-        """That of a single report: an outcome which x' never has."""
-        return max(up(float(sum(a for a, b, _ in columns if b == 0)), 2.0 * U) for columns in self.choices)
+    def supremum(self) -> Extreme:
+        """Not stated: that of the knots about the curve may lie beyond the reports' own."""
+        return Extreme(math.inf)
 
-    @property
-    def reverse_mass_at_infinity(self) -> float:
-        return self.mass_at_infinity
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        """0, and an upper bound on delta(epsilon), epsilon finite and of any sign (nats)."""
+        if epsilon < 0.0:
+            return of_reverse(epsilon, *self.delta(-epsilon))
+        return 0.0, self._upper(epsilon, _NODES)
 
-    def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:
-        return -1.0, 1.0  # where to begin to look
+    def deltas(self, epsilons: Array, spacing: float) -> tuple[Array, Array]:
+        """The same at many, from a tenth of them: between these, what holds at the one before (delta falls)."""
+        index = np.unique(np.append(np.arange(0, epsilons.size, _APART), epsilons.size - 1))
+        high = np.ones(index.size)
+        for number, at in enumerate(index):
+            high[number:] = self._upper(float(epsilons[at]), _FEWER_NODES)
+            if high[number] <= max(LEAST_DELTA, self.infinite_mass.high):
+                break
+        return np.zeros(epsilons.size), high[np.searchsorted(index, np.arange(epsilons.size), side="right") - 1]
 
-    def one_step(self, epsilon: float) -> tuple[float, float]:
-        if epsilon < 0.0:  # the reverse has the same choices, the other way round
-            rest = self.one_step(-epsilon)[1]
-            return 0.0, min(up(-math.expm1(epsilon) + math.exp(epsilon) * rest, 8.0 * ELEMENTARY), 1.0)
-        return 0.0, max(_stop_loss(columns, self.people, epsilon) for columns in self.choices)
+    def _upper(self, epsilon: float, nodes: int) -> float:
+        return max(_stop_loss(columns, self.people, epsilon, nodes) for columns in self.choices)
 
-    def reversed(self) -> Pair:
-        return self  # all pairs of values are there, both ways round
+    def guess(self, delta: float) -> float:
+        """About the epsilon at this delta."""
+        low, high = 0.0, 1.0
+        while self._upper(high, _FEWER_NODES) > delta and high < 512.0:
+            low, high = high, 2.0 * high
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self._upper(middle, _FEWER_NODES) > delta else (low, middle)
+        return high
+
+    def reversed(self) -> BlanketCurve:
+        """The same: all pairs of values are there, both ways round."""
+        return self
 
 
-def _stop_loss(columns: Iterable[Column], people: int, epsilon: float) -> float:
+def _stop_loss(columns: Iterable[Column], people: int, epsilon: float, nodes: int) -> float:
     """Upper bound of ``E (T_1 + ... + T_n)_+ / n``, at most 1."""
     if epsilon > 600.0:
         return 1.0
@@ -98,11 +118,11 @@ def _stop_loss(columns: Iterable[Column], people: int, epsilon: float) -> float:
     value = np.array([t for _, t in kept])
     if not kept or value.max() <= 0.0:
         return min(_up(alone), 1.0)
-    log_sum = _log_positive_part(np.array([float(m) for m, _ in kept]), value, float(people))
+    log_sum = _log_positive_part(np.array([float(m) for m, _ in kept]), value, float(people), nodes)
     return min(up(exp_up(min(log_sum, 1.0 + math.log(people))) / people + _up(alone), 8.0 * U), 1.0)
 
 
-def _log_positive_part(mass: Array, value: Array, n: float) -> float:
+def _log_positive_part(mass: Array, value: Array, n: float, nodes: int) -> float:
     """Upper bound of ``ln E (T_1 + ... + T_n)_+``; infinite where rounding leaves none.
 
     ``mass`` is a rounding off, ``value`` exact; at most 1 in all.
@@ -121,7 +141,7 @@ def _log_positive_part(mass: Array, value: Array, n: float) -> float:
     tilted = mass * np.exp(theta * value)
     spread = math.sqrt(n * float(tilted @ value**2) / total)
     h = 2.0 * math.pi / max(_SIDE * spread, (_REACH + max(-k, 0.0)) / theta)
-    y = h * np.arange(_NODES)
+    y = h * np.arange(nodes)
     angle = np.outer(value, y)
     real = (1.0 - float(mass.sum())) + tilted @ np.cos(angle)
     imaginary = tilted @ np.sin(angle)
@@ -135,7 +155,7 @@ def _log_positive_part(mass: Array, value: Array, n: float) -> float:
     if float(relative.max()) > 0.1:
         return math.inf
     rounding = (1.0 + 1e-6) * float((relative / size).sum()) * h / math.pi
-    beyond = (1.0 + 1e-6) / (math.pi * h * (_NODES - 1))
+    beyond = (1.0 + 1e-6) / (math.pi * h * (nodes - 1))
     inside = h / (2.0 * math.pi) * (2.0 * math.fsum(terms.tolist()) - float(terms[0]))
     return k + 64.0 * U * n * (1.0 + theta * top + abs(k)) + math.log(inside + rounding + beyond) + 1e-12
 

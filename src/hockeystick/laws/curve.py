@@ -47,6 +47,8 @@ _FINE = 100.0  # knots for a loss of about delta(0)
 _DENSE = 20.0  # times delta(0): up to there knots are next to one another
 _FINEST = 2.0**-30
 _FARTHEST = 256.0  # nats
+_LIFT = 1e-6  # relative: what upper bounds are raised by where they would not be convex at a = 1
+_STRAIGHT = 1e-9  # relative change of slope that is none: rounding could turn it round
 _BELOW = 1e-12  # relative: what knots of the lower curve are lowered by, so that rounding cannot lift its hull
 
 
@@ -154,10 +156,24 @@ def _both(curve: CertifiedCurve) -> tuple[_Values, _Values]:
 
 
 def _above(curve: CertifiedCurve) -> tuple[_Side, _Side]:
-    """Hulls of the upper bounds, of the curve and of its reverse."""
+    """Hulls of the upper bounds, of the curve and of its reverse, which together are convex at a = 1."""
     spacing = _spacing(curve)
-    up, down = (_hull(own.index, own.high, spacing) for own in _both(curve))
+    both = _both(curve)
+    up, down = (_hull(own.index, own.high, spacing, _STRAIGHT) for own in both)
+    across = _across(up, down, spacing)
+    if across < float(up.value[0]):  # chords past a = 1 bound it, too; all others then lie strictly above these
+        lifted = [np.append(across, own.high[1:] * (1.0 + _LIFT)) for own in both]
+        up, down = (_hull(own.index, high, spacing, _STRAIGHT) for own, high in zip(both, lifted, strict=True))
     return up, down
+
+
+def _across(up: _Side, down: _Side, spacing: float) -> float:
+    """The least chord at a = 1 from a knot before to a knot after it, rounded up; infinite where there is none."""
+    if min(up.index.size, down.index.size) < 2:
+        return math.inf
+    right, left = np.expm1(up.index[1:] * spacing), -np.expm1(-down.index[1:] * spacing)[:, None]
+    before = left + (1.0 - left) * down.value[1:, None]
+    return float(((before * right + up.value[1:] * left) / (right + left)).min()) * (1.0 + 16.0 * ELEMENTARY)
 
 
 def _below(curve: CertifiedCurve) -> tuple[_Side, _Side]:
@@ -204,10 +220,11 @@ def _supported(own: _Values, other: _Values, spacing: float, end: float) -> Arra
     return np.asarray(np.minimum(np.append(at_left, end), np.append(math.inf, at_right)))
 
 
-def _hull(index: Index, value: Array, spacing: float) -> _Side:
+def _hull(index: Index, value: Array, spacing: float, straight: float = 0.0) -> _Side:
     """The lower convex hull of points over ``a = e^{index h}``; which points are left out is not critical.
 
-    Above: the chord of any two upper bounds lies above a convex curve. Below: see `_BELOW`.
+    Above: the chord of any two upper bounds lies above a convex curve, and points where it bends by less than
+    ``straight`` are left out. Below: see `_BELOW`.
     """
     kept: list[int] = []
     a = np.exp(np.minimum(index * spacing, 700.0))
@@ -215,7 +232,7 @@ def _hull(index: Index, value: Array, spacing: float) -> _Side:
         while len(kept) > 1:
             last, before = kept[-1], kept[-2]
             rise = (value[last] - value[before]) * (a[i] - a[last])
-            if rise < (value[i] - value[last]) * (a[last] - a[before]):
+            if rise < (1.0 + straight) * (value[i] - value[last]) * (a[last] - a[before]):
                 break
             kept.pop()
         kept.append(i)
@@ -261,7 +278,8 @@ def _kinks(side: _Side, spacing: float) -> tuple[float, Array, Array]:
         raise PrecisionError("the curve is not known well enough to be composed")
     # a slope: one difference, two exponentials (of a rounded difference of exact numbers), two products
     own = (4.0 * ELEMENTARY) * (slopes + np.append(slopes[1:], 0.0)) / changes
-    return float(slopes[0]), changes, -np.log1p(-np.minimum(own, 0.5))
+    first = float(slopes[0]) if slopes.size else 0.0  # constant from a = 1 on
+    return first, changes, -np.log1p(-np.minimum(own, 0.5))
 
 
 def of_reverse(epsilon: float, low: float, high: float) -> tuple[float, float]:

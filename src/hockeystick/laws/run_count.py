@@ -126,7 +126,8 @@ class NegativeBinomialCount(RunCount):
 
     @property
     def error(self) -> float:
-        return 64.0 * U * (4.0 + (2.0 + abs(self.shape)) * (2.0 - math.log(self.stopping)))
+        # 3 - ln gamma, where roundings take 2: the rest is for a gamma that is off (docs/derivations/events.md)
+        return 64.0 * U * (4.0 + (2.0 + abs(self.shape)) * (3.0 - math.log(self.stopping)))
 
     @property
     def _ratio(self) -> float:

@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, final
 
+from hockeystick.bound import Bound
 from hockeystick.composition import Step
-from hockeystick.errors import public_door
-from hockeystick.ledger.desk import Desk, worst_total
+from hockeystick.errors import check_count, public_door
+from hockeystick.ledger.desk import Desk, worst, worst_total
 from hockeystick.ledger.errors import LedgerError
+from hockeystick.ledger.progress import progress
 from hockeystick.ledger.records import DataSet, Entry, Release, check_text, composition_of
 from hockeystick.ledger.rules import Total, added, fits, room
 from hockeystick.ledger.store import VERSION, Store
@@ -171,8 +173,28 @@ class Ledger:
 
     @public_door
     def runs(self, dataset: str, *, period: str | None = None, partition: str = "") -> dict[Step, int]:
-        """What counts now, as steps and how often, for a record of a partition (or of the first, by default)."""
-        return self._held(dataset, partition, period)[1][0]
+        """What counts now, as steps and how often, for a record of a partition: by default of that which spent most."""
+        return worst(*self._held(dataset, partition, period), None)[0]
+
+    @public_door
+    def progress(
+        self, dataset: str, *, period: str | None = None, partition: str = "", most: int = 100
+    ) -> list[tuple[Entry, Bound]]:
+        """Epsilon after each entry that changed it, oldest first, as if all releases had been fixed in advance.
+
+        Parameters
+        ----------
+        dataset, period, partition : str
+            As for `total`; epsilon is read at the budget's delta.
+        most : int
+            Entries looked at, at least 1: where there are more, so many of them, evenly chosen, with the last.
+        """
+        check_count("most", most)
+        with self._desk() as desk:
+            known = desk.dataset(dataset)
+            accounts = desk.accounts(known, partition, period)
+            with self._store.transaction() as connection:
+                return progress(self._store, connection, known, accounts, most)
 
     @public_door
     def verify(self, dataset: str | None = None) -> list[Finding]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from hockeystick.ledger.store import Store
 
-__all__ = ["CHOSEN", "Desk", "merged", "worst_total"]
+__all__ = ["CHOSEN", "Desk", "merged", "worst", "worst_total"]
 
 CHOSEN = ("in-advance", "adaptively")
 """Whether a release was fixed before any result was seen."""
@@ -191,8 +191,13 @@ def merged(parts: Any) -> dict[str, int]:
 
 def worst_total(known: DataSet, held: list[dict[Step, int]], delta: float | None) -> Total:
     """The total of the partition in which a record has spent most."""
-    found = [total(runs, known.budget, known.rule, known.adjacency, delta) for runs in held]
-    return max(found, key=lambda each: (not each.within_budget, float(each.epsilon.upper)))
+    return worst(known, held, delta)[1]
+
+
+def worst(known: DataSet, held: list[dict[Step, int]], delta: float | None) -> tuple[dict[Step, int], Total]:
+    """What counts in the partition in which a record has spent most, and its total."""
+    found = [(runs, total(runs, known.budget, known.rule, known.adjacency, delta)) for runs in held]
+    return max(found, key=lambda each: (not each[1].within_budget, float(each[1].epsilon.upper)))
 
 
 def _kinds(run: Composition) -> tuple[dict[str, str], dict[str, int]]:

@@ -17,12 +17,12 @@ import contextlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, final
 
 from hockeystick.account import account
 from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import Composition, Step, compose
-from hockeystick.curve import PrivacyCurve
 from hockeystick.decimals import plain
 from hockeystick.errors import (
     UnknownPairError,
@@ -34,9 +34,9 @@ from hockeystick.errors import (
 )
 from hockeystick.filters import Filter, GaussianDPFilter, RenyiFilter
 from hockeystick.ledger.errors import LedgerError
-from hockeystick.mechanisms import GaussianDP
+from hockeystick.mechanisms import ApproximateDP, GaussianDP
 
-__all__ = ["RULES", "Budget", "Total", "fits", "room", "total"]
+__all__ = ["RULES", "Budget", "Total", "composed_epsilon", "fits", "promise", "room", "total"]
 
 RULES = ("in-advance", "gaussian-dp", "renyi")
 _MOST = 10**12  # repetitions looked for
@@ -90,6 +90,11 @@ class Budget:
     def points(self) -> tuple[tuple[float, float], ...]:
         """The pairs of epsilon and delta that must hold; none for mu."""
         return () if self.mu is not None else self.curve or ((self.epsilon, self.delta),)  # type: ignore[return-value] # both are checked above
+
+    @property
+    def delta_read(self) -> float:
+        """Where epsilon is read unless another delta is asked for: the (first) delta given; 1e-6 for mu."""
+        return self.points[0][1] if self.points else 1e-6
 
     def __str__(self) -> str:
         if self.mu is not None:
@@ -158,10 +163,13 @@ def fits(runs: Runs, budget: Budget, rule: str, adjacency: str) -> bool:
     if budget.mu is not None and not budget.floor:  # exact, where every step has a mu of its own
         with contextlib.suppress(UnknownPairError):
             return _filter(budget, "gaussian-dp", adjacency).allows(whole)
-    curve = account(whole, adjacency)
     if budget.mu is not None:
-        return _upper(curve.mu(floor=budget.floor)) <= budget.mu
-    return all(_upper(curve.delta(epsilon)) <= delta for epsilon, delta in budget.points)
+        return _upper(account(whole, adjacency).mu(floor=budget.floor)) <= budget.mu
+    return all(  # far below a budget delta is tiny, and epsilon the cheaper question; either proves it
+        _upper(_epsilon(whole, adjacency, delta)) <= epsilon
+        or _upper(account(whole, adjacency).delta(epsilon)) <= delta
+        for epsilon, delta in budget.points
+    )
 
 
 def room(runs: Runs, more: Composition, budget: Budget, rule: str, adjacency: str) -> int:
@@ -183,12 +191,10 @@ def room(runs: Runs, more: Composition, budget: Budget, rule: str, adjacency: st
 
 def total(runs: Runs, budget: Budget, rule: str, adjacency: str, delta: float | None) -> Total:
     """What a composition has spent; epsilon at the budget's delta, if no other is asked for."""
-    at = check_probability("delta", delta) if delta is not None else budget.points[0][1] if budget.points else 1e-6
+    at = budget.delta_read if delta is None else check_probability("delta", delta)
     within, releases = fits(runs, budget, rule, adjacency), sum(runs.values())
-    if not runs:
-        epsilon = Bound(0.0, 0.0, "nothing was released")
-    elif rule == "in-advance" or not within:
-        epsilon = _bound(account(compose(list(runs.items())), adjacency))(at)
+    if not runs or rule == "in-advance" or not within:
+        epsilon = composed_epsilon(runs, adjacency, at)
     else:
         epsilon = _promised(budget, rule, adjacency, at)
     chosen = "all fixed in advance" if rule == "in-advance" else "chosen adaptively"
@@ -199,6 +205,14 @@ def total(runs: Runs, budget: Budget, rule: str, adjacency: str, delta: float | 
     else:
         statement = f"over the budget of {budget} under {adjacency}: epsilon is that of releases fixed in advance"
     return Total(epsilon, at, statement, within, releases)
+
+
+def promise(budget: Budget, rule: str, adjacency: str) -> Composition:
+    """What everything that a filter admits is as private as: one step of its budget."""
+    if budget.mu is None and rule == "renyi":
+        ((epsilon, delta),) = budget.points
+        return ApproximateDP(epsilon, delta) * 1
+    return GaussianDP(_filter(budget, "gaussian-dp", adjacency).mu) * 1  # type: ignore[attr-defined] # a GaussianDPFilter
 
 
 def added(runs: Runs, more: Composition, times: int = 1) -> dict[Step, int]:
@@ -222,22 +236,27 @@ def _filter(budget: Budget, rule: str, adjacency: str) -> Filter[Any]:
 def _promised(budget: Budget, rule: str, adjacency: str, delta: float) -> Bound:
     """Epsilon at a delta, of everything that a filter lets pass."""
     if rule == "gaussian-dp":
-        kept = _filter(budget, rule, adjacency)
-        upper = _upper(account(GaussianDP(kept.mu) * 1, adjacency).epsilon(delta))  # type: ignore[attr-defined] # a GaussianDPFilter
+        upper = _upper(account(promise(budget, rule, adjacency), adjacency).epsilon(delta))
     else:
         (epsilon, at) = budget.points[0]
         upper = epsilon if delta >= at else math.inf
     return Bound(0.0, upper, f"the {rule} filter's budget")
 
 
-def _bound(curve: PrivacyCurve) -> Any:
-    def epsilon(delta: float) -> Bound:
-        found = curve.epsilon(delta)
-        if not isinstance(found, Bound):
-            raise LedgerError(f"no certified epsilon is known for these releases under {curve.adjacency}: {found!r}")
-        return found
+def composed_epsilon(runs: Runs, adjacency: str, delta: float) -> Bound:
+    """Certified epsilon of releases that were all fixed in advance."""
+    if not runs:
+        return Bound(0.0, 0.0, "nothing was released")
+    found = _epsilon(compose(list(runs.items())), adjacency, delta)
+    if not isinstance(found, Bound):
+        raise LedgerError(f"no certified epsilon is known for these releases under {adjacency}: {found!r}")
+    return found
 
-    return epsilon
+
+@lru_cache(maxsize=64)
+def _epsilon(whole: Composition, adjacency: str, delta: float) -> Bound | Estimate:
+    """An answer that both the budget and the total ask for."""
+    return account(whole, adjacency).epsilon(delta)
 
 
 def _upper(found: Bound | Estimate) -> float:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["VERSION", "Store"]
 
 VERSION = 2
-_PATIENCE = 60.0  # seconds that a writer waits for another
+_PATIENCE = 300.0  # seconds that a writer waits for others: a busy machine is no reason to fail
 
 
 def _extra() -> Any:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from hockeystick.ledger.store import Store
 
-__all__ = ["Finding", "replayed", "verify"]
+__all__ = ["Finding", "Replay", "replayed", "verify"]
 
 _SETTLES = {"commit": ("reserve",), "release": ("reserve",), "correct": ("spend", "commit", "release", "correct")}
 
@@ -48,7 +48,7 @@ class Finding:
 
 @final
 @dataclass
-class _Replay:
+class Replay:
     """What the entries read so far add up to."""
 
     totals: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class _Replay:
 
 def replayed(store: Store, connection: Connection, dataset: str) -> dict[str, dict[str, int]]:
     """The totals of a data set by account, from its entries; `TamperedError` where they do not hang together."""
-    replay = _Replay()
+    replay = Replay()
     findings = list(_replay(store, connection, dataset, replay))
     if findings:
         raise TamperedError(f"the entries do not agree with their hashes: {findings[0]}")
@@ -94,7 +94,7 @@ def replayed(store: Store, connection: Connection, dataset: str) -> dict[str, di
 
 def verify(store: Store, connection: Connection, dataset: str) -> list[Finding]:
     """What is wrong with a data set."""
-    replay = _Replay()
+    replay = Replay()
     findings = list(_replay(store, connection, dataset, replay))
     if findings:
         return findings
@@ -108,7 +108,7 @@ def verify(store: Store, connection: Connection, dataset: str) -> list[Finding]:
     return findings or list(_beyond(store, connection, dataset, replay))
 
 
-def _replay(store: Store, connection: Connection, dataset: str, replay: _Replay) -> Any:
+def _replay(store: Store, connection: Connection, dataset: str, replay: Replay) -> Any:
     """Read all entries into a replay; findings on the way."""
     previous, expected = GENESIS, 0
     good: set[str] = set()
@@ -147,7 +147,7 @@ def _wrong(store: Store, connection: Connection, dataset: str, row: Any, good: s
     return None
 
 
-def _beyond(store: Store, connection: Connection, dataset: str, replay: _Replay) -> Any:
+def _beyond(store: Store, connection: Connection, dataset: str, replay: Replay) -> Any:
     """Accounts that hold more than the budget, where no correction explains it."""
     first = store.entry(connection, dataset, 0)
     if first is None:

@@ -34,14 +34,15 @@ class BestOf(Step):
     def words(self) -> str:
         return f"the best of {self.count.words}, each of {self.run.total_steps} steps"
 
-    def pair(self, direction: Direction) -> Pair:
+    def pair(self, direction: Direction) -> SelectedPair:
         return SelectedPair(self.run.pairs(direction), self.count)
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
-        return None if self.run.attained(direction) is None else ()
+        return self.pair(direction).orders() if self.run.attained(direction) is None else ()
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
-        return self.run.provenance(direction)
+        own = "the best of many runs: above, whatever the score; below, in some orders"
+        return (own, *self.run.provenance(direction))
 
 
 @public_door

@@ -11,7 +11,8 @@ from typing import final
 from hockeystick.composition import Direction, Step
 from hockeystick.errors import UnknownPairError, check_count
 from hockeystick.laws.base import Pair
-from hockeystick.laws.blanket import BlanketPair, Column, CountedReports
+from hockeystick.laws.blanket import BlanketCurve, Column, CountedReports
+from hockeystick.laws.curve import ChordPair
 from hockeystick.laws.vectors import probabilities
 from hockeystick.numerics.rationals import Probability, exact_probabilities
 
@@ -38,7 +39,7 @@ class ShuffledReports(Step):
 
     Examples
     --------
-    >>> ShuffledReports(((0.75, 0.25), (0.25, 0.75)), people=1000).pair("substitute").people
+    >>> ShuffledReports(((0.75, 0.25), (0.25, 0.75)), people=1000).pair("substitute").known.people
     1000
     """
 
@@ -69,7 +70,7 @@ class ShuffledReports(Step):
                 f"the number of reports is public: no pair is stated for shuffled reports under {direction!r}; use"
                 " adjacency 'substitute'"
             )
-        return BlanketPair(tuple(sorted(set(self._choices()))), self.people)
+        return ChordPair(BlanketCurve(tuple(sorted(set(self._choices()))), self.people))
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         if direction != "substitute":

@@ -6,13 +6,20 @@ What is read off a curve knows it as a `Curve`: what was composed, by which acco
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Protocol, cast, final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, cast, final
+
+import numpy as np
 
 from hockeystick.accountants.base import Accountant, DirectedCurve
-from hockeystick.bound import Bound
+from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import Composition, Direction
 from hockeystick.readouts.envelope import Value
+from hockeystick.together import asked_together
+
+if TYPE_CHECKING:
+    from hockeystick.engines.together import Quantity
 
 __all__ = ["OPPOSITE", "Asked", "Curve"]
 
@@ -43,6 +50,20 @@ class Curve(Protocol):
 
 
 @final
+@dataclass(eq=False)
+class _OneWay:
+    """One direction of a curve, as a curve to be asked together with others."""
+
+    composition: Composition
+    accountant: Accountant
+    directed: Mapping[str, DirectedCurve]
+
+    def one(self, value: float, quantity: Quantity) -> Bound | Estimate:
+        (curve,) = self.directed.values()
+        return curve.delta(value) if quantity == "delta" else curve.epsilon(value)
+
+
+@final
 class Asked:
     """The values of a curve's directions, remembering whether all of them were certified.
 
@@ -66,12 +87,26 @@ class Asked:
             answers = [curve.delta(epsilon) for curve in curves]
             self.certified = self.certified and all(isinstance(answer, Bound) for answer in answers)
             values = [Value(*map(float, answer.sides)) for answer in answers]
-            lower, upper = max(value.lower for value in values), max(value.upper for value in values)
-            if math.isnan(lower) or math.isnan(upper):
-                raise ValueError(f"{self._curve.accountant!r} has no delta at epsilon {epsilon}")
-            return Value(max(lower, 0.0), min(upper, 1.0))
+            return self._value(max(value.lower for value in values), max(value.upper for value in values), epsilon)
 
         return evaluate
+
+    def each(self, names: Sequence[str], epsilons: Sequence[float]) -> dict[str, list[Value]]:
+        """delta of each direction at several epsilons, asked in one pass; the directions have different pairs."""
+        one_way = [
+            _OneWay(self._curve.composition, self._curve.accountant, {name: self._directed(name)}) for name in names
+        ]
+        asked, count = np.tile(np.asarray(epsilons), len(names)), len(epsilons)
+        answers = asked_together(one_way, np.repeat(np.arange(len(names)), count), asked, "delta")
+        self.certified = self.certified and isinstance(answers, Bound)
+        lower, upper = (np.asarray(side).tolist() for side in answers.sides)
+        values = list(map(self._value, lower, upper, asked.tolist()))
+        return {name: values[place * count : (place + 1) * count] for place, name in enumerate(names)}
+
+    def _value(self, lower: float, upper: float, epsilon: float) -> Value:
+        if math.isnan(lower) or math.isnan(upper):
+            raise ValueError(f"{self._curve.accountant!r} has no delta at epsilon {epsilon}")
+        return Value(max(lower, 0.0), min(upper, 1.0))
 
     def both_ways(self) -> Callable[[float], Value]:
         """The largest delta over the directions of the relation and their opposites."""

@@ -105,14 +105,16 @@ class Side:
         self.epsilon, self.lower, self.upper = np.empty(0), np.empty(0), np.empty(0)
         self.add(0.0)
 
-    def add(self, epsilon: float) -> None:
-        """Evaluate at one more epsilon, and keep the values nonincreasing (as the true ones are)."""
-        value = self._evaluate(epsilon)
-        index = int(np.searchsorted(self.epsilon, epsilon))
-        self.epsilon = np.insert(self.epsilon, index, epsilon)
+    def add(self, *epsilons: float) -> None:
+        """Evaluate at more epsilons, and keep the values nonincreasing (as the true ones are)."""
+        values = [self._evaluate(epsilon) for epsilon in epsilons]
+        together = np.append(self.epsilon, epsilons)
+        order = np.argsort(together, kind="stable")
+        lower = np.append(self.lower, [value.lower for value in values])[order]
+        upper = np.append(self.upper, [value.upper for value in values])[order]
         # h falls: a lower bound holds at every smaller epsilon, an upper bound at every larger one
-        self.lower = np.maximum.accumulate(np.insert(self.lower, index, value.lower)[::-1])[::-1]
-        self.upper = np.minimum.accumulate(np.insert(self.upper, index, value.upper))
+        self.epsilon = together[order]
+        self.lower, self.upper = np.maximum.accumulate(lower[::-1])[::-1], np.minimum.accumulate(upper)
 
     def corners(self, other: Side) -> Corners:
         """The corners of the function below the curve on a >= 1; the other side is this curve below a = 1."""

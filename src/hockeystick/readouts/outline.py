@@ -133,8 +133,7 @@ class Samples:
     def _filled(self, direction: str) -> Enclosure:
         enclosure = self.enclosure(direction)
         for side in {id(side): side for side in (enclosure.forward, enclosure.backward)}.values():
-            for epsilon in self.epsilon[1:-1]:
-                side.add(epsilon)
+            side.add(*self.epsilon[1:-1])
         return enclosure
 
     def _table(self, values: Iterable[Value]) -> Any:
@@ -170,13 +169,16 @@ def sampled(curve: Curve, end: float, *, least: float, names: Iterable[str] = ()
     most = math.ceil(_MOST * math.sqrt(_SEEN / seen))
     ask = Asked(curve)
     pairs = {name: curve.composition.pairs(cast("Direction", name)) for name in names or curve.directed}
-    evaluate = {pair: ask(name) for name, pair in pairs.items()}  # once where a pair is its own reverse
+    distinct = {pair: name for name, pair in pairs.items()}  # once where a pair is its own reverse
     known: dict[float, dict[Any, Value]] = {}
     end = min(end, LARGEST_EPSILON)
     # a value beyond the end tells how steep the curve is there
     wanted = [*np.linspace(0.0, end, _FIRST).tolist(), min((1.0 + 0.25 / _FIRST) * end, LARGEST_EPSILON), math.inf]
     while True:
-        known |= {epsilon: {pair: one(epsilon) for pair, one in evaluate.items()} for epsilon in wanted}
+        found = ask.each(list(distinct.values()), wanted)
+        known |= {
+            epsilon: {pair: found[name][at] for pair, name in distinct.items()} for at, epsilon in enumerate(wanted)
+        }
         epsilons = tuple(sorted(known))
         values = {name: tuple(known[epsilon][pair] for epsilon in epsilons) for name, pair in pairs.items()}
         samples = Samples(epsilons, values, ask.certified)

@@ -22,6 +22,7 @@ from hockeystick.app.report.words import (
     result_words,
     sampling_words,
     statement,
+    tuning_words,
 )
 from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
@@ -119,12 +120,16 @@ def answer_text(specification: Specification, found: Sequence[Answer]) -> str:
 def _covered(specification: Specification, found: Sequence[Answer]) -> list[str]:
     lines = [_row("relation", relation_words(specification)), _row("unit", f"one {specification.unit}")]
     kinds = specification.kinds
+    of_run = "" if specification.tuning is None else " of the best run"
+    published = f"every intermediate result{of_run} may be published"
     for number, entry in enumerate(kinds, 1):
         tag = f" {number}" if len(kinds) > 1 else ""
         lines += [_row(label + tag, text) for label, text in (("name", entry.name), ("note", entry.note)) if text]
-        lines.append(_row("steps" + tag, f"{count_text(entry.count)}; every intermediate result may be published"))
+        lines.append(_row("steps" + tag, f"{count_text(entry.count)}; {published}"))
         lines.append(_row("noise" + tag, noise_words(entry)))
         lines.append(_row("sampling" + tag, sampling_words(entry.sampling, specification.unit)))
+    if specification.tuning is not None:
+        lines.append(_row("tuning", tuning_words(specification)))
     lines += [_row("method", method) for method in dict.fromkeys(method_words(answer.result) for answer in found)]
     lines += [_row("note", note) for note in dict.fromkeys(note for a in found for note in a.result.notes)]
     errors: dict[str, float] = {}

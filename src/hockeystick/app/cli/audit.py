@@ -12,6 +12,7 @@ from hockeystick.app.cli.answer import print_json
 from hockeystick.app.cli.files import specification_of
 from hockeystick.app.cli.options import add_json
 from hockeystick.app.cli.parsing import Parser, count, delta, listed
+from hockeystick.app.cli.picture import check_picture, write_figure
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.cli.table import table
 from hockeystick.app.report.numbers import plain, rounded_down
@@ -24,6 +25,7 @@ _EXAMPLES = """examples:
       --false-positives 5 --negatives 100
   hockeystick audit --canaries 900 --guesses 200 --correct 180 --claim a.toml
   hockeystick audit --scores attack.csv --guesses 200 --delta 1e-5,1e-6
+  hockeystick audit --scores attack.csv --claim run.toml --plot seen.svg
 """
 
 _MANY = ("true_positives", "positives", "false_positives", "negatives")
@@ -58,16 +60,25 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--delta", type=listed(delta("--delta")), default=(0.0, 1e-5), metavar="D[,D]", help="default: 0,1e-5"
     )
+    parser.add_argument(
+        "--plot", metavar="FILE", help="draw what is claimed at most and seen at least: .svg, .png, .pdf"
+    )
     add_json(parser)
     parser.set_defaults(run=run, parser=parser)
 
 
 def run(options: argparse.Namespace) -> Status:
     """Bound, compare and print."""
+    check_picture(options)
     seen = _audit(options)
-    verdict = None
+    verdict = claim = None
     if options.claim is not None:
-        verdict = seen.verdict(specification_of(argparse.Namespace(specification=options.claim)).curve)
+        claim = specification_of(argparse.Namespace(specification=options.claim)).curve
+        verdict = seen.verdict(claim)
+    if options.plot:
+        from hockeystick.app import plots  # matplotlib, only where a picture is asked for
+
+        write_figure(options, lambda: plots.audit(seen, claim))
     epsilons = {level: seen.epsilon(level) for level in options.delta}
     if options.json:
         print_json(_document(seen, epsilons, verdict))

@@ -17,6 +17,7 @@ from hockeystick.app.cli.options import (
     add_length,
     add_sampler,
     add_save,
+    add_tuning,
     add_unit,
     relation_of,
     repeated,
@@ -49,7 +50,7 @@ _NO_FLOOR = (
 )
 _MOST_RECORDS = 10**12
 
-_OF_RUN = ("noise-multiplier", "rate", "batch-size", "population", "sampling", "steps", "epochs")
+_OF_RUN = ("noise-multiplier", "rate", "batch-size", "population", "sampling", "steps", "epochs", "tuning")
 _FOUND = ("noise-multiplier", "rate", "batch-size", "steps")
 
 
@@ -93,6 +94,7 @@ def add(commands: Any) -> None:
         " and brackets as narrow as that needs",
     )
     add_save(parser)
+    add_tuning(parser)
     add_adjacency(parser)
     add_unit(parser)
     add_json(parser)
@@ -251,6 +253,7 @@ def _from_options(options: argparse.Namespace) -> _Unknown:
         relation_of(options),
         options.unit or UNIT,
         circumstances=Circumstances(examples=options.population),
+        tuning=options.tuning,
     )
     part = {"noise-multiplier": "mechanism", "steps": "count"}.get(name, "sampling")
     return _Unknown(specification, 0, part, "count" if part == "count" else name.replace("-", "_"))

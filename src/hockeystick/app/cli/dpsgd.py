@@ -15,6 +15,7 @@ from hockeystick.app.cli.options import (
     add_sampler,
     add_save,
     add_tolerance,
+    add_tuning,
     add_unit,
     relation_of,
     repeated,
@@ -74,6 +75,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--plot", metavar="FILE", help="draw the privacy curve, or with --by-epoch epsilon by epoch: .svg, .png, .pdf"
     )
+    add_tuning(parser)
     add_save(parser)
     add_adjacency(parser)
     add_unit(parser)
@@ -87,6 +89,8 @@ def run(options: argparse.Namespace) -> Status:
     check_picture(options)
     if options.by_epoch and options.delta is None:
         options.parser.error("--by-epoch shows epsilon: give --delta")
+    if options.by_epoch and options.tuning is not None:
+        options.parser.error("--by-epoch is about one run: give it without --tuning")
     mechanism = Choice.of("gaussian", noise_multiplier=options.noise_multiplier)
     entry = repeated_in_rounds(options, mechanism) or repeated(options, mechanism, sampler_of(options))
     specification = Specification(
@@ -97,6 +101,7 @@ def run(options: argparse.Namespace) -> Status:
         epsilons=options.epsilon or (),
         accountant=Choice.of(AUTOMATIC, tolerance=options.tolerance),
         circumstances=Circumstances(examples=options.population),
+        tuning=options.tuning,
     )
     with Progress(f"accounting {entry.count} steps") as progress:
         curve = specification.curve

@@ -5,19 +5,22 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 from hockeystick import ledger
 from hockeystick.app.cli.answer import print_json
-from hockeystick.app.cli.files import add_specification, specification_of
+from hockeystick.app.cli.files import add_specification, specification_of, write_text
 from hockeystick.app.cli.options import add_json
 from hockeystick.app.cli.parsing import Parser, count, delta, positive
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.cli.table import table
+from hockeystick.app.report.data_set import Account, data_set_json, data_set_page, data_set_record
 from hockeystick.app.report.numbers import plain, rounded_down, rounded_up
 from hockeystick.composition import ADJACENCIES
 from hockeystick.ledger.records import PERIODS
 from hockeystick.ledger.rules import RULES
+from hockeystick.progress import Progress
 
 __all__ = ["add", "run"]
 
@@ -31,6 +34,8 @@ _EXAMPLES = f"""examples:
   hockeystick ledger spend census table3.toml --why "Table 3, ages by county"
   hockeystick ledger total census
   hockeystick ledger verify
+  hockeystick ledger report census -o census.html
+  hockeystick ledger export census --format opendp > census.yaml
 """
 
 
@@ -118,18 +123,28 @@ def _add_questions(actions: Any) -> None:
     parser = _action(actions, "total", _total, "what has been spent on a data set")
     parser.add_argument("dataset", metavar="NAME")
     parser.add_argument("--delta", type=delta("--delta"), metavar="D", help="where epsilon is read")
-    parser.add_argument("--period", metavar="P", help="such as 2026, where budgets are by period")
-    parser.add_argument("--partition", default="", metavar="PART")
+    _add_account(parser)
     add_json(parser)
     for name, act, words in (
         ("history", _history, "the entries of a data set"),
         ("verify", _verify, "replay the chain and recompute every total"),
-        ("export", _export, "everything as JSON lines"),
+        ("export", _export, "everything as JSON lines, or a data set as a draft record for the OpenDP registry"),
     ):
         parser = _action(actions, name, act, words)
         parser.add_argument("dataset", metavar="NAME", nargs=None if name == "history" else "?")
         if name == "history":
             add_json(parser)
+        elif name == "export":
+            parser.add_argument("--format", choices=("json-lines", "opendp"), default="json-lines")
+    parser = _action(actions, "report", _report, "the receipt of a data set, with its history drawn")
+    parser.add_argument("dataset", metavar="NAME")
+    parser.add_argument("-o", "--output", metavar="FILE", default="-", help="where to write: .html or .json")
+    _add_account(parser)
+
+
+def _add_account(parser: Parser) -> None:
+    parser.add_argument("--period", metavar="P", help="such as 2026, where budgets are by period")
+    parser.add_argument("--partition", default="", metavar="PART", help="of the data (default: that which spent most)")
 
 
 def _add_release(parser: Parser) -> None:
@@ -254,7 +269,24 @@ def _verify(options: argparse.Namespace, url: str) -> Status:
     return Status.REFUTED if findings else Status.OK
 
 
+def _report(options: argparse.Namespace, url: str) -> Status:
+    write = data_set_json if Path(options.output).suffix.lower() == ".json" else data_set_page
+    with Progress("reading the ledger"):
+        account = Account(ledger.Ledger(url), options.dataset, period=options.period, partition=options.partition)
+    if options.output == "-":
+        print(data_set_page(account), end="")
+    else:
+        write_text(options.output, write(account))
+        print(f"wrote {options.output}")
+    return Status.OK if account.total.within_budget else Status.REFUTED
+
+
 def _export(options: argparse.Namespace, url: str) -> Status:
+    if options.format == "opendp":
+        if options.dataset is None:
+            raise ledger.LedgerError("a record for the registry is about one data set: name it")
+        print(data_set_record(Account(ledger.Ledger(url), options.dataset)), end="")
+        return Status.OK
     for record in ledger.Ledger(url).export(options.dataset):
         print(json.dumps(record))
     return Status.OK

@@ -8,6 +8,7 @@ from fractions import Fraction
 from hockeystick.app.cli.parsing import Parser, count, positive, rate
 from hockeystick.app.cli.status import CommandError
 from hockeystick.app.spec.model import Choice, Specification, StepEntry
+from hockeystick.app.spec.reader import tuning_of
 from hockeystick.app.spec.registry import samplings, schemes
 from hockeystick.app.spec.write import save
 from hockeystick.composition import ADJACENCIES
@@ -22,6 +23,7 @@ __all__ = [
     "add_sampler",
     "add_save",
     "add_tolerance",
+    "add_tuning",
     "add_unit",
     "relation_of",
     "repeated",
@@ -61,6 +63,24 @@ def add_tolerance(parser: Parser) -> None:
         metavar="W",
         help="width of the bracket asked for: of epsilon, or of delta relative to itself (default: %(default)s)",
     )
+
+
+def add_tuning(parser: Parser) -> None:
+    """Add ``--tuning``."""
+    parser.add_argument(
+        "--tuning",
+        type=_tuning,
+        metavar="RUNS",
+        help="the whole run is made a random number of times and the best alone released: poisson:mean=10, or"
+        " negative-binomial:stopping=0.1,shape=1",
+    )
+
+
+def _tuning(text: str) -> Choice:
+    try:
+        return tuning_of(text, "--tuning")
+    except (TypeError, ValueError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def relation_of(options: argparse.Namespace) -> str:

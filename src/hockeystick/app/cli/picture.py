@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from hockeystick.app.cli.answer import Answer, answers
 from hockeystick.app.cli.files import write_text
@@ -15,7 +16,7 @@ from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound
 from hockeystick.curve import PrivacyCurve
 
-__all__ = ["DELTAS", "certified", "check_picture", "draw", "points"]
+__all__ = ["DELTAS", "certified", "check_picture", "draw", "points", "write_figure"]
 
 _FORMATS = (".svg", ".png", ".pdf")
 DELTAS = tuple(float(f"1e-{power}") for power in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30))
@@ -49,12 +50,21 @@ def draw(name: str, found: Sequence[Answer], curve: PrivacyCurve) -> None:
         drawn = privacy_chart(sampled(curve, end, least=0.5 * least), 0.5 * least, places, title=title)
         write_text(name, standalone(drawn or Markup("")))
         return
+    _write(name, lambda: privacy_curve(curve, end=end, least=0.5 * least, title=title), "curve", "; .svg needs nothing")
+
+
+def write_figure(options: argparse.Namespace, make: Callable[[], Any]) -> None:
+    """Draw by matplotlib, into the file of ``--plot``."""
+    _write(options.plot, make, options.parser.prog.removeprefix("hockeystick "))
+
+
+def _write(name: str, make: Callable[[], Any], command: str, instead: str = "") -> None:
     try:
-        privacy_curve(curve, end=end, least=0.5 * least, title=title).savefig(name)
+        make().savefig(name)
     except ModuleNotFoundError as error:
-        raise CommandError(f"hockeystick curve: error: {error}; .svg needs nothing") from None
+        raise CommandError(f"hockeystick {command}: error: {error}{instead}") from None
     except OSError as error:
-        raise CommandError(f"hockeystick curve: error: cannot write {name}: {error.strerror}") from None
+        raise CommandError(f"hockeystick {command}: error: cannot write {name}: {error.strerror}") from None
 
 
 def _place(answer: Answer) -> tuple[float, float]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,8 @@ from numpy.typing import NDArray
 
 from hockeystick import dpsgd
 from hockeystick.account import account
+from hockeystick.app.canvas import reach
 from hockeystick.app.explore.question import RANGES, TOLERANCE, BadQuestionError, Question
-from hockeystick.app.plots import reach
 from hockeystick.app.report.cautions import broken, cautions, verdict
 from hockeystick.app.report.figures import privacy_chart, standalone
 from hockeystick.app.report.markup import Markup, tag
@@ -24,17 +26,19 @@ from hockeystick.app.report.numbers import bracket, jsonable, plain, result_docu
 from hockeystick.app.report.page import page
 from hockeystick.app.report.receipt import receipt
 from hockeystick.app.report.words import IF_HELD, headline, method_words, not_included, statement
-from hockeystick.app.spec.model import Specification
+from hockeystick.app.spec.model import Circumstances, Specification
 from hockeystick.calibrate import Calibration
 from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import HockeystickError
 from hockeystick.readouts.outline import Lines, Samples, sampled
+from hockeystick.together import asked_together
 
 __all__ = ["VIEWS", "answered"]
 
 Array = NDArray[np.float64]
 
 _SEEN = {"live": 4e-2, "fine": 4e-3}  # of the axis: while a slider moves, and once it rests
+_ANY_DELTA = 1e-5  # a curve does not depend on where it is asked
 _BELOW = 1e-3  # how far below delta the privacy curve is drawn, as a factor
 _COUNTS, _RATES = {"live": 7, "fine": 25}, {"live": 5, "fine": 13}
 _TRADE_OFF = ("add-remove", "zero-out", "substitute")  # relations that say something of an attack
@@ -69,6 +73,16 @@ def _noise(question: Question) -> tuple[float, Calibration | None]:
     return float(found.value), found
 
 
+def _curve(specification: Specification) -> PrivacyCurve:
+    """The curve of a run: what was proved of it at one delta, or coarsely, serves the next question."""
+    return _kept(replace(specification, deltas=(_ANY_DELTA,), circumstances=Circumstances()))
+
+
+@lru_cache(maxsize=4)
+def _kept(specification: Specification) -> PrivacyCurve:
+    return specification.curve
+
+
 def _met(question: Question, found: Calibration | None) -> dict[str, Any] | None:
     """What is proved of the noise that was found."""
     if found is None:
@@ -95,7 +109,7 @@ def _answer(question: Question) -> dict[str, Any]:
     """The guarantee in words and figures, the privacy curve and the trade-off function."""
     noise, found = _noise(question)
     specification = question.specification(noise)
-    curve = specification.curve
+    curve = _curve(specification)
     bound = curve.epsilon(question.delta)
     samples, least, end = _samples(question, curve)
     assumed = IF_HELD if broken(specification) else ""
@@ -137,12 +151,13 @@ def _steps(question: Question) -> dict[str, Any]:
     around = np.geomspace(first, last, _COUNTS[question.detail])
     counts = sorted({question.steps, *(round(count) for count in around)})
     step = specification.steps[0].step
-    found = [account(step * count, question.adjacency, tolerance=TOLERANCE).epsilon(question.delta) for count in counts]
-    sides = np.array([[float(side) for side in one.sides] for one in found])
+    curves = [account(step * count, question.adjacency, tolerance=TOLERANCE) for count in counts]
+    every = np.arange(len(counts))
+    found = asked_together(curves, every, np.full(every.size, question.delta), "epsilon")
     return {
         **_worth(specification),
-        "proved": all(one.certified for one in found),
-        **_stairs(np.array(counts, dtype=np.float64), sides[:, 0], sides[:, 1]),
+        "proved": found.certified,
+        **_stairs(np.array(counts, dtype=np.float64), *map(np.asarray, found.sides)),
     }
 
 
@@ -150,7 +165,7 @@ def _rates(question: Question) -> dict[str, Any]:
     """The least noise for the locked epsilon, or for the run's own, against the sampling rate."""
     noise, _ = _noise(question)
     specification = question.specification(noise)
-    epsilon = question.target_epsilon or float(specification.curve.epsilon(question.delta).sides[1])
+    epsilon = question.target_epsilon or float(_curve(specification).epsilon(question.delta).sides[1])
     low, high = RANGES["target_epsilon"]
     if not low <= epsilon <= high:
         raise BadQuestionError(
@@ -199,7 +214,7 @@ def _picture(question: Question) -> dict[str, Any]:
     """The privacy curve as an SVG file, marked where an assumption is broken."""
     noise, _ = _noise(question)
     specification = question.specification(noise)
-    curve = specification.curve
+    curve = _curve(specification)
     samples, least, _ = _samples(question, curve)
     mark = (float(curve.epsilon(question.delta).sides[1]), question.delta)
     texts = broken(specification)

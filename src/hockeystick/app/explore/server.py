@@ -6,8 +6,9 @@ page of another site can then neither read an answer nor have one computed, what
 
 from __future__ import annotations
 
+import asyncio
 import socket
-from asyncio import CancelledError
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.resources import files
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from hockeystick.app.explore.answers import VIEWS
 from hockeystick.app.explore.question import MOST_BYTES, BadQuestionError, question
-from hockeystick.app.explore.workers import BusyError, TooSlowError, Workers
+from hockeystick.app.explore.workers import BusyError, TooSlowError, UnwantedError, Workers
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -130,17 +131,30 @@ def _view(view: str) -> Callable[[Request], Any]:
         except BadQuestionError as error:
             return told(400, {"error": str(error)})
         workers: Workers = request.app.state.workers[view]
+        unwanted = threading.Event()
+        watch = asyncio.ensure_future(_gone(request, unwanted))
         try:
-            status, document = await run_in_threadpool(workers.ask, view, asked)
+            status, document = await run_in_threadpool(workers.ask, view, asked, unwanted)
         except TooSlowError:
             return told(503, {"error": f"no answer within {workers.seconds:g} s; the command has no such limit"})
-        except CancelledError:
+        except asyncio.CancelledError:
             return told(503, {"error": "the server was stopped"})
+        except UnwantedError:
+            return told(503, {"error": "nobody waits for the answer"})
         except BusyError:
             return told(503, {"error": "too many questions at once: wait a moment, then move a control"})
+        finally:
+            watch.cancel()
         return told(status, document)
 
     return respond
+
+
+async def _gone(request: Request, unwanted: threading.Event) -> None:
+    """Say so once the other end has closed the connection."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    unwanted.set()
 
 
 async def _body(request: Request) -> bytes | None:

@@ -1,7 +1,7 @@
 """Processes that answer questions: a slow question takes one of them, for a limited time, and holds up no other.
 
-A question that is not answered in time is given up: its process is ended and another takes its place. Answers depend
-on the question alone, so it does not matter which process gives them.
+A question that is not answered in time is given up: its process is ended and another takes its place. So is one that
+nobody waits for any longer. Answers depend on the question alone, so it does not matter which process gives them.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ import os
 import queue
 import signal
 import threading
+import time
 from multiprocessing.connection import Connection
 from typing import Any, final
 
 from hockeystick.app.explore.question import Question
 
-__all__ = ["BusyError", "TooSlowError", "Workers"]
+__all__ = ["BusyError", "TooSlowError", "UnwantedError", "Workers"]
 
 _START = 60.0  # seconds in which a process must have started
+_LOOK = 0.1  # seconds from one look to the next whether an answer is still wanted
+_LONG = 2.0  # seconds that an answer is waited for though nobody wants it: another process takes as long to start
 _FIRST = Question(
     noise_multiplier=1.0, sampling="poisson", rate=0.01, steps=1000, delta=1e-5, adjacency="add-remove", detail="live"
 )
@@ -31,6 +34,10 @@ class TooSlowError(Exception):
 
 class BusyError(Exception):
     """Every process was busy for longer than a question waits."""
+
+
+class UnwantedError(Exception):
+    """Nobody waits for the answer any longer."""
 
 
 def _serve(pipe: Connection, patience: int) -> None:
@@ -60,15 +67,22 @@ class _Worker:
         theirs.close()
         self.ready = False
 
-    def ask(self, view: str, question: Question, seconds: float) -> tuple[int, dict[str, Any]]:
+    def ask(
+        self, view: str, question: Question, seconds: float, unwanted: threading.Event
+    ) -> tuple[int, dict[str, Any]]:
         if not self.ready:
             if not self.pipe.poll(_START):
                 raise TooSlowError
             self.pipe.recv()
             self.ready = True
         self.pipe.send((view, question))
-        if not self.pipe.poll(seconds):
-            raise TooSlowError
+        start = time.monotonic()
+        while not self.pipe.poll(_LOOK):
+            spent = time.monotonic() - start
+            if spent > seconds:
+                raise TooSlowError
+            if unwanted.is_set() and spent > _LONG:
+                raise UnwantedError
         status, document = self.pipe.recv()
         return status, document
 
@@ -107,30 +121,51 @@ class Workers:
             self._all.add(worker)
         self._idle.put(worker)
 
-    def ask(self, view: str, question: Question) -> tuple[int, dict[str, Any]]:
+    def ask(self, view: str, question: Question, unwanted: threading.Event | None = None) -> tuple[int, dict[str, Any]]:
         """The status and the document of an answer.
+
+        Parameters
+        ----------
+        view : str
+            What is asked for.
+        question : Question
+            Of which run.
+        unwanted : threading.Event, optional
+            Set once nobody waits for the answer.
 
         Raises
         ------
+        UnwantedError
+            Where nobody waits for it.
         TooSlowError
             Where it took longer than it may, or its process ended.
         BusyError
             Where no process was free.
         """
+        unwanted = unwanted or threading.Event()
+        worker = self._free(unwanted)
         try:
-            worker = self._idle.get(timeout=self.seconds)
-        except queue.Empty:
-            raise BusyError from None
-        try:
-            answer = worker.ask(view, question, self.seconds)
-        except (TooSlowError, EOFError, OSError):
+            answer = worker.ask(view, question, self.seconds, unwanted)
+        except (TooSlowError, UnwantedError, EOFError, OSError) as error:
             with self._lock:
                 self._all.discard(worker)
             worker.end()
             self._start()
+            if isinstance(error, UnwantedError):
+                raise
             raise TooSlowError from None
         self._idle.put(worker)
         return answer
+
+    def _free(self, unwanted: threading.Event) -> _Worker:
+        """A process that is free, once there is one."""
+        start = time.monotonic()
+        while not unwanted.is_set():
+            with contextlib.suppress(queue.Empty):
+                return self._idle.get(timeout=_LOOK)
+            if time.monotonic() - start > self.seconds:
+                raise BusyError
+        raise UnwantedError
 
     def close(self) -> None:
         """End every process."""

@@ -109,7 +109,7 @@ def _tuning(specification: Specification) -> Iterator[Caution]:
             "Settings were tuned on the same data and that is not counted: the guarantee covers this run alone, not the"
             " choice of its settings. Count every run, or tune on public data.",
         )
-    if tuning is None:
+    if tuning is None and specification.tuning is None:
         yield _unstated(
             "tuning-unstated",
             "Whether settings were tuned on the same data is not stated; if they were, that is not counted here.",

@@ -18,7 +18,7 @@ from hockeystick.app.report.numbers import (
     rounded_down,
     rounded_up,
 )
-from hockeystick.app.report.words import IF_HELD, choice_words, noise_words, sampling_words
+from hockeystick.app.report.words import IF_HELD, choice_words, noise_words, sampling_words, tuning_words
 from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.reader import from_document
 from hockeystick.readouts.outline import Samples
@@ -153,7 +153,8 @@ class Content:
             rows.insert(
                 int(stated.dataset is not None), Row("Size", number_of(stated.examples, self.specification.unit))
             )
-        missing = [name for name, field in _ABOUT.items() if getattr(stated, field) is None and field != "notes"]
+        counted = ("notes", "tuning") if self.specification.tuning is not None else ("notes",)
+        missing = [name for name, field in _ABOUT.items() if getattr(stated, field) is None and field not in counted]
         if missing:
             rows.append(Row("Not stated", ", ".join(name[0].lower() + name[1:] for name in missing)))
         return rows
@@ -167,6 +168,8 @@ class Content:
             words = [sampling_words(sampling, unit) for sampling in samplers]
             words.append("Draws are assumed independent between steps, and which records were drawn is kept secret.")
             rows.append(Row("Sampling", ". ".join(words)))
+        if self.specification.tuning is not None:
+            rows.append(Row("Tuning", f"{_capital(tuning_words(self.specification))}."))
         return [*rows, Row("Normalisation", self._normalisation())]
 
     def _unit(self) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from hockeystick.app.report.content import Content
 from hockeystick.app.report.numbers import nearest, number, rounded_up
+from hockeystick.app.report.words import tuning_words
 
 __all__ = ["deployment_record"]
 
@@ -85,13 +86,14 @@ def _model() -> list[_Field]:
 def _accounting(receipt: Mapping[str, Any], content: Content) -> list[_Field]:
     method = " ".join(f"{row.name}: {row.text}." for row in content.accounting()[:2])
     steps = " ".join(f"{row.name} {row.text}" for row in content.steps())
-    tuning = content.specification.circumstances.tuning
+    stated = content.specification.circumstances.tuning
+    tuning = tuning_words(content.specification) or (_UNKNOWN if stated is None else f"Tuning: {stated}")
     return [
         (1, "accounting", None, ""),
         (2, "post_processing", _UNKNOWN, ""),
         (2, "composition", f"{steps} Composed numerically, each direction apart. {method}", ""),
         (1, "implementation", None, ""),
-        (2, "preprocessing_and_hyperparameter_tuning", _UNKNOWN if tuning is None else f"Tuning: {tuning}", ""),
+        (2, "preprocessing_and_hyperparameter_tuning", tuning, ""),
         (2, "mechanisms", f"{steps} Libraries and their safeguards: {_UNKNOWN}", ""),
         (2, "justification", _UNKNOWN, ""),
         (1, "administrative", None, ""),

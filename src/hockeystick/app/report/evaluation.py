@@ -7,6 +7,7 @@ correctness, utility; trust and queries; security and collection of the data. Wh
 from __future__ import annotations
 
 from hockeystick.app.report.content import Content, Row
+from hockeystick.app.report.words import tuning_words
 
 __all__ = ["evaluation"]
 
@@ -21,6 +22,7 @@ def evaluation(content: Content) -> list[Row]:
     pure = given == {"delta"} and all(float(result["at"]["delta"]) == 0.0 for result in content.results)
     worth = "proved, the sides and every error included" if content.certified else "an estimate, not proved"
     tuning = content.specification.circumstances.tuning
+    stated = "not stated" if tuning is None else f"stated: {tuning}"
     return [
         Row("Privacy parameters", f"{figures} ({worth})"),
         Row("Variant", f"{'pure' if pure else 'approximate'} differential privacy; the whole curve is above"),
@@ -29,7 +31,7 @@ def evaluation(content: Content) -> list[Row]:
         Row("Mechanisms and sensitivity", f"{_listed(content.steps())} {guarantee['Normalisation']}"),
         Row("Amplification by sampling", _listed([row for row in content.guarantee() if "Sampler" in row.name])),
         Row("Composition", _listed(content.accounting()[:2])),
-        Row("Hyperparameter tuning", "not stated" if tuning is None else f"stated: {tuning}"),
+        Row("Hyperparameter tuning", f"counted: {words}" if (words := tuning_words(content.specification)) else stated),
         Row("Implementation", "Noise is taken as ideal: its generator, floating point and timing are not covered here"),
         Row("Utility and bias", _NOT_HERE),
         Row("Query and trust model", f"{_NOT_HERE}: who holds the data, who may ask, who sees what before noise"),

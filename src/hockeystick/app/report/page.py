@@ -18,21 +18,26 @@ from hockeystick.app.report.figures import privacy_chart, tradeoff_chart
 from hockeystick.app.report.markup import Markup, tag, text
 from hockeystick.app.report.numbers import number
 
-__all__ = ["page"]
+__all__ = ["document", "page", "rows", "table"]
 
 
 def page(receipt: Mapping[str, Any]) -> str:
     """The receipt as an HTML document."""
     content = Content(receipt)
+    return document(f"{content.title}: privacy receipt", _parts(content), _embedded(receipt))
+
+
+def document(title: str, parts: Sequence[Markup], *more: Markup) -> str:
+    """A page that needs nothing else, with this in its main part and more after it."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="generator", content="hockeystick"),
-        tag("title", f"{content.title}: privacy receipt"),
+        tag("title", title),
         tag("style", Markup(files("hockeystick.app.report").joinpath("page.css").read_text(encoding="utf-8"))),
     )
-    body = tag("body", tag("main", *_parts(content)), _embedded(receipt))
+    body = tag("body", tag("main", *parts), *more)
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
@@ -49,26 +54,26 @@ def _parts(content: Content) -> list[Markup]:
         parts.append(tag("ul", *(tag("li", words) for words in content.unstated), class_="caution"))
     parts += [
         tag("h2", "About this release"),
-        _rows(content.about()),
+        rows(content.about()),
         tag("h2", "What was run"),
-        _rows(content.steps()),
+        rows(content.steps()),
         tag("h2", "What is promised, to whom"),
-        _rows(content.guarantee()),
+        rows(content.guarantee()),
         tag("h2", "What is not included"),
         tag("ul", *(tag("li", item) for item in content.receipt["not_included"])),
         *_charts(content),
         tag("h2", "How it was computed"),
-        _rows(content.accounting()),
+        rows(content.accounting()),
         tag("h3", "Each direction"),
-        _table(*content.directions(), kind="figures"),
+        table(*content.directions(), kind="figures"),
     ]
     if content.errors():
         parts.append(tag("h3", "Errors inside the bracket"))
-        parts.append(_table(("Source", "At most", "Of"), content.errors(), kind="figures"))
+        parts.append(table(("Source", "At most", "Of"), content.errors(), kind="figures"))
     return [
         *parts,
         tag("h2", "In the order of NIST SP 800-226"),
-        _rows(evaluation(content)),
+        rows(evaluation(content)),
         tag("h2", "Check it"),
         tag(
             "p",
@@ -106,13 +111,15 @@ def _broken(content: Content) -> list[Markup]:
     return [tag("section", tag("p", verdict(content.broken), class_="figure"), items, class_="caution broken")]
 
 
-def _rows(rows: Sequence[Row]) -> Markup:
+def rows(given: Sequence[Row]) -> Markup:
+    """Names and what is said of them."""
     return tag(
-        "table", tag("tbody", *(tag("tr", tag("th", row.name, scope="row"), tag("td", row.text)) for row in rows))
+        "table", tag("tbody", *(tag("tr", tag("th", row.name, scope="row"), tag("td", row.text)) for row in given))
     )
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, kind: str = "plain") -> Markup:
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, kind: str = "plain") -> Markup:
+    """A table that scrolls where the screen is narrow."""
     head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in heads)))
     body = tag("tbody", *(tag("tr", *(tag("td", cell) for cell in row)) for row in rows))
     return tag("div", tag("table", head, body, class_=kind), class_="scroll")
@@ -125,7 +132,7 @@ def _charts(content: Content) -> list[Markup]:
         tag(
             "details",
             tag("summary", "The points of the curve"),
-            _table(*content.curve(), kind="figures"),
+            table(*content.curve(), kind="figures"),
             open="open",
         )
     )

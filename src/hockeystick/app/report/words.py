@@ -15,6 +15,7 @@ from hockeystick.bound import Bound, Estimate
 
 __all__ = [
     "IF_HELD",
+    "RELATIONS",
     "choice_words",
     "headline",
     "mechanism_words",
@@ -26,12 +27,13 @@ __all__ = [
     "sampling_words",
     "statement",
     "step_words",
+    "tuning_words",
 ]
 
 IF_HELD = "if every assumption held"
 """How far a figure goes where an assumption is broken."""
 
-_RELATIONS = {
+RELATIONS = {
     "add-remove": "add-remove: one {unit} more or one {unit} less, the worse of both directions",
     "add": "add: one {unit} more; this direction alone, not its reverse",
     "remove": "remove: one {unit} less; this direction alone, not its reverse",
@@ -50,7 +52,7 @@ _CHANGES = {
 
 def relation_words(specification: Specification) -> str:
     """What neighbouring means."""
-    return _RELATIONS[specification.adjacency].format(unit=specification.unit)
+    return RELATIONS[specification.adjacency].format(unit=specification.unit)
 
 
 def sampling_words(sampling: Choice | None, unit: str) -> str:
@@ -58,6 +60,18 @@ def sampling_words(sampling: Choice | None, unit: str) -> str:
     if sampling is None:
         return f"none: every {unit} takes part in every step"
     return schemes()[sampling.name].sentence(unit, sampling.mapping)  # type: ignore[arg-type]  # its own
+
+
+def tuning_words(specification: Specification) -> str:
+    """How often the steps are run before the best run is released, and what that rests on; empty where once."""
+    runs = specification.runs
+    if runs is None:
+        return ""
+    return (
+        f"the best of {runs.words}: all steps are run that often, each time with settings drawn at random, and the best"
+        " run alone is released. Their number is drawn without looking at the data; it and all other runs stay secret,"
+        " and what tells the best is released by every run, or public"
+    )
 
 
 def mechanism_words(entry: StepEntry) -> str:
@@ -137,6 +151,8 @@ def _statement(specification: Specification, quantity: str, given: float, result
     change = _CHANGES[specification.adjacency].format(unit=specification.unit)
     total = sum(entry.count * entry.step.releases for entry in specification.steps)
     steps = "the one release" if total == 1 else f"all {count_text(total)} releases together"
+    if specification.tuning is not None:
+        steps = f"{steps} of the best run"
     if not isinstance(result, Bound):
         about = nearest(float(result.value))
         epsilon, delta = (about, plain(given)) if quantity == "epsilon" else (plain(given), about)
@@ -157,7 +173,10 @@ def _statement(specification: Specification, quantity: str, given: float, result
 def not_included(specification: Specification) -> tuple[str, ...]:
     """What the number does not cover, whatever the specification says."""
     unit = specification.unit
-    items = ["tuning settings on the same data: every run counts, released or not"]
+    tuned = "tuning of anything else on the same data, and the other runs or their number if these become known"
+    items = [
+        "tuning settings on the same data: every run counts, released or not" if specification.tuning is None else tuned
+    ]
     items += [scheme.not_covered for scheme in specification.schemes]
     if unit == "example":
         items.append("people behind several examples: the unit is one example, not one person")

@@ -13,9 +13,11 @@ from typing import Any, final
 
 from hockeystick.account import account
 from hockeystick.accountants.base import Accountant
-from hockeystick.app.spec.registry import AUTOMATIC, accountants, kebab, mechanisms, samplings, schemes
+from hockeystick.app.spec.registry import AUTOMATIC, accountants, counts, kebab, mechanisms, samplings, schemes
 from hockeystick.composition import Composition, Step, compose
 from hockeystick.curve import PrivacyCurve
+from hockeystick.laws.run_count import RunCount
+from hockeystick.mechanisms.best_of import select_best
 from hockeystick.sampling import SCHEMES, Sampled
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "StepEntry",
     "Value",
     "described",
+    "described_count",
 ]
 
 Value = float | int | str | bool | tuple[float | int | str, ...]
@@ -95,8 +98,18 @@ def described(step: Step) -> Choice:
     name = kebab(type(step).__name__)
     if name not in mechanisms() and name not in schemes():
         raise TypeError(f"a specification cannot hold {type(step).__name__}: it names mechanisms by their parameters")
-    values = {f.name: getattr(step, f.name) for f in fields(step) if f.name != "mechanism"}  # type: ignore[arg-type]  # a dataclass
-    return Choice.of(name, **{key: _written(value) for key, value in values.items()})
+    return Choice(name, _parameters(step))
+
+
+def described_count(count: RunCount) -> Choice:
+    """A law of the number of runs in the words of a file."""
+    return Choice(kebab(type(count).__name__).removesuffix("-count"), _parameters(count))
+
+
+def _parameters(owner: Step | RunCount) -> tuple[tuple[str, Value], ...]:
+    """What a file says of it beside its name; of a sampled step, without the mechanism."""
+    names = [f.name for f in fields(owner) if f.name != "mechanism"]  # type: ignore[arg-type]  # a dataclass
+    return tuple((name, _written(getattr(owner, name))) for name in names)
 
 
 def _written(value: Any) -> Value:
@@ -210,6 +223,8 @@ class Specification:
         What the run is called.
     circumstances : Circumstances
         What accounting cannot see.
+    tuning : Choice or None
+        How often all the steps are run before the best run is released (`counts`); None where they are run once.
     """
 
     steps: tuple[StepEntry, ...]
@@ -220,11 +235,21 @@ class Specification:
     accountant: Choice = field(default_factory=lambda: Choice(AUTOMATIC))
     title: str = ""
     circumstances: Circumstances = Circumstances()
+    tuning: Choice | None = None
 
     @property
     def composition(self) -> Composition:
-        """The run."""
-        return compose([(entry.step, entry.count) for entry in self.steps])
+        """What is released: the run, or the best of many."""
+        run, runs = compose([(entry.step, entry.count) for entry in self.steps]), self.runs
+        return run if runs is None else select_best(run, count=runs) * 1
+
+    @property
+    def runs(self) -> RunCount | None:
+        """The law of how often the steps are run; None where they are run once."""
+        if self.tuning is None:
+            return None
+        law: RunCount = counts()[self.tuning.name].build(**self.tuning.arguments)
+        return law
 
     @property
     def kinds(self) -> tuple[StepEntry, ...]:
@@ -271,6 +296,8 @@ class Specification:
         if self.title:
             document["title"] = self.title
         document["steps"] = [_step_document(entry) for entry in self.steps]
+        if self.tuning is not None:
+            document["tuning"] = {"runs": self.tuning.name, **_plain(self.tuning.mapping)}
         document["guarantee"] = guarantee
         document["accountant"] = {"method": self.accountant.name, **_plain(self.accountant.mapping)}
         stated = {f.name: getattr(self.circumstances, f.name) for f in fields(Circumstances)}

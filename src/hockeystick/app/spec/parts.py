@@ -23,7 +23,7 @@ from hockeystick.app.spec.model import (
 )
 from hockeystick.app.spec.positions import Lines, Path, line_of
 from hockeystick.app.spec.problems import Problem, suggestion
-from hockeystick.app.spec.registry import AUTOMATIC, AUTOMATIC_ENTRY, Entry, accountants, mechanisms, samplings
+from hockeystick.app.spec.registry import AUTOMATIC, AUTOMATIC_ENTRY, Entry, accountants, counts, mechanisms, samplings
 from hockeystick.composition import ADJACENCIES
 from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, check_positive, whole
 
@@ -32,7 +32,7 @@ __all__ = ["DocumentReader"]
 T = TypeVar("T")
 
 _OF_STEP = ("mechanism", "sampling", "count", "name", "note")
-_TOP = ("version", "title", "steps", "guarantee", "accountant", "circumstances")
+_TOP = ("version", "title", "steps", "tuning", "guarantee", "accountant", "circumstances")
 
 
 @dataclass
@@ -94,12 +94,14 @@ class DocumentReader:
             self.problem(("version",), f"version must be 1, got {table['version']!r}; this is what this release reads")
         title = self.text(("title",), table["title"]) if "title" in table else ""
         steps = self.steps(table)
+        tuning = self.tuning(table["tuning"]) if "tuning" in table else None
         guarantee = self.guarantee(table.get("guarantee", {}))
         accountant = self.accountant(table.get("accountant", {}))
         circumstances = self.circumstances(table.get("circumstances", {}))
         if self.problems:
             return None
-        return Specification(steps, title=title or "", accountant=accountant, circumstances=circumstances, **guarantee)
+        found = Specification(steps, title=title or "", accountant=accountant, circumstances=circumstances, **guarantee)
+        return replace(found, tuning=tuning)
 
     def steps(self, table: Mapping[str, Any]) -> tuple[StepEntry, ...]:
         """The list of steps."""
@@ -198,6 +200,16 @@ class DocumentReader:
         if table is None or entry is None:
             return None
         return self.choice(path, table, entry.written_with(table.keys() - {"scheme"}), ("scheme",))
+
+    def tuning(self, value: object) -> Choice | None:
+        """How often the steps are run before the best run is released."""
+        path: Path = ("tuning",)
+        table = self.table(path, value)
+        entry = None if table is None else self.entry((*path, "runs"), table.get("runs"), counts())
+        choice = None if table is None or entry is None else self.choice(path, table, entry, ("runs",))
+        if choice is None or entry is None or not self.builds(path, choice, lambda: entry.build(**choice.arguments)):
+            return None
+        return choice
 
     def guarantee(self, value: object) -> dict[str, Any]:
         """The guarantee asked for, as keywords of `Specification`."""

@@ -12,7 +12,7 @@ from hockeystick.app.spec.parts import DocumentReader
 from hockeystick.app.spec.positions import DuplicateKeyError, Lines, json_lines, toml_lines
 from hockeystick.app.spec.problems import OutOfRangeError, Problem, SpecificationError, read_float
 
-__all__ = ["accountant_of", "from_document", "load", "read"]
+__all__ = ["accountant_of", "from_document", "load", "read", "tuning_of"]
 
 Format = Literal["toml", "json"]
 
@@ -101,16 +101,36 @@ def accountant_of(text: str, source: str = "accountant") -> Choice:
     >>> accountant_of("certified:tolerance=1e-5").text
     'certified(tolerance=1e-05)'
     """
-    name, _, parameters = text.partition(":")
-    document: dict[str, Any] = {"method": name.strip()}
-    for item in filter(None, parameters.split(",")):
-        key, _, value = item.partition("=")
-        document[key.strip()] = _literal(value.strip())
     reader = DocumentReader({})
-    choice = reader.accountant(document)
+    choice = reader.accountant(_table("method", text))
     if reader.problems:
         raise ValueError(f"{source}: {reader.problems[0].message}")
     return choice
+
+
+def tuning_of(text: str, source: str = "tuning") -> Choice:
+    """The law of the number of runs that a text names, with parameters after a colon.
+
+    Examples
+    --------
+    >>> tuning_of("poisson:mean=10").text
+    'poisson(mean=10)'
+    """
+    reader = DocumentReader({})
+    choice = reader.tuning(_table("runs", text))
+    if choice is None:
+        raise ValueError(f"{source}: {reader.problems[0].message}")
+    return choice
+
+
+def _table(key: str, text: str) -> dict[str, Any]:
+    """``name:parameter=value,parameter=value`` as the table of a file."""
+    name, _, parameters = text.partition(":")
+    document: dict[str, Any] = {key: name.strip()}
+    for item in filter(None, parameters.split(",")):
+        parameter, _, value = item.partition("=")
+        document[parameter.strip()] = _literal(value.strip())
+    return document
 
 
 def _literal(text: str) -> int | float | str:

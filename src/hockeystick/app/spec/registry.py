@@ -14,7 +14,7 @@ import re
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, Union, final
 
@@ -24,6 +24,8 @@ from hockeystick.accountants.base import Accountant
 from hockeystick.accountants.certified import Certified
 from hockeystick.app.spec.problems import meant
 from hockeystick.composition import Step
+from hockeystick.laws import run_count as count_room
+from hockeystick.laws.run_count import RunCount
 from hockeystick.sampling import SCHEMES, Sampled
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "Kind",
     "Parameter",
     "accountants",
+    "counts",
     "kebab",
     "mechanisms",
     "samplings",
@@ -158,6 +161,13 @@ def mechanisms() -> Mapping[str, Entry]:
 def accountants() -> Mapping[str, Entry]:
     """The accountants by name; `AUTOMATIC` is not among them."""
     return _classes(accountant_room, Accountant)
+
+
+@functools.cache
+def counts() -> Mapping[str, Entry]:
+    """The laws of how often a run is repeated before the best is released, by name: ``PoissonCount`` is ``poisson``."""
+    found = {name.removesuffix("-count"): entry for name, entry in _classes(count_room, RunCount).items()}
+    return types.MappingProxyType({name: replace(entry, name=name) for name, entry in found.items()})
 
 
 @functools.cache

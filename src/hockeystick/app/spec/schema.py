@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hockeystick.app.spec.model import ADAPTIVE, BATCHES, TUNING
-from hockeystick.app.spec.registry import AUTOMATIC_ENTRY, Entry, Parameter, accountants, mechanisms, samplings
+from hockeystick.app.spec.registry import AUTOMATIC_ENTRY, Entry, Parameter, accountants, counts, mechanisms, samplings
 from hockeystick.composition import ADJACENCIES
 
 __all__ = ["schema"]
@@ -50,6 +50,10 @@ def schema() -> dict[str, Any]:
                 "type": "array",
                 "minItems": 1,
                 "items": {"oneOf": [_step(way) for entry in _once(mechanisms()) for way in (entry, *entry.others)]},
+            },
+            "tuning": {
+                "description": "The steps are run a random number of times, and the best run alone is released.",
+                "oneOf": [_object("runs", entry) for entry in counts().values()],
             },
             "guarantee": _guarantee(),
             "accountant": _accountant(),

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from hockeystick.app.report.numbers import jsonable
-from hockeystick.app.spec.model import Choice, Circumstances, Specification, StepEntry, described
+from hockeystick.app.spec.model import Choice, Circumstances, Specification, StepEntry, described, described_count
 from hockeystick.app.spec.registry import AUTOMATIC
 from hockeystick.composition import Composition, Step
 from hockeystick.errors import check_delta, check_epsilon
 from hockeystick.integrations.dp_events import from_dp_event
+from hockeystick.mechanisms.best_of import BestOf
 from hockeystick.sampling import Sampled
 
 __all__ = ["from_event", "of_run", "save", "to_toml"]
@@ -34,7 +35,7 @@ def of_run(
     Parameters
     ----------
     run : Step or Composition
-        What is released.
+        What is released; of the best of many runs (`hockeystick.select_best`) it is the whole.
     adjacency : str
         The neighbouring relation.
     delta, epsilon : float or sequence of float
@@ -75,8 +76,11 @@ def of_run(
     tolerance = 0.001
     <BLANKLINE>
     """
+    tuned, found = None, (run * 1).steps
+    if len(found) == 1 and isinstance(found[0][0], BestOf) and found[0][1] == 1:
+        tuned, found = described_count(found[0][0].count), found[0][0].run.steps
     return Specification(
-        tuple(_entry(step, count) for step, count in (run * 1).steps),
+        tuple(_entry(step, count) for step, count in found),
         adjacency,
         unit,
         tuple(check_delta(delta).ravel().tolist()),
@@ -84,6 +88,7 @@ def of_run(
         Choice.of(AUTOMATIC, tolerance=tolerance),
         title,
         circumstances or Circumstances(),
+        tuned,
     )
 
 

@@ -19,12 +19,23 @@ from hockeystick.errors import UnknownPairError, check_count, check_probability
 from hockeystick.integrations.dp_events import releases
 from hockeystick.integrations.dp_events.event import Event, UnprovedEventError, taken_apart
 from hockeystick.integrations.dp_events.releases import EVERYTHING, NOTHING, Parts, always, unproved
-from hockeystick.mechanisms import ApproximateDP, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
-from hockeystick.sampling import Poisson, WithoutReplacement
+from hockeystick.integrations.dp_events.runs import run_count
+from hockeystick.mechanisms import (
+    ApproximateDP,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    ExponentialMechanism,
+    Gaussian,
+    Laplace,
+    PermuteAndFlip,
+    select_best,
+)
+from hockeystick.sampling import CutBatches, Poisson, RandomAllocation, WithoutReplacement
 
 __all__ = ["from_dp_event", "parts_of"]
 
 _SUMS = (Gaussian, Laplace, DiscreteLaplace, DiscreteGaussian)  # noise on a sum: a special record has value 0
+_STATED = (ApproximateDP, ExponentialMechanism, PermuteAndFlip)  # guarantees under one relation
 
 
 def from_dp_event(event: Any, adjacency: str = "add-remove") -> Composition:
@@ -108,6 +119,46 @@ def _fixed_size(event: Event) -> Parts:
     return ((WithoutReplacement(inner, size, records), 1),)
 
 
+def _allocated(event: Event) -> Parts:
+    selected = check_count("num_selected", event["num_selected"], minimum=0)
+    steps = check_count("num_steps", event["num_steps"])
+    if selected > steps:
+        raise ValueError(f"num_selected must be at most num_steps, got {selected} of {steps}")
+    inner = _one_release(event, guarantees_under="add-remove")
+    if inner is None or inner == EVERYTHING or selected == 0:
+        return () if inner is None or selected == 0 else ((inner, 1),)
+    if selected == steps:
+        return ((inner, steps),)  # every record is in every step
+    if selected > 1:
+        raise event.unproved("no pair is proved for records that take part in several of the steps: select one")
+    return ((RandomAllocation(inner, steps), 1),)
+
+
+def _cut(event: Event) -> Parts:
+    """Cut Poisson samples; of two neighbours the larger has dataset_size records, as dp-accounting has it."""
+    rate = check_probability("sampling_probability", event["sampling_probability"])
+    records = check_count("dataset_size", event["dataset_size"], minimum=0)
+    most = check_count("truncated_batch_size", event["truncated_batch_size"], minimum=0)
+    parts = releases.gaussian(event)
+    if 0 in (rate, records, most) or not parts or parts == ((EVERYTHING, 1),):
+        return () if 0 in (rate, records, most) else parts
+    ((step, _),) = parts
+    if most >= records:  # nothing is ever cut
+        return ((step if rate == 1.0 else Poisson(step, rate), 1),)
+    return ((WithoutReplacement(step, most, records) if rate == 1.0 else CutBatches(step, rate, most, records), 1),)
+
+
+def _best(event: Event) -> Parts:
+    count = run_count(event)
+    parts = _read(event["event"], event.adjacency)
+    if count is None or not parts or any(step == EVERYTHING for step, _ in parts):
+        return parts if count is None or not parts else ((EVERYTHING, 1),)
+    try:
+        return ((select_best(Composition(parts), count=count), 1),)
+    except UnknownPairError as error:
+        raise event.unproved(str(error)) from error
+
+
 def _one_release(event: Event, *, guarantees_under: str) -> Step | None:
     """What is applied to a sample, as one step; None where nothing is."""
     parts = _read(event["event"], event.adjacency)
@@ -119,7 +170,7 @@ def _one_release(event: Event, *, guarantees_under: str) -> Step | None:
     step, count = parts[0]
     if (len(parts), count) != (1, 1):
         raise event.unproved("of several releases on one sample, only Gaussian ones are proved")
-    if not isinstance(step, _SUMS) and not (isinstance(step, ApproximateDP) and event.adjacency == guarantees_under):
+    if not isinstance(step, _SUMS) and not (isinstance(step, _STATED) and event.adjacency == guarantees_under):
         raise event.unproved("what is applied to the sample has no pair that is proved for samples")
     return step
 
@@ -157,26 +208,14 @@ _ROWS: Mapping[str, tuple[tuple[str, ...], Mapping[str, Any], Callable[[Event], 
         {},
         unproved("no pair is proved for samples with replacement: sample without, or by Poisson"),
     ),
-    "ZCDpEvent": (
-        ("rho",),
-        {"xi": 0.0},
-        unproved("it bounds Renyi divergences and has no pair: give the mechanism, or use hockeystick.renyi"),
-    ),
-    "RepeatAndSelectDpEvent": (
-        ("event", "mean", "shape"),
-        {},
-        unproved("no pair is proved for the best of many runs"),
-    ),
-    "RandomAllocationDpEvent": (
-        ("event", "num_selected", "num_steps"),
-        {},
-        unproved("no pair is proved for random allocation"),
-    ),
+    "RandomAllocationDpEvent": (("event", "num_selected", "num_steps"), {}, _allocated),
     "TruncatedSubsampledGaussianDpEvent": (
         ("dataset_size", "sampling_probability", "truncated_batch_size", "noise_multiplier"),
         {},
-        unproved("no pair is proved for Poisson samples that are cut to a largest size"),
+        _cut,
     ),
-    "ExponentialMechanismDpEvent": (("epsilon",), {}, unproved("state its guarantee by EpsilonDeltaDpEvent")),
-    "PermuteAndFlipDpEvent": (("epsilon",), {}, unproved("state its guarantee by EpsilonDeltaDpEvent")),
+    "RepeatAndSelectDpEvent": (("event", "mean", "shape"), {}, _best),
+    "ZCDpEvent": (("rho",), {"xi": 0.0}, releases.concentrated),
+    "ExponentialMechanismDpEvent": (("epsilon",), {}, releases.exponential),
+    "PermuteAndFlipDpEvent": (("epsilon",), {}, releases.permute_and_flip),
 }

@@ -20,10 +20,14 @@ from hockeystick.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
     DiscretePair,
+    ExponentialMechanism,
     Gaussian,
     GaussianMixture,
     Laplace,
+    PermuteAndFlip,
     RandomizedResponse,
+    RenyiDP,
+    ZeroConcentratedDP,
 )
 from hockeystick.numerics.rationals import float_beside
 
@@ -32,11 +36,14 @@ __all__ = [
     "NOTHING",
     "Parts",
     "always",
+    "concentrated",
     "discrete_gaussian",
     "discrete_laplace",
+    "exponential",
     "gaussian",
     "laplace",
     "mixture",
+    "permute_and_flip",
     "randomized_response",
     "stated",
     "tree",
@@ -48,6 +55,10 @@ Parts = tuple[tuple[Step, int], ...]
 
 NOTHING, EVERYTHING = ApproximateDP(0.0), ApproximateDP(0.0, 1.0)
 """Steps that release nothing, and all there is."""
+
+_NARROWEST, _WIDEST = 1e-150, 700.0  # ranges that the exponential mechanism takes
+_ORDERS = tuple(1.0 + 10.0 ** (exponent / 32) for exponent in range(-128, 193))
+"""Orders from 1.0001 to a million at which Renyi divergences are stated; between neighbours a chord holds."""
 
 _REPLACING = "neighboring_relation must be `REPLACE_ONE` or `REPLACE_SPECIAL`"
 
@@ -127,6 +138,42 @@ def stated(event: Event) -> Parts:
     if step == NOTHING:
         return ()
     return ((EVERYTHING if step.delta == 1.0 else step, 1),)
+
+
+def exponential(event: Event) -> Parts:
+    """The exponential mechanism: losses in an interval of length epsilon, under the relation it is accounted for."""
+    epsilon = _pure(event)
+    if epsilon > _WIDEST:
+        return ((EVERYTHING if epsilon == math.inf else ApproximateDP(epsilon), 1),)
+    return ((ExponentialMechanism(max(epsilon, _NARROWEST)), 1),) if epsilon else ()  # a wider range costs more
+
+
+def permute_and_flip(event: Event) -> Parts:
+    """Permute-and-flip: pure epsilon-DP, under the relation it is accounted for."""
+    epsilon = _pure(event)
+    return ((EVERYTHING if epsilon == math.inf else PermuteAndFlip(epsilon), 1),) if epsilon else ()
+
+
+def concentrated(event: Event) -> Parts:
+    """Renyi divergences of at most xi + rho alpha at every order alpha."""
+    rho, xi = (_at_least_0(name, event[name]) for name in ("rho", "xi"))
+    if math.inf in (rho, xi):
+        return ((EVERYTHING, 1),)
+    if xi == 0.0:
+        return ((ZeroConcentratedDP(rho), 1),) if rho else ()
+    bounds = (float_beside(Fraction(xi) + Fraction(rho) * Fraction(order), up=True) for order in _ORDERS)
+    return ((RenyiDP(_ORDERS, tuple(bounds)), 1),)
+
+
+def _pure(event: Event) -> float:
+    return _at_least_0("epsilon", event["epsilon"])
+
+
+def _at_least_0(name: str, value: Any) -> float:
+    number = math.inf if value == math.inf else check_finite(name, value)
+    if number < 0.0:
+        raise ValueError(f"{name} must be at least 0, got {value!r}")
+    return number
 
 
 def tree(event: Event) -> Parts:

@@ -6,23 +6,29 @@ Guarantee: the event costs at least what the composition does, and exactly that 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
 from hockeystick.composition import Composition, Step
 from hockeystick.integrations.dp_events.releases import EVERYTHING, NOTHING
+from hockeystick.laws.run_count import NegativeBinomialCount, PoissonCount
 from hockeystick.mechanisms import (
     ApproximateDP,
+    BestOf,
     DiscreteGaussian,
     DiscreteLaplace,
+    ExponentialMechanism,
     Gaussian,
     GaussianMixture,
     Laplace,
+    PermuteAndFlip,
     RandomizedResponse,
+    ZeroConcentratedDP,
 )
 from hockeystick.numerics.rationals import float_beside
-from hockeystick.sampling import Poisson, WithoutReplacement
+from hockeystick.sampling import CutBatches, Poisson, RandomAllocation, WithoutReplacement
 
 __all__ = ["to_dp_event"]
 
@@ -99,6 +105,31 @@ def _mixture(step: GaussianMixture) -> dict[str, Any]:
     }
 
 
+def _cut(step: CutBatches) -> dict[str, Any]:
+    if not isinstance(step.mechanism, Gaussian):
+        raise ValueError(f"no event of dp-accounting stands for {step!r}: its cut samples are of Gaussian noise")
+    return {
+        "dataset_size": step.population,
+        "sampling_probability": step.rate,
+        "truncated_batch_size": step.largest_batch,
+        "noise_multiplier": step.mechanism.noise_multiplier,
+    }
+
+
+def _best(step: BestOf) -> dict[str, Any]:
+    """An event states the mean number of runs; that costs more as it grows is not proved, so it must be exact."""
+    match step.count:
+        case PoissonCount(mean) if mean >= 1.0:
+            shape = math.inf
+        case NegativeBinomialCount(stopping, shape) if (
+            shape == 1.0 and Fraction(1.0 / stopping) * Fraction(stopping) == 1
+        ):
+            mean = 1.0 / stopping
+        case _:
+            raise ValueError(f"no event of dp-accounting stands for {step!r}: the mean number of runs is no float64")
+    return {"event": to_dp_event(step.run), "mean": mean, "shape": shape}
+
+
 _ROWS: Mapping[type[Step], tuple[str, Callable[[Any], dict[str, Any]]]] = {
     Gaussian: ("GaussianDpEvent", lambda step: {"noise_multiplier": step.noise_multiplier}),
     Laplace: ("LaplaceDpEvent", lambda step: {"noise_multiplier": step.scale}),
@@ -110,6 +141,15 @@ _ROWS: Mapping[type[Step], tuple[str, Callable[[Any], dict[str, Any]]]] = {
     RandomizedResponse: ("RandomizedResponseDpEvent", _randomized_response),
     ApproximateDP: ("EpsilonDeltaDpEvent", lambda step: {"epsilon": step.epsilon, "delta": step.delta}),
     GaussianMixture: ("MixtureOfGaussiansDpEvent", _mixture),
+    ZeroConcentratedDP: ("ZCDpEvent", lambda step: {"rho": step.rho}),
+    ExponentialMechanism: ("ExponentialMechanismDpEvent", lambda step: {"epsilon": step.epsilon}),
+    PermuteAndFlip: ("PermuteAndFlipDpEvent", lambda step: {"epsilon": step.epsilon}),
+    BestOf: ("RepeatAndSelectDpEvent", _best),
+    CutBatches: ("TruncatedSubsampledGaussianDpEvent", _cut),
+    RandomAllocation: (
+        "RandomAllocationDpEvent",
+        lambda step: {"event": _event(step.mechanism), "num_selected": 1, "num_steps": step.steps},
+    ),
     Poisson: (
         "PoissonSampledDpEvent",
         lambda step: {"sampling_probability": step.rate, "event": _event(step.mechanism)},

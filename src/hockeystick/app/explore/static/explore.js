@@ -64,9 +64,9 @@ function questionOf(run, detail) {
   return run.batches ? { ...asked, batches: run.batches } : asked;
 }
 
-async function ask(view, question) {
+async function ask(view, question, signal) {
   try {
-    const reply = await fetch(`api/${view}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(question) });
+    const reply = await fetch(`api/${view}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(question), signal });
     return await reply.json();
   } catch {
     return { error: "the server does not answer: is hockeystick explore still running?" };
@@ -74,17 +74,18 @@ async function ask(view, question) {
 }
 
 // One live question of a kind at a time; of those that come meanwhile only the last is asked. A fine one holds up no
-// live one, and is dropped where another was asked since.
+// live one, and is called off where another is asked.
 class Feed {
   constructor(which, view, told) { Object.assign(this, { which, view, told, busy: false, next: null, asked: 0 }); }
   async fine(question) {
-    const number = ++this.asked, found = await ask(this.view, question);
+    const number = this.another(), found = await ask(this.view, question, this.fineOne.signal);
     if (number !== this.asked || !runs[this.which]) return;
     answers[this.which][this.view] = found;
     this.told(found, true);
   }
+  another() { this.fineOne?.abort(); this.fineOne = new AbortController(); return ++this.asked; }
   async live(question) {
-    this.asked++;
+    this.another();
     this.next = question;
     if (this.busy) return;
     this.busy = true;

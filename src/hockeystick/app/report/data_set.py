@@ -1,0 +1,253 @@
+"""The receipt of a data set: what a ledger has admitted to it, entry by entry, what that adds up to, and a picture."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, final
+
+from hockeystick.app.report.charts import Axis, Points, Series, chart
+from hockeystick.app.report.content import Row
+from hockeystick.app.report.deployments import deployment_record
+from hockeystick.app.report.markup import Markup, tag, text
+from hockeystick.app.report.numbers import count_text, jsonable, plain, rounded_down, rounded_up
+from hockeystick.app.report.page import document, rows, table
+from hockeystick.app.report.receipt import receipt, software, today
+from hockeystick.app.report.words import RELATIONS, noise_words, sampling_words
+from hockeystick.app.spec.model import Circumstances, Specification, StepEntry
+from hockeystick.app.spec.write import of_run
+from hockeystick.composition import compose
+from hockeystick.ledger.errors import LedgerError
+from hockeystick.ledger.rules import promise
+
+if TYPE_CHECKING:
+    from hockeystick.ledger import DataSet, Entry, Ledger
+
+__all__ = ["Account", "data_set_json", "data_set_page", "data_set_record"]
+
+_SHOWN = 60  # entries in the picture, and rows of the history
+_HEADS = ("Entry", "When (UTC)", "Who", "What", "Releases", "For what")
+
+
+@final
+class Account:
+    """What a ledger says of one data set, read once.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Where it is.
+    name : str
+        Of the data set.
+    period, partition : str
+        As `Ledger.total` takes them.
+    """
+
+    def __init__(self, ledger: Ledger, name: str, *, period: str | None = None, partition: str = "") -> None:
+        self.known: DataSet = next(one for one in ledger.datasets() if one.name == name)
+        self.total = ledger.total(name, period=period, partition=partition)
+        self.runs = ledger.runs(name, period=period, partition=partition)
+        self.progress = ledger.progress(name, period=period, partition=partition, most=_SHOWN)
+        self.entries = ledger.history(name)
+        self.open = ledger.open_reservations(name)
+        self.where = "".join(f", {words}" for words in (period, partition) if words)
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether releases may depend on results, so that a filter admits them."""
+        return self.known.rule != "in-advance"
+
+    def specification(self) -> Specification:
+        """Everything that counts as one run; under a filter, the guarantee of its budget."""
+        known = self.known
+        if self.adaptive and not self.total.within_budget:
+            raise LedgerError(f"{known.name!r} is over its budget: its filter proves nothing any more")
+        if not self.runs:
+            raise LedgerError(f"nothing was released of {known.name!r}: there is nothing to account")
+        filtered = f"A {known.rule} filter admits releases, chosen adaptively: all together are as private as this step"
+        return of_run(
+            promise(known.budget, known.rule, known.adjacency) if self.adaptive else compose(list(self.runs.items())),
+            known.adjacency,
+            delta=[delta for _, delta in known.budget.points] or known.budget.delta_read,
+            unit=known.unit,
+            title=known.name,
+            circumstances=Circumstances(adaptive="no", dataset=known.name, notes=filtered if self.adaptive else None),
+        )
+
+    def guarantee(self) -> list[Row]:
+        """What is promised."""
+        rule = (
+            "all are fixed in advance"
+            if not self.adaptive
+            else f"chosen adaptively, through a {self.known.rule} filter"
+        )
+        spent = [Row("Proved", self.total.statement), Row("Budget", f"{self.known.budget} for each {self.known.unit}")]
+        each = f"for each {self.known.period} alone" if self.known.period else "for all time"
+        return [
+            *spent,
+            Row("It holds", each),
+            Row("Relation", RELATIONS[self.known.adjacency].format(unit=self.known.unit)),
+            Row("How releases are chosen", rule),
+        ]
+
+    def kinds(self) -> list[Row]:
+        """What was released, and how often."""
+        if not self.runs:
+            return [Row("Nothing", "so far")]
+        entries = of_run(compose(list(self.runs.items())), self.known.adjacency).steps
+        return [Row(_times(entry.count), f"{noise_words(entry)}; {self._sampling(entry)}") for entry in entries]
+
+    def _sampling(self, entry: StepEntry) -> str:
+        return f"sampling: {sampling_words(entry.sampling, self.known.unit)}"
+
+    def history(self) -> list[tuple[str, ...]]:
+        """The last entries, newest first."""
+        return [
+            (
+                str(entry.number),
+                entry.when[:16].replace("T", " "),
+                entry.who,
+                _action(entry),
+                _counted(entry),
+                entry.why,
+            )
+            for entry in reversed(self.entries[-_SHOWN:])
+        ]
+
+
+def data_set_page(account: Account) -> str:
+    """The receipt as one HTML page that needs nothing else."""
+    name = account.known.name
+    parts = [
+        tag("header", tag("p", f"Privacy receipt of a data set, {today()}"), tag("h1", name)),
+        _claim(account),
+        *_open(account),
+        tag("h2", "What is promised, to whom"),
+        rows(account.guarantee()),
+        *_picture(account),
+        tag("h2", "What was released"),
+        rows(account.kinds()),
+        tag("h2", "History"),
+        table(_HEADS, account.history(), kind="figures"),
+        *(
+            [tag("p", f"The last {_SHOWN} of {count_text(len(account.entries))} entries.")]
+            * (len(account.entries) > _SHOWN)
+        ),
+        tag("h2", "Check it"),
+        tag(
+            "p",
+            text("Run ", tag("code", "hockeystick ledger verify"), " on the ledger: every entry is compared with its"),
+            " hash, and every total is computed again. Nothing was cut off at the end if the last hash is still:",
+        ),
+        tag("p", tag("code", account.entries[-1].hash), class_="sum"),
+        tag("footer", tag("p", f"Made with {', '.join(f'{tool} {version}' for tool, version in software().items())}.")),
+    ]
+    return document(f"{name}: privacy receipt of a data set", parts)
+
+
+def data_set_json(account: Account) -> str:
+    """The same as data."""
+    known, total = account.known, account.total
+    contents = {
+        "dataset": known.document(),
+        "statement": total.statement,
+        "within_budget": total.within_budget,
+        "delta": total.delta,
+        "epsilon": {"lower": float(total.epsilon.lower), "upper": float(total.epsilon.upper)},
+        "history": [{"number": entry.number, **json.loads(entry.content)} for entry in account.entries],
+        "progress": [{"number": entry.number, "upper": float(bound.upper)} for entry, bound in account.progress],
+        "head": account.entries[-1].hash,
+    }
+    return json.dumps(jsonable(contents), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def data_set_record(account: Account) -> str:
+    """A draft record for the OpenDP deployments registry."""
+    return deployment_record(receipt(account.specification()))
+
+
+def _claim(account: Account) -> Markup:
+    total = account.total
+    high, low = rounded_up(float(total.epsilon.upper)), rounded_down(float(total.epsilon.lower))
+    kind, worth = ("proved", "certified") if total.within_budget else ("refuted", "over budget")
+    if account.adaptive and total.within_budget:
+        words = "A filter promises its whole budget from the first release on: what is left is for later releases."
+    else:
+        words = f"The true epsilon of all releases together is proved to lie between {low} and {high}."
+    badge = tag("span", worth, class_=f"badge {kind}")
+    return tag(
+        "section",
+        tag("p", f"epsilon = {high} at delta = {plain(total.delta)} ", badge, class_="figure"),
+        tag(
+            "blockquote",
+            f"{_releases(total.releases)} so far{account.where}. {total.statement[0].upper()}{total.statement[1:]}.",
+        ),
+        tag("p", words, class_="worth"),
+        class_=f"claim {kind}",
+    )
+
+
+def _open(account: Account) -> list[Markup]:
+    """Runs of which nobody has said how they ended."""
+    if not account.open:
+        return []
+    items = [f"entry {entry.number}, {entry.who}, {entry.when[:10]}: {entry.why}" for entry in account.open]
+    return [
+        tag("h2", "Reserved, and neither committed nor released"),
+        tag("ul", *(tag("li", words) for words in items), class_="caution"),
+    ]
+
+
+def _picture(account: Account) -> list[Markup]:
+    """Epsilon against entries: stairs where every change is in it, else dots."""
+    found = [(float(entry.number), float(bound.upper)) for entry, bound in account.progress]
+    found = [(number, epsilon) for number, epsilon in found if math.isfinite(epsilon)]
+    if not found:
+        return []
+    delta, last = account.known.budget.delta_read, account.entries[-1].number + 1.0
+    whole = len(account.progress) < _SHOWN
+    limits = [epsilon for epsilon, at in account.known.budget.points if at == delta]
+    top = 1.1 * max([epsilon for _, epsilon in found] + limits)
+    series = [Series(_stairs(found, last) if whole else found, "line" if whole else "mark")]
+    series += [Series([(0.0, limit), (last, limit)], "guide") for limit in limits]
+    drawn = chart(
+        "spent",
+        Axis("entry", 0.0, last),
+        Axis("epsilon", 0.0, top),
+        series,
+        title="What the releases add up to",
+        description=f"epsilon at delta {plain(delta)} after each entry",
+    )
+    words = (
+        f"Epsilon at delta {plain(delta)} after each entry, rounded up"
+        if whole
+        else f"Epsilon at delta {plain(delta)} after some of the entries, rounded up"
+    )
+    words += ", had all releases been fixed in advance: not what the filter promises." if account.adaptive else "."
+    words += " The dashed line is the budget." if limits else ""
+    return [tag("h2", "Entry by entry"), tag("figure", drawn, tag("figcaption", words))]
+
+
+def _stairs(points: Points, last: float) -> Points:
+    """A line that is level between entries."""
+    stairs, height = [(0.0, 0.0)], 0.0
+    for at, value in points:
+        stairs += [(at, height), (at, value)]
+        height = value
+    return [*stairs, (last, height)]
+
+
+def _times(count: int) -> str:
+    return "Once" if count == 1 else f"{count_text(count)} times"
+
+
+def _releases(count: int) -> str:
+    return "1 release" if count == 1 else f"{count_text(count)} releases"
+
+
+def _action(entry: Entry) -> str:
+    return entry.action if entry.refers is None else f"{entry.action} of {entry.refers}"
+
+
+def _counted(entry: Entry) -> str:
+    return count_text(sum(entry.runs.values())) if entry.runs else ""

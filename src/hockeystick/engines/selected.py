@@ -1,0 +1,135 @@
+"""The best of many runs among other steps: a pair above it, made of its certified curve, and a pair below it.
+
+Alone, the best of many runs has the curve of `selection.py`. Composed with other steps it is, from above, a
+pair given by that curve: no order of the outputs is above it, whatever came before. From below it is the winner in one
+of a few orders of the outputs, as far as some events are proved to be likely. Proof: docs/derivations/selection.md,
+section 5.
+
+Guarantee: the curve of `above` is never below that of the best run, whatever its score; `below` is attained by a score.
+Cost: some thousand deltas of the best run, once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Protocol, cast, final
+
+import numpy as np
+
+from hockeystick.bound import Bound, Estimate
+from hockeystick.engines.selection import OneRun, SelectedCurve
+from hockeystick.laws.base import Array, Extreme, InfiniteMass, Pair, Selection
+from hockeystick.laws.curve import LEAST_DELTA, ChordPair, of_reverse
+from hockeystick.laws.vectors import DiscretePair
+
+__all__ = ["above", "below", "selected_curve"]
+
+Parts = tuple[tuple[Pair, int], ...]
+
+
+class Answering(Protocol):
+    """The curve of one run."""
+
+    def delta(self, epsilon: float) -> Bound | Estimate:
+        """delta(epsilon), from 0 to infinity (nats)."""
+
+    def epsilon(self, delta: float) -> Bound | Estimate:
+        """epsilon at ``delta`` (nats)."""
+
+
+class Method(Protocol):
+    """What accounts for one run: frozen, hashable."""
+
+    def __hash__(self) -> int:
+        """Curves are kept by their method."""
+
+    @property
+    def tolerance(self) -> float:
+        """Of an epsilon (nats)."""
+
+    def directed(self, parts: Parts) -> Answering:
+        """The curve of one run."""
+
+
+@lru_cache(maxsize=8)
+def _one_run(method: Method, parts: Parts) -> OneRun:
+    """The curve of one of many runs, kept since both directions ask for it."""
+    curve = method.directed(parts)
+    return OneRun(
+        lambda epsilon: cast("Bound", curve.delta(epsilon)),
+        lambda delta: cast("Bound", curve.epsilon(delta)),
+        method.tolerance,
+    )
+
+
+@lru_cache(maxsize=8)
+def selected_curve(method: Method, run: Selection) -> SelectedCurve:
+    """The curve of the best of many runs, by the curve of one, forward and backward."""
+    return SelectedCurve(_one_run(method, run.parts), _one_run(method, _turned(run.parts)), run.count)
+
+
+def _turned(parts: Parts) -> Parts:
+    return tuple((one.reversed(), times) for one, times in parts)
+
+
+def above(method: Method, pair: Pair) -> Pair:
+    """A pair whose curve is above the best run's, in the place of that; any other pair as it is."""
+    return pair if pair.selection is None else ChordPair(_WinnersCurve(method, pair.selection))
+
+
+@lru_cache(maxsize=64)
+def below(method: Method, pair: Pair) -> Pair:
+    """A pair that the best run attains, in the place of it; any other pair as it is."""
+    run = pair.selection
+    if run is None or run.share is None:
+        return pair
+    return DiscretePair(*selected_curve(method, replace(run, share=None)).ranked(run.share))
+
+
+@final
+@dataclass(frozen=True)
+class _WinnersCurve:
+    """Upper bounds of the best run's curve, as `ChordPair` asks for them."""
+
+    method: Method
+    run: Selection
+
+    @property
+    def _curve(self) -> SelectedCurve:
+        return selected_curve(self.method, self.run)
+
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        """0, and an upper bound on delta(epsilon), epsilon finite and of any sign (nats)."""
+        if epsilon < 0.0:
+            return of_reverse(epsilon, *self.reversed().delta(-epsilon))
+        return 0.0, self._curve.upper(epsilon)
+
+    def deltas(self, epsilons: Array, spacing: float) -> tuple[Array, Array]:
+        """The same at increasing epsilons, until next to nothing is left."""
+        least = max(LEAST_DELTA, self.infinite_mass.high)
+        high = np.ones(epsilons.size)
+        for number, epsilon in enumerate(epsilons.tolist()):
+            high[number:] = self._curve.upper(epsilon)  # delta falls
+            if high[number] <= least:
+                break
+        return np.zeros(epsilons.size), high
+
+    def reversed(self) -> _WinnersCurve:
+        """The best of the reversed runs."""
+        return _WinnersCurve(self.method, replace(self.run, parts=_turned(self.run.parts)))
+
+    def guess(self, delta: float) -> float:
+        """About the epsilon at this delta."""
+        return self._curve.guess(delta)
+
+    @property
+    def supremum(self) -> Extreme:
+        """Not stated: none."""
+        return Extreme(np.inf)
+
+    @property
+    def infinite_mass(self) -> InfiniteMass:
+        """What may be left at any epsilon; perhaps nothing."""
+        high = self._curve.upper(np.inf)
+        return InfiniteMass(0.0, high, InfiniteMass.rounded_up(high).log_low, 0.0)
