@@ -48,6 +48,18 @@ FAST: list[tuple[str, list[Step], float, float]] = [  # relation, steps, delta a
     ("substitute", [step("gaussian", 400, poisson(0.02), noise_multiplier=2.0)], 1e-5, 1.0),
     ("remove", [step("gaussian", 500, fixed_size(20, 1000), noise_multiplier=3.0)], 1e-6, 1.0),
     ("substitute", [step("gaussian", 300, fixed_size(20, 1000), noise_multiplier=3.0)], 1e-5, 0.8),
+    (
+        "add-remove",
+        [step("gaussian", 1, {"scheme": "random-allocation", "steps": 200}, noise_multiplier=2.0)],
+        1e-6,
+        0.1,
+    ),
+    (
+        "add",
+        [step("gaussian", 1, {"scheme": "balls-in-bins", "bins": 20, "epochs": 5}, noise_multiplier=6.0)],
+        1e-4,
+        0.1,
+    ),
     ("zero-out", [step("gaussian", 4, shuffled(10, 100), noise_multiplier=3.0)], 1e-5, 0.8),
     ("substitute", [step("gaussian", 4, shuffled(10, 10), noise_multiplier=6.0)], 1e-5, 0.8),
     (

@@ -16,7 +16,7 @@ quadrant. Terms left out are below normal tails.
 
 *Decay.* Turned by a, ``|phi(c + is)| <= e^{a^2 / 2 m^2} phi(c cos a + s sin a)`` for 0 <= a <= pi / 2, falling with s.
 
-Guarantee: enclosures. Proof: docs/derivations/exact.md, section 9. Cost: N points of the line are products of two
+Guarantee: enclosures. Proof: docs/derivations/exact.md, section 12. Cost: N points of the line are products of two
 matrices of sqrt(N) rows: a tenth of a second for hundreds, some seconds for ten thousands.
 """
 

@@ -12,7 +12,7 @@ takes the functions on two neighbouring cells of ``delta_{t-1}`` to that on one 
                     + integral_0^u phi(v) delta_{t-1}[k](u - v) dv + integral_u^1 phi(v) delta_{t-1}[k-1](1 + u - v) dv,
 
 ``delta_t[k] = 0`` for ``k >= t``, and ``1 - e^eps`` for ``k < 0``. On Chebyshev series cut off at a degree this is one
-matrix for each neighbour, the same for all t and k. Proof and error: docs/derivations/exact.md, section 11.
+matrix for each neighbour, the same for all t and k. Proof and error: docs/derivations/exact.md, section 10.
 
 Guarantee: an enclosure. Cost: ``(T N)^2`` operations for T steps and series of degree N, some 30 for 15 digits, more
 where losses are large; every further epsilon is almost free.

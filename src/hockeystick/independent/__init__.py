@@ -26,6 +26,8 @@ steps' bounds:
   e^{-3y} r^c`` falls and then rises, or falls: V <= 2 (G(0) + G(m)); joined Gaussian: ``int |G'|`` term by term;
 - else ``|M(theta + is)| <= M(theta)``.
 
+*Random allocation* of Gaussian noise, one round, and bins that stay fixed: `independent/allocation.py`.
+
 *Discrete steps* are convolved instead: lattices as polynomials, others by multinomials. *Gaussians* alone, and *one
 step*, have closed forms. *Epsilon* by two signs: ``delta(lower) >= delta >= delta(upper)``.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
 
+from hockeystick.independent.allocation import Allocated
 from hockeystick.independent.atoms import Atoms, normalised, outcomes_of, sampled
 from hockeystick.independent.balls import UnreachedError, real
 from hockeystick.independent.laws import JoinedNormal, Laplace, Law, Mixture
@@ -26,21 +27,14 @@ class SampledStep:
     kind: str
     count: int
     mirrored: bool = False  # a Poisson sample under substitution
+    places: int = 1  # steps, or bins, of which the record takes part in one
+    repeats: int = 1  # how often each bin is used
 
     def law(self) -> Law:
         """The law at the working precision."""
         name, given = self.mechanism, dict(self.parameters)
-        if name in {"gaussian", "gaussian-dp"}:
-            if name == "gaussian":
-                shift = self.moved / Fraction(given["noise_multiplier"])
-            else:
-                shift = Fraction(given["mu"])
-            if self.kind == "joined" and self.g < 1:
-                return JoinedNormal(shift, self.g, "joined")
-            mixed = {Fraction(0): 1 - self.g, shift: self.g} if self.g < 1 else {shift: Fraction(1)}
-            if self.mirrored:
-                return Mixture(mixed, {-c: w for c, w in mixed.items()})
-            return self._turned(mixed)
+        if self.places > 1 or name in {"gaussian", "gaussian-dp"}:
+            return self._gaussian(name, given)
         if name == "gaussian-mixture":
             weights = normalised(given["probabilities"])
             noise = Fraction(given["noise_multiplier"])
@@ -60,6 +54,22 @@ class SampledStep:
         """The supremum of the losses of noise that is not listed to its end, which no outcome reaches."""
         return -real(1 - self.g).log() if self.kind == "add" and self.g < 1 else None
 
+    def _gaussian(self, name: str, given: Mapping[str, Any]) -> Law:
+        if self.places > 1:
+            if name != "gaussian":
+                raise UnreachedError(f"random allocation is proved here for Gaussian noise, not for {name}")
+            return Allocated(self.repeats / Fraction(given["noise_multiplier"]) ** 2, self.places, self.kind)
+        if name == "gaussian":
+            shift = self.moved / Fraction(given["noise_multiplier"])
+        else:
+            shift = Fraction(given["mu"])
+        if self.kind == "joined" and self.g < 1:
+            return JoinedNormal(shift, self.g, "joined")
+        mixed = {Fraction(0): 1 - self.g, shift: self.g} if self.g < 1 else {shift: Fraction(1)}
+        if self.mirrored:
+            return Mixture(mixed, {-c: w for c, w in mixed.items()})
+        return self._turned(mixed)
+
     def _turned(self, mixed: dict[Fraction, Fraction]) -> Law:
         still = {Fraction(0): Fraction(1)}
         return Mixture(mixed, still) if self.kind != "add" else Mixture(still, mixed)
@@ -71,6 +81,8 @@ def step_of(entry: Mapping[str, Any], direction: str) -> tuple[SampledStep, bool
     name, count, sampling = given.pop("mechanism"), given.pop("count", 1), given.pop("sampling", "none")
     sizes = dict(sampling) if isinstance(sampling, Mapping) else {"scheme": sampling}
     kind = {"zero-out": "remove", "zero-in": "add", "substitute": "joined"}.get(direction, direction)
+    if sizes["scheme"] in {"random-allocation", "balls-in-bins"}:
+        return _allocated(name, given, sizes, kind, count), True
     moved, g, attained = _scheme(sizes, direction, kind)
     mirrored = sizes["scheme"] == "poisson" and kind == "joined" and g < 1
     if mirrored and name != "gaussian":
@@ -82,6 +94,16 @@ def step_of(entry: Mapping[str, Any], direction: str) -> tuple[SampledStep, bool
     if kind == "joined" and (g == 1 or mirrored):
         kind = "remove"
     return SampledStep(name, tuple(given.items()), 1 if mirrored else moved, g, kind, count, mirrored), attained
+
+
+def _allocated(name: str, given: Mapping[str, Any], sizes: Mapping[str, Any], kind: str, count: int) -> SampledStep:
+    """A round, or a whole run on fixed bins."""
+    places, repeats = sizes.get("steps", sizes.get("bins", 1)), sizes.get("epochs", 1)
+    if kind == "joined" or sizes.get("selected", 1) != 1:
+        raise UnreachedError("random allocation is proved here for one step of a round, and not under substitution")
+    if places == 1:
+        count, repeats = count * repeats, 1
+    return SampledStep(name, tuple(given.items()), 1, Fraction(1), kind, count, places=places, repeats=repeats)
 
 
 def _scheme(sizes: Mapping[str, Any], direction: str, kind: str) -> tuple[int, Fraction, bool]:

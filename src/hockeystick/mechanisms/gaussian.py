@@ -10,7 +10,9 @@ from typing import final
 from hockeystick.composition import Direction
 from hockeystick.decimals import plain
 from hockeystick.errors import UnknownPairError, check_positive
+from hockeystick.laws.allocated import AllocatedCurve
 from hockeystick.laws.base import Pair
+from hockeystick.laws.curve import SupportPair
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.laws.largest_result import LargestResultPair
 from hockeystick.laws.mixture import GaussianMixturePair
@@ -21,6 +23,7 @@ from hockeystick.numerics.rounding import U, up
 __all__ = ["Gaussian"]
 
 _MOST_DRAWS = 256
+_LITTLE, _FEW = 2.0, 20  # noise and batches below which the largest result tells nearly as much as all
 
 
 @final
@@ -93,9 +96,21 @@ class Gaussian(Mechanism):
         return (GaussianPair(noise),)
 
     def shuffled_lower(self, direction: Direction, batches: int) -> tuple[Pair, ...]:
-        """The other records have value -1, this one 1 against null, or against -1: a shift of 2 against 1, or 0."""
-        other = 0.0 if direction == "substitute" else 1.0
-        pair = LargestResultPair(self.noise_multiplier, batches, 2.0, other)
+        """Known datasets: docs/derivations/shuffling.md.
+
+        The other records have value -1, this one 1 against null, or against -1: a shift of 2 against 1, or 0. The
+        latter is random allocation, whose curve is known; so is that of 1 against null beside null records. With little
+        noise the largest result tells nearly as much.
+        """
+        other, known = (0.0, 2.0) if direction == "substitute" else (1.0, 1.0)
+        largest: Pair = LargestResultPair(self.noise_multiplier, batches, 2.0, other)
+        if self.noise_multiplier < _LITTLE or batches < _FEW:
+            return (largest, largest.reversed()) if direction == "substitute" else (_turned(largest, direction),)
+        allocated = SupportPair(AllocatedCurve(GaussianPair(self.noise_multiplier, known), batches))
         if direction == "substitute":
-            return pair, pair.reversed()
-        return (pair if direction == "zero-out" else pair.reversed(),)
+            return allocated, allocated.reversed()
+        return _turned(largest, direction), _turned(allocated, direction)
+
+
+def _turned(pair: Pair, direction: Direction) -> Pair:
+    return pair if direction == "zero-out" else pair.reversed()

@@ -25,7 +25,7 @@ class Shuffled(InBatches):
     - upper: every record takes part exactly once an epoch; given the permutation only its batch depends on it, so an
       epoch is dominated by *one unsampled step*, without any amplification;
     - lower, for Gaussian noise: all other records have value -1, and only the largest of the batches' results is
-      looked at.
+      looked at, or all of them where their curve is known.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Shuffled(InBatches):
             return ()
         note = (
             f"shuffled batches, {self.releases} an epoch: the upper bound has no amplification, one unsampled step an"
-            " epoch; the lower bound looks at the largest batch result of known datasets (Chua et al. 2024). Accounting"
+            " epoch; the lower bound is that of known datasets (Chua et al. 2024). Accounting"
             " such batches as Poisson samples would claim more privacy than there is"
         )
         return (note,)
