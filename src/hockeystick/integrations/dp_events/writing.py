@@ -121,7 +121,9 @@ def _best(step: BestOf) -> dict[str, Any]:
     match step.count:
         case PoissonCount(mean) if mean >= 1.0:
             shape = math.inf
-        case NegativeBinomialCount(stopping, shape) if shape == 1.0 and Fraction(1.0 / stopping) * Fraction(stopping) == 1:
+        case NegativeBinomialCount(stopping, shape) if (
+            shape == 1.0 and Fraction(1.0 / stopping) * Fraction(stopping) == 1
+        ):
             mean = 1.0 / stopping
         case _:
             raise ValueError(f"no event of dp-accounting stands for {step!r}: the mean number of runs is no float64")
