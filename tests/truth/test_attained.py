@@ -51,6 +51,12 @@ def test_one_step_of_a_round_may_show_how_little_is_in_it_where_the_others_show_
     assert check("ApproximateDP", "random allocation", "add", 1, 0.75)
 
 
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_rounds_of_a_step_that_hides_nothing_hide_nothing(direction: str) -> None:
+    bound = hs.account(hs.DiscretePair((1.0, 0.0), (0.0, 1.0)).random_allocation(steps=3), direction).delta(0.3)
+    assert 0.999 < bound.lower <= bound.upper == 1.0
+
+
 def test_rounds_compose_next_to_their_largest_loss() -> None:
     run = hs.Laplace(3.0770739236373283).random_allocation(steps=3) * 2
     bound = hs.account(run).epsilon(4.195485407367732e-19)

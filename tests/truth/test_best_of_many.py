@@ -16,6 +16,7 @@ from benchmarks.cases import CASES
 from hockeystick.accountants import Certified
 from hockeystick.bound import Bound
 from hockeystick.engines.selection import OneRun, SelectedCurve
+from hockeystick.errors import PrecisionError
 from hockeystick.laws.run_count import NegativeBinomialCount, PoissonCount, RunCount
 from hockeystick.numerics.rounding import U
 
@@ -331,3 +332,9 @@ def test_the_winner_of_gaussian_runs_in_one_order_is_below_its_law() -> None:
         event = -mp.log(1 - mp.mpf(first.numerator) / first.denominator) / 3
         shifted = mp.ncdf(mp.sqrt(2) * mp.erfinv(2 * event - 1) - 1)
         assert mp.mpf(second.numerator) / second.denominator >= -mp.expm1(-3 * shifted)
+
+
+def test_more_runs_than_float64_can_tell_apart_are_refused_in_words() -> None:
+    run = hs.select_best(hs.RandomizedResponse(0.98), count=hs.PoissonCount(2e5))
+    with pytest.raises(PrecisionError, match="state fewer runs"):
+        hs.account(run, "remove").delta(0.3)

@@ -30,6 +30,7 @@ from typing import final
 import numpy as np
 
 from hockeystick.bound import Bound
+from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Array
 from hockeystick.laws.run_count import RunCount
 from hockeystick.laws.selected import SHARES
@@ -182,7 +183,11 @@ class SelectedCurve:
         weights = np.diff(slope)
         # Where line k is the largest the hinges up to k add up to it but for a few roundings of its height A_k, and so
         # would any line that rounding left out of the hull; ends moved outward add that share of A_k.
-        return weights, np.diff(height) / weights * (1.0 + 256.0 * U)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            ends = np.diff(height) / weights * (1.0 + 256.0 * U)
+        if not np.isfinite(ends).all():
+            raise PrecisionError(f"{self._count.words}: a bad run wins too rarely for float64; state fewer runs")
+        return weights, ends
 
     def _largest_u(self, v: Array) -> Array:
         """U(v), rounded up."""
