@@ -133,3 +133,30 @@ def test_steps_in_a_round_are_found() -> None:
         epsilon=3.0, delta=1e-5, noise_multiplier=1.0, epochs=1, sampling="balls-in-bins", within=(4, 6)
     )
     assert (found.value, found.unsafe) == (5, 4)
+
+
+def test_compare_writes_one_run_under_every_sampler(capsys: pytest.CaptureFixture[str], tmp_path: Any) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text(
+        'steps = [{ mechanism = "gaussian", noise_multiplier = 2.0, count = 20,'
+        ' sampling = { scheme = "poisson", batch_size = 10, population = 100 } }]\nguarantee = { delta = 1e-3 }\n',
+        encoding="utf-8",
+    )
+    names = ["poisson", "balls-in-bins", "cut-batches:largest_batch=20", "micro-batches:micro_batches=2"]
+    document = printed(capsys, "compare", str(path), "--accountants", "automatic", "--samplings", ";".join(names))
+    for row, run in zip(
+        document["rows"],
+        (RUNS["poisson"][1], RUNS["balls-in-bins"][1], RUNS["cut-batches"][1], STEP.poisson(0.1, micro_batches=2) * 20),
+        strict=True,
+    ):
+        least, most = hs.account(run).epsilon(1e-3).sides
+        assert (row["result"]["lower"], row["result"]["upper"]) == (float(least), float(most))
+    for wrong, says in (
+        ("cut-batches", "needs largest_batch"),
+        ("cut-batches:largest_batch=200", "at most population"),
+        ("poisson:colour=2", "has no 'colour'"),
+        ("balls-in-bins:bins=7", "needs epochs"),
+        ("random-allocation:steps=7", "no whole number of epochs"),
+    ):
+        assert main(["compare", str(path), "--samplings", wrong]) == Status.BAD_INPUT
+        assert says in capsys.readouterr().err

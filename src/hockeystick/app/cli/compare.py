@@ -57,7 +57,12 @@ def add(commands: Any) -> None:
         f" may take minutes). Known: {AUTOMATIC}, {', '.join(accountants())}",
     )
     parser.add_argument("--adjacencies", metavar="R,R", help=f"relations, or all: {', '.join(ADJACENCIES)}")
-    parser.add_argument("--samplings", metavar="S,S", help=f"sampling schemes, or all: none, {', '.join(samplings())}")
+    parser.add_argument(
+        "--samplings",
+        metavar="S,S",
+        help="sampling schemes, or all; own parameters after a"
+        f" colon, such as cut-batches:largest_batch=600. Known: none, {', '.join(samplings())}",
+    )
     asked = parser.add_mutually_exclusive_group()
     asked.add_argument("--delta", type=delta("--delta"), metavar="D", help="compare epsilon at this delta")
     asked.add_argument("--epsilon", type=epsilon("--epsilon"), metavar="E", help="compare delta at this epsilon")
@@ -158,12 +163,35 @@ def _sampled(given: str | None, specification: Specification) -> list[tuple[str,
     if given is None:
         return [(_own_sampling(specification), specification)]
     of_sizes = [name for name, scheme in samplings().items() if set(scheme.required) <= _SIZES]
-    names = ["none", *of_sizes] if given == "all" else [name.strip() for name in given.split(",")]
+    if given == "all":
+        names = ["none", *of_sizes]
+    else:
+        by_semicolon = ";" in given or "," in given.partition(":")[2]
+        names = [name.strip() for name in given.split(";" if by_semicolon else ",")]
     found: list[tuple[str, Specification]] = []
-    for name in names:
+    for written in names:
+        name, _, own = written.partition(":")
         check_choice("--samplings", name, ("none", *samplings()))
-        steps = tuple(_resampled(entry, name, specification) for entry in specification.steps)
-        found.append((name, replace(specification, steps=steps)))
+        more = _own_parameters(name, own)
+        steps = tuple(_resampled(entry, name, specification, more) for entry in specification.steps)
+        found.append((written, replace(specification, steps=steps)))
+    return found
+
+
+def _own_parameters(name: str, written: str) -> dict[str, float | int]:
+    """What stands after the colon: whole numbers and rates that a scheme alone asks for."""
+    found: dict[str, float | int] = {}
+    for item in filter(None, written.split(",")):
+        key, _, value = item.partition("=")
+        parameter = samplings()[name].parameter(key.strip()) if name != "none" else None
+        if parameter is None:
+            raise CommandError(f"hockeystick compare: error: --samplings {name} has no {key.strip()!r}")
+        try:
+            found[parameter.name] = int(value) if parameter.kind == "integer" else float(value)
+        except ValueError:
+            raise CommandError(
+                f"hockeystick compare: error: --samplings {name}: {parameter.name} must be a number, got {value!r}"
+            ) from None
     return found
 
 
@@ -176,32 +204,35 @@ def _own_sampling(specification: Specification) -> str:
     return "+".join(names)
 
 
-def _resampled(entry: StepEntry, name: str, specification: Specification) -> StepEntry:
+def _resampled(entry: StepEntry, name: str, specification: Specification, more: dict[str, float | int]) -> StepEntry:
     """A step with another sampling scheme of the same rate."""
-    if entry.sampling is None or entry.sampling.name == name:
+    if entry.sampling is None or (entry.sampling.name == name and not more):
         return entry
+    total = entry.count * entry.step.releases
     if name == "none":
-        return replace(entry, sampling=None)
-    if schemes()[name].step_is_run:
-        raise CommandError(
-            f"hockeystick compare: error: one step of {name} sampling is a whole run: write it in a specification"
-            " of its own, with its epochs"
-        )
-    known = _sizes(entry.sampling, specification)
-    needed = samplings()[name].required
+        return replace(entry, sampling=None, count=total)
+    known = _sizes(entry.sampling, specification) | more
+    if schemes()[name].step_is_run and "bins" in known and total % int(known["bins"]) == 0:
+        known["epochs"] = total // int(known["bins"])
+    needed = [one.name for one in samplings()[name].parameters if one.required or one.name in {*more, "epochs"}]
     missing = [parameter for parameter in needed if parameter not in known]
     if missing:
+        own = f", or {missing[0]} after a colon: {name}:{missing[0]}=..." if len(missing) == 1 else ""
         raise CommandError(
             f"hockeystick compare: error: --samplings {name} needs {' and '.join(missing)}: give batch_size and"
-            " population under sampling, or examples under [circumstances]"
+            f" population under sampling, or examples under [circumstances]{own}"
         )
     sampled = replace(entry, sampling=Choice(name, tuple((parameter, known[parameter]) for parameter in needed)))
+    try:
+        releases = sampled.step.releases
+    except ValueError as error:
+        raise CommandError(f"hockeystick compare: error: --samplings {name}: {error}") from None
     # the same number of releases: a step of one scheme may be an epoch of another's
-    count = Fraction(entry.count * entry.step.releases, sampled.step.releases)
+    count = Fraction(total, releases)
     if count.denominator != 1:
         raise CommandError(
-            f"hockeystick compare: error: {entry.count} steps of {sampled.step.releases} batches an epoch are no whole"
-            f" number of epochs, which {name} sampling needs"
+            f"hockeystick compare: error: {total} steps are no whole number of epochs of {releases} batches each, which"
+            f" {name} sampling needs"
         )
     return replace(sampled, count=int(count))
 
@@ -215,9 +246,12 @@ def _sizes(sampling: Choice, specification: Specification) -> dict[str, float | 
         batch = int(chance * records)
     if chance is None and batch is not None and records is not None:
         chance = batch / records
-    found = {"rate": chance, "batch_size": batch, "population": records}
-    if batch is not None and records is not None and records % batch == 0:
-        found["steps"] = records // batch
+    each = values.get("steps", values.get("bins"))
+    if each is None and batch is not None and records is not None and records % batch == 0:
+        each = int(records // batch)
+    if chance is None and each is not None:
+        chance = 1.0 / each
+    found = {"rate": chance, "batch_size": batch, "population": records, "steps": each, "bins": each}
     return {name: value for name, value in found.items() if value is not None}
 
 
