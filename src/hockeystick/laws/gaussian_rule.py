@@ -142,7 +142,7 @@ class SubsampledGaussians(RuleSource):
         """Where the nodes lie; None where they would be too many."""
         first, size, step, strip, cut = self._layout(window)
         most = float(size.max())
-        if not (most * size.size <= _MOST_NODES or window.powers.shape[1] > 1) or not most <= window.longest:
+        if not (most * size.size <= _MOST_NODES or window.powers.shape[1] > 1) or not np.all(most <= window.longest):
             return None
         u = (first[:, None] + np.arange(most)) * step[:, None]
         return _Grid(u, step, strip, cut)

@@ -252,7 +252,7 @@ class Window:
     log_accuracy: Numbers
     cells: int = 0
     log_drop: Numbers = -math.inf
-    longest: int = 1 << 14
+    longest: Numbers = 1 << 14
 
     @classmethod
     def of(cls, exponents: Array, frequency: Array, log_accuracy: Array, cells: int = 0) -> Window:
@@ -261,9 +261,14 @@ class Window:
             return cls(exponents, frequency, log_accuracy, cells)
         return cls(tuple(exponents[:, 0].tolist()), float(frequency[0]), float(log_accuracy[0]), cells)
 
+    def up_to(self, nodes: Array) -> Window:
+        """The same with rules of at most so many nodes, shape (R,), if these are fewer."""
+        least = np.minimum(nodes, self.longest)
+        return replace(self, longest=least if least.size > 1 else float(least[0]))
+
     def at(self, rows: Rows) -> Window:
         """For some of R runs."""
-        several = {name: getattr(self, name) for name in ("frequency", "log_accuracy", "log_drop")}
+        several = {name: getattr(self, name) for name in ("frequency", "log_accuracy", "log_drop", "longest")}
         picked: dict[str, Any] = {n: value[rows] for n, value in several.items() if isinstance(value, np.ndarray)}
         return replace(self, exponents=np.ascontiguousarray(self.powers[:, rows]), **picked)
 

@@ -33,6 +33,7 @@ MOST_NODES = 1 << 20
 _TOO_LONG = "a rule would need too many nodes at the frequencies and tilts asked for"
 _AT_ONCE = 64  # lines summed at a time
 _UNIT_GRID = np.linspace(0.0, 1.0, 16)
+_SPARE = 2.0  # times the work allowed, that estimates may say
 _CELLS = 4  # between nodes, where a rule is cut off
 
 
@@ -81,7 +82,9 @@ def lines_for_epsilons(
         rows = np.flatnonzero(own & np.isfinite(cut))
         if rows.size == 0:
             continue
+        nodes = cut[rows] * plan.period[rows] / (2.0 * math.pi)  # about: a rule that makes more work is not built
         window = Window.of(plan.exponents[:, rows], frequency[rows], accuracy[rows], cells)
+        window = window.up_to(_SPARE * work[rows] / nodes)
         for part, some, share in losses.at(rows).alike(window):
             which = rows[part]
             asked = _Asked(some, plan.at(which), rough.at(which, epsilon.size), epsilon[which], cut[which], work[which])

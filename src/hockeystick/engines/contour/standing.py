@@ -67,11 +67,14 @@ class StandingLines:
         Relative width of a bracket of delta.
     most_work : int
         Products of nodes in s and in the loss that a line may take.
+    hasty : bool
+        Whether a slow decay at a station is answer enough: where another engine is quick.
     """
 
     losses: PairSum
     tolerance: float
     most_work: int
+    hasty: bool = False
     _ladders: dict[float, Stations] = field(default_factory=dict, repr=False)
     _lines: dict[Station, PlacedLine | ContourRefusal] = field(default_factory=dict, repr=False)
 
@@ -127,7 +130,7 @@ class StandingLines:
             self._lines[station] = self._stood(station)
         found = self._lines[station]
         if isinstance(found, ContourRefusal):
-            if found.reason == "atoms" or (found.reason == "tail" and self.losses.on_lattice):
+            if found.reason == "atoms" or (found.reason == "tail" and (self.losses.on_lattice or self.hasty)):
                 raise ContourRefusal(found.reason, str(found))
             return None
         return found
