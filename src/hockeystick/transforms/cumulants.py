@@ -32,6 +32,7 @@ __all__ = [
     "tilted_cumulants",
 ]
 
+_AT_ONCE = 1 << 19  # nodes times tilts
 _RESOLVED = 12.0  # how far (in ln) the outermost nodes must lie below the peak
 
 
@@ -244,19 +245,39 @@ class Cumulants:
 
     def __call__(self, theta: float) -> tuple[float, float, float]:
         """K(theta), K'(theta), K''(theta)."""
-        found = scan(self._batches, 0.0, np.array([theta]))
+        found = self.at(np.array([theta]))
         return float(found.value[0]), float(found.mean[0]), float(found.variance[0])
+
+    def at(self, tilts: Array) -> Scan:
+        """The same at several tilts, shape (k,)."""
+        found = [scan(self._batches, 0.0, part) for part in self._pieces(tilts)]
+        if len(found) == 1:
+            return found[0]
+        columns = (np.concatenate([getattr(one, name) for one in found]) for name in ("value", "mean", "variance"))
+        return Scan(tilts, *columns)
 
     def log_moment(self, theta: float) -> float:
         """K(theta) alone; ``inf`` where the nodes do not reach far enough to tell."""
-        value = 0.0
+        return float(self.log_moments(np.array([theta]))[0])
+
+    def log_moments(self, tilts: Array) -> Array:
+        """The same at several tilts, shape (k,)."""
+        return np.concatenate([self._log_moments(part) for part in self._pieces(tilts)])
+
+    def _log_moments(self, tilts: Array) -> Array:
+        value, lost = np.zeros_like(tilts), np.zeros(tilts.size, dtype=np.bool_)
         for batch, ends in zip(self._batches, self._ends, strict=True):
-            exponents = batch.log_p + theta * batch.loss
-            peak = exponents.max(axis=1, keepdims=True)
-            if (ends & (exponents > peak - _RESOLVED)).any():
-                return math.inf
-            value += float((peak[:, 0] + np.log(np.exp(exponents - peak).sum(axis=1))) @ batch.counts)
-        return value
+            exponents = batch.log_p + tilts[:, None, None] * batch.loss
+            peak = exponents.max(axis=2, keepdims=True)
+            lost |= (ends & (exponents > peak - _RESOLVED)).any(axis=(1, 2))
+            logs = peak[:, :, 0] + np.log(np.exp(exponents - peak).sum(axis=2))
+            value = value + (logs * batch.counts).sum(axis=1)
+        return np.where(lost, np.inf, value)
+
+    def _pieces(self, tilts: Array) -> list[Array]:
+        """Tilts a few at a time, so that arrays stay small."""
+        most = max(_AT_ONCE // max(batch.loss.size for batch in self._batches), 1) if self._batches else tilts.size
+        return [tilts[first : first + most] for first in range(0, tilts.size, most)]
 
 
 def _outermost(source: NodeSource, nodes: Nodes) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:

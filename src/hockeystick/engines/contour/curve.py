@@ -61,9 +61,7 @@ class ContourCurve:
         Whether to refuse at once where the transform decays slowly.
     """
 
-    def __init__(
-        self, losses: PairSum, tolerance: float, most_work: int = MOST_WORK, *, hasty: bool = False
-    ) -> None:
+    def __init__(self, losses: PairSum, tolerance: float, most_work: int = MOST_WORK, *, hasty: bool = False) -> None:
         self.losses, self.tolerance = losses, tolerance
         self.standing = StandingLines(losses, tolerance, most_work, hasty)
 

@@ -109,6 +109,7 @@ def plan_lines(
     own, usable = _candidates(tilts, saddle.theta)
     theta, at, allowed = (np.take_along_axis(one, own, axis=1) for one in (tilts, exponent, log_error))
     usable &= np.isfinite(at)  # K may be beyond float64, but not everywhere
+    at, allowed = np.where(usable, at, 0.0), np.where(usable, allowed, 0.0)
     fresh = np.diff(tilts, axis=1, prepend=-np.inf) > 0.0
     gap = np.where(fresh[:, None], tilts[:, None] - theta[:, :, None], 0.0)
     log_ratio = exponent[:, None] - at[:, :, None] + log_constant(tilts)[:, None]
