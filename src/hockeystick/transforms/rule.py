@@ -82,7 +82,7 @@ def few_bits_up(sizes: Array) -> Array:
 
 def by_run(values: Array, runs: int) -> Array:
     """Numbers of rules, shape (..., B), summed over those of each run, shape (..., R)."""
-    return np.asarray(values.sum(axis=-1, keepdims=True) if runs == 1 else values)
+    return values if values.shape[-1] == runs else values.sum(axis=-1, keepdims=True)
 
 
 class Quadrature(ABC):

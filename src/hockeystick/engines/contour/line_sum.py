@@ -201,7 +201,7 @@ def _powers(
     bound = np.log(np.minimum(size * (1.0 + 1e-9) + error, 1.0))
 
     def summed(terms: Array) -> Array:
-        return np.asarray(terms.sum(axis=0, keepdims=True) if runs == 1 else terms)
+        return terms if len(terms) == runs else terms.sum(axis=0, keepdims=True)
 
     rounding = 2.0 * (counts.size // runs + 2) * U * summed(column * (np.abs(log_size) + np.abs(argument)))
     safe = summed(column * bound) * (1.0 - 1e-9)
