@@ -33,6 +33,19 @@ def test_many_epsilons_are_bracketed_as_each_is_alone(pair: Pair) -> None:
         assert upper[index] - lower[index] <= 1e-9 * lower[index] or upper[index] <= 1e-300
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_epsilons_a_few_roundings_apart_are_bracketed_as_each_is_alone(seed: int) -> None:
+    """Their cuts go down by different slacks, and must not pass each other."""
+    rng = np.random.default_rng(seed)
+    pair = SubsampledPair(GaussianPair(float(rng.uniform(0.5, 5.0))), float(10.0 ** rng.uniform(-4.0, 0.0)))
+    points = np.unique(rng.uniform(0.0, 3.0) + rng.uniform(0.0, 10.0 ** -rng.uniform(12.0, 16.0), 12))
+    lower, upper = one_step_deltas(pair, points)
+    for index, epsilon in enumerate(points.tolist()):
+        least, most = one_step_delta(pair, epsilon)
+        assert lower[index] <= most
+        assert least <= upper[index]
+
+
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0, 6.0])
 def test_many_epsilons_contain_the_closed_form(epsilon: float) -> None:
     with mp.workdps(60):
