@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from fractions import Fraction
 from threading import Thread
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from hockeystick.engines.together import answers_together
 from hockeystick.errors import PrecisionError
 from hockeystick.exact import exact_delta
 from hockeystick.together import asked_together
+from reproduce.work import calls
 
 DPSGD = hs.Gaussian(noise_multiplier=1.0).poisson(rate=0.01) * 2000
 
@@ -100,6 +102,44 @@ def test_many_runs_answer_as_each_does_alone(adjacency: str) -> None:
         assert (answer.lower, answer.upper) == (back.lower[index], back.upper[index]), runs[owners[index]]
 
 
+def sampled_run(rng: np.random.Generator) -> hs.Composition:
+    """DP-SGD of all sorts, some of it behind a cliff, some with other releases beside it."""
+    noise, rate = float(rng.uniform(0.7, 5.0)), float(10.0 ** rng.uniform(-3.0, -1.0))
+    run = hs.Gaussian(noise_multiplier=noise).poisson(rate=rate) * int(10.0 ** rng.uniform(2.5, 5.0))
+    return run + hs.Gaussian(noise_multiplier=20.0) if rng.random() < 0.2 else run
+
+
+@pytest.mark.parametrize("quantity", ["epsilon", "delta"])
+def test_many_sampled_runs_answer_as_each_does_alone(quantity: Literal["epsilon", "delta"]) -> None:
+    """To the bit, whichever runs are asked beside it."""
+    rng = np.random.default_rng(23)
+    runs = [sampled_run(rng) for _ in range(16)]
+    values = 10.0 ** -rng.uniform(1.0, 15.0, len(runs)) if quantity == "epsilon" else rng.uniform(0.0, 1.0, len(runs))
+    found = asked_together([hs.account(run) for run in runs], np.arange(len(runs)), values, quantity)
+    half = asked_together([hs.account(run) for run in runs[:7]], np.arange(7), values[:7], quantity)
+    assert isinstance(found, Bound)
+    assert isinstance(half, Bound)
+    assert (np.asarray(half.lower) == np.asarray(found.lower)[:7]).all()
+    assert (np.asarray(half.upper) == np.asarray(found.upper)[:7]).all()
+    for index in rng.permutation(len(runs))[:6].tolist():
+        curve = hs.account(runs[index])
+        assert same(found, index, getattr(curve, quantity)(float(values[index]))), runs[index]
+
+
+def test_many_runs_take_few_calls() -> None:
+    """A pass over many runs makes a small part of the calls that they make one by one."""
+    rng = np.random.default_rng(29)
+    runs = [
+        hs.Gaussian(noise_multiplier=float(rng.uniform(0.8, 4.0))).poisson(rate=float(10.0 ** rng.uniform(-2.5, -1.0)))
+        * int(10.0 ** rng.uniform(3.0, 5.0))
+        for _ in range(64)
+    ]
+    alone = calls(lambda: [hs.account(run).epsilon(1e-6) for run in runs[:4]]) / 4
+    curves = [hs.account(run) for run in runs]
+    together = calls(lambda: asked_together(curves, np.arange(64), np.full(64, 1e-6), "epsilon")) / 64
+    assert together <= 0.4 * alone
+
+
 def test_a_direction_that_no_pass_answers_is_asked_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """The direction that decides is left open by the pass."""
     epsilons = np.array([0.5, 1.0, 2.0])
@@ -131,6 +171,12 @@ def test_the_direction_that_decides_is_named_as_alone() -> None:
 def test_a_thousand_questions_share_a_few_dozen_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     count: Counter[str] = Counter()
     placed, asked, interpolated = standing.line_for_epsilon, ContourLine.curve, root_bracket._Search.interpolate
+    several = standing.lines_for_epsilons
+
+    def counting_several(*args: Any, **kwargs: Any) -> object:
+        count["lines"] += args[1].size
+        count["passes"] += 1
+        return several(*args, **kwargs)
 
     def counting(name: str, function: object) -> object:
         def inside(*args: object, **kwargs: object) -> object:
@@ -140,11 +186,13 @@ def test_a_thousand_questions_share_a_few_dozen_lines(monkeypatch: pytest.Monkey
         return inside
 
     monkeypatch.setattr(standing, "line_for_epsilon", counting("lines", placed))
+    monkeypatch.setattr(standing, "lines_for_epsilons", counting_several)
     monkeypatch.setattr(ContourLine, "curve", counting("calls", asked))
     monkeypatch.setattr(root_bracket._Search, "interpolate", counting("rounds", interpolated))
     curve = hs.account(DPSGD)
     curve.epsilon(np.logspace(-30.0, -1.0, 1000))
-    assert count["lines"] <= 60  # of two directions
+    assert 10 <= count["lines"] <= 60  # of two directions
+    assert count["passes"] <= 12
     assert count["calls"] <= 400
     assert count["rounds"] <= 2  # all at once
     count.clear()
@@ -216,6 +264,35 @@ def contained(rng: np.random.Generator, questions: int) -> int:
 def test_batches_contain_the_exact_truth(seed: int) -> None:
     rng = np.random.default_rng(20261122 + seed)
     assert sum(contained(rng, 3) for _ in range(3)) >= 9
+
+
+def of_many_runs(rng: np.random.Generator, count: int) -> int:
+    """How many brackets of one pass over many runs were compared with the truth, on both sides."""
+    runs = [sampled_run(rng) for _ in range(count)]
+    deltas, compared = 10.0 ** -rng.uniform(2.0, 12.0, count), 0
+    curves = [hs.account(run, "remove" if rng.random() < 0.6 else "add") for run in runs]
+    found = asked_together(curves, np.arange(count), deltas, "epsilon")
+    for index, (curve, delta) in enumerate(zip(curves, deltas.tolist(), strict=True)):
+        parts = runs[index].pairs("remove" if curve.adjacency == "remove" else "add")
+        try:
+            above = exact_delta(parts, float(np.asarray(found.lower)[index]), digits=13)
+            below = exact_delta(parts, float(np.asarray(found.upper)[index]), digits=13)
+        except PrecisionError:
+            continue
+        assert above.high >= Fraction(delta) or float(np.asarray(found.lower)[index]) == 0.0, (runs[index], delta)
+        assert below.low <= Fraction(delta), (runs[index], delta)
+        compared += 2
+    return compared
+
+
+def test_many_runs_contain_the_exact_truth() -> None:
+    assert of_many_runs(np.random.default_rng(31), 3) >= 2
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("seed", range(40))
+def test_two_thousand_sides_of_many_runs_contain_the_exact_truth(seed: int) -> None:
+    assert of_many_runs(np.random.default_rng([37, seed]), 25) >= 25
 
 
 @pytest.mark.torture

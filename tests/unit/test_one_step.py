@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from mpmath import mp, mpf
 
 import hockeystick as hs
+from hockeystick.engines import closed_form
 from hockeystick.engines.closed_form import ClosedForm
+from hockeystick.exact import exact_delta
 from hockeystick.laws import GaussianPair, Pair, SubsampledPair
 from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
 from hockeystick.laws.one_step import _tails, one_step_delta, one_step_deltas
@@ -26,6 +31,19 @@ def test_many_epsilons_are_bracketed_as_each_is_alone(pair: Pair) -> None:
         assert lower[index] <= high
         assert low <= upper[index]
         assert upper[index] - lower[index] <= 1e-9 * lower[index] or upper[index] <= 1e-300
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_epsilons_a_few_roundings_apart_are_bracketed_as_each_is_alone(seed: int) -> None:
+    """Their cuts go down by different slacks, and must not pass each other."""
+    rng = np.random.default_rng(seed)
+    pair = SubsampledPair(GaussianPair(float(rng.uniform(0.5, 5.0))), float(10.0 ** rng.uniform(-4.0, 0.0)))
+    points = np.unique(rng.uniform(0.0, 3.0) + rng.uniform(0.0, 10.0 ** -rng.uniform(12.0, 16.0), 12))
+    lower, upper = one_step_deltas(pair, points)
+    for index, epsilon in enumerate(points.tolist()):
+        least, most = one_step_delta(pair, epsilon)
+        assert lower[index] <= most
+        assert least <= upper[index]
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0, 6.0])
@@ -79,3 +97,71 @@ def test_epsilon_of_one_step_takes_a_few_evaluations(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(GaussianPair, "cells", counting)
     hs.account(hs.Gaussian(1.0)).epsilon(1e-6)
     assert 0 < calls <= 30  # of two directions, two for each of a few dozen points
+
+
+def laplace_delta(b: float, rate: float, epsilon: float) -> mpf:
+    """delta of one sampled step of Laplace noise, by the masses above the outcome where the loss is epsilon."""
+    b, g, e = mpf(b), mpf(rate), mp.exp(mpf(epsilon))
+    cut = (1 + b * mp.log((e - 1 + g) / g)) / 2  # between 0 and 1 for losses inside their range
+    return g * (1 - mp.exp((cut - 1) / b) / 2) + (1 - g - e) * mp.exp(-cut / b) / 2
+
+
+def kinked(seed: int) -> tuple[Pair, float, Callable[[float], Fraction]]:
+    """One step whose curve has kinks, or an end, with a delta, and its curve to many digits."""
+    rng = np.random.default_rng(seed)
+    noise, rate = float(rng.uniform(0.7, 4.0)), float(10.0 ** rng.uniform(-2.5, -0.3))
+    if seed % 2:
+        pair = hs.DiscreteLaplace(noise).poisson(rate=rate).pair("remove")
+        return pair, chosen(rng, pair), lambda epsilon: exact_delta(((pair, 1),), epsilon, digits=25).low
+    pair = hs.Laplace(noise).poisson(rate=rate).pair("remove")
+    with mp.workdps(50):
+        return pair, chosen(rng, pair), lambda epsilon: Fraction(str(laplace_delta(noise, rate, epsilon)))
+
+
+def chosen(rng: np.random.Generator, pair: Pair) -> float:
+    """A delta well below the largest."""
+    return float(one_step_delta(pair, 0.0)[0] * 10.0 ** -rng.uniform(0.05, 4.0))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_epsilon_of_one_step_with_kinks_contains_the_truth(seed: int) -> None:
+    """Both sides, where delta is known to many more digits than a float has."""
+    pair, delta, true = kinked(seed)
+    bound = ClosedForm(pair, pair, "closed form").epsilon(delta)
+    lower, upper = float(bound.lower), float(bound.upper)
+    assert 0.0 < lower < upper <= lower + 2e-11
+    with mp.workdps(50):
+        assert true(lower) >= Fraction(delta) >= true(upper)
+
+
+def test_fans_prove_both_sides_where_a_bracket_of_delta_is_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A point counts for a side only where the other end of its bracket is proved there, too."""
+    pair, delta, _ = kinked(0)
+    form = ClosedForm(pair, pair, "closed form")
+    true = 0.5 * sum(form._narrowed(delta, 2.0, 1e-12))
+
+    def doubtful(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        lower, upper = one_step_deltas(pair, points)
+        return lower * (1.0 - 1e-6), upper * (1.0 + 1e-6)
+
+    monkeypatch.setattr(form, "_sides", doubtful)
+    lower, upper = form._narrowed(delta, 2.0, 1e-12)
+    assert doubtful(np.array([lower]))[0][0] >= delta
+    assert doubtful(np.array([upper]))[1][0] <= delta
+    assert lower < true < upper
+
+
+@pytest.mark.parametrize("mechanism", [hs.Laplace(1.0), hs.DiscreteGaussian(2.0)])
+def test_epsilon_of_one_step_with_kinks_takes_a_few_fans(
+    mechanism: hs.mechanisms.Mechanism, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fans, several = 0, closed_form.one_step_deltas
+
+    def counting(pair: Pair, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        nonlocal fans
+        fans += 1
+        return several(pair, points)
+
+    monkeypatch.setattr(closed_form, "one_step_deltas", counting)
+    hs.account(mechanism.poisson(rate=0.01)).epsilon(1e-5)
+    assert 0 < fans <= 14  # of two directions

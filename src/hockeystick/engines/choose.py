@@ -59,6 +59,9 @@ SEVERAL_PARTS: Final = 4
 EVERYDAY_TOLERANCE: Final = 1e-3
 """Lattices take longer for a finer one, and the contour may, too."""
 
+FEW_STEPS: Final = 16
+"""Steps up to which the transform nearly always decays slowly or not: lattices take as long as another try."""
+
 MOST_STEPS: Final = 1 << 40
 """Steps that brackets are proved for: counts are exact floats with room for their roundings."""
 
@@ -124,7 +127,9 @@ class _ContourFirst:
         coarse = max(COARSE * lattice.tolerance, CONTOUR_TOLERANCE)
         finer = min(max(math.sqrt(EVERYDAY_TOLERANCE / lattice.tolerance), 1.0), 25.0)  # lattices then take longer, too
         work = int(CONTOUR_WORK * finer) * (1 + len(losses.parts) // SEVERAL_PARTS)
-        self.contours = [ContourCurve(losses, tolerance, work) for tolerance in (CONTOUR_TOLERANCE, coarse)]
+        few = losses.total_count <= FEW_STEPS and lattice.tolerance >= EVERYDAY_TOLERANCE
+        tolerances = (CONTOUR_TOLERANCE,) if few else (CONTOUR_TOLERANCE, coarse)
+        self.contours = [ContourCurve(losses, tolerance, work, hasty=few) for tolerance in tolerances]
         self._parts, self._lattice = losses.parts, lattice
         self._tolerance = lattice.tolerance
 

@@ -31,6 +31,8 @@ __all__ = ["ClosedForm", "as_one_gaussian", "closed_form"]
 Array = NDArray[np.float64]
 
 _OFF = 1e-3  # of the guess, by which interpolation on the fan is off
+_FANS = 10  # fans tried
+_NEARER = np.array([0.25, 0.05, 1e-2, 1e-3, 1e-5, 1e-8, 0.0])  # of the bracket, about a secant's crossing
 _FAN = np.linspace(0.0, 1.05, 15)  # of the guess, which is next to or above the crossing
 
 
@@ -80,7 +82,10 @@ class ClosedForm:
         curve = self._above.curve
         guess = max(self._above.loss_range(log_delta, log_delta)[1] if curve is None else curve.guess(delta), 0.0)
         step = (1e-12 if curve is None else 1e-8) * max(1.0, guess)
-        lower, upper = self._crossing(delta, guess) if curve is None else (0.0, math.inf)
+        smooth = curve is None and not self._above.is_discrete
+        lower, upper = self._crossing(delta, guess) if smooth else (0.0, math.inf)
+        if curve is None and not upper - lower <= 2.0 * step:
+            lower, upper = self._narrowed(delta, guess, step)
         if not upper - lower <= 2.0 * step:
             lower, upper = self._searched(delta, guess, step)
         return from_sides(lower, upper, self._method, errors={"rounding": upper - lower})
@@ -112,6 +117,29 @@ class ClosedForm:
             reach=np.array([guess]),
         )
         return max(float(found.lower[0]), 0.0), float(found.upper[0])
+
+    def _narrowed(self, delta: float, guess: float, step: float) -> tuple[float, float]:
+        """Where convex sides cross ``delta``, kinks or not, by fans about secants; infinite where no fan holds it.
+
+        delta is convex in ``e^epsilon``: a straight line between the kinks of discrete losses.
+        """
+        points, below, above = guess * _FAN, 0.0, math.inf
+        for _ in range(_FANS if guess > 0.0 else 0):
+            lower, upper = self._sides(points)
+            before, beyond = np.flatnonzero(lower >= delta), np.flatnonzero(upper <= delta)
+            if before.size == 0 or beyond.size == 0:
+                break
+            first, last = int(before[-1]), int(beyond[0])
+            below, above = float(points[first]), float(points[last])
+            width = above - below
+            fall = float(lower[first] - upper[last])
+            if width <= 2.0 * step or not fall > 0.0:
+                break
+            crossing = below + math.log1p((float(lower[first]) - delta) / fall * math.expm1(min(width, 700.0)))
+            moves = np.maximum(width * _NEARER, 0.4 * step)
+            nearer = np.clip(np.concatenate((crossing - moves, crossing + moves)), below, above)
+            points = np.unique(np.concatenate((nearer, (below, crossing, above))))
+        return below, above
 
     def _log_bracket(self, points: Array) -> LogBracket:
         """``ln`` of the sides at points of one question, shape (1, P), rounded outward."""

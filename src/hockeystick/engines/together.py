@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.choose import standing_lines
-from hockeystick.engines.contour.answers import Answers, deltas, epsilons, grouped, unknown
+from hockeystick.engines.contour.answers import Answers, deltas, epsilons, unknown
+from hockeystick.engines.contour.lines import Quantity, grouped
 from hockeystick.engines.contour.root_bracket import Targets
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.contour.standing import StandingLines
@@ -27,7 +27,6 @@ __all__ = ["Quantity", "answers_together"]
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Flags = NDArray[np.bool_]
-Quantity = Literal["delta", "epsilon"]
 
 
 def answers_together(curves: Sequence[BoundedCurve], owners: Rows, values: Array, quantity: Quantity) -> Answers:

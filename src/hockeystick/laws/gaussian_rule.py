@@ -22,7 +22,7 @@ import numpy as np
 from hockeystick.laws.gaussian_strip import CutOff, SampledStrip, record_argument
 from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
 from hockeystick.numerics.rounding import U, log_sums
-from hockeystick.transforms.rule import Array, Cells, LossRule, RuleSource, Sketch, Window
+from hockeystick.transforms.rule import Array, Cells, LossRule, Rows, RuleSource, Sketch, Window, few_bits_up
 from hockeystick.transforms.strip import Ends, Strip, choose_strip, few_bits, half_widths
 from hockeystick.transforms.summand import Order, SampledSummand, Summand
 
@@ -88,6 +88,30 @@ class SubsampledGaussians(RuleSource):
     order: Order
 
     @property
+    def kind(self) -> str | None:
+        """Those of one row and one direction."""
+        return f"subsampled Gaussian, {self.order}" if self.counts.size == 1 else None
+
+    @classmethod
+    def stacked(cls, several: Sequence[RuleSource]) -> SubsampledGaussians:
+        own = [one for one in several if isinstance(one, SubsampledGaussians)]
+        shift, rate, counts = (
+            np.concatenate([getattr(one, name) for one in own]) for name in ("shift", "rate", "counts")
+        )
+        return cls(shift, rate, counts, own[0].order)
+
+    def at(self, rows: Rows) -> SubsampledGaussians:
+        return SubsampledGaussians(self.shift[rows], self.rate[rows], self.counts[rows], self.order)
+
+    @property
+    def row_steps(self) -> Array:
+        return self.counts
+
+    @property
+    def row_scales(self) -> Array:
+        return self.shift
+
+    @property
     def steps(self) -> float:
         """Sum of the counts."""
         return float(self.counts.sum())
@@ -116,23 +140,38 @@ class SubsampledGaussians(RuleSource):
 
     def _grid(self, window: Window) -> _Grid | None:
         """Where the nodes lie; None where they would be too many."""
+        first, size, step, strip, cut = self._layout(window)
+        most = float(size.max())
+        if not (most * size.size <= _MOST_NODES or window.powers.shape[1] > 1) or not np.all(most <= window.longest):
+            return None
+        u = (first[:, None] + np.arange(most)) * step[:, None]
+        return _Grid(u, step, strip, cut)
+
+    def lengths(self, window: Window) -> Array:
+        """The number of nodes that each row needs for the window, shape (B,); infinite where it is not served."""
+        size = self._layout(window)[1]
+        return np.where(size <= window.longest, size, np.inf)
+
+    def _layout(self, window: Window) -> tuple[Array, Array, Array, Strip, CutOff]:
+        """Number of the first node, how many there are, and their distance, shape (B,) each; strips and cut-offs."""
         m = self.shift
-        exponents = np.array([0.0, 1.0, *window.exponents])
+        powers = window.powers
+        exponents = np.concatenate((np.zeros_like(powers[:1]), np.ones_like(powers[:1]), powers))
         own = exponents if self.order == "forward" else 1.0 - exponents  # powers of r
         cut = self._cut(own, window)
         zero = np.zeros_like(m)
-        turn = self._turn(float(own[2]), window.frequency, cut) if window.frequency > 0.0 else zero[:, None]
+        turn = self._turn(own[2], np.asarray(window.frequency), cut)
         strip = choose_strip(own, window.log_accuracy, spread_p=m, spread_q=zero, growth=cut.growth, log_turn=turn)
         step = few_bits(np.minimum(strip.step, _WIDEST_STEP) * m)
-        u = self._nodes(own, step, window, cut)
-        return None if u is None else _Grid(u, step, strip, cut)
+        first, size = self._extent(own, step, window, cut)
+        return first, size, step, strip, cut
 
     def _cut(self, own: Array, window: Window) -> CutOff:
         """Cut-offs far above all losses that matter, for the pairs where a large tilt would reach beyond them."""
         m = self.shift
-        largest = max(float(own.max()), 1.0)
-        depth = math.sqrt(-2.0 * window.log_drop)
-        natural = largest * m + math.sqrt(-2.0 * window.log_accuracy)
+        largest = np.maximum(own.max(axis=0), 1.0)
+        depth = np.sqrt(-2.0 * np.asarray(window.log_drop))
+        natural = largest * m + np.sqrt(-2.0 * np.asarray(window.log_accuracy))
         if self.order == "reversed" or not (m + depth < natural).any():
             return CutOff(np.full_like(m, np.inf), np.ones_like(m), np.zeros_like(m))
         width, place = np.full_like(m, np.nan), np.full_like(m, np.nan)
@@ -141,12 +180,12 @@ class SubsampledGaussians(RuleSource):
             open_still = np.isnan(width) & ((candidate == _CUT_WIDTHS[-1]) | self._is_tamed(largest, edge, candidate))
             width, place = np.where(open_still, candidate, width), np.where(open_still, edge, place)
         useful = place + 4.0 * width < natural  # so that the last node lies beyond the place
-        dropped = math.exp(window.log_drop) * (1.0 + 1e-9) + 1e-300
+        dropped = np.exp(window.log_drop) * (1.0 + 1e-9) + 1e-300
         return CutOff(np.where(useful, place, np.inf), np.where(useful, width, 1.0), np.where(useful, dropped, 0.0))
 
-    def _is_tamed(self, power: float, place: Array, width: float) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    def _is_tamed(self, power: Array, place: Array, width: float) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
         """Whether the integrand at a power of r stays small beyond a cut-off (a guide)."""
-        m = self.shift[:, None]
+        m, power = self.shift[:, None], power[:, None]
         weight = 2.0 / width**2
         peak = (power * m + weight * place[:, None]) / (1.0 + weight)
         t = place[:, None] + np.maximum(peak + 5.0 - place[:, None], 1.0) * np.linspace(0.1, 1.0, 64)
@@ -154,40 +193,43 @@ class SubsampledGaussians(RuleSource):
         beyond = power * loss - 0.5 * t * t - np.square(t - place[:, None]) / width**2
         return np.asarray(beyond.max(axis=1) < -30.0)
 
-    def _turn(self, power: float, frequency: float, cut: CutOff) -> Array:
+    def _turn(self, power: Array, frequency: Array, cut: CutOff) -> Array:
         """About ``ln`` of the tilted mean of ``e^{s |arg r|}`` on every strip: what `SampledStrip` will find."""
         m = self.shift
         b = half_widths(m, np.zeros_like(m))
-        if frequency * float(m.max()) < 3.0:
-            return frequency * m[:, None] * b
+        everywhere = (frequency * m)[:, None] * b
+        gentle = frequency * m < 3.0
+        if gentle.all():
+            return everywhere
         high = cut.highest(np.maximum(power, 1.0) * m)[:, None] + 30.0
         spacing = np.maximum(high - _FAR, 1e-3) / _BEYOND.size
         t = np.concatenate((_BULK + np.zeros_like(high), _FAR + spacing * _BEYOND), axis=1)
         base = m[:, None] * t - 0.5 * (m * m)[:, None]
         loss = self._losses(base)
-        logs = power * loss - 0.5 * t * t
+        logs = power[:, None] * loss - 0.5 * t * t
         logs[:, _BULK.size :] += np.log(spacing / _BULK_SPACING)
         if cut.is_used:
             logs = logs + cut.log_factor(t, m[:, None])[0]
         logs = logs - log_sums(logs)[:, None]
         posterior = self.rate[:, None] * np.exp(base - loss)
-        turned = frequency * record_argument(posterior[:, None], (m[:, None] * b)[:, :, None])
-        return log_sums(logs[:, None] + turned)
+        argument = record_argument(posterior[:, None], (m[:, None] * b)[:, :, None])
+        turned = frequency.reshape(-1, 1, 1) * argument
+        return np.where(gentle[:, None], everywhere, log_sums(logs[:, None] + turned))
 
-    def _nodes(self, own: Array, step: Array, window: Window, cut: CutOff) -> Array | None:
-        """Equally spaced base losses that cover the integrand at every power of r, shape (B, n); None if very many."""
+    def _extent(self, own: Array, step: Array, window: Window, cut: CutOff) -> tuple[Array, Array]:
+        """First of the equally spaced base losses that cover the integrand at every power of r, and their number.
+
+        The number has few bits, so that many rules have as many nodes as others and share calls.
+        """
         m, g = self.shift, self.rate
-        reach = math.sqrt(-2.0 * window.log_accuracy) + 0.5
+        reach = np.sqrt(-2.0 * np.asarray(window.log_accuracy)) + 0.5
         # the integrand at power e is largest at t = e m q(u), q the posterior weight of the record: in [0, e m] for e
         # >= 0, in [e m g, 0] for e < 0
-        low = np.minimum(own.min(), 0.0) * m * g - reach
-        high = cut.highest(np.maximum(own.max(), 1.0) * m) + reach
+        low = np.minimum(own.min(axis=0), 0.0) * m * g - reach
+        high = cut.highest(np.maximum(own.max(axis=0), 1.0) * m) + reach
         first = np.floor((m * low - 0.5 * m * m) / step)
         last = np.ceil((m * high - 0.5 * m * m) / step)
-        size = float((last - first).max()) + 1.0
-        if not (size * m.size <= _MOST_NODES and size <= window.longest):
-            return None
-        return np.asarray((first[:, None] + np.arange(size)) * step[:, None])
+        return first, few_bits_up(last - first + 1.0)
 
     def _losses(self, u: Array) -> Array:
         """``ln(1 - g + g e^u)``."""
@@ -203,7 +245,7 @@ class SubsampledGaussians(RuleSource):
         if grid.cut.is_used:
             factor, factor_error = grid.cut.log_factor(t, m)
             value = value + factor
-            error = error + factor_error + U * np.abs(value)
+            error = error + factor_error + np.where(grid.cut.used[:, None], U * np.abs(value), 0.0)
         return value, error
 
     def _assembled(self, grid: _Grid, cells: Cells | None) -> LossRule:

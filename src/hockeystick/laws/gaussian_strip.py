@@ -13,10 +13,11 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import erfcx
 
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U, log_sums
-from hockeystick.transforms.rule import Array
+from hockeystick.transforms.rule import Array, Numbers
 from hockeystick.transforms.strip import MixtureStrip
 
 __all__ = ["CutOff", "SampledStrip", "record_argument"]
@@ -54,14 +55,16 @@ class SampledStrip(MixtureStrip):
     posterior: Array
     is_reversed: bool
 
-    def log_turns(self, exponent: float, frequency: float, error: Array) -> Callable[[Array], Array]:
+    def log_turns(self, exponent: Numbers, frequency: Numbers, error: Array) -> Callable[[Array], Array]:
         """As in the class's description, or ``s m b`` where that is less."""
         rate = frequency * self.shift * (1.0 + 1e-9)
-        if float((rate * self.strip.half_widths[:, 0]).max()) < 3.0:
+        gentle = rate * self.strip.half_widths[:, 0] < 3.0
+        if gentle.all():
             return lambda b: rate * b
-        power = exponent if not self.is_reversed else 1.0 - exponent
-        logs = self.log_weight + exponent * self.loss
-        bend = 2.0 * self.growth + max(-power, 0.0) * self.shift * self.shift / 4.0
+        own, up_to = np.reshape(exponent, (-1, 1)), np.reshape(frequency, (-1, 1)) * (1.0 + 1e-9)
+        power = own if not self.is_reversed else 1.0 - own
+        logs = self.log_weight + own * self.loss
+        bend = 2.0 * self.growth + np.maximum(-power[:, 0], 0.0) * self.shift * self.shift / 4.0
         cells = np.maximum(logs[:, 1:], logs[:, :-1]) + (bend * self.step * self.step / 8.0)[:, None]
         below, above = (_inverse(rate[0]) for rate in self.end_rates(np.array([exponent])))
         beyond, posterior_beyond = self._beyond(power, above)
@@ -73,28 +76,27 @@ class SampledStrip(MixtureStrip):
         posterior = np.concatenate((np.minimum(self.posterior * (1.0 + 1e-9), 1.0), posterior_beyond), axis=1)
 
         def turn(b: Array) -> Array:
-            turned = frequency * (1.0 + 1e-9) * record_argument(posterior, (self.shift * b)[:, None])
+            turned = up_to * record_argument(posterior, (self.shift * b)[:, None])
             everywhere = rate * b
             found = log_sums(log_masses + np.concatenate((turned, everywhere[:, None]), axis=1))
-            return np.asarray(np.minimum(found, everywhere))
+            return np.where(gentle, everywhere, np.minimum(found, everywhere))
 
         return turn
 
-    def _beyond(self, power: float, length: Array) -> tuple[Array, Array]:
+    def _beyond(self, power: Array, length: Array) -> tuple[Array, Array]:
         """What lies beyond the last node, cut at `_OUTSIDE`: ``ln`` of masses over the last weight, and posteriors.
 
         The integrand falls there, so that its value at the left end bounds each mass, and the last of them is at most
         that times ``length``; ``r(u + mx) = r(u) (1 - q + q e^{mx})``. The posterior weights are those at the right
-        ends, rounded up. Shapes (B, x) and (B, x - 1).
+        ends, rounded up. Shapes (B, x) and (B, x - 1), for powers of shape (R, 1).
         """
         last = np.minimum(self.posterior[:, -1:] * (1.0 + 1e-9), 1.0)
         odds = self.shift[:, None] * _OUTSIDE
         grown = last * np.expm1(np.minimum(odds, 600.0))
         log_growth = np.log1p(grown)  # less than 3e-9 above its value at the last posterior as it is
-        if power > 0.0:
-            log_growth = np.where(odds < 600.0, log_growth, odds)
+        log_growth = np.where((odds < 600.0) | (power <= 0.0), log_growth, odds)
         drop = (self.high + self.fall)[:, None] * _OUTSIDE + self.growth[:, None] * _OUTSIDE * _OUTSIDE
-        log_masses = power * log_growth + 3e-9 * abs(power) - drop * (1.0 - 1e-9) - np.log(self.step)[:, None]
+        log_masses = power * log_growth + 3e-9 * np.abs(power) - drop * (1.0 - 1e-9) - np.log(self.step)[:, None]
         log_masses += np.concatenate(
             (np.broadcast_to(_LOG_GAPS, (last.size, _LOG_GAPS.size)), np.log(length)[:, None]), 1
         )
@@ -128,9 +130,14 @@ class CutOff:
     dropped: Array
 
     @cached_property
+    def used(self) -> NDArray[np.bool_]:
+        """Which are there."""
+        return np.isfinite(self.place)
+
+    @cached_property
     def is_used(self) -> bool:
         """Whether there is any."""
-        return bool(np.isfinite(self.place).any())
+        return bool(self.used.any())
 
     @cached_property
     def growth(self) -> Array:

@@ -77,7 +77,7 @@ def _uppers(pair: Pair, epsilon: Array, slack: Array) -> list[float]:
     back = 2.0 * slack + 4.0 * U * np.abs(epsilon)
     largest = pair.loss_bounds[1]
     for _ in range(_TRIALS):
-        cuts = epsilon - back
+        cuts = np.minimum.accumulate((epsilon - back)[::-1])[::-1]  # in order, however near to each other
         cells = _above_cuts(pair.cells(cuts))
         far = cells.slack <= 0.75 * (epsilon - cuts)  # hence cut + slack <= epsilon, whatever the two roundings
         if far.all():

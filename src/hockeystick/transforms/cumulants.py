@@ -18,7 +18,7 @@ from typing import Protocol, final
 import numpy as np
 
 from hockeystick.errors import PrecisionError
-from hockeystick.transforms.rule import Array
+from hockeystick.transforms.rule import Array, Numbers, by_run
 
 __all__ = [
     "Cumulants",
@@ -32,6 +32,7 @@ __all__ = [
     "tilted_cumulants",
 ]
 
+_AT_ONCE = 1 << 19  # nodes times tilts
 _RESOLVED = 12.0  # how far (in ln) the outermost nodes must lie below the peak
 
 
@@ -102,7 +103,7 @@ class _Tilted:
 
     @classmethod
     def of(cls, batch: Weighted, tilts: Array) -> _Tilted:
-        logs = batch.log_p + tilts[:, None, None] * batch.loss
+        logs = batch.log_p + tilts[:, :, None] * batch.loss
         peak = logs.max(axis=2, keepdims=True)
         weight = np.exp(logs - peak)
         total = weight.sum(axis=2)
@@ -116,19 +117,12 @@ class _Tilted:
 @final
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """Estimates of K, K' and K'' of a sum at the tilts, shape (k,)."""
+    """Estimates of K, K' and K'' of a sum at the tilts, shape (k,), or of R sums, shape (k, R)."""
 
     tilts: Array
     value: Array
     mean: Array
     variance: Array
-
-    def joined(self, other: Scan) -> Scan:
-        """Both, by increasing tilt."""
-        tilts = np.concatenate((self.tilts, other.tilts))
-        order = np.argsort(tilts, kind="stable")
-        columns = ((getattr(self, name), getattr(other, name)) for name in ("value", "mean", "variance"))
-        return Scan(tilts[order], *(np.concatenate(column)[order] for column in columns))
 
     def saddle_excess(self, epsilon: float) -> Array:
         """``K'(theta) - epsilon - 1/theta - 1/(1 + theta)``, increasing in theta."""
@@ -140,17 +134,23 @@ class Scan:
         return epsilon, smooth_log_delta(self.value, self.tilts, epsilon, self.variance)
 
 
-def scan(batches: Sequence[Weighted], gaussian_variance: float, tilts: Array) -> Scan:
-    """K, K' and K'' of a sum at every tilt; ``gaussian_variance`` is that of its normal part."""
-    value = 0.5 * gaussian_variance * tilts * (1.0 + tilts)
-    mean = gaussian_variance * (tilts + 0.5)
-    variance = np.full_like(tilts, gaussian_variance)
+def scan(batches: Sequence[Weighted], gaussian_variance: Numbers, tilts: Array) -> Scan:
+    """K, K' and K'' of a sum at every tilt; ``gaussian_variance`` is that of its normal part.
+
+    Of R sums: tilts of shape (k, R), variances of shape (R,), and batches of a row for each.
+    """
+    each = tilts.reshape(len(tilts), -1)
+    runs = each.shape[1]
+    value = 0.5 * gaussian_variance * each * (1.0 + each)
+    mean = gaussian_variance * (each + 0.5)
+    variance = np.zeros_like(each) + gaussian_variance
     for batch in batches:
-        tilted = _Tilted.of(batch, tilts)
-        value = value + tilted.log_moment @ batch.counts
-        mean = mean + tilted.mean @ batch.counts
-        variance = variance + tilted.moment(np.square(batch.loss - tilted.mean[:, :, None])) @ batch.counts
-    return Scan(tilts, value, mean, variance)
+        tilted, counts = _Tilted.of(batch, each), batch.counts
+        value = value + by_run(tilted.log_moment * counts, runs)
+        mean = mean + by_run(tilted.mean * counts, runs)
+        spread = tilted.moment(np.square(batch.loss - tilted.mean[:, :, None]))
+        variance = variance + by_run(spread * counts, runs)
+    return Scan(tilts, *(column.reshape(tilts.shape) for column in (value, mean, variance)))
 
 
 def smooth_log_delta(value: Array, tilts: Array, epsilon: Array | float, variance: Array) -> Array:
@@ -198,7 +198,7 @@ class TiltedCumulants:
 def tilted_cumulants(nodes: Nodes, theta: float) -> TiltedCumulants:
     """All cumulants of one step at one tilt."""
     batch = NodeBatch(nodes.loss[None], nodes.log_p[None], np.ones(1))
-    tilted = _Tilted.of(batch, np.array([theta]))
+    tilted = _Tilted.of(batch, np.array([[theta]]))
     deviation = batch.loss - tilted.mean[:, :, None]
     square = deviation * deviation
     second = float(tilted.moment(square).item())
@@ -245,19 +245,39 @@ class Cumulants:
 
     def __call__(self, theta: float) -> tuple[float, float, float]:
         """K(theta), K'(theta), K''(theta)."""
-        found = scan(self._batches, 0.0, np.array([theta]))
+        found = self.at(np.array([theta]))
         return float(found.value[0]), float(found.mean[0]), float(found.variance[0])
+
+    def at(self, tilts: Array) -> Scan:
+        """The same at several tilts, shape (k,)."""
+        found = [scan(self._batches, 0.0, part) for part in self._pieces(tilts)]
+        if len(found) == 1:
+            return found[0]
+        columns = (np.concatenate([getattr(one, name) for one in found]) for name in ("value", "mean", "variance"))
+        return Scan(tilts, *columns)
 
     def log_moment(self, theta: float) -> float:
         """K(theta) alone; ``inf`` where the nodes do not reach far enough to tell."""
-        value = 0.0
+        return float(self.log_moments(np.array([theta]))[0])
+
+    def log_moments(self, tilts: Array) -> Array:
+        """The same at several tilts, shape (k,)."""
+        return np.concatenate([self._log_moments(part) for part in self._pieces(tilts)])
+
+    def _log_moments(self, tilts: Array) -> Array:
+        value, lost = np.zeros_like(tilts), np.zeros(tilts.size, dtype=np.bool_)
         for batch, ends in zip(self._batches, self._ends, strict=True):
-            exponents = batch.log_p + theta * batch.loss
-            peak = exponents.max(axis=1, keepdims=True)
-            if (ends & (exponents > peak - _RESOLVED)).any():
-                return math.inf
-            value += float((peak[:, 0] + np.log(np.exp(exponents - peak).sum(axis=1))) @ batch.counts)
-        return value
+            exponents = batch.log_p + tilts[:, None, None] * batch.loss
+            peak = exponents.max(axis=2, keepdims=True)
+            lost |= (ends & (exponents > peak - _RESOLVED)).any(axis=(1, 2))
+            logs = peak[:, :, 0] + np.log(np.exp(exponents - peak).sum(axis=2))
+            value = value + (logs * batch.counts).sum(axis=1)
+        return np.where(lost, np.inf, value)
+
+    def _pieces(self, tilts: Array) -> list[Array]:
+        """Tilts a few at a time, so that arrays stay small."""
+        most = max(_AT_ONCE // max(batch.loss.size for batch in self._batches), 1) if self._batches else tilts.size
+        return [tilts[first : first + most] for first in range(0, tilts.size, most)]
 
 
 def _outermost(source: NodeSource, nodes: Nodes) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:

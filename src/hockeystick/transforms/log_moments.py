@@ -22,7 +22,7 @@ import numpy as np
 
 from hockeystick.numerics.residuals import SWITCH
 from hockeystick.numerics.rounding import ELEMENTARY, U
-from hockeystick.transforms.rule import OVERFLOW, Array, LossRule, additions, node_sum
+from hockeystick.transforms.rule import OVERFLOW, Array, LossRule, Numbers, Rows, additions, node_sum
 
 __all__ = ["LogMoments", "TiltedRule", "log_moments", "tilt"]
 
@@ -30,6 +30,10 @@ _SERIES = 12  # terms of psi; the first one left out is below 26 (1/4)^12 / 14! 
 _SLACK = 1.02  # covers products of first-order error terms, each far below 1e-2
 _IDENTITIES = np.array([0.0, 1.0])  # exponents of known moments
 _EXACT = 64.0 * U  # of the largest loss, that an error may be without another look
+_TILTED = (
+    *("weight", "offset", "centre", "drift", "drift_error", "spread"),
+    *("bend_error", "slope_error", "weight_error", "quadrature"),
+)
 _UNDERFLOW = 1e-290  # absolute, what weights below the normal range can lose
 
 
@@ -60,11 +64,14 @@ class LogMoments:
 
 
 def log_moments(rule: LossRule, exponents: Array) -> LogMoments:
-    """``K(a - 1)`` of every rule at exponents a, shape (K,)."""
-    quadrature = rule.quadrature.error(np.concatenate((_IDENTITIES, exponents)))
+    """``K(a - 1)`` of every rule at exponents a, shape (K,), or (K, R) for those of R runs."""
+    identities = _IDENTITIES.reshape((-1,) + (1,) * (exponents.ndim - 1))
+    every = np.concatenate((np.broadcast_to(identities, (_IDENTITIES.size, *exponents.shape[1:])), exponents))
+    quadrature = rule.quadrature.error(every)
     identity_error = quadrature[: _IDENTITIES.size].max(axis=0) + rule.dropped
     quadrature = quadrature[_IDENTITIES.size :]
-    x = exponents[:, None, None] * rule.loss
+    exponents = exponents.reshape(len(exponents), -1)
+    x = exponents[:, :, None] * rule.loss
     peak = np.max(rule.log_weight + x, axis=2)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # where it overflows it is not used
         above, above_error = _above_one(rule, exponents, identity_error)
@@ -79,8 +86,8 @@ def log_moments(rule: LossRule, exponents: Array) -> LogMoments:
 
 
 def _above_one(rule: LossRule, exponents: Array, identity_error: Array) -> tuple[Array, Array]:
-    """``M_f - 1`` and a bound on its error, shape (K, B); exponents of the nodes are kept in range."""
-    a = exponents[:, None, None]
+    """``M_f - 1`` and a bound on its error, shape (K, B), at exponents of shape (K, R); those of nodes in range."""
+    a = exponents[:, :, None]
     loss = rule.loss
     # q psi = p (e^{(a-1) l} - 1) - (a - 1) (p - q) = q (e^{al} - 1) - a (p - q): the one of the smaller coefficient
     lean = (a > 0.5).astype(np.float64)
@@ -103,13 +110,12 @@ def _above_one(rule: LossRule, exponents: Array, identity_error: Array) -> tuple
     moved = _moved_by_loss(rule, a, slope)
     errors = rounding + np.abs(term) * np.expm1(rule.weight_error) + moved
     total = node_sum(term)
-    exponent = exponents[:, None]
-    defect = (exponent - 1.0) * rule.missing_q - exponent * rule.missing_p
+    defect = (exponents - 1.0) * rule.missing_q - exponents * rule.missing_p
     error = (
         errors.sum(axis=2)
         + additions(rule.nodes) * U * node_sum(np.abs(term))
-        + (np.abs(1.0 - exponent) + np.abs(exponent)) * identity_error
-        + 36.0 * U * (np.abs((exponent - 1.0) * rule.missing_q) + np.abs(exponent * rule.missing_p))
+        + (np.abs(1.0 - exponents) + np.abs(exponents)) * identity_error
+        + 36.0 * U * (np.abs((exponents - 1.0) * rule.missing_q) + np.abs(exponents * rule.missing_p))
         + 4.0 * U * np.abs(total)
     )
     return total + defect, error * _SLACK + _UNDERFLOW
@@ -144,7 +150,7 @@ def _scaled(rule: LossRule, exponents: Array, x: Array, peak: Array) -> tuple[Ar
     terms = np.exp(logs - peak[:, :, None])
     total = node_sum(terms)
     own = U * (3.0 * np.abs(x) + 2.0 * np.abs(rule.log_weight) + np.abs(peak)[:, :, None]) + ELEMENTARY
-    own = own + rule.weight_error + np.abs(exponents)[:, None, None] * rule.loss_error
+    own = own + rule.weight_error + np.abs(exponents)[:, :, None] * rule.loss_error
     relative = (terms * own).sum(axis=2) / total + additions(rule.nodes) * U
     value = peak + np.log(total)
     return value, _SLACK * relative + 2.0 * ELEMENTARY * (np.abs(np.log(total)) + np.abs(value))
@@ -184,15 +190,20 @@ class TiltedRule:
     weight_error: Array
     quadrature: Array
 
+    def at(self, rows: Rows) -> TiltedRule:
+        """Some of the rules."""
+        return TiltedRule(*(getattr(self, name)[rows] for name in _TILTED))
 
-def tilt(rule: LossRule, exponent: float, moments: LogMoments) -> TiltedRule:
+
+def tilt(rule: LossRule, exponent: Numbers, moments: LogMoments) -> TiltedRule:
     """The rules tilted by ``exponent - 1``, the first exponent of the moments given."""
     log_m, log_m_error = moments.value[0], moments.error[0]
-    x = exponent * rule.loss
+    power = np.reshape(exponent, (-1, 1))
+    x = power * rule.loss
     weight = np.exp(rule.log_weight + x - log_m[:, None])
-    relative = rule.weight_error + abs(exponent) * rule.loss_error + ELEMENTARY + log_m_error[:, None]
+    relative = rule.weight_error + np.abs(power) * rule.loss_error + ELEMENTARY + log_m_error[:, None]
     relative = _SLACK * (relative + U * (3.0 * np.abs(x) + 2.0 * np.abs(rule.log_weight) + np.abs(log_m)[:, None]))
-    mean, mean_error = _mean(rule, exponent, x, moments, weight, relative)
+    mean, mean_error = _mean(rule, power, x, moments, weight, relative)
     centre = _rounded(mean, rule.counts)
     offset = rule.loss - centre[:, None]
     slip = rule.loss_error + U * np.abs(offset)
@@ -217,13 +228,13 @@ def tilt(rule: LossRule, exponent: float, moments: LogMoments) -> TiltedRule:
 
 
 def _mean(
-    rule: LossRule, exponent: float, x: Array, moments: LogMoments, weight: Array, relative: Array
+    rule: LossRule, exponent: Array, x: Array, moments: LogMoments, weight: Array, relative: Array
 ) -> tuple[Array, Array]:
-    """``sum_j w_j l_j`` and a bound on its error: second order in the loss, but for large exponents."""
+    """``sum_j w_j l_j`` and a bound on its error: second order in the loss, but for large exponents, shape (R, 1)."""
     loss, log_m, log_m_error = rule.loss, moments.value[0], moments.error[0]
     size = np.abs(loss)
     fits = np.max(rule.log_weight + x, axis=1) < OVERFLOW
-    lean = np.array([[1.0 if exponent > 0.5 else 0.0]])
+    lean = (exponent > 0.5).astype(np.float64)
     part = rule.grown(np.minimum((exponent - lean) * loss, rule.room), lean)
     # q (e^{al} - 1), as p (e^{(a-1) l} - 1) + p - q where a is above a half
     grown = part.value + lean * rule.gain.value
@@ -232,7 +243,7 @@ def _mean(
     rounding = size * grown_error + rule.residual.error + 4.0 * U * (size * np.abs(grown) + rule.residual.value)
     whole = grown + rule.weight  # q e^{al}
     slope = np.abs(grown - rule.gain.value) + np.abs(x) * whole
-    bend = (2.0 * abs(exponent) + exponent * exponent * size) * whole + rule.weight_p
+    bend = (2.0 * np.abs(exponent) + exponent * exponent * size) * whole + rule.weight_p
     moved = rule.loss_error * (slope + bend * rule.loss_error)
     moment = np.exp(np.minimum(log_m, OVERFLOW))
     total = node_sum(term) + rule.missing_q - rule.missing_p
@@ -241,12 +252,13 @@ def _mean(
     error = error + 36.0 * U * (np.abs(rule.missing_q) + np.abs(rule.missing_p)) + _UNDERFLOW
     mean = total / moment
     mean_error = _SLACK * (error / moment + np.abs(mean) * (log_m_error + 2.0 * ELEMENTARY + U * np.abs(log_m)))
-    if fits.all() and (mean_error <= _EXACT * size.max(axis=1)).all():
+    exact = fits & (mean_error <= _EXACT * size.max(axis=1))
+    if exact.all():
         return mean, mean_error
     first_order = node_sum(weight * loss)
     first_error = (weight * (relative * size + rule.loss_error)).sum(axis=1)
     first_error = _SLACK * (first_error + additions(rule.nodes) * U * node_sum(weight * size))
-    better = fits & (mean_error < first_error)
+    better = exact | (fits & (mean_error < first_error))
     return np.where(better, mean, first_order), np.where(better, mean_error, first_error)
 
 

@@ -5,7 +5,8 @@ A rule stands for the transform ``M(z) = E_P[e^{zL}; L < inf]`` of a loss L thro
     M_f(z) = sum_j q_j e^{(1+z) l_j},        |M(z) - M_f(z)| <= quadrature error * M(Re z),
 
 exact for a discrete loss, a trapezoidal rule for an analytic density. ``a = 1 + Re z`` is called the *exponent*. A
-batch holds B rules of n nodes: arrays of shape (B, n), numbers of shape (B,).
+batch holds B rules of n nodes: arrays of shape (B, n), numbers of shape (B,). They belong to one run, or to B runs, a
+rule each: numbers of R runs have R for their last axis, R = 1 or B, and broadcast against those of rules.
 
 Guarantee: the errors stored are bounds; see `docs/derivations/contour.md`, sections 3 and 7. Cost: none beyond the
 arrays.
@@ -16,16 +17,16 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.numerics.residuals import exponential_residual
 from hockeystick.numerics.rounding import U
+from hockeystick.transforms.sketch import Array, Cells, Numbers, Rows, Sketch
 
 __all__ = [
     "OVERFLOW",
@@ -34,16 +35,18 @@ __all__ = [
     "Grown",
     "LossRule",
     "NoQuadrature",
+    "Numbers",
     "Quadrature",
+    "Rows",
     "RuleSource",
     "Sketch",
     "Window",
     "additions",
+    "by_run",
     "chunk",
+    "few_bits_up",
     "node_sum",
 ]
-
-Array = NDArray[np.float64]
 
 OVERFLOW: Final = 600.0
 """Exponent of a weighted node that is not exceeded."""
@@ -71,12 +74,23 @@ def node_sum(terms: Array) -> Array:
     return np.asarray(np.add.reduceat(terms, np.arange(0, nodes, chunk(nodes)), axis=-1).sum(axis=-1))
 
 
+def few_bits_up(sizes: Array) -> Array:
+    """Whole numbers rounded up to three bits."""
+    unit = np.exp2(np.maximum(np.floor(np.log2(np.maximum(sizes, 1.0))) - 2.0, 0.0))
+    return np.asarray(np.ceil(sizes / unit) * unit)
+
+
+def by_run(values: Array, runs: int) -> Array:
+    """Numbers of rules, shape (..., B), summed over those of each run, shape (..., R)."""
+    return values if values.shape[-1] == runs else values.sum(axis=-1, keepdims=True)
+
+
 class Quadrature(ABC):
     """The error of a rule relative to the transform it stands for."""
 
     @abstractmethod
     def error(self, exponents: Array) -> Array:
-        """Bound on ``|M - M_f| / M`` at real exponents, shape (K, B)."""
+        """Bound on ``|M - M_f| / M`` at real exponents, shape (K,) or (K, R), shape (K, B)."""
 
     @abstractmethod
     def error_up_to(self, frequency: float, exponent: float, error: Array) -> Array:
@@ -92,47 +106,11 @@ class NoQuadrature(Quadrature):
 
     def error(self, exponents: Array) -> Array:
         """Zero."""
-        return np.zeros((exponents.size, self.size))
+        return np.zeros((len(exponents), self.size))
 
     def error_up_to(self, frequency: float, exponent: float, error: Array) -> Array:
         """Zero."""
         return error
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """Lower bounds on the density of the loss between points of a variable x in which the loss is monotone.
-
-    Attributes
-    ----------
-    loss : ndarray, shape (B, c + 1)
-        Losses at the points (nats), monotone.
-    log_density : ndarray, shape (B, c + 1)
-        ``ln`` of the density of Q in x at the points.
-    log_slope : ndarray, shape (B, c)
-        Upper bounds on ``ln |dl / dx|`` in each cell.
-    curvature, curvature_p, curvature_q : ndarray, shape (B,)
-        The second derivative in x of ``ln`` of the density tilted to exponent a is at most
-        ``curvature + a+ curvature_p + (1 - a)+ curvature_q``.
-    square : ndarray, shape (B,)
-        Squared length of a cell in x.
-
-    Losses are accurate to 2^-44 relative, logarithms to ten times that plus 32 u times the terms they are made of.
-    """
-
-    loss: Array
-    log_density: Array
-    log_slope: Array
-    curvature: Array
-    curvature_p: Array
-    curvature_q: Array
-    square: Array
-
-    def sag(self, exponent: float) -> Array:
-        """How far ``ln`` of the tilted density can lie below the smaller end of a cell, shape (B,)."""
-        bend = self.curvature + max(exponent, 0.0) * self.curvature_p + max(1.0 - exponent, 0.0) * self.curvature_q
-        return 0.125 * self.square * np.maximum(bend, 0.0)
 
 
 @final
@@ -142,29 +120,6 @@ class Grown:
 
     value: Array
     error: Array
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Sketch:
-    """A batch of rules whose errors are not known: enough to choose by, and for bounds on the decay.
-
-    Attributes
-    ----------
-    loss, log_weight : ndarray, shape (B, n)
-        As in `LossRule`, and so are the rest.
-    """
-
-    loss: Array
-    log_weight: Array
-    counts: Array
-    cells: Cells | None
-    dropped: Array
-
-    @cached_property
-    def log_p(self) -> Array:
-        """``ln p_j = ln q_j + l_j``."""
-        return self.log_weight + self.loss
 
 
 @final
@@ -285,17 +240,42 @@ class LossRule:
 class Window:
     """What a rule must serve: exponents a = 1 + theta, a largest frequency, and ``ln`` of the accuracy wanted of M.
 
+    For R runs exponents have the shape (K, R), and the other numbers (R,) where they differ.
+
     ``cells`` is the number of cells between nodes, where a bound on the decay is wanted; 0 otherwise. ``log_drop`` is
     ``ln`` of the mass that each step may leave out where its loss is largest, lest it swamp large tilts. ``longest`` is
     the number of nodes beyond which the rule of a subsampled Gaussian is not worth having.
     """
 
-    exponents: tuple[float, ...]
-    frequency: float
-    log_accuracy: float
+    exponents: tuple[float, ...] | Array
+    frequency: Numbers
+    log_accuracy: Numbers
     cells: int = 0
-    log_drop: float = -math.inf
-    longest: int = 1 << 14
+    log_drop: Numbers = -math.inf
+    longest: Numbers = 1 << 14
+
+    @classmethod
+    def of(cls, exponents: Array, frequency: Array, log_accuracy: Array, cells: int = 0) -> Window:
+        """Of R runs, exponents of shape (K, R) and numbers of shape (R,); of one run without that axis."""
+        if exponents.shape[1] > 1:
+            return cls(exponents, frequency, log_accuracy, cells)
+        return cls(tuple(exponents[:, 0].tolist()), float(frequency[0]), float(log_accuracy[0]), cells)
+
+    def up_to(self, nodes: Array) -> Window:
+        """The same with rules of at most so many nodes, shape (R,), if these are fewer."""
+        least = np.minimum(nodes, self.longest)
+        return replace(self, longest=least if least.size > 1 else float(least[0]))
+
+    def at(self, rows: Rows) -> Window:
+        """For some of R runs."""
+        several = {name: getattr(self, name) for name in ("frequency", "log_accuracy", "log_drop", "longest")}
+        picked: dict[str, Any] = {n: value[rows] for n, value in several.items() if isinstance(value, np.ndarray)}
+        return replace(self, exponents=np.ascontiguousarray(self.powers[:, rows]), **picked)
+
+    @property
+    def powers(self) -> Array:
+        """The exponents, shape (K, R)."""
+        return np.reshape(np.asarray(self.exponents), (len(self.exponents), -1))
 
 
 class RuleSource(ABC):
@@ -315,6 +295,34 @@ class RuleSource(ABC):
     def is_atomic(self) -> bool:
         """Whether the losses are discrete."""
         return False
+
+    @property
+    def kind(self) -> str | None:
+        """Sources of one row and one kind can be `stacked`; None where that is not known to work."""
+        return None
+
+    @classmethod
+    def stacked(cls, several: Sequence[RuleSource]) -> RuleSource:
+        """Sources of one kind as one, row below row."""
+        raise NotImplementedError
+
+    @property
+    def row_steps(self) -> Array:
+        """The number of steps of each row."""
+        raise NotImplementedError
+
+    @property
+    def row_scales(self) -> Array:
+        """`scale` of each row."""
+        raise NotImplementedError
+
+    def at(self, rows: Rows) -> RuleSource:
+        """Some of its rows."""
+        raise NotImplementedError
+
+    def lengths(self, window: Window) -> Array:
+        """The number of nodes that each row needs for a window, shape (B,); infinite where it is not served."""
+        raise NotImplementedError
 
     def precise(self, rule: LossRule) -> Sequence[tuple[Sequence[Fraction], float]] | None:
         """The losses of each pair to within `transforms.lattice.PRECISE`, and its count; None where not known."""

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.tilted_normal import tilted_normal
 from hockeystick.transforms.cumulants import Scan, scan, smooth_log_delta
 from hockeystick.transforms.lattice import SharedLattice
-from hockeystick.transforms.rule import Array, LossRule, Sketch, Window
+from hockeystick.transforms.rule import Array, LossRule, Numbers, Rows, Sketch, Window
 
 __all__ = [
     "SMALLEST_TILT",
@@ -28,6 +29,7 @@ __all__ = [
     "Saddle",
     "coarse_sketches",
     "find_saddle",
+    "level_sketches",
     "normal_epsilon",
     "round_tilt",
     "round_tilts",
@@ -44,20 +46,31 @@ _SPAN = 4.0  # ratio of neighbouring tilts in the first, coarse scan
 
 
 class LossSum(ABC):
-    """A sum of independent privacy losses, as rules for its parts: what the contour asks of a composition."""
+    """A sum of independent privacy losses, as rules for its parts: what the contour asks of a composition.
 
-    gaussian_variance: float
+    Or R such sums of like parts, each of one run, whose numbers have the shape (R,).
+    """
+
+    gaussian_variance: Numbers
     """Variance of the normal part of the loss (nats^2), to a relative error of 16 u; 0 where there is none."""
 
     @property
     @abstractmethod
-    def total_count(self) -> float:
+    def total_count(self) -> Numbers:
         """Number of steps outside the normal part."""
 
     @property
     @abstractmethod
-    def typical_shift(self) -> float:
+    def typical_shift(self) -> Numbers:
         """Largest ratio of sensitivity to noise among the parts: the scale of the tilts first tried is its inverse."""
+
+    def at(self, rows: Rows) -> LossSum:
+        """The sums of some of the runs."""
+        return self
+
+    def alike(self, window: Window) -> Iterator[tuple[NDArray[np.intp], LossSum, Window]]:
+        """Runs whose rules have as many nodes, a few at a time, with their part of the window."""
+        yield np.zeros(1, dtype=np.intp), self, window
 
     @abstractmethod
     def rules(self, window: Window) -> Sequence[LossRule] | None:
@@ -92,40 +105,60 @@ class Saddle:
         The coarse rules used.
     top : float
         The largest tilt that they serve.
+
+    Of R sums (`stacked`) the numbers have the shape (R,).
     """
 
-    theta: float
-    value: float
-    mean: float
-    variance: float
+    theta: Any
+    value: Any
+    mean: Any
+    variance: Any
     sketches: Sequence[Sketch]
-    top: float
+    top: Any
+
+    @classmethod
+    def stacked(cls, several: Sequence[Saddle]) -> Saddle:
+        """Those of several sums with sketches of one length, whose numbers have a leading axis."""
+        numbers: dict[str, Any] = {
+            name: np.array([getattr(one, name) for one in several])
+            for name in ("theta", "value", "mean", "variance", "top")
+        }
+        sketches = tuple(Sketch.stacked(own) for own in zip(*(one.sketches for one in several), strict=True))
+        return cls(**numbers, sketches=sketches)
 
     def look(self, losses: LossSum, tilts: Array) -> Scan:
-        """K at tilts of any size that rules can be had for; infinite beyond."""
+        """K of R sums at tilts of any size that rules can be had for, shape (k, R); infinite beyond."""
         served = tilts <= self.top
-        if served.all():
-            return scan(self.sketches, losses.gaussian_variance, tilts)
-        wider = losses.sketches(Window((1.0, 1.0 + float(tilts.max())), 0.0, _COARSE))
-        if wider is not None:
-            return scan(wider, losses.gaussian_variance, tilts)
         found = scan(self.sketches, losses.gaussian_variance, np.minimum(tilts, self.top))
-        return Scan(tilts, np.where(served, found.value, np.inf), found.mean, found.variance)
+        if served.all():
+            return found
+        value = np.where(served, found.value, np.inf)
+        mean, variance = found.mean, found.variance
+        beyond = np.flatnonzero(~served.all(axis=0))
+        own, largest = losses.at(beyond), tilts[:, beyond].max(axis=0)
+        window = Window.of(np.array([np.ones_like(largest), 1.0 + largest]), 0.0 * largest, _COARSE + 0.0 * largest)
+        for rows, some, part in own.alike(window):
+            wider, columns = some.sketches(part), beyond[rows]
+            if wider is not None:
+                more = scan(wider, some.gaussian_variance, np.ascontiguousarray(tilts[:, columns]))
+                value[:, columns], mean[:, columns], variance[:, columns] = more.value, more.mean, more.variance
+        return Scan(tilts, value, mean, variance)
 
     @property
-    def epsilon(self) -> float:
+    def epsilon(self) -> Any:
         """The epsilon whose saddle point the tilt is."""
         return self.mean - 1.0 / self.theta - 1.0 / (1.0 + self.theta)
 
-    def log_delta(self, epsilon: float) -> float:
+    def log_delta(self, epsilon: Any) -> Any:
         """Saddle-point estimate of ``ln delta`` at the epsilon (nats), near the saddle's own."""
-        found = smooth_log_delta(np.array(self.value), np.array(self.theta), epsilon, np.array(self.variance))
-        return float(found)
+        columns = (np.array(one) for one in (self.value, self.theta, epsilon, self.variance))
+        return smooth_log_delta(*columns)[()]
 
     @property
-    def curvature(self) -> float:
+    def curvature(self) -> Any:
         """Second derivative of the whole exponent ``K - ln(z (1 + z))``."""
-        return float(self.variance + self.theta**-2.0 + (1.0 + self.theta) ** -2.0)
+        theta = np.array(self.theta)
+        return (self.variance + theta**-2.0 + (1.0 + theta) ** -2.0)[()]
 
 
 def find_saddle(losses: LossSum, excess: Callable[[Scan], Array]) -> Saddle | None:
@@ -150,8 +183,23 @@ def find_saddle(losses: LossSum, excess: Callable[[Scan], Array]) -> Saddle | No
 
 def coarse_sketches(losses: LossSum, level: int) -> tuple[float, Sequence[Sketch] | None]:
     """The largest tilt of a level, eight times that of the level below, and rules that serve all below it, if any."""
-    top = (16.0 + 4.0 / max(losses.typical_shift, 1e-3)) * 8.0**level
-    return top, losses.sketches(Window((1.0, 1.0 + top), 0.0, _COARSE, cells=4 if losses.total_count > 100.0 else 16))
+    for _, top, sketches in level_sketches(losses, level):
+        return float(top[0]), sketches
+    return 0.0, None
+
+
+def level_sketches(losses: LossSum, level: int) -> Iterator[tuple[NDArray[np.intp], Array, Sequence[Sketch] | None]]:
+    """Of R sums, those with sketches of one length: which, the largest tilts of a level, and the rules."""
+    tops = (16.0 + 4.0 / np.maximum(np.atleast_1d(losses.typical_shift), 1e-3)) * 8.0**level
+    counts = np.atleast_1d(losses.total_count)
+    for cells, few in ((4, counts > 100.0), (16, counts <= 100.0)):
+        own = np.flatnonzero(few)
+        if own.size == 0:
+            continue
+        top = tops[own]
+        window = Window.of(np.array([np.ones_like(top), 1.0 + top]), 0.0 * top, _COARSE + 0.0 * top, cells)
+        for rows, some, part in losses.at(own).alike(window):
+            yield own[rows], top[rows], some.sketches(part)
 
 
 def _search(losses: LossSum, sketches: Sequence[Sketch], top: float, excess: Callable[[Scan], Array]) -> Saddle | None:
@@ -200,7 +248,6 @@ def round_tilt(tilt: float) -> float:
 
 
 def round_tilts(tilts: Array) -> Array:
-    """The tilts with so few bits that ``1 + theta`` is exact, increasing, each once."""
+    """The tilts with so few bits that ``1 + theta`` is exact, increasing along the last axis."""
     unit = np.ldexp(1.0, np.maximum(np.frexp(tilts)[1] - 21, -50))
-    rounded = np.sort(np.rint(tilts / unit) * unit)
-    return np.asarray(rounded[np.append(True, rounded[1:] > rounded[:-1])])
+    return np.sort(np.rint(tilts / unit) * unit, axis=-1)

@@ -23,7 +23,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.transforms.rule import Array, Quadrature
+from hockeystick.transforms.rule import Array, Numbers, Quadrature
 
 __all__ = ["Ends", "MixtureStrip", "Strip", "choose_strip", "cross_distance", "few_bits", "half_widths"]
 
@@ -50,28 +50,29 @@ class Strip:
         The largest step.
     half_widths : ndarray, shape (B, 8)
         The best first.
-    log_accuracy : float
+    log_accuracy : float or ndarray, shape (R,)
         ``ln`` of the error meant.
     """
 
     step: Array
     half_widths: Array
-    log_accuracy: float
+    log_accuracy: Numbers
 
 
 def choose_strip(
-    exponents: Array, log_accuracy: float, *, spread_p: Array, spread_q: Array, growth: Array, log_turn: Array
+    exponents: Array, log_accuracy: Numbers, *, spread_p: Array, spread_q: Array, growth: Array, log_turn: Array
 ) -> Strip:
-    """The strips of the largest steps whose error is about ``e^log_accuracy`` at every exponent.
+    """The strips of the largest steps whose error is about ``e^log_accuracy`` at every exponent, shape (K,) or (K, R).
 
     ``log_turn``, shape (B, 8), is ``ln`` of about how much the frequency adds to the integrand on each strip.
     """
     b = half_widths(spread_p, spread_q)
     log_kappa = growth[:, None] * b * b + log_turn
-    for power, spread in ((-float(exponents.min()), spread_p), (float(exponents.max()) - 1.0, spread_q)):
-        if power > 0.0:
-            log_kappa = log_kappa - power * np.log(np.cos(0.5 * b * spread[:, None]))
-    step = 2.0 * math.pi * b / (log_kappa + math.log(2.0) - log_accuracy)
+    every = exponents.reshape(len(exponents), -1)
+    for power, spread in ((-every.min(axis=0), spread_p), (every.max(axis=0) - 1.0, spread_q)):
+        if (power > 0.0).any() and spread.any():
+            log_kappa = log_kappa - np.maximum(power, 0.0)[:, None] * np.log(np.cos(0.5 * b * spread[:, None]))
+    step = 2.0 * math.pi * b / (log_kappa + math.log(2.0) - np.reshape(log_accuracy, (-1, 1)))
     order = np.argsort(-step, axis=1)
     return Strip(step.max(axis=1), b[np.arange(order.shape[0])[:, None], order], log_accuracy)
 
@@ -96,7 +97,7 @@ class Ends:
         return (self.highest - self.lowest) * _OUT
 
     def pull_up(self, power: Array) -> Array:
-        """Largest ``power * mean`` above the last node, shape (K, B) for powers (K, 1)."""
+        """Largest ``power * mean`` above the last node, shape (K, B) for powers (K, R)."""
         return np.maximum(power * self.at_high, power * self.highest)
 
     def pull_down(self, power: Array) -> Array:
@@ -140,17 +141,19 @@ class MixtureStrip(Quadrature):
         strip = _risen(self._log_strip_error(exponents, self.strip.half_widths[:, 0]))
         return strip + self._tails(exponents) * (1.0 + np.minimum(strip, 1.0))
 
-    def error_up_to(self, frequency: float, exponent: float, error: Array) -> Array:
+    def error_up_to(self, frequency: Numbers, exponent: Numbers, error: Array) -> Array:
         """The strip error grows with the frequency, the tails do not."""
         turns = self.log_turns(exponent, frequency, error)
         best = np.full_like(error, np.inf)
         for b in self.strip.half_widths.T:  # the first is nearly always good enough
-            best = np.minimum(best, self._log_strip_error(np.array([exponent]), b)[0] + turns(b))
+            found = self._log_strip_error(np.array([exponent]), b)[0] + turns(b)
+            enough = best <= self.strip.log_accuracy + _NEARLY
+            best = np.where(enough, best, np.minimum(best, found))  # whatever other rows need
             if (best <= self.strip.log_accuracy + _NEARLY).all():
                 break
         return _risen(best) + 2.0 * error
 
-    def log_turns(self, exponent: float, frequency: float, error: Array) -> Callable[[Array], Array]:
+    def log_turns(self, exponent: Numbers, frequency: Numbers, error: Array) -> Callable[[Array], Array]:
         """From half-widths to bounds on ``ln`` of the tilted mean of ``e^{|Im z| |arg p - arg q|}`` there, shape (B,).
 
         ``error``, shape (B,), is that of the rule at frequency 0.
@@ -160,7 +163,7 @@ class MixtureStrip(Quadrature):
 
     def _log_strip_error(self, exponents: Array, b: Array) -> Array:
         """``ln`` of half the error of the infinite rule at frequency 0, relative to the moment, shape (K, B)."""
-        a = exponents[:, None]
+        a = exponents.reshape(len(exponents), -1)
         decay = 2.0 * math.pi * b / (self.step * _OUT)
         log_error = self.growth * b * b - decay - np.log(-np.expm1(-decay)) + 0.0 * a
         for power, side in ((-a, self.p), (a - 1.0, self.q)):
@@ -170,14 +173,14 @@ class MixtureStrip(Quadrature):
 
     def end_rates(self, exponents: Array) -> tuple[Array, Array]:
         """How fast ``ln`` of the integrand falls below the first and above the last node, at least, shape (K, B)."""
-        a = exponents[:, None]
+        a = exponents.reshape(len(exponents), -1)
         below = self.p.pull_down(a) + self.q.pull_down(1.0 - a) - self.low
         above = self.high + self.fall - self.p.pull_up(a) - self.q.pull_up(1.0 - a)
         return below - 1e-9 * (1.0 + np.abs(below)), above - 1e-9 * (1.0 + np.abs(above))
 
     def _tails(self, exponents: Array) -> Array:
         """Terms beyond both ends relative to the largest, over which the moment lies but for the strip error."""
-        logs = self.log_weight + exponents[:, None, None] * self.loss
+        logs = self.log_weight + exponents.reshape(len(exponents), -1, 1) * self.loss
         ends = logs[:, :, [0, -1]] - logs.max(axis=2, keepdims=True)
         fall = self.step[:, None] * np.stack(self.end_rates(exponents), axis=2)
         falls = fall > 0.0

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
 
@@ -26,9 +26,11 @@ from numpy.typing import NDArray
 
 from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up
 from hockeystick.transforms.log_moments import LogMoments
-from hockeystick.transforms.rule import Array, LossRule
+from hockeystick.transforms.rule import Array, LossRule, Numbers, by_run
 
 __all__ = ["Aliasing", "Chernoff", "chernoff", "kernel_peak", "log_constant"]
+
+_NUMBERS, _COLUMNS = ("theta", "value", "error"), ("tilts", "values", "errors")
 
 
 @final
@@ -79,20 +81,19 @@ class Chernoff:
         most = max(one.tilts.size for one in several)
 
         def padded(values: Array) -> Array:
+            if values.size == most:
+                return values
             return np.concatenate((values, np.repeat(values[-1:], most - values.size)))
 
         stacks: dict[str, Any] = {
-            **{name: np.array([getattr(one, name) for one in several]) for name in ("theta", "value", "error")},
-            **{
-                name: np.array([padded(getattr(one, name)) for one in several])
-                for name in ("tilts", "values", "errors")
-            },
+            **{name: np.array([getattr(one, name) for one in several]) for name in _NUMBERS},
+            **{name: np.array([padded(getattr(one, name)) for one in several]) for name in _COLUMNS},
         }
         return cls(**stacks)
 
-    def rows(self, index: NDArray[np.intp]) -> Chernoff:
-        """Some of several, each as often as it is named."""
-        parts: dict[str, Any] = {one.name: getattr(self, one.name)[index] for one in fields(self)}
+    def rows(self, index: NDArray[np.intp] | int) -> Chernoff:
+        """One or some of several, each as often as it is named."""
+        parts: dict[str, Any] = {name: getattr(self, name)[index] for name in (*_NUMBERS, *_COLUMNS)}
         return Chernoff(**parts)
 
     def log_bounds(self, epsilon: Array) -> Array:
@@ -180,17 +181,36 @@ def kernel_peak(theta: float) -> float:
 
 
 def chernoff(
-    rules: Sequence[LossRule], moments: Sequence[LogMoments], gaussian_variance: float, tilts: Sequence[float]
+    rules: Sequence[LossRule],
+    moments: Sequence[LogMoments],
+    gaussian_variance: Numbers,
+    tilts: Sequence[float] | Array,
 ) -> Chernoff:
-    """K of the sum, given the moments of the rules at ``1 + tilts``; the first tilt is theta."""
-    every = np.array(tilts)
+    """K of the sum, given the moments of the rules at ``1 + tilts``; the first tilt is theta.
+
+    Of R sums: tilts of shape (K, R), variances of shape (R,).
+    """
+    every = np.reshape(np.asarray(tilts), (len(tilts), -1))
+    runs = every.shape[1]
     normal = 0.5 * gaussian_variance * every * (1.0 + every)
     terms, errors = [normal], [24.0 * U * np.abs(normal)]
     for rule, moment in zip(rules, moments, strict=True):
         product = moment.value * rule.counts
-        terms.append(product.sum(axis=1))
-        errors.append(1.001 * (moment.total_error * rule.counts).sum(axis=1))
-        errors.append((rule.size + 2) * U * np.abs(product).sum(axis=1))
-    total = np.array([math.fsum(column) for column in np.array(terms).T])
+        terms.append(by_run(product, runs))
+        errors.append(1.001 * by_run(moment.total_error * rule.counts, runs))
+        errors.append((rule.size // runs + 2) * U * by_run(np.abs(product), runs))
+    total = _rounded_sum(terms)
     doubt = 1.001 * np.sum(errors, axis=0) + U * np.abs(total)
-    return Chernoff(float(every[0]), float(total[0]), float(doubt[0]), every[1:], total[1:], doubt[1:])
+    several: dict[str, Any] = {}
+    for number, column, own in zip(_NUMBERS, _COLUMNS, (every, total, doubt), strict=True):
+        several[number], several[column] = own[0], own[1:].T.copy()
+    whole = Chernoff(**several)
+    return whole if np.ndim(tilts) > 1 else whole.rows(0)
+
+
+def _rounded_sum(terms: Sequence[Array]) -> Array:
+    """The sum of arrays of one shape, each number rounded once."""
+    if len(terms) <= 2:
+        return np.asarray(sum(terms[1:], terms[0]))
+    flat = np.array([math.fsum(column) for column in np.array([term.ravel() for term in terms]).T])
+    return flat.reshape(terms[0].shape)

@@ -8,7 +8,7 @@ Guarantee: both sides certified. A question that is not `Answers.known` is to be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Final, final
 
@@ -16,20 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, from_sides
-from hockeystick.engines.contour.line import ContourLine, Curve
+from hockeystick.engines.contour.line import Curve
+from hockeystick.engines.contour.lines import Lines
 from hockeystick.engines.contour.placing import ContourRefusal
 from hockeystick.engines.contour.root_bracket import LogBracket, RootBracket, Rows, Targets, root_brackets
-from hockeystick.engines.contour.search import REACH, Line, PlacedLine, ranges_of
-from hockeystick.engines.contour.standing import StandingLines, is_narrow, sides
+from hockeystick.engines.contour.search import REACH, PlacedLine, ranges_of
+from hockeystick.engines.contour.standing import StandingLines, is_narrow, look_for, sides, stand
 from hockeystick.engines.contour.stations import Station
 from hockeystick.numerics.rounding import TINY
 from hockeystick.transforms.rule import Array
 
-__all__ = ["METHOD", "Answers", "deltas", "epsilons", "errors_at", "grouped", "solved", "unknown"]
+__all__ = ["METHOD", "Answers", "deltas", "epsilons", "errors_at", "solved", "unknown"]
 
 METHOD: Final = "contour"
 _PROVED_SMALLER = "delta is proved to be smaller at epsilon 0"
-_AT_ONCE = 1 << 17  # terms of sums computed at a time
 _LOOSE = 8.0  # times the width of delta, over the tilt: what a bracket of epsilon may have
 _OFF = 2e-3  # deviations by which the guess of an epsilon is usually off, at most
 _ERRORS = ("rounding", "truncation", "aliasing")
@@ -84,51 +84,6 @@ class Answers:
 
 
 @final
-class _Lines:
-    """Lines that are asked together: those of one length are stacked."""
-
-    def __init__(self, lines: Sequence[Line]) -> None:
-        lengths = [
-            line.frequencies.size if isinstance(line, ContourLine) else -index for index, line in enumerate(lines)
-        ]
-        self._group, self._place = np.zeros(len(lines), dtype=np.intp), np.zeros(len(lines), dtype=np.intp)
-        self._stacks: list[tuple[int, int, Line]] = []
-        for number, length in enumerate(dict.fromkeys(lengths)):
-            own = [index for index, one in enumerate(lengths) if one == length]
-            self._group[own], self._place[own] = number, np.arange(len(own))
-            first = lines[own[0]]
-            if isinstance(first, ContourLine):
-                stacked = ContourLine.stacked(
-                    [line for line in (lines[i] for i in own) if isinstance(line, ContourLine)]
-                )
-                self._stacks.append((len(own), length, stacked))
-            else:
-                self._stacks.append((1, 1, first))
-
-    def curve(self, which: Rows, points: Array) -> Curve:
-        """Brackets at points (n, P), each row of the line meant."""
-        if len(self._stacks) == 1 and points.size * self._stacks[0][1] <= _AT_ONCE:
-            return self._asked(0, which, points)
-        whole = Curve(*(np.empty_like(points) for _ in fields(Curve)))
-        for number, (_, length, _) in enumerate(self._stacks):
-            rows = np.flatnonzero(self._group[which] == number)
-            most = max(_AT_ONCE // (length * points.shape[1]), 1)
-            for first in range(0, rows.size, most):
-                part = rows[first : first + most]
-                found = self._asked(number, which[part], points[part])
-                for one in fields(Curve):
-                    getattr(whole, one.name)[part] = getattr(found, one.name)
-        return whole
-
-    def _asked(self, number: int, which: Rows, points: Array) -> Curve:
-        count, _, line = self._stacks[number]
-        if count > 1 and isinstance(line, ContourLine):
-            return line.rows(self._place[which]).curve(points)
-        found = line.curve(points.ravel())
-        return Curve(*(getattr(found, one.name).reshape(points.shape) for one in fields(Curve)))
-
-
-@final
 @dataclass(frozen=True, eq=False)
 class _Asked:
     """Questions with the lines that may answer them.
@@ -151,6 +106,7 @@ class _Asked:
     def of(cls, curves: Sequence[StandingLines], owners: Rows, stations: Sequence[Station | None]) -> _Asked:
         numbers: dict[tuple[int, Station | None], int] = {}
         keys = [numbers.setdefault(key, len(numbers)) for key in zip(owners.tolist(), stations, strict=True)]
+        stand([(curves[owner], station) for owner, station in numbers])
         found = [_line_at(curves[owner], station) for owner, station in numbers]
         placed = [line for line in found if line is not None]
         place = np.cumsum([line is not None for line in found]) - 1
@@ -170,33 +126,16 @@ def _line_at(curve: StandingLines, station: Station | None) -> PlacedLine | None
         return None
 
 
-def _stations(owners: Rows, find: Callable[[int, Rows], list[Station | None]]) -> list[Station | None]:
-    """The station of each question, looked up for all questions of a curve at once."""
-    found: list[Station | None] = [None] * owners.size
-    for owner, rows in grouped(owners):
-        for row, station in zip(rows.tolist(), find(owner, rows), strict=True):
-            found[row] = station
-    return found
-
-
-def grouped(keys: Rows) -> Iterator[tuple[int, Rows]]:
-    """Each key with where it stands."""
-    order = np.argsort(keys, kind="stable")
-    starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
-    for first, last in zip(starts.tolist(), [*starts[1:].tolist(), order.size], strict=False):
-        yield int(keys[order[first]]), order[first:last]
-
-
 def deltas(curves: Sequence[StandingLines], owners: Rows, epsilon: Array) -> Answers:
     """delta of ``curves[owners[i]]`` at ``epsilon[i]``, each finite and well below its largest loss."""
     answers = unknown(epsilon.size)
-    stations = _stations(owners, lambda owner, rows: curves[owner].of_epsilons(epsilon[rows]))
+    stations = look_for(curves, owners, epsilon, "delta")
     asked = _Asked.of(curves, owners, stations)
     near = np.abs(epsilon[asked.rows] - asked.numbers("epsilon")) <= REACH * asked.numbers("deviation")
     rows, which = asked.rows[near], asked.which[near]
     if rows.size == 0:
         return answers
-    found = _Lines([one.line for one in asked.placed]).curve(which, epsilon[rows, None])
+    found = Lines([one.line for one in asked.placed]).curve(which, epsilon[rows, None])
     flat = Curve(*(getattr(found, one.name)[:, 0] for one in fields(Curve)))
     answers.errors[:, rows] = _errors(flat, np.ones(rows.size))
     low, high = np.array([curve.infinite_mass for curve in curves])[owners[rows]].T
@@ -210,11 +149,11 @@ def epsilons(curves: Sequence[StandingLines], owners: Rows, targets: Targets) ->
     """epsilon of ``curves[owners[i]]`` at each of the values, of the finite part of delta."""
     answers = unknown(owners.size)
     goals = targets.undercut
-    stations = _stations(owners, lambda owner, rows: curves[owner].of_log_deltas(goals[rows]))
+    stations = look_for(curves, owners, goals, "epsilon")
     asked = _Asked.of(curves, owners, stations)
     if asked.rows.size == 0:
         return answers
-    ranges = ranges_of(asked.placed, _Lines([one.line for one in asked.placed]).curve)
+    ranges = ranges_of(asked.placed, Lines([one.line for one in asked.placed]).curve)
     reached = ranges.reaches(asked.which, goals[asked.rows])
     rows, which = asked.rows[reached], asked.which[reached]
     if rows.size:
@@ -241,7 +180,7 @@ def solved(placed: Sequence[PlacedLine], which: Rows, targets: Targets, start: A
     tolerance : ndarray, shape (n,)
         Relative width of delta: an epsilon is `known` where its bracket is that narrow, or as narrow as delta makes it.
     """
-    lines = _Lines([one.line for one in placed])
+    lines = Lines([one.line for one in placed])
 
     def brackets(rows: Rows, points: Array) -> LogBracket:
         curve = lines.curve(which[rows], points)

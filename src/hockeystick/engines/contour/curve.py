@@ -57,11 +57,13 @@ class ContourCurve:
         Relative width of a bracket of delta.
     most_work : int
         Products of nodes in s and in the loss that a line may take.
+    hasty : bool
+        Whether to refuse at once where the transform decays slowly.
     """
 
-    def __init__(self, losses: PairSum, tolerance: float, most_work: int = MOST_WORK) -> None:
+    def __init__(self, losses: PairSum, tolerance: float, most_work: int = MOST_WORK, *, hasty: bool = False) -> None:
         self.losses, self.tolerance = losses, tolerance
-        self.standing = StandingLines(losses, tolerance, most_work)
+        self.standing = StandingLines(losses, tolerance, most_work, hasty)
 
     @cached_property
     def _largest_loss(self) -> float:

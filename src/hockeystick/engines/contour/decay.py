@@ -20,12 +20,13 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.numerics.rounding import U, log_sums
 from hockeystick.transforms.log_moments import LogMoments
-from hockeystick.transforms.rule import Array, Cells, LossRule, Sketch
+from hockeystick.transforms.rule import Array, Cells, LossRule, Numbers, Rows, Sketch, by_run
 
-__all__ = ["Decay", "Rectangles", "RoughDecay", "rectangles"]
+__all__ = ["Decay", "Rectangles", "RoughDecay", "is_cut", "rectangles"]
 
 _SAFE = 1.0 - 2.0**-30  # inward factor on masses and widths, far above their roundings
 _RIPPLE = 0.21724  # above the largest |sinc x| beyond pi: 0.217233..., where tan x = x
@@ -40,29 +41,33 @@ _MOST_LEVELS = 2048
 @final
 @dataclass(frozen=True, eq=False)
 class Rectangles:
-    """Uniform parts of the tilted law of each rule: masses and lengths (nats), shape (B, k)."""
+    """Uniform parts of the tilted law of each rule: masses and lengths (nats), shape (B, peels, k)."""
 
     mass: Array
     width: Array
 
     def weighted(self, factor: Array) -> Rectangles:
         """The same with masses times factors, shape (B,), rounded down."""
-        return Rectangles(self.mass * (factor * _SAFE)[:, None], self.width)
+        return Rectangles(self.mass * (factor * _SAFE)[:, None, None], self.width)
+
+    def at(self, rows: Rows) -> Rectangles:
+        """Those of some of the rules."""
+        return Rectangles(self.mass[rows], self.width[rows])
 
     def log_bound(self, frequencies: Array) -> Array:
-        """At least ``ln |phi(t)|`` for all ``t >= s``, for frequencies s of shape (F,); shape (F, B)."""
-        x = 0.5 * frequencies[:, None, None] * self.width
+        """At least ``ln |phi(t)|`` for all ``t >= s``, for frequencies s of shape (F,) or (F, R); shape (F, B)."""
+        x = 0.5 * frequencies.reshape(len(frequencies), -1, 1, 1) * self.width
         near = np.minimum(x, 1.0 / _RIPPLE)
         majorant = np.where(
             x * _RIPPLE < 1.0, np.maximum(np.exp(near * near / -6.0), _RIPPLE), 1.0 / np.maximum(x, 1.0)
         )
-        lost = (self.mass * (1.0 - majorant)).sum(axis=2)
+        lost = (self.mass * (1.0 - majorant)).sum(axis=-1).sum(axis=-1)
         return np.asarray(np.log1p(-np.minimum(lost * _SAFE, 1.0 - 2.0**-40)))
 
 
-def rectangles(cells: Cells, exponent: float, log_moment: Array) -> Rectangles:
+def rectangles(cells: Cells, exponent: Numbers, log_moment: Array) -> Rectangles:
     """Rectangles under the density of the tilted loss, given upper bounds on ``K(exponent - 1)``, shape (B,)."""
-    grown = exponent * cells.loss
+    grown = np.reshape(exponent, (-1, 1)) * cells.loss
     logs = cells.log_density + grown - log_moment[:, None]
     doubt = _DOUBT * (10.0 + np.abs(logs)) + 32.0 * U * (np.abs(grown) + np.abs(cells.log_density))
     logs = logs - doubt
@@ -76,10 +81,12 @@ def rectangles(cells: Cells, exponent: float, log_moment: Array) -> Rectangles:
         mass, length = _level_sets(profile, np.maximum(width, 0.0))
         masses.append(mass)
         widths.append(length)
-        height = np.maximum(height - profile, 0.0) * _SAFE
-        if ((height * width).sum(axis=1) <= _LITTLE).all():
+        rest = np.maximum(height - profile, 0.0) * _SAFE
+        worth = (rest * width).sum(axis=1) > _LITTLE
+        if not worth.any():
             break
-    return Rectangles(np.concatenate(masses, axis=1) * _SAFE, np.concatenate(widths, axis=1) * _SAFE)
+        height = np.where(worth[:, None], rest, 0.0)  # no rectangles for a rule that others share the peel with
+    return Rectangles(np.stack(masses, axis=1) * _SAFE, np.stack(widths, axis=1) * _SAFE)
 
 
 def _unimodal_minorant(density: Array) -> Array:
@@ -112,14 +119,15 @@ class Decay:
     """Bound on ``ln prod |phi_k(t)|^{T_k}`` for all t at and above a frequency."""
 
     parts: Sequence[tuple[Rectangles, Array]]
-    gaussian_variance: float
+    gaussian_variance: Numbers
 
     def log_bound(self, frequencies: Array) -> Array:
-        """At each frequency, shape (F,)."""
-        total = -0.5 * self.gaussian_variance * frequencies * frequencies
+        """At each frequency, shape (F,), or (F, R) for those of R runs."""
+        each = frequencies.reshape(len(frequencies), -1)
+        total = -0.5 * self.gaussian_variance * each * each
         for part, counts in self.parts:
-            total = total + part.log_bound(frequencies) @ counts
-        return total * (1.0 - 1e-9)
+            total = total + by_run(part.log_bound(each) * counts, each.shape[1])
+        return np.asarray(total * (1.0 - 1e-9)).reshape(frequencies.shape)
 
 
 @final
@@ -127,31 +135,40 @@ class Decay:
 class RoughDecay:
     """Rectangles of coarse rules, to be measured by the accurate moments once these are known."""
 
-    exponent: float
+    exponent: Numbers
     sketches: Sequence[Sketch]
     log_moments: Sequence[Array]  # taken to be K of each rule
     decay: Decay
 
     @classmethod
-    def of(cls, sketches: Sequence[Sketch], exponent: float, gaussian_variance: float) -> RoughDecay:
+    def of(cls, sketches: Sequence[Sketch], exponent: Numbers, gaussian_variance: Numbers) -> RoughDecay:
         """At one plus the tilt."""
-        moments = [log_sums(rough.log_weight + exponent * rough.loss) for rough in sketches]
+        power = np.reshape(exponent, (-1, 1))
+        moments = [log_sums(rough.log_weight + power * rough.loss) for rough in sketches]
         parts = [
             (_rectangles(rough.cells, exponent, moment), rough.counts)
             for rough, moment in zip(sketches, moments, strict=True)
         ]
         return cls(exponent, sketches, moments, Decay(parts, gaussian_variance))
 
-    @property
-    def is_cut(self) -> bool:
-        """Whether some losses were left out."""
-        return any(bool(rough.dropped.any()) for rough in self.sketches)
+    def is_cut(self, runs: int) -> NDArray[np.bool_]:
+        """Of which runs some losses were left out, shape (R,)."""
+        return is_cut(self.sketches, runs)
+
+    def at(self, rows: Rows, runs: int) -> RoughDecay:
+        """That of some of R runs."""
+        if runs == 1:
+            return self
+        parts = [(found.at(rows), counts[rows]) for found, counts in self.decay.parts]
+        variance = np.asarray(self.decay.gaussian_variance)[rows]
+        sketches, moments = [rough.at(rows) for rough in self.sketches], [one[rows] for one in self.log_moments]
+        return RoughDecay(np.asarray(self.exponent)[rows], sketches, moments, Decay(parts, variance))
 
     def measured(self, rules: Sequence[LossRule], moments: Sequence[LogMoments]) -> Decay:
         """The bound for accurate rules, given their moments at the exponent, the first of theirs.
 
         A rectangle lies below the density of the coarse rule, which is that of the accurate rule where this one leaves
-        nothing out, or less. A rule that is cut off itself brings its own cells.
+        nothing out, or less. A batch of which a rule is cut off itself brings its own cells.
         """
         parts = []
         for rough, guess, rule, moment, (found, _) in zip(
@@ -167,7 +184,15 @@ class RoughDecay:
         return Decay(parts, self.decay.gaussian_variance)
 
 
-def _rectangles(cells: Cells | None, exponent: float, log_moment: Array) -> Rectangles:
+def is_cut(rules: Sequence[LossRule | Sketch], runs: int) -> NDArray[np.bool_]:
+    """In which runs some losses are left out, shape (R,)."""
+    cut = np.zeros(runs, dtype=np.bool_)
+    for rule in rules:
+        cut |= by_run(rule.dropped, runs) > 0.0
+    return cut
+
+
+def _rectangles(cells: Cells | None, exponent: Numbers, log_moment: Array) -> Rectangles:
     """The rectangles of cells; none where nothing is known."""
-    nothing = np.zeros((log_moment.size, 1))
+    nothing = np.zeros((log_moment.size, 1, 1))
     return Rectangles(nothing, nothing) if cells is None else rectangles(cells, exponent, log_moment)

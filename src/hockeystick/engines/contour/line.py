@@ -18,7 +18,7 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +29,13 @@ from hockeystick.engines.contour.line_terms import LineTerms
 from hockeystick.engines.contour.sieve import LinePart, Sieved, sieve
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.log_moments import TiltedRule
-from hockeystick.transforms.rule import Array, LossRule
+from hockeystick.transforms.rule import Array, LossRule, Numbers
 
-__all__ = ["ContourLine", "Curve", "line_at", "line_parts", "prepare_line"]
+__all__ = ["LONGEST", "ContourLine", "Curve", "line_at", "line_parts", "prepare_line", "summed_line"]
 
-_LONG = 1 << 14  # nodes from which those that do not matter are looked for
+LONGEST: Final = 1 << 14
+"""Nodes from which those that do not matter are looked for."""
+
 _NEGLIGIBLE = -70.0  # ln of what these may add to S
 _NUMBERS = (
     "step",
@@ -155,8 +157,8 @@ class ContourLine:
             **stacks,
         )
 
-    def rows(self, index: NDArray[np.intp]) -> ContourLine:
-        """Some of several lines, each as often as it is named."""
+    def rows(self, index: NDArray[np.intp] | int) -> ContourLine:
+        """One of several lines, or some of them, each as often as it is named."""
         parts: dict[str, Any] = {name: getattr(self, name)[index] for name in _NUMBERS}
         picked = ContourLine(chernoff=self.chernoff.rows(index), total=self.total.rows(index), **parts)
         picked.__dict__["_terms"] = self._terms.rows(index)
@@ -251,19 +253,35 @@ def prepare_line(
         As in `ContourLine`.
     """
     parts = line_parts(rules, tilted, 1.0 + chernoff.theta, step * (nodes - 1))
-    if nodes > _LONG:
-        theta, variance = chernoff.theta, gaussian_variance
-        kept = sieve(parts, theta, step, nodes, variance=variance, log_error=_NEGLIGIBLE)
+    return summed_line(parts, gaussian_variance, chernoff=chernoff, step=step, nodes=nodes, log_tail=log_tail)
+
+
+def summed_line(
+    parts: Sequence[LinePart],
+    gaussian_variance: Numbers,
+    *,
+    chernoff: Chernoff,
+    step: Numbers,
+    nodes: int,
+    log_tail: Numbers,
+) -> ContourLine:
+    """The line of one run, or those of R runs, of the tilted rules given; see `prepare_line`."""
+    if nodes > LONGEST:
+        theta, own, variance = (float(np.reshape(one, ())) for one in (chernoff.theta, step, gaussian_variance))
+        kept = sieve(parts, theta, own, nodes, variance=variance, log_error=_NEGLIGIBLE)
+        if np.ndim(step):
+            kept = Sieved(kept.frequencies[None], LineSum.stacked([kept.total]), np.array([kept.left_out]))
     else:
         sums = (line_sum(part.tilted, part.counts, step, nodes, part.quadrature) for part in parts)
-        nothing = np.zeros(nodes)
+        frequencies = np.asarray(step)[..., None] * np.arange(float(nodes))
+        nothing = np.zeros_like(frequencies)
         total = functools.reduce(operator.add, sums, LineSum(nothing, nothing, nothing, nothing))
-        kept = Sieved(step * np.arange(float(nodes)), total, 0.0)
-    return line_at(rules, tilted, gaussian_variance, chernoff=chernoff, step=step, kept=kept, log_rest=log_tail)
+        kept = Sieved(frequencies, total, np.zeros(np.shape(step)))
+    return line_at(parts, gaussian_variance, chernoff=chernoff, step=step, kept=kept, log_rest=log_tail)
 
 
 def line_parts(
-    rules: Sequence[LossRule], tilted: Sequence[TiltedRule], exponent: float, reach: float
+    rules: Sequence[LossRule], tilted: Sequence[TiltedRule], exponent: Any, reach: Any
 ) -> Sequence[LinePart]:
     """The tilted rules with what is needed to sum them at frequencies up to ``reach``."""
     return [
@@ -271,20 +289,20 @@ def line_parts(
             part,
             rule.counts,
             1.01 * (rule.quadrature.error_up_to(reach, exponent, part.quadrature) + part.quadrature),
+            rule.dropped,
         )
         for rule, part in zip(rules, tilted, strict=True)
     ]
 
 
 def line_at(
-    rules: Sequence[LossRule],
-    tilted: Sequence[TiltedRule],
-    gaussian_variance: float,
+    parts: Sequence[LinePart],
+    gaussian_variance: Numbers,
     *,
     chernoff: Chernoff,
-    step: float,
+    step: Numbers,
     kept: Sieved,
-    log_rest: float | None = None,
+    log_rest: Numbers | None = None,
 ) -> ContourLine:
     """The line of nodes whose sums without the normal part are known.
 
@@ -292,21 +310,36 @@ def line_at(
     alone does.
     """
     s = kept.frequencies
-    normal = -0.5 * gaussian_variance * s * s
+    normal = -0.5 * np.asarray(gaussian_variance)[..., None] * s * s
     total = kept.total + LineSum(normal, np.zeros_like(s), 24.0 * U * np.abs(normal), normal * (1.0 - 1e-9))
-    centres = [float(v) for rule, part in zip(rules, tilted, strict=True) for v in part.centre * rule.counts]
-    centre = math.fsum(centres)
+    runs = np.size(step)
+    centre, rest = _two_floats([part.tilted.centre * part.counts for part in parts], runs)
+    left_out = np.array([math.fsum(row) for row in _by_run([part.dropped * part.counts for part in parts], runs)])
+    several = np.ndim(step) > 0
     mean = gaussian_variance * (chernoff.theta + 0.5)
-    return ContourLine(
-        chernoff=chernoff,
-        step=step,
-        frequencies=s,
-        total=total,
-        left_out=kept.left_out,
-        centre=centre,
-        centre_rest=math.fsum([*centres, -centre]),
-        normal_mean=mean,
-        normal_mean_error=24.0 * U * abs(mean),
-        log_tail=float(normal[-1]) * (1.0 - 1e-9) if log_rest is None else log_rest,
-        dropped=math.fsum(float(rule.dropped @ rule.counts) for rule in rules) * (1.0 + 1e-9),
-    )
+    numbers: dict[str, Any] = {
+        "step": step,
+        "left_out": kept.left_out,
+        "centre": centre if several else float(centre[0]),
+        "centre_rest": rest if several else float(rest[0]),
+        "normal_mean": mean,
+        "normal_mean_error": 24.0 * U * np.abs(mean),
+        "log_tail": normal[..., -1] * (1.0 - 1e-9) if log_rest is None else log_rest,
+        "dropped": (left_out if several else float(left_out[0])) * (1.0 + 1e-9),
+    }
+    return ContourLine(chernoff=chernoff, frequencies=s, total=total, **numbers)
+
+
+def _by_run(rows: Sequence[Array], runs: int) -> Sequence[Sequence[float]]:
+    """Numbers of rules of several parts, gathered for each run."""
+    if runs == 1:
+        return [[number for row in rows for number in row.tolist()]]
+    return [list(one) for one in zip(*(row.tolist() for row in rows), strict=True)]
+
+
+def _two_floats(rows: Sequence[Array], runs: int) -> tuple[Array, Array]:
+    """The exact sums of numbers of each run, but for what two floats cannot hold."""
+    every = _by_run(rows, runs)
+    first = [math.fsum(row) for row in every]
+    rest = [math.fsum([*row, -one]) for row, one in zip(every, first, strict=True)]
+    return np.array(first), np.array(rest)

@@ -16,9 +16,11 @@ products.
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -27,10 +29,11 @@ from numpy.typing import NDArray
 from hockeystick.numerics.residuals import TRIGONOMETRIC, sine_residual
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.log_moments import TiltedRule
-from hockeystick.transforms.rule import Array, chunk, node_sum
+from hockeystick.transforms.rule import Array, Numbers, chunk, node_sum
 
 __all__ = ["LineSum", "line_sum", "line_sum_at"]
 
+_COLUMNS = ("log_size", "argument", "error", "log_size_bound")
 _TABLE = 1 << 20  # entries of the largest table held at once
 _SMALL = (
     200_000  # multiplications of one matrix product: below the size at which linear algebra libraries start threads
@@ -40,7 +43,7 @@ _SMALL = (
 @final
 @dataclass(frozen=True, eq=False)
 class LineSum:
-    """``sum_k T_k ln phi_k(m h)`` for m = 0 .. M - 1, each phi_k about its centre; shape (M,).
+    """``sum_k T_k ln phi_k(m h)`` for m = 0 .. M - 1, each phi_k about its centre; shape (M,), of R runs (R, M).
 
     Attributes
     ----------
@@ -60,10 +63,10 @@ class LineSum:
     @classmethod
     def stacked(cls, sums: Sequence[LineSum]) -> LineSum:
         """Several sums at as many frequencies each, with a leading axis."""
-        return cls(*(np.array([getattr(one, part.name) for one in sums]) for part in fields(cls)))
+        return cls(*(np.array([getattr(one, name) for one in sums]) for name in _COLUMNS))
 
-    def rows(self, index: NDArray[np.intp]) -> LineSum:
-        """Some of several sums."""
+    def rows(self, index: NDArray[np.intp] | int) -> LineSum:
+        """One or some of several sums."""
         return LineSum(self.log_size[index], self.argument[index], self.error[index], self.log_size_bound[index])
 
     def at(self, chosen: NDArray[np.bool_]) -> LineSum:
@@ -80,25 +83,36 @@ class LineSum:
 
 
 def line_sum(
-    tilted: TiltedRule, counts: Array, step: float, nodes: int, quadrature: Array, *, first: int = 0
+    tilted: TiltedRule, counts: Array, step: Numbers, nodes: int, quadrature: Array, *, first: int = 0
 ) -> LineSum:
-    """The sum over a batch at ``m * step``, m from ``first`` on; ``quadrature`` bounds the errors of phi, shape (B)."""
+    """The sum over a batch at ``m * step``, m from ``first`` on; ``quadrature`` bounds the errors of phi, shape (B).
+
+    With steps of shape (R,) every run has its own.
+    """
+    steps = np.reshape(step, (-1, 1))
     rows = math.isqrt(nodes)
     needed = -(-nodes // rows)
     group = min(needed, max(1, _SMALL // (2 * chunk(tilted.offset.shape[1]) * rows)))
     blocks = -(-needed // group) * group
     most = max(1, _TABLE // ((3 * tilted.offset.shape[1] + rows) * (rows + blocks)))
-    total: LineSum | None = None
+    found = []
+    near, far = steps * np.arange(float(rows)), steps * (first + rows * np.arange(float(blocks)))
+    s = steps * (first + np.arange(float(nodes)))
     for start in range(0, counts.size, most):
         part = slice(start, start + most)
-        near, far = step * np.arange(float(rows)), step * (first + rows * np.arange(float(blocks)))
-        bend, residual = _deviation(tilted.weight[part], tilted.offset[part], (near, far), group)
-        s = step * (first + np.arange(float(nodes)))
-        added = _powers(tilted, part, counts[part], s, quadrature[part], bend[:, :nodes], residual[:, :nodes])
-        total = added if total is None else total + added
-    if total is None:
+        own = part if steps.size > 1 else slice(None)
+        bend, residual = _deviation(tilted.weight[part], tilted.offset[part], (near[own], far[own]), group)
+        found.append(
+            _powers(tilted, part, counts[part], s[own], quadrature[part], bend[:, :nodes], residual[:, :nodes])
+        )
+    if not found:
         raise ValueError("line_sum needs at least one rule")
-    return total
+    if steps.size == 1:
+        whole = functools.reduce(operator.add, found)
+        return whole if np.ndim(step) else whole.rows(0)
+    if len(found) == 1:
+        return found[0]
+    return LineSum(*(np.concatenate([getattr(one, name) for one in found]) for name in _COLUMNS))
 
 
 def line_sum_at(tilted: TiltedRule, counts: Array, near: Array, far: Array, quadrature: Array) -> LineSum:
@@ -108,13 +122,8 @@ def line_sum_at(tilted: TiltedRule, counts: Array, near: Array, far: Array, quad
     for first in range(0, far.size, most):
         s = (far[first : first + most, None] + near).ravel()
         bend, residual = _scattered(tilted, near, far[first : first + most])
-        found.append(_powers(tilted, slice(None), counts, s, quadrature, bend, residual))
-    return LineSum(
-        *(
-            np.concatenate([getattr(part, name) for part in found])
-            for name in ("log_size", "argument", "error", "log_size_bound")
-        )
-    )
+        found.append(_powers(tilted, slice(None), counts, s[None], quadrature, bend, residual).rows(0))
+    return LineSum(*(np.concatenate([getattr(part, name) for part in found]) for name in _COLUMNS))
 
 
 def _scattered(tilted: TiltedRule, near: Array, far: Array) -> tuple[Array, Array]:
@@ -122,14 +131,17 @@ def _scattered(tilted: TiltedRule, near: Array, far: Array) -> tuple[Array, Arra
     group = min(far.size, max(1, _SMALL // (2 * chunk(tilted.offset.shape[1]) * near.size)))
     blocks = -(-far.size // group) * group
     padded = np.concatenate((far, np.zeros(blocks - far.size)))
-    bend, residual = _deviation(tilted.weight, tilted.offset, (near, padded), group)
+    bend, residual = _deviation(tilted.weight, tilted.offset, (near[None], padded[None]), group)
     return bend[:, : far.size * near.size], residual[:, : far.size * near.size]
 
 
 def _deviation(weight: Array, offset: Array, frequencies: tuple[Array, Array], group: int) -> tuple[Array, Array]:
-    """``sum_j w_j (1 - cos x_j)`` and ``sum_j w_j (x_j - sin x_j)`` at all frequencies, shape (b, blocks * rows)."""
-    near, far = (part[None, :, None] for part in frequencies)
-    rows, blocks = near.size, far.size
+    """``sum_j w_j (1 - cos x_j)`` and ``sum_j w_j (x_j - sin x_j)`` at all frequencies, shape (b, blocks * rows).
+
+    Frequencies have the shape (R, ...).
+    """
+    near, far = (part[:, :, None] for part in frequencies)
+    rows, blocks = near.shape[1], far.shape[1]
     size = weight.shape[0]
     w, wy = weight[:, None], (weight * offset)[:, None]
     bends, sines, residuals = _turns(np.concatenate((near, far), axis=1) * offset[:, None])
@@ -165,7 +177,8 @@ def _turns(x: Array) -> tuple[Array, Array, Array]:
 def _powers(
     tilted: TiltedRule, part: slice, counts: Array, s: Array, quadrature: Array, bend: Array, residual: Array
 ) -> LineSum:
-    """``sum T ln(1 - bend + i (s drift - residual))`` over the batch, with its errors."""
+    """``sum T ln(1 - bend + i (s drift - residual))`` over each run, with its errors; s of shape (R, M)."""
+    runs = len(s)
     real, imaginary = -bend, s * tilted.drift[part, None] - residual
     error = np.minimum(tilted.bend_error[part, None] * s, tilted.slope_error[part, None]) * s
     error = error + tilted.drift_error[part, None] * s + quadrature[:, None]
@@ -186,7 +199,11 @@ def _powers(
     own = np.where(lost, np.inf, own)
     column = counts[:, None]
     bound = np.log(np.minimum(size * (1.0 + 1e-9) + error, 1.0))
-    total = (column * log_size).sum(axis=0), (column * argument).sum(axis=0)
-    rounding = 2.0 * (counts.size + 2) * U * (column * (np.abs(log_size) + np.abs(argument))).sum(axis=0)
-    safe = (column * bound).sum(axis=0) * (1.0 - 1e-9)
-    return LineSum(total[0], total[1], 1.01 * (column * own).sum(axis=0) + rounding, safe)
+
+    def summed(terms: Array) -> Array:
+        return terms if len(terms) == runs else terms.sum(axis=0, keepdims=True)
+
+    rounding = 2.0 * (counts.size // runs + 2) * U * summed(column * (np.abs(log_size) + np.abs(argument)))
+    safe = summed(column * bound) * (1.0 - 1e-9)
+    error = 1.01 * summed(column * own) + rounding
+    return LineSum(summed(column * log_size), summed(column * argument), error, safe)

@@ -41,8 +41,8 @@ class LineTerms:
     fixed: Array
     turning: Array
 
-    def rows(self, index: NDArray[np.intp]) -> LineTerms:
-        """Those of some of several lines."""
+    def rows(self, index: NDArray[np.intp] | int) -> LineTerms:
+        """Those of one or some of several lines."""
         return LineTerms(self.real[index], self.imaginary[index], self.fixed[index], self.turning[index])
 
     @classmethod

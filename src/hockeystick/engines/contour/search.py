@@ -13,18 +13,15 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.contour.lattice_line import LatticeLine
-from hockeystick.engines.contour.line import ContourLine, Curve
+from hockeystick.engines.contour.line import Curve
+from hockeystick.engines.contour.lines import Line
 from hockeystick.engines.contour.root_bracket import LogBracket
-from hockeystick.engines.contour.smoothed_line import SmoothedLine
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.numerics.rounding import U, down, up
 from hockeystick.transforms.rule import Array
 from hockeystick.transforms.saddle import normal_epsilon
 
-__all__ = ["REACH", "EpsilonSearch", "Line", "PlacedLine", "Ranges", "ranges_of", "targets_of"]
-
-Line = ContourLine | LatticeLine | SmoothedLine
+__all__ = ["REACH", "EpsilonSearch", "PlacedLine", "Ranges", "ranges_of", "targets_of"]
 
 REACH: Final = 2.5
 """Standard deviations from its own epsilon within which a line is asked."""

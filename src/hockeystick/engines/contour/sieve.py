@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from hockeystick.engines.contour.line_sum import LineSum, line_sum_at
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.log_moments import TiltedRule
-from hockeystick.transforms.rule import Array
+from hockeystick.transforms.rule import Array, Numbers, Rows
 
 __all__ = ["LinePart", "Sieved", "TooManyBlocksError", "sieve", "sieve_work"]
 
@@ -48,11 +48,19 @@ _SHARE = -3.0  # ln of the part of the error planned for that blocks may take
 @final
 @dataclass(frozen=True, eq=False)
 class LinePart:
-    """A batch of tilted rules, their counts, and bounds on the quadrature errors of phi at all frequencies; (B,)."""
+    """A batch of tilted rules, their counts, bounds on the quadrature errors of phi at all frequencies; (B,).
+
+    ``dropped`` bounds the mass that each step leaves out on purpose.
+    """
 
     tilted: TiltedRule
     counts: Array
     quadrature: Array
+    dropped: Array
+
+    def at(self, rows: Rows) -> LinePart:
+        """Some of the rules."""
+        return LinePart(self.tilted.at(rows), self.counts[rows], self.quadrature[rows], self.dropped[rows])
 
 
 @final
@@ -62,7 +70,7 @@ class Sieved:
 
     frequencies: Array
     total: LineSum
-    left_out: float
+    left_out: Numbers
 
 
 class TooManyBlocksError(Exception):

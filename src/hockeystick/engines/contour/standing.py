@@ -6,6 +6,7 @@ Guarantee: a line proves what it says wherever it stands; `sides` rounds outward
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, final
@@ -13,17 +14,32 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.contour.line import Curve
-from hockeystick.engines.contour.placing import ContourRefusal, line_for_epsilon, saddle_of_epsilon
+from hockeystick.engines.contour.line import ContourLine, Curve
+from hockeystick.engines.contour.lines import Lines, Quantity, grouped
+from hockeystick.engines.contour.placing import (
+    ContourRefusal,
+    line_for_epsilon,
+    lines_for_epsilons,
+    saddle_of_epsilon,
+)
 from hockeystick.engines.contour.search import PlacedLine
-from hockeystick.engines.contour.stations import Station, Stations
+from hockeystick.engines.contour.stations import (
+    Station,
+    Stations,
+    by_epsilon,
+    by_log_delta,
+    saddles_at,
+    scan_towards,
+)
 from hockeystick.engines.ends import composed_infinity
-from hockeystick.laws.loss_sum import PairSum
+from hockeystick.laws.loss_sum import LikeSums, PairSum
 from hockeystick.numerics.rounding import exps_down, exps_up
 from hockeystick.transforms.rule import Array
 from hockeystick.transforms.saddle import Saddle
 
-__all__ = ["DEEPEST", "SMALLEST", "StandingLines", "is_narrow", "sides"]
+__all__ = ["DEEPEST", "SMALLEST", "StandingLines", "is_narrow", "look_for", "sides", "stand"]
+
+Rows = NDArray[np.intp]
 
 DEEPEST: Final = -690.0
 """``ln`` of the mass that may always be left out."""
@@ -51,11 +67,14 @@ class StandingLines:
         Relative width of a bracket of delta.
     most_work : int
         Products of nodes in s and in the loss that a line may take.
+    hasty : bool
+        Whether a slow decay at a station is answer enough: where another engine is quick.
     """
 
     losses: PairSum
     tolerance: float
     most_work: int
+    hasty: bool = False
     _ladders: dict[float, Stations] = field(default_factory=dict, repr=False)
     _lines: dict[Station, PlacedLine | ContourRefusal] = field(default_factory=dict, repr=False)
 
@@ -64,7 +83,7 @@ class StandingLines:
         """Lower and upper bound of the mass of infinite losses."""
         return composed_infinity(self.losses.parts)
 
-    def _stations(self, log_drop: float) -> Stations:
+    def stations(self, log_drop: float) -> Stations:
         """Where lines of the composition stand, each step of which may leave out ``e^log_drop`` of its mass."""
         if log_drop not in self._ladders:
             self._ladders[log_drop] = Stations(self.losses.dropping(log_drop), log_drop)
@@ -72,7 +91,7 @@ class StandingLines:
 
     def of_epsilons(self, epsilon: Array) -> list[Station | None]:
         """The stations for delta at epsilons (nats)."""
-        return self._stations(DEEPEST).of_epsilons(epsilon)
+        return self.stations(DEEPEST).of_epsilons(epsilon)
 
     def of_log_deltas(self, log_delta: Array) -> list[Station | None]:
         """The stations for the epsilons at ``ln delta``.
@@ -80,14 +99,22 @@ class StandingLines:
         Steps of enormous loss and tiny mass swamp the moments of larger tilts. There the stations are those of the
         composition without them, as far as deltas of this size allow.
         """
-        found = self._stations(DEEPEST).of_log_deltas(log_delta)
-        for row, station in enumerate(found):
-            if station is None or station.level > 0:
-                goal = float(log_delta[row])
-                drop = _CLASS * math.floor(self.log_drop(math.exp(goal)) / _CLASS)
-                tamed = self._stations(drop).of_log_deltas(log_delta[row : row + 1])[0] if drop > DEEPEST else None
-                found[row] = tamed if self._stations(drop).leaves_out(tamed) else station
+        found = self.stations(DEEPEST).of_log_deltas(log_delta)
+        for row, drop in self.tamed(found, log_delta):
+            found[row] = self.without(drop, float(log_delta[row]), found[row])
         return found
+
+    def without(self, log_drop: float, log_delta: float, station: Station | None) -> Station | None:
+        """The station of the composition whose steps leave out so much, where they do; else the one given."""
+        stations = self.stations(log_drop)
+        found = stations.of_log_deltas(np.array([log_delta]))[0]
+        return found if stations.leaves_out(found) else station
+
+    def tamed(self, found: Sequence[Station | None], log_delta: Array) -> list[tuple[int, float]]:
+        """The questions for which something may be left out, and ``ln`` of how much."""
+        rows = [row for row, station in enumerate(found) if station is None or station.level > 0]
+        drops = [_CLASS * math.floor(self.log_drop(math.exp(float(log_delta[row]))) / _CLASS) for row in rows]
+        return [(row, drop) for row, drop in zip(rows, drops, strict=True) if drop > DEEPEST]
 
     def at(self, station: Station | None) -> PlacedLine | None:
         """The line at a station, placed when first asked for; None where there is no station.
@@ -103,10 +130,23 @@ class StandingLines:
             self._lines[station] = self._stood(station)
         found = self._lines[station]
         if isinstance(found, ContourRefusal):
-            if found.reason == "atoms" or (found.reason == "tail" and self.losses.on_lattice):
+            if found.reason == "atoms" or (found.reason == "tail" and (self.losses.on_lattice or self.hasty)):
                 raise ContourRefusal(found.reason, str(found))
             return None
         return found
+
+    def has(self, station: Station) -> bool:
+        """Whether it is known what stands at a station."""
+        return station in self._lines
+
+    def keep(self, station: Station, placed: PlacedLine) -> None:
+        """The line that stands at a station."""
+        self._lines[station] = placed
+
+    @property
+    def finest(self) -> float:
+        """The relative width that lines are planned for."""
+        return max(_SHARE * self.tolerance, _FINEST)
 
     def near(self, *, epsilon: float | None = None, log_delta: float | None = None) -> PlacedLine | None:
         """The line near the epsilon given, or near that of a delta; see `at`."""
@@ -116,7 +156,7 @@ class StandingLines:
 
     def _stood(self, station: Station) -> PlacedLine | ContourRefusal:
         """A line through the tilt of a station; where large losses of small mass stand in the way, without these."""
-        saddle = self._stations(station.log_drop).saddle(station)
+        saddle = self.stations(station.log_drop).saddle(station)
         if saddle is None or saddle.log_delta(saddle.epsilon) < SMALLEST:
             return ContourRefusal("saddle", "no line stands at this tilt")
         attempts = [(station.log_drop, self.most_work)]
@@ -137,8 +177,7 @@ class StandingLines:
 
     def place(self, losses: PairSum, saddle: Saddle, epsilon: float, log_delta: float | None, work: int) -> PlacedLine:
         """A line planned for an epsilon."""
-        finest = max(_SHARE * self.tolerance, _FINEST)
-        line = line_for_epsilon(losses, epsilon, finest, saddle=saddle, log_delta=log_delta, work=work)
+        line = line_for_epsilon(losses, epsilon, self.finest, saddle=saddle, log_delta=log_delta, work=work)
         return PlacedLine(line, epsilon, math.sqrt(saddle.curvature))
 
     @property
@@ -161,6 +200,80 @@ class StandingLines:
         low, high = self.infinite_mass
         lower, upper = sides(curve.log_lower()[:1], curve.log_upper()[:1], np.array(low), np.array(high))
         return float(lower[0]), float(upper[0])
+
+
+def look_for(curves: Sequence[StandingLines], owners: Rows, values: Array, quantity: Quantity) -> list[Station | None]:
+    """The stations of many questions in one pass; asked alone, each finds the same.
+
+    Parameters
+    ----------
+    curves : sequence of StandingLines
+        Different ones.
+    owners : ndarray of int
+        Which of them each question is asked of.
+    values : ndarray
+        The epsilons where ``quantity`` is "delta", and ``ln delta`` where it is "epsilon".
+    """
+    found: list[Station | None] = [None] * owners.size
+    asked = [(curves[owner], rows) for owner, rows in grouped(owners)]
+    sign, along = (1.0, by_epsilon) if quantity == "delta" else (-1.0, by_log_delta)
+    scan_towards([(curve.stations(DEEPEST), sign * values[rows]) for curve, rows in asked], along)
+    again: dict[Stations, list[float]] = {}
+    tamed: list[tuple[StandingLines, int, float]] = []
+    for curve, rows in asked:
+        own = curve.stations(DEEPEST).found(sign * values[rows], along)
+        for row, station in zip(rows.tolist(), own, strict=True):
+            found[row] = station
+        for place, drop in curve.tamed(own, values[rows]) if quantity == "epsilon" else ():
+            row = int(rows[place])
+            tamed.append((curve, row, drop))
+            again.setdefault(curve.stations(drop), []).append(sign * float(values[row]))
+    scan_towards([(stations, np.array(own)) for stations, own in again.items()], along)
+    for curve, row, drop in tamed:
+        found[row] = curve.without(drop, float(values[row]), found[row])
+    return found
+
+
+def stand(asked: Sequence[tuple[StandingLines, Station | None]]) -> None:
+    """Place lines at different stations in one pass, where one of the first kind serves; `at` finds the same alone."""
+    kinds: dict[str, list[tuple[StandingLines, Station]]] = {}
+    for curve, station in asked:
+        kind = curve.losses.kind
+        if station is not None and kind is not None and not curve.has(station):
+            kinds.setdefault(kind, []).append((curve, station))
+    for like in kinds.values():
+        if len(like) > 1:
+            for own, saddle in saddles_at([(curve.stations(station.log_drop), station) for curve, station in like]):
+                _stand([like[place] for place in own], saddle)
+
+
+def _stand(asked: Sequence[tuple[StandingLines, Station]], saddle: Saddle) -> None:
+    """Lines through saddle points, `Saddle.stacked`; those that come out narrow stay."""
+    epsilon = saddle.epsilon
+    held = saddle.log_delta(epsilon) >= SMALLEST
+    losses = LikeSums.of([curve.losses.dropping(station.log_drop) for curve, station in asked])
+    lines = lines_for_epsilons(
+        losses,
+        epsilon,
+        np.array([curve.finest for curve, _ in asked]),
+        saddle=saddle,
+        work=np.array([curve.little_work if one.log_drop == DEEPEST else curve.most_work for curve, one in asked]),
+    )
+    deviation = np.sqrt(saddle.curvature)
+    rows, placed = [], []
+    for row, line in enumerate(lines):
+        if held[row] and isinstance(line, ContourLine):
+            rows.append(row)
+            placed.append(PlacedLine(line, float(epsilon[row]), float(deviation[row])))
+    if not rows:
+        return
+    curve = Lines([one.line for one in placed]).curve(np.arange(len(rows)), epsilon[rows, None])
+    low, high = np.array([asked[row][0].infinite_mass for row in rows]).T
+    lower, upper = sides(curve.log_lower()[:, 0], curve.log_upper()[:, 0], low, high)
+    narrow = is_narrow(lower, upper, np.array([asked[row][0].tolerance for row in rows]))
+    for place in np.flatnonzero(narrow).tolist():
+        own, station = asked[rows[place]]
+        own.keep(station, placed[place])
 
 
 def is_narrow(lower: Array, upper: Array, tolerance: Array) -> NDArray[np.bool_]:

@@ -5,31 +5,38 @@ own, a curve would cost a line a point; if it took the nearest line that an earl
 depend on what was asked before. So lines stand on stations, 1.5 deviations of the tilted loss apart, that depend on
 the composition alone: a question goes to the nearest one, and a thousand questions share a few dozen lines.
 
-Estimates only: a line proves what it says wherever it stands. Cost: one coarse scan of K for each level.
+Estimates only: a line proves what it says wherever it stands. Cost: one coarse scan of K for each level; those of many
+compositions share calls, never numbers.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hockeystick.laws.loss_sum import LikeSums, PairSum
 from hockeystick.transforms.cumulants import Scan, scan
-from hockeystick.transforms.rule import Array, Sketch
-from hockeystick.transforms.saddle import LossSum, Saddle, coarse_sketches, round_tilt
+from hockeystick.transforms.rule import Array, Numbers, Sketch
+from hockeystick.transforms.saddle import LossSum, Saddle, level_sketches, round_tilt
 
-__all__ = ["Station", "Stations"]
+__all__ = ["Station", "Stations", "by_epsilon", "by_log_delta", "saddles_at", "scan_levels", "scan_towards"]
 
 _APART = 1.5  # deviations of the tilted loss from one station to the next
-_RUNGS = 41  # tilts scanned in a level, each sqrt 2 above the one before
-_PIECES = 6.0  # of an interval that is too long
+_RUNGS = 41  # tilts scanned in the first level, each sqrt 2 above the one before
+_MORE = 10  # in every further one, whose largest is eight times that of the one before
+_PIECES = 12  # tilts added to an interval that is too long, at most
 _REFINEMENTS = 3
 _LEAST = -760.0  # ln of the smallest delta looked for
 _LEVELS = 4  # of ever larger tilts
+_AT_ONCE = 4096  # nodes of coarse rules looked at together
+_SCANNED = ("tilts", "value", "mean", "variance")
+_NUMBERS = ("theta", "value", "mean", "variance", "top")
 
 
 @final
@@ -44,33 +51,25 @@ class Station:
 
 @final
 @dataclass(frozen=True, eq=False)
-class _Level:
-    """Tilts up to a largest one, and what a coarse scan finds there.
-
-    Attributes
-    ----------
-    found : Scan
-        K, K' and K'' at increasing tilts.
-    sketches : tuple of Sketch
-        The coarse rules used.
-    """
+class _Rungs:
+    """What a coarse scan finds at increasing tilts of R sums, shape (R, k); where one has fewer, its last repeats."""
 
     found: Scan
-    sketches: tuple[Sketch, ...]
+
+    @classmethod
+    def of(cls, found: Scan) -> _Rungs:
+        """A scan of shape (k, R)."""
+        return cls(Scan(*(np.ascontiguousarray(getattr(found, name).T) for name in _SCANNED)))
 
     @cached_property
     def log_tilts(self) -> Array:
         return np.asarray(np.log(self.found.tilts))
 
     @cached_property
-    def epsilons(self) -> Array:
-        """The epsilon whose saddle point each tilt is; increasing."""
-        return np.asarray(np.maximum.accumulate(self.found.smooth_log_delta()[0]))
-
-    @cached_property
-    def log_deltas(self) -> Array:
-        """``ln delta`` there, by the saddle-point formula; decreasing."""
-        return np.asarray(np.minimum.accumulate(self.found.smooth_log_delta()[1]))
+    def smooth(self) -> tuple[Array, Array]:
+        """The epsilon whose saddle point each tilt is, increasing, and ``ln delta`` there, decreasing."""
+        epsilon, log_delta = self.found.smooth_log_delta()
+        return np.maximum.accumulate(epsilon, axis=1), np.minimum.accumulate(log_delta, axis=1)
 
     @cached_property
     def ladder(self) -> Array:
@@ -78,15 +77,71 @@ class _Level:
         tilts = self.found.tilts
         deviation = np.sqrt(self.found.variance + tilts**-2.0 + (1.0 + tilts) ** -2.0)
         speed = deviation * tilts  # over the logarithm of the tilt
-        steps = 0.5 * (speed[1:] + speed[:-1]) * np.diff(self.log_tilts)
-        return np.concatenate(([0.0], np.cumsum(steps)))
+        steps = 0.5 * (speed[:, 1:] + speed[:, :-1]) * np.diff(self.log_tilts)
+        return np.concatenate((np.zeros((len(steps), 1)), np.cumsum(steps, axis=1)), axis=1)
 
-    def between(self) -> Array:
-        """Tilts to look at as well, where the ladder is too coarse for deltas that float64 holds."""
+    def between(self) -> tuple[Array, NDArray[np.intp]]:
+        """Tilts to look at as well, where ladders are too coarse for deltas that float64 holds, and how many each."""
         rises = np.diff(self.ladder)
-        long = np.flatnonzero((rises > _APART) & (self.log_deltas[:-1] > _LEAST))
-        shares = np.arange(1.0, _PIECES) / _PIECES
-        return np.exp(self.log_tilts[long, None] + np.diff(self.log_tilts)[long, None] * shares).ravel()
+        more = np.where(self.smooth[1][:, :-1] > _LEAST, np.ceil(rises / _APART) - 1.0, 0.0)
+        count = np.clip(more, 0.0, _PIECES).astype(np.intp)
+        row, place = np.nonzero(count)
+        each = count[row, place]
+        size = count.sum(axis=1)
+        number = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)  # of a tilt in its interval
+        row, place, each = (np.repeat(one, each) for one in (row, place, each))
+        own = np.arange(row.size) - (np.cumsum(size) - size)[row]  # and in its row
+        found = np.repeat(self.found.tilts[:, -1:], int(size.max()), axis=1)
+        gap = np.diff(self.log_tilts)[row, place]
+        found[row, own] = np.exp(self.log_tilts[row, place] + gap * ((number + 1.0) / (each + 1.0)))
+        return found, size
+
+    def joined(self, more: _Rungs) -> _Rungs:
+        """Both, by increasing tilt."""
+        columns = [np.concatenate((getattr(self.found, name), getattr(more.found, name)), axis=1) for name in _SCANNED]
+        order = np.argsort(columns[0], axis=1, kind="stable")
+        return _Rungs(Scan(*(np.take_along_axis(column, order, axis=1) for column in columns)))
+
+    def level(self, row: int, size: int, sketches: Sequence[Sketch]) -> Level:
+        """Those of one sum."""
+        epsilons, log_deltas = self.smooth
+        columns = (self.found.tilts, self.log_tilts, epsilons, log_deltas, self.ladder)
+        tilts, log_tilts, epsilon, log_delta, ladder = (column[row, :size] for column in columns)
+        return Level(tilts, log_tilts, epsilon, log_delta, ladder, tuple(sketches))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Level:
+    """Tilts up to a largest one, and what a coarse scan finds there.
+
+    Attributes
+    ----------
+    tilts, log_tilts : ndarray, shape (k,)
+        Increasing.
+    epsilons, log_deltas : ndarray
+        The epsilon whose saddle point each tilt is, and ``ln delta`` there, by the saddle-point formula.
+    ladder : ndarray
+        Deviations passed on the way up from the smallest tilt.
+    sketches : tuple of Sketch
+        The coarse rules used.
+    """
+
+    tilts: Array
+    log_tilts: Array
+    epsilons: Array
+    log_deltas: Array
+    ladder: Array
+    sketches: tuple[Sketch, ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many nodes and points of cells the rules have."""
+        return tuple(
+            size
+            for rough in self.sketches
+            for size in (rough.loss.shape[1], 0 if rough.cells is None else rough.cells.loss.shape[1])
+        )
 
     def places(self, log_tilts: Array) -> list[int]:
         """The nearest stations."""
@@ -98,36 +153,49 @@ class _Level:
         return round_tilt(math.exp(float(np.interp(place * _APART, self.ladder, self.log_tilts))))
 
 
+Along = Callable[[Level], Array]
+
+
+def by_epsilon(level: Level) -> Array:
+    """What increases along a level where stations are looked for by epsilon."""
+    return level.epsilons
+
+
+def by_log_delta(level: Level) -> Array:
+    """The same where they are looked for by ``-ln delta``."""
+    return -level.log_deltas
+
+
 @final
 class Stations:
     """The stations of one composition.
 
     Parameters
     ----------
-    losses : LossSum
+    losses : PairSum
         The composition, each of whose steps may leave out ``e^log_drop`` of its mass.
     log_drop : float
         What `Station` says of it.
     """
 
-    def __init__(self, losses: LossSum, log_drop: float) -> None:
-        self._losses, self._log_drop = losses, log_drop
-        self._levels: dict[int, _Level | None] = {}
+    def __init__(self, losses: PairSum, log_drop: float) -> None:
+        self.losses, self._log_drop = losses, log_drop
+        self._levels: dict[int, Level | None] = {}
 
     def of_epsilons(self, epsilon: Array) -> list[Station | None]:
         """The stations for delta at epsilons (nats), shape (E,); None where none is near."""
-        return self._found(epsilon, lambda level: level.epsilons)
+        return self.found(epsilon, by_epsilon)
 
     def of_log_deltas(self, log_delta: Array) -> list[Station | None]:
         """The stations for the epsilons at ``ln delta``, shape (E,); None where none is near."""
-        return self._found(-log_delta, lambda level: -level.log_deltas)
+        return self.found(-log_delta, by_log_delta)
 
-    def _found(self, values: Array, along: Callable[[_Level], Array]) -> list[Station | None]:
+    def found(self, values: Array, along: Along) -> list[Station | None]:
         """The stations where what increases along a level takes the values."""
         found: list[Station | None] = [None] * values.size
         left = np.arange(values.size)
         for number in range(_LEVELS):
-            level = self._level(number) if left.size else None
+            level = self.level(number) if left.size else None
             if level is None:
                 break
             line = along(level)
@@ -141,35 +209,110 @@ class Stations:
 
     def leaves_out(self, station: Station | None) -> bool:
         """Whether some losses are left out at a station."""
-        level = None if station is None else self._level(station.level)
+        level = None if station is None else self.level(station.level)
         return level is not None and any(bool(rough.dropped.any()) for rough in level.sketches)
 
     def saddle(self, station: Station) -> Saddle | None:
         """The saddle point at a station."""
-        level = self._level(station.level)
+        level = self.level(station.level)
         if level is None:
             return None
-        theta = level.tilt(station.place)
-        here = scan(level.sketches, self._losses.gaussian_variance, np.array([theta]))
-        top = float(level.found.tilts[-1])
-        value, mean, variance = (float(column[0]) for column in (here.value, here.mean, here.variance))
-        return Saddle(theta, value, mean, variance, level.sketches, top)
+        saddle = _saddles([level], np.array([level.tilt(station.place)]), self.losses.gaussian_variance)
+        numbers: dict[str, Any] = {name: float(getattr(saddle, name)[0]) for name in _NUMBERS}
+        return replace(saddle, **numbers)
 
-    def _level(self, number: int) -> _Level | None:
+    def level(self, number: int) -> Level | None:
+        """A level; None where no rule serves it."""
         if number not in self._levels:
-            self._levels[number] = self._scanned(number)
+            scan_levels([self], number)
         return self._levels[number]
 
-    def _scanned(self, number: int) -> _Level | None:
-        losses = self._losses
-        top, sketches = coarse_sketches(losses, number)
+    def scanned(self, number: int, level: Level | None) -> None:
+        """Keep a level."""
+        self._levels[number] = level
+
+    def lacks(self, number: int) -> bool:
+        """Whether a level has not been scanned."""
+        return number not in self._levels
+
+
+def scan_towards(asked: Sequence[tuple[Stations, Array]], along: Along) -> None:
+    """Scan as many levels of several ladders as the questions asked of each need; see `Stations.of_epsilons`."""
+    left = list(asked)
+    for number in range(_LEVELS):
+        scan_levels([one for one, _ in left], number)
+        beyond: list[tuple[Stations, Array]] = []
+        for one, values in left:
+            level = one.level(number)
+            if level is not None:
+                line = along(level)
+                rest = values[values > line[-1]]
+                beyond += [(one, rest)] if rest.size else []
+        left = beyond
+        if not left:
+            break
+
+
+def scan_levels(several: Sequence[Stations], number: int) -> None:
+    """Have a level of several ladders, those of like compositions in one pass."""
+    kinds: dict[str, list[Stations]] = {}
+    for one in several:
+        if not one.lacks(number):
+            continue
+        kind = one.losses.kind if len(several) > 1 else None
+        if kind is None:
+            one.scanned(number, _scanned(one.losses, number, 1)[0])
+        elif not any(one is other for other in kinds.setdefault(kind, [])[-1:]):
+            kinds[kind].append(one)
+    for like in kinds.values():
+        losses = LikeSums.of([one.losses for one in like])
+        for one, level in zip(like, _scanned(losses, number, len(like)), strict=True):
+            one.scanned(number, level)
+
+
+def _scanned(losses: LossSum, number: int, runs: int) -> list[Level | None]:
+    """The levels of R sums; None where no rule serves."""
+    found: list[Level | None] = [None] * runs
+    for rows, tops, sketches in level_sketches(losses, number):
         if sketches is None:
-            return None
-        tilts = top * math.sqrt(2.0) ** np.arange(1.0 - _RUNGS, 1.0)
-        found = scan(sketches, losses.gaussian_variance, tilts)
+            continue
+        variance = np.broadcast_to(losses.gaussian_variance, runs)[rows]
+        rung_count = _MORE if number else _RUNGS
+        tilts = tops * math.sqrt(2.0) ** np.arange(1.0 - rung_count, 1.0)[:, None]
+        rungs = _Rungs.of(scan(sketches, variance, tilts))
+        size = np.full(rows.size, rung_count)
         for _ in range(_REFINEMENTS):
-            between = _Level(found, ()).between()
-            if between.size == 0:
+            between, count = rungs.between()
+            if between.shape[1] == 0:
                 break
-            found = found.joined(scan(sketches, losses.gaussian_variance, between))
-        return _Level(found, tuple(sketches))
+            rungs = rungs.joined(_Rungs.of(scan(sketches, variance, np.ascontiguousarray(between.T))))
+            size += count
+        for place, (row, length) in enumerate(zip(rows.tolist(), size.tolist(), strict=True)):
+            whole = sketches if runs == 1 else [rough.at(slice(place, place + 1)) for rough in sketches]
+            found[row] = rungs.level(place, length, whole)
+    return found
+
+
+def saddles_at(asked: Sequence[tuple[Stations, Station]]) -> Iterator[tuple[list[int], Saddle]]:
+    """The saddle points at stations of like compositions that have one: which, and several at a time."""
+    levels = [one.level(station.level) for one, station in asked]
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for place, level in enumerate(levels):
+        if level is not None:
+            alike.setdefault(level.sizes, []).append(place)
+    for sizes, every in alike.items():
+        most = max(_AT_ONCE // sizes[0], 1)
+        for first in range(0, len(every), most):
+            own = every[first : first + most]
+            rows = [level for level in (levels[place] for place in own) if level is not None]
+            tilts = np.array([row.tilt(asked[place][1].place) for row, place in zip(rows, own, strict=True)])
+            variance = np.array([asked[place][0].losses.gaussian_variance for place in own])
+            yield own, _saddles(rows, tilts, variance)
+
+
+def _saddles(levels: Sequence[Level], tilts: Array, variance: Numbers) -> Saddle:
+    """Saddle points at one tilt of each level, `Saddle.stacked`."""
+    sketches = tuple(Sketch.stacked(own) for own in zip(*(level.sketches for level in levels), strict=True))
+    here = scan(sketches, variance, tilts[None])
+    tops = np.array([level.tilts[-1] for level in levels])
+    return Saddle(tilts, here.value[0], here.mean[0], here.variance[0], sketches, tops)

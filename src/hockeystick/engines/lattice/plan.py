@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.engines.lattice.compose import TiltedWindow
-from hockeystick.numerics.roots import increasing_root
+from hockeystick.numerics.roots import fan_root
 from hockeystick.transforms.cumulants import Cumulants, NodeSource, smooth_log_delta
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "window_around",
 ]
 
+Array = NDArray[np.float64]
 Parts = Sequence[tuple[NodeSource, int]]
 
 _LARGEST_THETA = 1e6
@@ -67,12 +69,12 @@ def saddle_at_delta(parts: Parts, delta: float) -> tuple[Cumulants, SaddleEstima
     log_delta = math.log(delta)
     cumulants = Cumulants(parts, min(log_delta, 0.0) * 1.1 - math.log(sum(count for _, count in parts)) - 40.0)
 
-    def gap(log_theta: float) -> float:
-        theta = math.exp(log_theta)
-        k, first, _ = cumulants(theta)
-        return theta * first - k + log_delta + math.log1p(theta)
+    def gap(log_theta: Array) -> Array:
+        theta = np.exp(log_theta)
+        found = cumulants.at(theta)
+        return theta * found.mean - found.value + log_delta + np.log1p(theta)
 
-    theta = math.exp(increasing_root(gap, -12.0, math.log(_LARGEST_THETA), 1e-3))
+    theta = math.exp(fan_root(gap, -12.0, math.log(_LARGEST_THETA)))
     k, _, second = cumulants(theta)
     epsilon = (_log_delta(theta, 0.0, k, second) - log_delta) / theta
     saddle = saddle_on(cumulants, epsilon)
@@ -83,11 +85,10 @@ def saddle_at_delta(parts: Parts, delta: float) -> tuple[Cumulants, SaddleEstima
 def saddle_on(cumulants: Cumulants, epsilon: float) -> SaddleEstimate:
     """The saddle point for one epsilon, on given nodes; theta at most 1e6."""
 
-    def gap(log_theta: float) -> float:
-        theta = math.exp(log_theta)
-        return cumulants(theta)[1] - epsilon - 1.0 / theta - 1.0 / (1.0 + theta)
+    def gap(log_theta: Array) -> Array:
+        return cumulants.at(np.exp(log_theta)).saddle_excess(epsilon)
 
-    theta = math.exp(increasing_root(gap, -12.0, math.log(_LARGEST_THETA), 1e-3))
+    theta = math.exp(fan_root(gap, -12.0, math.log(_LARGEST_THETA)))
     k, _, second = cumulants(theta)
     return SaddleEstimate(theta, epsilon, max(_log_delta(theta, epsilon, k, second), _LEAST_LOG_DELTA))
 
@@ -99,14 +100,14 @@ def _window(cumulants: Cumulants, theta: float, log_alias: float) -> TiltedWindo
     # on the scale of a normal distribution, and of the exponential decay at an end of the range
     steps = np.concatenate((width * 2.0 ** np.arange(-4.0, 4.5, 0.5), (1.0 + theta) * 2.0 ** np.arange(-6.0, 1.0)))
     best: dict[int, tuple[float, float]] = {}
+    steps = np.sort(steps)
     for sign in (-1, 1):
-        for step in sorted(steps.tolist()):
+        for step, known in zip(steps.tolist(), cumulants.log_moments(theta + sign * steps).tolist(), strict=True):
             shift = sign * step
-            moment = cumulants.log_moment(theta + shift)
-            if math.isinf(moment) and sign in best:
+            if math.isinf(known) and sign in best:
                 break
-            if math.isinf(moment):  # the shortest step is beyond what the nodes resolve: they are all there is
-                moment = cumulants(theta + shift)[0]
+            # where the shortest step is beyond what the nodes resolve, they are all there is
+            moment = cumulants(theta + shift)[0] if math.isinf(known) else known
             edge = (moment - k - log_alias) / shift
             if sign not in best or sign * edge < sign * best[sign][1]:
                 best[sign] = (theta + shift, edge)

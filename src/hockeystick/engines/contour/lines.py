@@ -1,0 +1,79 @@
+"""Lines that are asked together: those of one length are stacked, and share calls.
+
+Guarantee: every number is computed row by row, so that it is the same to the bit whatever is asked beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.engines.contour.lattice_line import LatticeLine
+from hockeystick.engines.contour.line import ContourLine, Curve
+from hockeystick.engines.contour.smoothed_line import SmoothedLine
+from hockeystick.transforms.rule import Array
+
+__all__ = ["Line", "Lines", "Quantity", "grouped"]
+
+Line = ContourLine | LatticeLine | SmoothedLine
+Quantity = Literal["delta", "epsilon"]
+Rows = NDArray[np.intp]
+
+_AT_ONCE = 1 << 17  # terms of sums computed at a time
+
+
+@final
+class Lines:
+    """Lines that are asked together: those of one length are stacked."""
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        lengths = [
+            line.frequencies.size if isinstance(line, ContourLine) else -index for index, line in enumerate(lines)
+        ]
+        self._group, self._place = np.zeros(len(lines), dtype=np.intp), np.zeros(len(lines), dtype=np.intp)
+        self._stacks: list[tuple[int, int, Line]] = []
+        for number, length in enumerate(dict.fromkeys(lengths)):
+            own = [index for index, one in enumerate(lengths) if one == length]
+            self._group[own], self._place[own] = number, np.arange(len(own))
+            first = lines[own[0]]
+            if isinstance(first, ContourLine):
+                stacked = ContourLine.stacked(
+                    [line for line in (lines[i] for i in own) if isinstance(line, ContourLine)]
+                )
+                self._stacks.append((len(own), length, stacked))
+            else:
+                self._stacks.append((1, 1, first))
+
+    def curve(self, which: Rows, points: Array) -> Curve:
+        """Brackets at points (n, P), each row of the line meant."""
+        if len(self._stacks) == 1 and points.size * self._stacks[0][1] <= _AT_ONCE:
+            return self._asked(0, which, points)
+        whole = Curve(*(np.empty_like(points) for _ in fields(Curve)))
+        for number, (_, length, _) in enumerate(self._stacks):
+            rows = np.flatnonzero(self._group[which] == number)
+            most = max(_AT_ONCE // (length * points.shape[1]), 1)
+            for first in range(0, rows.size, most):
+                part = rows[first : first + most]
+                found = self._asked(number, which[part], points[part])
+                for one in fields(Curve):
+                    getattr(whole, one.name)[part] = getattr(found, one.name)
+        return whole
+
+    def _asked(self, number: int, which: Rows, points: Array) -> Curve:
+        count, _, line = self._stacks[number]
+        if count > 1 and isinstance(line, ContourLine):
+            return line.rows(self._place[which]).curve(points)
+        found = line.curve(points.ravel())
+        return Curve(*(getattr(found, one.name).reshape(points.shape) for one in fields(Curve)))
+
+
+def grouped(keys: Rows) -> Iterator[tuple[int, Rows]]:
+    """Each key with where it stands."""
+    order = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
+    for first, last in zip(starts.tolist(), [*starts[1:].tolist(), order.size], strict=False):
+        yield int(keys[order[first]]), order[first:last]

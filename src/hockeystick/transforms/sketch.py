@@ -1,0 +1,110 @@
+"""Coarse rules, enough to choose by, and lower bounds on the density of a loss between points.
+
+Guarantee: cells are bounds, sketches are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Array", "Cells", "Numbers", "Rows", "Sketch"]
+
+Array = NDArray[np.float64]
+
+Rows = NDArray[np.intp] | slice
+"""Which rows of a batch."""
+
+Numbers = float | Array
+"""One number, or one of each run, shape (R,)."""
+
+_CELLS = ("loss", "log_density", "log_slope", "curvature", "curvature_p", "curvature_q", "square")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Lower bounds on the density of the loss between points of a variable x in which the loss is monotone.
+
+    Attributes
+    ----------
+    loss : ndarray, shape (B, c + 1)
+        Losses at the points (nats), monotone.
+    log_density : ndarray, shape (B, c + 1)
+        ``ln`` of the density of Q in x at the points.
+    log_slope : ndarray, shape (B, c)
+        Upper bounds on ``ln |dl / dx|`` in each cell.
+    curvature, curvature_p, curvature_q : ndarray, shape (B,)
+        The second derivative in x of ``ln`` of the density tilted to exponent a is at most
+        ``curvature + a+ curvature_p + (1 - a)+ curvature_q``.
+    square : ndarray, shape (B,)
+        Squared length of a cell in x.
+
+    Losses are accurate to 2^-44 relative, logarithms to ten times that plus 32 u times the terms they are made of.
+    """
+
+    loss: Array
+    log_density: Array
+    log_slope: Array
+    curvature: Array
+    curvature_p: Array
+    curvature_q: Array
+    square: Array
+
+    @classmethod
+    def stacked(cls, several: Sequence[Cells]) -> Cells:
+        """Those of several batches of like cells, row below row."""
+        return cls(*(np.concatenate([getattr(one, name) for one in several]) for name in _CELLS))
+
+    def at(self, rows: Rows) -> Cells:
+        """Those of some rows."""
+        return Cells(*(getattr(self, name)[rows] for name in _CELLS))
+
+    def sag(self, exponent: Numbers) -> Array:
+        """How far ``ln`` of the tilted density can lie below the smaller end of a cell, shape (B,)."""
+        power, rest = np.maximum(exponent, 0.0), np.maximum(1.0 - np.asarray(exponent), 0.0)
+        bend = self.curvature + power * self.curvature_p + rest * self.curvature_q
+        return 0.125 * self.square * np.maximum(bend, 0.0)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """A batch of rules whose errors are not known: enough to choose by, and for bounds on the decay.
+
+    Attributes
+    ----------
+    loss, log_weight : ndarray, shape (B, n)
+        As in `LossRule`, and so are the rest.
+    """
+
+    loss: Array
+    log_weight: Array
+    counts: Array
+    cells: Cells | None
+    dropped: Array
+
+    @classmethod
+    def stacked(cls, several: Sequence[Sketch]) -> Sketch:
+        """Several of one length and of like cells, row below row."""
+        if len(several) == 1:
+            return several[0]
+        names = ("loss", "log_weight", "counts", "dropped")
+        arrays: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in several]) for name in names}
+        cells = [one.cells for one in several if one.cells is not None]
+        return cls(**arrays, cells=Cells.stacked(cells) if cells else None)
+
+    def at(self, rows: Rows) -> Sketch:
+        """Those of some rows."""
+        cells = None if self.cells is None else self.cells.at(rows)
+        return Sketch(self.loss[rows], self.log_weight[rows], self.counts[rows], cells, self.dropped[rows])
+
+    @cached_property
+    def log_p(self) -> Array:
+        """``ln p_j = ln q_j + l_j``."""
+        return self.log_weight + self.loss
