@@ -29,7 +29,6 @@ Adjacency = Literal["add", "remove", "add-remove", "substitute", "zero-out"]
 """A neighbouring relation."""
 
 _CALLERS_WORD = "rests on the caller's word: that the pair stated dominates the mechanism is not checked"
-_WRITTEN_OUT = 10**15  # counts below are written digit by digit
 _MOST_STEPS = 10**100  # far below where float64 overflows
 _LARGEST_GROUP = 10**6
 
@@ -257,9 +256,7 @@ class Composition:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        rows = [
-            (f"{count:,} x" if count < _WRITTEN_OUT else f"{count:.3g} x", repr(step)) for step, count in self.steps
-        ]
+        rows = [(notebook.times(count), repr(step)) for step, count in self.steps]
         return notebook.table("Composition", notebook.most(rows))
 
     def to_pandas(self) -> Any:

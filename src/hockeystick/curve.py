@@ -90,7 +90,7 @@ class PrivacyCurve:
         rows = [
             (f"epsilon at delta {plain(d)}", notebook.bracket(*a.sides)) for d, a in zip(_SHOWN, answers, strict=False)
         ]
-        steps = [(f"{count:.6g} x", repr(step)) for step, count in self.composition.steps]
+        steps = [(notebook.times(count), repr(step)) for step, count in self.composition.steps]
         rows += [("relation", self.adjacency), ("accountant", repr(self.accountant)), *notebook.most(steps)]
         return notebook.table("Privacy curve", rows)
 

@@ -13,10 +13,11 @@ import numpy as np
 
 from hockeystick.decimals import nearest, rounded_down, rounded_up
 
-__all__ = ["bracket", "frame", "most", "table", "values"]
+__all__ = ["bracket", "frame", "most", "table", "times", "values"]
 
 _LONGEST = 200  # characters of a parameter list
 _SHOWN = 8  # rows and values before the rest is counted only
+_WRITTEN_OUT = 10**15  # counts below are written digit by digit
 _LINE = "border:0;border-top:1px solid rgba(127,127,127,.4)"  # grey that is seen on white and on black
 _NAME = "font-weight:normal;opacity:.75"
 _CELL = f"{_LINE};padding:.2em 1em .2em 0;text-align:left;vertical-align:top;background:none;color:inherit"
@@ -35,6 +36,11 @@ def table(title: str, rows: Iterable[tuple[str, str]], *, remark: str = "") -> s
         f'<div style="max-width:48em"><div style="font-weight:bold;padding-bottom:.2em">{escape(title)}</div>'
         f'<table style="border-collapse:collapse;border:0;margin:0">{cells}</table>{below}</div>'
     )
+
+
+def times(count: int) -> str:
+    """How often a step is made."""
+    return f"{count:,} x" if count < _WRITTEN_OUT else f"{count:.3g} x"
 
 
 def bracket(lower: Any, upper: Any) -> str:

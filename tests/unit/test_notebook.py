@@ -79,7 +79,7 @@ def test_an_estimate_is_not_shown_as_a_bracket() -> None:
 
 def test_a_curve_shows_epsilon_where_that_is_quick() -> None:
     shown = text(hs.account(RUN, "substitute"))
-    for part in ("epsilon at delta 1e-9", "substitute", "2000 x", "Poisson("):
+    for part in ("epsilon at delta 1e-9", "substitute", "2,000 x", "Poisson("):
         assert part in shown
     assert "epsilon at" not in text(hs.account(RUN, accountant=hs.accountants.Exact()))
 

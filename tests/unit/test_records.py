@@ -210,3 +210,15 @@ def test_a_receipt_has_the_evaluators_questions_in_order_on_page_and_in_markdown
         places = [form.rindex(name) for name in names]
         assert places == sorted(places)
     assert "pure differential privacy" in evaluation(Content(made(hs.Laplace(2.0), delta=0.0)))[1].text
+
+
+def test_every_question_has_an_answer_and_sampling_is_said_wherever_amplification_is_claimed() -> None:
+    document = made(hs.Gaussian(1.0).poisson(0.125) * 8)
+    for amplified in (document, made(hs.Gaussian(1.0))):
+        assert all(row.text.strip() for row in evaluation(Content(amplified)))
+    rows = {row.name: row.text for row in evaluation(Content(document))}
+    record = parsed(deployment_record(document))["deployment"]["implementation"]["mechanisms"]
+    for said in (rows["Amplification by sampling"], latex(document), record):
+        assert "Poisson: every example" in said
+        assert "0.125" in said
+    assert "Sampling" not in latex(made(hs.Gaussian(1.0)))

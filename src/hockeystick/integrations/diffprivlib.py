@@ -5,7 +5,8 @@ from the composition of their worst pairs: at most what the composition theorems
 and never below what is proved. Without slack it is the sum. Floats stand for themselves: ten times 0.1 is above 1.0 by
 5.6e-17, and does not fit a budget of 1.0.
 
-Guarantee: `BudgetAccountant.total` is at least the certified upper side, in both numbers.
+Guarantee: the epsilon of `BudgetAccountant.total` is at least the certified upper side, or the sum where that is less;
+its delta is rounded up.
 """
 
 from __future__ import annotations
@@ -70,14 +71,16 @@ def _composition(spends: _Spends) -> Composition:
 
 
 def _total_epsilon(spends: _Spends) -> float:
-    """The sum, rounded up."""
-    if any(math.isinf(epsilon) for epsilon, _ in spends):
+    """The sum, rounded up; no limit where one is infinite, or not a number (which diffprivlib lets pass)."""
+    if not all(epsilon < math.inf for epsilon, _ in spends):
         return math.inf
     return float_beside(sum((Fraction(epsilon) for epsilon, _ in spends), Fraction(0)), up=True)
 
 
 def _total_delta(spends: _Spends, slack: float) -> float:
-    """1 - (1 - slack) (1 - delta_1) ..., rounded up."""
+    """1 - (1 - slack) (1 - delta_1) ..., rounded up; 1 where one is not a number."""
+    if any(math.isnan(delta) for _, delta in spends):
+        return 1.0
     kept = 1 - Fraction(slack)
     for _, delta in spends:
         kept *= 1 - Fraction(delta)

@@ -61,6 +61,8 @@ class HockeystickAccountant(privacy_accountant.PrivacyAccountant):
         tolerance: float = 1e-3,
     ) -> None:
         super().__init__(neighboring_relation)
+        if neighboring_relation not in RELATIONS:
+            raise ValueError(f"neighboring_relation must be a NeighboringRelation, got {neighboring_relation!r}")
         self._adjacency = RELATIONS[neighboring_relation]
         self._tolerance = check_positive("tolerance", tolerance)
         self._counts: dict[Step, int] = {}

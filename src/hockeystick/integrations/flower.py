@@ -167,6 +167,8 @@ class HockeystickAccountant:
         return account(self._as_steps(compositions), self._relation)
 
     def _epsilon(self, compositions: list[tuple[GaussianPrivacyEvent, int]], delta: float) -> float:
+        if isinstance(delta, bool):
+            raise ValueError(f"delta must be a number, got {delta!r}")  # as Flower's own accountant
         at = check_inside("delta", delta)
         return float(self._curve(compositions).epsilon(at).sides[1]) if compositions else 0.0
 

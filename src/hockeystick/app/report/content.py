@@ -291,6 +291,11 @@ class Content:
         """What made the receipt."""
         return ", ".join(f"{name} {version}" for name, version in self.receipt["software"].items())
 
+    def stated(self, field: str) -> str:
+        """A circumstance in words; empty where it is not stated."""
+        value = getattr(self.specification.circumstances, field)
+        return "" if value is None else _said(field, value)
+
     def specification_text(self) -> str:
         """The specification as a JSON file."""
         return json.dumps(self.receipt["specification"], indent=2, ensure_ascii=False)

@@ -86,15 +86,15 @@ def _model() -> list[_Field]:
 def _accounting(receipt: Mapping[str, Any], content: Content) -> list[_Field]:
     method = " ".join(f"{row.name}: {row.text}." for row in content.accounting()[:2])
     steps = " ".join(f"{row.name} {row.text}" for row in content.steps())
-    stated = content.specification.circumstances.tuning
-    tuning = tuning_words(content.specification) or (_UNKNOWN if stated is None else f"Tuning: {stated}")
+    sampling = "".join(f" {row.name}: {row.text}" for row in content.guarantee() if row.name == "Sampling")
+    tuning = tuning_words(content.specification) or content.stated("tuning") or _UNKNOWN
     return [
         (1, "accounting", None, ""),
         (2, "post_processing", _UNKNOWN, ""),
         (2, "composition", f"{steps} Composed numerically, each direction apart. {method}", ""),
         (1, "implementation", None, ""),
         (2, "preprocessing_and_hyperparameter_tuning", tuning, ""),
-        (2, "mechanisms", f"{steps} Libraries and their safeguards: {_UNKNOWN}", ""),
+        (2, "mechanisms", f"{steps}{sampling} Libraries and their safeguards: {_UNKNOWN}", ""),
         (2, "justification", _UNKNOWN, ""),
         (1, "administrative", None, ""),
         (2, "notes", f"Accounted by {content.versions()}; receipt {receipt['checksum']}", ""),

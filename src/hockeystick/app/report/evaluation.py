@@ -21,15 +21,14 @@ def evaluation(content: Content) -> list[Row]:
     given = {name for result in content.results for name in result["at"]}
     pure = given == {"delta"} and all(float(result["at"]["delta"]) == 0.0 for result in content.results)
     worth = "proved, the sides and every error included" if content.certified else "an estimate, not proved"
-    tuning = content.specification.circumstances.tuning
-    stated = "not stated" if tuning is None else f"stated: {tuning}"
+    stated = f"stated: {words}" if (words := content.stated("tuning")) else "not stated"
     return [
         Row("Privacy parameters", f"{figures} ({worth})"),
         Row("Variant", f"{'pure' if pure else 'approximate'} differential privacy; the whole curve is above"),
         Row("Unit of privacy", guarantee["Unit of privacy"]),
         Row("Neighbouring datasets", guarantee["Relation"]),
         Row("Mechanisms and sensitivity", f"{_listed(content.steps())} {guarantee['Normalisation']}"),
-        Row("Amplification by sampling", _listed([row for row in content.guarantee() if "Sampler" in row.name])),
+        Row("Amplification by sampling", guarantee.get("Sampling", "None: every record takes part in every step")),
         Row("Composition", _listed(content.accounting()[:2])),
         Row("Hyperparameter tuning", f"counted: {words}" if (words := tuning_words(content.specification)) else stated),
         Row("Implementation", "Noise is taken as ideal: its generator, floating point and timing are not covered here"),

@@ -29,11 +29,14 @@ def latex(receipt: Mapping[str, Any]) -> str:
     content = Content(receipt)
     sentences = [_sentence(content, result) for result in content.results]
     releases = " ".join(f"{_escaped(row.name)} {_escaped(row.text)}" for row in content.steps())
+    releases = releases.replace(" x ", r" $\times$ ")
+    sampling = [row.text for row in content.guarantee() if row.name == "Sampling"]
     return "\n".join(
         [
             f"% {_one_line(content.title)}: privacy receipt of {receipt['created']}, {receipt['checksum']}",
             *sentences,
             f"The releases are: {releases}",
+            *(f"Sampling is assumed as follows. {_escaped(words)}" for words in sampling),
             "",
             "% For the bibliography:",
             *(f"% {line}" for line in _entry(receipt)),
