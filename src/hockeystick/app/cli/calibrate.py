@@ -288,7 +288,7 @@ def _from_file(options: argparse.Namespace) -> _Unknown:
         parser.error(f"say what to --find: {', '.join(places)}")
     name = {"steps": "count"}.get(options.find, options.find.replace("-", "_"))
     if name not in places:
-        parser.error(f"--find {options.find!r} is no number of step {options.step}{suggestion(name, places)}")
+        parser.error(f"--find {options.find!r} is not a number in step {options.step}{suggestion(name, places)}")
     return _Unknown(specification, options.step - 1, places[name], name)
 
 
