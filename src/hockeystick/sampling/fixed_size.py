@@ -84,7 +84,7 @@ class WithoutReplacement(InBatches):
             return (f"{batches}: {above}; the lower bound is attained by datasets (their section 7)",)
         if self.attained(direction) is None:
             return ()
-        return (f"{batches}: the rate is no float64; it is rounded up for the upper bound, down for the lower",)
+        return (f"{batches}: the rate is no exact float64: it is rounded up for the upper bound, down for the lower",)
 
     def _pairs(self, direction: Direction, rate: float) -> tuple[Pair, ...]:
         """The dominating pair, then, where it is not attained, those of datasets that are."""

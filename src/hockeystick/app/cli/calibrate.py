@@ -249,7 +249,7 @@ def _from_file(options: argparse.Namespace) -> Unknown:
         parser.error(f"say what to --find: {', '.join(places)}")
     name = {"steps": "count", "round-steps": round_name(entry)}.get(options.find, options.find.replace("-", "_"))
     if name not in places:
-        parser.error(f"--find {options.find!r} is no number of step {options.step}{suggestion(name, places)}")
+        parser.error(f"--find {options.find!r} is not a number in step {options.step}{suggestion(name, places)}")
     return Unknown(specification, options.step - 1, places[name], name)
 
 

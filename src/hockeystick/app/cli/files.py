@@ -104,7 +104,7 @@ def read_text(name: str) -> str:
     except OSError as error:
         raise _unreadable(name, error) from None
     except UnicodeDecodeError:
-        raise CommandError(f"hockeystick: error: {name} is no text file in UTF-8") from None
+        raise CommandError(f"hockeystick: error: {name} is not a text file in UTF-8") from None
 
 
 def write_text(name: str, text: str) -> None:

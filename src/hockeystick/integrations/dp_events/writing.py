@@ -97,7 +97,7 @@ def _randomized_response(step: RandomizedResponse) -> dict[str, Any]:
 def _mixture(step: GaussianMixture) -> dict[str, Any]:
     weights = [Fraction(weight) for weight in step.probabilities]
     if any(Fraction(float(weight)) != weight for weight in weights):
-        raise ValueError(f"no event of dp-accounting stands for {step!r}: its probabilities are no float64s")
+        raise ValueError(f"no event of dp-accounting stands for {step!r}: its probabilities are not exact float64s")
     return {
         "standard_deviation": step.noise_multiplier,
         "sensitivities": list(step.sensitivities),
@@ -124,7 +124,9 @@ def _best(step: BestOf) -> dict[str, Any]:
         case NegativeBinomialCount(stopping, shape) if shape == 1.0 and math.frexp(stopping)[0] == 0.5:
             mean = 1.0 / stopping  # of a power of two: exactly the mean
         case _:
-            raise ValueError(f"no event of dp-accounting stands for {step!r}: the mean number of runs is no float64")
+            raise ValueError(
+                f"no event of dp-accounting stands for {step!r}: the mean number of runs is not an exact float64"
+            )
     return {"event": to_dp_event(step.run), "mean": mean, "shape": shape}
 
 
