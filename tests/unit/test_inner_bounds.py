@@ -264,7 +264,7 @@ def test_logarithms_of_fractions_are_as_accurate_as_stated() -> None:
 
 def test_round_factors_cover_the_largest_sizes_that_are_served() -> None:
     """The sizes that docs/derivations/rounding.md counts on."""
-    sizes = (placing._MOST_NODES, gaussian_rule._MOST_NODES, mixture_rule._MOST_NODES, SOME_OUTCOMES)
+    sizes = (placing.MOST_NODES, gaussian_rule._MOST_NODES, mixture_rule._MOST_NODES, SOME_OUTCOMES)
     assert (max(sizes) + 64) * U <= 1e-9
     assert (Certified().points + 64) * U <= 1e-6
     assert 100.0 * U * 9e4 <= 1e-9
