@@ -90,7 +90,7 @@ def run(
     >>> run(1.0, 100, rate=0.01) == run(1.0, 100, batch_size=6, population=600)
     True
     >>> run(1.0, 100, sampling="random-allocation", round_steps=50)
-    Composition(steps=((RandomAllocation(mechanism=Gaussian(noise_multiplier=1.0), steps=50), 2),))
+    Composition(steps=((RandomAllocation(mechanism=Gaussian(noise_multiplier=1.0), steps=50, selected=1), 2),))
     """
     scheme = check_choice("sampling", sampling, tuple(_OWN))
     own = {"round_steps": round_steps, "largest_batch": largest_batch, "micro_batches": micro_batches}
