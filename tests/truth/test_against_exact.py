@@ -84,7 +84,7 @@ def check(rng: np.random.Generator) -> str:
     return found
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(1))
 def test_random_compositions_contain_the_exact_value(seed: int) -> None:
     rng = np.random.default_rng(20240705 + seed)
     found = Counter(check(rng) for _ in range(30))

@@ -116,7 +116,6 @@ ANSWERS = [
     "compare {spec} --accountants automatic;moments --adjacencies add,zero-out --samplings poisson,without-replacement",
     "report {spec} -o {receipt}",
     "verify {receipt}",
-    "verify --independent {receipt}",
     "sweep --noise-multiplier 0.8,1,1.5 --rate 0.005,0.01 --steps 1000 --delta 1e-5",
     "sweep --epsilon 1,2 --rate 0.01 --steps 1000 --delta 1e-5",
     "audit --canaries 1000 --guesses 200 --correct 180",
@@ -127,7 +126,12 @@ LENGTHENED = ("account {spec}", "report {spec} -o {receipt}", "verify {receipt}"
 
 
 @pytest.mark.parametrize(
-    ("command", "text"), [*((command, SPEC) for command in ANSWERS), *((command, LONG) for command in LENGTHENED)]
+    ("command", "text"),
+    [
+        *((command, SPEC) for command in ANSWERS),
+        *((command, LONG) for command in LENGTHENED),
+        pytest.param("verify --independent {receipt}", SPEC, marks=pytest.mark.torture),
+    ],
 )
 def test_answers_fit_eighty_columns(
     capsys: pytest.CaptureFixture[str], command: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -128,6 +128,7 @@ class _ContourFirst:
         finer = min(max(math.sqrt(EVERYDAY_TOLERANCE / lattice.tolerance), 1.0), 25.0)  # lattices then take longer, too
         work = int(CONTOUR_WORK * finer) * (1 + len(losses.parts) // SEVERAL_PARTS)
         few = losses.total_count <= FEW_STEPS and lattice.tolerance >= EVERYDAY_TOLERANCE
+        few = few and not any(pair.is_discrete for pair, _ in losses.parts)  # their enumeration may take much longer
         tolerances = (CONTOUR_TOLERANCE,) if few else (CONTOUR_TOLERANCE, coarse)
         self.contours = [ContourCurve(losses, tolerance, work, hasty=few) for tolerance in tolerances]
         self._parts, self._lattice = losses.parts, lattice
