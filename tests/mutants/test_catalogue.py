@@ -51,8 +51,8 @@ def test_names_are_distinct_and_the_catalogue_is_not_small() -> None:
     assert len(EVERY) >= 120
 
 
-def test_two_changes_are_noticed() -> None:
-    assert main(["--sample", "2", "--seed", "2"]) == 0
+def test_a_change_is_noticed() -> None:
+    assert main(["--sample", "1", "--seed", "2"]) == 0
 
 
 @pytest.mark.torture
