@@ -60,7 +60,7 @@ EVERYDAY_TOLERANCE: Final = 1e-3
 """Lattices take longer for a finer one, and the contour may, too."""
 
 FEW_STEPS: Final = 16
-"""Steps up to which the transform nearly always decays slowly or not: lattices take as long as another try."""
+"""Steps up to which the transform of a density nearly always decays slowly or not: lattices are as fast as a retry."""
 
 MOST_STEPS: Final = 1 << 40
 """Steps that brackets are proved for: counts are exact floats with room for their roundings."""

@@ -21,7 +21,7 @@ where losses are large; every further epsilon is almost free.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import final
@@ -80,8 +80,11 @@ class _Cells:
     errors: tuple[arb, ...]
 
 
-def _sum(values: object) -> arb:
-    return sum(values, arb(0))  # type: ignore[call-overload,no-any-return]
+def _sum(values: Iterable[arb]) -> arb:
+    total = arb(0)
+    for value in values:
+        total += value
+    return total
 
 
 def _values(x: arb, degree: int) -> list[arb]:

@@ -223,10 +223,6 @@ class Pair(ABC):
         """
         return None
 
-    def one_step(self, epsilon: float) -> tuple[float, float] | None:
-        """Certified bounds on delta(epsilon), epsilon finite, where the curve itself is known; None: by the cells."""
-        return None
-
     @property
     def selection(self) -> Selection | None:
         """The run of which this is the best of many; None for every other pair."""

@@ -69,7 +69,7 @@ def one_step_deltas(pair: Pair, epsilon: Array) -> tuple[Array, Array]:
 
 def _known(pair: Pair, epsilon: float) -> tuple[float, float] | None:
     """Bounds on delta where the pair itself knows its curve."""
-    return pair.one_step(epsilon) if pair.curve is None else pair.curve.delta(epsilon)
+    return None if pair.curve is None else pair.curve.delta(epsilon)
 
 
 def _uppers(pair: Pair, epsilon: Array, slack: Array) -> list[float]:
