@@ -122,6 +122,9 @@ class _CertifiedCurve(DirectedCurve):
     def epsilon(self, delta: float) -> Bound:
         return self.curve.epsilon(delta)
 
+    def is_below(self, epsilon: float, delta: float) -> bool:
+        return isinstance(self.curve, BoundedCurve) and self.curve.is_below(epsilon, delta)
+
 
 @final
 @dataclass(frozen=True, eq=False)

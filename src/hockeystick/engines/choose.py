@@ -145,6 +145,10 @@ class _ContourFirst:
         """Certified epsilon at ``delta``."""
         return self._first(lambda engine: engine.epsilon(delta), lambda bound: float(bound.width) <= self._tolerance)
 
+    def is_below(self, epsilon: float, delta: float) -> bool:
+        """Whether Chernoff's bound proves ``delta(epsilon) <= delta``."""
+        return self.contours[0].is_below(epsilon, delta)
+
     @cached_property
     def _rest(self) -> Engine:
         """What answers where the contour does not."""
