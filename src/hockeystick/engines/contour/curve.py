@@ -28,7 +28,7 @@ from hockeystick.engines.contour.placing import (
     saddle_of_delta,
     saddle_of_epsilon,
 )
-from hockeystick.engines.contour.root_bracket import Targets
+from hockeystick.engines.contour.root_bracket import LogBracket, Targets
 from hockeystick.engines.contour.search import EpsilonSearch, targets_of
 from hockeystick.engines.contour.standing import DEEPEST, SMALLEST, StandingLines
 from hockeystick.engines.ends import largest_loss
@@ -123,7 +123,8 @@ class ContourCurve:
         return self.standing.narrow(float(bound.lower), float(bound.upper))
 
     def _delta_bound(self, curve: Curve) -> Bound:
-        return from_sides(*self.standing.sides_of(curve), METHOD, errors=errors_at(curve, 1.0))
+        finite = LogBracket(curve.log_lower(), curve.log_upper())
+        return from_sides(*self.standing.sides_of(finite), METHOD, errors=errors_at(curve, 1.0))
 
     def _near_one(self, saddle: Saddle, epsilon: float) -> Bound | None:
         """A bracket by Chernoff's bound on 1 - delta, where that is narrow enough."""

@@ -6,14 +6,14 @@ Guarantee: what is searched for is a pair of logarithms rounded outwards; where 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.contour.line import Curve
 from hockeystick.engines.contour.lines import Line
 from hockeystick.engines.contour.root_bracket import LogBracket
 from hockeystick.laws.loss_sum import PairSum
@@ -29,6 +29,8 @@ REACH: Final = 2.5
 _MOST = 0.9  # of that, where the epsilon of a delta is looked for
 _NEAR = 1.2  # deviations within which the curve is known by a polynomial: a little more than half way to the next
 _NODES = -np.cos(math.pi * np.arange(9.0) / 8.0)
+_NODES[4] = 0.0
+_HERE = slice(6, 7)  # of the epsilons looked at, the line's own
 _POWERS = np.linalg.inv(np.vander(_NODES))  # from values at the nodes to the coefficients of their polynomial
 _NEWTON = 5
 
@@ -49,8 +51,25 @@ class PlacedLine:
     @property
     def asked(self) -> Array:
         """Epsilons to look at before others: the ends of what the line serves, and points near the middle."""
-        ends = self.epsilon + _MOST * REACH * self.deviation * np.array([-1.0, 1.0])
-        return np.concatenate((np.maximum(ends, 0.0), self.epsilon + _NEAR * self.deviation * _NODES))
+        reach = _MOST * REACH * self.deviation
+        ends = [max(self.epsilon - reach, 0.0), max(self.epsilon + reach, 0.0)]
+        return np.concatenate((ends, self.epsilon + _NEAR * self.deviation * _NODES))
+
+    @cached_property
+    def seen(self) -> LogBracket:
+        """What the line says there."""
+        curve = self.line.curve(self.asked)
+        return LogBracket(curve.log_lower(), curve.log_upper())
+
+    def sees(self, lower: Array, upper: Array) -> PlacedLine:
+        """The same, of which that is known."""
+        self.__dict__["seen"] = LogBracket(lower, upper)
+        return self
+
+    @property
+    def here(self) -> LogBracket:
+        """The part of it at the line's own epsilon, shape (1,)."""
+        return LogBracket(self.seen.lower[_HERE], self.seen.upper[_HERE])
 
 
 @final
@@ -91,10 +110,9 @@ class Ranges:
         return np.asarray(self.epsilon[which] + self.half[which] * np.where(np.isnan(x), 0.0, x))
 
 
-def ranges_of(placed: Sequence[PlacedLine], curve: Callable[[NDArray[np.intp], Array], Curve]) -> Ranges:
-    """What lines serve; ``curve`` asks each of the lines meant at points of its own."""
-    found = curve(np.arange(len(placed)), np.array([one.asked for one in placed]))
-    lower, upper = found.log_lower(), found.log_upper()
+def ranges_of(placed: Sequence[PlacedLine]) -> Ranges:
+    """What lines serve."""
+    lower, upper = np.array([one.seen.lower for one in placed]), np.array([one.seen.upper for one in placed])
     middles = LogBracket(lower, upper).middles[:, 2:]
     falls = np.isfinite(middles).all(axis=1, keepdims=True)
     powers = (_POWERS * np.where(falls, middles, np.nan)[:, None]).sum(axis=2)
