@@ -74,8 +74,7 @@ class ClosedForm:
 
     def _sides(self, epsilons: Array) -> tuple[Array, Array]:
         """Certified sides of delta at increasing epsilons."""
-        lower, upper = one_step_deltas(self._below, epsilons)
-        return lower, upper if self._above is self._below else one_step_deltas(self._above, epsilons)[1]
+        return one_step_deltas(self._below, epsilons, above=self._above)
 
     def _side(self, side: int, epsilon: float) -> float:
         return one_step_delta(self._above if side else self._below, epsilon)[side]
