@@ -28,7 +28,7 @@ from hockeystick.transforms.summand import Order, SampledSummand, Summand
 
 __all__ = ["GaussianSummand", "SubsampledGaussians"]
 
-_BATCH = 128  # pairs in one rule
+_BATCH = 64  # pairs in one rule
 _WIDEST_STEP = 1.5  # in units of the noise; beyond it nothing is gained
 _MOST_NODES = 1 << 20  # in a batch
 _MOST_CELLS = 1 << 16  # of one pair, where it has fewer nodes
