@@ -48,7 +48,7 @@ def _delta(curve: PrivacyCurve, epsilon: float) -> float:
     """The upper side of delta, raised until the upper side of epsilon there is no more than ``epsilon``.
 
     OpenDP finds an epsilon by bisecting the profile. Both sides are certified on their own, so the delta of an epsilon
-    a hair below ``curve.epsilon(delta).upper`` can be proved already; raised, it is not, and the two never disagree.
+    a hair below ``curve.epsilon(delta).upper`` can be proved already; raised, it is not (up to the width of a bracket).
     """
     delta = float(curve.delta(epsilon).sides[1])
     for power in range(-50, 1):
