@@ -52,7 +52,7 @@ def test_names_are_distinct_and_the_catalogue_is_not_small() -> None:
 
 
 def test_a_change_is_noticed() -> None:
-    assert main(["--sample", "1", "--seed", "2"]) == 0
+    assert main(["--sample", "1", "--seed", "2", "--workers", "1"]) == 0
 
 
 @pytest.mark.torture
@@ -92,7 +92,7 @@ def test_what_nobody_notices_and_what_does_not_run_fail_the_run(
 ) -> None:
     (tmp_path / "some.toml").write_text(CATALOGUE)
     (tmp_path / "cannot-matter.toml").write_text("")
-    assert main(["--catalogue", str(tmp_path)]) == 1
+    assert main(["--catalogue", str(tmp_path), "--workers", "1"]) == 1
     said = capsys.readouterr()
     assert "1 of 3 changes noticed" in said.out
     assert "survived: nobody-looks (weights are scaled)" in said.err
