@@ -20,6 +20,7 @@ from hockeystick.calibrate.strategy import narrow
 from hockeystick.calibrate.targets import target_of
 from hockeystick.composition import Composition, Step, directions
 from hockeystick.errors import check_choice, check_count, check_positive, public_door
+from hockeystick.progress import Progress
 
 __all__ = ["Calibration", "UnreachableTargetError", "calibrate"]
 
@@ -133,9 +134,10 @@ def calibrate(
     search = Search(problem, Axis(low, high, whole, 1, width))
     step = _FAR if guess is None else _NEAR
     sign = {"larger": -1, "smaller": 1, "detect": 0}[safe] or (_by_steps(search, start) if whole else 0)
-    if sign:
-        return _calibration(search.along(sign), start, step)
-    return _checked(search.along(_detected(search, start)), start, step)
+    with Progress("calibrating"):
+        if sign:
+            return _calibration(search.along(sign), start, step)
+        return _checked(search.along(_detected(search, start)), start, step)
 
 
 def _checked(search: Search, start: float, step: float) -> Calibration:
