@@ -22,6 +22,7 @@ _FRAMES = "|/-\\"
 _WIDTH = 24
 _WIPE = "\r\x1b[K"
 _BLANK = f"\r{'':78}\r"  # notebooks know no codes that wipe
+_EVERY, _SELDOM = 0.125, 1.0  # seconds; notebooks keep all that is written
 _TAKEN = threading.Lock()  # by the line that shows
 
 
@@ -45,7 +46,7 @@ class Progress:
         self._delay = delay
         self._done = 0
         self._total = 0
-        self._wipe = _WIPE
+        self._wipe, self._every = _WIPE, _EVERY
         self._start = 0.0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -67,9 +68,8 @@ class Progress:
 
     def _seen(self) -> bool:
         """Whether somebody may be watching what this process writes."""
-        self._wipe = _WIPE
         if type(self._stream).__module__.partition(".")[0] == "ipykernel":
-            self._wipe = _BLANK
+            self._wipe, self._every = _BLANK, _SELDOM
         elif not self._stream.isatty() or os.environ.get("TERM") == "dumb":
             return False
         from multiprocessing import parent_process
@@ -105,7 +105,7 @@ class Progress:
         while True:
             self._stream.write(self._wipe + self.line())
             self._stream.flush()
-            if self._stop.wait(0.125):
+            if self._stop.wait(self._every):
                 break
         self._stream.write(self._wipe)
         self._stream.flush()
