@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from hockeystick.accountants.base import Accountant, Parts, check_accountant
 from hockeystick.accountants.certified import Certified
@@ -51,7 +51,7 @@ def calibrate(
     safe: str = "detect",
     precision: float = 1e-5,
     guess: float | None = None,
-    accountant: Accountant | None = None,
+    accountant: Accountant | Literal["automatic"] | None = None,
 ) -> Calibration:
     """The best value of a one-parameter family that is proved to meet a target.
 
@@ -124,7 +124,7 @@ def calibrate(
     directions(adjacency)
     whole = check_choice("values", values, ("real", "integer")) == "integer"
     check_choice("safe", safe, ("detect", "larger", "smaller"))
-    method = Certified() if accountant is None else check_accountant(accountant)
+    method = check_accountant(accountant, Certified())
     low, high = _limits(within, whole=whole)
     start = _start(guess, low, high, whole=whole, given=within is not None)
     problem = Problem(family, target, adjacency, method)
