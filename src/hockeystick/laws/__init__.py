@@ -60,7 +60,10 @@ attach(
         "hockeystick.laws.discrete_gaussian": ("DiscreteGaussianPair",),
         "hockeystick.laws.discrete_laplace": ("DiscreteLaplacePair",),
         "hockeystick.laws.gaussian": ("GaussianPair",),
-        "hockeystick.laws.known_by_moments": ("ConcentratedPair", "RenyiPair",),
+        "hockeystick.laws.known_by_moments": (
+            "ConcentratedPair",
+            "RenyiPair",
+        ),
         "hockeystick.laws.labelled": ("LabelledPair",),
         "hockeystick.laws.laplace": ("LaplacePair",),
         "hockeystick.laws.mixture": ("GaussianMixturePair",),
