@@ -21,6 +21,7 @@ from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import Composition, Direction, directions
 from hockeystick.decimals import plain
 from hockeystick.errors import check_delta, check_epsilon, public_door
+from hockeystick.progress import Progress
 from hockeystick.together import asked_together, worst
 
 if TYPE_CHECKING:
@@ -286,9 +287,10 @@ class PrivacyCurve:
         return {"delta": [float(value) for value in at.ravel()]} | columns("epsilon", self.epsilon(at))
 
     def _asked(self, values: Array, quantity: Quantity) -> Bound | Estimate:
-        if values.ndim == 0:
-            return self.one(float(values), quantity)
-        return asked_together([self], np.zeros(values.shape, dtype=np.intp), values, quantity)
+        with Progress("accounting"):
+            if values.ndim == 0:
+                return self.one(float(values), quantity)
+            return asked_together([self], np.zeros(values.shape, dtype=np.intp), values, quantity)
 
     def one(self, value: float, quantity: Quantity) -> Bound | Estimate:
         """``delta(value)`` or ``epsilon(value)``, the value checked already."""

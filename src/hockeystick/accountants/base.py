@@ -21,16 +21,25 @@ if TYPE_CHECKING:
     from hockeystick.engines.contour.answers import Answers
     from hockeystick.engines.together import Quantity
 
-__all__ = ["Accountant", "DirectedCurve", "Parts", "check_accountant"]
+__all__ = ["AUTOMATIC", "Accountant", "DirectedCurve", "Parts", "check_accountant"]
 
 Parts = tuple[tuple[Pair, int], ...]
 """Distinct dominating pairs of one direction with their counts."""
 
 
-def check_accountant(accountant: object) -> Accountant:
-    """An accountant."""
+AUTOMATIC = "automatic"
+"""What leaves the choice of the accountant to the library, as None does in Python."""
+
+
+def check_accountant(accountant: object, default: Accountant) -> Accountant:
+    """An accountant; the default one where the choice is left open."""
+    if accountant is None or (isinstance(accountant, str) and accountant == AUTOMATIC):
+        return default
     if not isinstance(accountant, Accountant):
-        raise TypeError(f"accountant must be one of hockeystick.accountants, such as Certified(), got {accountant!r}")
+        raise TypeError(
+            "accountant must be one of hockeystick.accountants, such as Certified(), or 'automatic',"
+            f" got {accountant!r}"
+        )
     return accountant
 
 

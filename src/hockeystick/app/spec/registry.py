@@ -20,7 +20,7 @@ from typing import Any, Literal, Union, final
 
 from hockeystick import accountants as accountant_room
 from hockeystick import mechanisms as mechanism_room
-from hockeystick.accountants.base import Accountant
+from hockeystick.accountants.base import AUTOMATIC, Accountant
 from hockeystick.accountants.certified import Certified
 from hockeystick.app.spec.problems import meant
 from hockeystick.composition import Step
@@ -44,9 +44,6 @@ __all__ = [
 
 Kind = Literal["number", "integer", "string", "boolean", "numbers"]
 """The kind of value a parameter takes in a file."""
-
-AUTOMATIC = "automatic"
-"""The accountant's name that leaves the choice to `hockeystick.account`."""
 
 
 @final
