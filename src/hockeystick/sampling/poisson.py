@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from hockeystick.composition import Direction, Step
-from hockeystick.decimals import nearest, plain
+from hockeystick.decimals import plain
 from hockeystick.errors import UnknownPairError, check_count, check_rate
 from hockeystick.laws.base import Pair
 from hockeystick.sampling.base import AS_REMOVE, Samplable, Sampled
@@ -69,7 +69,7 @@ class Poisson(Sampled):
             rate = plain(parameters["rate"])
         else:
             size, records = parameters["batch_size"], parameters["population"]
-            rate = f"{nearest(size / records)} ({size:,} of {records:,} expected)"
+            rate = f"{plain(float(f'{size / records:.5g}'))} ({size:,} of {records:,} expected)"
         return f"Poisson: every {unit} joins each batch independently, with probability {rate}"
 
     def pair(self, direction: Direction) -> Pair:
