@@ -28,7 +28,8 @@ def _extra() -> Any:
         import sqlalchemy
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
-            "the ledger needs SQLAlchemy: pip install 'hockeystick[ledger]'", name="sqlalchemy"
+            "the ledger needs SQLAlchemy: pip install 'hockeystick[ledger]', or '.[ledger]' in a checkout",
+            name="sqlalchemy",
         ) from None
     return sqlalchemy
 
