@@ -16,6 +16,7 @@ from hockeystick.mechanisms.gaussian_dp import GaussianDP
 from hockeystick.mechanisms.gaussian_mixture import GaussianMixture
 from hockeystick.mechanisms.laplace import Laplace
 from hockeystick.mechanisms.matrix import cyclic_matrix_mechanism, matrix_mechanism, strategy_sensitivity
+from hockeystick.mechanisms.matrix_bins import binned_matrix_mechanism
 from hockeystick.mechanisms.randomized_response import RandomizedResponse
 from hockeystick.mechanisms.report_noisy_max import PermuteAndFlip, ReportNoisyMax
 from hockeystick.mechanisms.shuffled_reports import ShuffledReports
@@ -50,6 +51,7 @@ __all__ = [
     "UserDefined",
     "UserDefinedCurve",
     "ZeroConcentratedDP",
+    "binned_matrix_mechanism",
     "compose_arrays",
     "cyclic_matrix_mechanism",
     "matrix_mechanism",
