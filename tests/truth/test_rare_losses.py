@@ -17,7 +17,7 @@ from mpmath import mp, mpf
 import hockeystick as hs
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.rare.curve import RareCurve
-from hockeystick.engines.rare.excess import log_excess
+from hockeystick.engines.rare.excess import log_excess, log_moment
 from hockeystick.engines.rare.line import RareLine, difference, pieces_of, rare_line, transform
 from hockeystick.engines.rare.losses import WIDTH, RareLosses, kept
 from hockeystick.engines.rare.pieces import Piece
@@ -173,25 +173,34 @@ def test_the_transform_between_the_cuts_fades_as_it_is_said_to() -> None:
             assert abs(exact_piece(line.large[0], exponent, beyond * FREQUENCY)) <= bound
 
 
+def mean_over_q(losses: RareLosses, of: Any) -> Any:
+    """The mean under Q of a function of u and r."""
+    m, g = mpf(losses.shift), mpf(losses.rate)
+
+    def f(u: Any) -> Any:
+        return mp.npdf(u / m + m / 2) / m * of(u, 1 + g * mp.expm1(u))
+
+    return mp.quad(f, mp.linspace(-12 * m, 12 * m, 61))
+
+
 @pytest.mark.parametrize("power", [1.5, 20.0, 100.0])
-def test_the_excess_of_a_run_of_two_steps_is_bounded(power: float) -> None:
-    """Its second step is let have any loss: the expectation over one step and the moment over the other."""
-    losses, cut = RareLosses(1.0, 1e-2, 2.0), 3.0
+def test_the_excess_of_one_large_loss_is_bounded(power: float) -> None:
+    losses, cut, p, w = RareLosses(1.0, 1e-2, 1.0), 3.0, mpf(power), mpf(WIDTH)
     bound = math.exp(float(log_excess(losses, cut, np.array([power]))[0]))
-    g, w = mpf(losses.rate), mpf(WIDTH)
+    taken = mean_over_q(losses, lambda u, r: r ** (1 - p) * mp.erfc((cut - u) / w) / 2)
+    exact = taken * (p - 1) ** (p - 1) / p**p
+    assert exact <= bound <= 10.0 * exact
 
-    def mean(taken: bool) -> Any:
-        def f(u: Any) -> Any:
-            r = 1 + g * mp.expm1(u)
-            share = mp.erfc((cut - u) / w) / 2 if taken else 1
-            return mp.exp(-((u + mpf(0.5)) ** 2) / 2) / mp.sqrt(2 * mp.pi) * r ** (1 - power) * share
 
-        return mp.quad(f, mp.linspace(-12, 12, 61))
-
-    p = mpf(power)
-    exact = 2 * mean(True) * mean(False) * (p - 1) ** (p - 1) / p**p
-    assert exact <= bound
-    assert bound <= 10.0 * exact
+@pytest.mark.parametrize("power", [1.5, 20.0, 100.0])
+def test_the_moment_of_the_other_steps_is_bounded(power: float) -> None:
+    losses, p = RareLosses(0.7, 1e-3, 1.0), mpf(power)
+    bound = float(log_moment(losses, np.array([power]))[0])
+    exact = mp.log(mean_over_q(losses, lambda _, r: r ** (1 - p)))
+    assert exact <= bound <= 1.6 * exact
+    three = RareLosses(0.7, 1e-3, 3.0)
+    times = (log_excess(replaced, 3.0, np.array([power]))[0] for replaced in (three, losses))
+    assert next(times) - next(times) >= math.log(3.0) + 2.0 * exact
 
 
 def test_the_mass_above_a_cut_is_what_it_is() -> None:

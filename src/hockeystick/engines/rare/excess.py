@@ -18,7 +18,7 @@ import numpy as np
 from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.rare.losses import WIDTH, Array, RareLosses, kept
 
-__all__ = ["least_excess", "log_excess"]
+__all__ = ["least_excess", "log_excess", "log_moment"]
 
 _POWERS = np.geomspace(1.5, 600.0, 36)  # over epsilon, where that is below 1
 _CELL = 0.04  # in the base loss
@@ -51,9 +51,18 @@ def log_excess(losses: RareLosses, cut: float, powers: Array) -> Array:
     logs = np.concatenate((inside, below, above), axis=1)
     peak = logs.max(axis=1, keepdims=True)
     one = np.log(np.exp(logs - peak).sum(axis=1)) + peak[:, 0]
-    # (1 + x)^-c <= 1 - c x + c (c + 1) x^2 (1 - g)^(-c - 2) / 2 for x >= -g, and x = r - 1 has mean 0 under Q
-    with np.errstate(over="ignore"):  # where the bound is of no use
-        square = 0.5 * powers * (powers - 1.0) * g * g * math.expm1(m * m) * np.exp(-(powers + 1.0) * math.log1p(-g))
-    others = (steps - 1.0) * np.log1p(square)
+    others = (steps - 1.0) * log_moment(losses, powers)
     found = math.log(steps) + log_constant(powers - 1.0) + one + others
     return np.asarray(found + 1e-9 * (1.0 + np.abs(found) + np.abs(logs).max(axis=1) + others))
+
+
+def log_moment(losses: RareLosses, powers: Array) -> Array:
+    """``ln`` of upper bounds on the mean of ``e^{-p l}``, for powers p >= 1.
+
+    With c = p - 1 and x = r - 1, of mean 0 under Q and at least -g: ``(1 + x)^-c`` is at most ``1 - c x`` and half the
+    square of x times its largest second derivative, ``c (c + 1) (1 - g)^{-c - 2}``.
+    """
+    g, square = losses.rate, math.expm1(losses.shift * losses.shift)
+    with np.errstate(over="ignore"):  # where the bound is of no use
+        bend = powers * (powers - 1.0) * np.exp(-(powers + 1.0) * math.log1p(-g))
+    return np.asarray(np.log1p(0.5 * bend * g * g * square))
