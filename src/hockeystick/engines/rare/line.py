@@ -167,7 +167,7 @@ class RareLine:
         faded = math.fsum(raised(piece.log_faded(exponent, last, b)) for piece in self.large)
         log = math.log(self.losses.steps * faded)
         log += (self.losses.steps - 1.0) * math.log(sum(self._moments))
-        log += math.log(math.atan2(tilt, last) / (math.pi * tilt))
+        log += math.log(float(np.arctan2(tilt, last)) / (math.pi * tilt))
         return raised(log)
 
     @cached_property
