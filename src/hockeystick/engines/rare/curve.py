@@ -99,7 +99,7 @@ class RareCurve:
             point = after
         raise _refused(best)
 
-    def is_below(self, epsilon: float, delta: float) -> bool:  # noqa: ARG002 - the contour has been asked
+    def is_below(self, epsilon: float, delta: float) -> bool:
         """Nothing that is known at once."""
         return False
 
