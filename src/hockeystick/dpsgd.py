@@ -1,6 +1,6 @@
 """DP-SGD in the words of those who train: how much noise, how many steps, how large a batch.
 
-One step adds Gaussian noise of standard deviation ``noise_multiplier`` times the clipping norm to the sum of the clipped
+One step adds Gaussian noise of standard deviation ``noise_multiplier`` times the clipping norm to the sum of clipped
 gradients of a sample. Each function answers for a target as `hockeystick.calibrate` takes it, proved from both sides.
 """
 
