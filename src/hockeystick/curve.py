@@ -294,7 +294,16 @@ class PrivacyCurve:
 
     def one(self, value: float, quantity: Quantity) -> Bound | Estimate:
         """``delta(value)`` or ``epsilon(value)``, the value checked already."""
-        return self._worst(lambda curve: curve.delta(value) if quantity == "delta" else curve.epsilon(value))
+        decides: Bound | None = None
+        answers: dict[int, Bound | Estimate] = {}
+        for curve in {id(one): one for one in self.directed.values()}.values():
+            if decides is not None and _stays_below(curve, decides, value, quantity):
+                answers[id(curve)] = Bound(0.0, decides.lower, decides.method)
+                continue
+            answer = curve.delta(value) if quantity == "delta" else curve.epsilon(value)
+            answers[id(curve)] = answer
+            decides = answer if isinstance(answer, Bound) else None
+        return worst({name: answers[id(curve)] for name, curve in self.directed.items()}, self.composition.notes)
 
     def by_direction(self, ask: Callable[[DirectedCurve], Bound | Estimate]) -> dict[str, Bound | Estimate]:
         """What the curve of each direction answers."""
@@ -308,8 +317,13 @@ class PrivacyCurve:
             answers = {key: ask(curve) for key, curve in curves.items()}
         return {direction: answers[id(curve)] for direction, curve in self.directed.items()}
 
-    def _worst(self, ask: Callable[[DirectedCurve], Bound | Estimate]) -> Bound | Estimate:
-        return worst(self.by_direction(ask), self.composition.notes)
+
+def _stays_below(curve: DirectedCurve, decides: Bound, value: float, quantity: Quantity) -> bool:
+    """Whether a direction is proved to stay below the lower side of another's answer: it changes neither side."""
+    lower = float(decides.lower)
+    if not 0.0 < lower < float(decides.upper):
+        return False
+    return curve.is_below(value, lower) if quantity == "delta" else curve.is_below(lower, value)
 
 
 def _directed(method: Accountant, composition: Composition, direction: Direction) -> DirectedCurve:

@@ -49,7 +49,7 @@ class DirectedCurve(ABC):
     def __init_subclass__(cls) -> None:
         """Every curve answers under numpy's own settings, whoever asks it."""
         super().__init_subclass__()
-        for name in ("__init__", "delta", "epsilon"):
+        for name in ("__init__", "delta", "epsilon", "is_below"):
             if name in vars(cls):
                 setattr(cls, name, public_door(vars(cls)[name]))
 
@@ -60,6 +60,10 @@ class DirectedCurve(ABC):
     @abstractmethod
     def epsilon(self, delta: float) -> Bound | Estimate:
         """The smallest epsilon of at least 0 with delta(epsilon) at most ``delta``, in [0, 1] (nats)."""
+
+    def is_below(self, epsilon: float, delta: float) -> bool:
+        """Whether ``delta(epsilon) <= delta`` is proved at once, for far less than an answer costs."""
+        return False
 
 
 class Accountant(ABC):
