@@ -11,7 +11,7 @@ Nothing here is proved: each engine proves what it answers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Final, Literal, final
@@ -115,7 +115,7 @@ def choose_engine(
 def standing_lines(engine: Engine) -> StandingLines | None:
     """The lines that answer first, for questions asked together; None where something else does."""
     if isinstance(engine, _ContourFirst):
-        return engine.contours[0].standing
+        return engine.fine.standing
     return engine.standing if isinstance(engine, ContourCurve) else None
 
 
@@ -124,13 +124,11 @@ class _ContourFirst:
     """The contour, first for many digits and then for fewer, and lattices where it hands over."""
 
     def __init__(self, losses: PairSum, lattice: LatticeCurve) -> None:
-        coarse = max(COARSE * lattice.tolerance, CONTOUR_TOLERANCE)
         finer = min(max(math.sqrt(EVERYDAY_TOLERANCE / lattice.tolerance), 1.0), 25.0)  # lattices then take longer, too
-        work = int(CONTOUR_WORK * finer) * (1 + len(losses.parts) // SEVERAL_PARTS)
+        self._work = int(CONTOUR_WORK * finer) * (1 + len(losses.parts) // SEVERAL_PARTS)
         few = losses.total_count <= FEW_STEPS and lattice.tolerance >= EVERYDAY_TOLERANCE
-        few = few and not any(pair.is_discrete for pair, _ in losses.parts)  # their enumeration may take much longer
-        tolerances = (CONTOUR_TOLERANCE,) if few else (CONTOUR_TOLERANCE, coarse)
-        self.contours = [ContourCurve(losses, tolerance, work, hasty=few) for tolerance in tolerances]
+        self._few = few and not any(pair.is_discrete for pair, _ in losses.parts)  # whose enumeration may take longer
+        self.fine = ContourCurve(losses, CONTOUR_TOLERANCE, self._work, hasty=self._few)
         self._parts, self._lattice = losses.parts, lattice
         self._tolerance = lattice.tolerance
 
@@ -145,6 +143,16 @@ class _ContourFirst:
         """Certified epsilon at ``delta``."""
         return self._first(lambda engine: engine.epsilon(delta), lambda bound: float(bound.width) <= self._tolerance)
 
+    def _contours(self) -> Iterator[ContourCurve]:
+        yield self.fine
+        if not self._few:
+            yield self._coarse
+
+    @cached_property
+    def _coarse(self) -> ContourCurve:
+        tolerance = max(COARSE * self._tolerance, CONTOUR_TOLERANCE)
+        return ContourCurve(PairSum(self._parts, tolerance), tolerance, self._work)
+
     @cached_property
     def _rest(self) -> Engine:
         """What answers where the contour does not."""
@@ -156,7 +164,7 @@ class _ContourFirst:
         """The first answer that is narrow enough, or what all answers together prove."""
         found: list[Bound] = []
         note = ""
-        for contour in self.contours:
+        for contour in self._contours():
             try:
                 return ask(contour)
             except ContourRefusal as refusal:
