@@ -218,6 +218,17 @@ def test_every_tolerance_contains_the_exact_delta(parts: Parts, epsilons: Sequen
             assert float(bound.width) <= tolerance * float(bound.lower) or float(bound.upper) < 1e-300
 
 
+@pytest.mark.parametrize(("parts", "epsilons"), [*QUESTIONS, ([(INFINITE, 5)], (3.46,))])
+def test_chernoffs_bound_is_above_the_exact_delta_and_of_its_order(parts: Parts, epsilons: Sequence[float]) -> None:
+    for epsilon in epsilons:
+        truth = exact_delta(parts, epsilon, digits=16)
+        try:
+            bound = Fraction(ContourCurve(PairSum(parts), 1e-9).upper(epsilon))
+        except ContourRefusal:  # next to the largest loss
+            continue
+        assert truth.low <= bound <= 100 * truth.high
+
+
 @pytest.mark.parametrize("theta", [0.25, 1.0, 3.0])
 def test_a_loss_without_a_node_is_in_the_upper_side(theta: float) -> None:
     """One that lies where it adds most to delta, of the tilted probability stated."""
