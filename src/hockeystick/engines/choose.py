@@ -2,7 +2,8 @@
 
 In this order: closed forms (one step; Gaussians alone); the outcomes one by one, where these are few; the contour,
 whose cost does not grow with the number of steps and whose brackets are a million times narrower than usually asked
-for; where it hands over, the outcomes one by one where these are some more, and lattices. Decision 0009 says why the
+for; where it hands over, the outcomes one by one where these are some more, else the contour for fewer digits, and
+lattices. Decision 0009 says why the
 contour comes first. What answered is the ``method`` of the result, and a note says why the contour did not.
 
 Nothing here is proved: each engine proves what it answers.
@@ -38,8 +39,8 @@ FEW_OUTCOMES: Final = 1 << 13
 """Outcomes that are listed before anything else is tried: 1 ms an answer, where the contour takes 3."""
 
 SOME_OUTCOMES: Final = 1 << 20
-"""Outcomes that are listed where the contour hands over: 0.1 s an answer, where lattices take seconds and are 1e9
-times wider."""
+"""Outcomes of half the steps that are listed where the contour refuses: a second an answer, where the contour for fewer
+digits, and lattices, are a million times wider."""
 
 CONTOUR_TOLERANCE: Final = 1e-9
 """Relative width of delta that the contour is asked for: digits cost it next to nothing, 3.3 ms for 1e-9, 3.0 for
@@ -103,7 +104,10 @@ def choose_engine(
     closed = closed_form(parts)
     if closed is not None:
         return closed
-    if EnumeratedCurve.serves(parts, FEW_OUTCOMES):
+    few_steps = sum(count for _, count in parts) <= FEW_STEPS
+    if EnumeratedCurve.serves(parts, FEW_OUTCOMES) or (
+        few_steps and EnumeratedCurve.serves_in_halves(parts, FEW_OUTCOMES)
+    ):
         return EnumeratedCurve(parts, composed_infinity(parts))
     _check_reach(parts)
     try:
@@ -145,8 +149,12 @@ class _ContourFirst:
 
     def _contours(self) -> Iterator[ContourCurve]:
         yield self.fine
-        if not self._few:
+        if not self._few and not self._is_listed:
             yield self._coarse
+
+    @cached_property
+    def _is_listed(self) -> bool:
+        return EnumeratedCurve.serves_in_halves(self._parts, SOME_OUTCOMES)
 
     @cached_property
     def _coarse(self) -> ContourCurve:
@@ -156,7 +164,7 @@ class _ContourFirst:
     @cached_property
     def _rest(self) -> Engine:
         """What answers where the contour does not."""
-        if EnumeratedCurve.serves(self._parts, SOME_OUTCOMES):
+        if self._is_listed:
             return EnumeratedCurve(self._parts, composed_infinity(self._parts))
         return self._lattice
 
