@@ -19,6 +19,7 @@ from hockeystick.calibrate.neighbours import ahead
 from hockeystick.composition import Composition, Step
 from hockeystick.errors import check_choice, check_count, check_rate
 from hockeystick.mechanisms import Gaussian, GaussianMixture
+from hockeystick.progress import Progress
 from hockeystick.sampling.epochs import batches_in_epoch, steps_in
 
 __all__ = [
@@ -340,8 +341,9 @@ def noise_multipliers_for(
     places = [check(name, place) for place in (rates if rates is not None else batch_sizes or ())]
     found: list[Calibration] = []
     guess = settings.pop("guess", None)
-    for place in places:
-        near = guess if not found else ahead(list(zip(places, map(float, found), strict=False)), place)
-        one: dict[str, Any] = {name: place}
-        found.append(noise_multiplier_for(steps=steps, guess=near, **one, **settings))
+    with Progress("calibrating") as progress:
+        for place in progress.each(places):
+            near = guess if not found else ahead(list(zip(places, map(float, found), strict=False)), place)
+            one: dict[str, Any] = {name: place}
+            found.append(noise_multiplier_for(steps=steps, guess=near, **one, **settings))
     return found

@@ -169,7 +169,7 @@ def test_mass_left_out_on_purpose_is_in_the_upper_side(log_drop: float) -> None:
         truth = mpf(rate) * gaussian_delta(1 / mpf(noise), inner)  # of one step: more steps have more
         assert truth <= mp.exp(mpf(float(found.log_upper()[0])))
         saddle = saddle_of_epsilon(losses, epsilon)
-        assert truth <= mp.exp(mpf(log_tail(losses, saddle, epsilon)))
+        assert truth <= mp.exp(mpf(log_tail(losses, np.array([saddle.theta]), epsilon)))
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 3.0])
@@ -216,17 +216,6 @@ def test_every_tolerance_contains_the_exact_delta(parts: Parts, epsilons: Sequen
             assert Fraction(float(bound.lower)) <= truth.high, (tolerance, epsilon)
             assert truth.low <= Fraction(float(bound.upper)), (tolerance, epsilon)
             assert float(bound.width) <= tolerance * float(bound.lower) or float(bound.upper) < 1e-300
-
-
-@pytest.mark.parametrize(("parts", "epsilons"), [*QUESTIONS, ([(INFINITE, 5)], (3.46,))])
-def test_chernoffs_bound_is_above_the_exact_delta_and_of_its_order(parts: Parts, epsilons: Sequence[float]) -> None:
-    for epsilon in epsilons:
-        truth = exact_delta(parts, epsilon, digits=16)
-        try:
-            bound = Fraction(ContourCurve(PairSum(parts), 1e-9).upper(epsilon))
-        except ContourRefusal:  # next to the largest loss
-            continue
-        assert truth.low <= bound <= 100 * truth.high
 
 
 @pytest.mark.parametrize("theta", [0.25, 1.0, 3.0])

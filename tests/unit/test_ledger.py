@@ -66,9 +66,9 @@ def test_far_below_a_budget_no_curve_is_asked(ledger: Ledger, monkeypatch: pytes
     releases = [STEP, hs.Laplace(40.0).poisson(0.1) * 5, hs.DiscreteGaussian(30.0), hs.RandomizedResponse(0.501)]
     for release in releases:
         ledger.spend("census", release, why="a table")
-    asked: list[hs.Composition] = []
-    curve = rules.account
-    monkeypatch.setattr(rules, "account", lambda whole, *settings: asked.append(whole) or curve(whole, *settings))
+    asked: list[tuple[object, ...]] = []
+    epsilon = rules._epsilon
+    monkeypatch.setattr(rules, "_epsilon", lambda *question: asked.append(question) or epsilon(*question))
     assert all(ledger.would_fit("census", release) for release in releases)
     assert not asked
     assert not ledger.would_fit("census", hs.ApproximateDP(0.1, 1e-6))  # all that is left at infinite losses

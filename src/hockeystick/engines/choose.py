@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import Final, Literal, final
+from typing import TYPE_CHECKING, Final, Literal, final
 
 from hockeystick.bound import Bound, agreed
 from hockeystick.engines.closed_form import closed_form
@@ -24,10 +24,12 @@ from hockeystick.engines.contour.placing import ContourRefusal
 from hockeystick.engines.contour.standing import StandingLines
 from hockeystick.engines.ends import Engine, composed_infinity
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
-from hockeystick.engines.lattice.curve import LatticeCurve
 from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.laws.base import Pair
 from hockeystick.laws.loss_sum import PairSum
+
+if TYPE_CHECKING:
+    from hockeystick.engines.lattice.curve import LatticeCurve
 
 __all__ = ["EngineName", "choose_engine", "standing_lines"]
 
@@ -95,10 +97,15 @@ def choose_engine(
     PrecisionError
         For more steps, or larger losses, than float64 tells apart.
     """
-    lattice = LatticeCurve(parts, tolerance, points, largest_loss)
+
+    def lattice(share: float = 1.0) -> LatticeCurve:
+        from hockeystick.engines.lattice.curve import LatticeCurve  # loaded where it is needed
+
+        return LatticeCurve(parts, share * tolerance, points, largest_loss)
+
     if engine == "lattice":
         _check_reach(parts)
-        return lattice
+        return lattice()
     if engine == "contour":
         return ContourCurve(PairSum(parts), CONTOUR_TOLERANCE)
     closed = closed_form(parts)
@@ -111,9 +118,9 @@ def choose_engine(
         return EnumeratedCurve(parts, composed_infinity(parts))
     _check_reach(parts)
     try:
-        return _ContourFirst(PairSum(parts), lattice)
+        return _ContourFirst(PairSum(parts), tolerance, lattice)
     except UnknownPairError:
-        return LatticeCurve(parts, ALONE * tolerance, points, largest_loss)
+        return lattice(ALONE)
 
 
 def standing_lines(engine: Engine) -> StandingLines | None:
@@ -127,14 +134,14 @@ def standing_lines(engine: Engine) -> StandingLines | None:
 class _ContourFirst:
     """The contour, first for many digits and then for fewer, and lattices where it hands over."""
 
-    def __init__(self, losses: PairSum, lattice: LatticeCurve) -> None:
-        finer = min(max(math.sqrt(EVERYDAY_TOLERANCE / lattice.tolerance), 1.0), 25.0)  # lattices then take longer, too
+    def __init__(self, losses: PairSum, tolerance: float, make_lattice: Callable[[], LatticeCurve]) -> None:
+        finer = min(max(math.sqrt(EVERYDAY_TOLERANCE / tolerance), 1.0), 25.0)  # lattices then take longer, too
         self._work = int(CONTOUR_WORK * finer) * (1 + len(losses.parts) // SEVERAL_PARTS)
-        few = losses.total_count <= FEW_STEPS and lattice.tolerance >= EVERYDAY_TOLERANCE
+        few = losses.total_count <= FEW_STEPS and tolerance >= EVERYDAY_TOLERANCE
         self._few = few and not any(pair.is_discrete for pair, _ in losses.parts)  # whose enumeration may take longer
         self.fine = ContourCurve(losses, CONTOUR_TOLERANCE, self._work, hasty=self._few)
-        self._parts, self._lattice = losses.parts, lattice
-        self._tolerance = lattice.tolerance
+        self._parts, self._make_lattice = losses.parts, make_lattice
+        self._tolerance = tolerance
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
@@ -146,6 +153,10 @@ class _ContourFirst:
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
         return self._first(lambda engine: engine.epsilon(delta), lambda bound: float(bound.width) <= self._tolerance)
+
+    def is_below(self, epsilon: float, delta: float) -> bool:
+        """Whether Chernoff's bound proves ``delta(epsilon) <= delta``."""
+        return self.fine.is_below(epsilon, delta)
 
     def _contours(self) -> Iterator[ContourCurve]:
         yield self.fine
@@ -166,7 +177,7 @@ class _ContourFirst:
         """What answers where the contour does not."""
         if self._is_listed:
             return EnumeratedCurve(self._parts, composed_infinity(self._parts))
-        return self._lattice
+        return self._make_lattice()
 
     def _first(self, ask: Callable[[Engine], Bound], enough: Callable[[Bound], bool]) -> Bound:
         """The first answer that is narrow enough, or what all answers together prove."""

@@ -22,11 +22,8 @@ from typing import Any, final
 
 from hockeystick.account import account
 from hockeystick.bound import Bound, Estimate
-from hockeystick.composition import Composition, Step, compose, directions
+from hockeystick.composition import Composition, Step, compose
 from hockeystick.decimals import plain
-from hockeystick.engines.choose import CONTOUR_TOLERANCE
-from hockeystick.engines.contour.curve import ContourCurve
-from hockeystick.engines.contour.placing import ContourRefusal
 from hockeystick.errors import (
     UnknownPairError,
     check_choice,
@@ -36,7 +33,6 @@ from hockeystick.errors import (
     public_door,
 )
 from hockeystick.filters import Filter, GaussianDPFilter, RenyiFilter
-from hockeystick.laws.loss_sum import PairSum
 from hockeystick.ledger.errors import LedgerError
 from hockeystick.mechanisms import ApproximateDP, GaussianDP
 
@@ -180,10 +176,7 @@ def fits(runs: Runs, budget: Budget, rule: str, adjacency: str) -> bool:
 @lru_cache(maxsize=64)
 def _is_far_below(whole: Composition, adjacency: str, epsilon: float, delta: float) -> bool:
     """Whether Chernoff's bound proves a point of the budget: it decides most questions, at a tenth of the cost."""
-    with contextlib.suppress(UnknownPairError, ContourRefusal):
-        curves = (ContourCurve(PairSum(whole.pairs(one)), CONTOUR_TOLERANCE) for one in directions(adjacency))
-        return all(curve.upper(epsilon) <= delta for curve in curves)
-    return False
+    return all(curve.is_below(epsilon, delta) for curve in account(whole, adjacency).directed.values())
 
 
 def room(runs: Runs, more: Composition, budget: Budget, rule: str, adjacency: str) -> int:

@@ -56,7 +56,7 @@ class Shuffled(InBatches):
     @classmethod
     def sentence(cls, unit: str, parameters: Mapping[str, float]) -> str:
         return (
-            f"shuffled: each step is one epoch over the {parameters['population']:,} {unit}s in a fresh random order,"
+            f"shuffled: each step is one epoch over all {parameters['population']:,} records in a fresh random order,"
             f" in batches of {parameters['batch_size']:,}"
         )
 
