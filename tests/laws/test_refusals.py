@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import inspect
 import math
+import pkgutil
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from importlib import import_module
 from typing import Any
 
 import pytest
 from scipy.special import log_ndtr
 
 import hockeystick as hs
+from hockeystick import laws
 from hockeystick.accountants import Certified, Contour
 from hockeystick.bound import Bound
 from hockeystick.composition import Composition, Direction, Step
@@ -103,6 +106,10 @@ PAIRS: dict[str, tuple[Pair, str, str]] = {
     "largest of several": (LARGEST, KNOWN, REFUSED),
     "stated by its density": (OWN, REFUSED, REFUSED),
 }
+
+
+for found in pkgutil.iter_modules(laws.__path__, "hockeystick.laws."):
+    import_module(found.name)  # those that nothing has used yet, too
 
 
 def concrete(base: type) -> Iterator[type]:
