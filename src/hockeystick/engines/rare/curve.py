@@ -99,6 +99,10 @@ class RareCurve:
             point = after
         raise _refused(best)
 
+    def is_below(self, epsilon: float, delta: float) -> bool:
+        """Nothing that is known at once."""
+        return False
+
     def _near(self, log_delta: float) -> float:
         """About the epsilon of a delta, by coarse lines."""
         point = self._guess(math.exp(log_delta))
