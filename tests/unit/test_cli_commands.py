@@ -156,7 +156,7 @@ def test_a_specification_without_a_level_says_what_to_write(
         (["curve", "{spec}", "--plot", "curve.doc"], "must end in"),
         (["report", "{spec}", "-o", "report.doc"], "must end in"),
         (["report", "{spec}", "-o", "/nonexistent/report.html"], "cannot write"),
-        (["verify", "{spec}"], "no receipt"),
+        (["verify", "{spec}"], "not a receipt"),
         (["verify", "nowhere.json"], "cannot read nowhere.json"),
         (["completion", "tcsh"], "must be one of"),
     ],

@@ -48,7 +48,7 @@ def test_a_grouped_step_says_how_it_is_written() -> None:
 
 def test_what_is_said_is_of_the_group() -> None:
     five = hs.spec.read(HOUSEHOLD)
-    assert relation_words(five).startswith("add-remove: a group of up to 5 people more")
+    assert relation_words(five).startswith("add-remove: a group of up to 5 people added or removed")
     bound = five.curve.epsilon(1e-6)
     assert statement(five, "epsilon", 1e-6, bound).startswith("Adding or removing any group of up to 5 people changes")
 

@@ -284,3 +284,20 @@ def test_names_and_notes_are_kept_and_like_steps_are_one_kind() -> None:
     assert alike.name.split("; ") == [f"Table {place}" for place in range(40)]
     assert alike.note == "by county"
     assert read(to_toml(found)) == found
+
+
+def test_a_note_of_one_of_several_like_steps_stands_beside_its_name() -> None:
+    notes = {"Table 1": "", "Table 2": "ages by county", "Table 3": ""}
+    text = "".join(
+        f'[[steps]]\nmechanism = "laplace"\nscale = 2.0\nname = "{name}"\n' + (f'note = "{note}"\n' if note else "")
+        for name, note in notes.items()
+    )
+    (kind,) = read(text).kinds
+    assert (kind.count, kind.name, kind.note) == (3, "Table 1; Table 2; Table 3", "Table 2: ages by county")
+
+
+def test_no_earlier_run_can_be_stated() -> None:
+    text = '[[steps]]\nmechanism = "laplace"\nscale = 2.0\n[circumstances]\ntuning_runs = {}\n'
+    assert read(text.format(0)).circumstances.tuning_runs == 0
+    with pytest.raises(SpecificationError, match="at least 0"):
+        read(text.format(-1))

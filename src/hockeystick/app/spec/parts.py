@@ -308,7 +308,7 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 
 _CIRCUMSTANCES: dict[str, Callable[[Any], Any]] = {
     "examples": lambda value: check_count("examples", value),
-    "tuning_runs": lambda value: check_count("tuning_runs", value),
+    "tuning_runs": lambda value: check_count("tuning_runs", value, minimum=0),
     "batches": lambda value: check_choice("batches", value, BATCHES),
     "clipping_norm": lambda value: check_positive("clipping_norm", value),
     "tuning": lambda value: check_choice("tuning", value, TUNING),
