@@ -85,7 +85,7 @@ def number_of_outcomes(parts: Parts, most: int) -> int | None:
 
 
 def _rows(count: int, atoms: int) -> int:
-    """How many outcomes are listed of so many steps: ways to share, or pairs of those where their table is too large."""
+    """How many outcomes are listed of so many steps: ways to share, or pairs of those of its halves."""
     ways = math.comb(count + atoms - 1, count)
     if ways * atoms <= _MOST_CELLS or count == 1 or count > _MANY:
         return ways
