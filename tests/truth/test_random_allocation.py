@@ -302,6 +302,17 @@ def test_many_steps_of_which_one_may_carry_the_sum_are_narrow(epsilon: float) ->
     assert high - low <= 0.02 * high
 
 
+@pytest.mark.torture
+@pytest.mark.parametrize("sigma", [0.3, 0.5, 1.0, 10.0, 100.0])
+@pytest.mark.parametrize("steps", [1, 2, 10, 1000, 1_000_000])
+def test_corners_of_the_range_are_answered(steps: int, sigma: float) -> None:
+    curve = hs.account(hs.Gaussian(sigma).random_allocation(steps=steps))
+    for delta in (0.5, 1e-5, 1e-15, 1e-30):
+        found = curve.epsilon(delta=delta)
+        assert found.certified
+        assert found.width <= max(1e-3 * found.upper, 1e-6)
+
+
 def test_two_steps_compose() -> None:
     found = hs.account(hs.Gaussian(1.0).random_allocation(steps=2) * 20).epsilon(delta=1e-5)
     assert 20.6404 < found.lower < found.upper < 20.6409
