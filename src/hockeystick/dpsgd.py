@@ -1,8 +1,7 @@
 """DP-SGD in the words of those who train: how much noise, how many steps, how large a batch.
 
-One step adds Gaussian noise of standard deviation ``noise_multiplier`` times the clipping norm to the sum of
-the clipped gradients of a sample. Each function answers for a target as `hockeystick.calibrate` takes it,
-proved from both sides.
+One step adds Gaussian noise of standard deviation ``noise_multiplier`` times the clipping norm to the sum of clipped
+gradients of a sample. Each function answers for a target as `hockeystick.calibrate` takes it, proved from both sides.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from hockeystick.calibrate.neighbours import ahead
 from hockeystick.composition import Composition, Step
 from hockeystick.errors import check_choice, check_count, check_rate
 from hockeystick.mechanisms import Gaussian, GaussianMixture
+from hockeystick.progress import Progress
 from hockeystick.sampling.epochs import batches_in_epoch, steps_in
 
 __all__ = [
@@ -342,8 +342,9 @@ def noise_multipliers_for(
     places = [check(name, place) for place in (rates if rates is not None else batch_sizes or ())]
     found: list[Calibration] = []
     guess = settings.pop("guess", None)
-    for place in places:
-        near = guess if not found else ahead(list(zip(places, map(float, found), strict=False)), place)
-        one: dict[str, Any] = {name: place}
-        found.append(noise_multiplier_for(steps=steps, guess=near, **one, **settings))
+    with Progress("calibrating") as progress:
+        for place in progress.each(places):
+            near = guess if not found else ahead(list(zip(places, map(float, found), strict=False)), place)
+            one: dict[str, Any] = {name: place}
+            found.append(noise_multiplier_for(steps=steps, guess=near, **one, **settings))
     return found

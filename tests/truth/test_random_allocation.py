@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 
@@ -16,6 +17,7 @@ from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair
 from hockeystick.laws.allocated import AllocatedCurve
 from hockeystick.laws.allocated_atoms import AllocatedAtomsPair
 from hockeystick.laws.curve import ChordPair, SupportPair
+from hockeystick.laws.extent import Extreme, InfiniteMass
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.numerics.stop_loss import RareTerms
 
@@ -206,6 +208,37 @@ def test_chords_lie_above_the_curve_and_supports_below(base: Pair, mirrored: boo
         assert low <= sides[0] * (1.0 + 1e-9)
         assert sides[1] * (1.0 - 1e-9) <= high
         assert sides[0] - sides[1] <= 2e-3 * max(sides[0], 1e-3)
+
+
+@dataclass(frozen=True)
+class LooseAtOne:
+    """One Gaussian, known well except at epsilon 0, where chords across it tell more."""
+
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        low, high = self.deltas(np.array([epsilon]), 0.0)
+        return float(low[0]), float(high[0])
+
+    def deltas(self, epsilons: np.ndarray, spacing: float) -> tuple[np.ndarray, np.ndarray]:
+        known = ndtr(0.5 - epsilons) - np.exp(epsilons) * ndtr(-0.5 - epsilons)
+        return known * (1.0 - 1e-9), np.where(epsilons == 0.0, 1.05, 1.0 + 1e-9) * known
+
+    def reversed(self) -> LooseAtOne:
+        return self
+
+    def guess(self, delta: float) -> float:
+        return 1.0
+
+    supremum = Extreme(math.inf)
+    infinite_mass = InfiniteMass.rounded_up(0.0)
+
+
+def test_chords_across_epsilon_0_lie_above_the_curve() -> None:
+    atoms = ChordPair(LooseAtOne()).atoms
+    above = atoms.loss > 0.0
+    masses = np.exp(atoms.log_p[above] + atoms.error[above])
+    found = float((masses * -np.expm1(-atoms.loss[above])).sum()) + atoms.infinite_p
+    truth = ndtr(0.5) - ndtr(-0.5)
+    assert truth <= found <= truth * 1.001  # 1.05 is what is said of epsilon 0 itself
 
 
 def test_compositions_contain_enumerated_ones() -> None:

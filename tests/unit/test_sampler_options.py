@@ -175,9 +175,9 @@ def test_compare_writes_one_run_under_every_sampler(capsys: pytest.CaptureFixtur
     for wrong, says in (
         ("cut-batches", "needs largest_batch"),
         ("cut-batches:largest_batch=200", "at most population"),
-        ("poisson:colour=2", "has no 'colour'"),
+        ("poisson:colour=2", "has no parameter 'colour'"),
         ("balls-in-bins:bins=7", "needs epochs"),
-        ("random-allocation:steps=7", "no whole number of epochs"),
+        ("random-allocation:steps=7", "not a whole number of epochs"),
     ):
         assert main(["compare", str(path), "--samplings", wrong]) == Status.BAD_INPUT
         assert says in capsys.readouterr().err

@@ -20,8 +20,8 @@ OF_ONE_SCHEME = ("largest_batch", "micro_batches")
 """What a scheme alone asks for beside a rate."""
 
 _SHUFFLED = (
-    "each step is an epoch of shuffled batches, every example in one of them: one unsampled release an epoch, as its"
-    " place in the order is not proved to hide it"
+    "each step is an epoch of shuffled batches, with every example in one of them: it counts as one unsampled release"
+    " an epoch, since nothing proves that its place in the order hides an example"
 )
 
 
@@ -67,7 +67,7 @@ def add_sampler(parser: Parser, group: argparse._ArgumentGroup | None = None) ->
         " (default: 1)",
     )
     to.add_argument(
-        "--largest-batch", type=count("--largest-batch"), metavar="B", help="most examples in a batch, for cut-batches"
+        "--largest-batch", type=count("--largest-batch"), metavar="B", help="largest batch, for cut-batches"
     )
     to.add_argument(
         "--micro-batches",
