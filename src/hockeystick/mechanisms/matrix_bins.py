@@ -126,7 +126,8 @@ def binned_matrix_mechanism(strategy: ArrayLike, noise_multiplier: float, *, bin
     low_shared = max(float(least.min()), 0.0) if both else 0.0
     rounds = _below(least, low_shared)
     if not both:
-        return compose([BinnedMatrix((steps, apart or shared), rounds)])
+        whole = (steps, apart) if apart > 0.0 else (1, shared)  # bins that are all alike hide nothing
+        return compose([BinnedMatrix(whole, rounds)])
     common = ((1, math.sqrt(low_shared) * (1.0 - 4.0 * U)),) if low_shared > 0.0 else ()
     return BinnedMatrix((steps, apart), rounds) + BinnedMatrix((1, shared), common)
 
