@@ -40,6 +40,7 @@ __all__ = ["BinnedMatrix", "binned_matrix_mechanism"]
 Array = NDArray[np.float64]
 
 _RANGE = (1e-100, 1e100)  # of entries: squares are normal numbers
+_ALIKE = 1e-8  # relative: bins that differ by less are taken to be one
 _AT = 1e-6  # the delta where the upper sides are compared
 
 
@@ -154,7 +155,9 @@ def _above(covariance: Array) -> tuple[int, float, float]:
     best = (math.inf, 1, math.sqrt(own), 0.0)
     for apart in range(1, bins + 1):
         steps, lags = bins // apart, beside[apart - 1 :: apart]
-        shared = min(float(lags.max(initial=0.0)), own) if steps > 1 else own
+        shared = float(lags.max(initial=0.0))
+        if steps == 1 or shared > (1.0 - _ALIKE) * own:
+            shared = own
         guess = _about(steps, shared, own - shared)
         if guess < best[0]:
             best = guess, steps, math.sqrt(shared), math.sqrt(own - shared)
