@@ -10,6 +10,17 @@ import statistics
 
 from benchmarks.browser import CHROMIUM, DRIVER, chromium, explorer, settled
 
+_SLIDERS = {
+    "noise_multiplier": "",
+    "rate": "",
+    "steps": "",
+    "delta": "",
+    "batch_size": "?given=batch",
+    "epochs": "?duration=epochs",
+    "target_epsilon": "?lock=true",
+}
+"""The page at which each slider is seen; the last has the noise found while it moves."""
+
 _MOVES = """
 const [slider, count, done] = arguments, control = $(slider);
 let made = 0;
@@ -30,13 +41,13 @@ def main() -> None:
     """Print the quantiles."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--moves", type=int, default=200)
-    parser.add_argument("--sliders", nargs="+", default=["noise_multiplier", "rate", "steps", "delta"])
+    parser.add_argument("--sliders", nargs="+", choices=_SLIDERS, default=list(_SLIDERS))
     options = parser.parse_args()
     if CHROMIUM is None or DRIVER is None:
         parser.error("no browser: apt-get install chromium chromium-driver")
     with explorer() as address, chromium() as driver:
         for name in options.sliders:
-            driver.get(address)
+            driver.get(address + _SLIDERS[name])
             settled(driver)
             times = driver.execute_async_script(_MOVES, f"{name}-slider", options.moves)
             middle, late = statistics.median(times), statistics.quantiles(times, n=20)[-1]

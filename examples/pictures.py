@@ -47,7 +47,7 @@ def main() -> None:
     with explorer() as address:
         for name, dark in (("explore", 1), ("explore-dark", 0)):
             seen = (
-                "--window-size=1400,1180",
+                "--window-size=1400,1025",
                 f"--blink-settings=preferredColorScheme={dark}",
                 "--virtual-time-budget=20000",
             )

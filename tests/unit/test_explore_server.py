@@ -54,7 +54,8 @@ def client() -> Iterator[TestClient]:
 
 
 def asked(**fields: Any) -> dict[str, Any]:
-    status, document = answered("answer", question(json.dumps(BY_RATE | fields).encode()))
+    run = fields if "examples" in fields else BY_RATE | fields
+    status, document = answered("answer", question(json.dumps(run).encode()))
     assert status == 200, document
     return document
 
@@ -96,6 +97,18 @@ def test_what_is_drawn_holds_the_curve_between_its_points() -> None:
             assert low <= truth.upper
             assert truth.lower <= high
         assert high / low < 1.15  # at rest it is narrow
+
+
+def test_a_run_whose_values_take_long_is_answered_by_its_number_first() -> None:
+    fields = FIXED_SIZE | {"adjacency": "substitute", "steps": 3}
+    moving = asked(**fields)
+    assert moving["later"]
+    assert "curve" not in moving
+    curve = hs.account(
+        hs.dpsgd.run(1.0, 3, batch_size=50, population=5000, sampling="without-replacement"), "substitute"
+    )
+    bound = curve.epsilon(1e-5)
+    assert (moving["epsilon"]["lower"], moving["epsilon"]["upper"]) == (bound.lower, bound.upper)
 
 
 def line_at(line: list[list[float]], x: float) -> float:

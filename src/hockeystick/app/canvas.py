@@ -6,7 +6,7 @@ Okabe and Ito, told apart by colour-blind readers. Needs matplotlib, an extra.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, cast
@@ -23,7 +23,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["GREY", "LINE", "RED", "Array", "canvas", "dashed", "draw", "finished", "reach", "rising", "ticks_at"]
+__all__ = [
+    "GREY",
+    "LINE",
+    "RED",
+    "Array",
+    "canvas",
+    "dashed",
+    "draw",
+    "finished",
+    "last",
+    "lowest",
+    "reach",
+    "rising",
+    "ticks_at",
+]
 
 Array = NDArray[np.float64]
 
@@ -108,10 +122,16 @@ def rising(axes: Axes, x: Array, answer: Bound | Estimate, index: int, name: str
 
 def reach(named: Mapping[str, PrivacyCurve], least: float) -> float:
     """Where the last curve falls to the least delta, or nearly to what it never falls below."""
-    ends = []
-    for curve in named.values():
-        floor = float(curve.delta(np.inf).sides[1])
-        ends.append(float(curve.epsilon(float(np.clip(1.1 * floor, least, 0.99))).sides[1]))
+    return last([float(curve.epsilon(lowest(curve, least)).sides[1]) for curve in named.values()])
+
+
+def lowest(curve: PrivacyCurve, least: float) -> float:
+    """The least delta that is drawn, or nearly what the curve never falls below."""
+    return float(np.clip(1.1 * float(curve.delta(np.inf).sides[1]), least, 0.99))
+
+
+def last(ends: Iterable[float]) -> float:
+    """The largest epsilon of a picture, from those of its curves."""
     return max((end for end in ends if 0.0 < end < np.inf), default=10.0)
 
 

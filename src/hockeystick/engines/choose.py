@@ -2,7 +2,8 @@
 
 In this order: closed forms (one step; Gaussians alone); the outcomes one by one, where these are few; the contour,
 whose cost does not grow with the number of steps and whose brackets are a million times narrower than usually asked
-for; where it hands over, the outcomes one by one where these are some more, and lattices. Decision 0009 says why the
+for; where it hands over, the outcomes one by one where these are some more, else the contour for fewer digits, and
+lattices. Decision 0009 says why the
 contour comes first. What answered is the ``method`` of the result, and a note says why the contour did not.
 
 Nothing here is proved: each engine proves what it answers.
@@ -11,7 +12,7 @@ Nothing here is proved: each engine proves what it answers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, final
@@ -23,6 +24,7 @@ from hockeystick.engines.contour.placing import ContourRefusal
 from hockeystick.engines.contour.standing import StandingLines
 from hockeystick.engines.ends import Engine, composed_infinity
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
+from hockeystick.engines.rare import RareCurve
 from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.laws.base import Pair
 from hockeystick.laws.loss_sum import PairSum
@@ -40,8 +42,8 @@ FEW_OUTCOMES: Final = 1 << 13
 """Outcomes that are listed before anything else is tried: 1 ms an answer, where the contour takes 3."""
 
 SOME_OUTCOMES: Final = 1 << 20
-"""Outcomes that are listed where the contour hands over: 0.1 s an answer, where lattices take seconds and are 1e9
-times wider."""
+"""Outcomes of half the steps that are listed where the contour refuses: a second an answer, where the contour for fewer
+digits, and lattices, are a million times wider."""
 
 CONTOUR_TOLERANCE: Final = 1e-9
 """Relative width of delta that the contour is asked for: digits cost it next to nothing, 3.3 ms for 1e-9, 3.0 for
@@ -56,6 +58,9 @@ place of 0.05, for a cut Poisson run."""
 
 CONTOUR_WORK: Final = 10_000_000
 """Products of nodes that the contour may take for each few parts, 10 ms or so: beyond, lattices are as fast."""
+
+RARE_WORK: Final = 4_000_000
+"""The same where large losses are rare: beyond, lines that take these apart are faster, 20 ms an answer."""
 
 SEVERAL_PARTS: Final = 4
 EVERYDAY_TOLERANCE: Final = 1e-3
@@ -110,7 +115,10 @@ def choose_engine(
     closed = closed_form(parts)
     if closed is not None:
         return closed
-    if EnumeratedCurve.serves(parts, FEW_OUTCOMES):
+    few_steps = sum(count for _, count in parts) <= FEW_STEPS
+    if EnumeratedCurve.serves(parts, FEW_OUTCOMES) or (
+        few_steps and EnumeratedCurve.serves_in_halves(parts, FEW_OUTCOMES)
+    ):
         return EnumeratedCurve(parts, composed_infinity(parts))
     _check_reach(parts)
     try:
@@ -122,22 +130,25 @@ def choose_engine(
 def standing_lines(engine: Engine) -> StandingLines | None:
     """The lines that answer first, for questions asked together; None where something else does."""
     if isinstance(engine, _ContourFirst):
-        return engine.contours[0].standing
+        return engine.contour.standing
     return engine.standing if isinstance(engine, ContourCurve) else None
 
 
 @final
 class _ContourFirst:
-    """The contour, first for many digits and then for fewer, and lattices where it hands over."""
+    """The contour, first for many digits and then for fewer, and lattices where it hands over.
+
+    Where large losses are rare, lines that take these apart come before a contour of much work.
+    """
 
     def __init__(self, losses: PairSum, tolerance: float, make_lattice: Callable[[], LatticeCurve]) -> None:
-        coarse = max(COARSE * tolerance, CONTOUR_TOLERANCE)
         finer = min(max(math.sqrt(EVERYDAY_TOLERANCE / tolerance), 1.0), 25.0)  # lattices then take longer, too
-        work = int(CONTOUR_WORK * finer) * (1 + len(losses.parts) // SEVERAL_PARTS)
+        self._work = int(CONTOUR_WORK * finer) * (1 + len(losses.parts) // SEVERAL_PARTS)
         few = losses.total_count <= FEW_STEPS and tolerance >= EVERYDAY_TOLERANCE
-        few = few and not any(pair.is_discrete for pair, _ in losses.parts)  # their enumeration may take much longer
-        tolerances = (CONTOUR_TOLERANCE,) if few else (CONTOUR_TOLERANCE, coarse)
-        self.contours = [ContourCurve(losses, tolerance, work, hasty=few) for tolerance in tolerances]
+        self._few = few and not any(pair.is_discrete for pair, _ in losses.parts)  # whose enumeration may take longer
+        self._losses, self._rare = losses, RareCurve.of(losses.parts, tolerance)
+        work = self._work if self._rare is None else RARE_WORK
+        self.contour = ContourCurve(losses, CONTOUR_TOLERANCE, work, hasty=self._few and self._rare is None)
         self._parts, self._make_lattice = losses.parts, make_lattice
         self._tolerance = tolerance
 
@@ -154,12 +165,33 @@ class _ContourFirst:
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether Chernoff's bound proves ``delta(epsilon) <= delta``."""
-        return self.contours[0].is_below(epsilon, delta)
+        return self.contour.is_below(epsilon, delta)
+
+    def _engines(self) -> Iterator[Engine]:
+        yield self.contour
+        if self._rare is not None:
+            yield self._rare
+            yield self._patient
+        if not self._few and not self._is_listed:
+            yield self._coarse
+
+    @cached_property
+    def _is_listed(self) -> bool:
+        return EnumeratedCurve.serves_in_halves(self._parts, SOME_OUTCOMES)
+
+    @cached_property
+    def _patient(self) -> ContourCurve:
+        return ContourCurve(self._losses, CONTOUR_TOLERANCE, self._work, hasty=self._few)
+
+    @cached_property
+    def _coarse(self) -> ContourCurve:
+        tolerance = max(COARSE * self._tolerance, CONTOUR_TOLERANCE)
+        return ContourCurve(PairSum(self._parts, tolerance), tolerance, self._work)
 
     @cached_property
     def _rest(self) -> Engine:
         """What answers where the contour does not."""
-        if EnumeratedCurve.serves(self._parts, SOME_OUTCOMES):
+        if self._is_listed:
             return EnumeratedCurve(self._parts, composed_infinity(self._parts))
         return self._make_lattice()
 
@@ -167,9 +199,9 @@ class _ContourFirst:
         """The first answer that is narrow enough, or what all answers together prove."""
         found: list[Bound] = []
         note = ""
-        for contour in self.contours:
+        for engine in self._engines():
             try:
-                return ask(contour)
+                return ask(engine)
             except ContourRefusal as refusal:
                 if isinstance(refusal.best, Bound):
                     found.append(refusal.best)

@@ -185,6 +185,11 @@ class Pair(ABC):
         return None
 
     @property
+    def sampled_gaussian(self) -> tuple[Fraction, float] | None:
+        """mu and g where the pair is (1 - g) N(0, 1) + g N(mu, 1) against N(0, 1), g < 1; None for every other."""
+        return None
+
+    @property
     def gaussian_tail(self) -> GaussianTail | None:
         """The Gaussian tail of the pair and of its reverse; None where none is known.
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hockeystick.mechanisms.gaussian_mixture import GaussianMixture
     from hockeystick.mechanisms.laplace import Laplace
     from hockeystick.mechanisms.matrix import cyclic_matrix_mechanism, matrix_mechanism, strategy_sensitivity
+    from hockeystick.mechanisms.matrix_bins import binned_matrix_mechanism
     from hockeystick.mechanisms.randomized_response import RandomizedResponse
     from hockeystick.mechanisms.report_noisy_max import PermuteAndFlip, ReportNoisyMax
     from hockeystick.mechanisms.shuffled_reports import ShuffledReports
@@ -54,6 +55,7 @@ __all__ = [
     "UserDefined",
     "UserDefinedCurve",
     "ZeroConcentratedDP",
+    "binned_matrix_mechanism",
     "compose_arrays",
     "cyclic_matrix_mechanism",
     "matrix_mechanism",
@@ -93,6 +95,7 @@ attach(
             "matrix_mechanism",
             "strategy_sensitivity",
         ),
+        "hockeystick.mechanisms.matrix_bins": ("binned_matrix_mechanism",),
         "hockeystick.mechanisms.randomized_response": ("RandomizedResponse",),
         "hockeystick.mechanisms.report_noisy_max": (
             "PermuteAndFlip",

@@ -150,7 +150,9 @@ class Samples:
         return sorted(found.keys() - set(self.epsilon), key=lambda epsilon: -found[epsilon])
 
 
-def sampled(curve: Curve, end: float, *, least: float, names: Iterable[str] = (), seen: float = _SEEN) -> Samples:
+def sampled(
+    curve: Curve, end: float, *, least: float, names: Iterable[str] = (), seen: float = _SEEN, first: int = _FIRST
+) -> Samples:
     """Values of a curve, enough of them for pictures whose two sides are seen as one line, where that can be.
 
     Parameters
@@ -165,6 +167,9 @@ def sampled(curve: Curve, end: float, *, least: float, names: Iterable[str] = ()
         The directions; those of the relation by default.
     seen : float
         Of the axis: sides closer together than this look like one line; four times closer takes twice as many values.
+        Where it is infinite, the first values are all: they are asked in one pass.
+    first : int
+        How many epsilons are asked at first, besides one beyond the end and infinity.
     """
     most = math.ceil(_MOST * math.sqrt(_SEEN / seen))
     ask = Asked(curve)
@@ -173,7 +178,7 @@ def sampled(curve: Curve, end: float, *, least: float, names: Iterable[str] = ()
     known: dict[float, dict[Any, Value]] = {}
     end = min(end, LARGEST_EPSILON)
     # a value beyond the end tells how steep the curve is there
-    wanted = [*np.linspace(0.0, end, _FIRST).tolist(), min((1.0 + 0.25 / _FIRST) * end, LARGEST_EPSILON), math.inf]
+    wanted = [*np.linspace(0.0, end, first).tolist(), min((1.0 + 0.25 / first) * end, LARGEST_EPSILON), math.inf]
     while True:
         found = ask.each(list(distinct.values()), wanted)
         known |= {
@@ -182,7 +187,7 @@ def sampled(curve: Curve, end: float, *, least: float, names: Iterable[str] = ()
         epsilons = tuple(sorted(known))
         values = {name: tuple(known[epsilon][pair] for epsilon in epsilons) for name, pair in pairs.items()}
         samples = Samples(epsilons, values, ask.certified)
-        wanted = samples.cuts(end, least, seen)[: most - len(known)]
+        wanted = samples.cuts(end, least, seen)[: max(most - len(known), 0)] if seen < math.inf else []
         if not wanted:
             return samples
 

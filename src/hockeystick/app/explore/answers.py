@@ -9,15 +9,15 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick import dpsgd
 from hockeystick.account import account
-from hockeystick.app.canvas import reach
+from hockeystick.app.canvas import last, lowest
 from hockeystick.app.explore.question import RANGES, TOLERANCE, BadQuestionError, Question
 from hockeystick.app.report.cautions import broken, cautions, verdict
 from hockeystick.app.report.figures import privacy_chart, standalone
@@ -27,17 +27,21 @@ from hockeystick.app.report.page import page
 from hockeystick.app.report.receipt import receipt
 from hockeystick.app.report.words import IF_HELD, headline, method_words, not_included, statement
 from hockeystick.app.spec.model import Circumstances, Specification
+from hockeystick.bound import Bound, Estimate
 from hockeystick.calibrate import Calibration
+from hockeystick.composition import directions
 from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import HockeystickError
 from hockeystick.readouts.outline import Lines, Samples, sampled
-from hockeystick.together import asked_together
+from hockeystick.together import asked_together, each_together
 
 __all__ = ["VIEWS", "answered"]
 
 Array = NDArray[np.float64]
 
-_SEEN = {"live": 4e-2, "fine": 4e-3}  # of the axis: while a slider moves, and once it rests
+_MOVING = {"seen": math.inf, "first": 21}  # while a slider moves: values asked in one pass
+_RESTING = {"seen": 4e-3}  # of the axis
+_SLOW, _RESTING_SLOW = "lattice", {"seen": math.inf, "first": 13}  # an engine whose values each take a while
 _ANY_DELTA = 1e-5  # a curve does not depend on where it is asked
 _BELOW = 1e-3  # how far below delta the privacy curve is drawn, as a factor
 _COUNTS, _RATES = {"live": 7, "fine": 25}, {"live": 5, "fine": 13}
@@ -109,9 +113,8 @@ def _answer(question: Question) -> dict[str, Any]:
     """The guarantee in words and figures, the privacy curve and the trade-off function."""
     noise, found = _noise(question)
     specification = question.specification(noise)
-    curve = _curve(specification)
-    bound = curve.epsilon(question.delta)
-    samples, least, end = _samples(question, curve)
+    shown = _Shown(question, _curve(specification))
+    bound = shown.bound
     assumed = IF_HELD if broken(specification) else ""
     return {
         **_worth(specification),
@@ -123,19 +126,62 @@ def _answer(question: Question) -> dict[str, Any]:
         "statement": statement(specification, "epsilon", question.delta, bound),
         "method": method_words(bound),
         "not_included": list(not_included(specification)),
-        "curve": {**_lines(samples.privacy(least)), "least": least, "end": end},
-        "trade_off": _lines(samples.trade_off()) if question.adjacency in _TRADE_OFF else None,
-        "proved": samples.certified,
+        **_curves(question, shown),
         "specification": json.dumps(specification.document(), indent=2),
         "python": _python(question, noise),
         "command": _command(question, noise),
     }
 
 
-def _samples(question: Question, curve: PrivacyCurve) -> tuple[Samples, float, float]:
-    least = 10.0 ** math.floor(math.log10(question.delta * _BELOW) + 0.5)
-    end = reach({"": curve}, least)
-    return sampled(curve, end, least=least, seen=_SEEN[question.detail]), least, end
+def _curves(question: Question, shown: _Shown) -> dict[str, Any]:
+    """The outlines; none while a slider moves where each value takes a while: the number comes first."""
+    if shown.slow and question.detail == "live":
+        return {"later": True}
+    samples = shown.samples
+    return {
+        "curve": {**_lines(samples.privacy(shown.least)), "least": shown.least, "end": shown.end},
+        "trade_off": _lines(samples.trade_off()) if question.adjacency in _TRADE_OFF else None,
+        "proved": samples.certified,
+        "values": len(samples.epsilon),
+    }
+
+
+@final
+class _Shown:
+    """What is shown of a curve: epsilon at delta, and down to which delta and up to which epsilon it is drawn."""
+
+    def __init__(self, question: Question, curve: PrivacyCurve) -> None:
+        self._detail, self._curve = question.detail, curve
+        self.least = 10.0 ** math.floor(math.log10(question.delta * _BELOW) + 0.5)
+        self._ending: Bound | Estimate | None = None
+        if any(curve.composition.attained(direction) is not None for direction in directions(curve.adjacency)):
+            self.bound = curve.epsilon(question.delta)  # no pass answers both: the number first
+            return
+        deltas = np.array([question.delta, lowest(curve, self.least)])
+        self.bound, self._ending = map(_given, each_together([curve], np.zeros(2, dtype=np.intp), deltas, "epsilon"))
+
+    @cached_property
+    def end(self) -> float:
+        """The largest epsilon of the picture."""
+        ending = self._ending or self._curve.epsilon(lowest(self._curve, self.least))
+        return last([float(ending.sides[1])])
+
+    @property
+    def slow(self) -> bool:
+        """Whether each value of the curve takes a while."""
+        return _SLOW in self.bound.method
+
+    @property
+    def samples(self) -> Samples:
+        """Values of the curve: few while a slider moves, many once it rests."""
+        asked = _MOVING if self._detail == "live" else _RESTING_SLOW if self.slow else _RESTING
+        return sampled(self._curve, self.end, least=self.least, **asked)  # type: ignore[arg-type]  # two of its numbers
+
+
+def _given(answer: Bound | Estimate | HockeystickError) -> Bound | Estimate:
+    if isinstance(answer, HockeystickError):
+        raise answer
+    return answer
 
 
 def _lines(lines: Lines) -> dict[str, Any]:
@@ -214,12 +260,11 @@ def _picture(question: Question) -> dict[str, Any]:
     """The privacy curve as an SVG file, marked where an assumption is broken."""
     noise, _ = _noise(question)
     specification = question.specification(noise)
-    curve = _curve(specification)
-    samples, least, _ = _samples(question, curve)
-    mark = (float(curve.epsilon(question.delta).sides[1]), question.delta)
+    shown = _Shown(question, _curve(specification))
+    mark = (float(shown.bound.sides[1]), question.delta)
     texts = broken(specification)
     title = verdict(texts) if texts else "Privacy curve"
-    drawn = str(privacy_chart(samples, least, [mark], title=title) or Markup(""))
+    drawn = str(privacy_chart(shown.samples, shown.least, [mark], title=title) or Markup(""))
     if texts:
         said = tag("text", title, x="470", y="30", text_anchor="end", style="fill:#b42318;font-weight:bold")
         drawn = drawn.replace("</svg>", f"{said}</svg>")

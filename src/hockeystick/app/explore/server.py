@@ -62,7 +62,7 @@ def application(port: int, *, seconds: float = 20.0) -> Starlette:
 
     @asynccontextmanager
     async def running(app: Starlette) -> AsyncIterator[None]:
-        at_once, later = Workers(2, seconds=seconds), Workers(2, seconds=seconds, patience=10)
+        at_once, later = Workers(2, seconds=seconds), Workers(2, seconds=seconds, patience=19)
         app.state.workers = {view: at_once if view == "answer" else later for view in VIEWS}
         try:
             yield

@@ -17,12 +17,14 @@ const START = {
   noise_multiplier: 1, target_epsilon: 2, rate: 0.01, batch_size: 500, examples: 50000, steps: 2000, epochs: 20, delta: 1e-5,
   sampling: "poisson", given: "rate", duration: "steps", adjacency: "add-remove", batches: "", lock: false,
 };
-const REST = 250; // milliseconds without a move, after which finer curves are asked for
+// milliseconds: without a move, until finer curves are asked for; until the page says that it computes; until a question
+// that is still being answered makes way for the next
+const REST = 150, SAID = 400, PATIENT = 1500;
 const $ = (id) => document.getElementById(id);
 const runs = { first: { ...START }, second: null };
 const answers = { first: {}, second: {} };
 const charts = {};
-let resting, moved = null;
+let resting, computing, moved = null;
 
 // ------------------------------------------------------------------------------------------------ numbers, rounded outward
 
@@ -73,11 +75,12 @@ async function ask(view, question, signal) {
   }
 }
 
-// One live question of a kind at a time; of those that come meanwhile only the last is asked. A fine one holds up no
-// live one, and is called off where another is asked.
+// One live question of a kind at a time; of those that come meanwhile only the last is asked. A slow one makes way for
+// it, and a fine one holds up no live one.
 class Feed {
-  constructor(which, view, told) { Object.assign(this, { which, view, told, busy: false, next: null, asked: 0 }); }
+  constructor(which, view, told) { Object.assign(this, { which, view, told, busy: false, next: null, asked: 0, coarse: false }); }
   async fine(question) {
+    this.coarse = false;
     const number = this.another(), found = await ask(this.view, question, this.fineOne.signal);
     if (number !== this.asked || !runs[this.which]) return;
     answers[this.which][this.view] = found;
@@ -87,13 +90,14 @@ class Feed {
   async live(question) {
     this.another();
     this.next = question;
-    if (this.busy) return;
-    this.busy = true;
+    if (this.busy) { if (performance.now() - this.since > PATIENT) this.liveOne.abort(); return; }
+    this.busy = this.coarse = true;
     while (this.next) {
-      const asked = this.next;
+      const asked = this.next, signal = (this.liveOne = new AbortController()).signal;
       this.next = null;
-      const found = await ask(this.view, asked);
-      if (runs[this.which]) { answers[this.which][this.view] = found; this.told(found, this.next === null); }
+      this.since = performance.now();
+      const found = await ask(this.view, asked, signal);
+      if (runs[this.which] && !signal.aborted) { answers[this.which][this.view] = found; this.told(found, this.next === null); }
     }
     this.busy = false;
   }
@@ -105,15 +109,15 @@ for (const which of ["first", "second"]) {
 }
 
 function changed(which = "first") {
-  if (which === "first") { moved ??= performance.now(); $("claim").classList.add("waiting"); for (const name in charts) $(`plot-${name}`).classList.add("waiting"); }
+  if (which === "first") { moved ??= performance.now(); computing ??= setTimeout(() => say("computing", "Computing: a run of this kind takes longer."), SAID); $("claim").classList.add("waiting"); for (const name in charts) $(`plot-${name}`).classList.add("waiting"); }
   history.replaceState(null, "", address());
   for (const feed of feeds) if (feed.which === which) feed.live(questionOf(runs[which], "live"));
   clearTimeout(resting);
   resting = setTimeout(refine, REST);
 }
 function refine() {
-  if (feeds.some((feed) => feed.busy)) { resting = setTimeout(refine, REST); return; }
-  for (const feed of feeds) if (runs[feed.which]) feed.fine(questionOf(runs[feed.which], "fine"));
+  for (const feed of feeds) if (runs[feed.which] && feed.coarse && !feed.busy) feed.fine(questionOf(runs[feed.which], "fine"));
+  if (feeds.some((feed) => feed.busy)) resting = setTimeout(refine, REST);
 }
 
 // ------------------------------------------------------------------------------------------------ the address
@@ -192,7 +196,7 @@ function list(id, texts) { $(id).replaceChildren(...texts.map((text) => Object.a
 function say(id, text) { $(id).textContent = text ?? ""; $(id).hidden = !text; }
 
 function showAnswer(found, last) {
-  if (last) $("claim").classList.remove("waiting");
+  if (last) { $("claim").classList.remove("waiting"); clearTimeout(computing); computing = null; say("computing", null); }
   $("claim").classList.toggle("refuted", Boolean(found.verdict || found.error));
   say("problem", found.error);
   say("verdict", found.verdict);
@@ -304,8 +308,10 @@ function hover(name, chart) {
 function draw(...names) {
   for (const name of names) {
     const picture = PICTURES[name], found = ["first", "second"].map((which) => runs[which] && answers[which][picture.view]);
-    const error = found[0]?.error ?? (found[0] && !picture.of(found[0]) ? "One direction alone says nothing of an attack." : null);
-    say(`problem-${name}`, error);
+    const nothing = found[0]?.later ? "Each value of this curve takes a while: it is drawn once the controls rest." : "One direction alone says nothing of an attack.";
+    say(`problem-${name}`, found[0]?.error ?? (found[0] && !picture.of(found[0]) ? nothing : null));
+    const coarse = feeds.some((feed) => feed.which === "first" && feed.view === picture.view && feed.coarse);
+    say(`values-${name}`, found[0]?.values && `Proved to lie in the band everywhere, from ${found[0].values} values${coarse ? "; from more once the controls rest" : ""}.`);
     const broken = [found[0]?.verdict && "this run", found[1]?.verdict && "second run"].filter(Boolean);
     say(`stamp-${name}`, broken.length ? `NOT CERTIFIED${runs.second ? `: ${broken.join(" and ")}` : ""}` : "");
     // faded until what is drawn is of the run that the controls show
@@ -323,7 +329,7 @@ function makeCharts() {
     box.setAttribute("aria-labelledby", `title-${name}`);
     box.innerHTML = `<h2 id="title-${name}">${picture.title}</h2><div class="buttons">${kinds.map((kind) => `<button type="button" id="${kind.toLowerCase()}-${name}" aria-label="${picture.title} as ${kind}">${kind}</button>`).join("")}</div>
       <p id="stamp-${name}" class="stamp" hidden></p><p id="problem-${name}" class="problem" hidden></p>
-      <div id="plot-${name}" class="plot" tabindex="0" role="img" aria-label="${picture.title}: ${picture.y} against ${picture.x}; arrow keys read it" aria-describedby="read-${name}"></div><output id="read-${name}"></output>`;
+      <div id="plot-${name}" class="plot" tabindex="0" role="img" aria-label="${picture.title}: ${picture.y} against ${picture.x}; arrow keys read it" aria-describedby="read-${name}"></div><output id="read-${name}"></output><p id="values-${name}" class="soft values" hidden></p>`;
     $("charts").append(box);
     makeChart(name);
     $(`plot-${name}`).addEventListener("keydown", (event) => {
