@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from hockeystick.accountants.base import Accountant, check_accountant
 from hockeystick.accountants.certified import Certified
 from hockeystick.composition import Composition, Step
@@ -17,7 +19,7 @@ def account(
     adjacency: str = "add-remove",
     *,
     tolerance: float = 1e-3,
-    accountant: Accountant | None = None,
+    accountant: Accountant | Literal["automatic"] | None = None,
     group_size: int = 1,
 ) -> PrivacyCurve:
     """The privacy curve of a run.
@@ -31,7 +33,7 @@ def account(
     tolerance : float
         Width of the epsilon bracket asked for (nats); where delta is asked for, its relative width.
     accountant : Accountant, optional
-        A method of `hockeystick.accountants`; by default the certified one.
+        A method of `hockeystick.accountants`; by default, and for ``"automatic"``, the certified one.
     group_size : int
         How many records neighbouring datasets differ by, at most: the size of a household, say. One by default.
 
@@ -62,5 +64,5 @@ def account(
     return PrivacyCurve(
         (run * 1).for_group(check_count("group_size", group_size)),
         adjacency,
-        Certified(tolerance) if accountant is None else check_accountant(accountant),
+        check_accountant(accountant, Certified(tolerance)),
     )

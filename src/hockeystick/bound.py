@@ -105,9 +105,11 @@ class Bound(_Answer):
         object.__setattr__(self, "lower", _frozen(self.lower))
         object.__setattr__(self, "upper", _frozen(self.upper))
         object.__setattr__(self, "errors", MappingProxyType(dict(self.errors)))
-        if np.shape(self.lower) != np.shape(self.upper):
+        several = isinstance(self.lower, np.ndarray) or isinstance(self.upper, np.ndarray)
+        if several and np.shape(self.lower) != np.shape(self.upper):
             raise ValueError(f"lower has shape {np.shape(self.lower)} but upper has {np.shape(self.upper)}")
-        if not np.all(np.asarray(self.lower) <= np.asarray(self.upper)):  # also false for NaN
+        ordered = self.lower <= self.upper  # also false for NaN
+        if not (np.all(ordered) if several else ordered):
             raise ValueError(f"lower must be at most upper, got {self.lower!r} and {self.upper!r}")
         if self.decimals is not None and not self._rounds_decimals():
             raise ValueError(f"lower and upper must be decimals rounded outward, got {self.decimals!r}")

@@ -21,6 +21,7 @@ from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import Composition, Direction, directions
 from hockeystick.decimals import plain
 from hockeystick.errors import check_delta, check_epsilon, public_door
+from hockeystick.progress import Progress
 from hockeystick.together import asked_together, worst
 
 if TYPE_CHECKING:
@@ -286,13 +287,23 @@ class PrivacyCurve:
         return {"delta": [float(value) for value in at.ravel()]} | columns("epsilon", self.epsilon(at))
 
     def _asked(self, values: Array, quantity: Quantity) -> Bound | Estimate:
-        if values.ndim == 0:
-            return self.one(float(values), quantity)
-        return asked_together([self], np.zeros(values.shape, dtype=np.intp), values, quantity)
+        with Progress("accounting"):
+            if values.ndim == 0:
+                return self.one(float(values), quantity)
+            return asked_together([self], np.zeros(values.shape, dtype=np.intp), values, quantity)
 
     def one(self, value: float, quantity: Quantity) -> Bound | Estimate:
         """``delta(value)`` or ``epsilon(value)``, the value checked already."""
-        return self._worst(lambda curve: curve.delta(value) if quantity == "delta" else curve.epsilon(value))
+        decides: Bound | None = None
+        answers: dict[int, Bound | Estimate] = {}
+        for curve in {id(one): one for one in self.directed.values()}.values():
+            if decides is not None and _stays_below(curve, decides, value, quantity):
+                answers[id(curve)] = Bound(0.0, decides.lower, decides.method)
+                continue
+            answer = curve.delta(value) if quantity == "delta" else curve.epsilon(value)
+            answers[id(curve)] = answer
+            decides = answer if isinstance(answer, Bound) else None
+        return worst({name: answers[id(curve)] for name, curve in self.directed.items()}, self.composition.notes)
 
     def by_direction(self, ask: Callable[[DirectedCurve], Bound | Estimate]) -> dict[str, Bound | Estimate]:
         """What the curve of each direction answers."""
@@ -306,8 +317,13 @@ class PrivacyCurve:
             answers = {key: ask(curve) for key, curve in curves.items()}
         return {direction: answers[id(curve)] for direction, curve in self.directed.items()}
 
-    def _worst(self, ask: Callable[[DirectedCurve], Bound | Estimate]) -> Bound | Estimate:
-        return worst(self.by_direction(ask), self.composition.notes)
+
+def _stays_below(curve: DirectedCurve, decides: Bound, value: float, quantity: Quantity) -> bool:
+    """Whether a direction is proved to stay below the lower side of another's answer: it changes neither side."""
+    lower = float(decides.lower)
+    if not 0.0 < lower < float(decides.upper):
+        return False
+    return curve.is_below(value, lower) if quantity == "delta" else curve.is_below(lower, value)
 
 
 def _directed(method: Accountant, composition: Composition, direction: Direction) -> DirectedCurve:

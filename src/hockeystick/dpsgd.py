@@ -1,8 +1,7 @@
 """DP-SGD in the words of those who train: how much noise, how many steps, how large a batch.
 
-One step adds Gaussian noise of standard deviation ``noise_multiplier`` times the clipping norm to the sum of
-the clipped gradients of a sample. Each function answers for a target as `hockeystick.calibrate` takes it,
-proved from both sides.
+One step adds Gaussian noise of standard deviation ``noise_multiplier`` times the clipping norm to the sum of clipped
+gradients of a sample. Each function answers for a target as `hockeystick.calibrate` takes it, proved from both sides.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from hockeystick.calibrate.neighbours import ahead
 from hockeystick.composition import Composition, Step
 from hockeystick.errors import check_choice, check_count, check_rate
 from hockeystick.mechanisms import Gaussian, GaussianMixture
+from hockeystick.progress import Progress
 from hockeystick.sampling.epochs import batches_in_epoch, steps_in
 
 __all__ = [
@@ -59,6 +59,7 @@ def run(
     population: int | None = None,
     sampling: str = "poisson",
     round_steps: int | None = None,
+    selected: int = 1,
     largest_batch: int | None = None,
     micro_batches: int | None = None,
 ) -> Composition:
@@ -78,8 +79,9 @@ def run(
         How batches are drawn: "poisson", "without-replacement", "shuffled", "random-allocation" (each example in one
         step of a round, afresh in every round), "balls-in-bins" (the same, the places fixed for the run), "cut-batches"
         (Poisson samples cut to a largest batch) or "micro-batches" (a step sums several Poisson samples).
-    round_steps : int, optional
-        For "random-allocation" and "balls-in-bins": steps in a round, instead of the two sizes.
+    round_steps, selected : int, optional
+        For "random-allocation" and "balls-in-bins": steps in a round, instead of the two sizes; of these, for
+        "random-allocation" alone, how many each example takes part in.
     largest_batch : int, optional
         For "cut-batches": the most examples in a batch; it needs ``population``, too.
     micro_batches : int, optional
@@ -87,8 +89,6 @@ def run(
 
     Examples
     --------
-    >>> run(1.0, 100, rate=0.01) == run(1.0, 100, batch_size=6, population=600)
-    True
     >>> run(1.0, 100, sampling="random-allocation", round_steps=50)
     Composition(steps=((RandomAllocation(mechanism=Gaussian(noise_multiplier=1.0), steps=50, selected=1), 2),))
     """
@@ -97,6 +97,8 @@ def run(
     given = {name: value for name, value in own.items() if value is not None}
     sized = batch_size is not None or population is not None
     _check_given(scheme, given, sized=sized)
+    if selected != 1 and (scheme != "random-allocation" or round_steps is None):
+        raise TypeError("selected is for sampling random-allocation, with round_steps")
     mechanism, count = Gaussian(noise_multiplier), check_count("steps", steps)
     if scheme in _BY_RATE:
         sampled: Step = mechanism.poisson(rate, batch_size=batch_size, population=population, **given)
@@ -105,7 +107,7 @@ def run(
         rounds = "round_steps alone, or " if given else ""
         raise TypeError(f"sampling {scheme} takes {rounds}batch_size and population, and no rate")
     if round_steps is not None:
-        return _passes(mechanism, count, scheme, check_count("round_steps", round_steps))
+        return _passes(mechanism, count, scheme, check_count("round_steps", round_steps), selected)
     if batch_size is None or population is None:
         raise TypeError(f"sampling {scheme} needs batch_size and population")
     if scheme == "without-replacement":
@@ -137,11 +139,11 @@ def _whole_passes(steps: int, each: int, scheme: str) -> int:
     return int(passes)
 
 
-def _passes(mechanism: Gaussian, steps: int, scheme: str, each: int) -> Composition:
+def _passes(mechanism: Gaussian, steps: int, scheme: str, each: int, selected: int = 1) -> Composition:
     """Rounds that allocate afresh, or one run on bins that stay fixed."""
     passes = _whole_passes(steps, each, scheme)
     if scheme == "random-allocation":
-        return mechanism.random_allocation(steps=each) * passes
+        return mechanism.random_allocation(steps=each, selected=selected) * passes
     return mechanism.balls_in_bins(bins=each, epochs=passes) * 1
 
 
@@ -340,8 +342,9 @@ def noise_multipliers_for(
     places = [check(name, place) for place in (rates if rates is not None else batch_sizes or ())]
     found: list[Calibration] = []
     guess = settings.pop("guess", None)
-    for place in places:
-        near = guess if not found else ahead(list(zip(places, map(float, found), strict=False)), place)
-        one: dict[str, Any] = {name: place}
-        found.append(noise_multiplier_for(steps=steps, guess=near, **one, **settings))
+    with Progress("calibrating") as progress:
+        for place in progress.each(places):
+            near = guess if not found else ahead(list(zip(places, map(float, found), strict=False)), place)
+            one: dict[str, Any] = {name: place}
+            found.append(noise_multiplier_for(steps=steps, guess=near, **one, **settings))
     return found

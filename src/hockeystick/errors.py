@@ -109,7 +109,8 @@ def require_ball_arithmetic(purpose: str) -> None:
         import_module("flint")
     except ModuleNotFoundError:
         raise NoBallArithmeticError(
-            f"{purpose} needs ball arithmetic (python-flint): python3 -m pip install 'hockeystick[exact]'"
+            f"{purpose} needs ball arithmetic (python-flint): pip install 'hockeystick[exact]', or '.[exact]' in"
+            " a checkout"
         ) from None
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hockeystick.decimals import nearest, rounded_down, rounded_up
+from hockeystick.errors import needs_extra
 
 __all__ = ["bracket", "frame", "most", "table", "times", "values"]
 
@@ -78,10 +79,6 @@ def frame(columns: Mapping[str, Any]) -> Any:
     ModuleNotFoundError
         Where pandas is not installed; it is the extra ``pandas``.
     """
-    try:
+    with needs_extra("pandas", "pandas"):
         import pandas as pd
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "to_pandas needs pandas: python3 -m pip install 'hockeystick[pandas]'", name="pandas"
-        ) from error
     return pd.DataFrame(dict(columns))

@@ -1,6 +1,7 @@
-"""Progress on a terminal: nothing for half a second, then one line on stderr that is wiped at the end.
+"""Progress of long work: nothing for half a second, then one line on stderr that is wiped at the end.
 
-Where stderr is no terminal nothing is written at all.
+It shows on a terminal and in a notebook; elsewhere nothing is written at all. Work that is part of other work shows no
+line of its own, and neither do helper processes.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ Item = TypeVar("Item")
 _FRAMES = "|/-\\"
 _WIDTH = 24
 _WIPE = "\r\x1b[K"
+_BLANK = f"\r{'':78}\r"  # notebooks know no codes that wipe
+_EVERY, _SELDOM = 0.125, 1.0  # seconds; notebooks keep all that is written
+_TAKEN = threading.Lock()  # by the line that shows
 
 
 @final
@@ -42,13 +46,14 @@ class Progress:
         self._delay = delay
         self._done = 0
         self._total = 0
+        self._wipe, self._every = _WIPE, _EVERY
         self._start = 0.0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Progress:
         self._start = time.monotonic()
-        if self._stream.isatty() and os.environ.get("TERM") != "dumb":
+        if self._seen() and _TAKEN.acquire(blocking=False):
             self._thread = threading.Thread(target=self._spin, daemon=True)
             self._thread.start()
         return self
@@ -59,6 +64,17 @@ class Progress:
         if self._thread is not None:
             self._stop.set()
             self._thread.join()
+            _TAKEN.release()
+
+    def _seen(self) -> bool:
+        """Whether somebody may be watching what this process writes."""
+        if type(self._stream).__module__.partition(".")[0] == "ipykernel":
+            self._wipe, self._every = _BLANK, _SELDOM
+        elif not self._stream.isatty() or os.environ.get("TERM") == "dumb":
+            return False
+        from multiprocessing import parent_process
+
+        return parent_process() is None and sys.platform != "emscripten"  # which starts no threads
 
     def each(self, items: Iterable[Item]) -> Iterator[Item]:
         """The items, counted as they are done."""
@@ -87,9 +103,9 @@ class Progress:
         if self._stop.wait(self._delay):
             return
         while True:
-            self._stream.write(_WIPE + self.line())
+            self._stream.write(self._wipe + self.line())
             self._stream.flush()
-            if self._stop.wait(0.125):
+            if self._stop.wait(self._every):
                 break
-        self._stream.write(_WIPE)
+        self._stream.write(self._wipe)
         self._stream.flush()

@@ -18,6 +18,7 @@ from hockeystick.bound import Bound
 from hockeystick.engines.selection import OneRun, SelectedCurve
 from hockeystick.errors import PrecisionError
 from hockeystick.laws.run_count import NegativeBinomialCount, PoissonCount, RunCount
+from hockeystick.laws.selected import SHARES
 from hockeystick.numerics.rounding import U
 
 mp = mpmath.mp.clone()
@@ -243,6 +244,7 @@ def test_calibration_and_refusals() -> None:
         lambda s: hs.select_best(hs.Gaussian(s) * 10, count=hs.NegativeBinomialCount(0.2)),
         epsilon=2.0,
         delta=1e-6,
+        precision=1e-2,
     )
     assert bound(found.curve.delta(2.0)).upper <= 1e-6
     base = hs.Gaussian(2.0)
@@ -330,8 +332,29 @@ def test_the_winner_of_gaussian_runs_in_one_order_is_below_its_law() -> None:
         # a corner (Q, P) lies below the curve of the events {loss > l}: the one of this P has less Q
         first, second = (sum(row[k] for k in order[:most]) for row in (p, q))
         event = -mp.log(1 - mp.mpf(first.numerator) / first.denominator) / 3
-        shifted = mp.ncdf(mp.sqrt(2) * mp.erfinv(2 * event - 1) - 1)
-        assert mp.mpf(second.numerator) / second.denominator >= -mp.expm1(-3 * shifted)
+        assert mp.mpf(second.numerator) / second.denominator >= -mp.expm1(-3 * shifted(event))
+
+
+def test_the_winner_of_an_order_that_begins_inside_is_below_its_law() -> None:
+    """Losses above l0 are ranked first to last, the rest above them: each event's chances in closed form."""
+    one, mean = gaussian_run(), 3.0
+    curve = SelectedCurve(one, one, PoissonCount(mean))
+    tails = curve._tails
+    for p, q in tails:
+        assert mp.mpf(q) >= shifted(mp.mpf(p))
+    for share in SHARES:
+        least = min((p for p, _ in tails), key=lambda p: abs(p - share)) if share < 1.0 else 1.0
+        rest = [1 - mp.mpf(least), 1 - shifted(mp.mpf(least)) if share < 1.0 else mp.mpf(0)]
+        rows = list(zip(*curve._ordered[share], strict=True))
+        assert rows
+        for first, second in rows:
+            event = -mp.log(1 - mp.mpf(first) * mp.exp(mean * rest[0])) / mean  # whose winner has this chance under P
+            assert mp.mpf(second) >= -mp.exp(-mean * rest[1]) * mp.expm1(-mean * shifted(event))
+
+
+def shifted(p: mpmath.mpf) -> mpmath.mpf:
+    """The mass under Q of the losses that have mass p under P."""
+    return mp.ncdf(mp.sqrt(2) * mp.erfinv(2 * p - 1) - 1)
 
 
 def test_more_runs_than_float64_can_tell_apart_are_refused_in_words() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 
@@ -16,6 +17,7 @@ from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair
 from hockeystick.laws.allocated import AllocatedCurve
 from hockeystick.laws.allocated_atoms import AllocatedAtomsPair
 from hockeystick.laws.curve import ChordPair, SupportPair
+from hockeystick.laws.extent import Extreme, InfiniteMass
 from hockeystick.laws.one_step import one_step_delta
 
 
@@ -123,6 +125,41 @@ def test_brackets_agree_with_simulation(sigma: float, steps: int, epsilon: float
     assert error <= 0.2 * high
 
 
+@pytest.mark.torture
+def test_rounds_of_a_thousand_steps_agree_with_ten_million_draws() -> None:
+    """Empirical Bernstein bounds (Maurer and Pontil 2009) at 24 places, all at once: a false alarm in 1e6.
+
+    Under *remove* delta is the mean of ``(1 - e^eps t / S)+``, S having one W under P; under *add* that of ``(1 - e^eps
+    S / t)+``, all W under Q: numbers in [0, 1].
+    """
+    steps, draws, chunk, sigmas = 1000, 10_000_000, 2_000, (0.5, 1.0)
+    places = {0.5: (0.02, 0.05, 0.1, 0.3, 1.0, 2.0), 1.0: (0.01, 0.03, 0.05, 0.07, 0.09, 0.11)}
+    sums, squares = np.zeros((2, 2, 6)), np.zeros((2, 2, 6))
+    rng = np.random.default_rng(1507)
+    for _ in range(draws // chunk):
+        z = rng.standard_normal((steps + 1, chunk))
+        for i, sigma in enumerate(sigmas):
+            w = np.exp(z / sigma - 0.5 / sigma**2)
+            rest = w[1:-1].sum(axis=0)
+            round_p, round_q = (rest + w[0] * math.exp(1.0 / sigma**2)) / steps, (rest + w[-1]) / steps
+            for j, a in enumerate(np.exp(places[sigma])):
+                for side, sample in enumerate((1.0 - a / round_p, 1.0 - a * round_q)):
+                    found = np.maximum(sample, 0.0)
+                    sums[side, i, j] += found.sum()
+                    squares[side, i, j] += (found * found).sum()
+    mean = sums / draws
+    log_beta = math.log(2.0 * 24 * 2 / 1e-6)
+    error = np.sqrt(2.0 * (squares / draws - mean**2) * log_beta / draws) + 7.0 * log_beta / (3.0 * draws)
+    error *= 1.0 + 1e-6  # one draw less in each divisor
+    assert (error <= 0.02 * mean)[:, :, 0].all()
+    for side, i, j in np.ndindex(2, 2, 6):
+        curve = AllocatedCurve(GaussianPair(sigmas[i]), steps, bool(side))
+        low, high = curve.delta(places[sigmas[i]][j])
+        own, about = mean[side, i, j], error[side, i, j]
+        assert own - about <= high, (sigmas[i], places[sigmas[i]][j], side)
+        assert low <= own + about, (sigmas[i], places[sigmas[i]][j], side)
+
+
 def test_one_step_is_the_mechanism_alone() -> None:
     step = hs.Gaussian(1.3)
     for sampled in (step.random_allocation(steps=1), step.balls_in_bins(bins=1)):
@@ -170,6 +207,37 @@ def test_chords_lie_above_the_curve_and_supports_below(base: Pair, mirrored: boo
         assert low <= sides[0] * (1.0 + 1e-9)
         assert sides[1] * (1.0 - 1e-9) <= high
         assert sides[0] - sides[1] <= 2e-3 * max(sides[0], 1e-3)
+
+
+@dataclass(frozen=True)
+class LooseAtOne:
+    """One Gaussian, known well except at epsilon 0, where chords across it tell more."""
+
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        low, high = self.deltas(np.array([epsilon]), 0.0)
+        return float(low[0]), float(high[0])
+
+    def deltas(self, epsilons: np.ndarray, spacing: float) -> tuple[np.ndarray, np.ndarray]:
+        known = ndtr(0.5 - epsilons) - np.exp(epsilons) * ndtr(-0.5 - epsilons)
+        return known * (1.0 - 1e-9), np.where(epsilons == 0.0, 1.05, 1.0 + 1e-9) * known
+
+    def reversed(self) -> LooseAtOne:
+        return self
+
+    def guess(self, delta: float) -> float:
+        return 1.0
+
+    supremum = Extreme(math.inf)
+    infinite_mass = InfiniteMass.rounded_up(0.0)
+
+
+def test_chords_across_epsilon_0_lie_above_the_curve() -> None:
+    atoms = ChordPair(LooseAtOne()).atoms
+    above = atoms.loss > 0.0
+    masses = np.exp(atoms.log_p[above] + atoms.error[above])
+    found = float((masses * -np.expm1(-atoms.loss[above])).sum()) + atoms.infinite_p
+    truth = ndtr(0.5) - ndtr(-0.5)
+    assert truth <= found <= truth * 1.001  # 1.05 is what is said of epsilon 0 itself
 
 
 def test_compositions_contain_enumerated_ones() -> None:
@@ -228,6 +296,19 @@ def test_several_steps_of_a_round_of_gaussian_noise_are_bracketed() -> None:
             assert bound.lower - error <= found.mean() <= bound.upper + error
             assert 0.0 < bound.lower < bound.upper
             assert any("2 of 3" in note for note in bound.notes)
+
+
+def test_lattices_of_few_steps_hold_the_whole_sum() -> None:
+    """Their windows end where the sum does, whatever the spacing: no mass is folded back."""
+    epsilons = np.arange(12) * 2.0**-8
+    for mirrored in (False, True):
+        low, high = AllocatedCurve(GaussianPair(1.0), 2, mirrored).deltas(epsilons, 2.0**-8)
+        assert (high - low <= 1e-5 * high).all()
+
+
+def test_two_steps_compose() -> None:
+    found = hs.account(hs.Gaussian(1.0).random_allocation(steps=2) * 20).epsilon(delta=1e-5)
+    assert 20.6404 < found.lower < found.upper < 20.6409
 
 
 @pytest.mark.parametrize(("sigma", "steps"), [(0.5, 50), (2.0, 10), (20.0, 1000)])

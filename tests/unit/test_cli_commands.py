@@ -12,10 +12,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import hockeystick as hs
 from hockeystick.app.cli import main
 from hockeystick.app.cli.program import parser
 from hockeystick.app.cli.schema import EXAMPLE
@@ -154,7 +156,7 @@ def test_a_specification_without_a_level_says_what_to_write(
         (["curve", "{spec}", "--plot", "curve.doc"], "must end in"),
         (["report", "{spec}", "-o", "report.doc"], "must end in"),
         (["report", "{spec}", "-o", "/nonexistent/report.html"], "cannot write"),
-        (["verify", "{spec}"], "no receipt"),
+        (["verify", "{spec}"], "not a receipt"),
         (["verify", "nowhere.json"], "cannot read nowhere.json"),
         (["completion", "tcsh"], "must be one of"),
     ],
@@ -305,11 +307,56 @@ def test_progress_is_silent_without_a_terminal() -> None:
     assert stream.getvalue() == ""
 
 
-def test_progress_on_a_terminal_counts_and_wipes_its_line() -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
+
+class Notebook(io.StringIO):
+    """What a notebook's kernel puts in place of stderr: it says that it is no terminal."""
+
+    __module__ = "ipykernel.iostream"
+
+
+def test_progress_in_a_notebook_uses_no_codes_of_terminals() -> None:
+    stream = Notebook()
+    with Progress("working", stream=stream, delay=0.0):
+        time.sleep(0.05)
+    assert "working" in stream.getvalue()
+    assert "\x1b" not in stream.getvalue()
+    assert stream.getvalue().endswith(" \r")
+
+
+def test_work_inside_other_work_shows_no_line_of_its_own() -> None:
+    outer, inner, after = Terminal(), Terminal(), Terminal()
+    with Progress("whole", stream=outer, delay=0.0), Progress("part", stream=inner, delay=0.0):
+        time.sleep(0.05)
+    with Progress("next", stream=after, delay=0.0):
+        time.sleep(0.05)
+    assert "whole" in outer.getvalue()
+    assert inner.getvalue() == ""
+    assert "next" in after.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        (lambda: hs.account(hs.Gaussian(1.0)).epsilon(1e-5), "accounting"),
+        (lambda: hs.account(hs.Gaussian(1.0)).delta([0.5, 1.0]), "accounting"),
+        (lambda: hs.calibrate(hs.Gaussian, epsilon=1.0, delta=1e-5), "calibrating"),
+        (lambda: hs.dpsgd.noise_multipliers_for(epsilon=1.0, delta=1e-5, steps=9, rates=[0.1]), "calibrating"),
+    ],
+)
+def test_long_work_in_python_shows_its_progress(
+    monkeypatch: pytest.MonkeyPatch, work: Callable[[], object], said: str
+) -> None:
+    begun: list[str] = []
+    monkeypatch.setattr(Progress, "_seen", lambda progress: begun.append(progress.line()) or False)
+    work()
+    assert f" {said} " in begun[0]
+
+
+def test_progress_on_a_terminal_counts_and_wipes_its_line() -> None:
     stream = Terminal()
     with Progress("working", stream=stream, delay=0.0) as progress:
         assert list(progress.each([1, 2])) == [1, 2]
@@ -320,10 +367,6 @@ def test_progress_on_a_terminal_counts_and_wipes_its_line() -> None:
 
 
 def test_quick_work_shows_no_progress() -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
     stream = Terminal()
     with Progress("working", stream=stream, delay=5.0):
         pass

@@ -48,7 +48,7 @@ def test_a_grouped_step_says_how_it_is_written() -> None:
 
 def test_what_is_said_is_of_the_group() -> None:
     five = hs.spec.read(HOUSEHOLD)
-    assert relation_words(five).startswith("add-remove: a group of up to 5 people more")
+    assert relation_words(five).startswith("add-remove: a group of up to 5 people added or removed")
     bound = five.curve.epsilon(1e-6)
     assert statement(five, "epsilon", 1e-6, bound).startswith("Adding or removing any group of up to 5 people changes")
 
@@ -66,13 +66,13 @@ def test_the_command_line_changes_it(tmp_path: Path, capsys: pytest.CaptureFixtu
         found = json.loads(printed(capsys, "account", str(path), "--group-size", str(size), "--json"))
         known = hs.account(hs.DiscreteLaplace(20.0) * 4, group_size=size).epsilon(1e-6)
         assert (found["results"][0]["lower"], found["results"][0]["upper"]) == known.sides
-    run = ("dpsgd", "--noise-multiplier", "4", "--rate", "0.01", "--steps", "200", "--delta", "1e-6")
+    run = ("dpsgd", "--noise-multiplier", "4", "--rate", "0.1", "--steps", "20", "--delta", "1e-6")
     answer = json.loads(printed(capsys, *run, "--group-size", "3", "--by-epoch", "--json"))
-    known = hs.account(hs.Gaussian(4.0).poisson(0.01) * 200, group_size=3).epsilon(1e-6)
+    known = hs.account(hs.Gaussian(4.0).poisson(0.1) * 20, group_size=3).epsilon(1e-6)
     assert answer["results"][0]["upper"] == answer["by_epoch"][-1]["epsilon"][0]["upper"] == known.sides[1]
-    asked = ("calibrate", "--epsilon", "1", "--delta", "1e-6", "--rate", "0.001", "--steps", "100")
+    asked = ("calibrate", "--epsilon", "1", "--delta", "1e-6", "--rate", "0.01", "--steps", "1000")
     noise = json.loads(printed(capsys, *asked, "--group-size", "4", "--json"))["value"]
-    curve = hs.account(hs.Gaussian(noise).poisson(0.001) * 100, group_size=4, tolerance=1e-6)
+    curve = hs.account(hs.Gaussian(noise).poisson(0.01) * 1000, group_size=4, tolerance=1e-6)
     assert curve.delta(1.0).sides[0] <= 1e-6 <= curve.delta(1.0).sides[1] * (1.0 + 1e-3)
 
 

@@ -219,6 +219,10 @@ def test_specifications_are_releases(ledger: Ledger) -> None:
     assert ledger.runs("census") == {STEP: 3}
     with pytest.raises(LedgerError, match="counts neighbours by add-remove, the specification by substitute"):
         ledger.spend("census", hs.spec.read(text.format("substitute")), why="a table")
+    grouped = hs.spec.read(text.format("add-remove") + "group_size = 5\n")
+    for ask in (ledger.would_fit, lambda name, release: ledger.spend(name, release, why="a table")):
+        with pytest.raises(LedgerError, match="stated for groups of 5: leave out group_size"):
+            ask("census", grouped)
 
 
 BAD: list[tuple[type[Exception], Callable[[Ledger], Any]]] = [

@@ -73,6 +73,20 @@ def test_a_batch_size_and_a_population_are_a_rate() -> None:
         gaussian.poisson(batch_size=601, population=600)
 
 
+def test_the_automatic_choice_has_its_name_in_python_too() -> None:
+    chosen = hs.account(STEP, tolerance=1e-5, accountant="automatic")
+    assert chosen.accountant == hs.account(STEP, tolerance=1e-5).accountant
+    target: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5}
+    noises = [hs.calibrate(hs.Gaussian, accountant=one, **target).value for one in ("automatic", None)]
+    assert noises[0] == noises[1]
+    least = hs.sweep(hs.Gaussian, find="noise_multiplier", accountant="automatic", **target)
+    assert float(least.safe) == noises[0]
+    found = hs.sweep(hs.Gaussian, noise_multiplier=[1.0], delta=1e-5, accountant="automatic")
+    assert found.bound.upper == hs.account(hs.Gaussian(1.0)).epsilon(1e-5).sides[1]
+    with pytest.raises(TypeError, match="such as Certified"):
+        hs.account(STEP, accountant="certified")  # type: ignore[arg-type]
+
+
 def test_an_alias_is_read_wherever_the_first_name_is() -> None:
     assert hs.Geometric is hs.DiscreteLaplace
     found = read('[[steps]]\nmechanism = "geometric"\nscale = 2.0\n')

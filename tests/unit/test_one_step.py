@@ -157,10 +157,10 @@ def test_epsilon_of_one_step_with_kinks_takes_a_few_fans(
 ) -> None:
     fans, several = 0, closed_form.one_step_deltas
 
-    def counting(pair: Pair, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def counting(pair: Pair, points: np.ndarray, **above: Pair) -> tuple[np.ndarray, np.ndarray]:
         nonlocal fans
         fans += 1
-        return several(pair, points)
+        return several(pair, points, **above)
 
     monkeypatch.setattr(closed_form, "one_step_deltas", counting)
     hs.account(mechanism.poisson(rate=0.01)).epsilon(1e-5)

@@ -96,7 +96,7 @@ def test_the_sentence_rounds_the_bracket_outward_and_escapes_the_rest() -> None:
 def test_a_delta_an_estimate_and_no_guarantee_are_said_as_what_they_are() -> None:
     assert r"$\delta \le 0.00025496$ at $\varepsilon = 2$" in latex(made(delta=(), epsilon=2.0))
     specification = hs.spec.from_document(made()["specification"] | {"accountant": {"method": "gaussian-limit"}})
-    assert "this is no guarantee" in latex(receipt(specification))
+    assert "this is not a bound" in latex(receipt(specification))
     assert r"No finite $\varepsilon$ is proved" in latex(made(hs.Gaussian(1.0), delta=0.0))
 
 

@@ -280,7 +280,7 @@ def office() -> str:
 def test_integer_noise_is_normalised_as_the_mechanism_says(office: str) -> None:
     assert "Each person adds an integer between -3 and 3 to a sum" in office
     assert "Replacing one person changes the sum by up to 6." in office
-    assert "Each person adds an integer between 0 and 1 to a sum" in office
+    assert "Each person adds 0 or 1 to a sum" in office
     assert "Replacing one person changes the sum by up to 1." in office
     assert "[-1, 1]" not in office
 
@@ -301,7 +301,7 @@ def test_nothing_is_said_of_batches_nor_of_engines_where_an_office_reads(office:
 
 
 def test_the_plain_words_hold_what_the_trade_off_proves() -> None:
-    for adjacency, words in (("substitute", "names it rightly in at most"), ("add-remove", "recognises at most")):
+    for adjacency, words in (("substitute", "names it correctly in at most"), ("add-remove", "recognises at most")):
         made = receipt(read(OFFICE.replace('"substitute"', f'"{adjacency}"')))
         found = re.search(words + r" ([0-9.]+)%", Content(made).plainly())
         assert found

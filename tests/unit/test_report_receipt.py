@@ -240,7 +240,7 @@ def test_an_estimate_says_it_is_none_of_ours_to_quote() -> None:
     document = read(RUN).document() | {"accountant": {"method": "gaussian-limit"}}
     made = receipt(from_document(document))
     assert made["results"][0]["certified"] is False
-    assert "no guarantee" in made["results"][0]["statement"]
+    assert "not a guarantee" in made["results"][0]["statement"]
     for shown in (page(made), markdown(made)):
         assert "not proved" in shown
         assert "both sides are proved" not in shown

@@ -49,6 +49,25 @@ def test_python_the_command_line_and_a_saved_file_mean_the_same_run(
     assert hs.spec.load(file).composition == run
 
 
+def test_several_selected_steps_of_a_round_mean_the_same_run_everywhere(
+    capsys: pytest.CaptureFixture[str], tmp_path: Any
+) -> None:
+    sampler, run = {"round_steps": 10, "selected": 10}, STEP.random_allocation(steps=10, selected=10) * 2
+    assert hs.dpsgd.run(2.0, 20, sampling="random-allocation", **sampler) == run
+    file, said = str(tmp_path / "run.toml"), ["--noise-multiplier", "2", "--sampling", "random-allocation"]
+    printed(capsys, "dpsgd", *said, "--steps", "20", "--delta", "1e-3", *options(sampler), "--save", file)
+    assert hs.spec.load(file).composition == run
+    for wrong, says in (
+        (["--round-steps", "5", "--selected", "6", "--steps", "20"], "only 5"),
+        (["--batch-size", "5", "--population", "50", "--selected", "2", "--steps", "20"], "with --round-steps"),
+        (["--round-steps", "5", "--selected", "2", "--epochs", "20"], "needs --steps"),
+    ):
+        assert main(["dpsgd", *said, "--delta", "1e-3", *wrong]) == Status.BAD_INPUT
+        assert says in capsys.readouterr().err
+    with pytest.raises(ValueError, match="at most steps"):
+        hs.dpsgd.run(2.0, 20, sampling="random-allocation", round_steps=5, selected=6)
+
+
 @pytest.mark.parametrize("scheme", ["random-allocation", "balls-in-bins"])
 def test_sizes_of_whole_batches_are_the_steps_of_a_round(scheme: str) -> None:
     assert hs.dpsgd.run(2.0, 20, sampling=scheme, **SIZES) == RUNS[scheme][1]
@@ -116,6 +135,8 @@ def test_the_ends_of_what_no_bracket_decides_are_found() -> None:
         ({"sampling": "balls-in-bins", "round_steps": 10, **SIZES}, "round_steps alone"),
         ({"sampling": "balls-in-bins", "batch_size": 3, "population": 50}, "multiple of batch_size"),
         ({"sampling": "poisson", "rate": 0.1, "round_steps": 10}, "round_steps is for sampling random-allocation"),
+        ({"sampling": "balls-in-bins", "round_steps": 10, "selected": 2}, "selected is for sampling random-allocation"),
+        ({"sampling": "random-allocation", **SIZES, "selected": 2}, "with round_steps"),
         ({"sampling": "cut-batches", "rate": 0.1}, "needs largest_batch"),
         ({"sampling": "cut-batches", "rate": 0.1, "largest_batch": 5}, "population"),
         ({"sampling": "micro-batches", "rate": 0.1}, "needs micro_batches"),
@@ -154,9 +175,9 @@ def test_compare_writes_one_run_under_every_sampler(capsys: pytest.CaptureFixtur
     for wrong, says in (
         ("cut-batches", "needs largest_batch"),
         ("cut-batches:largest_batch=200", "at most population"),
-        ("poisson:colour=2", "has no 'colour'"),
+        ("poisson:colour=2", "has no parameter 'colour'"),
         ("balls-in-bins:bins=7", "needs epochs"),
-        ("random-allocation:steps=7", "no whole number of epochs"),
+        ("random-allocation:steps=7", "not a whole number of epochs"),
     ):
         assert main(["compare", str(path), "--samplings", wrong]) == Status.BAD_INPUT
         assert says in capsys.readouterr().err

@@ -220,7 +220,9 @@ def test_a_specification_is_hashable_and_frozen() -> None:
 def test_every_problem_is_reported_at_once_beside_an_unknown_mechanism() -> None:
     text = """[[steps]]
 mechanism = "gausian"
-sampling = { scheme = "poisson", rate = 1.5 }
+noise_multiplier = -1
+conut = 2
+sampling = { scheme = "poison", rate = 1.5 }
 count = 0
 name = 3
 [[steps]]
@@ -228,10 +230,23 @@ mechanism = "gaussian"
 noise_multiplier = -1
 sampling = { scheme = "poisson", rte = 0.1 }
 count = 1.5
+[[steps]]
+mechanism = "xyz"
+sigma = 3.0
+nmae = "of nothing"
+zzz = 1
+sampling = { scheme = "qqq", rate = 2.0, rte = 1 }
 [guarantee]
 delta = 2
+[accountant]
+method = "certifed"
+tolrance = 1
+tolerance = -1
 """
-    assert [line for line, _ in problems(text)] == [2, 3, 4, 5, 8, 9, 10, 12]
+    # a misspelt name is read as what it stands for; beside one that stands for nothing, what nothing known has is noted
+    assert [line for line, _ in problems(text)] == [2, 3, 4, 5, 5, 6, 7, 10, 11, 12, 14, 16, 17, 18, 18, 20, 22, 23, 24]
+    assert "unknown key 'nmae' in steps[3]; did you mean 'name'?" in [said for _, said in problems(text)]
+    assert "unknown key 'zzz' in steps[3]" in [said for _, said in problems(text)]
 
 
 def test_a_file_is_loaded_by_its_name(tmp_path: Path) -> None:
@@ -269,3 +284,20 @@ def test_names_and_notes_are_kept_and_like_steps_are_one_kind() -> None:
     assert alike.name.split("; ") == [f"Table {place}" for place in range(40)]
     assert alike.note == "by county"
     assert read(to_toml(found)) == found
+
+
+def test_a_note_of_one_of_several_like_steps_stands_beside_its_name() -> None:
+    notes = {"Table 1": "", "Table 2": "ages by county", "Table 3": ""}
+    text = "".join(
+        f'[[steps]]\nmechanism = "laplace"\nscale = 2.0\nname = "{name}"\n' + (f'note = "{note}"\n' if note else "")
+        for name, note in notes.items()
+    )
+    (kind,) = read(text).kinds
+    assert (kind.count, kind.name, kind.note) == (3, "Table 1; Table 2; Table 3", "Table 2: ages by county")
+
+
+def test_no_earlier_run_can_be_stated() -> None:
+    text = '[[steps]]\nmechanism = "laplace"\nscale = 2.0\n[circumstances]\ntuning_runs = {}\n'
+    assert read(text.format(0)).circumstances.tuning_runs == 0
+    with pytest.raises(SpecificationError, match="at least 0"):
+        read(text.format(-1))

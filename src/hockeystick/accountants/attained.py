@@ -22,7 +22,6 @@ from typing import final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate, agreed
-from hockeystick.engines.lattice.plan import saddle_at_delta, saddle_at_epsilon
 from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Pair
 
@@ -67,12 +66,16 @@ class AttainedCurve(DirectedCurve):
         self._curves: dict[Parts, DirectedCurve] = {}
 
     def delta(self, epsilon: float) -> Bound | Estimate:
+        from hockeystick.engines.lattice.plan import saddle_at_epsilon
+
         def estimate(parts: Parts) -> float:
             return saddle_at_epsilon(parts, epsilon)[1].log_delta
 
         return self._joined(self._upper.delta(epsilon), lambda curve: curve.delta(epsilon), estimate)
 
     def epsilon(self, delta: float) -> Bound | Estimate:
+        from hockeystick.engines.lattice.plan import saddle_at_delta
+
         def estimate(parts: Parts) -> float:
             return saddle_at_delta(parts, max(delta, 1e-320))[1].epsilon
 

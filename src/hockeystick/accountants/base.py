@@ -21,16 +21,25 @@ if TYPE_CHECKING:
     from hockeystick.engines.contour.answers import Answers
     from hockeystick.engines.together import Quantity
 
-__all__ = ["Accountant", "DirectedCurve", "Parts", "check_accountant"]
+__all__ = ["AUTOMATIC", "Accountant", "DirectedCurve", "Parts", "check_accountant"]
 
 Parts = tuple[tuple[Pair, int], ...]
 """Distinct dominating pairs of one direction with their counts."""
 
 
-def check_accountant(accountant: object) -> Accountant:
-    """An accountant."""
+AUTOMATIC = "automatic"
+"""What leaves the choice of the accountant to the library, as None does in Python."""
+
+
+def check_accountant(accountant: object, default: Accountant) -> Accountant:
+    """An accountant; the default one where the choice is left open."""
+    if accountant is None or (isinstance(accountant, str) and accountant == AUTOMATIC):
+        return default
     if not isinstance(accountant, Accountant):
-        raise TypeError(f"accountant must be one of hockeystick.accountants, such as Certified(), got {accountant!r}")
+        raise TypeError(
+            "accountant must be one of hockeystick.accountants, such as Certified(), or 'automatic',"
+            f" got {accountant!r}"
+        )
     return accountant
 
 
@@ -40,7 +49,7 @@ class DirectedCurve(ABC):
     def __init_subclass__(cls) -> None:
         """Every curve answers under numpy's own settings, whoever asks it."""
         super().__init_subclass__()
-        for name in ("__init__", "delta", "epsilon"):
+        for name in ("__init__", "delta", "epsilon", "is_below"):
             if name in vars(cls):
                 setattr(cls, name, public_door(vars(cls)[name]))
 
@@ -51,6 +60,10 @@ class DirectedCurve(ABC):
     @abstractmethod
     def epsilon(self, delta: float) -> Bound | Estimate:
         """The smallest epsilon of at least 0 with delta(epsilon) at most ``delta``, in [0, 1] (nats)."""
+
+    def is_below(self, epsilon: float, delta: float) -> bool:
+        """Whether ``delta(epsilon) <= delta`` is proved at once, for far less than an answer costs."""
+        return False
 
 
 class Accountant(ABC):

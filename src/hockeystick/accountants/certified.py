@@ -19,15 +19,14 @@ from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.choose import EngineName, choose_engine
 from hockeystick.engines.ends import BoundedCurve, Engine
-from hockeystick.engines.moments.guarantee import GuaranteeCurve, any_guarantee
-from hockeystick.engines.selected import above, below, selected_curve
-from hockeystick.engines.selection import SelectedCurve
 from hockeystick.engines.together import Quantity, answers_together
 from hockeystick.errors import check_choice, check_count, check_positive
-from hockeystick.laws.base import Pair
+from hockeystick.laws.base import Pair, any_guarantee
 
 if TYPE_CHECKING:
     from hockeystick.engines.contour.answers import Answers
+    from hockeystick.engines.moments.guarantee import GuaranteeCurve
+    from hockeystick.engines.selection import SelectedCurve
 
 __all__ = ["Certified"]
 
@@ -70,16 +69,26 @@ class Certified(Accountant):
             return self._selected(parts)
         windows = not any(pair.is_known_by_moments_alone for pair, _ in parts)
         curve = self._by_windows(parts) if windows else None
-        return _ByMoments(GuaranteeCurve(parts), curve) if any_guarantee(parts) else cast("DirectedCurve", curve)
+        if not any_guarantee(parts):
+            return cast("DirectedCurve", curve)
+        from hockeystick.engines.moments.guarantee import GuaranteeCurve  # engines that few answers need load late
+
+        return _ByMoments(GuaranteeCurve(parts), curve)
 
     def _selected(self, parts: Parts) -> DirectedCurve:
         """The best of many runs, alone or among other steps."""
+        from hockeystick.engines.selected import above, selected_curve
+
         pair, count = parts[0]
         if pair.selection is not None and len(parts) == count == 1:
             return _CertifiedCurve(selected_curve(self, pair.selection))
         return _UpperSide(self.directed(tuple((above(self, pair), count) for pair, count in parts)))
 
     def shown_by(self, pair: Pair) -> Pair:
+        if pair.selection is None:
+            return pair
+        from hockeystick.engines.selected import below
+
         return below(self, pair)
 
     def _by_windows(self, parts: Parts) -> DirectedCurve:
@@ -121,6 +130,9 @@ class _CertifiedCurve(DirectedCurve):
 
     def epsilon(self, delta: float) -> Bound:
         return self.curve.epsilon(delta)
+
+    def is_below(self, epsilon: float, delta: float) -> bool:
+        return isinstance(self.curve, BoundedCurve) and self.curve.is_below(epsilon, delta)
 
 
 @final

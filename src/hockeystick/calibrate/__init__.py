@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from hockeystick.accountants.base import Accountant, Parts, check_accountant
 from hockeystick.accountants.certified import Certified
@@ -20,6 +20,7 @@ from hockeystick.calibrate.strategy import narrow
 from hockeystick.calibrate.targets import target_of
 from hockeystick.composition import Composition, Step, directions
 from hockeystick.errors import check_choice, check_count, check_positive, public_door
+from hockeystick.progress import Progress
 
 __all__ = ["Calibration", "UnreachableTargetError", "calibrate"]
 
@@ -50,7 +51,7 @@ def calibrate(
     safe: str = "detect",
     precision: float = 1e-5,
     guess: float | None = None,
-    accountant: Accountant | None = None,
+    accountant: Accountant | Literal["automatic"] | None = None,
 ) -> Calibration:
     """The best value of a one-parameter family that is proved to meet a target.
 
@@ -123,7 +124,7 @@ def calibrate(
     directions(adjacency)
     whole = check_choice("values", values, ("real", "integer")) == "integer"
     check_choice("safe", safe, ("detect", "larger", "smaller"))
-    method = Certified() if accountant is None else check_accountant(accountant)
+    method = check_accountant(accountant, Certified())
     low, high = _limits(within, whole=whole)
     start = _start(guess, low, high, whole=whole, given=within is not None)
     problem = Problem(family, target, adjacency, method)
@@ -133,9 +134,10 @@ def calibrate(
     search = Search(problem, Axis(low, high, whole, 1, width))
     step = _FAR if guess is None else _NEAR
     sign = {"larger": -1, "smaller": 1, "detect": 0}[safe] or (_by_steps(search, start) if whole else 0)
-    if sign:
-        return _calibration(search.along(sign), start, step)
-    return _checked(search.along(_detected(search, start)), start, step)
+    with Progress("calibrating"):
+        if sign:
+            return _calibration(search.along(sign), start, step)
+        return _checked(search.along(_detected(search, start)), start, step)
 
 
 def _checked(search: Search, start: float, step: float) -> Calibration:

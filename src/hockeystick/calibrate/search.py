@@ -23,8 +23,8 @@ from hockeystick.calibrate.prediction import predicted
 from hockeystick.calibrate.targets import Target
 from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.curve import PrivacyCurve
-from hockeystick.engines.moments.guarantee import any_guarantee
 from hockeystick.errors import PrecisionError, UnknownPairError
+from hockeystick.laws.base import any_guarantee
 from hockeystick.together import worst
 
 __all__ = ["Evaluation", "Problem", "Search"]

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Final, Literal, final
+from typing import TYPE_CHECKING, Final, Literal, final
 
 from hockeystick.bound import Bound, agreed
 from hockeystick.engines.closed_form import closed_form
@@ -23,10 +23,13 @@ from hockeystick.engines.contour.placing import ContourRefusal
 from hockeystick.engines.contour.standing import StandingLines
 from hockeystick.engines.ends import Engine, composed_infinity
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
-from hockeystick.engines.lattice.curve import LatticeCurve
+from hockeystick.engines.rare import RareCurve
 from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.laws.base import Pair
 from hockeystick.laws.loss_sum import PairSum
+
+if TYPE_CHECKING:
+    from hockeystick.engines.lattice.curve import LatticeCurve
 
 __all__ = ["EngineName", "choose_engine", "standing_lines"]
 
@@ -54,6 +57,9 @@ place of 0.05, for a cut Poisson run."""
 
 CONTOUR_WORK: Final = 10_000_000
 """Products of nodes that the contour may take for each few parts, 10 ms or so: beyond, lattices are as fast."""
+
+RARE_WORK: Final = 4_000_000
+"""The same where large losses are rare: beyond, lines that take these apart are faster, 20 ms an answer."""
 
 SEVERAL_PARTS: Final = 4
 EVERYDAY_TOLERANCE: Final = 1e-3
@@ -94,10 +100,15 @@ def choose_engine(
     PrecisionError
         For more steps, or larger losses, than float64 tells apart.
     """
-    lattice = LatticeCurve(parts, tolerance, points, largest_loss)
+
+    def lattice(share: float = 1.0) -> LatticeCurve:
+        from hockeystick.engines.lattice.curve import LatticeCurve  # loaded where it is needed
+
+        return LatticeCurve(parts, share * tolerance, points, largest_loss)
+
     if engine == "lattice":
         _check_reach(parts)
-        return lattice
+        return lattice()
     if engine == "contour":
         return ContourCurve(PairSum(parts), CONTOUR_TOLERANCE)
     closed = closed_form(parts)
@@ -107,32 +118,38 @@ def choose_engine(
         return EnumeratedCurve(parts, composed_infinity(parts))
     _check_reach(parts)
     try:
-        return _ContourFirst(PairSum(parts), lattice)
+        return _ContourFirst(PairSum(parts), tolerance, lattice)
     except UnknownPairError:
-        return LatticeCurve(parts, ALONE * tolerance, points, largest_loss)
+        return lattice(ALONE)
 
 
 def standing_lines(engine: Engine) -> StandingLines | None:
     """The lines that answer first, for questions asked together; None where something else does."""
     if isinstance(engine, _ContourFirst):
-        return engine.contours[0].standing
+        return engine.contour.standing
     return engine.standing if isinstance(engine, ContourCurve) else None
 
 
 @final
 class _ContourFirst:
-    """The contour, first for many digits and then for fewer, and lattices where it hands over."""
+    """The contour, first for many digits and then for fewer, and lattices where it hands over.
 
-    def __init__(self, losses: PairSum, lattice: LatticeCurve) -> None:
-        coarse = max(COARSE * lattice.tolerance, CONTOUR_TOLERANCE)
-        finer = min(max(math.sqrt(EVERYDAY_TOLERANCE / lattice.tolerance), 1.0), 25.0)  # lattices then take longer, too
+    Where large losses are rare, lines that take these apart come before a contour of much work.
+    """
+
+    def __init__(self, losses: PairSum, tolerance: float, make_lattice: Callable[[], LatticeCurve]) -> None:
+        coarse = max(COARSE * tolerance, CONTOUR_TOLERANCE)
+        finer = min(max(math.sqrt(EVERYDAY_TOLERANCE / tolerance), 1.0), 25.0)  # lattices then take longer, too
         work = int(CONTOUR_WORK * finer) * (1 + len(losses.parts) // SEVERAL_PARTS)
-        few = losses.total_count <= FEW_STEPS and lattice.tolerance >= EVERYDAY_TOLERANCE
+        few = losses.total_count <= FEW_STEPS and tolerance >= EVERYDAY_TOLERANCE
         few = few and not any(pair.is_discrete for pair, _ in losses.parts)  # their enumeration may take much longer
         tolerances = (CONTOUR_TOLERANCE,) if few else (CONTOUR_TOLERANCE, coarse)
-        self.contours = [ContourCurve(losses, tolerance, work, hasty=few) for tolerance in tolerances]
-        self._parts, self._lattice = losses.parts, lattice
-        self._tolerance = lattice.tolerance
+        contours = [ContourCurve(losses, tolerance, work, hasty=few) for tolerance in tolerances]
+        rare = RareCurve.of(losses.parts, tolerance)
+        self.contour = contours[0] if rare is None else ContourCurve(losses, CONTOUR_TOLERANCE, RARE_WORK)
+        self._engines: list[Engine] = [*contours] if rare is None else [self.contour, rare, *contours]
+        self._parts, self._make_lattice = losses.parts, make_lattice
+        self._tolerance = tolerance
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
@@ -145,20 +162,24 @@ class _ContourFirst:
         """Certified epsilon at ``delta``."""
         return self._first(lambda engine: engine.epsilon(delta), lambda bound: float(bound.width) <= self._tolerance)
 
+    def is_below(self, epsilon: float, delta: float) -> bool:
+        """Whether Chernoff's bound proves ``delta(epsilon) <= delta``."""
+        return self.contour.is_below(epsilon, delta)
+
     @cached_property
     def _rest(self) -> Engine:
         """What answers where the contour does not."""
         if EnumeratedCurve.serves(self._parts, SOME_OUTCOMES):
             return EnumeratedCurve(self._parts, composed_infinity(self._parts))
-        return self._lattice
+        return self._make_lattice()
 
     def _first(self, ask: Callable[[Engine], Bound], enough: Callable[[Bound], bool]) -> Bound:
         """The first answer that is narrow enough, or what all answers together prove."""
         found: list[Bound] = []
         note = ""
-        for contour in self.contours:
+        for engine in self._engines:
             try:
-                return ask(contour)
+                return ask(engine)
             except ContourRefusal as refusal:
                 if isinstance(refusal.best, Bound):
                     found.append(refusal.best)

@@ -68,10 +68,13 @@ class ClosedForm:
         lower, upper = (float(side[0]) for side in self._sides(np.array([epsilon])))
         return from_sides(lower, upper, self._method, errors={"rounding": upper - lower})
 
+    def is_below(self, epsilon: float, delta: float) -> bool:
+        """Whether ``delta(epsilon) <= delta``: proving that takes one evaluation."""
+        return self._side(1, epsilon) <= delta
+
     def _sides(self, epsilons: Array) -> tuple[Array, Array]:
         """Certified sides of delta at increasing epsilons."""
-        lower, upper = one_step_deltas(self._below, epsilons)
-        return lower, upper if self._above is self._below else one_step_deltas(self._above, epsilons)[1]
+        return one_step_deltas(self._below, epsilons, above=self._above)
 
     def _side(self, side: int, epsilon: float) -> float:
         return one_step_delta(self._above if side else self._below, epsilon)[side]

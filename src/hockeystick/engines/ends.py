@@ -106,6 +106,9 @@ class Engine(Protocol):
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``, in (0, 1)."""
 
+    def is_below(self, epsilon: float, delta: float) -> bool:
+        """Whether ``delta(epsilon) <= delta`` is proved at once, for far less than an answer costs."""
+
 
 @final
 class BoundedCurve:
@@ -209,6 +212,12 @@ class BoundedCurve:
         if delta == low or self._about:
             bound = replace(bound, lower=min(float(bound.lower), largest))
         return at_most(bound, largest, "the largest loss")
+
+    def is_below(self, epsilon: float, delta: float) -> bool:
+        """Whether ``delta(epsilon) <= delta`` is proved at once, for far less than an answer costs."""
+        if epsilon > self._largest_loss:
+            return self._at_infinity[1] <= delta
+        return self._ever <= delta or (self._at_infinity[1] <= delta and self.engine.is_below(epsilon, delta))
 
 
 def _relative_width(bound: Bound) -> float:

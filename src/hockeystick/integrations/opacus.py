@@ -128,7 +128,7 @@ class HockeystickAccountant(IAccountant):
                 _composition(self.history)
         except (TypeError, ValueError, IndexError) as error:
             self.history = before
-            raise ValueError(f"state_dict has a `history` that is none of this accountant: {error}") from error
+            raise ValueError(f"state_dict has a `history` that is not this accountant's: {error}") from error
 
 
 class PrivacyEngine(opacus.PrivacyEngine):

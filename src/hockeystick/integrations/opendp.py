@@ -41,7 +41,21 @@ def privacy_profile(curve: PrivacyCurve) -> PrivacyProfile:
     """
     if not isinstance(curve, PrivacyCurve):
         raise TypeError(f"curve must be a PrivacyCurve, as hockeystick.account makes it, got {curve!r}")
-    return new_privacy_profile(lambda epsilon: float(curve.delta(epsilon).sides[1]))
+    return new_privacy_profile(lambda epsilon: _delta(curve, float(epsilon)))
+
+
+def _delta(curve: PrivacyCurve, epsilon: float) -> float:
+    """The upper side of delta, raised until the upper side of epsilon there is no more than ``epsilon``.
+
+    OpenDP finds an epsilon by bisecting the profile. Both sides are certified on their own, so the delta of an epsilon
+    a hair below ``curve.epsilon(delta).upper`` can be proved already; raised, it is not (up to the width of a bracket).
+    """
+    delta = float(curve.delta(epsilon).sides[1])
+    for power in range(-50, 1):
+        if float(curve.epsilon(min(delta, 1.0)).sides[1]) <= epsilon:
+            return min(delta, 1.0)
+        delta = max(delta * (1.0 + 2.0**power), math.ulp(0.0))
+    return 1.0
 
 
 def curve_of(measure: Measure, distance: Any) -> PrivacyCurve | RenyiCurve:

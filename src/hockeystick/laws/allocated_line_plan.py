@@ -118,7 +118,9 @@ class _Sketch:
         return self.sign * mean, float(weights @ (self.w - mean) ** 2)
 
     def _saddle(self) -> float:
-        low, high = -math.log(self.t * self.k) - 12.0, math.log(600.0 / min(self.k, float(self.w[0])))
+        # e^{-theta W} never overflows: of -S the tilt may be large beside 1 / W, where W is large
+        least = min(self.k, float(self.w[0]), 1.0 if self.below else math.inf)
+        low, high = -math.log(self.t * self.k) - 12.0, math.log(600.0 / least)
         high = max(high, low + 1.0)
         for _ in range(40):
             middle = 0.5 * (low + high)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, TypeVar, final
@@ -42,11 +42,14 @@ __all__ = [
     "Nodes",
     "Pair",
     "Selection",
+    "any_guarantee",
     "derives",
     "least_infinite",
 ]
 
 Array = NDArray[np.float64]
+
+_ANY_ORDER = np.array([2.0])
 
 Measure = Literal["P", "Q"]
 """Which of the two distributions."""
@@ -182,6 +185,11 @@ class Pair(ABC):
         return None
 
     @property
+    def sampled_gaussian(self) -> tuple[Fraction, float] | None:
+        """mu and g where the pair is (1 - g) N(0, 1) + g N(mu, 1) against N(0, 1), g < 1; None for every other."""
+        return None
+
+    @property
     def gaussian_tail(self) -> GaussianTail | None:
         """The Gaussian tail of the pair and of its reverse; None where none is known.
 
@@ -290,6 +298,11 @@ class Pair(ABC):
     def joined(self, rate: float | Fraction) -> Pair:
         """The pair of batches of fixed size under substitution, (P, Q) being that without sampling."""
         return self if rate == 1 else _DERIVED["joined"](self, float(rate))
+
+
+def any_guarantee(parts: Iterable[tuple[Pair, int]]) -> bool:
+    """Whether more is proved of some step by its moments than by its pair: the two sides then never meet."""
+    return any(pair.moment_guarantee(_ANY_ORDER) is not None for pair, _ in parts)
 
 
 _DERIVED: dict[str, Callable[..., Pair]] = {}

@@ -35,8 +35,8 @@ class _KnownByMoments(WithoutWindows):
     @property
     def reason(self) -> str:
         return (
-            "nothing is known of it but its Renyi divergences, which compose by themselves and tell nothing of a"
-            " sample: use it unsampled, with the certified accountant"
+            "only its Renyi divergences are known, which compose by themselves and say nothing about a sample: use it"
+            " unsampled, with the certified accountant"
         )
 
     @abstractmethod

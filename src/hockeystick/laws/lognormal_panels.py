@@ -132,15 +132,16 @@ class LognormalPanels:
         exponent = log_weight + real * ratio
         with np.errstate(over="ignore", under="ignore"):
             term = np.exp(exponent)
-        constant = term * (error + ELEMENTARY + U * (4.0 * abs(real) * ratio + np.abs(exponent))) + SUBNORMAL
-        return term, constant, term * ratio * own
+            constant = term * (error + ELEMENTARY + U * (4.0 * abs(real) * ratio + np.abs(exponent))) + SUBNORMAL
+            return term, constant, term * ratio * own
 
     def at(self, real: float) -> tuple[float, float]:
         """psi at a real argument, and a bound on its absolute error."""
         term, constant, growing = self._terms(real)
         rounding = gamma(64.0 + term.shape[0])
-        value = float(term.sum(axis=1).sum())
-        error = float(constant.sum()) + abs(real) * float(growing.sum()) + rounding * value
+        with np.errstate(over="ignore"):
+            value = float(term.sum(axis=1).sum())
+            error = float(constant.sum()) + abs(real) * float(growing.sum()) + rounding * value
         return value, 1.01 * error + self._left_out(real, 0.0)
 
     def line(self, theta: float, step: float, count: int, *, mirrored: bool) -> Transform:
@@ -148,7 +149,8 @@ class LognormalPanels:
         sign = -1.0 if mirrored else 1.0
         ratio, own = self._nodes[0], self._nodes[2]
         term, constant, growing = self._terms(sign * theta)
-        scale = float(term.sum(axis=1).sum())
+        with np.errstate(over="ignore"):
+            scale = float(term.sum(axis=1).sum())
         if not 1e-290 < scale < math.inf:
             raise PrecisionError("the transform is outside the range of float64 there")
         term, constant, growing = term / scale, constant / scale, growing / scale

@@ -50,20 +50,22 @@ def one_step_delta(pair: Pair, epsilon: float) -> tuple[float, float]:
     return float(below[0]), float(above[0])
 
 
-def one_step_deltas(pair: Pair, epsilon: Array) -> tuple[Array, Array]:
+def one_step_deltas(pair: Pair, epsilon: Array, *, above: Pair | None = None) -> tuple[Array, Array]:
     """Certified sides of delta at several epsilons, shape (E,), increasing.
 
-    What lies above a cut is then a sum of cells, and the bracket a few roundings wider than at one epsilon alone.
+    What lies above a cut is then a sum of cells, and the bracket a few roundings wider than at one epsilon alone. The
+    upper sides are those of another pair next to it where one is given ``above``.
     """
+    above = pair if above is None else above
     known = [sides for at in epsilon.tolist() if (sides := _known(pair, at)) is not None]
     if len(known) == epsilon.size:
         return np.array([low for low, _ in known]), np.array([high for _, high in known])
     here = _above_cuts(pair.cells(epsilon))
     lower = [_difference(here, at, index)[0] for index, at in enumerate(epsilon.tolist())]
-    upper = _uppers(pair, epsilon, here.slack)
+    upper = _uppers(above, epsilon, here.slack)  # a slack to begin with: the cuts' own is what counts
     if pair.mass_at_infinity > 0.0:
         lower = [down(side + least_infinite(pair.mass_at_infinity)) for side in lower]
-        upper = [up(side + pair.mass_at_infinity) for side in upper]
+        upper = [up(side + above.mass_at_infinity) for side in upper]
     return np.clip(lower, 0.0, 1.0), np.minimum(upper, 1.0)
 
 

@@ -23,11 +23,12 @@ _LARGE = 30.0  # base losses from which the large form is used
 
 def sampled_losses(base: Array, rate: Array | float) -> Array:
     """``ln(1 - g + g e^u)`` for base losses of any size, infinite ones included; shapes broadcast."""
-    if np.all(np.asarray(rate) == 1.0):
+    rates = np.asarray(rate)
+    if (rates == 1.0).all():
         return np.asarray(base)
     inner = np.minimum(base, _LARGE)
     moved = rate * np.expm1(inner)
-    if np.all(np.asarray(rate) <= 0.5):
+    if rates.max() <= 0.5:
         loss = np.log1p(moved)
     else:
         with np.errstate(divide="ignore"):

@@ -74,6 +74,11 @@ class SubsampledPair(Pair):
         return self.rate if inner == 1.0 else max(up(self.rate * inner, 2.0 * U), TINY)
 
     @property
+    def sampled_gaussian(self) -> tuple[Fraction, float] | None:
+        mu = self.base.gaussian_mu
+        return None if mu is None or self.rate == 1.0 else (mu, self.rate)
+
+    @property
     def gaussian_tail(self) -> GaussianTail | None:
         # sampling only lowers the curve, which is jointly convex
         own, base = super().gaussian_tail, self.base.gaussian_tail

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol, final, runtime_checkable
 
-from hockeystick.composition import ADJACENCIES, Composition, Step
+from hockeystick.composition import ADJACENCIES, Composition, Grouped, Step
 from hockeystick.errors import check_choice
 from hockeystick.ledger.errors import LedgerError
 from hockeystick.ledger.rules import Budget, check_rule
@@ -71,13 +71,20 @@ def digest(*parts: str) -> str:
 def composition_of(release: object, adjacency: str) -> Composition:
     """The composition of what is released, if it is meant for this relation."""
     if isinstance(release, Step | Composition):
-        return release * 1
+        run = release * 1
+        sizes = [step.size for step, _ in run.steps if isinstance(step, Grouped)]
+        if sizes:
+            raise LedgerError(
+                f"a budget is for one record at a time, and this release is stated for groups of {max(sizes)}: leave"
+                " out group_size; what the ledger admits is recorded for one record"
+            )
+        return run
     if isinstance(release, _Specified):
         if release.adjacency != adjacency:
             raise LedgerError(
                 f"the data set counts neighbours by {adjacency}, the specification by {release.adjacency}"
             )
-        return release.composition
+        return composition_of(release.composition, adjacency)
     raise TypeError(f"a release is a step, a composition or a specification, got {type(release).__name__}")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, final
 
+from hockeystick.errors import needs_extra
 from hockeystick.ledger.errors import LedgerError
 from hockeystick.ledger.records import GENESIS, Entry
 
@@ -24,12 +25,8 @@ _PATIENCE = 300.0  # seconds that a writer waits for others: a busy machine is n
 
 
 def _extra() -> Any:
-    try:
+    with needs_extra("sqlalchemy", "ledger"):
         import sqlalchemy
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "the ledger needs SQLAlchemy: pip install 'hockeystick[ledger]'", name="sqlalchemy"
-        ) from None
     return sqlalchemy
 
 

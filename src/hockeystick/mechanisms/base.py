@@ -26,7 +26,7 @@ VALUES: tuple[str, ...] = get_args(Values)
 def contribution(values: str, sensitivity: int) -> tuple[str, str]:
     """What one record adds to an integer sum, and by how much replacing it changes the sum."""
     if values == "counts":
-        return f"an integer between 0 and {sensitivity}", f"{sensitivity}"
+        return "0 or 1" if sensitivity == 1 else f"an integer between 0 and {sensitivity}", f"{sensitivity}"
     return f"an integer between -{sensitivity} and {sensitivity}", f"{2 * sensitivity}"
 
 

@@ -49,7 +49,7 @@ class BestOf(Step):
         return BestOf(self.run.for_group(size), self.count)
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
-        own = "the best of many runs: above, whatever the score; below, in some orders"
+        own = "the best of many runs: the upper bound holds for every score, the lower one for some"
         return (own, *self.run.provenance(direction))
 
 

@@ -13,7 +13,7 @@ from hockeystick.laws.base import Pair
 from hockeystick.laws.discrete_laplace import DiscreteLaplacePair
 from hockeystick.mechanisms.base import VALUES, Mechanism, Values, contribution
 
-__all__ = ["DiscreteLaplace"]
+__all__ = ["DiscreteLaplace", "Geometric"]
 
 
 @final
@@ -86,3 +86,7 @@ class DiscreteLaplace(Mechanism):
         return DiscreteLaplacePair(
             self.scale, self.sensitivity * (2 if direction == "substitute" and self.values == "signed" else 1)
         )
+
+
+Geometric = DiscreteLaplace
+"""The other name the field has for it. A second name of a class is an alias: it is read wherever the first one is."""

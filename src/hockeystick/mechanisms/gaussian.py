@@ -10,14 +10,9 @@ from typing import final
 from hockeystick.composition import Direction
 from hockeystick.decimals import plain
 from hockeystick.errors import UnknownPairError, check_positive
-from hockeystick.laws.allocated import AllocatedCurve
 from hockeystick.laws.base import Pair
-from hockeystick.laws.curve import SupportPair
 from hockeystick.laws.gaussian import GaussianPair
-from hockeystick.laws.largest_result import LargestResultPair
-from hockeystick.laws.mixture import GaussianMixturePair
 from hockeystick.mechanisms.base import Mechanism
-from hockeystick.mechanisms.gaussian_mixture import GaussianMixture
 from hockeystick.numerics.rounding import U, up
 
 __all__ = ["Gaussian"]
@@ -70,6 +65,8 @@ class Gaussian(Mechanism):
 
     def substitution_on_poisson(self, rate: float) -> Pair:
         """(1-g) N(0) + g N(1) against (1-g) N(0) + g N(-1): 003, Proposition 13 (docs/derivations/fixed-size.md)."""
+        from hockeystick.laws.mixture import GaussianMixturePair  # mixtures are loaded where they are made
+
         g = Fraction(rate)
         return GaussianMixturePair(self.noise_multiplier, (1 - g, g), (0.0, 1.0), (1 - g, g), (0.0, -1.0))
 
@@ -81,10 +78,14 @@ class Gaussian(Mechanism):
                 " the micro-batches; account for one record: curve.group_epsilon(delta, size=) then bounds a group's"
                 " epsilon from above"
             )
+        from hockeystick.mechanisms.gaussian_mixture import GaussianMixture
+
         return GaussianMixture.poisson_group(self.noise_multiplier, rate=rate, size=times).pair("remove")
 
     def drawn_together(self, *, batch_size: int, population: int, size: int) -> Pair:
         """sum_j w_j N(2j) against N(0), w hypergeometric: docs/derivations/fixed-size.md, section 5."""
+        from hockeystick.mechanisms.gaussian_mixture import GaussianMixture
+
         group = GaussianMixture.fixed_size_group(
             self.noise_multiplier, batch_size=batch_size, population=population, size=size
         )
@@ -102,6 +103,10 @@ class Gaussian(Mechanism):
         latter is random allocation, whose curve is known; so is that of 1 against null beside null records. With little
         noise the largest result tells nearly as much.
         """
+        from hockeystick.laws.allocated import AllocatedCurve  # with all that plans it: only shuffling needs it
+        from hockeystick.laws.curve import SupportPair
+        from hockeystick.laws.largest_result import LargestResultPair
+
         other, known = (0.0, 2.0) if direction == "substitute" else (1.0, 1.0)
         largest: Pair = LargestResultPair(self.noise_multiplier, batches, 2.0, other)
         if self.noise_multiplier < _LITTLE or batches < _FEW:

@@ -14,10 +14,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, final
+from typing import Any, Literal, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hockeystick.bound import Bound
 from hockeystick.composition import Composition
@@ -25,7 +25,7 @@ from hockeystick.errors import check_choice, check_count, check_positive, check_
 from hockeystick.mechanisms.gaussian import Gaussian
 from hockeystick.mechanisms.gaussian_dp import GaussianDP
 
-__all__ = ["cyclic_matrix_mechanism", "matrix_mechanism", "strategy_sensitivity"]
+__all__ = ["checked_matrix", "cyclic_matrix_mechanism", "matrix_mechanism", "strategy_sensitivity"]
 
 Participation = Literal["single", "fixed-epochs", "min-separation"]
 Column = dict[int, int]
@@ -165,8 +165,8 @@ def cyclic_matrix_mechanism(
     return GaussianDP(_root(most / (noise * noise), up=True)).poisson(rate) * -(-len(read.columns) // parts)
 
 
-def _read(strategy: ArrayLike) -> _Strategy:
-    """The matrix, exact."""
+def checked_matrix(strategy: ArrayLike) -> NDArray[Any]:
+    """The matrix, of integers or floats that float64 or int64 hold."""
     matrix = np.asarray(strategy)
     if matrix.dtype.kind not in "iuf" or matrix.dtype.itemsize > _BYTES:
         raise TypeError(f"strategy must hold integers or float64s, got an array of {matrix.dtype}")
@@ -182,6 +182,12 @@ def _read(strategy: ArrayLike) -> _Strategy:
     empty = np.flatnonzero(~matrix.any(axis=0))
     if empty.size:
         raise ValueError(f"strategy must have no column of zeros, but column {int(empty[0])} is one")
+    return matrix
+
+
+def _read(strategy: ArrayLike) -> _Strategy:
+    """The matrix, exact."""
+    matrix = checked_matrix(strategy)
     parts = [{int(i): Fraction(column[i].item()) for i in np.flatnonzero(column)} for column in matrix.T]
     scale = max(entry.denominator for column in parts for entry in column.values())  # all are powers of two
     columns = tuple({row: int(entry * scale) for row, entry in column.items()} for column in parts)

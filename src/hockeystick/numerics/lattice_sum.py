@@ -20,7 +20,7 @@ Guarantee: both sides are certified. Cost: two real FFTs. Proof: docs/derivation
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -96,10 +96,18 @@ class LatticeSum:
     """
 
     def __init__(self, masses: PointMasses, count: int, window: SumWindow, *, reference: float) -> None:
-        self._masses, self._count, self._window = masses, count, window
         h, theta = masses.spacing, window.theta
-        self.low_index = math.floor(max(window.low, reference - _REACH / theta) / h)
+        # the window was made for another spacing: where it held the sum to its end, it holds that of these masses
+        first, last = (float(count * (end * h)) for end in (masses.index[0], masses.index[-1]))
+        window = replace(
+            window,
+            low=first if 0.0 < window.low - first <= count * h else window.low,
+            high=last if 0.0 < last - window.high <= count * h else window.high,
+        )
+        self._masses, self._count, self._window = masses, count, window
         folded_from = math.floor(window.low / h)
+        # ceil: of a lattice coarse beside 1 / theta one more point would be beyond float64
+        self.low_index = max(folded_from, math.ceil((reference - _REACH / theta) / h))
         length = smooth_length(math.ceil((window.high - window.low) / h) + 2)
         composed, log_scale, relative, absolute = self._composed(length)
         composed = np.roll(composed, -folded_from % length)[self.low_index - folded_from :]

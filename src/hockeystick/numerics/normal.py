@@ -57,16 +57,15 @@ def normal_intervals(edges: NDArray[np.float64], centre: float = 0.0, centre_err
     """
     left, right = edges[:-1], edges[1:]
     width = right - left
-    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+    log_mass, error = np.empty(width.shape), np.empty(width.shape)
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):  # of empty intervals and infinite ends
         middle = 0.5 * (left + right) - centre
         reach = (np.abs(middle) + 2.0) * width
-    narrow = reach <= _NARROW
-    log_mass = np.empty(width.shape)
-    error = np.empty(width.shape)
-    if narrow.any():
-        _narrow(width[narrow], middle[narrow], reach[narrow], centre, centre_error, log_mass, error, narrow)
-    if not narrow.all():
-        _wide(edges - centre, ~narrow, centre, centre_error, log_mass, error)
+        narrow = reach <= _NARROW
+        if narrow.any():
+            _narrow(width[narrow], middle[narrow], reach[narrow], centre, centre_error, log_mass, error, narrow)
+        if not narrow.all():
+            _wide(edges - centre, ~narrow, centre, centre_error, log_mass, error)
     empty = left == right
     log_mass[empty], error[empty] = -np.inf, 0.0
     return IntervalMasses(log_mass, error)
@@ -87,9 +86,8 @@ def _narrow(
     he4 = (square - 6.0) * square + 3.0
     he6 = ((square - 15.0) * square + 45.0) * square - 15.0
     series = 1.0 + w2 * ((square - 1.0) / 24.0 + w2 * (he4 / 1920.0 + w2 * (he6 / 322560.0)))
-    with np.errstate(divide="ignore"):
-        log_width = np.log(width * series)
-        logs = log_width - (0.5 * square + _LOG_SQRT_2PI)
+    log_width = np.log(width * series)
+    logs = log_width - (0.5 * square + _LOG_SQRT_2PI)
     # The middle is off by centre_error and by two roundings of numbers of its size and the centre's;
     # the width is one rounding of an exact difference, whatever the centre.
     off = centre_error + 2.0 * U * (np.abs(middle) + abs(centre))
@@ -143,9 +141,10 @@ def _straddle(
 ) -> None:
     """Intervals that contain the centre: a sum of two positive halves."""
     mass = 0.5 * (erf(left) + erf(right))
-    logs[where] = np.log(mass)
+    log_mass = np.log(mass)
+    logs[where] = log_mass
     # the density of the unit normal in units of sqrt 2 is at most 1/sqrt(pi) < 0.57
-    bound[where] = 2.0 * ELEMENTARY + 4.0 * U + 0.57 * off / mass + ELEMENTARY * np.abs(logs[where])
+    bound[where] = 2.0 * ELEMENTARY + 4.0 * U + 0.57 * off / mass + ELEMENTARY * np.abs(log_mass)
 
 
 def _tail(
@@ -161,24 +160,23 @@ def _tail(
     finite = np.isfinite(far)
     inner = np.where(finite, far, near)  # keeps inf * 0 out of the exponent
     scaled_near = erfcx(near)
-    with np.errstate(invalid="ignore"):
-        exponent = (inner - near) * (inner + near)
+    exponent = (inner - near) * (inner + near)
     scaled_far = np.where(finite, np.exp(-exponent) * erfcx(inner), 0.0)
     gap = scaled_near - scaled_far
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        log_gap = np.log(0.5 * gap)
-        logs[where] = log_gap - near * near
-        # |d ln erfcx / dt| <= 1 + 2 t for the near tail taken with its factor e^{-near^2}
-        slip_near = off_near * (1.2 + 2.0 * near)
-        slip_far = np.where(finite, off_far, 0.0) * (1.2 + 2.0 * inner)
-        relative = (
-            scaled_near * (ERFCX + slip_near) + scaled_far * (ERFCX + ELEMENTARY + 3.0 * U * exponent + slip_far)
-        ) / gap
-        # A far edge that runs off with the near one moves the whole interval: already counted edge by edge.
-        relative = relative * 1.01 + 2.0 * U
-        absolute = U * (2.0 * near * near + 2.0 * np.abs(logs[where]) + 4.0) + ELEMENTARY * np.abs(log_gap)
-        # ln(1 + r) for a relative error r; no bound where the difference has no accuracy left, but of a whole tail the
-        # logarithm itself moves by at most (1.2 + 2 t) off
-        whole = 2.0 * (ERFCX + U) + 1.01 * off_near * (1.2 + 2.0 * (near + off_near))
-        rest = np.where(finite, np.inf, whole)
-        bound[where] = np.where(relative < 0.5, -np.log1p(-np.minimum(relative, 0.5)), rest) + absolute
+    log_gap = np.log(0.5 * gap)
+    log_mass = log_gap - near * near
+    logs[where] = log_mass
+    # |d ln erfcx / dt| <= 1 + 2 t for the near tail taken with its factor e^{-near^2}
+    slip_near = off_near * (1.2 + 2.0 * near)
+    slip_far = np.where(finite, off_far, 0.0) * (1.2 + 2.0 * inner)
+    relative = (
+        scaled_near * (ERFCX + slip_near) + scaled_far * (ERFCX + ELEMENTARY + 3.0 * U * exponent + slip_far)
+    ) / gap
+    # A far edge that runs off with the near one moves the whole interval: already counted edge by edge.
+    relative = relative * 1.01 + 2.0 * U
+    absolute = U * (2.0 * near * near + 2.0 * np.abs(log_mass) + 4.0) + ELEMENTARY * np.abs(log_gap)
+    # ln(1 + r) for a relative error r; no bound where the difference has no accuracy left, but of a whole tail the
+    # logarithm itself moves by at most (1.2 + 2 t) off
+    whole = 2.0 * (ERFCX + U) + 1.01 * off_near * (1.2 + 2.0 * (near + off_near))
+    rest = np.where(finite, np.inf, whole)
+    bound[where] = np.where(relative < 0.5, -np.log1p(-np.minimum(relative, 0.5)), rest) + absolute

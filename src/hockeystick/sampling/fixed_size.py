@@ -46,8 +46,8 @@ class WithoutReplacement(InBatches):
     @classmethod
     def sentence(cls, unit: str, parameters: Mapping[str, float]) -> str:
         return (
-            f"fixed size: every batch is a uniformly random set of {parameters['batch_size']:,} of the"
-            f" {parameters['population']:,} {unit}s, drawn afresh for each step"
+            f"fixed size: every batch is a uniformly random set of {parameters['batch_size']:,} out of"
+            f" {parameters['population']:,}, drawn afresh for each step; every {unit} is as likely to be in it"
         )
 
     @property

@@ -69,7 +69,7 @@ class Poisson(Sampled):
             rate = plain(parameters["rate"])
         else:
             size, records = parameters["batch_size"], parameters["population"]
-            rate = f"{plain(size / records)} ({size:,} of {records:,} expected)"
+            rate = f"{plain(float(f'{size / records:.5g}'))} ({size:,} of {records:,} expected)"
         return f"Poisson: every {unit} joins each batch independently, with probability {rate}"
 
     def pair(self, direction: Direction) -> Pair:

@@ -8,10 +8,7 @@ from typing import ClassVar, final
 
 from hockeystick.composition import Direction, Step
 from hockeystick.errors import UnknownPairError, check_count
-from hockeystick.laws.allocated import AllocatedCurve
-from hockeystick.laws.allocated_atoms import AllocatedAtomsPair
 from hockeystick.laws.base import Pair
-from hockeystick.laws.curve import ChordPair, SupportPair
 from hockeystick.sampling.base import AS_REMOVE, Samplable, Sampled
 
 __all__ = ["RandomAllocation", "allocated_pairs", "pair_with_ratio"]
@@ -19,6 +16,10 @@ __all__ = ["RandomAllocation", "allocated_pairs", "pair_with_ratio"]
 
 def allocated_pairs(base: Pair, steps: int, direction: Direction) -> tuple[Pair, Pair]:
     """Pairs above and below that of one round, base being the pair of a step under *remove*."""
+    from hockeystick.laws.allocated import AllocatedCurve  # with all that plans it: only rounds need it
+    from hockeystick.laws.allocated_atoms import AllocatedAtomsPair
+    from hockeystick.laws.curve import ChordPair, SupportPair
+
     above: Pair
     below: Pair
     if steps == 1:

@@ -56,8 +56,8 @@ class Shuffled(InBatches):
     @classmethod
     def sentence(cls, unit: str, parameters: Mapping[str, float]) -> str:
         return (
-            f"shuffled: each step is one epoch over the {parameters['population']:,} {unit}s in a fresh random order,"
-            f" in batches of {parameters['batch_size']:,}"
+            f"shuffled: each step is one epoch, in which all {parameters['population']:,} records are put in a fresh"
+            f" random order and cut into batches of {parameters['batch_size']:,}; every {unit} is in one of them"
         )
 
     @property

@@ -10,11 +10,11 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hockeystick.accountants.base import Accountant, check_accountant
+from hockeystick.accountants.base import AUTOMATIC, Accountant, check_accountant
 from hockeystick.accountants.certified import Certified
 from hockeystick.composition import Composition, Step, directions
 from hockeystick.errors import check_delta, check_epsilon, check_positive, public_door
@@ -46,7 +46,7 @@ def sweep(
     epsilon: Any = None,
     adjacency: Any = "add-remove",
     tolerance: float = 1e-3,
-    accountant: Accountant | None = None,
+    accountant: Accountant | Literal["automatic"] | None = None,
     find: str | None = None,
     mu: Any = None,
     advantage: Any = None,
@@ -110,16 +110,17 @@ def sweep(
     given = {name: value for name, value in targets.items() if value is not None}
     grid = Grid.of(arguments | {"adjacency": adjacency} | given)
     helpers = check_workers(workers)
+    default = Certified(check_positive("tolerance", tolerance))
     if find is None:
         if settings is not None:
             raise TypeError("settings belong to a calibration: say what to find with find=")
         quantity: str = (asked := _quantity(grid, given))
-        default = Certified(check_positive("tolerance", tolerance))
-        method = default if accountant is None else check_accountant(accountant)
+        method = check_accountant(accountant, default)
         plans: Sequence[Plan | Search] = plans_of(family, grid, asked, method)
         chunks, words = _runs(len(plans), helpers), repr(method)
     else:
-        chosen = dict(settings or {}) | ({} if accountant is None else {"accountant": check_accountant(accountant)})
+        own = {} if accountant in (None, AUTOMATIC) else {"accountant": check_accountant(accountant, default)}
+        chosen = dict(settings or {}) | own
         quantity, words = find, repr(sorted(chosen.items()))
         plans = searches_of(family, grid, find, chosen)
         chunks = _lines(grid)

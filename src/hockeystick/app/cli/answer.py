@@ -41,6 +41,7 @@ __all__ = [
 ]
 
 _LABEL = 13
+_FEW = 3  # names of steps that are otherwise alike
 
 
 @final
@@ -125,7 +126,8 @@ def _covered(specification: Specification, found: Sequence[Answer]) -> list[str]
     published = f"every intermediate result{of_run} may be published"
     for number, entry in enumerate(kinds, 1):
         tag = f" {number}" if len(kinds) > 1 else ""
-        lines += [_row(label + tag, text) for label, text in (("name", entry.name), ("note", entry.note)) if text]
+        said = (("name", _first_few(entry.name)), ("note", _first_few(entry.note)))
+        lines += [_row(label + tag, text) for label, text in said if text]
         lines.append(_row("steps" + tag, f"{steps_text(entry)}; {published}"))
         lines.append(_row("noise" + tag, noise_words(entry)))
         lines.append(_row("sampling" + tag, sampling_words(entry.sampling, specification.unit)))
@@ -141,6 +143,12 @@ def _covered(specification: Specification, found: Sequence[Answer]) -> list[str]
     if errors:
         lines.append(_row("errors", ", ".join(f"{name} {nearest(size, 2)}" for name, size in errors.items())))
     return lines
+
+
+def _first_few(texts: str) -> str:
+    """The names or notes of steps that are otherwise alike; receipts list them all."""
+    listed = texts.split("; ")
+    return texts if len(listed) <= _FEW + 1 else f"{'; '.join(listed[:_FEW])}; and {len(listed) - _FEW} more"
 
 
 def _row(label: str, text: str) -> str:

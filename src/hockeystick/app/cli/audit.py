@@ -46,7 +46,7 @@ def add(commands: Any) -> None:
     many.add_argument("--positives", type=count("--positives"), metavar="N", help="canaries that were in")
     many.add_argument("--false-positives", type=count("--false-positives", 0), metavar="N", help='said "in", was out')
     many.add_argument("--negatives", type=count("--negatives"), metavar="N", help="canaries that were out")
-    one = parser.add_argument_group("many canaries in one run, each in or out by a fair coin")
+    one = parser.add_argument_group("many canaries in one run, each in or out by a fair coin flip")
     one.add_argument("--canaries", type=count("--canaries"), metavar="M", help="how many were planted")
     one.add_argument("--guesses", type=count("--guesses"), metavar="C", help="about how many the attack guessed")
     one.add_argument("--correct", type=count("--correct", 0), metavar="V", help="how many guesses were right")

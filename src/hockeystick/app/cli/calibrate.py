@@ -88,8 +88,7 @@ def add(commands: Any) -> None:
         type=positive("--precision"),
         default=1e-5,
         metavar="P",
-        help="relative distance between the value and one proved unsafe (default: %(default)s); integers are exact,"
-        " and brackets as narrow as that needs",
+        help="relative distance between the value and one proved unsafe (default: %(default)s); integers are exact",
     )
     add_save(parser)
     add_tuning(parser)
@@ -210,7 +209,7 @@ def _absent(options: argparse.Namespace) -> str:
             f" missing: {', '.join(absent) or 'none'}; to find: {options.find or 'the missing one'}"
         )
     if absent == ["round-steps"] and options.epochs is None:
-        parser.error("give --epochs, the passes over the data, to find the steps in one")
+        parser.error("give --epochs, the passes over the data, to find how many steps each has")
     if absent == ["batch-size"] and options.sampling == "shuffled":
         parser.error(
             "--sampling shuffled: nothing is proved to get better with smaller batches; give --batch-size, and find"
@@ -257,7 +256,7 @@ def _print(options: argparse.Namespace, unknown: Unknown, found: Calibration, sp
     worth = IF_HELD if broken(specification) else "certified"
     print(textwrap.fill(f"{unknown.noun} = {plain(found.value)} meets {_target_words(options)}, {worth}", WIDTH))
     if found.unsafe is not None:
-        print(f"{unknown.noun} = {plain(found.unsafe)} does not: {nearest(found.precision, 2)} away, relatively")
+        print(f"{unknown.noun} = {plain(found.unsafe)} does not: relative distance {nearest(found.precision, 2)}")
     for note in (*found.notes, *_cautions(options, unknown)):
         print(textwrap.fill(note, WIDTH))
     if options.epsilon is not None:

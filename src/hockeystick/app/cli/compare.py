@@ -52,15 +52,17 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--accountants",
         metavar="A;A",
-        help="accountants by commas, parameters after a colon (by semicolons where one has"
-        f" several parameters); all, the default: every one that needs none, {_SIMULATION} only where it is named (it"
-        f" may take minutes). Known: {AUTOMATIC}, {', '.join(accountants())}",
+        help="accountants, separated by commas, with parameters after a colon (separated by semicolons where one has"
+        f" several parameters). The default, all, is every one that needs no parameters, but {_SIMULATION}, which may"
+        f" take minutes, has to be named. Known: {AUTOMATIC}, {', '.join(accountants())}",
     )
-    parser.add_argument("--adjacencies", metavar="R,R", help=f"relations, or all: {', '.join(ADJACENCIES)}")
+    parser.add_argument(
+        "--adjacencies", metavar="R,R", help=f"relations, separated by commas, or all: {', '.join(ADJACENCIES)}"
+    )
     parser.add_argument(
         "--samplings",
         metavar="S,S",
-        help="sampling schemes, or all; own parameters after a"
+        help="sampling schemes, separated by commas, or all; parameters of their own after a"
         f" colon, such as cut-batches:largest_batch=600. Known: none, {', '.join(samplings())}",
     )
     asked = parser.add_mutually_exclusive_group()
@@ -185,7 +187,7 @@ def _own_parameters(name: str, written: str) -> dict[str, float | int]:
         key, _, value = item.partition("=")
         parameter = samplings()[name].parameter(key.strip()) if name != "none" else None
         if parameter is None:
-            raise CommandError(f"hockeystick compare: error: --samplings {name} has no {key.strip()!r}")
+            raise CommandError(f"hockeystick compare: error: --samplings {name} has no parameter {key.strip()!r}")
         try:
             found[parameter.name] = int(value) if parameter.kind == "integer" else float(value)
         except ValueError:
@@ -231,8 +233,8 @@ def _resampled(entry: StepEntry, name: str, specification: Specification, more: 
     count = Fraction(total, releases)
     if count.denominator != 1:
         raise CommandError(
-            f"hockeystick compare: error: {total} steps are no whole number of epochs of {releases} batches each, which"
-            f" {name} sampling needs"
+            f"hockeystick compare: error: {total} steps are not a whole number of epochs of {releases} batches each,"
+            f" which {name} sampling needs"
         )
     return replace(sampled, count=int(count))
 

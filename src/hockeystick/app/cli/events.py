@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> Status:
     try:
         event = json.loads(read_text(options.event))
     except json.JSONDecodeError as error:
-        raise CommandError(f"{options.event}: error: this is no JSON ({error})") from None
+        raise CommandError(f"{options.event}: error: this is not JSON ({error})") from None
     made = from_event(event, options.adjacency or ADJACENCY, delta=options.delta, unit=options.unit or UNIT)
     print(json.dumps(made.document(), indent=2, ensure_ascii=False, allow_nan=False))
     return Status.OK

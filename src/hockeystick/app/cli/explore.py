@@ -50,7 +50,8 @@ def run(options: argparse.Namespace) -> Status:
         serve(options.port, opened=opened)
     except ModuleNotFoundError as error:
         raise CommandError(
-            f"hockeystick explore: error: this needs {error.name} (python3 -m pip install 'hockeystick[explore]')"
+            f"hockeystick explore: error: this needs {error.name}, which is not installed: pip install"
+            " 'hockeystick[explore]', or '.[explore]' in a checkout"
         ) from None
     except OSError as error:
         raise CommandError(

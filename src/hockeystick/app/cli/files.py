@@ -10,7 +10,6 @@ from pathlib import Path
 from hockeystick.app.cli.options import add_group_size
 from hockeystick.app.cli.parsing import Parser, delta, epsilon, listed, positive
 from hockeystick.app.cli.status import CommandError
-from hockeystick.app.report.verification import NoReceiptError, open_receipt
 from hockeystick.app.spec.model import Choice, Specification
 from hockeystick.app.spec.problems import SpecificationError
 from hockeystick.app.spec.reader import accountant_of, load, read
@@ -90,6 +89,8 @@ def _read(name: str) -> Specification:
 
 
 def _is_receipt(text: str) -> bool:
+    from hockeystick.app.report.verification import NoReceiptError, open_receipt  # loads what draws pages
+
     try:
         open_receipt(text)
     except NoReceiptError:

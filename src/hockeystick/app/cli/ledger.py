@@ -88,7 +88,8 @@ def _add_administration(actions: Any) -> None:
         "--rule",
         choices=RULES,
         default=RULES[0],
-        help="in-advance: every release is fixed before any result; the others admit adaptive ones by a filter",
+        help="in-advance: every release is fixed before any result is seen; the others admit adaptive ones, through a"
+        " filter",
     )
     parser.add_argument("--period", choices=[name for name in PERIODS if name], default="", help="a budget for each")
 
@@ -144,7 +145,9 @@ def _add_questions(actions: Any) -> None:
 
 def _add_account(parser: Parser) -> None:
     parser.add_argument("--period", metavar="P", help="such as 2026, where budgets are by period")
-    parser.add_argument("--partition", default="", metavar="PART", help="of the data (default: that which spent most)")
+    parser.add_argument(
+        "--partition", default="", metavar="PART", help="of the data (default: the one that spent most)"
+    )
 
 
 def _add_release(parser: Parser) -> None:

@@ -62,7 +62,7 @@ def add_tolerance(parser: Parser) -> None:
         type=positive("--tolerance"),
         default=1e-3,
         metavar="W",
-        help="width of the bracket asked for: of epsilon, or of delta relative to itself (default: %(default)s)",
+        help="width of the bracket asked for: in epsilon, or relative to delta (default: %(default)s)",
     )
 
 
@@ -72,7 +72,7 @@ def add_tuning(parser: Parser) -> None:
         "--tuning",
         type=_tuning,
         metavar="RUNS",
-        help="the whole run is made a random number of times and the best alone released: poisson:mean=10, or"
+        help="the whole run is made a random number of times and the best one alone is released: poisson:mean=10, or"
         " negative-binomial:stopping=0.1,shape=1",
     )
 

@@ -91,8 +91,8 @@ def add(commands: Any) -> None:
     checker.add_argument(
         "--independent",
         action="store_true",
-        help="prove every number again by ball arithmetic that shares nothing with the accountants: status 0 if all"
-        " are, 1 if one is wrong, 3 if one is out of reach; needs python-flint, and takes up to some minutes",
+        help="prove every number again in ball arithmetic, by code that shares nothing with the accountants: status 0"
+        " if all are proved, 1 if one is wrong, 3 if one is out of reach; needs python-flint, and may take minutes",
     )
     add_json(checker)
     checker.set_defaults(run=run_verify, parser=checker)

@@ -20,8 +20,8 @@ OF_ONE_SCHEME = ("largest_batch", "micro_batches")
 """What a scheme alone asks for beside a rate."""
 
 _SHUFFLED = (
-    "each step is an epoch of shuffled batches, every example in one of them: one unsampled release an epoch, as its"
-    " place in the order is not proved to hide it"
+    "each step is an epoch of shuffled batches, with every example in one of them: it counts as one unsampled release"
+    " an epoch, since nothing proves that its place in the order hides an example"
 )
 
 
@@ -60,7 +60,14 @@ def add_sampler(parser: Parser, group: argparse._ArgumentGroup | None = None) ->
         " instead of --batch-size and --population",
     )
     to.add_argument(
-        "--largest-batch", type=count("--largest-batch"), metavar="B", help="most examples in a batch, for cut-batches"
+        "--selected",
+        type=count("--selected"),
+        metavar="K",
+        help="steps of a round that each example takes part in, for random-allocation with --round-steps and --steps"
+        " (default: 1)",
+    )
+    to.add_argument(
+        "--largest-batch", type=count("--largest-batch"), metavar="B", help="largest batch, for cut-batches"
     )
     to.add_argument(
         "--micro-batches",
@@ -94,6 +101,7 @@ def entry_of(options: argparse.Namespace, mechanism: Choice) -> StepEntry:
     if options.round_steps is not None and name not in IN_ROUNDS:
         parser.error(f"--round-steps is for --sampling {' or '.join(IN_ROUNDS)}")
     _check_sizes(options, name)
+    _check_selected(options, name)
     sampling = _rounds(options, name) if name in IN_ROUNDS else _batches(options, name)
     if schemes()[name].step_is_epoch:
         return _in_passes(options, mechanism, sampling)
@@ -133,6 +141,18 @@ def _check_sizes(options: argparse.Namespace, name: str) -> None:
         parser.error(f"--sampling {name} needs full batches: give --population {whole}, the examples that are used")
 
 
+def _check_selected(options: argparse.Namespace, name: str) -> None:
+    parser: Parser = options.parser
+    if options.selected is None:
+        return
+    if name != IN_ROUNDS[0] or options.round_steps is None:
+        parser.error(f"--selected is for --sampling {IN_ROUNDS[0]} with --round-steps")
+    if options.selected > options.round_steps:
+        parser.error(f"--selected is {options.selected} but --round-steps is only {options.round_steps}")
+    if options.epochs is not None or getattr(options, "by_epoch", False):
+        parser.error("--selected needs --steps: a round in which each example takes part more than once is no epoch")
+
+
 def _rounds(options: argparse.Namespace, name: str) -> Choice:
     """Random allocation, or fixed bins for one epoch."""
     parser: Parser = options.parser
@@ -144,7 +164,10 @@ def _rounds(options: argparse.Namespace, name: str) -> Choice:
     if (options.round_steps is None) == (options.batch_size is None):
         parser.error(f"--sampling {name} needs either --round-steps, the steps of a round, or --batch-size")
     steps = options.round_steps or options.population // options.batch_size
-    return Choice.of(name, steps=steps) if name == IN_ROUNDS[0] else Choice.of(name, bins=steps, epochs=1)
+    if name != IN_ROUNDS[0]:
+        return Choice.of(name, bins=steps, epochs=1)
+    selected = {} if options.selected is None else {"selected": options.selected}
+    return Choice.of(name, steps=steps, **selected)
 
 
 def _in_passes(options: argparse.Namespace, mechanism: Choice, sampling: Choice) -> StepEntry:

@@ -54,7 +54,7 @@ def add(commands: Any) -> None:
         epilog=_EXAMPLES,
     )
     parser.add_argument("--example", action="store_true", help="print an example specification instead")
-    parser.add_argument("--json", action="store_true", help="JSON; the schema always is")
+    parser.add_argument("--json", action="store_true", help="print the example as JSON; the schema always is JSON")
     parser.set_defaults(run=run, parser=parser)
 
 

@@ -36,11 +36,11 @@ def add(commands: Any) -> None:
         epilog=_EXAMPLES,
     )
     for name, read, letter, words in (
-        ("--noise-multiplier", positive, "S", "noise over clipping norm; left out, it is what is found"),
+        ("--noise-multiplier", positive, "S", "noise over clipping norm; if left out, the noise is found"),
         ("--rate", rate, "Q", "Poisson sampling rates, in (0, 1]"),
         ("--steps", count, "T", "numbers of steps"),
         ("--delta", delta, "D", "deltas"),
-        ("--epsilon", epsilon, "E", "epsilons of the target, where the noise is found"),
+        ("--epsilon", epsilon, "E", "epsilons to meet, where the noise is found"),
     ):
         needed = name in {"--rate", "--steps", "--delta"}
         parser.add_argument(name, type=listed(read(name)), metavar=f"{letter}[,{letter}]", required=needed, help=words)
@@ -49,7 +49,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--workers", type=count("--workers"), default=1, metavar="N", help="processes (default: 1)")
     kept = parser.add_mutually_exclusive_group()
     kept.add_argument("--file", metavar="FILE", help="write rows as they come, to FILE.csv or FILE.parquet")
-    kept.add_argument("--resume", metavar="FILE", help="the same, going on with the rows that are there")
+    kept.add_argument("--resume", metavar="FILE", help="the same, continuing with the rows already there")
     add_json(parser)
     parser.set_defaults(run=run, parser=parser)
 

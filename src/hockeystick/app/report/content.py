@@ -35,8 +35,8 @@ Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 """The heads of the columns, and the rows."""
 
 _GIVEN = (
-    "what is proved is proved given the assumed error bounds of float64 arithmetic and of the functions of numpy, scipy"
-    " and the C library (docs/concepts/assumptions.md), and given ideal noise, drawn from exactly the law stated"
+    "the proofs rest on the assumed error bounds of float64 arithmetic and of the functions of numpy, scipy and the C"
+    " library (docs/concepts/assumptions.md), and on ideal noise, drawn from exactly the distribution stated"
 )
 
 
@@ -136,14 +136,14 @@ class Content:
         wrong = f"no more than {round(alpha * 1000)} in 1,000"
         if self.specification.adjacency == "substitute":
             words = (
-                f"Whoever must say which of two {self._members()} is in the data, and names the first"
-                f" wrongly in {wrong} cases, names it rightly in at most {found}% of cases"
+                f"An attacker who must say which of two {self._members()} is in the data, and wrongly names the first"
+                f" in {wrong} cases, names it correctly in at most {found}% of cases, whatever else they know"
             )
         else:
             members = self._members()
             words = (
-                f"Whoever looks at all that is released and takes {wrong} of the {members} outside the data to be in it"
-                f" recognises at most {found}% of the {members} in it, whatever else they know"
+                f"An attacker who sees everything that is released, and wrongly takes {wrong} of the {members} outside"
+                f" the data to be in it, recognises at most {found}% of the {members} in it, whatever else they know"
             )
         return f"{IF_HELD.capitalize()}: {words[0].lower()}{words[1:]}." if self.broken else f"{words}."
 
@@ -177,7 +177,7 @@ class Content:
         samplers = dict.fromkeys(entry.sampling for entry in self.specification.steps)
         if self.specification.schemes:
             words = [sampling_words(sampling, unit) for sampling in samplers]
-            words.append("Draws are assumed independent between steps, and which records were drawn is kept secret.")
+            words.append("Draws are assumed to be independent between steps; which records were drawn is kept secret.")
             rows.append(Row("Sampling", ". ".join(words)))
         if self.specification.tuning is not None:
             rows.append(Row("Tuning", f"{_capital(tuning_words(self.specification))}."))
@@ -185,10 +185,11 @@ class Content:
 
     def _unit(self) -> str:
         unit = self.specification.unit
-        people = " A person behind several examples is not protected as one." if unit == "example" else ""
+        people = " A person who contributes several examples is not protected as a whole." if unit == "example" else ""
         whole = "clipped and sampled as a whole" if self.specification.schemes else "counted as a whole"
         if self.specification.group_size > 1:
-            people = f" All records of the group may change at once.{people.replace('several', 'still more')}"
+            people = people.replace("several examples", "more examples than that")
+            people = f" All records of the group may change at once.{people}"
         return f"{self.specification.protected}: each {unit} is one record, {whole}.{people}"
 
     def _normalisation(self) -> str:
@@ -219,8 +220,11 @@ class Content:
         return [
             Row(
                 times_text(entry),
-                f"{_capital(noise_words(entry))}.{f' For: {entry.name}.' if entry.name else ''}"
-                + (f" {entry.note}" if entry.note else ""),
+                " ".join(
+                    _sentence(said)
+                    for said in (noise_words(entry), f"for: {entry.name}" if entry.name else "", entry.note)
+                    if said
+                ),
             )
             for entry in self.specification.kinds
         ]
@@ -303,6 +307,10 @@ class Content:
 
 def _said(field: str, value: object) -> str:
     return _capital(str(value).replace("-", " ")) if field == "tuning" else str(value)
+
+
+def _sentence(words: str) -> str:
+    return _capital(words) if words.endswith((".", "!", "?")) else f"{_capital(words)}."
 
 
 def _capital(words: str) -> str:

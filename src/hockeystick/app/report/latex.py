@@ -55,9 +55,7 @@ def _sentence(content: Content, result: Mapping[str, Any]) -> str:
     setting = f"where neighbouring datasets differ in that {_escaped(change)}"
     if not result["certified"]:
         about = _number(nearest(number(result["value"])))
-        return (
-            f"We estimate ${symbol} \\approx {about}$ at {at}, {setting}; this is no guarantee \\cite{{hockeystick}}."
-        )
+        return f"We estimate ${symbol} \\approx {about}$ at {at}, {setting}; this is not a bound \\cite{{hockeystick}}."
     lower, upper = (
         _number(side) for side in (rounded_down(number(result["lower"])), rounded_up(number(result["upper"])))
     )

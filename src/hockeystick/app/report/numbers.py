@@ -41,7 +41,12 @@ def plural(noun: str) -> str:
     --------
     >>> plural("user"), plural("person"), plural("household diary"), plural("box")
     ('users', 'people', 'household diaries', 'boxes')
+    >>> plural("member of a household")
+    'members of a household'
     """
+    noun, of, whole = noun.partition(" of ")
+    if of:
+        return plural(noun) + of + whole
     if noun == "person" or noun.endswith(" person"):
         return f"{noun[:-6]}people"
     if noun.endswith("y") and noun[-2:-1] not in {"a", "e", "o", "u"}:

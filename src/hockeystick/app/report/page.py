@@ -145,10 +145,10 @@ def _privacy_curve(content: Content) -> Markup | None:
     if drawn is None:
         return None
     words = (
-        "Privacy curve: delta is proved to lie nowhere above the line, and within the band around it. Dots are what is"
-        " claimed."
+        "Privacy curve: delta is proved never to lie above the line, and to lie within the band around it. Dots mark"
+        " what is claimed."
         if content.samples.certified
-        else "Privacy curve, estimated: none of it is a guarantee. Dots are the figures above."
+        else "Privacy curve, estimated: none of it is a guarantee. Dots mark the figures above."
     )
     return tag("figure", drawn, tag("figcaption", words))
 
@@ -167,7 +167,7 @@ def _tradeoff(content: Content) -> Markup | None:
         return None
     attack = f"attack that tells {content.attacked}"
     words = (
-        f"Trade-off: no {attack} gets below the line anywhere, and the best gets as far as the band."
+        f"Trade-off: no {attack} gets below the line anywhere, and the best one reaches the band."
         if tradeoff["certified"]
         else f"Trade-off, estimated: an {attack} may get below the line."
     )

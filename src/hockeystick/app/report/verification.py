@@ -68,12 +68,12 @@ def open_receipt(text: str) -> dict[str, Any]:
         document = json.loads(embedded.group(1) if embedded else text)
     except json.JSONDecodeError as error:
         raise NoReceiptError(
-            f"no receipt: neither JSON nor a receipt's page (line {error.lineno}: {error.msg}); of a receipt in"
+            f"not a receipt: neither JSON nor a receipt's page (line {error.lineno}: {error.msg}); of a receipt in"
             " Markdown, verify the page or the JSON made with it"
         ) from None
     if not isinstance(document, dict) or "receipt" not in document or "specification" not in document:
         raise NoReceiptError(
-            "no receipt: 'receipt' and 'specification' are missing; make one with `hockeystick report`"
+            "not a receipt: 'receipt' and 'specification' are missing; make one with `hockeystick report`"
         )
     if document["receipt"] != FORMAT:
         raise NoReceiptError(f"a receipt of format {document['receipt']!r}; this version reads format {FORMAT}")

@@ -36,9 +36,9 @@ IF_HELD = "if every assumption held"
 """How far a figure goes where an assumption is broken."""
 
 RELATIONS = {
-    "add-remove": "add-remove: {one} more or {one} less, the worse of both directions",
-    "add": "add: {one} more; this direction alone, not its reverse",
-    "remove": "remove: {one} less; this direction alone, not its reverse",
+    "add-remove": "add-remove: {one} added or removed, the worse of both directions",
+    "add": "add: {one} added; this direction alone, not its reverse",
+    "remove": "remove: {one} removed; this direction alone, not its reverse",
     "substitute": "substitute: {one} replaced by any other",
     "zero-out": "zero-out: {one} replaced by {null}, the worse of both directions",
 }
@@ -76,7 +76,7 @@ def tuning_words(specification: Specification) -> str:
     return (
         f"the best of {runs.words}: all steps are run that often, each time with settings drawn at random, and the best"
         " run alone is released. Their number is drawn without looking at the data; it and all other runs stay secret,"
-        " and what tells the best is released by every run, or public"
+        " and what decides which is best is released by every run, or public"
     )
 
 
@@ -89,7 +89,11 @@ def mechanism_words(entry: StepEntry) -> str:
 def noise_words(entry: StepEntry) -> str:
     """What is released in one step, with every parameter."""
     step = StepEntry(entry.mechanism).step
-    return step.words or f"{choice_words(_short(entry.mechanism))}: {mechanism_words(entry)}"
+    said, what = choice_words(_short(entry.mechanism)), mechanism_words(entry)
+    name, _, parameters = said.partition(", ")
+    if what.lower().startswith(name.lower()):  # the name need not be said twice
+        return step.words or f"{what} ({parameters})"
+    return step.words or f"{said}: {what}"
 
 
 def _short(choice: Choice) -> Choice:
@@ -184,7 +188,7 @@ def _statement(specification: Specification, quantity: str, given: float, result
         epsilon, delta = (about, plain(given)) if quantity == "epsilon" else (plain(given), about)
         return (
             f"By the estimate of {result.method}, {steps} are about ({epsilon}, {delta})-differentially private under"
-            f" {change}. This is an estimate and no guarantee."
+            f" {change}. This is an estimate, not a guarantee."
         )
     value = rounded_up(float(result.upper))
     epsilon, delta = (value, plain(given)) if quantity == "epsilon" else (plain(given), value)

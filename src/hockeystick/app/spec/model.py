@@ -6,7 +6,7 @@ reported and verified.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, final
@@ -120,7 +120,7 @@ def _written(value: Any) -> Value:
         return tuple(str(item) if isinstance(item, Fraction) else item for item in value)
     if isinstance(value, Fraction):
         if Fraction(float(value)) != value:
-            raise TypeError(f"a specification holds single numbers as float64s, and {value} is none")
+            raise TypeError(f"a specification holds single numbers as float64s, and {value} is not one")
         return float(value)
     return value  # type: ignore[no-any-return]  # one of the kinds of a file, as checked
 
@@ -266,15 +266,10 @@ class Specification:
     @property
     def kinds(self) -> tuple[StepEntry, ...]:
         """The steps with all that are alike as one: their counts added, their names and notes listed."""
-        found: dict[tuple[Choice, Choice | None], StepEntry] = {}
+        alike: dict[tuple[Choice, Choice | None], list[StepEntry]] = {}
         for entry in self.steps:
-            like = found.get((entry.mechanism, entry.sampling))
-            if like is None:
-                found[entry.mechanism, entry.sampling] = entry
-                continue
-            name, note = (_listed(*texts) for texts in ((like.name, entry.name), (like.note, entry.note)))
-            found[entry.mechanism, entry.sampling] = replace(like, count=like.count + entry.count, name=name, note=note)
-        return tuple(found.values())
+            alike.setdefault((entry.mechanism, entry.sampling), []).append(entry)
+        return tuple(_together(entries) for entries in alike.values())
 
     @property
     def schemes(self) -> tuple[type[Sampled], ...]:
@@ -321,8 +316,13 @@ class Specification:
         return document
 
 
-def _listed(*texts: str) -> str:
-    return "; ".join(dict.fromkeys(text for text in texts if text))
+def _together(entries: Sequence[StepEntry]) -> StepEntry:
+    """Steps that are alike as one; a note that is not of all of them stands beside the name of its step."""
+    names, notes = ([getattr(entry, key) for entry in entries] for key in ("name", "note"))
+    if len(set(notes)) > 1:
+        notes = [f"{name}: {note}" if name and note else note for name, note in zip(names, notes, strict=True)]
+    name, note = ("; ".join(dict.fromkeys(filter(None, texts))) for texts in (names, notes))
+    return replace(entries[0], count=sum(entry.count for entry in entries), name=name, note=note)
 
 
 def _one_or_many(values: tuple[float, ...]) -> float | list[float]:

@@ -22,7 +22,7 @@ from hockeystick.app.spec.model import (
     described,
 )
 from hockeystick.app.spec.positions import Lines, Path, line_of
-from hockeystick.app.spec.problems import Problem, suggestion
+from hockeystick.app.spec.problems import Problem, meant, suggestion
 from hockeystick.app.spec.registry import AUTOMATIC, AUTOMATIC_ENTRY, Entry, accountants, counts, mechanisms, samplings
 from hockeystick.composition import ADJACENCIES
 from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, check_positive, whole
@@ -31,7 +31,7 @@ __all__ = ["DocumentReader"]
 
 T = TypeVar("T")
 
-_OF_STEP = ("mechanism", "sampling", "count", "name", "note")
+_OF_STEP = ("sampling", "count", "name", "note")
 _TOP = ("version", "title", "steps", "tuning", "guarantee", "accountant", "circumstances")
 
 
@@ -61,11 +61,15 @@ class DocumentReader:
         self.problem(path, f"{_named(path)} must be a table, got {_kind(value)}")
         return None
 
-    def unknown(self, path: Path, table: Mapping[str, Any], known: tuple[str, ...]) -> None:
-        """Note every key that is not known."""
+    def unknown(
+        self, path: Path, table: Mapping[str, Any], known: tuple[str, ...], possible: tuple[str, ...] = ()
+    ) -> None:
+        """Note every key that is neither known nor possible."""
         for key in table:
-            if key not in known:
-                self.problem((*path, key), f"unknown key {key!r} in {_named(path)}{suggestion(key, known)}")
+            if key not in {*known, *possible}:
+                close = meant(key, (*known, *possible))
+                hint = f"; did you mean {close!r}?" if close else ("" if possible else suggestion(key, known))
+                self.problem((*path, key), f"unknown key {key!r} in {_named(path)}{hint}")
 
     def checked(self, path: Path, check: Callable[[Any], T], value: object) -> T | None:
         """The value if the check passes, else None and a problem."""
@@ -120,14 +124,12 @@ class DocumentReader:
         table = self.table(path, value)
         if table is None:
             return None
-        entry = self.entry((*path, "mechanism"), table.get("mechanism"), mechanisms())
-        mechanism = None
-        if entry is not None:
-            mechanism = self.choice(path, table, entry.written_with(table.keys() - set(_OF_STEP)), _OF_STEP)
+        found = self.choice(path, table, "mechanism", mechanisms(), _OF_STEP)
+        mechanism = None if found is None else found[1]
         built = StepEntry(_PROBE if mechanism is None else mechanism)
         if mechanism is not None and not self.builds(path, mechanism, lambda: built.step):
             mechanism, built = None, StepEntry(_PROBE)
-        elif mechanism is not None and entry is not None and not set(mechanism.mapping) <= set(entry.names):
+        elif mechanism is not None and not set(mechanism.mapping) <= set(mechanisms()[mechanism.name].names):
             mechanism = described(built.step)  # written in another way
         count = self.checked((*path, "count"), lambda value: check_count("count", value), table.get("count", 1))
         sampling = self.sampling((*path, "sampling"), table.get("sampling", "none"))
@@ -151,8 +153,30 @@ class DocumentReader:
             return False
         return True
 
+    def choice(
+        self, path: Path, table: Mapping[str, Any], key: str, known: Mapping[str, Entry], others: tuple[str, ...] = ()
+    ) -> tuple[Entry, Choice] | None:
+        """What a table names under a key, with its parameters, where it can be made; the table may hold other keys."""
+        others = (key, *others)
+        entry = self.entry((*path, key), table.get(key), known)
+        if entry is None:  # what it allows is not known: only what nothing allows is noted
+            ways = [way for each in known.values() for way in (each, *each.others)]
+            self.unknown(path, table, others, tuple(name for way in ways for name in way.names))
+            return None
+        entry = entry.written_with(table.keys() - set(others))
+        self.unknown(path, table, (*others, *entry.names))
+        found: dict[str, Value] = {}
+        for parameter in entry.parameters:
+            if parameter.name in table:
+                value = self.value((*path, parameter.name), table[parameter.name], parameter.kind, parameter.choices)
+                if value is not None:
+                    found[parameter.name] = value
+            elif parameter.required and parameter.name not in entry.meant(table):
+                self.problem(path, f"{parameter.name} is missing for {entry.name!r}: {parameter.summary or 'required'}")
+        return (entry, Choice(entry.name, tuple(found.items()))) if set(entry.required) <= found.keys() else None
+
     def entry(self, path: Path, name: object, known: Mapping[str, Entry]) -> Entry | None:
-        """The entry of that name."""
+        """The entry of that name, or the one that a misspelt name stands for, so that its parameters are checked."""
         what = path[-1]
         if name is None:
             self.problem(path, f"{what} is missing; allowed: {', '.join(known)}")
@@ -160,23 +184,10 @@ class DocumentReader:
             self.problem(path, f"{what} must be a name in quotes, got {name!r}")
         elif name not in known:
             self.problem(path, f"unknown {what} {name!r}{suggestion(name, known)}")
+            return known.get(meant(name, known) or "")
         else:
             return known[name]
         return None
-
-    def choice(self, path: Path, table: Mapping[str, Any], entry: Entry, others: tuple[str, ...]) -> Choice | None:
-        """The parameters of an entry, in a table that may hold other keys."""
-        before = len(self.problems)
-        self.unknown(path, table, (*others, *entry.names))
-        parameters: list[tuple[str, Value]] = []
-        for parameter in entry.parameters:
-            if parameter.name in table:
-                value = self.value((*path, parameter.name), table[parameter.name], parameter.kind, parameter.choices)
-                if value is not None:
-                    parameters.append((parameter.name, value))
-            elif parameter.required and parameter.name not in entry.meant(table):
-                self.problem(path, f"{parameter.name} is missing for {entry.name!r}: {parameter.summary or 'required'}")
-        return Choice(entry.name, tuple(parameters)) if len(self.problems) == before else None
 
     def value(self, path: Path, value: object, kind: str, choices: tuple[str, ...]) -> Value | None:
         """A parameter's value if it is of the right kind."""
@@ -196,20 +207,18 @@ class DocumentReader:
         if value == {"scheme": "none"}:
             return _UNSAMPLED
         table = self.table(path, value)
-        entry = None if table is None else self.entry((*path, "scheme"), table.get("scheme"), samplings())
-        if table is None or entry is None:
-            return None
-        return self.choice(path, table, entry.written_with(table.keys() - {"scheme"}), ("scheme",))
+        found = None if table is None else self.choice(path, table, "scheme", samplings())
+        return None if found is None else found[1]
 
     def tuning(self, value: object) -> Choice | None:
         """How often the steps are run before the best run is released."""
         path: Path = ("tuning",)
         table = self.table(path, value)
-        entry = None if table is None else self.entry((*path, "runs"), table.get("runs"), counts())
-        choice = None if table is None or entry is None else self.choice(path, table, entry, ("runs",))
-        if choice is None or entry is None or not self.builds(path, choice, lambda: entry.build(**choice.arguments)):
+        found = None if table is None else self.choice(path, table, "runs", counts())
+        if found is None:
             return None
-        return choice
+        entry, choice = found
+        return choice if self.builds(path, choice, lambda: entry.build(**choice.arguments)) else None
 
     def guarantee(self, value: object) -> dict[str, Any]:
         """The guarantee asked for, as keywords of `Specification`."""
@@ -258,10 +267,10 @@ class DocumentReader:
             value = {"method": value}
         table = self.table(path, value)
         known = {AUTOMATIC: AUTOMATIC_ENTRY, **accountants()}
-        entry = None if table is None else self.entry((*path, "method"), table.get("method", AUTOMATIC), known)
-        choice = None if table is None or entry is None else self.choice(path, table, entry, ("method",))
-        if choice is None or entry is None:
+        found = None if table is None else self.choice(path, {"method": AUTOMATIC} | dict(table), "method", known)
+        if found is None:
             return Choice(AUTOMATIC)
+        entry, choice = found
         self.builds(path, choice, lambda: entry.build(**choice.arguments))
         return choice
 
@@ -299,7 +308,7 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 
 _CIRCUMSTANCES: dict[str, Callable[[Any], Any]] = {
     "examples": lambda value: check_count("examples", value),
-    "tuning_runs": lambda value: check_count("tuning_runs", value),
+    "tuning_runs": lambda value: check_count("tuning_runs", value, minimum=0),
     "batches": lambda value: check_choice("batches", value, BATCHES),
     "clipping_norm": lambda value: check_positive("clipping_norm", value),
     "tuning": lambda value: check_choice("tuning", value, TUNING),

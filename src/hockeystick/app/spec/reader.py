@@ -118,7 +118,7 @@ def tuning_of(text: str, source: str = "tuning") -> Choice:
     """
     reader = DocumentReader({})
     choice = reader.tuning(_table("runs", text))
-    if choice is None:
+    if choice is None or reader.problems:
         raise ValueError(f"{source}: {reader.problems[0].message}")
     return choice
 

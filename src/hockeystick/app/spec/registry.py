@@ -13,14 +13,14 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, Union, final
 
 from hockeystick import accountants as accountant_room
 from hockeystick import mechanisms as mechanism_room
-from hockeystick.accountants.base import Accountant
+from hockeystick.accountants.base import AUTOMATIC, Accountant
 from hockeystick.accountants.certified import Certified
 from hockeystick.app.spec.problems import meant
 from hockeystick.composition import Step
@@ -44,9 +44,6 @@ __all__ = [
 
 Kind = Literal["number", "integer", "string", "boolean", "numbers"]
 """The kind of value a parameter takes in a file."""
-
-AUTOMATIC = "automatic"
-"""The accountant's name that leaves the choice to `hockeystick.account`."""
 
 
 @final
@@ -154,19 +151,19 @@ def kebab(name: str) -> str:
 @functools.cache
 def mechanisms() -> Mapping[str, Entry]:
     """The mechanisms by name; an alias names the entry of its first name."""
-    return _classes(mechanism_room, Step)
+    return _Entries(mechanism_room, Step)
 
 
 @functools.cache
 def accountants() -> Mapping[str, Entry]:
     """The accountants by name; `AUTOMATIC` is not among them."""
-    return _classes(accountant_room, Accountant)
+    return _Entries(accountant_room, Accountant)
 
 
 @functools.cache
 def counts() -> Mapping[str, Entry]:
     """The laws of how often a run is repeated before the best is released, by name: ``PoissonCount`` is ``poisson``."""
-    found = {name.removesuffix("-count"): entry for name, entry in _classes(count_room, RunCount).items()}
+    found = {name.removesuffix("-count"): entry for name, entry in _Entries(count_room, RunCount).items()}
     return types.MappingProxyType({name: replace(entry, name=name) for name, entry in found.items()})
 
 
@@ -192,16 +189,34 @@ def _entry(name: str, cls: type, parameters: tuple[Parameter, ...]) -> Entry:
     return Entry(name, _summary(cls), parameters, cls, others)
 
 
-def _classes(room: types.ModuleType, base: type) -> Mapping[str, Entry]:
-    found: dict[str, Entry] = {}
-    for name in room.__all__:
-        cls = getattr(room, name)
-        if not (inspect.isclass(cls) and issubclass(cls, base)) or inspect.isabstract(cls):
-            continue
+@final
+class _Entries(Mapping[str, Entry]):
+    """What a room holds of one kind, by name; a class is loaded when it is first asked for."""
+
+    def __init__(self, room: types.ModuleType, base: type) -> None:
+        self._room, self._base = room, base
+        self._public = {kebab(name): name for name in room.__all__}
+        self._known: dict[str, Entry | None] = {}
+
+    def __getitem__(self, name: str) -> Entry:
+        if name not in self._known:
+            self._known[name] = self._read(getattr(self._room, self._public[name]))
+        found = self._known[name]
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._public if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _read(self, cls: Any) -> Entry | None:
+        if not (inspect.isclass(cls) and issubclass(cls, self._base)) or inspect.isabstract(cls):
+            return None
         parameters = _parameters(cls)
-        if parameters is not None:
-            found[kebab(name)] = _entry(kebab(cls.__name__), cls, parameters)
-    return types.MappingProxyType(found)
+        return None if parameters is None else _entry(kebab(cls.__name__), cls, parameters)
 
 
 def _parameters(owner: Any) -> tuple[Parameter, ...] | None:

@@ -153,7 +153,7 @@ def _circumstances() -> dict[str, Any]:
             },
             "tuning": {"enum": list(TUNING), "description": "Whether hyperparameters were tuned, and on what."},
             "adaptive": {"enum": list(ADAPTIVE), "description": "Whether settings depended on earlier outputs."},
-            "tuning_runs": {**_COUNT, "description": "Number of runs on the same data before this one."},
+            "tuning_runs": {**_COUNT, "minimum": 0, "description": "Number of runs on the same data before this one."},
             **{name: {**_TEXT, "description": words} for name, words in _TEXTS.items()},
         },
     }

@@ -12,7 +12,6 @@ from hockeystick.app.spec.model import Choice, Circumstances, Specification, Ste
 from hockeystick.app.spec.registry import AUTOMATIC
 from hockeystick.composition import Composition, Step
 from hockeystick.errors import check_count, check_delta, check_epsilon
-from hockeystick.integrations.dp_events import from_dp_event
 from hockeystick.mechanisms.best_of import BestOf
 from hockeystick.sampling import Sampled
 
@@ -139,4 +138,6 @@ def from_event(event: Any, adjacency: str = "add-remove", **settings: Any) -> Sp
 
     Other settings are those of `of_run`.
     """
+    from hockeystick.integrations.dp_events import from_dp_event  # loaded where events are read
+
     return of_run(from_dp_event(event, adjacency), adjacency, **settings)

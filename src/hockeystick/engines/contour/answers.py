@@ -153,7 +153,7 @@ def epsilons(curves: Sequence[StandingLines], owners: Rows, targets: Targets) ->
     asked = _Asked.of(curves, owners, stations)
     if asked.rows.size == 0:
         return answers
-    ranges = ranges_of(asked.placed, Lines([one.line for one in asked.placed]).curve)
+    ranges = ranges_of(asked.placed)
     reached = ranges.reaches(asked.which, goals[asked.rows])
     rows, which = asked.rows[reached], asked.which[reached]
     if rows.size:
@@ -182,8 +182,12 @@ def solved(placed: Sequence[PlacedLine], which: Rows, targets: Targets, start: A
     """
     lines = Lines([one.line for one in placed])
 
+    last = Curve(*(np.empty(which.size) for _ in fields(Curve)))  # at the first point that each was asked last
+
     def brackets(rows: Rows, points: Array) -> LogBracket:
         curve = lines.curve(which[rows], points)
+        for one in fields(Curve):
+            getattr(last, one.name)[rows] = getattr(curve, one.name)[:, 0]
         return LogBracket(curve.log_lower(), curve.log_upper())
 
     theta = np.array([one.line.chernoff.theta for one in placed])[which]
@@ -191,14 +195,12 @@ def solved(placed: Sequence[PlacedLine], which: Rows, targets: Targets, start: A
     centre = np.array([one.epsilon for one in placed])[which]
     found = root_brackets(brackets, targets, start=start, spread=_OFF * deviation, slope=theta, reach=REACH * deviation)
     at_zero = _proved_at_zero(brackets, found, targets, np.abs(centre) <= REACH * deviation)
-    at = lines.curve(which, np.maximum(found.point, 0.0)[:, None])
-    flat = Curve(*(getattr(at, one.name)[:, 0] for one in fields(Curve)))
     lower, upper = np.where(at_zero, 0.0, found.lower), np.where(at_zero, 0.0, found.upper)
     width = upper - np.maximum(lower, 0.0)
     proved = np.isfinite(upper - lower)
     share = np.minimum(theta / _LOOSE, 1.0 / np.maximum(upper, 1e-300))
     known = at_zero | (proved & (np.where(proved, width, 0.0) * share <= tolerance))
-    return Answers(known, lower, upper, _errors(flat, theta * np.exp(targets.undercut)), at_zero, found.point)
+    return Answers(known, lower, upper, _errors(last, theta * np.exp(targets.undercut)), at_zero, found.point)
 
 
 def _proved_at_zero(

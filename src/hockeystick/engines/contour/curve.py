@@ -28,13 +28,13 @@ from hockeystick.engines.contour.placing import (
     saddle_of_delta,
     saddle_of_epsilon,
 )
-from hockeystick.engines.contour.root_bracket import Targets
+from hockeystick.engines.contour.root_bracket import LogBracket, Targets
 from hockeystick.engines.contour.search import EpsilonSearch, targets_of
 from hockeystick.engines.contour.standing import DEEPEST, SMALLEST, StandingLines
 from hockeystick.engines.ends import largest_loss
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.numerics.rounding import U, down, exp_up, up
-from hockeystick.transforms.saddle import Saddle
+from hockeystick.transforms.saddle import SMALLEST_TILT, Saddle, round_tilts
 
 __all__ = ["ContourCurve"]
 
@@ -42,6 +42,7 @@ _TRIVIAL = "trivial"
 _ONLY = np.zeros(1, dtype=np.intp)  # the only question is of the only curve
 _TRIES = 8
 _FEW_TRIES = 3
+_ABOUT = np.array([0.25, 0.5, 0.7, 1.0, 1.4, 2.0])  # times a tilt, where the best one may be
 _FAR = 5.0  # standard deviations below the mean from which 1 - delta is looked at
 
 
@@ -122,7 +123,8 @@ class ContourCurve:
         return self.standing.narrow(float(bound.lower), float(bound.upper))
 
     def _delta_bound(self, curve: Curve) -> Bound:
-        return from_sides(*self.standing.sides_of(curve), METHOD, errors=errors_at(curve, 1.0))
+        finite = LogBracket(curve.log_lower(), curve.log_upper())
+        return from_sides(*self.standing.sides_of(finite), METHOD, errors=errors_at(curve, 1.0))
 
     def _near_one(self, saddle: Saddle, epsilon: float) -> Bound | None:
         """A bracket by Chernoff's bound on 1 - delta, where that is narrow enough."""
@@ -139,9 +141,23 @@ class ContourCurve:
         if saddle.log_delta(epsilon) > SMALLEST:
             return None
         low, high = self.standing.infinite_mass
-        upper = up(high + exp_up(min(log_tail(losses, saddle, epsilon), 0.0)))
+        upper = up(high + exp_up(min(log_tail(losses, np.array([saddle.theta]), epsilon), 0.0)))
         note = "delta of the finite losses is too small for float64"
         return Bound(low, min(upper, 1.0), METHOD, notes=(note,), errors={"Chernoff's bound": upper - high})
+
+    def is_below(self, epsilon: float, delta: float) -> bool:
+        """Whether Chernoff's bound proves ``delta(epsilon) <= delta``, at the tilts of a normal loss of that curve."""
+        if not (epsilon > 0.0 and 0.0 < delta < 1.0):
+            return False
+        log_delta = math.log(delta)
+        depth = math.sqrt(-2.0 * log_delta)
+        mu = math.sqrt(depth * depth + 2.0 * epsilon) - depth
+        tilts = round_tilts(max(epsilon / (mu * mu) - 0.5, SMALLEST_TILT) * _ABOUT)
+        try:
+            log_finite = log_tail(self.losses.dropping(DEEPEST), tilts, epsilon)
+        except ContourRefusal:
+            return False
+        return up(self.standing.infinite_mass[1] + exp_up(min(log_finite, 0.0))) <= delta
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""

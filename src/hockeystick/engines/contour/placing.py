@@ -193,13 +193,13 @@ def log_complement(losses: LossSum, saddle: Saddle, epsilon: float) -> float:
     return moments.value + moments.error - best * epsilon + 4.0 * U * (abs(moments.value) + abs(best * epsilon))
 
 
-def log_tail(losses: LossSum, saddle: Saddle, epsilon: float) -> float:
-    """Upper bound on ``ln delta_fin(eps)`` by Chernoff's bound, ``delta(eps) <= e^{K(theta) - theta eps}``."""
-    theta = float(saddle.theta)
-    rules = rules_for(losses, Window((1.0 + theta,), 0.0, -40.0))
-    moments = [log_moments(rule, np.array([1.0 + theta])) for rule in rules]
-    found = chernoff(rules, moments, losses.gaussian_variance, (theta,))
-    finite = found.value + found.error - theta * epsilon + 4.0 * U * (abs(found.value) + abs(theta * epsilon))
+def log_tail(losses: LossSum, tilts: Array, epsilon: float) -> float:
+    """Upper bound on ``ln delta_fin(eps)``: the least of Chernoff's bounds at tilts above 0."""
+    every = np.concatenate((tilts[:1], tilts))  # the first is that of no line
+    rules = rules_for(losses, Window(tuple((1.0 + every).tolist()), 0.0, -40.0))
+    moments = [log_moments(rule, 1.0 + every) for rule in rules]
+    found = chernoff(rules, moments, losses.gaussian_variance, every)
+    finite = float(found.log_delta_bound(np.array([epsilon]))[0])
     dropped = math.fsum(float(rule.dropped @ rule.counts) for rule in rules) * (1.0 + 1e-9)
     return finite if dropped == 0.0 else max(finite, math.log(dropped)) + math.log(2.0) + 1e-9
 

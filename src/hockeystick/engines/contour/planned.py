@@ -154,7 +154,7 @@ class _Asked:
         size = sum(rule.nodes * (rule.size // runs) for rule in tilted.rules)
         fits = (nodes <= MOST_NODES) & (nodes * size <= self.work)
         found = [_refused(length) if one else unbounded for one, length in zip(known, nodes.tolist(), strict=True)]
-        for length in np.unique(nodes[known & fits]).tolist():
+        for length in sorted(set(nodes[known & fits].tolist())):
             rows = np.flatnonzero(known & fits & (nodes == length))
             for first in range(0, rows.size, _AT_ONCE if length <= LONGEST else 1):
                 own = rows[first : first + _AT_ONCE] if length <= LONGEST else rows[first : first + 1]

@@ -6,14 +6,14 @@ Guarantee: what is searched for is a pair of logarithms rounded outwards; where 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.contour.line import Curve
 from hockeystick.engines.contour.lines import Line
 from hockeystick.engines.contour.root_bracket import LogBracket
 from hockeystick.laws.loss_sum import PairSum
@@ -29,8 +29,10 @@ REACH: Final = 2.5
 _MOST = 0.9  # of that, where the epsilon of a delta is looked for
 _NEAR = 1.2  # deviations within which the curve is known by a polynomial: a little more than half way to the next
 _NODES = -np.cos(math.pi * np.arange(9.0) / 8.0)
-_POWERS = np.linalg.inv(np.vander(_NODES))  # from values at the nodes to the coefficients of their polynomial
-_NEWTON = 5
+_NODES[4] = 0.0
+_HERE = slice(6, 7)  # of the epsilons looked at, the line's own
+_POINTS = np.linspace(-1.0, 1.0, 129)  # at which the polynomial is known, linear between
+_SPREAD = np.vander(_POINTS, _NODES.size) @ np.linalg.inv(np.vander(_NODES))  # from values at the nodes to those there
 
 
 @final
@@ -49,8 +51,25 @@ class PlacedLine:
     @property
     def asked(self) -> Array:
         """Epsilons to look at before others: the ends of what the line serves, and points near the middle."""
-        ends = self.epsilon + _MOST * REACH * self.deviation * np.array([-1.0, 1.0])
-        return np.concatenate((np.maximum(ends, 0.0), self.epsilon + _NEAR * self.deviation * _NODES))
+        reach = _MOST * REACH * self.deviation
+        ends = [max(self.epsilon - reach, 0.0), max(self.epsilon + reach, 0.0)]
+        return np.concatenate((ends, self.epsilon + _NEAR * self.deviation * _NODES))
+
+    @cached_property
+    def seen(self) -> LogBracket:
+        """What the line says there."""
+        curve = self.line.curve(self.asked)
+        return LogBracket(curve.log_lower(), curve.log_upper())
+
+    def sees(self, lower: Array, upper: Array) -> PlacedLine:
+        """The same, of which that is known."""
+        self.__dict__["seen"] = LogBracket(lower, upper)
+        return self
+
+    @property
+    def here(self) -> LogBracket:
+        """The part of it at the line's own epsilon, shape (1,)."""
+        return LogBracket(self.seen.lower[_HERE], self.seen.upper[_HERE])
 
 
 @final
@@ -64,42 +83,40 @@ class Ranges:
         ``ln delta_fin`` is at least the one at the lower end, or at epsilon 0, and at most the other at the upper end.
     epsilon, half : ndarray, shape (L,)
         Middle of the range near the line's own epsilon, and half its length (nats).
-    powers : ndarray, shape (L, k)
-        About ``ln delta_fin`` as a polynomial, x from -1 to 1 over that range; nan where it is not known.
+    values : ndarray, shape (L, k)
+        About ``ln delta_fin`` at points over that range, by a polynomial; nan where it is not known.
     """
 
     most: Array
     least: Array
     epsilon: Array
     half: Array
-    powers: Array
+    values: Array
 
     def reaches(self, which: NDArray[np.intp], log_delta: Array) -> NDArray[np.bool_]:
         """Whether a line is worth asking for the epsilon of a delta."""
         return (self.most[which] >= log_delta) & (log_delta >= self.least[which])
 
     def guess(self, which: NDArray[np.intp], log_delta: Array) -> Array:
-        """About the epsilon of each delta (nats), by Newton's method."""
-        powers = self.powers[which].T
-        x = np.zeros_like(log_delta)
-        for _ in range(_NEWTON):
-            value, slope = np.zeros_like(x), np.zeros_like(x)
-            for power in powers:
-                slope = slope * x + value
-                value = value * x + power
-            x = np.clip(x - (value - log_delta) / np.where(slope < 0.0, slope, -np.inf), -1.0, 1.0)
-        return np.asarray(self.epsilon[which] + self.half[which] * np.where(np.isnan(x), 0.0, x))
+        """About the epsilon of each delta (nats), linear between the points."""
+        values = self.values[which]
+        place = np.minimum(np.maximum((values > log_delta[:, None]).sum(axis=1), 1), _POINTS.size - 1)
+        row = np.arange(place.size)
+        above, below = values[row, place - 1], values[row, place]
+        falls = above > below
+        share = (above - log_delta) / np.where(falls, above - below, 1.0)
+        x = _POINTS[place - 1] + (_POINTS[1] - _POINTS[0]) * np.minimum(np.maximum(share, 0.0), 1.0)
+        return np.asarray(self.epsilon[which] + self.half[which] * np.where(falls, x, 0.0))
 
 
-def ranges_of(placed: Sequence[PlacedLine], curve: Callable[[NDArray[np.intp], Array], Curve]) -> Ranges:
-    """What lines serve; ``curve`` asks each of the lines meant at points of its own."""
-    found = curve(np.arange(len(placed)), np.array([one.asked for one in placed]))
-    lower, upper = found.log_lower(), found.log_upper()
+def ranges_of(placed: Sequence[PlacedLine]) -> Ranges:
+    """What lines serve."""
+    lower, upper = np.array([one.seen.lower for one in placed]), np.array([one.seen.upper for one in placed])
     middles = LogBracket(lower, upper).middles[:, 2:]
     falls = np.isfinite(middles).all(axis=1, keepdims=True)
-    powers = (_POWERS * np.where(falls, middles, np.nan)[:, None]).sum(axis=2)
+    values = (_SPREAD * np.where(falls, middles, np.nan)[:, None]).sum(axis=2)
     epsilon, deviation = np.array([(one.epsilon, one.deviation) for one in placed]).T
-    return Ranges(lower[:, 0], upper[:, 1], epsilon, _NEAR * deviation, powers)
+    return Ranges(lower[:, 0], upper[:, 1], epsilon, _NEAR * deviation, values)
 
 
 @final

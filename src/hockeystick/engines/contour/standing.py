@@ -14,7 +14,7 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.contour.line import ContourLine, Curve
+from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.lines import Lines, Quantity, grouped
 from hockeystick.engines.contour.placing import (
     ContourRefusal,
@@ -22,6 +22,7 @@ from hockeystick.engines.contour.placing import (
     lines_for_epsilons,
     saddle_of_epsilon,
 )
+from hockeystick.engines.contour.root_bracket import LogBracket
 from hockeystick.engines.contour.search import PlacedLine
 from hockeystick.engines.contour.stations import (
     Station,
@@ -169,7 +170,7 @@ class StandingLines:
             try:
                 own = saddle if drop == station.log_drop else saddle_of_epsilon(losses, saddle.epsilon)
                 placed = self.place(losses, own, saddle.epsilon, None, work)
-                if self.narrow(*self.sides_of(placed.line.curve(np.array([saddle.epsilon])))):
+                if self.narrow(*self.sides_of(placed.here)):
                     return placed
             except ContourRefusal as error:
                 refusal = error
@@ -195,10 +196,10 @@ class StandingLines:
         """Whether a bracket of delta is as narrow as it should be."""
         return bool(is_narrow(np.array(lower), np.array(upper), np.array(self.tolerance)))
 
-    def sides_of(self, curve: Curve) -> tuple[float, float]:
-        """Certified sides of delta at the first epsilon of a curve, infinite losses included."""
+    def sides_of(self, finite: LogBracket) -> tuple[float, float]:
+        """Certified sides of delta at one epsilon, infinite losses included."""
         low, high = self.infinite_mass
-        lower, upper = sides(curve.log_lower()[:1], curve.log_upper()[:1], np.array(low), np.array(high))
+        lower, upper = sides(finite.lower, finite.upper, np.array(low), np.array(high))
         return float(lower[0]), float(upper[0])
 
 
@@ -267,9 +268,12 @@ def _stand(asked: Sequence[tuple[StandingLines, Station]], saddle: Saddle) -> No
             placed.append(PlacedLine(line, float(epsilon[row]), float(deviation[row])))
     if not rows:
         return
-    curve = Lines([one.line for one in placed]).curve(np.arange(len(rows)), epsilon[rows, None])
+    curve = Lines([one.line for one in placed]).curve(np.arange(len(rows)), np.array([one.asked for one in placed]))
+    placed = [one.sees(*found) for one, *found in zip(placed, curve.log_lower(), curve.log_upper(), strict=True)]
     low, high = np.array([asked[row][0].infinite_mass for row in rows]).T
-    lower, upper = sides(curve.log_lower()[:, 0], curve.log_upper()[:, 0], low, high)
+    here = [one.here for one in placed]
+    lower, upper = (np.concatenate([getattr(one, side) for one in here]) for side in ("lower", "upper"))
+    lower, upper = sides(lower, upper, low, high)
     narrow = is_narrow(lower, upper, np.array([asked[row][0].tolerance for row in rows]))
     for place in np.flatnonzero(narrow).tolist():
         own, station = asked[rows[place]]

@@ -30,7 +30,9 @@ __all__ = ["Station", "Stations", "by_epsilon", "by_log_delta", "saddles_at", "s
 _APART = 1.5  # deviations of the tilted loss from one station to the next
 _RUNGS = 41  # tilts scanned in the first level, each sqrt 2 above the one before
 _MORE = 10  # in every further one, whose largest is eight times that of the one before
-_PIECES = 12  # tilts added to an interval that is too long, at most
+_LONG = 3.0  # deviations from one tilt to the next that are too many
+_DENSER = 1.5  # than stations, that an interval is cut: a second look seldom finds one too long
+_PIECES = 18  # tilts added to an interval that is too long, at most
 _REFINEMENTS = 3
 _LEAST = -760.0  # ln of the smallest delta looked for
 _LEVELS = 4  # of ever larger tilts
@@ -83,9 +85,11 @@ class _Rungs:
     def between(self) -> tuple[Array, NDArray[np.intp]]:
         """Tilts to look at as well, where ladders are too coarse for deltas that float64 holds, and how many each."""
         rises = np.diff(self.ladder)
-        more = np.where(self.smooth[1][:, :-1] > _LEAST, np.ceil(rises / _APART) - 1.0, 0.0)
-        count = np.clip(more, 0.0, _PIECES).astype(np.intp)
-        row, place = np.nonzero(count)
+        long = (rises > _LONG) & (self.smooth[1][:, :-1] > _LEAST)
+        if not long.any():
+            return self.found.tilts[:, :0], np.zeros(len(rises), dtype=np.intp)
+        count = np.minimum(np.where(long, np.ceil(_DENSER * rises / _APART) - 1.0, 0.0), _PIECES).astype(np.intp)
+        row, place = count.nonzero()
         each = count[row, place]
         size = count.sum(axis=1)
         number = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)  # of a tilt in its interval
@@ -100,7 +104,8 @@ class _Rungs:
         """Both, by increasing tilt."""
         columns = [np.concatenate((getattr(self.found, name), getattr(more.found, name)), axis=1) for name in _SCANNED]
         order = np.argsort(columns[0], axis=1, kind="stable")
-        return _Rungs(Scan(*(np.take_along_axis(column, order, axis=1) for column in columns)))
+        row = np.arange(len(order))[:, None]
+        return _Rungs(Scan(*(column[row, order] for column in columns)))
 
     def level(self, row: int, size: int, sketches: Sequence[Sketch]) -> Level:
         """Those of one sum."""

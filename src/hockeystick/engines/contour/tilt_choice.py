@@ -107,7 +107,8 @@ def plan_lines(
     log_delta = np.minimum(log_delta, least)  # Chernoff's bound, whatever was said
     log_error = log_delta[:, None] - exponent + log_share(tolerance)[:, None]
     own, usable = _candidates(tilts, saddle.theta)
-    theta, at, allowed = (np.take_along_axis(one, own, axis=1) for one in (tilts, exponent, log_error))
+    row = np.arange(len(own))
+    theta, at, allowed = (one[row[:, None], own] for one in (tilts, exponent, log_error))
     usable &= np.isfinite(at)  # K may be beyond float64, but not everywhere
     at, allowed = np.where(usable, at, 0.0), np.where(usable, allowed, 0.0)
     fresh = np.diff(tilts, axis=1, prepend=-np.inf) > 0.0
@@ -122,7 +123,6 @@ def plan_lines(
         integrand = np.where(usable, at - np.log(theta * (1.0 + theta)), np.inf)  # least at the saddle point
         price = np.log(period) + _PRICE * (integrand - integrand.min(axis=1, keepdims=True))
     best = np.argmin(np.where(usable, price, np.inf), axis=1)
-    row = np.arange(best.size)
     chosen = [_nearest(side[row, best], gap[row, best], tilts) for side in (right, left)]
     own_theta, own_variance = theta[row, best], variance[row, own[row, best]]
     return LinePlan(
@@ -139,18 +139,18 @@ def _candidates(tilts: Array, theta: Array) -> tuple[NDArray[np.intp], NDArray[n
     within = (tilts <= theta[:, None] * 1.0001) & (tilts >= _LEAST * theta[:, None])
     place = np.argmax(within, axis=1)[:, None] + np.arange(_MOST)
     own = np.minimum(place, tilts.shape[1] - 1)
-    return own, np.take_along_axis(within, own, axis=1) & (place < tilts.shape[1])
+    return own, within[np.arange(len(own))[:, None], own] & (place < tilts.shape[1])
 
 
 def _nearest(needed: Array, gap: Array, tilts: Array) -> Array:
     """The tilts of one side that need the shortest periods, not farther than the best; 0 for want of another."""
     distance = np.abs(gap)
+    row = np.arange(len(needed))[:, None]
     first = np.argmin(needed, axis=1)[:, None]
     # a farther tilt than the best one would only widen the rules
-    near = np.where(distance <= 1.001 * np.take_along_axis(distance, first, axis=1), needed, np.inf)
+    near = np.where(distance <= 1.001 * distance[row, first], needed, np.inf)
     order = np.argsort(near, axis=1, kind="stable")[:, :_KEPT]
-    known = np.isfinite(np.take_along_axis(near, order, axis=1))
-    return np.where(known, np.take_along_axis(tilts, order, axis=1), 0.0)
+    return np.where(np.isfinite(near[row, order]), tilts[row, order], 0.0)
 
 
 def _grid(saddle: Saddle) -> Array:

@@ -77,6 +77,10 @@ class EnumeratedCurve:
         lower, upper = beyond(0), beyond(1)
         return from_sides(lower, upper, _METHOD, errors={"rounding": upper - lower})
 
+    def is_below(self, epsilon: float, delta: float) -> bool:
+        """Whether ``delta(epsilon) <= delta``: proving that takes one evaluation."""
+        return self._side(epsilon, 1) <= delta
+
     def _side(self, epsilon: float, side: int) -> float:
         """Lower (0) or upper (1) bound of delta."""
         gap = self._losses[side] - epsilon

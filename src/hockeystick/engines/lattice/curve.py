@@ -97,6 +97,10 @@ class LatticeCurve:
                 return kept
         return self._delta_around(saddle, epsilon, self.tolerance, _REFINEMENTS)[0]
 
+    def is_below(self, epsilon: float, delta: float) -> bool:
+        """Nothing is proved without composing."""
+        return False
+
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``, in (0, 1)."""
         log_delta = math.log(max(delta, 1e-320))

@@ -15,7 +15,7 @@ values of K an answer.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import final
 
 import numpy as np
@@ -25,18 +25,12 @@ from hockeystick.engines.moments.log_moment import log_moment_bounds
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import U, up
 
-__all__ = ["GuaranteeCurve", "any_guarantee"]
+__all__ = ["GuaranteeCurve"]
 
 _FIRST = 2.0 ** np.arange(-8.0, 13.0)
 _FURTHER = 2.0 ** np.arange(13.0, 41.0)  # where only guarantees are asked, which cost nothing
 _FINER = 33
-_ANY_ORDER = np.array([2.0])
 _ROUNDS = 3
-
-
-def any_guarantee(parts: Iterable[tuple[Pair, int]]) -> bool:
-    """Whether more is proved of some step by its moments than by its pair: the two sides then never meet."""
-    return any(pair.moment_guarantee(_ANY_ORDER) is not None for pair, _ in parts)
 
 
 @final

@@ -1,0 +1,317 @@
+"""Runs of few large losses, a spike with a broad tail: lines between two cuts contain the exact truth.
+
+Terms of the bracket are tested where each is the largest: on lines of other cuts, steps and lengths than planned.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+import hockeystick as hs
+from hockeystick.engines.contour.refusal import ContourRefusal
+from hockeystick.engines.rare.curve import RareCurve
+from hockeystick.engines.rare.excess import log_excess, log_moment
+from hockeystick.engines.rare.line import RareLine, difference, pieces_of, rare_line, transform
+from hockeystick.engines.rare.losses import WIDTH, RareLosses, kept
+from hockeystick.engines.rare.pieces import Piece
+from hockeystick.engines.rare.plan import RarePlan
+from hockeystick.exact import exact_delta
+from hockeystick.laws import GaussianPair, SubsampledPair
+
+NOISE, RATE, STEPS = 1.0, 7e-4, 260
+LOSSES = RareLosses(1.0 / NOISE, RATE, float(STEPS))
+EPSILON = 0.15
+
+
+@functools.cache
+def truth(epsilon: float, noise: float = NOISE, rate: float = RATE, steps: int = STEPS) -> tuple[float, float]:
+    found = exact_delta([(SubsampledPair(GaussianPair(noise), rate), steps)], epsilon, digits=10)
+    return float(found.lower), float(found.upper)
+
+
+def sides(line: RareLine, epsilon: float = EPSILON) -> tuple[float, float]:
+    lower, upper = line.sides(np.array([epsilon]))
+    return float(lower[0]), float(upper[0])
+
+
+@functools.cache
+def planned(log_error: float = math.log(1e-6 * 1.35e-8)) -> RareLine:
+    return rare_line(LOSSES, EPSILON, log_error)
+
+
+def with_plan(**changes: Any) -> RareLine:
+    """The line of other cuts or tilts, on pieces that serve them."""
+    line = planned()
+    found = replace(line.found, **changes)
+    small, large = pieces_of(LOSSES, found)
+    return replace(line, found=found, small=small, large=large)
+
+
+def assert_contains(line: RareLine, epsilon: float = EPSILON) -> tuple[float, float]:
+    lower, upper = sides(line, epsilon)
+    least, most = truth(epsilon)
+    assert lower <= most
+    assert least <= upper
+    return lower, upper
+
+
+def test_a_planned_line_contains_the_truth_narrowly() -> None:
+    lower, upper = assert_contains(planned())
+    assert upper - lower <= 1e-5 * lower
+
+
+def test_width_shrinks_with_the_error_meant() -> None:
+    widths = []
+    for error in (1e-2, 1e-4, 1e-6):
+        lower, upper = assert_contains(planned(math.log(error * 1.35e-8)))
+        widths.append(upper - lower)
+    assert widths[1] <= 0.05 * widths[0]
+    assert widths[2] <= 0.05 * widths[1]
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.1, 0.2, 0.4])
+def test_a_line_contains_the_truth_far_from_its_epsilon(epsilon: float) -> None:
+    assert_contains(planned(), epsilon)
+
+
+@pytest.mark.parametrize("times", [1.25, 1.5, 2.0])
+def test_a_line_of_too_long_steps_subtracts_the_periods_below(times: float) -> None:
+    """Nearly all that a longer step adds comes from below."""
+    line = planned()
+    assert_contains(replace(line, step=line.step * times, frequencies=math.ceil(line.frequencies / times)))
+
+
+@pytest.mark.parametrize("times", [2.0, 3.0])
+def test_a_line_of_too_large_a_tilt_subtracts_the_periods_above(times: float) -> None:
+    found = planned().found
+    line = with_plan(tilt=times * found.tilt, above=1.2 * times * found.tilt)
+    step = line.step * (1.0 + 1.0 / times)
+    assert_contains(replace(line, step=step, frequencies=math.ceil(line.frequencies * line.step / step)))
+
+
+@pytest.mark.parametrize("share", [0.03, 0.06, 0.1, 0.15, 0.25])
+def test_a_line_cut_short_adds_what_lies_beyond(share: float) -> None:
+    line = planned()
+    assert_contains(replace(line, frequencies=math.ceil(share * line.frequencies)))
+
+
+@pytest.mark.parametrize("by", [0.5, 0.8])
+def test_too_high_a_lower_cut_adds_the_runs_below_it(by: float) -> None:
+    assert_contains(with_plan(low=planned().found.low + by))
+
+
+@pytest.mark.parametrize("by", [0.4, 0.7])
+def test_too_low_an_upper_cut_adds_the_excess_above_it(by: float) -> None:
+    assert_contains(with_plan(high=planned().found.high - by))
+
+
+@pytest.mark.parametrize("share", [0.5, 0.7])
+def test_pieces_that_end_early_add_the_mass_beyond(share: float) -> None:
+    line = planned()
+    for place, piece in enumerate(line.large):
+        nodes = piece.last - piece.first
+        for short in (
+            replace(piece, last=piece.first + math.ceil(share * nodes)),
+            replace(piece, first=piece.last - math.ceil(share * nodes)),
+        ):
+            large = tuple(short if k == place else one for k, one in enumerate(line.large))
+            assert_contains(replace(line, large=large))
+
+
+def exact_piece(piece: Piece, exponent: float, frequency: float) -> complex:
+    """The integral that a piece stands for, between its ends."""
+    m, g, w = mpf(piece.losses.shift), mpf(piece.losses.rate), mpf(WIDTH)
+    low, high = (piece.first - 0.5) * piece.step, (piece.last + 0.5) * piece.step
+
+    def f(u: Any) -> Any:
+        loss = mp.log1p(g * mp.expm1(u))
+        between = mp.erfc((u - piece.above) / w) / 2
+        between -= mp.erfc((u - piece.below) / w) / 2 if math.isfinite(piece.below) else 0
+        density = mp.exp(-((u / m + m / 2) ** 2) / 2) / (m * mp.sqrt(2 * mp.pi))
+        return density * between * mp.exp(exponent * loss + 1j * frequency * loss)
+
+    with mp.workdps(25):
+        return complex(mp.quad(f, mp.linspace(low, high, 13), method="gauss-legendre", maxdegree=4))
+
+
+FREQUENCY = 60.0  # of nodes that ball arithmetic reaches in no time
+
+
+def coarse(piece: Piece, times: float) -> Piece:
+    """The piece on fewer nodes, judged on the best of a few strips."""
+    step = piece.step * times
+    first, last = (math.floor(one * piece.step / step) for one in (piece.first, piece.last))
+    rules = [replace(piece, step=step, first=first, last=last, half_width=b) for b in (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)]
+    return min(rules, key=lambda rule: rule.log_error(1.0 + planned().found.tilt, 2.0 * FREQUENCY))
+
+
+@pytest.mark.parametrize("times", [1.0, 5.0, 10.0])
+@pytest.mark.parametrize("part", ["small", "large"])
+def test_rules_err_by_no_more_than_they_say(part: str, times: float) -> None:
+    tilt = planned().found.tilt
+    rule = coarse(getattr(planned(), part)[0], times)
+    value, error = transform((rule,), tilt, FREQUENCY, 3)
+    for number in (0, 2):
+        assert abs(complex(value[number]) - exact_piece(rule, 1.0 + tilt, number * FREQUENCY)) <= error
+    assert error <= 1.1 * math.exp(rule.log_error(1.0 + tilt, 2.0 * FREQUENCY)) + 1e-11 * abs(value[0])
+    assert abs(exact_piece(rule, 1.0 + tilt, 0.0)) <= rule.moment(1.0 + tilt)
+
+
+def test_the_transform_between_the_cuts_fades_as_it_is_said_to() -> None:
+    line = planned()
+    exponent = 1.0 + line.found.tilt
+    for half_width in (line.found.half_width, 1.2):
+        bound = math.exp(line.large[0].log_faded(exponent, FREQUENCY, half_width))
+        for beyond in (1.0, 2.0):
+            assert abs(exact_piece(line.large[0], exponent, beyond * FREQUENCY)) <= bound
+
+
+def mean_over_q(losses: RareLosses, of: Any) -> Any:
+    """The mean under Q of a function of u and r."""
+    m, g = mpf(losses.shift), mpf(losses.rate)
+
+    def f(u: Any) -> Any:
+        return mp.npdf(u / m + m / 2) / m * of(u, 1 + g * mp.expm1(u))
+
+    return mp.quad(f, mp.linspace(-12 * m, 12 * m, 61))
+
+
+@pytest.mark.parametrize("power", [1.5, 20.0, 100.0])
+def test_the_excess_of_one_large_loss_is_bounded(power: float) -> None:
+    losses, cut, p, w = RareLosses(1.0, 1e-2, 1.0), 3.0, mpf(power), mpf(WIDTH)
+    bound = math.exp(float(log_excess(losses, cut, np.array([power]))[0]))
+    taken = mean_over_q(losses, lambda u, r: r ** (1 - p) * mp.erfc((cut - u) / w) / 2)
+    exact = taken * (p - 1) ** (p - 1) / p**p
+    assert exact <= bound <= 10.0 * exact
+
+
+@pytest.mark.parametrize("power", [1.5, 20.0, 100.0])
+def test_the_moment_of_the_other_steps_is_bounded(power: float) -> None:
+    losses, p = RareLosses(0.7, 1e-3, 1.0), mpf(power)
+    bound = float(log_moment(losses, np.array([power]))[0])
+    exact = mp.log(mean_over_q(losses, lambda _, r: r ** (1 - p)))
+    assert exact <= bound <= 1.6 * exact
+    three = RareLosses(0.7, 1e-3, 3.0)
+    times = (log_excess(replaced, 3.0, np.array([power]))[0] for replaced in (three, losses))
+    assert next(times) - next(times) >= math.log(3.0) + 2.0 * exact
+
+
+def test_the_mass_above_a_cut_is_what_it_is() -> None:
+    losses, cut = RareLosses(0.8, 1e-3, 100.0), 2.5
+    m, g = mpf(losses.shift), mpf(losses.rate)
+    for (mass, error), mixed in zip(losses.cut_off(cut), (True, False), strict=True):
+
+        def f(u: Any, mixed: bool = mixed) -> Any:
+            r = 1 + g * mp.expm1(u) if mixed else 1
+            density = mp.exp(-((u / m + m / 2) ** 2) / 2) / (m * mp.sqrt(2 * mp.pi))
+            return density * r * mp.erfc((cut - u) / mpf(WIDTH)) / 2
+
+        with mp.workdps(30):
+            exact = mp.quad(f, mp.linspace(-4, 12, 17))
+        assert abs(mass - exact) <= error * exact
+        assert error <= 1e-12
+
+
+def test_tails_err_by_no_more_than_assumed() -> None:
+    x = np.linspace(0.0, 20.0, 401)
+    for one, value in zip(x.tolist(), kept(x).tolist(), strict=True):
+        exact = mp.erfc(mpf(one)) / 2
+        assert abs(value - exact) <= 30.0 * 2.0**-53 * (1.0 + one * one) * exact
+
+
+@pytest.mark.parametrize("steps", [2.0, 300.0, 1e6])
+def test_differences_of_powers_err_by_no_more_than_they_say(steps: float) -> None:
+    rng = np.random.default_rng(5)
+    a = (1.0 - 0.1 * rng.random(50) / steps) * np.exp(1j * rng.uniform(-3.0, 3.0, 50))
+    b = 10.0 ** rng.uniform(-12.0, -1.0, 50) * np.exp(1j * rng.uniform(-3.0, 3.0, 50)) / steps
+    value, error = difference(a, b, steps)
+    for k in range(50):
+        with mp.workdps(60):
+            exact = (mp.mpc(a[k]) + mp.mpc(b[k])) ** int(steps) - mp.mpc(a[k]) ** int(steps)
+            assert abs(mp.mpc(value[k]) - exact) <= error[k]
+        assert error[k] <= 1e-13 * steps * abs(complex(exact))
+
+
+def test_where_one_power_is_lost_both_count_as_an_error() -> None:
+    a, b = np.array([1e-200 + 0j, 0.1 + 0j]), np.array([0.3 + 0j, 0.2j])
+    value, error = difference(a, b, 4.0)
+    assert value.tolist() == [0j, 0j]
+    assert (error >= np.abs((a + b) ** 4 - a**4)).all()
+
+
+def random_question(rng: np.random.Generator) -> tuple[float, float, int, float, float]:
+    noise, rate = float(rng.uniform(0.5, 1.6)), float(10.0 ** rng.uniform(-4.2, -3.0))
+    steps, delta = int(10.0 ** rng.uniform(1.5, 3.0)), float(10.0 ** -rng.uniform(3.0, 30.0))
+    return noise, rate, steps, delta, float(10.0 ** -rng.uniform(3.0, 7.0))
+
+
+def assert_brackets(noise: float, rate: float, steps: int, delta: float, tolerance: float) -> bool:
+    """Whether the curve answers; where it does the bracket contains the exact epsilon, with zero slack."""
+    curve = RareCurve.of(((SubsampledPair(GaussianPair(noise), rate), steps),), tolerance)
+    assert curve is not None
+    try:
+        bound = curve.epsilon(delta)
+    except ContourRefusal:
+        return False
+    lower, upper = float(bound.lower), float(bound.upper)
+    assert upper - lower <= tolerance
+    assert truth(upper, noise, rate, steps)[0] <= delta
+    assert lower == 0.0 or truth(lower, noise, rate, steps)[1] >= delta
+    return True
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps", "delta"),
+    [(0.98, 7.4e-4, 263, 1e-8), (1.41, 7.3e-4, 309, 1e-26), (1.2, 2e-4, 281, 1e-6)],
+)
+def test_epsilons_contain_the_truth(noise: float, rate: float, steps: int, delta: float) -> None:
+    assert assert_brackets(noise, rate, steps, delta, 1e-6)
+
+
+@pytest.mark.torture
+def test_random_questions_contain_the_truth() -> None:
+    """Most are answered, the others refused; no false alarm is possible."""
+    rng = np.random.default_rng(11)
+    answered = [assert_brackets(*random_question(rng)) for _ in range(60)]
+    assert sum(answered) >= 40
+
+
+def test_deltas_contain_the_truth() -> None:
+    curve = RareCurve.of(((SubsampledPair(GaussianPair(NOISE), RATE), STEPS),), 1e-4)
+    assert curve is not None
+    bound = curve.delta(EPSILON)
+    least, most = truth(EPSILON)
+    assert bound.lower <= most
+    assert least <= bound.upper <= (1.0 + 1e-4) * bound.lower
+
+
+def test_the_certified_accountant_asks_it_where_the_contour_would_need_many_nodes() -> None:
+    run = hs.Gaussian(noise_multiplier=0.5).poisson(rate=1e-4) * 100
+    bound = hs.account(run, tolerance=1e-6).epsilon(1e-6)
+    assert "rare" in bound.method
+    assert bound.width <= 1e-6
+    coarse = hs.account(run, accountant=hs.accountants.Lattice(spacing=1e-4)).epsilon(1e-6)
+    assert coarse.upper >= bound.lower
+
+
+def test_runs_it_does_not_serve_are_left_to_others() -> None:
+    assert RareCurve.of(((SubsampledPair(GaussianPair(1.0), 0.1), 100),), 1e-6) is None
+    assert RareCurve.of(((GaussianPair(1.0), 100),), 1e-6) is None
+    assert RareCurve.of(((SubsampledPair(GaussianPair(1.0), 1e-4), 1),), 1e-6) is None
+
+
+def test_the_plan_says_where_losses_are_not_rare() -> None:
+    with pytest.raises(ContourRefusal, match="rare"):
+        rare_line(RareLosses(1.0, 1e-3, 1000.0), 1e-4, math.log(1e-10))
+
+
+def test_plans_are_values() -> None:
+    assert isinstance(planned().found, RarePlan)
+    assert planned().found.low < planned().found.high

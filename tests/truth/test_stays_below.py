@@ -1,0 +1,92 @@
+"""A direction that is proved at once to stay below another is not asked: the answer is the same, to the bit."""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+import pytest
+from mpmath import mp, mpf
+
+import hockeystick as hs
+from hockeystick.accountants.base import DirectedCurve
+from hockeystick.together import Asked, worst
+from tests.closed_forms import gaussian_delta
+
+
+def least_proved(curve: DirectedCurve, epsilon: float) -> float:
+    """The smallest delta proved at once, to 1e-13 relative; 1 where none is."""
+    low, high = -700.0, 0.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if curve.is_below(epsilon, math.exp(middle)) else (middle, high)
+    return math.exp(high)
+
+
+def directed(run: hs.Step | hs.Composition, direction: str) -> DirectedCurve:
+    return hs.account(run, direction).directed[direction]
+
+
+@pytest.mark.parametrize(("epsilon", "times"), [(0.5, 40.0), (2.0, 40.0), (6.0, math.inf)])
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_what_is_proved_at_once_is_above_the_exact_delta_and_near(direction: str, epsilon: float, times: float) -> None:
+    run = hs.Gaussian(1.0).poisson(0.02) * 300
+    truth = float(hs.account(run, direction, accountant=hs.accountants.Exact()).delta(epsilon).sides[1])
+    assert truth < least_proved(directed(run, direction), epsilon) < times * truth
+
+
+def test_a_large_loss_left_out_is_counted() -> None:
+    """Noise so small that a step of tiny mass swamps the moments: its mass counts where it is left out."""
+    run = hs.Gaussian(0.05).poisson(1e-9) * 3
+    found = least_proved(directed(run, "remove"), 8.0)
+    inner = mp.log1p(mp.expm1(8.0) / mpf(1e-9))  # where a sampled step looks at its base; more steps have more
+    assert mpf(1e-9) * gaussian_delta(mpf(20), inner) <= found
+
+
+@pytest.mark.parametrize(
+    "run", [hs.Gaussian(1.0).poisson(0.02), hs.Gaussian(3.0) * 5, hs.DiscretePair((0.3, 0.7), (0.6, 0.4)) * 40]
+)
+def test_where_one_evaluation_proves_it_the_upper_side_counts(run: hs.Step | hs.Composition) -> None:
+    curve = directed(run, "remove")
+    upper = float(curve.delta(0.6).sides[1])
+    assert curve.is_below(0.6, upper)
+    assert not curve.is_below(0.6, math.nextafter(upper, 0.0))
+
+
+def test_mass_at_infinity_is_counted() -> None:
+    pair = hs.DiscretePair((0.7, 0.3 - 2.0**-20, 2.0**-20), (0.3, 0.7, 0.0))
+    for run, count, epsilon in ((pair, 1, 2.0), (pair, 1, 0.5), (pair * 3, 3, 4.0), (pair * 3, 3, 1.0)):
+        curve = directed(run, "remove")
+        mass = -math.expm1(count * math.log1p(-(2.0**-20)))
+        assert not curve.is_below(epsilon, mass * (1.0 - 1e-9)), (run, epsilon)
+        assert curve.is_below(1e4, mass * (1.0 + 1e-9))
+    curve = directed(hs.Gaussian(1.0).poisson(0.02) * 300 + hs.ApproximateDP(0.01, 1e-6), "remove")
+    finite = float(curve.delta(3.5).sides[0]) - 1e-6
+    assert 1e-4 < finite / 1e-6 < 1e-2
+    assert not curve.is_below(3.5, 1e-6 + 0.5 * finite)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        hs.Gaussian(1.0).poisson(0.01) * 2000,
+        hs.Gaussian(2.0).poisson(0.1) * 20,
+        hs.Gaussian(1.0).poisson(0.01),
+        hs.Laplace(1.0).poisson(0.1) * 400,
+        hs.DiscretePair((0.01, 0.99), (0.02, 0.98)) * 30,
+        hs.DiscretePair((0.4, 0.6), (0.41, 0.59)) * 3,
+        hs.Gaussian(5.0) * 3 + hs.DiscretePair((0.6, 0.39, 0.01), (0.5, 0.5, 0.0)) * 2,
+    ],
+)
+def test_answers_are_the_larger_of_both_directions(run: hs.Step | hs.Composition) -> None:
+    for quantity, at in (("epsilon", 1e-6), ("epsilon", 0.01), ("delta", 0.1), ("delta", 2.0)):
+        curve = hs.account(run)
+        every = worst(hs.account(run).by_direction(lambda one, q=quantity, v=at: getattr(one, q)(v)))  # type: ignore[misc]
+        assert cast(Asked, curve).one(at, "delta" if quantity == "delta" else "epsilon").sides == every.sides
+
+
+def test_a_direction_far_below_is_not_answered() -> None:
+    curve = hs.account(hs.Gaussian(1.0).poisson(0.01) * 2000)
+    add = curve.directed["add"]
+    object.__setattr__(add, "epsilon", lambda delta: pytest.fail(f"asked at {delta}"))
+    assert curve.epsilon(1e-6).notes == ("direction: remove",)
