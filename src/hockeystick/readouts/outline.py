@@ -45,7 +45,7 @@ LARGEST_EPSILON = 690.0
 _SEEN = 1e-2  # of the axis: a band no wider than the line that is drawn
 _FIRST, _MOST = 9, 65  # values of each direction, at first and at most
 _SLACK = 1e-12
-_ALONE = 4  # one of so many that a pass does not answer
+_ALONE = 6  # one of so many that a pass does not answer
 _OUTWARD = 1e-12  # of 1, and of ln delta: far above the rounding of the few operations here, far below a pixel
 
 
@@ -210,7 +210,7 @@ def crossed(curve: PrivacyCurve, deltas: Sequence[float]) -> Samples:
     curve : PrivacyCurve
         Of an accountant that certifies.
     deltas : sequence of float
-        Between 0 and 1. Of those that the pass does not find, every fourth is asked alone.
+        Between 0 and 1. Of those that the pass does not find, every sixth is asked alone.
     """
     found = _crossings(curve, np.array(sorted(deltas, reverse=True)))
     ends = curve.delta(np.array([0.0, math.inf]))
