@@ -40,6 +40,7 @@ from hockeystick.laws import (
 )
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.mechanisms import UserDefinedCurve
+from hockeystick.mechanisms.matrix_bins import BinnedMatrix
 from hockeystick.numerics.binomial_tail import BinomialTail
 from hockeystick.sampling import (
     BallsInBins,
