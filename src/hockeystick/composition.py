@@ -120,7 +120,7 @@ class Step(ABC):
     @property
     def adds_noise(self) -> bool:
         """Whether a step adds noise to a sum, so that its size counts in units of the sensitivity."""
-        return True
+        return not self.stated_by_caller
 
     @property
     def contribution(self) -> tuple[str, str]:

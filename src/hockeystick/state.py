@@ -79,7 +79,7 @@ class Saved(ABC):
         try:
             data = json.loads(text)
         except json.JSONDecodeError as error:
-            raise StateError(f"this is no {cls.kind} state: it is not JSON ({error})") from error
+            raise StateError(f"this is not a saved {cls.kind}: it is not JSON ({error})") from error
         return cls._of(data)
 
     def save(self, path: str | Path) -> None:
@@ -101,7 +101,7 @@ class Saved(ABC):
         try:
             text = Path(path).read_text(encoding="utf-8")
         except UnicodeDecodeError as error:
-            raise StateError(f"{path} is no {cls.kind} state: it is not text ({error})") from error
+            raise StateError(f"{path} is not a saved {cls.kind}: it is not text ({error})") from error
         return cls.from_json(text)
 
     @classmethod
@@ -125,7 +125,7 @@ def _checked(kind: str, data: Any) -> dict[str, Any]:
     wanted = f"hockeystick {kind}"
     if not isinstance(data, dict) or data.get("format") != wanted:
         found = data.get("format") if isinstance(data, dict) else type(data).__name__
-        raise StateError(f"this is no {kind} state: its format is {found!r}, not {wanted!r}")
+        raise StateError(f"this is not a saved {kind}: its format is {found!r}, not {wanted!r}")
     if data.get("version") != VERSION:
         raise StateError(
             f"this {kind} state has version {data.get('version')!r}; this release reads version {VERSION}: use the"

@@ -15,6 +15,7 @@ from mpmath import mp, mpf
 import hockeystick as hs
 from hockeystick.bound import Bound
 from hockeystick.engines.choose import FEW_OUTCOMES
+from hockeystick.engines.ends import composed_infinity
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
 from hockeystick.engines.enumeration.outcomes import Outcomes, number_of_outcomes, outcomes_of_all
 
@@ -127,6 +128,80 @@ def test_every_question_is_answered_to_rounding(name: str, direction: str) -> No
             assert float(answer.width) <= 1e-9 * max(1.0, float(answer.upper))
 
 
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize("name", RUNS)
+def test_two_halves_of_the_steps_tell_as_much(name: str, direction: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[EnumeratedCurve.__module__], "_FEW", 0)
+    parts, outcomes = RUNS[name][0].pairs(direction), OUTCOMES[name]  # type: ignore[arg-type]
+    if direction == "add":
+        outcomes = [(q, p) for p, q in outcomes]
+    curve = EnumeratedCurve(parts, composed_infinity(parts))
+    with mpmath.workdps(TRUTH_DIGITS):
+        losses = sorted(float(mp.log(p / q)) for p, q in outcomes if p > 0 and q > 0)
+        between = [0.5 * (a + b) for a, b in itertools.pairwise(losses[:: max(len(losses) // 12, 1)]) if a + b >= 0.0]
+        for epsilon in [0.0, 0.1, 1.0, *losses[-3:], *between, losses[-1] * (1 - 1e-9)]:
+            found, exact = curve.delta(epsilon), delta_of(outcomes, epsilon)
+            assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
+            beside_it = mp.fsum(p for p, q in outcomes if q > 0 and abs(mp.log(p / q) - epsilon) < 1e-4 if p > 0)
+            # where nothing is left, the upper side is the smallest number
+            assert mpf(float(found.width)) <= mpf(1e-9) * exact + mpf(1e-12) * beside_it + mpf(2) ** -1074
+        for share in (0.7, 1e-2, 1e-6):
+            delta = float(share * delta_of(outcomes, 0.0) + (1 - share) * mp.fsum(p for p, q in outcomes if q == 0))
+            answer = curve.epsilon(delta)
+            assert delta_of(outcomes, float(answer.lower)) >= mpf(delta)
+            assert delta_of(outcomes, float(answer.upper)) <= mpf(delta)
+            assert float(answer.width) <= 1e-9 * max(1.0, float(answer.upper))
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_sums_as_wrong_as_their_errors_keep_the_bracket_true(sign: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules[EnumeratedCurve.__module__]
+    exact, bound = module._cumulated, 1e-3
+    monkeypatch.setattr(module, "_FEW", 0)
+    monkeypatch.setattr(module, "gamma", lambda n: 0.0 if n == 4 else bound)
+    monkeypatch.setattr(module, "_cumulated", lambda terms: exact(terms) * (1.0 + 0.999 * sign * bound))
+    run, outcomes = RUNS["randomised response"]
+    curve = EnumeratedCurve(run.pairs("remove"), (0.0, 0.0))
+    truth = composed(outcomes)
+    for epsilon in (0.0, 0.5, 3.0, 9.0, 14.0):
+        found = curve.delta(epsilon)
+        with mpmath.workdps(TRUTH_DIGITS):
+            assert mpf(float(found.lower)) <= delta_of(truth, epsilon) <= mpf(float(found.upper))
+
+
+def delta_by_fractions(pair: hs.DiscretePair, steps: int, ratio: Fraction) -> Fraction:
+    """delta at ``ln ratio``, exactly: three atoms, shared in every way."""
+    p, q = ([Fraction(mass) for mass in masses] for masses in (pair.p, pair.q))
+    powers = [[[mass**k for k in range(steps + 1)] for mass in side] for side in (p, q)]
+    total = Fraction(0)
+    for i in range(steps + 1):
+        for j in range(steps - i + 1):
+            ways = math.comb(steps, i) * math.comb(steps - i, j)
+            first, second = (side[0][i] * side[1][j] * side[2][steps - i - j] for side in powers)
+            total += ways * max(first - ratio * second, Fraction(0))
+    return total
+
+
+def test_many_steps_of_few_atoms_are_answered_exactly() -> None:
+    pair = hs.DiscretePair((0.5, 0.3125, 0.1875), (0.3125, 0.25, 0.4375))
+    parts = (pair * 190).pairs("remove")
+    assert not EnumeratedCurve.serves(parts, 1 << 14)
+    curve = EnumeratedCurve(parts, (0.0, 0.0))
+    for ratio in (Fraction(1), Fraction(2**60), Fraction(2**120)):
+        exact, found = delta_by_fractions(pair, 190, ratio), curve.delta(math.log(ratio))
+        slack = Fraction(1, 10**12)  # the logarithm is rounded
+        assert Fraction(float(found.lower)) * (1 - slack) <= exact <= Fraction(float(found.upper)) * (1 + slack)
+        assert float(found.width) <= 1e-10 * float(found.lower)
+
+
+@pytest.mark.parametrize("run", [hs.Binomial(100) * 3, hs.Binomial(20) * 10, hs.Binomial(100).poisson(0.1) * 3])
+def test_few_steps_of_many_atoms_are_listed_in_halves(run: hs.Composition) -> None:
+    found = hs.account(run, "remove").delta(0.3)
+    assert isinstance(found, Bound)
+    assert found.method == "enumeration"
+    assert float(found.width) <= 1e-9 * float(found.lower)
+
+
 def test_masses_and_losses_are_within_their_errors() -> None:
     pair = hs.DiscretePair(
         (Fraction(1, 7), Fraction(2, 7), Fraction(4, 7)), (Fraction(3, 5), Fraction(1, 5), Fraction(1, 5))
@@ -181,14 +256,16 @@ def test_outcomes_as_wrong_as_their_errors_keep_the_bracket_true(
 ) -> None:
     run = hs.RandomizedResponse(0.75) * 3
     parts = run.pairs("remove")
-    true, error = outcomes_of_all(parts), 0.01
+    true, nothing, error = outcomes_of_all(parts), outcomes_of_all(()), 0.01
     wrong = Outcomes(
         true.loss + sign * 0.999 * error * (field == "loss"),
         true.loss_error + error * (field == "loss"),
         true.log_p + sign * 0.999 * error * (field == "log_p"),
         true.error + error * (field == "log_p"),
     )
-    monkeypatch.setattr(sys.modules[EnumeratedCurve.__module__], "outcomes_of_all", lambda _: wrong)
+    monkeypatch.setattr(
+        sys.modules[EnumeratedCurve.__module__], "outcomes_of_all", lambda own: wrong if own else nothing
+    )
     curve, truth = EnumeratedCurve(parts, (0.0, 0.0)), composed([(randomised_response(0.75), 3)])
     for epsilon in (0.0, 0.5, 1.09, 1.1, 2.0, 3.29, 3.3):
         bound = curve.delta(epsilon)

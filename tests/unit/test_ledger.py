@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.ledger import Budget, DataSet, Ledger, LedgerError, OverBudgetError
+from hockeystick.ledger import Budget, DataSet, Ledger, LedgerError, OverBudgetError, rules
 from hockeystick.ledger.desk import CHOSEN
 
 pytest.importorskip("sqlalchemy")
@@ -60,6 +60,19 @@ def test_a_release_fits_only_where_its_upper_side_does(ledger: Ledger) -> None:
     assert not ledger.would_fit("strict", release)
     ledger.add_dataset(DataSet("enough", Budget(epsilon=0.5, delta=float(bound.upper)), adjacency="zero-out"))
     assert ledger.would_fit("enough", release)
+
+
+def test_far_below_a_budget_no_curve_is_asked(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    releases = [STEP, hs.Laplace(40.0).poisson(0.1) * 5, hs.DiscreteGaussian(30.0), hs.RandomizedResponse(0.501)]
+    for release in releases:
+        ledger.spend("census", release, why="a table")
+    asked: list[tuple[object, ...]] = []
+    epsilon = rules._epsilon
+    monkeypatch.setattr(rules, "_epsilon", lambda *question: asked.append(question) or epsilon(*question))
+    assert all(ledger.would_fit("census", release) for release in releases)
+    assert not asked
+    assert not ledger.would_fit("census", hs.ApproximateDP(0.1, 1e-6))  # all that is left at infinite losses
+    assert asked
 
 
 def test_remaining_is_the_last_number_that_fits(ledger: Ledger) -> None:

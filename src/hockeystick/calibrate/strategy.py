@@ -224,9 +224,7 @@ def _ends(search: Search, safe: Evaluation, unsafe: Evaluation | None) -> tuple[
     if safe.value == search.axis.end:
         return ("every value allowed meets the target",)
     if unsafe is not None and unsafe.unproved:
-        return (
-            f"the accountant has upper bounds alone: {unsafe.value:.17g} is not proved safe by it, nor proved unsafe",
-        )
+        return (f"the accountant has upper bounds alone: it proves {unsafe.value:.17g} neither safe nor unsafe",)
     return ()
 
 

@@ -65,7 +65,7 @@ class Target:
     def measure_direction(self, curve: DirectedCurve) -> Bound | Estimate:
         """The quantity of one direction."""
         if self.of_direction is None:
-            raise TypeError(f"{self.quantity} is no matter of one direction")
+            raise TypeError(f"{self.quantity} is not a matter of one direction")
         return self.of_direction(curve)
 
 
@@ -177,7 +177,7 @@ def _risk(bayes_risk: float | None, prior: float | None) -> Target:
     at = f"at prior {plain(believed)}"
     return Target(
         f"Bayes risk at least {plain(least)} {at}",
-        f"what the Bayes risk {at} lacks of guessing",
+        f"how far the Bayes risk {at} is below that of guessing",
         down(rarer - least),
         missing,
     )

@@ -2,7 +2,8 @@
 
 In this order: closed forms (one step; Gaussians alone); the outcomes one by one, where these are few; the contour,
 whose cost does not grow with the number of steps and whose brackets are a million times narrower than usually asked
-for; where it hands over, lines of rare large losses, the outcomes one by one where these are some more, and lattices. Decision 0009 says why the
+for; where it hands over, lines of rare large losses, the outcomes one by one where these are some more, else the
+contour for fewer digits, and lattices. Decision 0009 says why the
 contour comes first. What answered is the ``method`` of the result, and a note says why the contour did not.
 
 Nothing here is proved: each engine proves what it answers.
@@ -11,7 +12,7 @@ Nothing here is proved: each engine proves what it answers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, final
@@ -41,8 +42,8 @@ FEW_OUTCOMES: Final = 1 << 13
 """Outcomes that are listed before anything else is tried: 1 ms an answer, where the contour takes 3."""
 
 SOME_OUTCOMES: Final = 1 << 20
-"""Outcomes that are listed where the contour hands over: 0.1 s an answer, where lattices take seconds and are 1e9
-times wider."""
+"""Outcomes of half the steps that are listed where the contour refuses: a second an answer, where the contour for fewer
+digits, and lattices, are a million times wider."""
 
 CONTOUR_TOLERANCE: Final = 1e-9
 """Relative width of delta that the contour is asked for: digits cost it next to nothing, 3.3 ms for 1e-9, 3.0 for
@@ -114,7 +115,10 @@ def choose_engine(
     closed = closed_form(parts)
     if closed is not None:
         return closed
-    if EnumeratedCurve.serves(parts, FEW_OUTCOMES):
+    few_steps = sum(count for _, count in parts) <= FEW_STEPS
+    if EnumeratedCurve.serves(parts, FEW_OUTCOMES) or (
+        few_steps and EnumeratedCurve.serves_in_halves(parts, FEW_OUTCOMES)
+    ):
         return EnumeratedCurve(parts, composed_infinity(parts))
     _check_reach(parts)
     try:
@@ -138,16 +142,13 @@ class _ContourFirst:
     """
 
     def __init__(self, losses: PairSum, tolerance: float, make_lattice: Callable[[], LatticeCurve]) -> None:
-        coarse = max(COARSE * tolerance, CONTOUR_TOLERANCE)
         finer = min(max(math.sqrt(EVERYDAY_TOLERANCE / tolerance), 1.0), 25.0)  # lattices then take longer, too
-        work = int(CONTOUR_WORK * finer) * (1 + len(losses.parts) // SEVERAL_PARTS)
+        self._work = int(CONTOUR_WORK * finer) * (1 + len(losses.parts) // SEVERAL_PARTS)
         few = losses.total_count <= FEW_STEPS and tolerance >= EVERYDAY_TOLERANCE
-        few = few and not any(pair.is_discrete for pair, _ in losses.parts)  # their enumeration may take much longer
-        tolerances = (CONTOUR_TOLERANCE,) if few else (CONTOUR_TOLERANCE, coarse)
-        contours = [ContourCurve(losses, tolerance, work, hasty=few) for tolerance in tolerances]
-        rare = RareCurve.of(losses.parts, tolerance)
-        self.contour = contours[0] if rare is None else ContourCurve(losses, CONTOUR_TOLERANCE, RARE_WORK)
-        self._engines: list[Engine] = [*contours] if rare is None else [self.contour, rare, *contours]
+        self._few = few and not any(pair.is_discrete for pair, _ in losses.parts)  # whose enumeration may take longer
+        self._losses, self._rare = losses, RareCurve.of(losses.parts, tolerance)
+        work = self._work if self._rare is None else RARE_WORK
+        self.contour = ContourCurve(losses, CONTOUR_TOLERANCE, work, hasty=self._few and self._rare is None)
         self._parts, self._make_lattice = losses.parts, make_lattice
         self._tolerance = tolerance
 
@@ -166,10 +167,31 @@ class _ContourFirst:
         """Whether Chernoff's bound proves ``delta(epsilon) <= delta``."""
         return self.contour.is_below(epsilon, delta)
 
+    def _engines(self) -> Iterator[Engine]:
+        yield self.contour
+        if self._rare is not None:
+            yield self._rare
+            yield self._patient
+        if not self._few and not self._is_listed:
+            yield self._coarse
+
+    @cached_property
+    def _is_listed(self) -> bool:
+        return EnumeratedCurve.serves_in_halves(self._parts, SOME_OUTCOMES)
+
+    @cached_property
+    def _patient(self) -> ContourCurve:
+        return ContourCurve(self._losses, CONTOUR_TOLERANCE, self._work, hasty=self._few)
+
+    @cached_property
+    def _coarse(self) -> ContourCurve:
+        tolerance = max(COARSE * self._tolerance, CONTOUR_TOLERANCE)
+        return ContourCurve(PairSum(self._parts, tolerance), tolerance, self._work)
+
     @cached_property
     def _rest(self) -> Engine:
         """What answers where the contour does not."""
-        if EnumeratedCurve.serves(self._parts, SOME_OUTCOMES):
+        if self._is_listed:
             return EnumeratedCurve(self._parts, composed_infinity(self._parts))
         return self._make_lattice()
 
@@ -177,7 +199,7 @@ class _ContourFirst:
         """The first answer that is narrow enough, or what all answers together prove."""
         found: list[Bound] = []
         note = ""
-        for engine in self._engines:
+        for engine in self._engines():
             try:
                 return ask(engine)
             except ContourRefusal as refusal:

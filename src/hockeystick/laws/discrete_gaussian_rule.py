@@ -26,12 +26,14 @@ import numpy as np
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
 from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.transforms.replicas import LatticeNormal
 from hockeystick.transforms.rule import Array, LossRule, Quadrature, RuleSource, Window
 from hockeystick.transforms.summand import SampledSummand, Summand
 
 __all__ = ["DiscreteGaussianSummand", "log_normaliser"]
 
 _MOST_INTEGERS = 1 << 16
+_FINE = 4.0  # sigma, in integers, from which replicas of the transform lie 25 of its deviations apart
 
 
 @final
@@ -41,6 +43,14 @@ class DiscreteGaussianSummand(SampledSummand):
 
     sigma: float
     sensitivity: int
+
+    @property
+    def lattice_normal(self) -> LatticeNormal | None:
+        """The loss ``D (2x - D) / 2 s^2`` of unsampled noise, D / s^2 apart; None where atoms are few."""
+        if self.rate < 1.0 or self.sigma < _FINE:
+            return None
+        shift = self.sensitivity / self.sigma
+        return LatticeNormal(shift * shift, 2.0 * math.pi * self.sigma / shift)
 
     def joined(self, rate: Fraction) -> Summand:
         """That of both orders joined at loss 0."""

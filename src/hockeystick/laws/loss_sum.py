@@ -1,7 +1,7 @@
 """A composition of dominating pairs as a sum of independent losses with certified transforms.
 
-Every law is asked for its summand. Equal summands add their counts, normal losses add up to one, and the others are
-grouped into batches of their kind.
+Every law is asked for its summand. Equal summands add their counts, normal losses add up to one, with those that are
+normal but for a lattice that no answer sees, and the others are grouped into batches of their kind.
 
 Guarantee: the rules built here carry bounds on all their errors. Laws without a certified transform raise
 `UnknownPairError`.
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import Pair
 from hockeystick.transforms.lattice import SharedLattice, shared_lattice
+from hockeystick.transforms.replicas import Replicas
 from hockeystick.transforms.rule import Array, LossRule, Rows, RuleSource, Sketch, Window
 from hockeystick.transforms.saddle import LossSum
 from hockeystick.transforms.summand import Summand
@@ -30,6 +31,7 @@ from hockeystick.transforms.summand import Summand
 __all__ = ["LikeSums", "PairSum"]
 
 _MOST_STEPS = 2.0**40
+_SHARE = 1e-10
 _AT_ONCE = 4096  # nodes of rules built together: their arrays stay in the processor's cache
 
 
@@ -41,6 +43,8 @@ class PairSum(LossSum):
     ----------
     parts : iterable of (Pair, int)
         Pairs and how often each is composed.
+    share : float
+        Of delta, that taking lattices for the normal densities on them may add: more is not worth its speed.
 
     Raises
     ------
@@ -48,7 +52,7 @@ class PairSum(LossSum):
         For a pair without a certified transform, or more than 2^40 steps.
     """
 
-    def __init__(self, parts: Iterable[tuple[Pair, int]]) -> None:
+    def __init__(self, parts: Iterable[tuple[Pair, int]], share: float = _SHARE) -> None:
         self.parts = tuple(parts)
         self.log_drop = -math.inf
         counts: dict[Summand, int] = {}
@@ -58,6 +62,11 @@ class PairSum(LossSum):
         if sum(counts.values()) > _MOST_STEPS:
             raise UnknownPairError("the transform of more than 2^40 steps is not certified")
         self.gaussian_variance = math.fsum(summand.normal_variance * count for summand, count in counts.items())
+        fine = [(loss, float(count)) for one, count in counts.items() if (loss := one.lattice_normal) is not None]
+        self.replicas = Replicas.negligible(fine, self.gaussian_variance, share)
+        if self.replicas is not None:
+            self.gaussian_variance += math.fsum(loss.variance * count for loss, count in fine)
+            counts = {one: count for one, count in counts.items() if one.lattice_normal is None}
         kinds: dict[type[Summand], list[tuple[Summand, float]]] = {}
         for summand, count in counts.items():
             kinds.setdefault(type(summand), []).append((summand, float(count)))
@@ -101,7 +110,7 @@ class PairSum(LossSum):
     @property
     def kind(self) -> str | None:
         """Sums of one kind can be asked together (`LikeSums`); None where they cannot."""
-        return self._sources[0].kind if len(self._sources) == 1 else None
+        return self._sources[0].kind if len(self._sources) == 1 and self.replicas is None else None
 
     @property
     def on_lattice(self) -> bool:

@@ -173,15 +173,9 @@ class MixtureRules(RuleSource):
         pair = self.pair
         p = {c: Fraction(w) for w, c in zip(pair.p_weights, pair.p_centres, strict=True)}
         q = {c: Fraction(w) for w, c in zip(pair.q_weights, pair.q_centres, strict=True)}
-        every = sorted(c for c in p.keys() | q.keys() if p.get(c, 0) + q.get(c, 0) > 0)
-        zero = Fraction(0)
-        gaps = [p.get(c, zero) - q.get(c, zero) for c in every]
-        return _Sides(
-            centres=np.array([c / pair.sigma for c in every]),
-            p=np.array([float(p.get(c, zero)) for c in every]),
-            q=np.array([float(q.get(c, zero)) for c in every]),
-            gaps=np.array([float(gap) for gap in gaps]),
-        )
+        both = [(c, p.get(c, Fraction(0)), q.get(c, Fraction(0))) for c in sorted(p.keys() | q.keys())]
+        rows = [(c / pair.sigma, float(a), float(b), float(a - b)) for c, a, b in both if a + b > 0]
+        return _Sides(*np.array(rows).T.copy())
 
     def rule(self, window: Window) -> LossRule | None:
         """A rule that serves the window; None where it would be too long."""

@@ -166,10 +166,17 @@ def fits(runs: Runs, budget: Budget, rule: str, adjacency: str) -> bool:
     if budget.mu is not None:
         return _upper(account(whole, adjacency).mu(floor=budget.floor)) <= budget.mu
     return all(  # far below a budget delta is tiny, and epsilon the cheaper question; either proves it
-        _upper(_epsilon(whole, adjacency, delta)) <= epsilon
+        _is_far_below(whole, adjacency, epsilon, delta)
+        or _upper(_epsilon(whole, adjacency, delta)) <= epsilon
         or _upper(account(whole, adjacency).delta(epsilon)) <= delta
         for epsilon, delta in budget.points
     )
+
+
+@lru_cache(maxsize=64)
+def _is_far_below(whole: Composition, adjacency: str, epsilon: float, delta: float) -> bool:
+    """Whether Chernoff's bound proves a point of the budget: it decides most questions, at a tenth of the cost."""
+    return all(curve.is_below(epsilon, delta) for curve in account(whole, adjacency).directed.values())
 
 
 def room(runs: Runs, more: Composition, budget: Budget, rule: str, adjacency: str) -> int:

@@ -48,10 +48,6 @@ class DiscretePair(Mechanism):
     def stated_by_caller(self) -> bool:
         return True
 
-    @property
-    def adds_noise(self) -> bool:
-        return False
-
     def pair(self, direction: Direction) -> Pair:
         if direction == "substitute":
             raise UnknownPairError(

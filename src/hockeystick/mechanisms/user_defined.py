@@ -56,10 +56,6 @@ class UserDefined(Mechanism):
     def stated_by_caller(self) -> bool:
         return True
 
-    @property
-    def adds_noise(self) -> bool:
-        return False
-
     def pair(self, direction: Direction) -> Pair:
         if direction in {"remove", "zero-out"}:
             return self.remove

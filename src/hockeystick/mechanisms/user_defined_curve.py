@@ -61,10 +61,6 @@ class UserDefinedCurve(Step):
     def stated_by_caller(self) -> bool:
         return True
 
-    @property
-    def adds_noise(self) -> bool:
-        return False
-
     def _curve(self, direction: Direction) -> StatedCurve:
         if direction == "substitute":
             raise UnknownPairError("no curve is stated under 'substitute'; use adjacency 'add-remove'")

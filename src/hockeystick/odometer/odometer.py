@@ -258,7 +258,7 @@ def _encode_direction(live: LiveDirection) -> dict[str, Any]:
     progress = live.progress()
     return {
         "guess": encode_float(live.guess),
-        "refined_at": live.refined_at(),
+        "refined_at": live.refined_at,
         "progress": None if progress is None else encode_progress(progress),
     }
 

@@ -45,7 +45,7 @@ def decode_step(data: Any) -> Step:
     """
     if not isinstance(data, dict) or data.get("type") not in _CLASSES:
         name = data.get("type") if isinstance(data, dict) else data
-        raise ValueError(f"{name!r} is no step that this version knows; known are {', '.join(sorted(_CLASSES))}")
+        raise ValueError(f"{name!r} is not a step that this version knows; known are {', '.join(sorted(_CLASSES))}")
     kind = _CLASSES[data["type"]]
     known = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]  # all are dataclasses
     given = set(data) - {"type"}

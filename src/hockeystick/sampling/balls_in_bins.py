@@ -10,7 +10,7 @@ from hockeystick.composition import Direction, Step
 from hockeystick.errors import UnknownPairError, check_count
 from hockeystick.laws.base import Pair
 from hockeystick.sampling.base import AS_REMOVE, Sampled
-from hockeystick.sampling.random_allocation import allocated_pairs, pair_with_ratio
+from hockeystick.sampling.random_allocation import allocated_pairs, attained_by, pair_with_ratio
 
 __all__ = ["BallsInBins"]
 
@@ -70,10 +70,7 @@ class BallsInBins(Sampled):
         return self._pairs(direction)[0]
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
-        above, below = self._pairs(direction)
-        if self.mechanism.attained("remove") is not None:
-            return ()  # what dominates one step says nothing of what datasets show
-        return None if above == below else (below,)
+        return attained_by(self.mechanism, self._pairs(direction))
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
         if self.attained(direction) is None:
@@ -86,13 +83,8 @@ class BallsInBins(Sampled):
 
     def _pairs(self, direction: Direction) -> tuple[Pair, Pair]:
         """Pairs above and below that of the run."""
-        if direction == "substitute":
-            raise UnknownPairError(
-                "no dominating pair is proved for balls in bins under 'substitute'; use adjacency 'add-remove' or"
-                " 'zero-out'"
-            )
+        base = pair_with_ratio(self.mechanism, direction, "balls in bins")
         direction = AS_REMOVE.get(direction, direction)
-        base = pair_with_ratio(self.mechanism)
         repeated = (base, base) if self.epochs == 1 else base.repeated(self.epochs)
         if repeated is None:
             raise UnknownPairError(

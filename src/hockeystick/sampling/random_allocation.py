@@ -11,7 +11,7 @@ from hockeystick.errors import UnknownPairError, check_count
 from hockeystick.laws.base import Pair
 from hockeystick.sampling.base import AS_REMOVE, Samplable, Sampled
 
-__all__ = ["RandomAllocation", "allocated_pairs", "pair_with_ratio"]
+__all__ = ["RandomAllocation", "allocated_pairs", "attained_by", "pair_with_ratio"]
 
 
 def allocated_pairs(base: Pair, steps: int, direction: Direction) -> tuple[Pair, Pair]:
@@ -117,10 +117,7 @@ class RandomAllocation(Sampled):
         if self.selected > 1:
             noise = self.mechanism
             return noise.summed_lower(self.selected, self.steps) if isinstance(noise, Samplable) else ()
-        above, below = self._pairs(direction)
-        if self.mechanism.attained("remove") is not None:
-            return ()  # what dominates one step says nothing of what datasets show
-        return None if above == below else (below,)
+        return attained_by(self.mechanism, self._pairs(direction))
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
         if self.attained(direction) is None:
@@ -143,16 +140,23 @@ class RandomAllocation(Sampled):
 
     def _base(self, direction: Direction) -> Pair:
         """The pair of a step under remove."""
-        if direction == "substitute":
-            raise UnknownPairError(
-                "no dominating pair is proved for random allocation under 'substitute'; use adjacency 'add-remove' or"
-                " 'zero-out'"
-            )
-        return pair_with_ratio(self.mechanism)
+        return pair_with_ratio(self.mechanism, direction, "random allocation")
 
 
-def pair_with_ratio(mechanism: Step) -> Pair:
-    """The mechanism's pair under remove, if it has a likelihood ratio."""
+def attained_by(mechanism: Step, pairs: tuple[Pair, Pair]) -> tuple[Pair, ...] | None:
+    """What datasets show of a step on a random batch, given the pairs above and below; None where both are one."""
+    if mechanism.attained("remove") is not None:
+        return ()  # what dominates one step says nothing of what datasets show
+    above, below = pairs
+    return None if above == below else (below,)
+
+
+def pair_with_ratio(mechanism: Step, direction: Direction, scheme: str) -> Pair:
+    """The mechanism's pair under remove, if it has a likelihood ratio, and the scheme a pair in the direction."""
+    if direction == "substitute":
+        raise UnknownPairError(
+            f"no dominating pair is proved for {scheme} under 'substitute'; use adjacency 'add-remove' or 'zero-out'"
+        )
     pair = mechanism.pair("remove")
     if pair.is_known_by_moments_alone:
         raise UnknownPairError(

@@ -226,10 +226,11 @@ def _special() -> list[Assumption]:
     logs = mixed(paired(uniform(-745.0, 0.0), uniform(-745.0, 0.0)), paired(uniform(-9.0, 3.0), uniform(-9.0, 3.0)))
     plane = mixed(complex_numbers(_MODEST), complex_numbers(uniform(-2.0, 2.0)))
     erf_points = mixed(both_signs(logarithmic(1e-300, 1.0)), uniform(-6.0, 6.0), uniform(0.7, 0.95))
-    erfcx_points = mixed(uniform(0.0, 30.0), logarithmic(1e-300, 1e20))
+    sine = Function(lambda x: x.sin(), turns, _at_most_one)
+    erfcx = Function(lambda x: x.erfc() * (x * x).exp(), mixed(uniform(0.0, 30.0), logarithmic(1e-300, 1e20)))
     log_sum = Function(lambda x, y: (x.exp() + y.exp()).log(), logs, _two_and_a_quarter)
     return [
-        row("numpy.sin", "up to 1e15", "TRIGONOMETRIC", TRIGONOMETRIC, Function(_sine, turns, _at_most_one)),
+        row("numpy.sin", "up to 1e15", "TRIGONOMETRIC", TRIGONOMETRIC, sine),
         row("numpy.cos", "up to 1e15", "TRIGONOMETRIC", TRIGONOMETRIC, Function(lambda x: x.cos(), turns, _one)),
         row(
             "numpy.exp",
@@ -253,23 +254,15 @@ def _special() -> list[Assumption]:
         row("numpy.multiply", "complex", "POWER_STEP", POWER_STEP, Function(lambda z, w: z * w, paired(plane, plane))),
         row("numpy.reciprocal", "complex", "2 ELEMENTARY", 2.0 * ELEMENTARY, Function(lambda z: 1 / z, plane)),
         row("scipy.special.erf", "all", "ERF", ERF, Function(lambda x: x.erf(), erf_points)),
-        row("scipy.special.erfcx", "at least 0", "ERFCX", ERFCX, Function(_erfcx, erfcx_points)),
+        row("scipy.special.erfcx", "at least 0", "ERFCX", ERFCX, erfcx),
         row("scipy.special.log_ndtr", "up to 15", "LOG_NDTR", LOG_NDTR, Function(_log_ndtr, steep)),
     ]
-
-
-def _sine(x: Any) -> Any:
-    return x.sin()
 
 
 def _arctan2(y: Any, x: Any) -> Any:
     from flint import arb
 
     return arb.atan2(y, x)
-
-
-def _erfcx(x: Any) -> Any:
-    return x.erfc() * (x * x).exp()
 
 
 def _arithmetic() -> list[Assumption]:

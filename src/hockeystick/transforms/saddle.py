@@ -21,6 +21,7 @@ from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.tilted_normal import tilted_normal
 from hockeystick.transforms.cumulants import Scan, scan, smooth_log_delta
 from hockeystick.transforms.lattice import SharedLattice
+from hockeystick.transforms.replicas import Replicas
 from hockeystick.transforms.rule import Array, LossRule, Numbers, Rows, Sketch, Window
 
 __all__ = [
@@ -53,6 +54,9 @@ class LossSum(ABC):
 
     gaussian_variance: Numbers
     """Variance of the normal part of the loss (nats^2), to a relative error of 16 u; 0 where there is none."""
+
+    replicas: Replicas | None = None
+    """Those of the losses on lattices that count as normal; None where there are none."""
 
     @property
     @abstractmethod

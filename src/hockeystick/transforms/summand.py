@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Literal, Self
 
 from hockeystick.errors import UnknownPairError
+from hockeystick.transforms.replicas import LatticeNormal
 from hockeystick.transforms.rule import RuleSource
 
 __all__ = ["Order", "SampledSummand", "Summand"]
@@ -30,6 +31,11 @@ class Summand(ABC):
     def normal_variance(self) -> float:
         """Variance (nats^2) of a loss that is normal, to 4 u relative; 0 for every other."""
         return 0.0
+
+    @property
+    def lattice_normal(self) -> LatticeNormal | None:
+        """The loss, where it is a normal density on a fine lattice; None for every other."""
+        return None
 
     @abstractmethod
     def reversed(self) -> Summand:

@@ -173,7 +173,7 @@ def _add_dataset(options: argparse.Namespace, url: str) -> Status:
         options.dataset, budget, options.unit, options.adjacency, rule=options.rule, period=options.period
     )
     ledger.Ledger(url).add_dataset(dataset)
-    print(f"{dataset.name}: {budget} for each {dataset.unit}, {dataset.adjacency}, releases {dataset.rule}")
+    print(f"{dataset.name}: {budget} for each {dataset.unit}, {dataset.adjacency}, rule {dataset.rule}")
     return Status.OK
 
 

@@ -167,8 +167,16 @@ class _Asked:
                     log_tail=log_tail[own],
                 )
                 for place, row in enumerate(own.tolist()):
-                    found[row] = several.rows(place)
+                    found[row] = self._with_replicas(several.rows(place))
         return found
+
+    def _with_replicas(self, line: ContourLine) -> ContourLine:
+        """The line, with what replicas of losses that count as normal may add."""
+        replicas = self.losses.replicas
+        if replicas is None:
+            return line
+        more = replicas.bound(float(line.chernoff.theta), float(line.step), float(line.frequencies[-1]))
+        return replace(line, left_out=line.left_out + more)
 
 
 def _scalars(*numbers: Array) -> Sequence[Any]:

@@ -1,7 +1,8 @@
 """The outcomes of a discrete pair, and of compositions of discrete pairs: losses and masses with their errors.
 
 A pair of n atoms composed T times has as many outcomes as there are ways to share T among n: atom i comes up k_i
-times, with loss ``sum k_i l_i`` and mass ``T! prod p_i^{k_i} / k_i!``. Parts are combined outcome by outcome.
+times, with loss ``sum k_i l_i`` and mass ``T! prod p_i^{k_i} / k_i!``. Parts are combined outcome by outcome. Where
+these are too many, half of the steps are listed, and the other half.
 
 Guarantee: every error stored bounds the true one. Cost: one row an outcome.
 """
@@ -21,9 +22,13 @@ from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
-__all__ = ["Outcomes", "number_of_outcomes", "outcomes_of_all"]
+__all__ = ["Outcomes", "halves", "number_of_outcomes", "outcomes_of_all"]
+
+Parts = Sequence[tuple[Pair, int]]
 
 _MOST_ATOMS = 512
+_MOST_CELLS = 1 << 23  # of the table that says how often each atom comes up in each outcome
+_WIDEST = 600.0  # nats between losses, whose exponentials float64 holds
 
 
 @final
@@ -54,6 +59,9 @@ class Outcomes:
         )
 
 
+_NOTHING = Outcomes(*np.zeros((4, 1)))
+
+
 def _table(pair: Pair) -> AtomTable | None:
     """The atoms of one step; None where they are not known, or too many."""
     atoms = pair.atoms
@@ -62,7 +70,7 @@ def _table(pair: Pair) -> AtomTable | None:
     return atoms if np.isfinite(atoms.loss_error).all() else None
 
 
-def number_of_outcomes(parts: Sequence[tuple[Pair, int]], most: int) -> int | None:
+def number_of_outcomes(parts: Parts, most: int) -> int | None:
     """How many outcomes a composition has; None where that is above ``most``, or not known."""
     total = 1
     for pair, count in parts:
@@ -75,17 +83,35 @@ def number_of_outcomes(parts: Sequence[tuple[Pair, int]], most: int) -> int | No
     return total
 
 
-def outcomes_of_all(parts: Sequence[tuple[Pair, int]]) -> Outcomes:
-    """The outcomes of a composition, all of whose pairs have known atoms."""
-    total: Outcomes | None = None
+def halves(parts: Parts, most: int) -> tuple[Parts, Parts] | None:
+    """About half of the steps, and the other ones; None where either has more outcomes than ``most``.
+
+    None as well where atoms are too many, or losses too far apart.
+    """
+    first: list[tuple[Pair, int]] = []
+    second: list[tuple[Pair, int]] = []
+    width = 0.0
+    for place, (pair, count) in enumerate(parts):
+        found, larger = _table(pair), count - count // 2
+        if found is None or math.comb(larger + found.size - 1, larger) * found.size > _MOST_CELLS:
+            return None
+        first.append((pair, count - larger if place % 2 else larger))
+        second.append((pair, count - first[-1][1]))
+        width += count * float(np.ptp(found.loss))
+    both = [(pair, own) for pair, own in first if own], [(pair, own) for pair, own in second if own]
+    served = width <= _WIDEST and all(number_of_outcomes(half, most) is not None for half in both)
+    return both if served else None
+
+
+def outcomes_of_all(parts: Parts) -> Outcomes:
+    """The outcomes of a composition, all of whose pairs have known atoms; of no steps, loss 0."""
+    total = _NOTHING
     for pair, count in parts:
         atoms = _table(pair)
         if atoms is None:
             raise ValueError(f"the outcomes of {pair!r} are not known")
         composed = _repeated(Outcomes(atoms.loss, atoms.loss_error, atoms.log_p, atoms.error), count)
-        total = composed if total is None else total.beside(composed)
-    if total is None:
-        raise ValueError("a composition needs at least one part")
+        total = composed if total is _NOTHING else total.beside(composed)
     return total
 
 

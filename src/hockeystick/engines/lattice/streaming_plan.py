@@ -157,7 +157,7 @@ class LiveDirection:
         self.plan: Plan | None = None
         self._sides: tuple[RunningComposition, RunningComposition] | None = None
         self._numbers: dict[Pair, int] = {}
-        self._refined_at = 0  # steps at which the plan was last refined in vain
+        self.refined_at = 0  # steps up to which refining was tried in vain
 
     @property
     def steps(self) -> int:
@@ -176,7 +176,7 @@ class LiveDirection:
             ):
                 self._forget()
                 return
-            self._register(self._sides, self.plan, pair)
+            self._register(self._sides, self.plan, {pair: self.plan.tilted(pair)})
         for side in self._sides:
             side.add(self._numbers[pair], count)
 
@@ -187,7 +187,7 @@ class LiveDirection:
         best, width, found = self._read(), self.tolerance, math.inf
         for _ in range(_REFINEMENTS):
             before, found = found, float(best.width)
-            if not found > self.tolerance or self.steps <= self._refined_at or 0.9 * before < found < math.inf:
+            if not found > self.tolerance or self.steps <= self.refined_at or 0.9 * before < found < math.inf:
                 break
             if self.plan is not None and self.plan.horizon == _HORIZON * self.steps:  # a fresh plan was not fine enough
                 width = min(width, self.plan.width)
@@ -195,7 +195,7 @@ class LiveDirection:
             self._replan(width)
             best = agreed(best, self._read())
         if float(best.width) > self.tolerance:
-            self._refined_at = max(self._refined_at, math.ceil(1.5 * self.steps))
+            self.refined_at = max(self.refined_at, math.ceil(1.5 * self.steps))
         return float(best.lower), float(best.upper)
 
     def _read(self) -> Bound:
@@ -212,9 +212,10 @@ class LiveDirection:
     def _forget(self) -> None:
         self.plan, self._sides, self._numbers = None, None, {}
 
-    def _register(self, sides: tuple[RunningComposition, RunningComposition], plan: Plan, pair: Pair) -> None:
-        for side, step in zip(sides, plan.tilted(pair), strict=True):
-            self._numbers[pair] = side.register(plan.spectrum(step))
+    def _register(self, sides: tuple[RunningComposition, RunningComposition], plan: Plan, steps: Steps) -> None:
+        for pair, both in steps.items():
+            for side, step in zip(sides, both, strict=True):
+                self._numbers[pair] = side.register(plan.spectrum(step))
 
     def _replan(self, width: float) -> None:
         """A plan for the counts as they are, and both sides composed on it."""
@@ -230,9 +231,7 @@ class LiveDirection:
         frame = Frame(plan.window, plan.spacing, length=plan.length, kept=plan.kept)
         sides = RunningComposition("upper", frame), RunningComposition("lower", frame)
         self.plan, self._sides, self._numbers = plan, sides, {}
-        for pair, both in steps.items():
-            for side, step in zip(sides, both, strict=True):
-                self._numbers[pair] = side.register(plan.spectrum(step))
+        self._register(sides, plan, steps)
 
     def progress(self) -> Progress | None:
         """What has been multiplied so far; None before the first plan."""
@@ -246,13 +245,9 @@ class LiveDirection:
         for side in self._sides or ():
             side.product = side.recomputed()
 
-    def refined_at(self) -> int:
-        """Steps up to which refining has been tried in vain."""
-        return self._refined_at
-
     def restore(self, counts: Counts, progress: Progress | None, *, guess: float, refined_at: int) -> bool:
         """Take up a stored state; whether the stored products agree with the counts to rounding."""
-        self.counts, self.guess, self._refined_at = dict(counts), guess, refined_at
+        self.counts, self.guess, self.refined_at = dict(counts), guess, refined_at
         self._forget()
         if progress is None:
             return True
