@@ -36,7 +36,7 @@ def table(comparison: Comparison) -> str:
 
 def question(comparison: Comparison) -> str:
     """The case in words."""
-    if comparison.case.words and comparison.case.question == "responses":
+    if comparison.case.question in {"allocated", "responses"}:  # whose steps are not sampled Gaussians
         return comparison.case.words
     steps, first = comparison.case.steps, comparison.case.steps[0]
     if len(steps) > 1:

@@ -44,6 +44,13 @@ def tuned(steps, delta, mean):
     return {"lower": bound.lower, "upper": bound.upper}
 
 
+def allocated(steps, delta):
+    """One round of random allocation."""
+    ((noise, _, count),) = steps
+    bound = hs.account(hs.Gaussian(noise).random_allocation(steps=count)).epsilon(delta)
+    return {"lower": bound.lower, "upper": bound.upper}
+
+
 def _plan(noise, rate, count):
     return _mechanism(noise, rate) * count
 

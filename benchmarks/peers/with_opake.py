@@ -22,6 +22,13 @@ def epsilon(steps, delta):
     return {"upper": run.epsilon_at(delta)}
 
 
+def allocated(steps, delta):
+    """One round of random allocation, upper epsilon."""
+    ((noise, _, count),) = steps
+    run = dpsgd.k_out_of_t(dpsgd.gaussian(noise), k=1, t=int(count), allocation="total")
+    return {"upper": run.epsilon_at(delta)}
+
+
 def versions():
     """Installed versions."""
     return {name: version(name) for name in ("opake-accounting", "opake-dpsgd")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 
 from dp_accounting.pld import privacy_loss_distribution as pld
-from PLD_accounting import subsample_pld
+from PLD_accounting import gaussian_allocation_epsilon_range, subsample_pld
 
 
 def epsilon(steps, delta, interval=1e-4):
@@ -16,6 +16,13 @@ def epsilon(steps, delta, interval=1e-4):
         run = subsample_pld(pld=one, sampling_probability=rate).self_compose(int(count))
         total = run if total is None else total.compose(run)
     return {"upper": total.get_epsilon_for_delta(delta)}
+
+
+def allocated(steps, delta):
+    """One round of random allocation, both sides at the accuracy it takes by itself."""
+    ((noise, _, count),) = steps
+    upper, lower = gaussian_allocation_epsilon_range(delta=delta, sigma=noise, num_steps=int(count))
+    return {"lower": lower, "upper": upper}
 
 
 def versions():

@@ -9,12 +9,14 @@ import mpmath
 import pytest
 
 from benchmarks.cases import CASES, Case, Step
-from hockeystick.exact.evaluate import exact_epsilon
+from hockeystick.exact.evaluate import exact_delta, exact_epsilon
 from hockeystick.laws import GaussianPair, Pair, SubsampledPair
+from hockeystick.laws.allocated import AllocatedCurve
+from hockeystick.laws.curve import ChordPair
 
 # Minutes in ball arithmetic, or out of its reach; benchmarks/README.md says how the latter are known.
 SLOW = {"rare", "rarer"}
-OTHERWISE_KNOWN = {"distinct-200", "tiny-noise", "responses", "tuned"}
+OTHERWISE_KNOWN = {"distinct-200", "tiny-noise", "responses", "tuned", "round", "round-low-noise"}
 
 
 def removed(step: Step) -> Pair:
@@ -40,6 +42,16 @@ def test_truth_of_randomised_responses_is_a_sum_of_binomial_terms() -> None:
 
     middle, radius = Fraction(case.truth.value), Fraction(case.truth.radius)
     assert delta(middle - radius) > Fraction(case.delta) > delta(middle + radius)
+
+
+@pytest.mark.parametrize("name", ["round", "round-low-noise"])
+def test_truth_of_a_round_of_random_allocation(name: str) -> None:
+    (case,) = [case for case in CASES if case.name == name]
+    ((step,),) = (case.steps,)
+    pair = ChordPair(AllocatedCurve(GaussianPair(step.noise_multiplier), step.count))
+    middle, radius = Fraction(case.truth.value), Fraction(case.truth.radius)
+    above, below = (exact_delta([(pair, 1)], place, digits=14) for place in (middle - radius, middle + radius))
+    assert above.low > Fraction(case.delta) > below.high
 
 
 @pytest.mark.parametrize(

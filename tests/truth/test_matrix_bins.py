@@ -105,6 +105,18 @@ def test_one_bin_is_the_gaussian_release_of_all_columns() -> None:
     assert found.width <= 1e-9
 
 
+@pytest.mark.parametrize("adjacency", ["remove", "add"])
+@pytest.mark.parametrize("apart", [0.0, 1e-6])
+def test_bins_that_are_all_alike_hide_nothing(adjacency: Any, apart: float) -> None:
+    matrix = apart * np.eye(3)
+    matrix[2] = 1.0
+    found = hs.account(hs.binned_matrix_mechanism(matrix, 2.0, bins=3), adjacency=adjacency).epsilon(delta=1e-5)
+    truth = hs.account(hs.Gaussian(2.0), adjacency=adjacency).epsilon(delta=1e-5)
+    assert found.lower <= truth.lower
+    assert truth.upper <= found.upper
+    assert found.width <= 1e-9
+
+
 def test_more_bins_than_bands_hide_more_than_one_bin_alone() -> None:
     """Never above the run whose record is in the worst bin for certain."""
     matrix = banded(40, 0.8, 0.6)

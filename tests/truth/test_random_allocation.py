@@ -19,6 +19,7 @@ from hockeystick.laws.allocated_atoms import AllocatedAtomsPair
 from hockeystick.laws.curve import ChordPair, SupportPair
 from hockeystick.laws.extent import Extreme, InfiniteMass
 from hockeystick.laws.one_step import one_step_delta
+from hockeystick.numerics.stop_loss import RareTerms
 
 
 def two_steps(sigma: float, epsilon: float, *, mirrored: bool) -> mpmath.mpf:
@@ -304,6 +305,45 @@ def test_lattices_of_few_steps_hold_the_whole_sum() -> None:
     for mirrored in (False, True):
         low, high = AllocatedCurve(GaussianPair(1.0), 2, mirrored).deltas(epsilons, 2.0**-8)
         assert (high - low <= 1e-5 * high).all()
+
+
+@pytest.mark.parametrize("steps", [2, 3, 40, 400])
+def test_rare_terms_are_bracketed_whether_or_not_one_of_them_is_enough(steps: int) -> None:
+    """W is 1/2, or 5/2 with probability 1/4: ``E[(S - k)+; some W > b]`` and the same from below are finite sums."""
+    large, q = Fraction(5, 2), Fraction(1, 4)
+    squares = q * large**2 + (1 - q) / 4
+    for k in (Fraction(steps) * share / 20 for share in range(1, 61, 4)):
+        exact = [Fraction(0), Fraction(0)]
+        for n in range(1, steps + 1):
+            mass = math.comb(steps, n) * q**n * (1 - q) ** (steps - n)
+            s = n * large + (steps - n) * Fraction(1, 2)
+            exact = [exact[0] + mass * max(s - k, Fraction(0)), exact[1] + mass * max(k - s, Fraction(0))]
+        for below, truth in zip((False, True), exact, strict=True):
+            rare = RareTerms(
+                math.log(q), math.log(q * large), 1e-15, 2.4, mean=1.0, count=steps, below=below, square=float(squares)
+            )
+            low, high = (float(side[0]) for side in rare.bounds(np.array([float(k)])))
+            assert low <= truth <= high
+            surely = k + math.sqrt(60 * steps * squares) <= steps + Fraction(12, 5)
+            assert below or not surely or high - low <= 1e-9 * high
+
+
+@pytest.mark.parametrize("epsilon", [0.0089, 0.1])
+def test_many_steps_of_which_one_may_carry_the_sum_are_narrow(epsilon: float) -> None:
+    """A million steps, delta of 1e-15 and 1e-30: neither a normal law nor a single large term."""
+    low, high = AllocatedCurve(GaussianPair(1.0), 1_000_000).delta(epsilon)
+    assert high - low <= 0.02 * high
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("sigma", [0.3, 0.5, 1.0, 10.0, 100.0])
+@pytest.mark.parametrize("steps", [1, 2, 10, 1000, 1_000_000])
+def test_corners_of_the_range_are_answered(steps: int, sigma: float) -> None:
+    curve = hs.account(hs.Gaussian(sigma).random_allocation(steps=steps))
+    for delta in (0.5, 1e-5, 1e-15, 1e-30):
+        found = curve.epsilon(delta=delta)
+        assert found.certified
+        assert found.width <= max(1e-3 * found.upper, 1e-6)
 
 
 def test_two_steps_compose() -> None:

@@ -24,6 +24,26 @@ def test_the_table_rounds_outward(capsys: pytest.CaptureFixture[str]) -> None:
     assert float(upper) - float(lower) < 1.1e-5
 
 
+def test_sampling_schemes_are_an_axis(capsys: pytest.CaptureFixture[str]) -> None:
+    grid = ["sweep", "--noise-multiplier", "2", "--steps", "20", "--delta", "1e-3", "--tolerance", "0.1"]
+    names = "poisson,without-replacement,random-allocation,balls-in-bins"
+    assert main([*grid, "--sampling", names, "--batch-size", "10", "--population", "100"]) == Status.OK
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert [row[1] for row in rows] == names.split(",")
+    for name, row in zip(names.split(","), rows, strict=True):
+        run = hs.dpsgd.run(2.0, 20, batch_size=10, population=100, sampling=name)
+        bound = hs.account(run, tolerance=0.1).epsilon(1e-3)
+        assert float(row[-2]) <= bound.sides[0] <= bound.sides[1] <= float(row[-1]) < 1.01 * bound.sides[1]
+    for wrong, says in (
+        (["--sampling", "cut-batches", "--batch-size", "10", "--population", "100"], "must be one of"),
+        (["--sampling", "poisson", "--rate", "0.1"], "instead of --rate"),
+        (["--batch-size", "10"], "give either --rate"),
+        (["--rate", "0.1", "--batch-size", "10", "--population", "100"], "give either --rate"),
+    ):
+        assert main([*grid, *wrong]) == Status.BAD_INPUT
+        assert says in capsys.readouterr().err
+
+
 def test_json_holds_the_whole_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*GRID, "--noise-multiplier", "1", "--adjacency", "add", "--json"]) == Status.OK
     table = json.loads(capsys.readouterr().out)

@@ -30,7 +30,15 @@ from hockeystick.laws.base import Array, Extreme, InfiniteMass, Pair, least_infi
 from hockeystick.laws.curve import LEAST_DELTA, of_reverse
 from hockeystick.numerics.lattice_sum import SumWindow
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U, dyadic_below, exp_down, exp_up
-from hockeystick.numerics.stop_loss import NOISE_LOST, TENTS, LinearCells, StopLoss, noise_deviation
+from hockeystick.numerics.stop_loss import (
+    NOISE_LOST,
+    TENTS,
+    LinearCells,
+    StopLoss,
+    lognormal_square,
+    noise_deviation,
+    surely_beyond,
+)
 
 __all__ = ["AllocatedCurve"]
 
@@ -223,16 +231,19 @@ class AllocatedCurve:
 
     def _lattice(self, k: float, points: list[float], noise: float | None) -> StopLoss:
         """A lattice, whatever the likelihood ratio."""
+        needed = (
+            max(points) if self.mirrored else min(max(points), surely_beyond(max(points), self.steps, self._square))
+        )
         for level in _LOG_RARE:
             _, top = self.base.loss_range(level, level)
-            largest = 1.01 * min(max(points), math.exp(min(top, 700.0)))
+            largest = 1.01 * min(needed, math.exp(min(top, 700.0)))
             rough = self._cells(dyadic_below(largest / _ROUGH), largest)
             masses = rough.spread()
             window, coarse = plan_sum(
                 masses.mirrored() if self.mirrored else masses, self.steps, -k if self.mirrored else k
             )
             spacing = dyadic_below(max(coarse, (window.high - window.low) / _MOST_POINTS))
-            if largest > max(points):
+            if largest > needed:
                 break
             station = StopLoss(self._cells(spacing, largest), self.steps, window, reference=k, below=self.mirrored)
             rare, high = station.rare(np.array([k]))[1], station.bounds(np.array([k]))[1]
@@ -280,7 +291,13 @@ class AllocatedCurve:
             slack,
             zero_mass=self.base.reverse_mass_at_infinity,
             mean=1.0 - self.base.mass_at_infinity,
+            square=self._square,
         )
+
+    @property
+    def _square(self) -> float:
+        """E W^2, where it is known."""
+        return math.inf if self.base.gaussian_mu is None else lognormal_square(float(self.base.gaussian_mu))
 
     def _read(self, station: StopLossLine | StopLoss, epsilons: Array) -> tuple[Array, Array]:
         """Bounds on delta from those on the stop-loss transform."""

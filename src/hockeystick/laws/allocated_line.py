@@ -28,7 +28,7 @@ from hockeystick.laws.base import Array
 from hockeystick.laws.lognormal_panels import LognormalPanels
 from hockeystick.numerics.normal import normal_intervals
 from hockeystick.numerics.rounding import ELEMENTARY, TRIGONOMETRIC, U, gamma
-from hockeystick.numerics.stop_loss import RareTerms
+from hockeystick.numerics.stop_loss import RareTerms, lognormal_square
 
 __all__ = ["StopLossLine"]
 
@@ -68,7 +68,14 @@ class StopLossLine:
         last = self._panels.top_ratio * (1.0 - 2.0 * self._panels.ratio_error)
         off = float(q.error[0] + p.error[0])
         return RareTerms(
-            float(q.log_mass[0]), float(p.log_mass[0]), off, last, mean=1.0, count=self._count, below=self._below
+            float(q.log_mass[0]),
+            float(p.log_mass[0]),
+            off,
+            last,
+            mean=1.0,
+            count=self._count,
+            below=self._below,
+            square=lognormal_square(shift),
         )
 
     def _nodes(self) -> None:

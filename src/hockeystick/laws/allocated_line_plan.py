@@ -16,6 +16,7 @@ import numpy as np
 from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Array
 from hockeystick.numerics.rounding import dyadic_below
+from hockeystick.numerics.stop_loss import lognormal_square, surely_beyond
 
 __all__ = ["LinePlan", "plan_line"]
 
@@ -74,7 +75,9 @@ def _sketch(
     shift: float, count: int, k: float, largest: float, *, below: bool, log_answer: float = math.inf
 ) -> tuple[_Sketch, float]:
     """A sketch whose panels are long enough, and ``ln`` of the answer."""
-    exact = (math.log(largest * (1.0 + 1e-9)) + 0.5 * shift * shift) / shift  # b = k: rare terms are closed
+    # b = k, or where one term is as good as sure to carry the sum there: rare terms are closed
+    needed = largest if below else min(largest, surely_beyond(largest, count, lognormal_square(shift)))
+    exact = (math.log(needed * (1.0 + 1e-9)) + 0.5 * shift * shift) / shift
     sketch, top = _Sketch(shift, count, k, exact, below=below), exact
     for _ in range(2):
         log_answer = min(log_answer, sketch.log_answer)

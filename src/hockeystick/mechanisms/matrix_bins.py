@@ -40,6 +40,7 @@ __all__ = ["BinnedMatrix", "binned_matrix_mechanism"]
 Array = NDArray[np.float64]
 
 _RANGE = (1e-100, 1e100)  # of entries: squares are normal numbers
+_ALIKE = 1e-8  # relative: bins that differ by less are taken to be one
 _AT = 1e-6  # the delta where the upper sides are compared
 
 
@@ -126,7 +127,8 @@ def binned_matrix_mechanism(strategy: ArrayLike, noise_multiplier: float, *, bin
     low_shared = max(float(least.min()), 0.0) if both else 0.0
     rounds = _below(least, low_shared)
     if not both:
-        return compose([BinnedMatrix((steps, apart or shared), rounds)])
+        whole = (steps, apart) if apart > 0.0 else (1, shared)  # bins that are all alike hide nothing
+        return compose([BinnedMatrix(whole, rounds)])
     common = ((1, math.sqrt(low_shared) * (1.0 - 4.0 * U)),) if low_shared > 0.0 else ()
     return BinnedMatrix((steps, apart), rounds) + BinnedMatrix((1, shared), common)
 
@@ -153,7 +155,9 @@ def _above(covariance: Array) -> tuple[int, float, float]:
     best = (math.inf, 1, math.sqrt(own), 0.0)
     for apart in range(1, bins + 1):
         steps, lags = bins // apart, beside[apart - 1 :: apart]
-        shared = min(float(lags.max(initial=0.0)), own) if steps > 1 else own
+        shared = float(lags.max(initial=0.0))
+        if steps == 1 or shared > (1.0 - _ALIKE) * own:
+            shared = own
         guess = _about(steps, shared, own - shared)
         if guess < best[0]:
             best = guess, steps, math.sqrt(shared), math.sqrt(own - shared)

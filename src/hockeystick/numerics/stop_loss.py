@@ -11,7 +11,9 @@ The line is cut at multiples of h; of every cell its mass q and its moment p = E
 
       G(k) >= (U(k) - sum_j c_j (U(k - Y_j) + U(k + Y_j)) - r) / (1 - 2 sum_j c_j).
 
-- *rare terms*: W above b are counted apart. For k <= b a single one carries S above k: exact, in closed form.
+- *rare terms*: W above b are counted apart. For k <= b a single one carries S above k: exact, in closed form. So it is,
+  nearly, where the t - 1 others are hardly ever below k - b: ``E (k - b - R)+ <= e^{-y^2 / (2 (t-1) E W^2)} (t-1) E W^2
+  / (e y)``, y = (t-1) E W - (k - b), as ``e^{-x} <= 1 - x + x^2 / 2``.
 
 Guarantee: both sides are certified. Proof: docs/derivations/random-allocation.md, sections 2 to 4.
 """
@@ -29,7 +31,15 @@ from hockeystick.errors import PrecisionError
 from hockeystick.numerics.lattice_sum import LatticeSum, PointMasses, SumWindow
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U
 
-__all__ = ["NOISE_LOST", "LinearCells", "RareTerms", "StopLoss", "noise_deviation"]
+__all__ = [
+    "NOISE_LOST",
+    "LinearCells",
+    "RareTerms",
+    "StopLoss",
+    "lognormal_square",
+    "noise_deviation",
+    "surely_beyond",
+]
 
 Array = NDArray[np.float64]
 
@@ -62,6 +72,8 @@ class LinearCells:
         Mass at W = 0, to within 32 u of itself.
     mean : float
         E W, to within a few u.
+    square : float
+        At least E W^2.
     """
 
     spacing: float
@@ -73,6 +85,7 @@ class LinearCells:
     slack: float
     zero_mass: float = 0.0
     mean: float = 1.0
+    square: float = math.inf
 
     def spread(self) -> PointMasses:
         """The masses of all but the last cell, moved to the ends of each: the first cell's to 0 and its upper end."""
@@ -127,6 +140,8 @@ class RareTerms:
         t.
     below : bool
         Whether ``E (k - S)+`` is meant.
+    square : float
+        At least E W^2.
     """
 
     log_q: float
@@ -136,6 +151,7 @@ class RareTerms:
     mean: float
     count: int
     below: bool
+    square: float = math.inf
 
     def bounds(self, k: Array) -> tuple[Array, Array]:
         """Bounds on ``E[(S - k)+; some W > b]``, or on ``E[(k - S)+; some W > b]``: closed where k <= b."""
@@ -146,13 +162,36 @@ class RareTerms:
         off = self.off + 4.0 * ELEMENTARY + 4.0 * U * (abs(self.log_q) + abs(self.log_p))
         log_none = math.log1p(-q) if q < 1.0 else -math.inf  # a mass of all, to a rounding
         some, other = -math.expm1(t * log_none), -math.expm1((t - 1.0) * log_none)
-        surely = k <= self.last
+        # E[(k - S)+; some W > b], the same event of each W at a time
+        missed = np.where(
+            k <= self.last, 0.0, np.minimum(k * some, t * q * self._short(k)) * (1.0 + 4.0 * off) + t * TINY
+        )
         if self.below:
-            return np.zeros_like(k), np.where(surely, 0.0, k * some * (1.0 + 4.0 * off) + t * TINY)
+            return np.zeros_like(k), missed
         carried = t * (p + max(self.mean - p, 0.0) * other)
         room = 8.0 * (off + 8.0 * U) * (carried + k * some) + t * TINY
-        low = np.where(surely, np.maximum(carried - k * some - room, 0.0), 0.0)
-        return low, np.where(surely, np.maximum(carried - k * some, 0.0), carried) + room
+        low = np.maximum(carried - k * some - room, 0.0)
+        return low, np.maximum(carried - k * some + missed, 0.0) + room
+
+    def _short(self, k: Array) -> Array:
+        """At least E (k - b - R)+, R the sum of all W but one."""
+        others = self.count - 1.0
+        left = np.maximum(k - self.last * (1.0 - 4.0 * U), 0.0)
+        y = np.maximum(others * self.mean - left - 32.0 * U * (others + k), 0.0)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            spread = others * self.square / y
+            found = np.exp(-0.5 * y / spread) * spread / math.e * (1.0 + 1e-6)
+        return np.asarray(np.minimum(left, np.where(np.isfinite(found), found, math.inf)))
+
+
+def lognormal_square(shift: float) -> float:
+    """E W^2 of a lognormal W of mean 1, rounded up; infinite where float64 cannot hold it."""
+    return math.exp(shift * shift) * (1.0 + 4.0 * U * (2.0 + shift * shift)) if shift < 26.0 else math.inf
+
+
+def surely_beyond(k: float, count: int, square: float) -> float:
+    """About the least b with which a term above it carries the sum above k, but for one case in e^30."""
+    return k - (count - 1.0) + math.sqrt(60.0 * (count - 1.0) * square)
 
 
 def noise_deviation(spacing: float, count: int) -> float:
@@ -246,4 +285,5 @@ class StopLoss:
         off = float(cells.error_q[-1] + cells.error_p[-1])
         last = cells.last * (1.0 - 2.0 * cells.slack)
         log_q, log_p, below = float(cells.log_q[-1]), float(cells.log_p[-1]), self._sign < 0.0
-        return RareTerms(log_q, log_p, off, last, mean=cells.mean, count=self._count, below=below).bounds(k)
+        rare = RareTerms(log_q, log_p, off, last, mean=cells.mean, count=self._count, below=below, square=cells.square)
+        return rare.bounds(k)

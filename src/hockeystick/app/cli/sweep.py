@@ -12,6 +12,7 @@ from hockeystick.app.cli.parsing import Parser, count, delta, epsilon, listed, p
 from hockeystick.app.cli.status import Status
 from hockeystick.app.cli.table import table
 from hockeystick.app.report.numbers import plain, rounded_down, rounded_up
+from hockeystick.app.spec.registry import schemes
 from hockeystick.sweep import Sweep, sweep
 
 __all__ = ["add", "run"]
@@ -22,8 +23,12 @@ _EXAMPLES = """examples:
   hockeystick sweep --epsilon 1,2,4 --delta 1e-6 --rate 0.001,0.01 --steps 10000
   hockeystick sweep --noise-multiplier 0.8,1 --rate 0.01 --steps 1e4,1e5 \\
       --delta 1e-5 --workers 2 --file rows.csv
+  hockeystick sweep --noise-multiplier 1 --sampling poisson,random-allocation \\
+      --batch-size 600 --population 60000 --steps 2000 --delta 1e-5
 """
 _DIGITS = 6
+_BY_SIZES = tuple(name for name in schemes() if name not in {"cut-batches", "micro-batches"})
+"""The schemes that two sizes describe."""
 
 
 def add(commands: Any) -> None:
@@ -37,13 +42,21 @@ def add(commands: Any) -> None:
     )
     for name, read, letter, words in (
         ("--noise-multiplier", positive, "S", "noise over clipping norm; if left out, the noise is found"),
-        ("--rate", rate, "Q", "Poisson sampling rates, in (0, 1]"),
+        ("--rate", rate, "Q", "Poisson sampling rates, in (0, 1]; or, instead:"),
+        ("--batch-size", count, "B", "(expected) batch sizes, with --population"),
         ("--steps", count, "T", "numbers of steps"),
         ("--delta", delta, "D", "deltas"),
         ("--epsilon", epsilon, "E", "epsilons to meet, where the noise is found"),
     ):
-        needed = name in {"--rate", "--steps", "--delta"}
+        needed = name in {"--steps", "--delta"}
         parser.add_argument(name, type=listed(read(name)), metavar=f"{letter}[,{letter}]", required=needed, help=words)
+    parser.add_argument("--population", type=count("--population"), metavar="N", help="number of examples in the data")
+    parser.add_argument(
+        "--sampling",
+        type=listed(_scheme),
+        metavar="SCHEME[,SCHEME]",
+        help=f"how batches of such sizes are drawn: {', '.join(_BY_SIZES)} (default: {_BY_SIZES[0]})",
+    )
     add_adjacency(parser)
     add_tolerance(parser)
     parser.add_argument("--workers", type=count("--workers"), default=1, metavar="N", help="processes (default: 1)")
@@ -58,7 +71,7 @@ def run(options: argparse.Namespace) -> Status:
     """Answer the grid and print its table; the status says whether every plan has an answer."""
     if (options.noise_multiplier is None) == (options.epsilon is None):
         options.parser.error("give --noise-multiplier, or --epsilon to find it")
-    grid = {"rate": options.rate, "steps": options.steps, "delta": options.delta}
+    grid = {**_sampler(options), "steps": options.steps, "delta": options.delta}
     if options.epsilon is None:
         grid = {"noise_multiplier": options.noise_multiplier, **grid, "tolerance": options.tolerance}
     else:
@@ -73,13 +86,31 @@ def run(options: argparse.Namespace) -> Status:
     return Status.OK if found.complete else Status.NO_ANSWER
 
 
+def _scheme(text: str) -> str:
+    if text not in _BY_SIZES:
+        raise argparse.ArgumentTypeError(f"--sampling must be one of {', '.join(_BY_SIZES)}, got {text!r}")
+    return text
+
+
+def _sampler(options: argparse.Namespace) -> dict[str, Any]:
+    """What says how batches are drawn."""
+    sizes = {"batch_size": options.batch_size, "population": options.population}
+    if (options.rate is None) == (None in sizes.values()) or (options.rate is not None and any(sizes.values())):
+        options.parser.error("give either --rate, or --batch-size with --population")
+    if options.rate is not None:
+        if options.sampling is not None:
+            options.parser.error("--sampling needs --batch-size and --population instead of --rate")
+        return {"rate": options.rate}
+    return {"sampling": options.sampling or _BY_SIZES[:1], **sizes}
+
+
 def _shown(found: Sweep) -> str:
     """A line a plan: its arguments, both sides rounded outward, and why there is no answer."""
     names = list(found.grid.axes)
     heads = [*(name.replace("_", " ") for name in names), f"{found.quantity} from".replace("_", " "), "to", ""]
     lines = [
         [
-            *(plain(point[name]) for name in names),
+            *(point[name] if isinstance(point[name], str) else plain(point[name]) for name in names),
             rounded_down(row.lower, _DIGITS),
             rounded_up(row.upper, _DIGITS),
             row.refused,
