@@ -2,8 +2,8 @@
 
 In this order: closed forms (one step; Gaussians alone); the outcomes one by one, where these are few; the contour,
 whose cost does not grow with the number of steps and whose brackets are a million times narrower than usually asked
-for; where it hands over, the outcomes one by one where these are some more, else the contour for fewer digits, and
-lattices. Decision 0009 says why the
+for; where it hands over, lines of rare large losses, the outcomes one by one where these are some more, else the
+contour for fewer digits, and lattices. Decision 0009 says why the
 contour comes first. What answered is the ``method`` of the result, and a note says why the contour did not.
 
 Nothing here is proved: each engine proves what it answers.
