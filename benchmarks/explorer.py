@@ -46,6 +46,7 @@ def main() -> None:
     if CHROMIUM is None or DRIVER is None:
         parser.error("no browser: apt-get install chromium chromium-driver")
     with explorer() as address, chromium() as driver:
+        driver.set_script_timeout(600)
         for name in options.sliders:
             driver.get(address + _SLIDERS[name])
             settled(driver)

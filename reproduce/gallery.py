@@ -18,7 +18,7 @@ PAPERS = {
     "002": "The Fourier accountant (002)",
     "003": "Pitfalls of subsampling and neighbouring relations (003)",
     "004": "The saddle-point accountant (004)",
-    "ours": "Beside other libraries",
+    "ours": "Our own",
 }
 HEAD = """# Gallery
 

@@ -143,6 +143,8 @@ class Bound(_Answer):
     @property
     def width(self) -> Real:
         """``upper - lower``, zero where both are the same infinity."""
+        if isinstance(self.lower, float) and isinstance(self.upper, float):
+            return 0.0 if self.lower == self.upper else self.upper - self.lower
         lower, upper = np.asarray(self.lower), np.asarray(self.upper)
         gap = np.subtract(upper, lower, out=np.zeros(lower.shape), where=lower != upper)
         return _frozen(np.asarray(gap))

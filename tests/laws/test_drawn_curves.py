@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import hockeystick as hs
 from hockeystick import plots
 from hockeystick.app.report.figures import privacy_chart, tradeoff_chart
-from hockeystick.readouts.outline import Samples, sampled
+from hockeystick.readouts.outline import Samples, crossed, sampled
 from tests.random_runs import random_run
 
 LEAST = 1e-9
@@ -86,6 +86,43 @@ def test_drawn_lines_hold_between_their_points(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(100))
 def test_drawn_lines_of_a_hundred_runs_hold_between_their_points(seed: int) -> None:
     check(np.random.default_rng([14, seed]))
+
+
+LEVELS = np.geomspace(0.3, 0.5 * LEAST, 16).tolist()
+
+
+def check_crossed(rng: np.random.Generator) -> None:
+    run, adjacency = random_run(rng, most_steps=500.0)
+    curve = hs.account(run, adjacency)
+    samples = crossed(curve, LEVELS)
+    assert samples.certified
+    privacy_holds(curve, samples, min(reach(curve), max(samples.epsilon[-2], 0.1)), rng)
+    if adjacency not in {"add", "remove"}:
+        trade_off_holds(curve, samples, "worst", rng)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_lines_through_crossings_hold_between_them(seed: int) -> None:
+    check_crossed(np.random.default_rng([15, seed]))
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("seed", range(60))
+def test_lines_through_crossings_of_sixty_runs_hold_between_them(seed: int) -> None:
+    check_crossed(np.random.default_rng([16, seed]))
+
+
+@pytest.mark.parametrize(("engine", "tolerance"), [("contour", 1e-9), ("lattice", 1e-2)])
+def test_values_at_crossings_hold_the_closed_form(engine: Any, tolerance: float) -> None:
+    """The lattice has no pass: every sixth delta is asked alone."""
+    run = hs.Gaussian(2.0) * 4
+    samples = crossed(hs.account(run, accountant=hs.accountants.Certified(tolerance, engine=engine)), LEVELS)
+    truth = hs.account(run).delta(np.array(samples.epsilon))
+    assert len(samples.epsilon) == 2 + -(-len(LEVELS) // (1 if engine == "contour" else 6))
+    for value, low, high in zip(samples.worst, *sides(truth), strict=True):
+        assert value.lower <= high
+        assert low <= value.upper
+        assert engine == "lattice" or value.lower >= 0.999 * value.upper
 
 
 ATOMS = hs.Laplace(1.0) * 3

@@ -129,9 +129,13 @@ def test_every_question_is_answered_to_rounding(name: str, direction: str) -> No
 
 
 @pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize("cells", [1 << 23, 16])  # of a table, before its steps are listed in pieces
 @pytest.mark.parametrize("name", RUNS)
-def test_two_halves_of_the_steps_tell_as_much(name: str, direction: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_halves_of_the_steps_tell_as_much(
+    name: str, cells: int, direction: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys.modules[EnumeratedCurve.__module__], "_FEW", 0)
+    monkeypatch.setattr(sys.modules[Outcomes.__module__], "_MOST_CELLS", cells)
     parts, outcomes = RUNS[name][0].pairs(direction), OUTCOMES[name]  # type: ignore[arg-type]
     if direction == "add":
         outcomes = [(q, p) for p, q in outcomes]
@@ -194,7 +198,7 @@ def test_many_steps_of_few_atoms_are_answered_exactly() -> None:
         assert float(found.width) <= 1e-10 * float(found.lower)
 
 
-@pytest.mark.parametrize("run", [hs.Binomial(100) * 3, hs.Binomial(20) * 10, hs.Binomial(100).poisson(0.1) * 3])
+@pytest.mark.parametrize("run", [hs.Binomial(100) * 5, hs.Binomial(20) * 10, hs.Binomial(100).poisson(0.1) * 3])
 def test_few_steps_of_many_atoms_are_listed_in_halves(run: hs.Composition) -> None:
     found = hs.account(run, "remove").delta(0.3)
     assert isinstance(found, Bound)

@@ -315,3 +315,15 @@ def test_the_plan_says_where_losses_are_not_rare() -> None:
 def test_plans_are_values() -> None:
     assert isinstance(planned().found, RarePlan)
     assert planned().found.low < planned().found.high
+
+
+def test_a_sweep_answers_as_each_plan_does_alone() -> None:
+    def plan(noise: float, steps: int) -> hs.Composition:
+        return hs.Gaussian(noise_multiplier=noise).poisson(rate=2e-4) * steps
+
+    found = hs.sweep(plan, noise=[0.6, 1.0], steps=[100, 300], delta=1e-6, tolerance=1e-6)
+    assert any("rare" in row.method for row in found.rows)
+    alone = [
+        hs.account(plan(noise, steps), tolerance=1e-6).epsilon(1e-6) for noise in (0.6, 1.0) for steps in (100, 300)
+    ]
+    assert [(row.lower, row.upper) for row in found.rows] == [(float(one.lower), float(one.upper)) for one in alone]

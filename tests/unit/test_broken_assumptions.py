@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hockeystick.app import plots
 from hockeystick.app.cli import main
 from hockeystick.app.cli.status import Status
+from hockeystick.app.report.deployments import deployment_record
+from hockeystick.app.report.latex import latex
 from hockeystick.app.report.markdown import markdown
 from hockeystick.app.report.page import page
 from hockeystick.app.report.receipt import receipt
@@ -31,6 +36,49 @@ BROKEN = {
     "tuning": 'tuning = "not-counted"',
     "delta": "",  # with a delta of 1e-2
 }
+
+
+HELD = ", if every assumption held: "
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_no_part_of_a_receipt_claims_what_is_not_certified(kind: str) -> None:
+    """A screenshot of any part, a sentence pasted into a paper, a record: none of them is a certificate."""
+    made = receipt(read((SPEC.replace("1e-5", "1e-2") if kind == "delta" else SPEC) + BROKEN[kind]))
+    shown = page(made)
+    for caption in re.findall("<figcaption>(.*?)</figcaption>", shown):
+        assert HELD in caption
+    for text in (shown, markdown(made)):
+        assert "(proved, the sides" not in text
+    sentence = latex(made)
+    assert "the bound is certified" not in sentence
+    assert sentence.splitlines()[1].startswith("NOT CERTIFIED: an assumption of the accounting is broken. ")
+    record = deployment_record(made)
+    assert "# not certified, true only if every assumption held" in record
+    assert 'privacy_parameters_details: "NOT CERTIFIED' in record
+
+
+def test_pictures_say_it_in_themselves(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    titles: list[str | None] = []
+    canvas = plots.canvas
+
+    def titled(title: str | None, *rest: Any, **more: Any) -> Any:
+        titles.append(title)
+        return canvas(title, *rest, **more)
+
+    monkeypatch.setattr(plots, "canvas", titled)
+    (tmp_path / "broken.toml").write_text(SPEC + BROKEN["shuffled"], encoding="utf-8")
+    drawn = tmp_path / "a.svg"
+    first_words(capsys, "curve", str(tmp_path / "broken.toml"), "--plot", str(drawn))
+    assert re.search(r"<text [^>]*>NOT CERTIFIED: an assumption of the accounting is broken</text>", drawn.read_text())
+    first_words(capsys, "curve", str(tmp_path / "broken.toml"), "--plot", str(tmp_path / "a.png"))
+    run = "dpsgd --noise-multiplier 1 --batch-size 10 --population 1000 --steps 100 --delta 0.01 --by-epoch --plot"
+    first_words(capsys, *run.split(), str(tmp_path / "b.png"))
+    assert len(titles) == 2
+    assert all(title is not None and title.startswith("NOT CERTIFIED") for title in titles)
 
 
 @pytest.fixture(params=BROKEN)

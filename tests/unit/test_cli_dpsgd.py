@@ -157,8 +157,7 @@ def test_sizes_are_grouped_alike(capsys: pytest.CaptureFixture[str]) -> None:
     for scheme in ("poisson", "without-replacement"):
         assert main(["dpsgd", "--noise-multiplier", "2", *sized, "--sampling", scheme]) == Status.OK
         shown = " ".join(capsys.readouterr().out.split())
-        assert "1,500 of" in shown
-        assert "150,000" in shown
+        assert "1,500 of 150,000" in shown or "1,500 out of 150,000" in shown
 
 
 CUT = ["--population", "50000", "--sampling", "cut-batches", "--largest-batch", "600"]

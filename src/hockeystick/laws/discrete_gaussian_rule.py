@@ -4,7 +4,10 @@ The masses of the noise at x fall by ``e^{-(2x + 1) / 2 s^2}`` from one integer 
 u = D (2x - D) / 2 s^2, grows by at most ``e^{D / s^2}``: so the terms ``q_x r^e`` of a transform fall at least
 geometrically beyond the integers kept. Without sampling the integrand is a discrete Gaussian moved by e D,
 
-    q_x e^{e u_x} = e^{-(x - eD)^2 / 2 s^2} * const.
+    q_x e^{e u_x} = e^{-(x - eD)^2 / 2 s^2} * const,
+
+and its transform that of a normal loss with replicas (`hockeystick.transforms.replicas`): among many lattices, or on a
+very fine one, it counts as normal.
 
 The pair of fixed-size sampling under substitution has the positive losses of one order, the negative ones of the other
 (the line mirrored), and at loss 0 what is left of Q: ``(1 - g) Q(-D/2 < x <= D/2)``, since P(x > D/2) = Q(x > -D/2),

@@ -28,7 +28,7 @@ from hockeystick.transforms.summand import Order, SampledSummand, Summand
 
 __all__ = ["GaussianSummand", "SubsampledGaussians"]
 
-_BATCH = 128  # pairs in one rule
+_BATCH = 64  # pairs in one rule
 _WIDEST_STEP = 1.5  # in units of the noise; beyond it nothing is gained
 _MOST_NODES = 1 << 20  # in a batch
 _MOST_CELLS = 1 << 16  # of one pair, where it has fewer nodes
@@ -155,12 +155,11 @@ class SubsampledGaussians(RuleSource):
     def _layout(self, window: Window) -> tuple[Array, Array, Array, Strip, CutOff]:
         """Number of the first node, how many there are, and their distance, shape (B,) each; strips and cut-offs."""
         m = self.shift
-        powers = window.powers
-        exponents = np.concatenate((np.zeros_like(powers[:1]), np.ones_like(powers[:1]), powers))
-        own = exponents if self.order == "forward" else 1.0 - exponents  # powers of r
+        powers = window.powers if self.order == "forward" else 1.0 - window.powers  # of r
+        own = np.array([np.minimum(powers.min(axis=0), 0.0), np.maximum(powers.max(axis=0), 1.0)])  # and 0 and 1
         cut = self._cut(own, window)
         zero = np.zeros_like(m)
-        turn = self._turn(own[2], np.asarray(window.frequency), cut)
+        turn = self._turn(powers[0], np.asarray(window.frequency), cut)
         strip = choose_strip(own, window.log_accuracy, spread_p=m, spread_q=zero, growth=cut.growth, log_turn=turn)
         step = few_bits(np.minimum(strip.step, _WIDEST_STEP) * m)
         first, size = self._extent(own, step, window, cut)
@@ -169,7 +168,7 @@ class SubsampledGaussians(RuleSource):
     def _cut(self, own: Array, window: Window) -> CutOff:
         """Cut-offs far above all losses that matter, for the pairs where a large tilt would reach beyond them."""
         m = self.shift
-        largest = np.maximum(own.max(axis=0), 1.0)
+        largest = own[1]
         depth = np.sqrt(-2.0 * np.asarray(window.log_drop))
         natural = largest * m + np.sqrt(-2.0 * np.asarray(window.log_accuracy))
         if self.order == "reversed" or not (m + depth < natural).any():
@@ -225,8 +224,8 @@ class SubsampledGaussians(RuleSource):
         reach = np.sqrt(-2.0 * np.asarray(window.log_accuracy)) + 0.5
         # the integrand at power e is largest at t = e m q(u), q the posterior weight of the record: in [0, e m] for e
         # >= 0, in [e m g, 0] for e < 0
-        low = np.minimum(own.min(axis=0), 0.0) * m * g - reach
-        high = cut.highest(np.maximum(own.max(axis=0), 1.0) * m) + reach
+        low = own[0] * m * g - reach
+        high = cut.highest(own[1] * m) + reach
         first = np.floor((m * low - 0.5 * m * m) / step)
         last = np.ceil((m * high - 0.5 * m * m) / step)
         return first, few_bits_up(last - first + 1.0)

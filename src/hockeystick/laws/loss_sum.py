@@ -9,7 +9,6 @@ Guarantee: the rules built here carry bounds on all their errors. Laws without a
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -89,8 +88,8 @@ class PairSum(LossSum):
 
     def dropping(self, log_drop: float) -> PairSum:
         """The same sum, each of whose steps may leave out ``e^log_drop`` of its mass where its loss is largest."""
-        other = copy.copy(self)
-        other.log_drop = log_drop
+        other = object.__new__(PairSum)
+        vars(other).update(vars(self), log_drop=log_drop)
         return other
 
     def rules(self, window: Window) -> Sequence[LossRule] | None:

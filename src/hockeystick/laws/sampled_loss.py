@@ -24,11 +24,12 @@ _LARGE = 30.0  # base losses from which the large form is used
 def sampled_losses(base: Array, rate: Array | float) -> Array:
     """``ln(1 - g + g e^u)`` for base losses of any size, infinite ones included; shapes broadcast."""
     rates = np.asarray(rate)
-    if (rates == 1.0).all():
+    highest = rates.max()
+    if highest == 1.0 and rates.min() == 1.0:
         return np.asarray(base)
     inner = np.minimum(base, _LARGE)
     moved = rate * np.expm1(inner)
-    if rates.max() <= 0.5:
+    if highest <= 0.5:
         loss = np.log1p(moved)
     else:
         with np.errstate(divide="ignore"):

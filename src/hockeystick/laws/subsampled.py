@@ -61,6 +61,8 @@ class SubsampledPair(Pair):
         return self._extreme(self.base.supremum)
 
     def _extreme(self, base: Extreme) -> Extreme:
+        if base.value == math.inf:
+            return Extreme(math.inf)
         loss = self._sampled(np.array([base.value]))
         if np.isinf(loss[0]):
             return Extreme(float(loss[0]))

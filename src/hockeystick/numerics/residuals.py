@@ -38,13 +38,14 @@ SINE_RESIDUAL: Final = 10.0 * U
 
 # (e^x - 1 - x) / x^2 = sum_k x^k / (k + 2)!; the first term left out, 0.25^11 / 13!, is below u / 4000.
 _EXPONENTIAL: Final = tuple(1.0 / factorial(k + 2) for k in range(11))
-# (x - sin x) / x^3 = sum_k (-x^2)^k / (2k + 3)!; the first term left out, over x^2: 0.5^15 / 17! < u / 1000.
-_SINE: Final = tuple((-1.0) ** k / factorial(2 * k + 3) for k in range(7))
+# (x - sin x) / x^3 = sum_k (-x^2)^k / (2k + 3)!; the first term left out, over x^2: 0.5^13 / 15! < u.
+_SINE: Final = tuple((-1.0) ** k / factorial(2 * k + 3) for k in range(6))
 
 
 def _horner(coefficients: tuple[float, ...], x: Array) -> Array:
-    total = np.full_like(x, coefficients[-1])
-    for coefficient in coefficients[-2::-1]:
+    total = coefficients[-1] * x
+    total += coefficients[-2]
+    for coefficient in coefficients[-3::-1]:
         total *= x
         total += coefficient
     return total
@@ -59,7 +60,11 @@ def exponential_residual(x: Array) -> Array:
 
 def sine_residual(x: Array, sine: Array) -> Array:
     """``x - sin x``, given ``sine``, the computed ``sin x``; any shape."""
-    small = np.clip(x, -_SINE_SWITCH, _SINE_SWITCH)
-    square = small * small
-    series = small * square * _horner(_SINE, square)
-    return np.where(np.abs(x) <= _SINE_SWITCH, series, x - sine)
+    square = x * x
+    large = square > _SINE_SWITCH * _SINE_SWITCH
+    np.minimum(square, _SINE_SWITCH * _SINE_SWITCH, out=square)
+    found = _horner(_SINE, square)
+    found *= square
+    found *= x
+    np.copyto(found, x - sine, where=large)
+    return found

@@ -20,18 +20,22 @@ Cost: up to 65 values of each direction, put where the two sides are seen apart.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.bound import Bound
 from hockeystick.composition import Direction
 from hockeystick.readouts.directions import OPPOSITE, Asked, Curve
 from hockeystick.readouts.envelope import Corners, Enclosure, Side, Value
 
-__all__ = ["LARGEST_EPSILON", "Lines", "Samples", "sampled"]
+if TYPE_CHECKING:
+    from hockeystick.curve import PrivacyCurve
+
+__all__ = ["LARGEST_EPSILON", "Lines", "Samples", "crossed", "sampled"]
 
 Array = NDArray[np.float64]
 
@@ -40,6 +44,8 @@ LARGEST_EPSILON = 690.0
 
 _SEEN = 1e-2  # of the axis: a band no wider than the line that is drawn
 _FIRST, _MOST = 9, 65  # values of each direction, at first and at most
+_SLACK = 1e-12
+_ALONE = 6  # one of so many that a pass does not answer
 _OUTWARD = 1e-12  # of 1, and of ln delta: far above the rounding of the few operations here, far below a pixel
 
 
@@ -190,6 +196,54 @@ def sampled(
         wanted = samples.cuts(end, least, seen)[: max(most - len(known), 0)] if seen < math.inf else []
         if not wanted:
             return samples
+
+
+def crossed(curve: PrivacyCurve, deltas: Sequence[float]) -> Samples:
+    """The worst curve from where it crosses deltas, as far as one pass finds them, and from values at the ends.
+
+    A bracket [low, high] of epsilon at d says ``h(low) >= d >= h(high)``. To the right of a point a convex h falls no
+    faster than along the chord to its left: ``h(high) >= d - (c - d) (e^high - e^low) / (e^low - e^before)``, c the
+    delta crossed before, or that of epsilon 0.
+
+    Parameters
+    ----------
+    curve : PrivacyCurve
+        Of an accountant that certifies.
+    deltas : sequence of float
+        Between 0 and 1. Of those that the pass does not find, every sixth is asked alone.
+    """
+    found = _crossings(curve, np.array(sorted(deltas, reverse=True)))
+    ends = curve.delta(np.array([0.0, math.inf]))
+    (start, floor) = (Value(*map(float, sides)) for sides in zip(*map(np.asarray, ends.sides), strict=True))
+    points = {0.0: start}
+    before, above = 0.0, start.upper
+    for delta, (low, high) in found.items():
+        if not before < low <= high <= LARGEST_EPSILON or delta >= above:
+            continue
+        # differences of two floats are rounded once: a few roundings in all, far below the slack
+        steepest = (above - delta) / (math.exp(before) * math.expm1(low - before))
+        fall = steepest * math.exp(low) * math.expm1(high - low) * (1.0 + _SLACK)
+        points[high] = Value(max(delta - fall, 0.0) * (1.0 - _SLACK), delta)
+        before, above = high, delta
+    return Samples(
+        (*points, math.inf), dict.fromkeys(curve.directed, (*points.values(), floor)), isinstance(ends, Bound)
+    )
+
+
+def _crossings(curve: PrivacyCurve, deltas: Array) -> dict[float, tuple[float, float]]:
+    """Both sides of the worst epsilon at deltas."""
+    directed = list(curve.directed.values())
+    count, size = len(directed), deltas.size
+    owners = np.repeat(np.arange(count), size)
+    answers = curve.accountant.together(directed, owners, values=np.tile(deltas, count), quantity="epsilon")
+    known, sides = np.zeros(size, dtype=np.bool_), np.zeros((2, size))
+    if answers is not None:
+        known[:] = answers.known.reshape(count, size).all(axis=0)
+        sides = np.maximum(np.array([answers.lower, answers.upper]).reshape(2, count, size).max(axis=1), 0.0)
+    for place in np.flatnonzero(~known)[::_ALONE].tolist():
+        sides[:, place] = [float(side) for side in curve.epsilon(float(deltas[place])).sides]
+        known[place] = True
+    return dict(zip(deltas[known].tolist(), map(tuple, sides[:, known].T.tolist()), strict=True))
 
 
 def _apart(side: Side, corners: Corners, end: float, least: float, seen: float) -> dict[float, float]:

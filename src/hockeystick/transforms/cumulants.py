@@ -158,7 +158,7 @@ def smooth_log_delta(value: Array, tilts: Array, epsilon: Array | float, varianc
 
     004's saddle-point approximation of order 0 (equation 60).
     """
-    curvature = variance + tilts**-2.0 + (1.0 + tilts) ** -2.0
+    curvature = variance + 1.0 / np.square(tilts) + 1.0 / np.square(1.0 + tilts)
     return value - tilts * epsilon - np.log(tilts * (1.0 + tilts)) - 0.5 * np.log(2.0 * math.pi * curvature)
 
 

@@ -27,6 +27,7 @@ from hockeystick.transforms.rule import OVERFLOW, Array, LossRule, Numbers, Rows
 __all__ = ["LogMoments", "TiltedRule", "log_moments", "tilt"]
 
 _SERIES = 12  # terms of psi; the first one left out is below 26 (1/4)^12 / 14! < u / 6 of the first
+_FACTORIALS = np.array([float(math.factorial(k)) for k in range(2, _SERIES + 2)])
 _SLACK = 1.02  # covers products of first-order error terms, each far below 1e-2
 _IDENTITIES = np.array([0.0, 1.0])  # exponents of known moments
 _EXACT = 64.0 * U  # of the largest loss, that an error may be without another look
@@ -126,13 +127,15 @@ def _small_psi(a: Array, loss: Array) -> Array:
 
     ``psi_a(l) = a (a - 1) l^2 sum_{k>=2} g_k l^{k-2} / k!``, and ``g_k = (a^{k-1} - 1) / (a - 1) = 1 + a g_{k-1} > 0``.
     """
-    weights = [np.ones_like(a)]
-    for _ in range(_SERIES - 1):
-        weights.append(1.0 + a * weights[-1])
-    total = np.zeros(np.broadcast_shapes(a.shape, loss.shape))
-    for k in range(_SERIES + 1, 1, -1):  # Horner in l, from k = _SERIES + 1 down to 2
+    weights = np.ones((_SERIES, *a.shape))
+    for k in range(1, _SERIES):
+        weights[k] += a * weights[k - 1]
+    weights /= _FACTORIALS.reshape(-1, *(1,) * a.ndim)
+    total: Array = weights[-1] * loss
+    for weight in weights[-2:0:-1]:  # Horner in l
+        total += weight
         total *= loss
-        total += weights[k - 2] / math.factorial(k)
+    total += weights[0]
     return a * (a - 1.0) * (loss * loss) * total
 
 

@@ -222,8 +222,10 @@ class LossRule:
             Ones and zeros.
         """
         leaning = lean > 0.5
-        w = np.where(leaning, self.weight_p, self.weight)
-        log_w = np.where(leaning, self.log_weight_p, self.log_weight)
+        w, log_w = (self.weight_p, self.log_weight_p) if leaning.all() else (self.weight, self.log_weight)
+        if leaning.any() and w is self.weight:
+            w = np.where(leaning, self.weight_p, self.weight)
+            log_w = np.where(leaning, self.log_weight_p, self.log_weight)
         large = x >= _LARGE
         value = w * np.expm1(np.minimum(x, _LARGE))
         size = np.abs(x)

@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> Status:
         curve = specification.curve
         found = [answer for one in progress.each(_each(specification)) for answer in answers(one, curve)]
     if options.plot:  # first: who reads the table may have seen enough of it
-        draw(options.plot, found, curve)
+        draw(options.plot, asked, found, curve)
     if options.json:
         points = [_document(answer) for answer in found]
         assumptions = {"broken_assumptions": list(broken(asked))}

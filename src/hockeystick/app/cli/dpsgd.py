@@ -20,7 +20,7 @@ from hockeystick.app.cli.options import (
     save_as,
 )
 from hockeystick.app.cli.parsing import Parser, delta, epsilon, listed, positive
-from hockeystick.app.cli.picture import check_picture, draw, points
+from hockeystick.app.cli.picture import check_picture, draw, points, warning
 from hockeystick.app.cli.sampler import add_length, add_sampler, batches_of, entry_of
 from hockeystick.app.cli.status import Status
 from hockeystick.app.cli.table import table
@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> Status:
         found = answers(specification, curve)
         epochs = _epochs(specification, progress) if options.by_epoch else []
         if options.plot and not epochs:
-            draw(options.plot, points(specification, curve), curve)
+            draw(options.plot, specification, points(specification, curve), curve)
     if options.plot and epochs:
         _draw_epochs(options.plot, specification)
     save_as(options, specification)
@@ -188,5 +188,6 @@ def _draw_epochs(name: str, specification: Specification) -> None:
         _marks(specification)[1],
         delta=specification.deltas[0],
         adjacency=specification.adjacency,
+        title=warning(specification) or None,
     )
     figure.savefig(name)

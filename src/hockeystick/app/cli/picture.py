@@ -12,11 +12,12 @@ from typing import Any
 from hockeystick.app.cli.answer import Answer, answers
 from hockeystick.app.cli.files import write_text
 from hockeystick.app.cli.status import CommandError, Status
+from hockeystick.app.report.cautions import broken, verdict
 from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound
 from hockeystick.curve import PrivacyCurve
 
-__all__ = ["DELTAS", "certified", "check_picture", "draw", "points", "write_figure"]
+__all__ = ["DELTAS", "certified", "check_picture", "draw", "points", "warning", "write_figure"]
 
 _FORMATS = (".svg", ".png", ".pdf")
 DELTAS = tuple(float(f"1e-{power}") for power in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30))
@@ -34,7 +35,13 @@ def points(specification: Specification, curve: PrivacyCurve) -> list[Answer]:
     return answers(replace(specification, deltas=DELTAS, epsilons=()), curve)
 
 
-def draw(name: str, found: Sequence[Answer], curve: PrivacyCurve) -> None:
+def warning(specification: Specification) -> str:
+    """What a picture says of itself where an assumption is broken; else empty."""
+    texts = broken(specification)
+    return verdict(texts) if texts else ""
+
+
+def draw(name: str, specification: Specification, found: Sequence[Answer], curve: PrivacyCurve) -> None:
     """Draw the curve as far as the points that were read: SVG by ourselves, anything else by matplotlib."""
     from hockeystick.app.plots import privacy_curve  # pictures need more than answers do
     from hockeystick.app.report.figures import privacy_chart, standalone
@@ -45,10 +52,11 @@ def draw(name: str, found: Sequence[Answer], curve: PrivacyCurve) -> None:
     if not places:
         raise CommandError("hockeystick curve: error: --plot needs a point with a finite epsilon", Status.NO_ANSWER)
     end, least = max(epsilon for epsilon, _ in places), min(delta for _, delta in places)
-    title = "Privacy curve" if certified(found) else "Privacy curve, estimated: not proved"
+    said = warning(specification)
+    title = said or ("Privacy curve" if certified(found) else "Privacy curve, estimated: not proved")
     if Path(name).suffix.lower() == ".svg":
         drawn = privacy_chart(sampled(curve, end, least=0.5 * least), 0.5 * least, places, title=title)
-        write_text(name, standalone(drawn or Markup("")))
+        write_text(name, standalone(drawn or Markup(""), said))
         return
     _write(name, lambda: privacy_curve(curve, end=end, least=0.5 * least, title=title), "curve", "; .svg needs nothing")
 

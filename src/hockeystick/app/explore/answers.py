@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hockeystick import dpsgd
 from hockeystick.account import account
+from hockeystick.accountants.gaussian_limit import GaussianLimit
 from hockeystick.app.canvas import last, lowest
 from hockeystick.app.explore.question import RANGES, TOLERANCE, BadQuestionError, Question
 from hockeystick.app.report.cautions import broken, cautions, verdict
@@ -32,14 +33,15 @@ from hockeystick.calibrate import Calibration
 from hockeystick.composition import directions
 from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import HockeystickError
-from hockeystick.readouts.outline import Lines, Samples, sampled
+from hockeystick.readouts.outline import Lines, Samples, crossed, sampled
 from hockeystick.together import asked_together, each_together
 
 __all__ = ["VIEWS", "answered"]
 
 Array = NDArray[np.float64]
 
-_MOVING = {"seen": math.inf, "first": 21}  # while a slider moves: values asked in one pass
+_LEVELS = np.array([0.9, 0.75, 0.6, 0.45, 0.3])  # of delta at epsilon 0: where a curve is asked while a slider moves
+_DEEPER = 13  # more of them, down to the last delta that is drawn, and one beyond
 _RESTING = {"seen": 4e-3}  # of the axis
 _SLOW, _RESTING_SLOW = "lattice", {"seen": math.inf, "first": 13}  # an engine whose values each take a while
 _ANY_DELTA = 1e-5  # a curve does not depend on where it is asked
@@ -151,19 +153,22 @@ class _Shown:
     """What is shown of a curve: epsilon at delta, and down to which delta and up to which epsilon it is drawn."""
 
     def __init__(self, question: Question, curve: PrivacyCurve) -> None:
-        self._detail, self._curve = question.detail, curve
+        self._curve = curve
         self.least = 10.0 ** math.floor(math.log10(question.delta * _BELOW) + 0.5)
-        self._ending: Bound | Estimate | None = None
-        if any(curve.composition.attained(direction) is not None for direction in directions(curve.adjacency)):
-            self.bound = curve.epsilon(question.delta)  # no pass answers both: the number first
-            return
-        deltas = np.array([question.delta, lowest(curve, self.least)])
-        self.bound, self._ending = map(_given, each_together([curve], np.zeros(2, dtype=np.intp), deltas, "epsilon"))
+        self._lowest = lowest(curve, self.least)
+        # where one pass answers all, first of all the curve, whose contours answer the rest: else the number
+        together = all(curve.composition.attained(direction) is None for direction in directions(curve.adjacency))
+        levels = [question.delta, self._lowest]
+        moving = together and question.detail == "live"
+        self._moving = crossed(curve, [*levels, *_levels(curve, self._lowest)]) if moving else None
+        asked = np.array(levels if together else levels[:1])
+        found = list(map(_given, each_together([curve], np.zeros(asked.size, dtype=np.intp), asked, "epsilon")))
+        self.bound, self._ending = found[0], found[-1] if together else None
 
     @cached_property
     def end(self) -> float:
         """The largest epsilon of the picture."""
-        ending = self._ending or self._curve.epsilon(lowest(self._curve, self.least))
+        ending = self._ending or self._curve.epsilon(self._lowest)
         return last([float(ending.sides[1])])
 
     @property
@@ -174,8 +179,18 @@ class _Shown:
     @property
     def samples(self) -> Samples:
         """Values of the curve: few while a slider moves, many once it rests."""
-        asked = _MOVING if self._detail == "live" else _RESTING_SLOW if self.slow else _RESTING
+        if self._moving is not None:
+            return self._moving
+        asked = _RESTING_SLOW if self.slow else _RESTING
         return sampled(self._curve, self.end, least=self.least, **asked)  # type: ignore[arg-type]  # two of its numbers
+
+
+def _levels(curve: PrivacyCurve, least: float) -> list[float]:
+    """Deltas down to the last that is drawn and one beyond; where they start is an estimate."""
+    limit = account(curve.composition, curve.adjacency, accountant=GaussianLimit())
+    start = max(float(limit.delta(0.0).sides[1]), 10.0 * least)
+    levels = (*(start * _LEVELS), *np.geomspace(0.2 * start, least, _DEEPER), 0.5 * least)
+    return [float(level) for level in levels if level < 1.0]
 
 
 def _given(answer: Bound | Estimate | HockeystickError) -> Bound | Estimate:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from hockeystick.app.report.cautions import verdict
 from hockeystick.app.report.content import Content
 from hockeystick.app.report.numbers import nearest, number, rounded_up
 from hockeystick.app.report.words import tuning_words
@@ -59,7 +60,10 @@ def _privacy(content: Content) -> list[_Field]:
     value = float(rounded_up(number(first["upper"])) if first["certified"] else nearest(number(first["value"])))
     epsilon, delta = (value, level) if first["quantity"] == "epsilon" else (level, value)
     details = [content.bracket(first), *(content.figure(result) for result in others)]
-    parameters = [(3, "epsilon", epsilon, "")] + ([] if pure else [(3, "delta", delta, "")])
+    if content.broken:
+        details = [verdict(content.broken), *(words.rstrip(".") for words in content.broken), *details]
+    worth = content.worth(first) if content.broken else ""
+    parameters = [(3, "epsilon", epsilon, worth)] + ([] if pure else [(3, "delta", delta, "")])
     return [
         (1, "dp_variant", None, ""),
         (2, "variant_name", "Pure DP" if pure else "Approximate DP", ""),

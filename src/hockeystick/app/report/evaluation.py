@@ -21,6 +21,8 @@ def evaluation(content: Content) -> list[Row]:
     given = {name for result in content.results for name in result["at"]}
     pure = given == {"delta"} and all(float(result["at"]["delta"]) == 0.0 for result in content.results)
     worth = "proved, the sides and every error included" if content.certified else "an estimate, not proved"
+    if content.certified and content.broken:
+        worth = content.worth(content.results[0])
     stated = f"stated: {words}" if (words := content.stated("tuning")) else "not stated"
     return [
         Row("Privacy parameters", f"{figures} ({worth})"),

@@ -22,6 +22,7 @@ svg { background: #fff; font-family: system-ui, "Segoe UI", Roboto, Arial, sans-
 .estimate { fill: none; stroke: #0b5cad; stroke-width: 2.2; stroke-dasharray: 7 4; }
 .guide { fill: none; stroke: #57606a; stroke-dasharray: 5 5; } .mark { fill: #0b5cad; }
 text { fill: #57606a; font-size: 13px; } .axis { fill: #1b1f24; font-size: 14px; }
+.said { fill: #b42318; font-weight: 600; }
 """
 
 
@@ -86,7 +87,8 @@ def _band(lines: Lines, *, safe: Points) -> list[Series]:
     return [Series(_points(*lines.below), "area", other=_points(*lines.above)), Series(safe)]
 
 
-def standalone(drawn: Markup) -> str:
-    """A chart as an SVG file of its own, with its style inside."""
-    styled = drawn.replace(">", ">" + tag("style", Markup(_STYLE)), 1)
+def standalone(drawn: Markup, said: str = "") -> str:
+    """A chart as an SVG file of its own, with its style inside, and above it what it must not be seen without."""
+    above = tag("text", said, x="62", y="11", class_="said") if said else Markup("")
+    styled = drawn.replace(">", ">" + tag("style", Markup(_STYLE)) + above, 1)
     return str(text(Markup(styled.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)))) + "\n"

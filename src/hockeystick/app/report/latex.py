@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from hockeystick.app.report.cautions import verdict
 from hockeystick.app.report.content import Content
 from hockeystick.app.report.numbers import nearest, number, plain, rounded_down, rounded_up
 
@@ -34,6 +35,7 @@ def latex(receipt: Mapping[str, Any]) -> str:
     return "\n".join(
         [
             f"% {_one_line(content.title)}: privacy receipt of {receipt['created']}, {receipt['checksum']}",
+            *([f"{verdict(content.broken)}. {_escaped(' '.join(content.broken))}"] if content.broken else []),
             *sentences,
             f"The releases are: {releases}",
             *(f"Sampling is assumed as follows. {_escaped(words)}" for words in sampling),
@@ -62,6 +64,11 @@ def _sentence(content: Content, result: Mapping[str, Any]) -> str:
     if upper == r"\infty":
         return f"No finite ${symbol}$ is proved at {at}, {setting} \\cite{{hockeystick}}."
     below = "" if lower == "0" else f", and for the stated mechanisms ${symbol} \\ge {lower}$"
+    if content.broken:
+        return (
+            f"If every assumption held, all releases together would be $(\\varepsilon, \\delta)$-differentially private"
+            f" with ${symbol} \\le {upper}$ at {at}, {setting}; as it is, nothing is certified \\cite{{hockeystick}}."
+        )
     return (
         f"All releases together are $(\\varepsilon, \\delta)$-differentially private with ${symbol} \\le {upper}$"
         f" at {at}, {setting}; the bound is certified{below} \\cite{{hockeystick}}."

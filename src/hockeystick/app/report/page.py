@@ -17,6 +17,7 @@ from hockeystick.app.report.evaluation import evaluation
 from hockeystick.app.report.figures import privacy_chart, tradeoff_chart
 from hockeystick.app.report.markup import Markup, tag, text
 from hockeystick.app.report.numbers import number
+from hockeystick.app.report.words import IF_HELD
 
 __all__ = ["document", "page", "rows", "table"]
 
@@ -150,7 +151,12 @@ def _privacy_curve(content: Content) -> Markup | None:
         if content.samples.certified
         else "Privacy curve, estimated: none of it is a guarantee. Dots mark the figures above."
     )
-    return tag("figure", drawn, tag("figcaption", words))
+    return tag("figure", drawn, tag("figcaption", _caption(content, words)))
+
+
+def _caption(content: Content, words: str) -> str:
+    """What a figure shows, under the assumptions that it rests on where one of them is broken."""
+    return words.replace(": ", f", {IF_HELD}: ", 1) if content.broken else words
 
 
 def _place(result: Mapping[str, Any]) -> tuple[float, float] | None:
@@ -172,7 +178,9 @@ def _tradeoff(content: Content) -> Markup | None:
         else f"Trade-off, estimated: an {attack} may get below the line."
     )
     drawn = tradeoff_chart(content.samples, tradeoff["direction"])
-    return tag("figure", drawn, tag("figcaption", words, " The dashed line is what guessing reaches."))
+    return tag(
+        "figure", drawn, tag("figcaption", _caption(content, words), " The dashed line is what guessing reaches.")
+    )
 
 
 def _embedded(receipt: Mapping[str, Any]) -> Markup:

@@ -125,10 +125,8 @@ class Chernoff:
         tilts = self.tilts[..., None, :]
         series = self._series(epsilon, period)
         above = self._gap[..., None, :] > 0.0
-        right = _least(series, above)
-        whole = _least(series, tilts == 0.0)  # c(0) = 1
-        direct = _least(series, (tilts >= 0.0) & ~above)
-        gap = _least(series, tilts <= 0.0)
+        sides = (above, tilts == 0.0, (tilts >= 0.0) & ~above, tilts <= 0.0)
+        right, whole, direct, gap = _least(series, np.array(sides))  # c(0) = 1
         # By how much the logarithm of the series of tilt 0 may exceed that of e^{k(0)} / (e^{theta Lambda} - 1): twice
         # the errors of K; at most 28 u of each K, of theta eps and of theta Lambda; 15 u of ln(1 - e^{-theta Lambda}),
         # which is large where theta Lambda is small; and 34 u for expm1, exp, a product and the difference below, and
@@ -200,7 +198,7 @@ def chernoff(
         errors.append(1.001 * by_run(moment.total_error * rule.counts, runs))
         errors.append((rule.size // runs + 2) * U * by_run(np.abs(product), runs))
     total = _rounded_sum(terms)
-    doubt = 1.001 * np.sum(errors, axis=0) + U * np.abs(total)
+    doubt = 1.001 * sum(errors[1:], errors[0]) + U * np.abs(total)
     several: dict[str, Any] = {}
     for number, column, own in zip(_NUMBERS, _COLUMNS, (every, total, doubt), strict=True):
         several[number], several[column] = own[0], own[1:].T.copy()

@@ -34,7 +34,7 @@ from hockeystick.transforms.rule import Array, Numbers, chunk, node_sum
 __all__ = ["LineSum", "line_sum", "line_sum_at"]
 
 _COLUMNS = ("log_size", "argument", "error", "log_size_bound")
-_TABLE = 1 << 20  # entries of the largest table held at once
+_TABLE = 1 << 18  # entries of the largest table held at once
 _SMALL = (
     200_000  # multiplications of one matrix product: below the size at which linear algebra libraries start threads
 )

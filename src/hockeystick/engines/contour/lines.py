@@ -74,6 +74,7 @@ class Lines:
 def grouped(keys: Rows) -> Iterator[tuple[int, Rows]]:
     """Each key with where it stands."""
     order = np.argsort(keys, kind="stable")
-    starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
-    for first, last in zip(starts.tolist(), [*starts[1:].tolist(), order.size], strict=False):
+    ordered = keys[order]
+    starts = [0, *(1 + np.flatnonzero(ordered[1:] != ordered[:-1])).tolist()] if order.size else []
+    for first, last in zip(starts, [*starts[1:], order.size], strict=False):
         yield int(keys[order[first]]), order[first:last]

@@ -77,7 +77,7 @@ class _Rungs:
     def ladder(self) -> Array:
         """Deviations passed on the way up from the smallest tilt: the integral of the deviation over the tilt."""
         tilts = self.found.tilts
-        deviation = np.sqrt(self.found.variance + tilts**-2.0 + (1.0 + tilts) ** -2.0)
+        deviation = np.sqrt(self.found.variance + 1.0 / np.square(tilts) + 1.0 / np.square(1.0 + tilts))
         speed = deviation * tilts  # over the logarithm of the tilt
         steps = 0.5 * (speed[:, 1:] + speed[:, :-1]) * np.diff(self.log_tilts)
         return np.concatenate((np.zeros((len(steps), 1)), np.cumsum(steps, axis=1)), axis=1)

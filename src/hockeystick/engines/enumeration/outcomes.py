@@ -28,6 +28,7 @@ Parts = Sequence[tuple[Pair, int]]
 
 _MOST_ATOMS = 512
 _MOST_CELLS = 1 << 23  # of the table that says how often each atom comes up in each outcome
+_MANY = 40  # steps, whose table is too large only where outcomes are more than a million
 _WIDEST = 600.0  # nats between losses, whose exponentials float64 holds
 
 
@@ -77,23 +78,31 @@ def number_of_outcomes(parts: Parts, most: int) -> int | None:
         found = _table(pair)
         if found is None or count > most:
             return None
-        total *= math.comb(count + found.size - 1, found.size - 1)
+        total *= _rows(count, found.size)
         if total > most:
             return None
     return total
 
 
+def _rows(count: int, atoms: int) -> int:
+    """How many outcomes are listed of so many steps: ways to share, or pairs of those of its halves."""
+    ways = math.comb(count + atoms - 1, count)
+    if ways * atoms <= _MOST_CELLS or count == 1 or count > _MANY:
+        return ways
+    return _rows(count // 2, atoms) * _rows(count - count // 2, atoms)
+
+
 def halves(parts: Parts, most: int) -> tuple[Parts, Parts] | None:
     """About half of the steps, and the other ones; None where either has more outcomes than ``most``.
 
-    None as well where atoms are too many, or losses too far apart.
+    None as well where atoms are too many or not known, or losses too far apart.
     """
     first: list[tuple[Pair, int]] = []
     second: list[tuple[Pair, int]] = []
     width = 0.0
     for place, (pair, count) in enumerate(parts):
         found, larger = _table(pair), count - count // 2
-        if found is None or math.comb(larger + found.size - 1, larger) * found.size > _MOST_CELLS:
+        if found is None:
             return None
         first.append((pair, count - larger if place % 2 else larger))
         second.append((pair, count - first[-1][1]))
@@ -118,6 +127,8 @@ def outcomes_of_all(parts: Parts) -> Outcomes:
 def _repeated(one: Outcomes, count: int) -> Outcomes:
     if count == 1:
         return one
+    if _rows(count, one.loss.size) != math.comb(count + one.loss.size - 1, count):
+        return _repeated(one, count // 2).beside(_repeated(one, count - count // 2))
     often = _shares(count, one.loss.size).astype(np.float64)
     orders = _log_factorials(count)
     log_orders = orders[count] - orders[often.astype(np.int64)].sum(axis=1)

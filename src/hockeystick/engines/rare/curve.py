@@ -117,7 +117,7 @@ class RareCurve:
         """About the epsilon of a delta: as if one step had a large loss, and the others normal ones."""
         m, g, steps = self.losses.shift, self.losses.rate, self.losses.steps
         low, high = 1e-9, 200.0
-        for _ in range(50):
+        for _ in range(16):
             middle = math.sqrt(low * high)
             low, high = (middle, high) if self.losses.one_large(middle) > delta else (low, middle)
         return low + g * math.sqrt(steps * math.expm1(m * m))

@@ -125,7 +125,11 @@ class RareLine:
         return p - grown * q - own, p - grown * q + own
 
     def _excess(self, epsilon: Array) -> Array:
-        return _exp(log_excess(self.losses, self.found.high, np.array([self.power])) + self.power * epsilon)
+        return _exp(self._log_excess + self.power * epsilon)
+
+    @cached_property
+    def _log_excess(self) -> Array:
+        return log_excess(self.losses, self.found.high, np.array([self.power]))
 
     @cached_property
     def _lost(self) -> float:
@@ -134,23 +138,30 @@ class RareLine:
 
     def _smallest(self, epsilon: Array) -> Array:
         """Upper bound on delta of the runs in which no step is above the lower cut."""
+        return _exp(self._log_smallest - self.found.dropping * epsilon)
+
+    @cached_property
+    def _log_smallest(self) -> float:
         tilt = self.found.dropping
         moment = math.fsum(piece.moment(1.0 + tilt) for piece in self.small) * RISEN
         log = self.losses.steps * math.log(moment) + float(log_constant(np.array(tilt)))
-        return _exp(log + 1e-9 * (1.0 + abs(log)) - tilt * epsilon)
+        return log + 1e-9 * (1.0 + abs(log))
 
     def _aliasing(self, epsilon: Array) -> tuple[Array, float]:
         """Upper bounds on what the periods above and those below add."""
         tilt, above = self.found.tilt, self.found.above
         period = 2.0 * math.pi / self.step * (1.0 - 4.0 * U)
-        small, large = (math.fsum(piece.moment(1.0 + above) for piece in own) for own in (self.small, self.large))
-        log = _log_difference(small, large, self.losses.steps) + float(log_constant(np.array(above)))
-        right = _exp(log - above * epsilon) / math.expm1((above - tilt) * period) * RISEN
+        right = _exp(self._log_above - above * epsilon) / math.expm1((above - tilt) * period) * RISEN
         (mass, error), _ = self.losses.cut_off(self.found.low)
-        chance = -math.expm1(self.losses.steps * math.log1p(-min(mass * (1.0 + error), 0.5)))
-        if mass > 0.4:
-            chance = 1.0
+        chance = -math.expm1(self.losses.steps * math.log1p(-mass * (1.0 + error))) if mass < 0.5 else 1.0
         return right, chance / math.expm1(tilt * period) * RISEN
+
+    @cached_property
+    def _log_above(self) -> float:
+        """``ln`` of an upper bound on ``c(t) D(t)`` at the tilt above."""
+        above = self.found.above
+        small, large = (math.fsum(piece.moment(1.0 + above) for piece in own) for own in (self.small, self.large))
+        return _log_difference(small, large, self.losses.steps) + float(log_constant(np.array(above)))
 
     @cached_property
     def _moments(self) -> tuple[float, float]:

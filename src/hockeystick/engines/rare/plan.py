@@ -22,7 +22,7 @@ from hockeystick.engines.rare.losses import WIDTH, Array, RareLosses, kept
 __all__ = ["RarePlan", "plan"]
 
 _SPACING = 0.05  # of the coarse grid, in the base loss
-_HALVINGS = 11
+_HALVINGS = 7
 _FAR = 6.0  # widths beyond a cut
 _STRIPS = np.array([0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 1.2, 1.5])
 _LARGEST = 600.0  # exponent
