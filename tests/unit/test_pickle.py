@@ -57,6 +57,7 @@ def test_every_mechanism_is_tried() -> None:
     known = {name for name in mechanisms.__all__ if getattr(getattr(mechanisms, name), "__name__", "") == name}
     functions = {
         "compose_arrays",
+        "binned_matrix_mechanism",
         "cyclic_matrix_mechanism",
         "matrix_mechanism",
         "select_best",
