@@ -56,6 +56,7 @@ def same(one: hs.Bound | hs.Estimate, other: hs.Bound | hs.Estimate) -> bool:
 def test_every_mechanism_is_tried() -> None:
     known = {name for name in mechanisms.__all__ if getattr(getattr(mechanisms, name), "__name__", "") == name}
     functions = {
+        "binned_matrix_mechanism",
         "compose_arrays",
         "binned_matrix_mechanism",
         "cyclic_matrix_mechanism",
