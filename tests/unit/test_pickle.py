@@ -58,7 +58,6 @@ def test_every_mechanism_is_tried() -> None:
     functions = {
         "binned_matrix_mechanism",
         "compose_arrays",
-        "binned_matrix_mechanism",
         "cyclic_matrix_mechanism",
         "matrix_mechanism",
         "select_best",

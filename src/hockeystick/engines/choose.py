@@ -62,6 +62,9 @@ CONTOUR_WORK: Final = 10_000_000
 RARE_WORK: Final = 4_000_000
 """The same where large losses are rare: beyond, lines that take these apart are faster, 20 ms an answer."""
 
+LISTED_WORK: Final = 2_000_000
+"""The same where outcomes can be listed: beyond, the list is as fast."""
+
 SEVERAL_PARTS: Final = 4
 EVERYDAY_TOLERANCE: Final = 1e-3
 """Lattices take longer for a finer one, and the contour may, too."""
@@ -146,10 +149,11 @@ class _ContourFirst:
         self._work = int(CONTOUR_WORK * finer) * (1 + len(losses.parts) // SEVERAL_PARTS)
         few = losses.total_count <= FEW_STEPS and tolerance >= EVERYDAY_TOLERANCE
         self._few = few and not any(pair.is_discrete for pair, _ in losses.parts)  # whose enumeration may take longer
+        self._parts, self._make_lattice = losses.parts, make_lattice
         self._losses, self._rare = losses, RareCurve.of(losses.parts, tolerance)
         work = self._work if self._rare is None else RARE_WORK
+        work = min(work, LISTED_WORK) if self._is_listed else work
         self.contour = ContourCurve(losses, CONTOUR_TOLERANCE, work, hasty=self._few and self._rare is None)
-        self._parts, self._make_lattice = losses.parts, make_lattice
         self._tolerance = tolerance
 
     def delta(self, epsilon: float) -> Bound:

@@ -127,15 +127,15 @@ def line_for_epsilon(
     lattice = losses.lattice(tilted.rules)
     if lattice is not None:
         return _lattice_line(tilted, lattice, plan, epsilon)
-    return _smoothed_line(epsilon, tolerance, tilted, plan)
+    return _smoothed_line(epsilon, tolerance, tilted, plan, min(work, _MOST_SMOOTHED))
 
 
-def _smoothed_line(epsilon: float, tolerance: float, found: TiltedRules, several: LinePlan) -> SmoothedLine:
+def _smoothed_line(epsilon: float, tolerance: float, found: TiltedRules, several: LinePlan, work: int) -> SmoothedLine:
     """Two lines of discrete losses that share no lattice, as fine as the work allowed makes them."""
     theta, log_error = float(several.theta[0]), float(several.log_error[0])
     parts = line_parts(found.rules, found.tilted, 1.0 + theta, math.inf)
     wanted = smoothing(parts, epsilon, log_error - log_share(tolerance), _WORTH * tolerance)
-    finest = wanted * smoothed_reach(wanted, theta, log_error) * sieve_work(parts) / _MOST_SMOOTHED
+    finest = wanted * smoothed_reach(wanted, theta, log_error) * sieve_work(parts) / work
     if finest > _COARSER * wanted:
         raise ContourRefusal("atoms", f"smoothing by {finest:.2g} nats, as the work allows, is too coarse: many atoms")
     eta = max(wanted, few_bits(finest))
@@ -145,7 +145,7 @@ def _smoothed_line(epsilon: float, tolerance: float, found: TiltedRules, several
         raise ContourRefusal("tail", f"{nodes} nodes would be needed: few steps of atoms")
     variance = eta * eta
     try:
-        kept = sieve(parts, theta, step, nodes, variance=variance, log_error=log_error, most=_MOST_SMOOTHED)
+        kept = sieve(parts, theta, step, nodes, variance=variance, log_error=log_error, most=work)
     except TooManyBlocksError as error:
         raise ContourRefusal("tail", "too many frequencies may matter: few steps of atoms") from error
     if kept.frequencies.size > _MOST_KEPT:
