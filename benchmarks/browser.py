@@ -29,7 +29,7 @@ QUIET = (
 _SETTLED = """
 const done = arguments[0];
 (function look() {
-  if (answers.first.answer && !$('claim').classList.contains('waiting')) done(answers.first.answer);
+  if (typeof answers !== 'undefined' && answers.first.answer && !$('claim').classList.contains('waiting')) done(answers.first.answer);
   else setTimeout(look, 5);
 })();
 """

@@ -76,8 +76,8 @@ class _Worker:
             self.pipe.recv()
             self.ready = True
         self.pipe.send((view, question))
-        start = time.monotonic()
-        while not self.pipe.poll(_LOOK):
+        start, spent = time.monotonic(), 0.0
+        while not self.pipe.poll(max(min(_LOOK, seconds - spent), 0.0)):
             spent = time.monotonic() - start
             if spent > seconds:
                 raise TooSlowError
