@@ -29,7 +29,8 @@ QUIET = (
 _SETTLED = """
 const done = arguments[0];
 (function look() {
-  if (typeof answers !== 'undefined' && answers.first.answer && !$('claim').classList.contains('waiting')) done(answers.first.answer);
+  const ready = typeof answers !== 'undefined' && answers.first.answer;
+  if (ready && !$('claim').classList.contains('waiting')) done(answers.first.answer);
   else setTimeout(look, 5);
 })();
 """
