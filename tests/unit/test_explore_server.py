@@ -8,6 +8,7 @@ import os
 import random
 import shlex
 import signal
+import socket
 import threading
 import warnings
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ from hockeystick.app.cli import main
 from hockeystick.app.cli.status import Status
 from hockeystick.app.explore.answers import VIEWS, answered
 from hockeystick.app.explore.question import MOST_BYTES, BadQuestionError, question
-from hockeystick.app.explore.server import application
+from hockeystick.app.explore.server import application, serve
 from hockeystick.app.explore.workers import Workers
 
 with warnings.catch_warnings():
@@ -267,3 +268,16 @@ def test_a_slow_question_does_not_block_the_next(client: TestClient) -> None:
         os.kill(sleeping, signal.SIGCONT)
     slow.join()
     assert got == [(200, asked())]
+
+
+def test_an_answer_is_sent_without_waiting_for_word_of_its_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    import uvicorn
+
+    seen: list[int] = []
+
+    def run(_: uvicorn.Server, sockets: list[socket.socket]) -> None:
+        seen.append(sockets[0].getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+    monkeypatch.setattr(uvicorn.Server, "run", run)
+    serve(0, opened=lambda _: None)
+    assert seen == [1]

@@ -19,7 +19,7 @@ const START = {
 };
 // milliseconds: without a move, until finer curves are asked for; until the page says that it computes; until a question
 // that is still being answered makes way for the next
-const REST = 150, SAID = 400, PATIENT = 1500;
+const REST = 150, FOLLOW = 400, SAID = 400, PATIENT = 1500;
 const $ = (id) => document.getElementById(id);
 const runs = { first: { ...START }, second: null };
 const answers = { first: {}, second: {} };
@@ -102,7 +102,7 @@ class Feed {
     this.busy = false;
   }
 }
-const feeds = [];
+const feeds = [], following = { first: null, second: null };
 for (const which of ["first", "second"]) {
   feeds.push(new Feed(which, "answer", (found, last) => { if (which === "first") showAnswer(found, last); else showSecond(); draw("curve", "trade_off"); }));
   for (const view of ["steps", "rates"]) feeds.push(new Feed(which, view, () => draw(view)));
@@ -111,11 +111,17 @@ for (const which of ["first", "second"]) {
 function changed(which = "first") {
   if (which === "first") { moved ??= performance.now(); computing ??= setTimeout(() => say("computing", "Computing: a run of this kind takes longer."), SAID); $("claim").classList.add("waiting"); for (const name in charts) $(`plot-${name}`).classList.add("waiting"); }
   history.replaceState(null, "", address());
-  for (const feed of feeds) if (feed.which === which) feed.live(questionOf(runs[which], "live"));
+  for (const feed of feeds) if (feed.which === which) { if (feed.view === "answer") feed.live(questionOf(runs[which], "live")); else feed.coarse = true; }
+  following[which] ??= setTimeout(() => { following[which] = null; follow(which); }, FOLLOW);
   clearTimeout(resting);
   resting = setTimeout(refine, REST);
 }
+// The slower panels follow a few times a second, so that the curve has the processor for itself between.
+function follow(which) {
+  for (const feed of feeds) if (runs[which] && feed.which === which && feed.view !== "answer") feed.live(questionOf(runs[which], "live"));
+}
 function refine() {
+  for (const which in following) { clearTimeout(following[which]); following[which] = null; }
   for (const feed of feeds) if (runs[feed.which] && feed.coarse && !feed.busy) feed.fine(questionOf(runs[feed.which], "fine"));
   if (feeds.some((feed) => feed.busy)) resting = setTimeout(refine, REST);
 }
