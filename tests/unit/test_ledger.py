@@ -75,6 +75,11 @@ def test_far_below_a_budget_no_curve_is_asked(ledger: Ledger, monkeypatch: pytes
     assert asked
 
 
+def test_what_is_surely_too_much_is_refused_by_one_question(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hs.PrivacyCurve, "delta", lambda *_: pytest.fail("epsilon alone decides"))
+    assert not ledger.would_fit("census", hs.Gaussian(0.5).poisson(0.5) * 10)
+
+
 def test_remaining_is_the_last_number_that_fits(ledger: Ledger) -> None:
     ledger.spend("census", STEP * 2, why="a table")
     left = ledger.remaining("census", STEP)

@@ -167,8 +167,8 @@ def fits(runs: Runs, budget: Budget, rule: str, adjacency: str) -> bool:
         return _upper(account(whole, adjacency).mu(floor=budget.floor)) <= budget.mu
     return all(  # far below a budget delta is tiny, and epsilon the cheaper question; either proves it
         _is_far_below(whole, adjacency, epsilon, delta)
-        or _upper(_epsilon(whole, adjacency, delta)) <= epsilon
-        or _upper(account(whole, adjacency).delta(epsilon)) <= delta
+        or _upper(found := _epsilon(whole, adjacency, delta)) <= epsilon
+        or (found.sides[0] <= epsilon and _upper(account(whole, adjacency).delta(epsilon)) <= delta)
         for epsilon, delta in budget.points
     )
 
