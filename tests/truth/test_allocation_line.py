@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -144,6 +145,22 @@ def test_lines_outside_their_plan_contain_the_truth(mirrored: bool) -> None:
         low, high = (Fraction(float(side[0])) / scale for side in line.bounds(np.array([k_of(mirrored)])))
         assert low <= exact.low, name
         assert exact.high <= high, name
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize("off", [-1e-4, 1e-4])
+def test_a_scale_as_wrong_as_its_error_keeps_the_bracket_true(
+    monkeypatch: pytest.MonkeyPatch, mirrored: bool, off: float
+) -> None:
+    right = LognormalPanels.line
+
+    def moved(self: LognormalPanels, *plan: Any, **which: Any) -> Any:
+        found = right(self, *plan, **which)
+        error = found.log_scale_error + abs(off)
+        return replace(found, log_scale=found.log_scale + off, log_scale_error=error)
+
+    monkeypatch.setattr(LognormalPanels, "line", moved)
+    test_lines_outside_their_plan_contain_the_truth(mirrored)
 
 
 @pytest.mark.parametrize("largest", [2.0, 20.0, 200.0])
