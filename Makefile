@@ -29,7 +29,7 @@ $(READY): pyproject.toml
 demo: $(READY)  ## account a real DP-SGD run, with a picture of its privacy curve in out/
 	$(BIN)/python examples/demo.py
 
-test: $(READY)  ## all tests, docstring examples and documentation examples (five to six minutes)
+test: $(READY)  ## all tests, docstring examples and documentation examples (about five minutes)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 
 INTEGRATIONS       := .venv-integrations
