@@ -81,10 +81,10 @@ class ContourCurve:
             return Bound(
                 low, min(up(high + room, 4.0 * U), 1.0), _TRIVIAL, notes=("epsilon is next to the largest loss",)
             )
-        if self.standing.near(epsilon=epsilon) is not None:
-            answers = deltas([self.standing], _ONLY, np.array([epsilon]))
-            if answers.known[0]:
-                return answers.bound(0)
+        answers = deltas([self.standing], _ONLY, np.array([epsilon]))
+        if answers.known[0]:
+            return answers.bound(0)
+        self.standing.near(epsilon=epsilon)  # says why, where no line can be placed
         return self._new_delta(epsilon)
 
     def _new_delta(self, epsilon: float) -> Bound:
@@ -173,10 +173,10 @@ class ContourCurve:
         if math.isinf(undercut):
             return self._end(delta)
         targets = Targets(np.array([exceeded]), np.array([undercut]))
-        if self.standing.near(log_delta=undercut) is not None:
-            answers = epsilons([self.standing], _ONLY, targets)
-            if answers.known[0]:
-                return answers.bound(0)
+        answers = epsilons([self.standing], _ONLY, targets)
+        if answers.known[0]:
+            return answers.bound(0)
+        self.standing.near(log_delta=undercut)  # says why, where no line can be placed
         return self._fresh_epsilon(targets)
 
     def _fresh_epsilon(self, targets: Targets) -> Bound:

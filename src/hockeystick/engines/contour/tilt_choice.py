@@ -11,6 +11,7 @@ Estimates only: what is chosen is certified afterwards. Cost: one exponential fo
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, Final, final
 
 import numpy as np
@@ -62,12 +63,12 @@ class LinePlan:
     deviation: Array
     period: Array
 
-    @property
+    @cached_property
     def every(self) -> Array:
         """Theta and every other tilt, shape (K, R)."""
         return np.concatenate((self.theta[None], self.tilts.T))
 
-    @property
+    @cached_property
     def exponents(self) -> Array:
         """One plus theta and one plus every other tilt: all exact; shape (K, R)."""
         return 1.0 + self.every
