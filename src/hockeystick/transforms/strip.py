@@ -183,7 +183,9 @@ class MixtureStrip(Quadrature):
         """Terms beyond both ends relative to the largest, over which the moment lies but for the strip error."""
         logs = self.log_weight + exponents.reshape(len(exponents), -1, 1) * self.loss
         ends = logs[:, :, [0, -1]] - logs.max(axis=2, keepdims=True)
-        fall = self.step[:, None] * np.stack(self.end_rates(exponents), axis=2)
+        fall = np.empty_like(ends)
+        fall[..., 0], fall[..., 1] = self.end_rates(exponents)
+        fall *= self.step[:, None]
         falls = fall > 0.0
         # e^end (rho + rho^2 + ...) with rho = e^{-fall}; infinite unless the rate is above 0
         total = 1.001 * np.exp(ends + 1e-9 * np.abs(ends)) / np.expm1(np.where(falls, np.minimum(fall, 700.0), 1.0))

@@ -132,7 +132,7 @@ class Chernoff:
         size = own_size + theta * (np.abs(epsilon) + period) + spread
         doubt = 2.0 * error + 40.0 * U * (1.0 + size)
         below = whole * np.exp(-1.01 * doubt) - gap
-        return Aliasing(right, np.clip(below, 0.0, direct), np.minimum(direct, whole))
+        return Aliasing(right, np.minimum(np.maximum(below, 0.0), direct), np.minimum(direct, whole))
 
     @cached_property
     def _sides(self) -> NDArray[np.bool_]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, from_sides
-from hockeystick.engines.contour.line import COLUMNS, Curve
+from hockeystick.engines.contour.line_curve import COLUMNS, Curve
 from hockeystick.engines.contour.lines import Lines
 from hockeystick.engines.contour.placing import ContourRefusal
 from hockeystick.engines.contour.root_bracket import LogBracket, RootBracket, Rows, Targets, root_brackets

@@ -16,7 +16,7 @@ import functools
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, final
 
@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.contour.aliasing import Chernoff
+from hockeystick.engines.contour.line_curve import Curve
 from hockeystick.engines.contour.line_sum import LineSum, line_sum
 from hockeystick.engines.contour.line_terms import LineTerms
 from hockeystick.engines.contour.sieve import LinePart, Sieved, sieve
@@ -31,7 +32,7 @@ from hockeystick.numerics.rounding import U
 from hockeystick.transforms.log_moments import TiltedRule
 from hockeystick.transforms.rule import Array, LossRule, Numbers
 
-__all__ = ["COLUMNS", "LONGEST", "ContourLine", "Curve", "line_at", "line_parts", "prepare_line", "summed_line"]
+__all__ = ["LONGEST", "ContourLine", "line_at", "line_parts", "prepare_line", "summed_line"]
 
 LONGEST: Final = 1 << 14
 """Nodes from which those that do not matter are looked for."""
@@ -48,68 +49,6 @@ _NUMBERS = (
     "log_tail",
     "dropped",
 )
-_LEAST = 1e-300  # a lower bound below it counts as none, an upper bound is rounded up to it
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """Brackets of delta_fin at several epsilons, and where their widths come from.
-
-    Arrays of shape (E,), or (R, E) for R lines.
-
-    Attributes
-    ----------
-    log_scale : ndarray
-        ``ln E``, so that values too small for float64 can still be compared.
-    lower, upper : ndarray
-        Brackets of ``delta_fin / E``.
-    log_scale_error : ndarray
-        Bound on the error of ``log_scale``.
-    rounding, truncation, aliasing : ndarray
-        The parts of the width, relative to E.
-    """
-
-    log_scale: Array
-    lower: Array
-    upper: Array
-    log_scale_error: Array
-    rounding: Array
-    truncation: Array
-    aliasing: Array
-
-    def reshaped(self, shape: tuple[int, ...]) -> Curve:
-        """The same in another shape."""
-        return Curve(*(getattr(self, name).reshape(shape) for name in COLUMNS))
-
-    def log_lower(self) -> Array:
-        """``ln`` of the lower bounds, rounded down; ``-inf`` where they are not above 0."""
-        log_lower = np.log(np.maximum(self.lower, _LEAST))
-        value = self.log_scale - self.log_scale_error + log_lower
-        return np.where(self.lower > _LEAST, value - self._rounding(log_lower), -np.inf)
-
-    def log_upper(self) -> Array:
-        """``ln`` of the upper bounds, rounded up."""
-        log_upper = np.log(np.maximum(self.upper, _LEAST))
-        return self.log_scale + self.log_scale_error + log_upper + self._rounding(log_upper)
-
-    def _rounding(self, log: Array) -> Array:
-        """What ``log_scale + log``, logarithm and two or three sums, may lose: the two may cancel."""
-        return 8.0 * U * (1.0 + np.abs(self.log_scale) + self.log_scale_error + np.abs(log))
-
-    def guess(self) -> float:
-        """``ln`` of about the first value, of the right order where the bracket is wide."""
-        lower, upper = float(self.lower[0]), float(self.upper[0])
-        return float(self.log_scale[0]) + math.log(max(0.5 * (lower + upper) if lower > 0.0 else 1e-3 * upper, 1e-300))
-
-    def relative_width(self) -> Array:
-        """``upper / lower - 1``; infinite where the lower bound is not above 0."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(self.lower > 0.0, (self.upper - self.lower) / np.maximum(self.lower, 1e-300), np.inf)
-        return ratio + 2.0 * self.log_scale_error
-
-
-COLUMNS: Final = tuple(column.name for column in fields(Curve))
 
 
 @final

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.contour.lattice_line import LatticeLine
-from hockeystick.engines.contour.line import COLUMNS, ContourLine, Curve
+from hockeystick.engines.contour.line import ContourLine
+from hockeystick.engines.contour.line_curve import COLUMNS, Curve
 from hockeystick.engines.contour.smoothed_line import SmoothedLine
 from hockeystick.transforms.rule import Array
 
