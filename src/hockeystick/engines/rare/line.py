@@ -44,6 +44,7 @@ MOST_WORK = 60_000_000
 _GAP = 1.0  # from one cut to the next, in the base loss
 _LEAST_ANGLE = 2.0  # of the largest frequency, below which losses share a piece
 _CHUNK = 64
+_SMALL = 50_000  # complex products of one matrix product: below that no linear algebra library starts threads
 _POINTS = 64  # at which the curve is looked at, to find an epsilon
 _LEAST = 1e-280  # covers what falls below the range of float64
 _MOST_EXPONENT = 600.0
@@ -281,12 +282,16 @@ def transform(pieces: Sequence[Piece], tilt: float, step: float, frequencies: in
     chunks = (weight.size + missing) // _CHUNK
     padded_weight, padded_loss = (np.concatenate((one, np.zeros(missing))) for one in (weight, loss))
     rows = math.isqrt(frequencies - 1) + 1
-    blocks = -(-frequencies // rows)
+    needed = -(-frequencies // rows)
+    groups = -(-needed * rows * _CHUNK // _SMALL)
+    group = -(-needed // groups)
+    blocks = groups * group
     shape = (chunks, 1, _CHUNK)
     w, y = padded_weight.reshape(shape), padded_loss.reshape(shape)
     near = np.exp(1j * (y * (step * np.arange(float(rows)))[:, None]))
     far = w * np.exp(1j * (y * (step * rows * np.arange(float(blocks)))[:, None]))
-    value = np.matmul(far, near.transpose(0, 2, 1)).sum(axis=0).ravel()[:frequencies]
+    grouped = far.reshape(chunks, groups, group, _CHUNK)
+    value = np.matmul(grouped, near.transpose(0, 2, 1)[:, None]).sum(axis=0).ravel()[:frequencies]
     # a phase is off by the error of the loss and two roundings of products; a table's entry by its sine and cosine
     own = relative + last * (slip + 3.0 * U * np.abs(loss)) + (40.0 + 3.0 * (_CHUNK + chunks)) * U
     rounding = float((weight * own).sum()) * 1.01
