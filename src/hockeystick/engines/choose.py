@@ -158,7 +158,7 @@ class _ContourFirst:
         work = self._work if self._rare is None else RARE_WORK
         work = min(work, LISTED_WORK) if self._is_listed else work
         self._tolerance, self._enough = tolerance, ENOUGH * tolerance
-        hasty = self._few or self._rare is not None
+        hasty = self._few and self._rare is None
         self.contour = ContourCurve(losses, CONTOUR_TOLERANCE, work, hasty=hasty, enough=self._enough)
 
     def delta(self, epsilon: float) -> Bound:
