@@ -39,7 +39,7 @@ from hockeystick.engines.ends import composed_infinity
 from hockeystick.laws.loss_sum import LikeSums, PairSum
 from hockeystick.numerics.rounding import exps_down, exps_up
 from hockeystick.transforms.cumulants import scan
-from hockeystick.transforms.rule import Array
+from hockeystick.transforms.rule import Array, Numbers
 from hockeystick.transforms.saddle import Saddle
 
 __all__ = ["DEEPEST", "SMALLEST", "StandingLines", "is_narrow", "look_for", "sides", "stand"]
@@ -76,12 +76,16 @@ class StandingLines:
         Products of nodes in s and in the loss that a line may take.
     hasty : bool
         Whether a slow decay at a station is answer enough: where another engine is quick.
+    enough : float
+        Relative width with which a line stays: its rounding leaves no less where large losses are rare, and lines
+        without these, or elsewhere, seldom do.
     """
 
     losses: PairSum
     tolerance: float
     most_work: int
-    hasty: bool = False
+    hasty: bool
+    enough: float
     _ladders: dict[float, Stations] = field(default_factory=dict, repr=False)
     _lines: dict[Station, PlacedLine | ContourRefusal] = field(default_factory=dict, repr=False)
 
@@ -176,8 +180,10 @@ class StandingLines:
             try:
                 own = saddle if drop == station.log_drop else saddle_of_epsilon(losses, saddle.epsilon)
                 placed = self.place(losses, own, saddle.epsilon, None, work)
-                if self.narrow(*self.sides_of(placed.here)):
-                    return placed
+                lower, upper = (np.array(side) for side in self.sides_of(placed.here))
+                width = float(_width(lower, upper, self.tolerance, self.enough))
+                if math.isfinite(width):
+                    return placed.asked_for(width)
             except ContourRefusal as error:
                 refusal = error
         return refusal
@@ -310,13 +316,20 @@ def _stand(asked: Sequence[tuple[StandingLines, Station]], saddle: Saddle) -> No
     here = [one.here for one in placed]
     lower, upper = (np.concatenate([getattr(one, side) for one in here]) for side in ("lower", "upper"))
     lower, upper = sides(lower, upper, low, high)
-    narrow = is_narrow(lower, upper, np.array([asked[row][0].tolerance for row in rows]))
-    for place in np.flatnonzero(narrow).tolist():
+    tolerance, enough = np.array([(asked[row][0].tolerance, asked[row][0].enough) for row in rows]).T
+    width = _width(lower, upper, tolerance, enough)
+    for place in np.flatnonzero(np.isfinite(width)).tolist():
         own, station = asked[rows[place]]
-        own.keep(station, placed[place])
+        own.keep(station, placed[place].asked_for(float(width[place])))
 
 
-def is_narrow(lower: Array, upper: Array, tolerance: Array) -> NDArray[np.bool_]:
+def _width(lower: Array, upper: Array, tolerance: Numbers, enough: Numbers) -> Array:
+    """The relative width that lines are asked for, by their brackets at their own epsilons; infinite if none."""
+    loose = np.where(is_narrow(lower, upper, enough), enough, np.inf)
+    return np.where(is_narrow(lower, upper, tolerance), tolerance, loose)
+
+
+def is_narrow(lower: Array, upper: Array, tolerance: Numbers) -> NDArray[np.bool_]:
     """Which brackets of delta are as narrow as they should be."""
     return np.asarray((upper - lower <= tolerance * lower) | (upper <= _LEAST))
 
