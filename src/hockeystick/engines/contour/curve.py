@@ -21,7 +21,6 @@ from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.answers import METHOD, deltas, epsilons, errors_at, solved
 from hockeystick.engines.contour.line_curve import Curve
 from hockeystick.engines.contour.placing import (
-    MOST_WORK,
     ContourRefusal,
     log_complement,
     log_tail,
@@ -29,6 +28,7 @@ from hockeystick.engines.contour.placing import (
     saddle_of_delta,
     saddle_of_epsilon,
 )
+from hockeystick.engines.contour.planned import MOST_WORK
 from hockeystick.engines.contour.root_bracket import LogBracket, Targets
 from hockeystick.engines.contour.search import EpsilonSearch, targets_of
 from hockeystick.engines.contour.standing import DEEPEST, SMALLEST, StandingLines
