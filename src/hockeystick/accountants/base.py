@@ -66,8 +66,8 @@ class DirectedCurve(ABC):
         return False
 
     def is_below_beside(self, other: DirectedCurve, *, epsilon: float, delta: float, quantity: Quantity) -> bool:
-        """Whether that is proved by what answered another curve, of nearly the same losses, asked for the quantity."""
-        return False
+        """The same, by what answered the curve of the other direction, too, which was asked for the quantity."""
+        return self.is_below(epsilon, delta)
 
 
 class Accountant(ABC):

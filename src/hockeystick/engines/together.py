@@ -79,7 +79,11 @@ def answers_together(curves: Sequence[BoundedCurve], owners: Rows, values: Array
 def is_below_beside(curve: BoundedCurve, other: BoundedCurve, epsilon: float, delta: float, quantity: Quantity) -> bool:
     """Whether a line such as the one by which another curve answers proves ``delta(epsilon) <= delta``."""
     own, beside = standing_lines(curve.engine), standing_lines(other.engine)
-    return own is not None and beside is not None and own.is_below_beside(beside, epsilon, delta, quantity)
+    if own is None or beside is None:
+        return curve.is_below(epsilon, delta)
+    if own.seems_far_below(beside, epsilon, delta) and curve.is_below(epsilon, delta):
+        return True
+    return own.is_below_beside(beside, epsilon, delta, quantity)
 
 
 def _targets(lines: Sequence[StandingLines], owners: Rows, delta: Array) -> Targets:

@@ -274,7 +274,7 @@ class Window:
         picked: dict[str, Any] = {n: value[rows] for n, value in several.items() if isinstance(value, np.ndarray)}
         return replace(self, exponents=np.ascontiguousarray(self.powers[:, rows]), **picked)
 
-    @property
+    @cached_property
     def powers(self) -> Array:
         """The exponents, shape (K, R)."""
         return np.reshape(np.asarray(self.exponents), (len(self.exponents), -1))

@@ -19,12 +19,13 @@ import numpy as np
 
 from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.answers import METHOD, deltas, epsilons, errors_at, solved
-from hockeystick.engines.contour.line import Curve
+from hockeystick.engines.contour.line_curve import Curve
 from hockeystick.engines.contour.placing import (
     MOST_WORK,
     ContourRefusal,
     log_complement,
     log_tail,
+    normal_tilts,
     saddle_of_delta,
     saddle_of_epsilon,
 )
@@ -34,7 +35,7 @@ from hockeystick.engines.contour.standing import DEEPEST, SMALLEST, StandingLine
 from hockeystick.engines.ends import largest_loss
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.numerics.rounding import U, down, exp_up, up
-from hockeystick.transforms.saddle import SMALLEST_TILT, Saddle, round_tilts
+from hockeystick.transforms.saddle import Saddle
 
 __all__ = ["ContourCurve"]
 
@@ -42,7 +43,6 @@ _TRIVIAL = "trivial"
 _ONLY = np.zeros(1, dtype=np.intp)  # the only question is of the only curve
 _TRIES = 8
 _FEW_TRIES = 3
-_ABOUT = np.array([0.25, 0.5, 0.7, 1.0, 1.4, 2.0])  # times a tilt, where the best one may be
 _DOUBT = 1e-6  # of an estimate of ln of Chernoff's bound
 _FAR = 5.0  # standard deviations below the mean from which 1 - delta is looked at
 
@@ -91,10 +91,10 @@ class ContourCurve:
             return Bound(
                 low, min(up(high + room, 4.0 * U), 1.0), _TRIVIAL, notes=("epsilon is next to the largest loss",)
             )
-        if self.standing.near(epsilon=epsilon) is not None:
-            answers = deltas([self.standing], _ONLY, np.array([epsilon]))
-            if answers.known[0]:
-                return answers.bound(0)
+        answers = deltas([self.standing], _ONLY, np.array([epsilon]))
+        if answers.known[0]:
+            return answers.bound(0)
+        self.standing.near(epsilon=epsilon)  # says why, where no line can be placed
         return self._new_delta(epsilon)
 
     def _new_delta(self, epsilon: float) -> Bound:
@@ -161,9 +161,7 @@ class ContourCurve:
         if not (epsilon > 0.0 and 0.0 < delta < 1.0):
             return False
         log_delta = math.log(delta)
-        depth = math.sqrt(-2.0 * log_delta)
-        mu = math.sqrt(depth * depth + 2.0 * epsilon) - depth
-        tilts = round_tilts(max(epsilon / (mu * mu) - 0.5, SMALLEST_TILT) * _ABOUT)
+        tilts = normal_tilts(epsilon, log_delta)
         try:
             log_finite = log_tail(self.losses.dropping(DEEPEST), tilts, epsilon, goal=log_delta + _DOUBT)
         except ContourRefusal:
@@ -183,10 +181,10 @@ class ContourCurve:
         if math.isinf(undercut):
             return self._end(delta)
         targets = Targets(np.array([exceeded]), np.array([undercut]))
-        if self.standing.near(log_delta=undercut) is not None:
-            answers = epsilons([self.standing], _ONLY, targets)
-            if answers.known[0]:
-                return answers.bound(0)
+        answers = epsilons([self.standing], _ONLY, targets)
+        if answers.known[0]:
+            return answers.bound(0)
+        self.standing.near(log_delta=undercut)  # says why, where no line can be placed
         return self._fresh_epsilon(targets)
 
     def _fresh_epsilon(self, targets: Targets) -> Bound:

@@ -14,12 +14,14 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.lines import Lines, Quantity, grouped
 from hockeystick.engines.contour.placing import (
     ContourRefusal,
     line_for_epsilon,
     lines_for_epsilons,
+    normal_tilts,
     saddle_of_epsilon,
 )
 from hockeystick.engines.contour.planned import line_beside
@@ -36,6 +38,7 @@ from hockeystick.engines.contour.stations import (
 from hockeystick.engines.ends import composed_infinity
 from hockeystick.laws.loss_sum import LikeSums, PairSum
 from hockeystick.numerics.rounding import exps_down, exps_up
+from hockeystick.transforms.cumulants import scan
 from hockeystick.transforms.rule import Array, Numbers
 from hockeystick.transforms.saddle import Saddle
 
@@ -189,6 +192,18 @@ class StandingLines:
         """A line planned for an epsilon."""
         line = line_for_epsilon(losses, epsilon, self.finest, saddle=saddle, log_delta=log_delta, work=work)
         return PlacedLine(line, epsilon, math.sqrt(saddle.curvature))
+
+    def seems_far_below(self, other: StandingLines, epsilon: float, delta: float) -> bool:
+        """Whether Chernoff's bound seems to prove ``delta(epsilon) <= delta``: an estimate, for the reverse of others.
+
+        The losses of (Q, P) have ``K(-1 - t)`` where those of (P, Q) have ``K(t)``.
+        """
+        level = other.stations(DEEPEST).level(0)
+        if level is None or not (epsilon > 0.0 and 0.0 < delta < 1.0):
+            return True
+        tilts = normal_tilts(epsilon, math.log(delta))
+        value = scan(level.sketches, other.losses.gaussian_variance, -1.0 - tilts).value
+        return bool((value - tilts * epsilon + log_constant(tilts)).min() <= math.log(delta))
 
     def is_below_beside(self, other: StandingLines, epsilon: float, delta: float, quantity: Quantity) -> bool:
         """Whether the line by which others answer, its plan unchanged, proves ``delta(epsilon) <= delta``.
