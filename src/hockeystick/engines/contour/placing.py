@@ -41,7 +41,7 @@ from hockeystick.numerics.rounding import U
 from hockeystick.transforms.cumulants import scan
 from hockeystick.transforms.lattice import SharedLattice
 from hockeystick.transforms.log_moments import log_moments
-from hockeystick.transforms.rule import Array, LossRule, Window
+from hockeystick.transforms.rule import Array, LossRule, Window, by_run
 from hockeystick.transforms.saddle import LossSum, Saddle, find_saddle
 
 __all__ = [
@@ -193,15 +193,25 @@ def log_complement(losses: LossSum, saddle: Saddle, epsilon: float) -> float:
     return moments.value + moments.error - best * epsilon + 4.0 * U * (abs(moments.value) + abs(best * epsilon))
 
 
-def log_tail(losses: LossSum, tilts: Array, epsilon: float) -> float:
-    """Upper bound on ``ln delta_fin(eps)``: the least of Chernoff's bounds at tilts above 0."""
+def log_tail(losses: LossSum, tilts: Array, epsilon: Array) -> Array:
+    """Upper bounds on ``ln delta_fin(eps)`` of R sums, shape (R,): the least of Chernoff's bounds at tilts above 0.
+
+    Infinite where a rule would be too long. Tilts have the shape (k, R).
+    """
     every = np.concatenate((tilts[:1], tilts))  # the first is that of no line
-    rules = rules_for(losses, Window(tuple((1.0 + every).tolist()), 0.0, -40.0))
-    moments = [log_moments(rule, 1.0 + every) for rule in rules]
-    found = chernoff(rules, moments, losses.gaussian_variance, every)
-    finite = float(found.log_delta_bound(np.array([epsilon]))[0])
-    dropped = math.fsum(float(rule.dropped @ rule.counts) for rule in rules) * (1.0 + 1e-9)
-    return finite if dropped == 0.0 else max(finite, math.log(dropped)) + math.log(2.0) + 1e-9
+    found = np.full_like(epsilon, np.inf)
+    nothing = np.zeros_like(epsilon)
+    for rows, some, window in losses.alike(Window.of(1.0 + every, nothing, nothing - 40.0)):
+        rules, own = some.rules(window), np.ascontiguousarray(every[:, rows])
+        if rules is None:
+            continue
+        moments = [log_moments(rule, 1.0 + own if rows.size > 1 else 1.0 + own[:, 0]) for rule in rules]
+        finite = chernoff(rules, moments, some.gaussian_variance, own).log_delta_bound(epsilon[rows])
+        left_out = [by_run(rule.dropped * rule.counts, rows.size) for rule in rules]
+        dropped = np.asarray(sum(left_out, nothing[rows])) * (1.0 + 1e-9)
+        known = np.maximum(finite, np.log(np.where(dropped > 0.0, dropped, 1.0))) + math.log(2.0) + 1e-9
+        found[rows] = np.where(dropped > 0.0, known, finite)
+    return found
 
 
 def saddle_of_epsilon(losses: LossSum, epsilon: float) -> Saddle:
