@@ -22,7 +22,7 @@ from hockeystick.engines.contour.standing import StandingLines
 from hockeystick.engines.contour.stays_below import stay_below
 from hockeystick.engines.ends import BoundedCurve
 
-__all__ = ["Quantity", "answers_together", "below_together"]
+__all__ = ["Quantity", "answers_together", "below_together", "is_below_beside"]
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -89,6 +89,12 @@ def below_together(curves: Sequence[BoundedCurve], epsilon: Array, delta: Array)
     rows = np.array(list(asked), dtype=np.intp)
     found[rows] = stay_below(list(asked.values()), epsilon[rows], delta[rows])
     return found
+
+
+def is_below_beside(curve: BoundedCurve, other: BoundedCurve, epsilon: float, delta: float, quantity: Quantity) -> bool:
+    """Whether a line such as the one by which another curve answers proves ``delta(epsilon) <= delta``."""
+    own, beside = standing_lines(curve.engine), standing_lines(other.engine)
+    return own is not None and beside is not None and own.is_below_beside(beside, epsilon, delta, quantity)
 
 
 def _targets(lines: Sequence[StandingLines], owners: Rows, delta: Array) -> Targets:

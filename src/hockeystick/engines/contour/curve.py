@@ -60,11 +60,21 @@ class ContourCurve:
         Products of nodes in s and in the loss that a line may take.
     hasty : bool
         Whether to refuse at once where the transform decays slowly.
+    enough : float
+        Relative width that is answer enough where a line cannot reach the tolerance; by default the tolerance.
     """
 
-    def __init__(self, losses: PairSum, tolerance: float, most_work: int = MOST_WORK, *, hasty: bool = False) -> None:
+    def __init__(
+        self,
+        losses: PairSum,
+        tolerance: float,
+        most_work: int = MOST_WORK,
+        *,
+        hasty: bool = False,
+        enough: float = 0.0,
+    ) -> None:
         self.losses, self.tolerance = losses, tolerance
-        self.standing = StandingLines(losses, tolerance, most_work, hasty)
+        self.standing = StandingLines(losses, tolerance, most_work, hasty, max(enough, tolerance))
 
     @cached_property
     def _largest_loss(self) -> float:

@@ -21,7 +21,7 @@ from typing import Final, final
 
 import numpy as np
 
-from hockeystick.engines.contour.aliasing import chernoff
+from hockeystick.engines.contour.aliasing import chernoff, log_constant
 from hockeystick.engines.contour.lattice_line import LatticeLine, Runs, prepare_lattice_line, runs
 from hockeystick.engines.contour.line import ContourLine, line_at, line_parts
 from hockeystick.engines.contour.planned import (
@@ -193,24 +193,31 @@ def log_complement(losses: LossSum, saddle: Saddle, epsilon: float) -> float:
     return moments.value + moments.error - best * epsilon + 4.0 * U * (abs(moments.value) + abs(best * epsilon))
 
 
-def log_tail(losses: LossSum, tilts: Array, epsilon: Array) -> Array:
-    """Upper bounds on ``ln delta_fin(eps)`` of R sums, shape (R,): the least of Chernoff's bounds at tilts above 0.
+def log_tail(losses: LossSum, tilts: Array, epsilon: Array, *, goal: Array | float = math.inf) -> Array:
+    """Upper bounds on ``ln delta_fin(eps)`` of R sums: about the least of Chernoff's bounds at tilts, shape (k, R).
 
-    Infinite where a rule would be too long. Tilts have the shape (k, R).
+    All above 0. Infinite where that seems to be above ``goal``, or a rule would be too long: nothing is proved then.
     """
-    every = np.concatenate((tilts[:1], tilts))  # the first is that of no line
     found = np.full_like(epsilon, np.inf)
     nothing = np.zeros_like(epsilon)
-    for rows, some, window in losses.alike(Window.of(1.0 + every, nothing, nothing - 40.0)):
-        rules, own = some.rules(window), np.ascontiguousarray(every[:, rows])
+    wanted = nothing + goal
+    for rows, some, window in losses.alike(Window.of(1.0 + tilts, nothing, nothing - 40.0)):
+        rules, own = some.rules(window), np.ascontiguousarray(tilts[:, rows])
         if rules is None:
             continue
-        moments = [log_moments(rule, 1.0 + own if rows.size > 1 else 1.0 + own[:, 0]) for rule in rules]
-        finite = chernoff(rules, moments, some.gaussian_variance, own).log_delta_bound(epsilon[rows])
+        value = scan([rule.sketch for rule in rules], some.gaussian_variance, own).value
+        about = value - own * epsilon[rows] + log_constant(own)
+        near = about.min(axis=0) <= wanted[rows]
+        if not near.any():
+            continue
+        best = own[np.argmin(about, axis=0), np.arange(rows.size)]
+        every = np.array([best, best])  # the first is that of no line
+        moments = [log_moments(rule, 1.0 + every if rows.size > 1 else 1.0 + every[:, 0]) for rule in rules]
+        finite = chernoff(rules, moments, some.gaussian_variance, every).log_delta_bound(epsilon[rows])
         left_out = [by_run(rule.dropped * rule.counts, rows.size) for rule in rules]
         dropped = np.asarray(sum(left_out, nothing[rows])) * (1.0 + 1e-9)
         known = np.maximum(finite, np.log(np.where(dropped > 0.0, dropped, 1.0))) + math.log(2.0) + 1e-9
-        found[rows] = np.where(dropped > 0.0, known, finite)
+        found[rows] = np.where(near, np.where(dropped > 0.0, known, finite), np.inf)
     return found
 
 

@@ -47,6 +47,7 @@ _CHUNK = 64
 _SMALL = 50_000  # complex products of one matrix product: below that no linear algebra library starts threads
 _POINTS = 64  # at which the curve is looked at, to find an epsilon
 _LEAST = 1e-280  # covers what falls below the range of float64
+_MOST_EXPONENT = 600.0
 
 
 @final
@@ -94,7 +95,8 @@ class RareLine:
         near = self.planned
         for span in (2.5, 1.04):
             points = near * np.geomspace(1.0 / span, span, _POINTS)
-            logs = np.log(np.maximum(self._sum(points)[0] + self._largest(points)[0], _LEAST))
+            with np.errstate(over="ignore", invalid="ignore"):
+                logs = np.log(np.maximum(self._sum(points)[0] + self._largest(points)[0], _LEAST))
             near = float(np.interp(-log_delta, -np.minimum.accumulate(logs), points))
         return near
 
@@ -102,7 +104,11 @@ class RareLine:
         """Certified sides of delta, shape (E,)."""
         with np.errstate(over="ignore", invalid="ignore"):
             lower, upper = self._sides(epsilon)
-        return np.where(np.isfinite(lower), lower, -np.inf), np.where(np.isfinite(upper), upper, np.inf)
+        held = self.found.tilt * epsilon < _MOST_EXPONENT  # beyond, factors of what is small would be 0
+        return (
+            np.where(held & np.isfinite(lower), lower, -np.inf),
+            np.where(held & np.isfinite(upper), upper, np.inf),
+        )
 
     def _sides(self, epsilon: Array) -> tuple[Array, Array]:
         value, error = self._sum(epsilon)
@@ -152,10 +158,11 @@ class RareLine:
         """Upper bounds on what the periods above and those below add."""
         tilt, above = self.found.tilt, self.found.above
         period = 2.0 * math.pi / self.step * (1.0 - 4.0 * U)
-        right = _exp(self._log_above - above * epsilon) / math.expm1((above - tilt) * period) * RISEN
+        apart = (above - tilt) * period
+        right = _exp(self._log_above - above * epsilon - apart) / -math.expm1(-apart) * RISEN
         (mass, error), _ = self.losses.cut_off(self.found.low)
         chance = -math.expm1(self.losses.steps * math.log1p(-mass * (1.0 + error))) if mass < 0.5 else 1.0
-        return right, chance / math.expm1(tilt * period) * RISEN
+        return right, chance * math.exp(-tilt * period) / -math.expm1(-tilt * period) * RISEN
 
     @cached_property
     def _log_above(self) -> float:
@@ -223,6 +230,8 @@ def rare_line(losses: RareLosses, epsilon: float, log_error: float) -> RareLine:
     ContourRefusal
         Where losses of all sizes are frequent, or a line would be too long.
     """
+    if not 0.0 < epsilon < math.inf:
+        raise ContourRefusal("tail", "no line showed where to look")
     found = plan(losses, epsilon, log_error)
     step = float(few_bit_steps(np.array(2.0 * math.pi / found.period)))
     frequencies = math.ceil(found.reach / step) + 1
