@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hockeystick.engines.contour.answers import Answers
     from hockeystick.engines.together import Quantity
 
-__all__ = ["Asked", "asked_together", "each_together", "worst"]
+__all__ = ["Asked", "asked_together", "each_together", "passed_together", "worst"]
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -86,22 +86,30 @@ def each_together(
     >>> [f"{one:.3f}" for one in each_together(curves, np.arange(2), np.full(2, 1e-5), "epsilon")]
     ['[3.141, 3.142]', '[1.828, 1.829]']
     """
-    passed = _passed(curves, owners, values, quantity)
-    own: list[list[int]] = [[] for _ in values]
-    if passed is not None:
-        for place in np.flatnonzero(passed.known[passed.rows]).tolist():
-            own[passed.rows[place]].append(place)
     found: list[Bound | Estimate | HockeystickError] = []
-    for places, owner, value in zip(own, owners.tolist(), values.tolist(), strict=True):
-        curve = curves[owner]
-        if passed is not None and places:
-            sides = {name: passed.answers.bound(place) for name, place in zip(curve.directed, places, strict=True)}
-            found.append(worst(sides, curve.composition.notes))
-            continue
+    passed = passed_together(curves, owners, values, quantity)
+    for answer, owner, value in zip(passed, owners.tolist(), values.tolist(), strict=True):
         try:
-            found.append(curve.one(value, quantity))
+            found.append(curves[owner].one(value, quantity) if answer is None else answer)
         except HockeystickError as error:
             found.append(error)
+    return found
+
+
+def passed_together(
+    curves: Sequence[Asked], owners: Rows, values: Array, quantity: Quantity
+) -> list[Bound | Estimate | None]:
+    """What one pass answers; None where a question is to be asked alone."""
+    passed = _passed(curves, owners, values, quantity)
+    if passed is None:
+        return [None] * values.size
+    own: list[list[int]] = [[] for _ in values]
+    for place in np.flatnonzero(passed.known[passed.rows]).tolist():
+        own[passed.rows[place]].append(place)
+    found: list[Bound | Estimate | None] = []
+    for places, curve in zip(own, (curves[owner] for owner in owners.tolist()), strict=True):
+        sides = {name: passed.answers.bound(place) for name, place in zip(curve.directed, places, strict=False)}
+        found.append(worst(sides, curve.composition.notes) if sides else None)
     return found
 
 

@@ -16,7 +16,7 @@ import hockeystick as hs
 from hockeystick.bound import Bound
 from hockeystick.engines.choose import FEW_OUTCOMES
 from hockeystick.engines.ends import composed_infinity
-from hockeystick.engines.enumeration.curve import EnumeratedCurve
+from hockeystick.engines.enumeration.curve import EnumeratedCurve, _Sum
 from hockeystick.engines.enumeration.excess import Excess, Listed
 from hockeystick.engines.enumeration.outcomes import Outcomes, Parts, number_of_outcomes, outcomes_of_all
 
@@ -299,3 +299,16 @@ def test_outcomes_as_wrong_as_their_errors_keep_the_bracket_true(
         bound = curve.delta(epsilon)
         with mpmath.workdps(TRUTH_DIGITS):
             assert mpf(float(bound.lower)) <= delta_of(truth, epsilon) <= mpf(float(bound.upper))
+
+
+def test_losses_known_in_part_only_move_the_lower_side_by_what_they_may_be_off() -> None:
+    """One loss among exact ones is known to 0.8 nats: both of its ends, summed exactly, lie in the bracket."""
+    one = np.zeros(1)
+    first = Listed.of(Outcomes(one, one, one, one))
+    loss, error, mass = np.array([0.6, 0.9]), np.array([0.4, 0.0]), np.array([1e-3, 0.999])
+    second = Excess.of(Listed.of(Outcomes(loss, error, np.log(mass), np.zeros(2))))
+    for epsilon in (-0.5, 0.0, 0.1, 0.6, 0.95):
+        found = _Sum.of(first, second, epsilon)
+        for end in (loss - error, loss, loss + error):
+            truth = float(mass @ -np.expm1(np.minimum(epsilon - end, 0.0)))
+            assert found.lower <= truth <= found.upper

@@ -20,22 +20,23 @@ Cost: up to 65 values of each direction, put where the two sides are seen apart.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.bound import Bound
+from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import Direction
 from hockeystick.readouts.directions import OPPOSITE, Asked, Curve
 from hockeystick.readouts.envelope import Corners, Enclosure, Side, Value
+from hockeystick.together import passed_together
 
 if TYPE_CHECKING:
     from hockeystick.curve import PrivacyCurve
 
-__all__ = ["LARGEST_EPSILON", "Lines", "Samples", "crossed", "sampled"]
+__all__ = ["LARGEST_EPSILON", "Lines", "Samples", "crossed", "crossings", "sampled"]
 
 Array = NDArray[np.float64]
 
@@ -198,52 +199,55 @@ def sampled(
             return samples
 
 
-def crossed(curve: PrivacyCurve, deltas: Sequence[float]) -> Samples:
-    """The worst curve from where it crosses deltas, as far as one pass finds them, and from values at the ends.
+def crossings(
+    curve: PrivacyCurve, deltas: Iterable[float], needed: Iterable[float] = ()
+) -> dict[float, Bound | Estimate]:
+    """The worst epsilons at deltas, as far as one pass finds them.
 
-    A bracket [low, high] of epsilon at d says ``h(low) >= d >= h(high)``. To the right of a point a convex h falls no
-    faster than along the chord to its left: ``h(high) >= d - (c - d) (e^high - e^low) / (e^low - e^before)``, c the
-    delta crossed before, or that of epsilon 0.
+    Of those that it does not find, the needed ones are asked alone, and every sixth of the others.
+    """
+    needed = set(needed)
+    values = sorted({*deltas, *needed}, reverse=True)
+    passed = passed_together([curve], np.zeros(len(values), dtype=np.intp), np.array(values), "epsilon")
+    found = dict(zip(values, passed, strict=True))
+    others = [delta for delta, answer in found.items() if answer is None and delta not in needed]
+    alone = needed.union(others[_ALONE // 2 :: _ALONE])
+    answers = ((delta, curve.epsilon(delta) if one is None and delta in alone else one) for delta, one in found.items())
+    return {delta: answer for delta, answer in answers if answer is not None}
+
+
+def crossed(curve: PrivacyCurve, found: Mapping[float, Bound | Estimate]) -> Samples:
+    """The worst curve from where it crosses deltas, largest first, and from its value at infinity.
+
+    A bracket [low, high] of epsilon at d says ``h(low) >= d >= h(high)``. To the left a convex h rises by no more than
+    1 for every 1 in e^eps: ``h(0) <= d + e^high - 1``. To the right of a point it falls no faster than along the chord
+    to its left: ``h(high) >= d - (c - d) (e^high - e^low) / (e^low - e^before)``, c the delta crossed before, or the
+    most that h(0) may be.
 
     Parameters
     ----------
     curve : PrivacyCurve
         Of an accountant that certifies.
-    deltas : sequence of float
-        Between 0 and 1. Of those that the pass does not find, every sixth is asked alone.
+    found : mapping of float to Bound
+        `crossings`.
     """
-    found = _crossings(curve, np.array(sorted(deltas, reverse=True)))
-    ends = curve.delta(np.array([0.0, math.inf]))
-    (start, floor) = (Value(*map(float, sides)) for sides in zip(*map(np.asarray, ends.sides), strict=True))
-    points = {0.0: start}
-    before, above = 0.0, start.upper
-    for delta, (low, high) in found.items():
-        if not before < low <= high <= LARGEST_EPSILON or delta >= above:
+    sides = {delta: tuple(float(side) for side in bound.sides) for delta, bound in found.items()}
+    inside = [(delta, low, high) for delta, (low, high) in sides.items() if 0.0 < low <= high <= LARGEST_EPSILON]
+    most = [delta + math.expm1(high) for delta, _, high in inside]
+    most += [delta for delta, (_, high) in sides.items() if high == 0.0]
+    before, above = 0.0, min([1.0, *(value * (1.0 + _SLACK) for value in most)])
+    points = {0.0: Value(inside[0][0] if inside else 0.0, above)}
+    for delta, low, high in inside:
+        if not before < low or delta >= above:
             continue
         # differences of two floats are rounded once: a few roundings in all, far below the slack
         steepest = (above - delta) / (math.exp(before) * math.expm1(low - before))
         fall = steepest * math.exp(low) * math.expm1(high - low) * (1.0 + _SLACK)
         points[high] = Value(max(delta - fall, 0.0) * (1.0 - _SLACK), delta)
         before, above = high, delta
-    return Samples(
-        (*points, math.inf), dict.fromkeys(curve.directed, (*points.values(), floor)), isinstance(ends, Bound)
-    )
-
-
-def _crossings(curve: PrivacyCurve, deltas: Array) -> dict[float, tuple[float, float]]:
-    """Both sides of the worst epsilon at deltas."""
-    directed = list(curve.directed.values())
-    count, size = len(directed), deltas.size
-    owners = np.repeat(np.arange(count), size)
-    answers = curve.accountant.together(directed, owners, values=np.tile(deltas, count), quantity="epsilon")
-    known, sides = np.zeros(size, dtype=np.bool_), np.zeros((2, size))
-    if answers is not None:
-        known[:] = answers.known.reshape(count, size).all(axis=0)
-        sides = np.maximum(np.array([answers.lower, answers.upper]).reshape(2, count, size).max(axis=1), 0.0)
-    for place in np.flatnonzero(~known)[::_ALONE].tolist():
-        sides[:, place] = [float(side) for side in curve.epsilon(float(deltas[place])).sides]
-        known[place] = True
-    return dict(zip(deltas[known].tolist(), map(tuple, sides[:, known].T.tolist()), strict=True))
+    end = curve.delta(math.inf)
+    points[math.inf] = Value(*(float(side) for side in end.sides))
+    return Samples(tuple(points), dict.fromkeys(curve.directed, tuple(points.values())), isinstance(end, Bound))
 
 
 def _apart(side: Side, corners: Corners, end: float, least: float, seen: float) -> dict[float, float]:

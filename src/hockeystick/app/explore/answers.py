@@ -33,14 +33,14 @@ from hockeystick.calibrate import Calibration
 from hockeystick.composition import directions
 from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import HockeystickError
-from hockeystick.readouts.outline import Lines, Samples, crossed, sampled
+from hockeystick.readouts.outline import Lines, Samples, crossed, crossings, sampled
 from hockeystick.together import asked_together, each_together
 
 __all__ = ["VIEWS", "answered"]
 
 Array = NDArray[np.float64]
 
-_LEVELS = np.array([0.9, 0.75, 0.6, 0.45, 0.3])  # of delta at epsilon 0: where a curve is asked while a slider moves
+_LEVELS = np.array([0.99, 0.97, 0.9, 0.75, 0.6, 0.45, 0.3])  # of delta at epsilon 0, asked while a slider moves
 _DEEPER = 13  # more of them, down to the last delta that is drawn, and one beyond
 _RESTING = {"seen": 4e-3}  # of the axis
 _SLOW, _RESTING_SLOW = "lattice", {"seen": math.inf, "first": 13}  # an engine whose values each take a while
@@ -160,9 +160,14 @@ class _Shown:
         together = all(curve.composition.attained(direction) is None for direction in directions(curve.adjacency))
         levels = [question.delta, self._lowest]
         moving = together and question.detail == "live"
-        self._moving = crossed(curve, [*levels, *_levels(curve, self._lowest)]) if moving else None
-        asked = np.array(levels if together else levels[:1])
-        found = list(map(_given, each_together([curve], np.zeros(asked.size, dtype=np.intp), asked, "epsilon")))
+        self._moving = None
+        if moving:
+            crossing = crossings(curve, _levels(curve, self._lowest), needed=levels)
+            self._moving = crossed(curve, crossing)
+            found = [crossing[level] for level in levels]
+        else:
+            asked = np.array(levels if together else levels[:1])
+            found = list(map(_given, each_together([curve], np.zeros(asked.size, dtype=np.intp), asked, "epsilon")))
         self.bound, self._ending = found[0], found[-1] if together else None
 
     @cached_property

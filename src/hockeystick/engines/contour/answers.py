@@ -115,7 +115,7 @@ class _Asked:
         return cls(np.flatnonzero(served), placed, place[which[served]])
 
     def numbers(self, name: str) -> Array:
-        """The epsilon or the deviation of the line of each row."""
+        """The epsilon, the deviation or the width of the line of each row."""
         return np.array([getattr(one, name) for one in self.placed])[self.which]
 
 
@@ -140,8 +140,7 @@ def deltas(curves: Sequence[StandingLines], owners: Rows, epsilon: Array) -> Ans
     answers.errors[:, rows] = _errors(flat, np.ones(rows.size))
     low, high = np.array([curve.infinite_mass for curve in curves])[owners[rows]].T
     answers.lower[rows], answers.upper[rows] = sides(flat.log_lower(), flat.log_upper(), low, high)
-    tolerance = np.array([curve.tolerance for curve in curves])[owners[rows]]
-    answers.known[rows] = is_narrow(answers.lower[rows], answers.upper[rows], tolerance)
+    answers.known[rows] = is_narrow(answers.lower[rows], answers.upper[rows], asked.numbers("width")[near])
     return answers
 
 
@@ -157,14 +156,22 @@ def epsilons(curves: Sequence[StandingLines], owners: Rows, targets: Targets) ->
     reached = ranges.reaches(asked.which, goals[asked.rows])
     rows, which = asked.rows[reached], asked.which[reached]
     if rows.size:
-        tolerance = np.array([curve.tolerance for curve in curves])[owners[rows]]
-        found = solved(asked.placed, which, targets.at(rows), ranges.guess(which, goals[rows]), tolerance)
+        width = asked.numbers("width")[reached]
+        start, slope = ranges.guess(which, goals[rows])
+        found = solved(asked.placed, which, targets.at(rows), start, width, slope)
         for part in fields(Answers):
             getattr(answers, part.name)[..., rows] = getattr(found, part.name)
     return answers
 
 
-def solved(placed: Sequence[PlacedLine], which: Rows, targets: Targets, start: Array, tolerance: Array) -> Answers:
+def solved(
+    placed: Sequence[PlacedLine],
+    which: Rows,
+    targets: Targets,
+    start: Array,
+    tolerance: Array,
+    slope: Array | float = 0.0,
+) -> Answers:
     """Where the curves of ``placed[which[i]]`` take their values, in epsilon of at least 0.
 
     Parameters
@@ -179,6 +186,8 @@ def solved(placed: Sequence[PlacedLine], which: Rows, targets: Targets, start: A
         Guesses (nats).
     tolerance : ndarray, shape (n,)
         Relative width of delta: an epsilon is `known` where its bracket is that narrow, or as narrow as delta makes it.
+    slope : ndarray, shape (n,)
+        Guesses of ``-d ln delta / d epsilon``; where one is not above 0, the tilt of the line is.
     """
     lines = Lines([one.line for one in placed])
 
@@ -193,7 +202,8 @@ def solved(placed: Sequence[PlacedLine], which: Rows, targets: Targets, start: A
     theta = np.array([one.line.chernoff.theta for one in placed])[which]
     deviation = np.array([one.deviation for one in placed])[which]
     centre = np.array([one.epsilon for one in placed])[which]
-    found = root_brackets(brackets, targets, start=start, spread=_OFF * deviation, slope=theta, reach=REACH * deviation)
+    falls = np.where(np.asarray(slope) > 0.0, slope, theta)
+    found = root_brackets(brackets, targets, start=start, spread=_OFF * deviation, slope=falls, reach=REACH * deviation)
     at_zero = _proved_at_zero(brackets, found, targets, np.abs(centre) <= REACH * deviation)
     lower, upper = np.where(at_zero, 0.0, found.lower), np.where(at_zero, 0.0, found.upper)
     width = upper - np.maximum(lower, 0.0)

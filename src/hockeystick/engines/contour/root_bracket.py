@@ -135,12 +135,14 @@ class _Search:
         values = found.middles - self._goal[rows, None]
         with np.errstate(invalid="ignore"):
             falls = np.isfinite(values).all(axis=1) & (np.diff(values, axis=1) < 0.0).all(axis=1)
+            steep = (values[:, 0] - values[:, -1]) / (points[:, -1] - points[:, 0])
+        self.slope[rows] = np.where(falls, steep, self.slope[rows])
         falls &= (values[:, 0] > 0.0) & (values[:, -1] < 0.0)
         crossing = inverse_interpolated(points[falls], values[falls])
         inside = (points[falls, 0] <= crossing) & (crossing <= points[falls, -1])
         good = np.flatnonzero(falls)[inside]
         left = [self._moved(rows[~falls], values[~falls, 2])] if not falls.all() else []
-        slope = (values[good, 0] - values[good, -1]) / (points[good, -1] - points[good, 0])
+        slope = steep[good]
         doubt = 0.55 * (found.upper - found.lower)[good].max(axis=1)
         kept = rows[good]
         self.point[kept] = crossing[inside]
@@ -148,7 +150,6 @@ class _Search:
         width = self.upper[kept] - self.lower[kept]
         self.done[kept] = width <= _AT_ONCE * np.maximum(doubt / slope, 2.0**-52 * np.abs(self.point[kept]))
         again = ~self.done[kept]
-        self.slope[kept] = slope
         left.append(self._moved(kept[again], gap[again]))
         return np.concatenate(left)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, final
 
@@ -38,11 +38,12 @@ _SPREAD = np.vander(_POINTS, _NODES.size) @ np.linalg.inv(np.vander(_NODES))  # 
 @final
 @dataclass(frozen=True)
 class PlacedLine:
-    """A line, and the epsilon and deviation (nats) it was planned for."""
+    """A line, the epsilon and deviation (nats) it was planned for, and the relative width of delta it is asked for."""
 
     line: Line
     epsilon: float
     deviation: float
+    width: float = math.inf
 
     def serves(self, epsilon: float) -> bool:
         """Whether the line is worth asking."""
@@ -65,6 +66,10 @@ class PlacedLine:
         """The same, of which that is known."""
         self.__dict__["seen"] = LogBracket(lower, upper)
         return self
+
+    def asked_for(self, width: float) -> PlacedLine:
+        """The same, asked for a relative width of delta."""
+        return replace(self, width=width).sees(self.seen.lower, self.seen.upper)
 
     @property
     def here(self) -> LogBracket:
@@ -97,8 +102,8 @@ class Ranges:
         """Whether a line is worth asking for the epsilon of a delta."""
         return (self.most[which] >= log_delta) & (log_delta >= self.least[which])
 
-    def guess(self, which: NDArray[np.intp], log_delta: Array) -> Array:
-        """About the epsilon of each delta (nats), linear between the points."""
+    def guess(self, which: NDArray[np.intp], log_delta: Array) -> tuple[Array, Array]:
+        """About the epsilon of each delta (nats), linear between the points, and the slope there; 0 if unknown."""
         values = self.values[which]
         place = np.minimum(np.maximum((values > log_delta[:, None]).sum(axis=1), 1), _POINTS.size - 1)
         row = np.arange(place.size)
@@ -106,7 +111,9 @@ class Ranges:
         falls = above > below
         share = (above - log_delta) / np.where(falls, above - below, 1.0)
         x = _POINTS[place - 1] + (_POINTS[1] - _POINTS[0]) * np.minimum(np.maximum(share, 0.0), 1.0)
-        return np.asarray(self.epsilon[which] + self.half[which] * np.where(falls, x, 0.0))
+        half = self.half[which]
+        slope = np.where(falls, above - below, 0.0) / ((_POINTS[1] - _POINTS[0]) * half)
+        return self.epsilon[which] + half * np.where(falls, x, 0.0), slope
 
 
 def ranges_of(placed: Sequence[PlacedLine]) -> Ranges:

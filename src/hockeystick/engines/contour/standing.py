@@ -22,8 +22,9 @@ from hockeystick.engines.contour.placing import (
     lines_for_epsilons,
     saddle_of_epsilon,
 )
+from hockeystick.engines.contour.planned import line_beside
 from hockeystick.engines.contour.root_bracket import LogBracket
-from hockeystick.engines.contour.search import PlacedLine
+from hockeystick.engines.contour.search import PlacedLine, targets_of
 from hockeystick.engines.contour.stations import (
     Station,
     Stations,
@@ -35,7 +36,7 @@ from hockeystick.engines.contour.stations import (
 from hockeystick.engines.ends import composed_infinity
 from hockeystick.laws.loss_sum import LikeSums, PairSum
 from hockeystick.numerics.rounding import exps_down, exps_up
-from hockeystick.transforms.rule import Array
+from hockeystick.transforms.rule import Array, Numbers
 from hockeystick.transforms.saddle import Saddle
 
 __all__ = ["DEEPEST", "SMALLEST", "StandingLines", "is_narrow", "look_for", "sides", "stand"]
@@ -52,6 +53,8 @@ _CLASS = 16.0  # of ln of the mass left out, from one ladder of stations to the 
 _LITTLE_WORK = 4_000_000  # for each part, as long as leaving mass out has not been tried
 _SHARE = 0.01  # of the tolerance, that a line is planned for: digits are cheap here
 _FINEST = 1e-12
+_SHORT = 512  # frequencies of a line whose plan is tried for other losses
+_FEW = 4096  # nodes in the loss that it may take
 _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
 
 
@@ -70,12 +73,16 @@ class StandingLines:
         Products of nodes in s and in the loss that a line may take.
     hasty : bool
         Whether a slow decay at a station is answer enough: where another engine is quick.
+    enough : float
+        Relative width with which a line stays: its rounding leaves no less where large losses are rare, and lines
+        without these, or elsewhere, seldom do.
     """
 
     losses: PairSum
     tolerance: float
     most_work: int
-    hasty: bool = False
+    hasty: bool
+    enough: float
     _ladders: dict[float, Stations] = field(default_factory=dict, repr=False)
     _lines: dict[Station, PlacedLine | ContourRefusal] = field(default_factory=dict, repr=False)
 
@@ -172,8 +179,10 @@ class StandingLines:
             try:
                 own = saddle if drop == station.log_drop else saddle_of_epsilon(losses, saddle.epsilon)
                 placed = self.place(losses, own, saddle.epsilon, None, work)
-                if self.narrow(*self.sides_of(placed.here)):
-                    return placed
+                lower, upper = (np.array(side) for side in self.sides_of(placed.here))
+                width = float(_width(lower, upper, self.tolerance, self.enough))
+                if math.isfinite(width):
+                    return placed.asked_for(width)
             except ContourRefusal as error:
                 refusal = error
         return refusal
@@ -182,6 +191,24 @@ class StandingLines:
         """A line planned for an epsilon."""
         line = line_for_epsilon(losses, epsilon, self.finest, saddle=saddle, log_delta=log_delta, work=work)
         return PlacedLine(line, epsilon, math.sqrt(saddle.curvature))
+
+    def is_below_beside(self, other: StandingLines, epsilon: float, delta: float, quantity: Quantity) -> bool:
+        """Whether the line by which others answer, its plan unchanged, proves ``delta(epsilon) <= delta``.
+
+        For two directions of one run with nearly the same curve. Only a short line is worth the try.
+        """
+        try:
+            if quantity == "delta":
+                placed = other.near(epsilon=epsilon)
+            else:
+                placed = other.near(log_delta=targets_of(delta, *other.infinite_mass)[1])
+            if placed is None or not isinstance(placed.line, ContourLine) or placed.line.frequencies.size > _SHORT:
+                return False
+            line = line_beside(self.losses.dropping(DEEPEST), placed.line, self.finest, nodes=_FEW)
+        except ContourRefusal:
+            return False
+        curve = line.curve(np.array([epsilon]))
+        return self.sides_of(LogBracket(curve.log_lower(), curve.log_upper()))[1] <= delta
 
     @property
     def little_work(self) -> int:
@@ -276,13 +303,20 @@ def _stand(asked: Sequence[tuple[StandingLines, Station]], saddle: Saddle) -> No
     here = [one.here for one in placed]
     lower, upper = (np.concatenate([getattr(one, side) for one in here]) for side in ("lower", "upper"))
     lower, upper = sides(lower, upper, low, high)
-    narrow = is_narrow(lower, upper, np.array([asked[row][0].tolerance for row in rows]))
-    for place in np.flatnonzero(narrow).tolist():
+    tolerance, enough = np.array([(asked[row][0].tolerance, asked[row][0].enough) for row in rows]).T
+    width = _width(lower, upper, tolerance, enough)
+    for place in np.flatnonzero(np.isfinite(width)).tolist():
         own, station = asked[rows[place]]
-        own.keep(station, placed[place])
+        own.keep(station, placed[place].asked_for(float(width[place])))
 
 
-def is_narrow(lower: Array, upper: Array, tolerance: Array) -> NDArray[np.bool_]:
+def _width(lower: Array, upper: Array, tolerance: Numbers, enough: Numbers) -> Array:
+    """The relative width that lines are asked for, by their brackets at their own epsilons; infinite if none."""
+    loose = np.where(is_narrow(lower, upper, enough), enough, np.inf)
+    return np.where(is_narrow(lower, upper, tolerance), tolerance, loose)
+
+
+def is_narrow(lower: Array, upper: Array, tolerance: Numbers) -> NDArray[np.bool_]:
     """Which brackets of delta are as narrow as they should be."""
     return np.asarray((upper - lower <= tolerance * lower) | (upper <= _LEAST))
 

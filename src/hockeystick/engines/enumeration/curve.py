@@ -79,7 +79,7 @@ def _block(first: Listed, second: Excess, epsilon: float) -> tuple[float, float,
     weight += weight * short
     # from the upper ends of losses to the lower ones: e^s - 1 <= s (e^most - 1) / most for all s up to most
     spread = first.spread + second.spread[place] + 8.0 * U * size
-    most = float(spread.max())
+    most = float((first.spread + 8.0 * U * size).max()) + second.widest
     moved = sum_of(weight * spread) * (math.expm1(most) / most if most > 0.0 else 1.0)
     return sum_of(terms), sum_of(weight), sum_of(terms * first.error), moved
 

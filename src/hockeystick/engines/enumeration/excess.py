@@ -104,6 +104,8 @@ class Excess:
         ``-l_k``, which do not fall, ``H_k`` and ``W_k``.
     spread : ndarray, shape (n,)
         Mean over j <= k, weighted as in ``W_k``, of how far the lower ends of the losses lie below.
+    widest : float
+        The largest of these distances.
     error : float
         Bound on the relative error of ``H_k`` and ``W_k``, that of masses and of one exponential included.
     ranks : ndarray, shape (n,)
@@ -114,6 +116,7 @@ class Excess:
     height: Array
     weight: Array
     spread: Array
+    widest: float
     error: float
     ranks: Array
 
@@ -126,12 +129,12 @@ class Excess:
         weight = back * _cumulated(scaled)
         height = np.append(0.0, _cumulated(weight[:-1] * -np.expm1(np.diff(loss))))
         moved = back * _cumulated(scaled * spread)
-        mean = np.full(loss.size, 1.01 * float(spread.max()))
+        widest = 1.01 * float(spread.max())
+        mean = np.full(loss.size, widest)
         mean = np.minimum(mean, np.divide(1.01 * moved, weight, out=mean.copy(), where=weight > 0.0))
         rounded = 4.0 * ELEMENTARY + 2.0 * U * float(below[-1]) + 2.0 * gamma(_additions(loss.size)) + 8.0 * U
-        return cls(
-            -loss, height, weight, mean, 1.01 * rounded * (1.0 + listed.most) + listed.most, np.arange(float(loss.size))
-        )
+        error = 1.01 * rounded * (1.0 + listed.most) + listed.most
+        return cls(-loss, height, weight, mean, widest, error, np.arange(float(loss.size)))
 
     def places(self, beyond: Array) -> NDArray[np.intp]:
         """The last k with ``-l_k <= beyond``, or 0, of rising numbers.
