@@ -299,6 +299,11 @@ class RuleSource(ABC):
         return False
 
     @property
+    def leaves_out(self) -> bool:
+        """Whether a rule may leave out mass on purpose."""
+        return False
+
+    @property
     def kind(self) -> str | None:
         """Sources of one row and one kind can be `stacked`; None where that is not known to work."""
         return None

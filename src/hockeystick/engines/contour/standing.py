@@ -123,6 +123,8 @@ class StandingLines:
 
     def tamed(self, found: Sequence[Station | None], log_delta: Array) -> list[tuple[int, float]]:
         """The questions for which something may be left out, and ``ln`` of how much."""
+        if not self.losses.leaves_out:
+            return []
         rows = [row for row, station in enumerate(found) if station is None or station.level > 0]
         drops = [_CLASS * math.floor(self.log_drop(math.exp(float(log_delta[row]))) / _CLASS) for row in rows]
         return [(row, drop) for row, drop in zip(rows, drops, strict=True) if drop > DEEPEST]
