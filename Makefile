@@ -9,6 +9,8 @@ BIN   := $(VENV)/bin
 READY := $(VENV)/.ready
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# tests start hundreds of processes: what one has compiled the next one reads, whatever the caller's setting
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-integrations test-tensorflow-privacy torture mutants check format bench reproduce docs dist clean distclean

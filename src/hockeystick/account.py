@@ -61,8 +61,9 @@ def account(
             f" of type {type(run).__name__}"
             + ("; compose(run) makes a composition of a list" if isinstance(run, list | tuple) else "")
         )
+    size, whole = check_count("group_size", group_size), run * 1
     return PrivacyCurve(
-        (run * 1).for_group(check_count("group_size", group_size)),
+        whole if size == 1 else whole.for_group(size),
         adjacency,
         check_accountant(accountant, Certified(tolerance)),
     )

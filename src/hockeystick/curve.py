@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick import notebook
-from hockeystick.accountants.attained import AttainedCurve
-from hockeystick.accountants.base import Accountant, DirectedCurve
+from hockeystick.accountants.attained import AttainedCurve, Groups
+from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.accountants.certified import Certified
 from hockeystick.bound import Bound, Estimate
-from hockeystick.composition import Composition, Direction, directions
+from hockeystick.composition import Composition, directions
 from hockeystick.decimals import plain
 from hockeystick.errors import check_delta, check_epsilon, public_door
 from hockeystick.progress import Progress
@@ -70,7 +70,7 @@ class PrivacyCurve:
                 composition.provenance(direction),
             )
             if of_pairs not in shared:
-                shared[of_pairs] = _directed(accountant, composition, direction)
+                shared[of_pairs] = _directed(accountant, composition, *of_pairs)
             directed[direction] = shared[of_pairs]
         self.directed: Mapping[str, DirectedCurve] = directed
 
@@ -295,14 +295,15 @@ class PrivacyCurve:
     def one(self, value: float, quantity: Quantity) -> Bound | Estimate:
         """``delta(value)`` or ``epsilon(value)``, the value checked already."""
         decides: Bound | None = None
+        other: DirectedCurve | None = None
         answers: dict[int, Bound | Estimate] = {}
         for curve in {id(one): one for one in self.directed.values()}.values():
-            if decides is not None and _stays_below(curve, decides, value, quantity):
+            if decides is not None and other is not None and _stays_below(curve, other, decides, value, quantity):
                 answers[id(curve)] = Bound(0.0, decides.lower, decides.method)
                 continue
             answer = curve.delta(value) if quantity == "delta" else curve.epsilon(value)
             answers[id(curve)] = answer
-            decides = answer if isinstance(answer, Bound) else None
+            decides, other = answer if isinstance(answer, Bound) else None, curve
         return worst({name: answers[id(curve)] for name, curve in self.directed.items()}, self.composition.notes)
 
     def by_direction(self, ask: Callable[[DirectedCurve], Bound | Estimate]) -> dict[str, Bound | Estimate]:
@@ -318,19 +319,22 @@ class PrivacyCurve:
         return {direction: answers[id(curve)] for direction, curve in self.directed.items()}
 
 
-def _stays_below(curve: DirectedCurve, decides: Bound, value: float, quantity: Quantity) -> bool:
+def _stays_below(curve: DirectedCurve, other: DirectedCurve, decides: Bound, value: float, quantity: Quantity) -> bool:
     """Whether a direction is proved to stay below the lower side of another's answer: it changes neither side."""
     lower = float(decides.lower)
     if not 0.0 < lower < float(decides.upper):
         return False
-    return curve.is_below(value, lower) if quantity == "delta" else curve.is_below(lower, value)
+    epsilon, delta = (value, lower) if quantity == "delta" else (lower, value)
+    return curve.is_below(epsilon, delta) or curve.is_below_beside(
+        other, epsilon=epsilon, delta=delta, quantity=quantity
+    )
 
 
-def _directed(method: Accountant, composition: Composition, direction: Direction) -> DirectedCurve:
+def _directed(
+    method: Accountant, composition: Composition, parts: Parts, groups: Groups | None, provenance: tuple[str, ...]
+) -> DirectedCurve:
     """The curve of one direction; its lower side from attained pairs where the dominating ones are not."""
-    parts = composition.pairs(direction)
     curve = method.directed(parts)
-    groups = composition.attained(direction)
     if groups is None or (composition.total_steps == 1 and parts[0][0].selection is not None):  # knows both sides
         return curve
-    return AttainedCurve(curve, method, groups, provenance=composition.provenance(direction))
+    return AttainedCurve(curve, method, groups, provenance=provenance)

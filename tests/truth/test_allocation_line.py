@@ -147,6 +147,50 @@ def test_lines_outside_their_plan_contain_the_truth(mirrored: bool) -> None:
         assert exact.high <= high, name
 
 
+@pytest.mark.parametrize("k", [50.0, 57.5, 65.0, 80.0])
+def test_a_copy_from_above_counts_however_steep_the_tilt_that_shows_it(k: float) -> None:
+    """Four terms of at most b, a period just below 4 b: at that tilt the transform is e^890, and its fall e^-2960."""
+    shift = 0.7170443987738938
+    plan = LinePlan(0.22616167746986876, 2.0**-6, 2623, 7.588880592979473, -8.875392313708717, 7.005600272424454, False)
+    line = StopLossLine(plan, shift, 4, reference=75.1, below=False)
+    low, high = (Fraction(float(side[0])) / 4 for side in line.bounds(np.array([k])))
+    exact = truth(AllocatedCurve(GaussianPair(1.0 / shift), 4), Log(Fraction(k) / 4), digits=8)
+    assert low <= exact.low
+    assert exact.high <= high
+
+
+def test_tables_of_a_round_contain_the_truth() -> None:
+    check_table(
+        0.7170443987738938, 4, False, np.arange(1, 4000) / 1024.0, np.array([700, 2650, 2700, 2731, 2760, 3500])
+    )
+
+
+def check_table(shift: float, steps: int, mirrored: bool, epsilons: np.ndarray, places: np.ndarray) -> None:
+    """What chords are drawn through, at the knots of these places."""
+    curve = AllocatedCurve(GaussianPair(1.0 / shift), steps, mirrored)
+    low, high = curve.deltas(epsilons, float(epsilons[1] - epsilons[0]))
+    for place in places:
+        try:
+            exact = truth(curve, float(epsilons[place]), digits=10)
+        except hs.PrecisionError:
+            continue
+        assert low[place] <= exact.high, (shift, steps, mirrored, epsilons[place])
+        assert exact.low <= high[place], (shift, steps, mirrored, epsilons[place])
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("seed", range(100))
+def test_random_tables_contain_the_truth(seed: int) -> None:
+    rng = np.random.default_rng([1516, seed])
+    shift, steps = (
+        float(np.exp(rng.uniform(np.log(0.1), np.log(2.0)))),
+        int(np.exp(rng.uniform(np.log(2), np.log(300)))),
+    )
+    spacing = 2.0 ** -rng.integers(5, 11)
+    epsilons = np.arange(1, 4000) * spacing
+    check_table(shift, steps, bool(seed % 2), epsilons, rng.integers(0, min(4000, int(12.0 / spacing)) - 1, 6))
+
+
 @pytest.mark.parametrize("mirrored", [False, True])
 @pytest.mark.parametrize("off", [-1e-4, 1e-4])
 def test_a_scale_as_wrong_as_its_error_keeps_the_bracket_true(

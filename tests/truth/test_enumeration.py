@@ -16,8 +16,9 @@ import hockeystick as hs
 from hockeystick.bound import Bound
 from hockeystick.engines.choose import FEW_OUTCOMES
 from hockeystick.engines.ends import composed_infinity
-from hockeystick.engines.enumeration.curve import EnumeratedCurve
-from hockeystick.engines.enumeration.outcomes import Outcomes, number_of_outcomes, outcomes_of_all
+from hockeystick.engines.enumeration.curve import EnumeratedCurve, _Sum
+from hockeystick.engines.enumeration.excess import Excess, Listed
+from hockeystick.engines.enumeration.outcomes import Outcomes, Parts, number_of_outcomes, outcomes_of_all
 
 Atoms = list[tuple[mpf, mpf]]  # masses under P and Q
 TRUTH_DIGITS = 80
@@ -158,12 +159,20 @@ def test_two_halves_of_the_steps_tell_as_much(
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
-def test_sums_as_wrong_as_their_errors_keep_the_bracket_true(sign: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = sys.modules[EnumeratedCurve.__module__]
-    exact, bound = module._cumulated, 1e-3
-    monkeypatch.setattr(module, "_FEW", 0)
-    monkeypatch.setattr(module, "gamma", lambda n: 0.0 if n == 4 else bound)
-    monkeypatch.setattr(module, "_cumulated", lambda terms: exact(terms) * (1.0 + 0.999 * sign * bound))
+@pytest.mark.parametrize("sums", ["cumulated", "of terms"])
+def test_sums_as_wrong_as_their_errors_keep_the_bracket_true(
+    sums: str, sign: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    curves, lists, bound = sys.modules[EnumeratedCurve.__module__], sys.modules[Excess.__module__], 1e-3
+    monkeypatch.setattr(curves, "_FEW", 0)
+    if sums == "cumulated":
+        cumulated = lists._cumulated
+        monkeypatch.setattr(lists, "gamma", lambda _: bound)
+        monkeypatch.setattr(lists, "_cumulated", lambda terms: cumulated(terms) * (1.0 + 0.999 * sign * bound))
+    else:
+        added = lists.sum_of
+        monkeypatch.setattr(curves, "sum_error", lambda _: bound)
+        monkeypatch.setattr(curves, "sum_of", lambda terms: added(terms) * (1.0 + 0.999 * sign * bound))
     run, outcomes = RUNS["randomised response"]
     curve = EnumeratedCurve(run.pairs("remove"), (0.0, 0.0))
     truth = composed(outcomes)
@@ -171,6 +180,18 @@ def test_sums_as_wrong_as_their_errors_keep_the_bracket_true(sign: float, monkey
         found = curve.delta(epsilon)
         with mpmath.workdps(TRUTH_DIGITS):
             assert mpf(float(found.lower)) <= delta_of(truth, epsilon) <= mpf(float(found.upper))
+
+
+def test_places_are_those_of_a_search_where_interpolation_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = Listed.of(outcomes_of_all((hs.RandomizedResponse(0.6) * 40).pairs("remove")))
+    second = Excess.of(listed)
+    near = [np.nextafter(second.negative, side) for side in (-np.inf, np.inf)]
+    asked = np.sort(np.concatenate((second.negative, *near, second.negative + 1e-3, [-1e3, 1e3])))
+    true = np.maximum(np.searchsorted(second.negative, asked, side="right") - 1, 0)
+    assert (second.places(asked) == true).all()
+    for wrong in (0.0, second.ranks[-1]):
+        monkeypatch.setattr(np, "interp", lambda x, *_, wrong=wrong: np.full_like(x, wrong))
+        assert (second.places(asked) == true).all()
 
 
 def delta_by_fractions(pair: hs.DiscretePair, steps: int, ratio: Fraction) -> Fraction:
@@ -255,23 +276,39 @@ def test_errors_add_up_over_parts_and_steps() -> None:
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 @pytest.mark.parametrize("field", ["log_p", "loss"])
+@pytest.mark.parametrize("few", [1 << 14, 0])  # above them, in halves, both of them wrong
 def test_outcomes_as_wrong_as_their_errors_keep_the_bracket_true(
-    field: str, sign: float, monkeypatch: pytest.MonkeyPatch
+    few: int, field: str, sign: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = hs.RandomizedResponse(0.75) * 3
-    parts = run.pairs("remove")
-    true, nothing, error = outcomes_of_all(parts), outcomes_of_all(()), 0.01
-    wrong = Outcomes(
-        true.loss + sign * 0.999 * error * (field == "loss"),
-        true.loss_error + error * (field == "loss"),
-        true.log_p + sign * 0.999 * error * (field == "log_p"),
-        true.error + error * (field == "log_p"),
-    )
-    monkeypatch.setattr(
-        sys.modules[EnumeratedCurve.__module__], "outcomes_of_all", lambda own: wrong if own else nothing
-    )
-    curve, truth = EnumeratedCurve(parts, (0.0, 0.0)), composed([(randomised_response(0.75), 3)])
-    for epsilon in (0.0, 0.5, 1.09, 1.1, 2.0, 3.29, 3.3):
+    run, error = hs.RandomizedResponse(0.75) * 3, 0.01
+
+    def wrong(parts: Parts) -> Outcomes:
+        true = outcomes_of_all(parts)
+        return Outcomes(
+            true.loss + sign * 0.999 * error * (field == "loss"),
+            true.loss_error + error * (field == "loss"),
+            true.log_p + sign * 0.999 * error * (field == "log_p"),
+            true.error + error * (field == "log_p"),
+        )
+
+    module = sys.modules[EnumeratedCurve.__module__]
+    monkeypatch.setattr(module, "_FEW", few)
+    monkeypatch.setattr(module, "outcomes_of_all", lambda own: wrong(own) if own else outcomes_of_all(()))
+    curve, truth = EnumeratedCurve(run.pairs("remove"), (0.0, 0.0)), composed([(randomised_response(0.75), 3)])
+    for epsilon in (0.0, 0.5, 1.08, 1.09, 1.1, 1.105, 2.0, 3.28, 3.29, 3.3):
         bound = curve.delta(epsilon)
         with mpmath.workdps(TRUTH_DIGITS):
             assert mpf(float(bound.lower)) <= delta_of(truth, epsilon) <= mpf(float(bound.upper))
+
+
+def test_losses_known_in_part_only_move_the_lower_side_by_what_they_may_be_off() -> None:
+    """One loss among exact ones is known to 0.8 nats: both of its ends, summed exactly, lie in the bracket."""
+    one = np.zeros(1)
+    first = Listed.of(Outcomes(one, one, one, one))
+    loss, error, mass = np.array([0.6, 0.9]), np.array([0.4, 0.0]), np.array([1e-3, 0.999])
+    second = Excess.of(Listed.of(Outcomes(loss, error, np.log(mass), np.zeros(2))))
+    for epsilon in (-0.5, 0.0, 0.1, 0.6, 0.95):
+        found = _Sum.of(first, second, epsilon)
+        for end in (loss - error, loss, loss + error):
+            truth = float(mass @ -np.expm1(np.minimum(epsilon - end, 0.0)))
+            assert found.lower <= truth <= found.upper

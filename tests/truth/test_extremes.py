@@ -17,6 +17,7 @@ from hockeystick.bound import Bound
 from hockeystick.composition import Composition
 from hockeystick.engines.ends import largest_loss
 from hockeystick.engines.lattice.curve import LatticeCurve
+from hockeystick.engines.lattice.plan import saddle_at_delta
 from hockeystick.errors import PrecisionError
 from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
 from hockeystick.laws.discrete_laplace import DiscreteLaplacePair
@@ -248,3 +249,15 @@ def test_next_to_no_noise_a_record_is_found_whenever_it_is_drawn() -> None:
         bound = hs.account(hs.Gaussian(0.05).poisson(1e-3) * 10, direction).delta(0.0)
         assert isinstance(bound, Bound)
         assert float(bound.upper) >= ever * (1.0 - 1e-9)
+
+
+def test_where_rounding_forbids_fine_lattices_none_is_built() -> None:
+    """Eight million points gave a bracket of 1e-3, a million one of 2e-4."""
+    parts = (hs.Gaussian(0.05).poisson(1e-3) * 100).pairs("remove")
+    curve = LatticeCurve(parts, 1e-6, 1 << 23)
+    bound = curve._epsilon_around(1e-5)
+    assert bound.lower <= 637.52469825  # the truth, to the digits known
+    assert bound.upper >= 637.52469815
+    assert bound.width < 4e-4
+    cumulants, saddle = saddle_at_delta(parts, 1e-5)
+    assert curve._compose(cumulants, saddle, curve._first_width(cumulants, saddle, 1e-6)).upper.length < 1 << 20

@@ -67,6 +67,19 @@ def test_a_planned_line_contains_the_truth_narrowly() -> None:
     assert upper - lower <= 1e-5 * lower
 
 
+def test_a_line_proves_nothing_where_its_factors_would_be_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = planned()
+    monkeypatch.setattr(RareLine, "_sides", lambda _, epsilon: (0.0 * epsilon, 0.0 * epsilon + 1.0))
+    assert sides(line) == (0.0, 1.0)
+    assert sides(line, 601.0 / line.found.tilt) == (-math.inf, math.inf)
+
+
+def test_where_no_line_shows_the_way_the_engine_refuses() -> None:
+    shift, rate, steps = 0.1283954232566529, 6.854697285437931e-05, 4821.0
+    with pytest.raises(ContourRefusal, match="where to look"):
+        RareCurve(RareLosses(shift, rate, steps), 1e-6).epsilon(3.306109436075031e-39)
+
+
 def test_width_shrinks_with_the_error_meant() -> None:
     widths = []
     for error in (1e-2, 1e-4, 1e-6):

@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from typing import cast
 
+import numpy as np
 import pytest
 from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.accountants.base import DirectedCurve
+from hockeystick.engines.choose import standing_lines
+from hockeystick.engines.contour.placing import log_tail
+from hockeystick.laws.loss_sum import PairSum
 from hockeystick.together import Asked, worst
+from hockeystick.transforms.saddle import round_tilts
 from tests.closed_forms import gaussian_delta
 
 
@@ -33,6 +38,34 @@ def test_what_is_proved_at_once_is_above_the_exact_delta_and_near(direction: str
     run = hs.Gaussian(1.0).poisson(0.02) * 300
     truth = float(hs.account(run, direction, accountant=hs.accountants.Exact()).delta(epsilon).sides[1])
     assert truth < least_proved(directed(run, direction), epsilon) < times * truth
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5])
+def test_chernoffs_bound_is_above_the_exact_delta(epsilon: float) -> None:
+    run = hs.Gaussian(1.0).poisson(0.02) * 300
+    truth = float(hs.account(run, "add", accountant=hs.accountants.Exact()).delta(epsilon).sides[1])
+    found = log_tail(PairSum(run.pairs("add")).dropping(-690.0), round_tilts(np.geomspace(0.5, 30.0, 24)), epsilon)
+    assert math.log(truth) < found < math.log(truth) + 3.0
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_what_the_line_of_the_other_direction_proves_is_above_the_exact_delta_and_next_to_it(epsilon: float) -> None:
+    curve = hs.account(hs.Gaussian(1.0).poisson(0.02) * 300)
+    own, other = curve.directed["add"], curve.directed["remove"]
+    truth = float(hs.account(curve.composition, "add", accountant=hs.accountants.Exact()).delta(epsilon).sides[1])
+    assert own.is_below_beside(other, epsilon=epsilon, delta=truth * (1.0 + 1e-8), quantity="delta")
+    assert not own.is_below_beside(other, epsilon=epsilon, delta=truth * (1.0 - 1e-13), quantity="delta")
+
+
+def test_nearly_equal_directions_need_one_plan() -> None:
+    """A million steps of much noise: Chernoff's bound does not tell them apart, the line of the one does."""
+    curve = hs.account(hs.Gaussian(10.0).poisson(1e-3) * 10**6)
+    low, high = curve.epsilon(1e-5).sides
+    assert float(low) < 0.341659939882 + 5e-13
+    assert float(high) > 0.341659939882 - 5e-13
+    lines = standing_lines(curve.directed["add"].curve.engine)  # type: ignore[attr-defined]
+    assert lines is not None
+    assert lines._lines == lines._ladders == {}
 
 
 def test_a_large_loss_left_out_is_counted() -> None:

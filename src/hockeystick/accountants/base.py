@@ -49,7 +49,7 @@ class DirectedCurve(ABC):
     def __init_subclass__(cls) -> None:
         """Every curve answers under numpy's own settings, whoever asks it."""
         super().__init_subclass__()
-        for name in ("__init__", "delta", "epsilon", "is_below"):
+        for name in ("__init__", "delta", "epsilon", "is_below", "is_below_beside"):
             if name in vars(cls):
                 setattr(cls, name, public_door(vars(cls)[name]))
 
@@ -63,6 +63,10 @@ class DirectedCurve(ABC):
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether ``delta(epsilon) <= delta`` is proved at once, for far less than an answer costs."""
+        return False
+
+    def is_below_beside(self, other: DirectedCurve, *, epsilon: float, delta: float, quantity: Quantity) -> bool:
+        """Whether that is proved by what answered another curve, of nearly the same losses, asked for the quantity."""
         return False
 
 

@@ -19,7 +19,7 @@ from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.choose import EngineName, choose_engine
 from hockeystick.engines.ends import BoundedCurve, Engine
-from hockeystick.engines.together import Quantity, answers_together
+from hockeystick.engines.together import Quantity, answers_together, is_below_beside
 from hockeystick.errors import check_choice, check_count, check_positive
 from hockeystick.laws.base import Pair, any_guarantee
 
@@ -133,6 +133,13 @@ class _CertifiedCurve(DirectedCurve):
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         return isinstance(self.curve, BoundedCurve) and self.curve.is_below(epsilon, delta)
+
+    def is_below_beside(self, other: DirectedCurve, *, epsilon: float, delta: float, quantity: Quantity) -> bool:
+        if not (isinstance(other, _CertifiedCurve) and isinstance(other.curve, BoundedCurve)):
+            return False
+        return isinstance(self.curve, BoundedCurve) and is_below_beside(
+            self.curve, other.curve, epsilon, delta, quantity
+        )
 
 
 @final

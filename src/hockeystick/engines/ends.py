@@ -48,7 +48,8 @@ def largest_loss(parts: Iterable[tuple[Pair | CertifiedCurve, int]]) -> tuple[fl
     """
     low, high = [], []
     for pair, count in parts:
-        loss, error = pair.supremum.value, pair.supremum.error
+        end = pair.supremum
+        loss, error = end.value, end.error
         if math.isinf(loss):
             return loss, loss
         outward = error * (1.0 + 8.0 * U)

@@ -22,7 +22,7 @@ from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.contour.standing import StandingLines
 from hockeystick.engines.ends import BoundedCurve
 
-__all__ = ["Quantity", "answers_together"]
+__all__ = ["Quantity", "answers_together", "is_below_beside"]
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -74,6 +74,12 @@ def answers_together(curves: Sequence[BoundedCurve], owners: Rows, values: Array
     answers.known[:] = False
     answers.known[rows] = _by_owner(curves, own, keeps)
     return answers
+
+
+def is_below_beside(curve: BoundedCurve, other: BoundedCurve, epsilon: float, delta: float, quantity: Quantity) -> bool:
+    """Whether a line such as the one by which another curve answers proves ``delta(epsilon) <= delta``."""
+    own, beside = standing_lines(curve.engine), standing_lines(other.engine)
+    return own is not None and beside is not None and own.is_below_beside(beside, epsilon, delta, quantity)
 
 
 def _targets(lines: Sequence[StandingLines], owners: Rows, delta: Array) -> Targets:

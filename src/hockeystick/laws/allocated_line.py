@@ -152,10 +152,10 @@ class StopLossLine:
         ended = period * (1.0 - 1e-12) >= (k if self._below else t * self._panels.top_ratio * (1.0 + 1e-9) - k)
         point = -k if self._below else k
         far = self._log_far - plan.tilt_above * point
-        fall = math.exp(-(plan.tilt_above - plan.theta) * period * (1.0 - 1e-9))
+        apart = (plan.tilt_above - plan.theta) * period * (1.0 - 1e-9)
         room = 1e-9 + 1e-12 * (abs(self._log_far) + plan.tilt_above * np.abs(point))
-        with np.errstate(over="ignore"):
-            right = np.exp(np.minimum(far + room, 700.0)) * fall / (1.0 - fall) / (math.e * plan.tilt_above)
+        with np.errstate(over="ignore"):  # the factors alone may overflow, or be 0, where their product does not
+            right = np.exp(far + room - apart) / -math.expm1(-apart) / (math.e * plan.tilt_above)
         return np.asarray(left + np.where(ended, 0.0, 1.001 * right))
 
     @property

@@ -28,6 +28,7 @@ _MOST_LEAD = 10.0  # nats of the integrand's peak above the answer
 _LADDER = 1.12 ** np.arange(-36.0, 32.0)
 _BELOW = 37  # of the ladder, the last being the saddle point itself
 _ANGLES = np.concatenate((np.geomspace(1e-3, 1.0, 20), [1.2, 1.4, 1.55]))
+_MOST_LOG_MOMENT = 650.0  # that float64 holds
 _MOST_NODES = 6000
 _MOST_WORK = 40_000_000  # products of complex numbers: 0.1 s
 
@@ -188,6 +189,7 @@ class _Sketch:
         left = max((float(np.logaddexp(least, math.log(max(left, 1e-300)))) - wanted) / theta, 1.0 / theta)
         others = self.tilts[place + 1 :]
         shown = (self.heights[place + 1 :] - 1.0 - np.log(others) - wanted) / (others - theta)
+        shown = np.where(self.log_moments[place + 1 :] < _MOST_LOG_MOMENT, shown, math.inf)
         at = int(np.argmin(shown))
         end = self.k if self.below else self.t * float(self.w[0]) - self.k
         right = min(float(shown[at]), 1.0001 * end)

@@ -186,7 +186,8 @@ class LognormalPanels:
         last = float(centre[-1, 0] - half[-1, 0])
         below = max(real, 0.0) * math.exp(m * last - 0.5 * m * m) - 0.5 * last * last
         # (64 / 15) / sqrt(2 pi) < 1.71, with room for the rounding of exponents of up to 1e5
-        return 1.72 * float(np.exp(np.minimum(log_error, 700.0)).sum()) + 0.41 * math.exp(min(below, 700.0)) + 1e-300
+        with np.errstate(over="ignore"):
+            return 1.72 * float(np.exp(log_error).sum()) + 0.41 * float(np.exp(below)) + 1e-300
 
     def beyond(self, theta: float, frequency: float, *, mirrored: bool) -> float:
         """At least ``|psi(+-(theta + i s))|`` for every s from ``frequency`` on."""
@@ -194,14 +195,14 @@ class LognormalPanels:
         edge = -0.5 * self.top**2 - _LOG_SQRT_2PI + (0.0 if mirrored else theta * self.top_ratio * (1.0 + 1e-9))
         for angle in _ANGLES.tolist():
             fall = 2.0 * frequency * self.top_ratio * m / math.pi - 0.5 * angle / m
-            if not fall > 0.0:
+            grown = 0.5 * (angle / m) ** 2 * (1.0 + 1e-12)
+            if not fall > 0.0 or max(grown, edge) > 700.0:
                 continue
             turned = frequency * math.sin(angle) * (1.0 - 1e-12)
             real = -theta * math.cos(angle) - turned if mirrored else theta * math.cos(angle) * (1.0 + 1e-12) - turned
             real += 1e-12 * abs(real) if mirrored else 0.0
             value, error = self.at(real)
-            grown = 0.5 * (angle / m) ** 2 * (1.0 + 1e-12)
-            found = math.exp(min(grown, 700.0)) * (value + error) + math.exp(min(edge, 700.0)) / fall
+            found = math.exp(grown) * (value + error) + math.exp(edge) / fall
             best = min(best, found * (1.0 + 1e-9))
         return best
 

@@ -63,6 +63,9 @@ class SubsampledPair(Pair):
     def _extreme(self, base: Extreme) -> Extreme:
         if base.value == math.inf:
             return Extreme(math.inf)
+        if base.value == -math.inf and self.rate < 1.0:  # the logarithm of 1 - g, without a rounding of g e^u
+            least = math.log1p(-self.rate)
+            return Extreme(least, ELEMENTARY * abs(least))
         loss = self._sampled(np.array([base.value]))
         if np.isinf(loss[0]):
             return Extreme(float(loss[0]))

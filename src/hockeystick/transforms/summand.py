@@ -92,7 +92,8 @@ class SampledSummand(Summand):
         """The rates multiply; a reversed sampled law has no certified transform when sampled again."""
         if self.order == "reversed":
             raise UnknownPairError("no certified transform is known for a sample of a reversed sampled pair")
-        product = Fraction(self.rate) * rate
-        if Fraction(float(product)) != product:
+        product = rate if self.rate == 1.0 else Fraction(self.rate) * rate
+        own = float(product)
+        if own.as_integer_ratio() != product.as_integer_ratio():
             raise UnknownPairError(f"the product of the rates of nested sampling is not a float: {product}")
-        return replace(self, rate=float(product))
+        return replace(self, rate=own)

@@ -43,6 +43,7 @@ _ONLY = np.zeros(1, dtype=np.intp)  # the only question is of the only curve
 _TRIES = 8
 _FEW_TRIES = 3
 _ABOUT = np.array([0.25, 0.5, 0.7, 1.0, 1.4, 2.0])  # times a tilt, where the best one may be
+_DOUBT = 1e-6  # of an estimate of ln of Chernoff's bound
 _FAR = 5.0  # standard deviations below the mean from which 1 - delta is looked at
 
 
@@ -164,7 +165,7 @@ class ContourCurve:
         mu = math.sqrt(depth * depth + 2.0 * epsilon) - depth
         tilts = round_tilts(max(epsilon / (mu * mu) - 0.5, SMALLEST_TILT) * _ABOUT)
         try:
-            log_finite = log_tail(self.losses.dropping(DEEPEST), tilts, epsilon)
+            log_finite = log_tail(self.losses.dropping(DEEPEST), tilts, epsilon, goal=log_delta + _DOUBT)
         except ContourRefusal:
             return False
         return up(self.standing.infinite_mass[1] + exp_up(min(log_finite, 0.0))) <= delta

@@ -121,6 +121,17 @@ class Decay:
     parts: Sequence[tuple[Rectangles, Array]]
     gaussian_variance: Numbers
 
+    @classmethod
+    def of(
+        cls, rules: Sequence[LossRule], moments: Sequence[LogMoments], exponent: Numbers, gaussian_variance: Numbers
+    ) -> Decay:
+        """That of accurate rules by their own cells, given their moments at the exponent, the first of theirs."""
+        parts = [
+            (_rectangles(rule.cells, exponent, moment.value[0] + moment.total_error[0]), rule.counts)
+            for rule, moment in zip(rules, moments, strict=True)
+        ]
+        return cls(parts, gaussian_variance)
+
     def log_bound(self, frequencies: Array) -> Array:
         """At each frequency, shape (F,), or (F, R) for those of R runs."""
         each = frequencies.reshape(len(frequencies), -1)

@@ -21,7 +21,7 @@ from typing import Final, final
 
 import numpy as np
 
-from hockeystick.engines.contour.aliasing import chernoff
+from hockeystick.engines.contour.aliasing import chernoff, log_constant
 from hockeystick.engines.contour.lattice_line import LatticeLine, Runs, prepare_lattice_line, runs
 from hockeystick.engines.contour.line import ContourLine, line_at, line_parts
 from hockeystick.engines.contour.planned import (
@@ -193,10 +193,18 @@ def log_complement(losses: LossSum, saddle: Saddle, epsilon: float) -> float:
     return moments.value + moments.error - best * epsilon + 4.0 * U * (abs(moments.value) + abs(best * epsilon))
 
 
-def log_tail(losses: LossSum, tilts: Array, epsilon: float) -> float:
-    """Upper bound on ``ln delta_fin(eps)``: the least of Chernoff's bounds at tilts above 0."""
-    every = np.concatenate((tilts[:1], tilts))  # the first is that of no line
-    rules = rules_for(losses, Window(tuple((1.0 + every).tolist()), 0.0, -40.0))
+def log_tail(losses: LossSum, tilts: Array, epsilon: float, *, goal: float = math.inf) -> float:
+    """Upper bound on ``ln delta_fin(eps)``: about the least of Chernoff's bounds at tilts above 0.
+
+    Infinite where that seems to be above ``goal``: nothing is proved then.
+    """
+    rules = rules_for(losses, Window(tuple((1.0 + tilts).tolist()), 0.0, -40.0))
+    value = scan([rule.sketch for rule in rules], losses.gaussian_variance, tilts).value
+    about = value - tilts * epsilon + log_constant(tilts)
+    best = int(np.argmin(about))
+    if about[best] > goal:
+        return math.inf
+    every = tilts[[best, best]]  # the first is that of no line
     moments = [log_moments(rule, 1.0 + every) for rule in rules]
     found = chernoff(rules, moments, losses.gaussian_variance, every)
     finite = float(found.log_delta_bound(np.array([epsilon]))[0])

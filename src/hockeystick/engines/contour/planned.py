@@ -17,15 +17,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.contour.aliasing import Chernoff, chernoff
-from hockeystick.engines.contour.decay import RoughDecay, is_cut
-from hockeystick.engines.contour.line import LONGEST, ContourLine, line_parts, summed_line
+from hockeystick.engines.contour.decay import Decay, RoughDecay, is_cut
+from hockeystick.engines.contour.line import LONGEST, ContourLine, line_parts, prepare_line, summed_line
 from hockeystick.engines.contour.refusal import ContourRefusal
-from hockeystick.engines.contour.tilt_choice import LinePlan, plan_lines
+from hockeystick.engines.contour.tilt_choice import BEST, LinePlan, plan_lines
 from hockeystick.transforms.log_moments import LogMoments, TiltedRule, log_moments, tilt
 from hockeystick.transforms.rule import Array, LossRule, Window, few_bits_up
 from hockeystick.transforms.saddle import LossSum, Saddle
 
-__all__ = ["MOST_NODES", "TiltedRules", "accuracy_of", "few_bit_steps", "lines_for_epsilons", "reach_of", "rules_for"]
+__all__ = [
+    "MOST_NODES",
+    "TiltedRules",
+    "accuracy_of",
+    "few_bit_steps",
+    "line_beside",
+    "lines_for_epsilons",
+    "reach_of",
+    "rules_for",
+]
 
 MOST_NODES = 1 << 20
 """Frequencies of a line, at most."""
@@ -167,16 +176,45 @@ class _Asked:
                     log_tail=log_tail[own],
                 )
                 for place, row in enumerate(own.tolist()):
-                    found[row] = self._with_replicas(several.rows(place))
+                    found[row] = _with_replicas(self.losses, several.rows(place))
         return found
 
-    def _with_replicas(self, line: ContourLine) -> ContourLine:
-        """The line, with what replicas of losses that count as normal may add."""
-        replicas = self.losses.replicas
-        if replicas is None:
-            return line
-        more = replicas.bound(float(line.chernoff.theta), float(line.step), float(line.frequencies[-1]))
-        return replace(line, left_out=line.left_out + more)
+
+def line_beside(losses: LossSum, line: ContourLine, tolerance: float, *, nodes: int) -> ContourLine:
+    """The line of one sum at the tilts and frequencies of another's, by rules of at most so many nodes.
+
+    Raises
+    ------
+    ContourRefusal
+        Where these are too few.
+    """
+    theta, reach = float(line.chernoff.theta), float(line.frequencies[-1])
+    unknown = np.full(1, np.nan)
+    tilts = line.chernoff.tilts[BEST]
+    plan = LinePlan(np.array([theta]), tilts[None], log_error=unknown, deviation=unknown, period=unknown)
+    accuracy = accuracy_of(losses, plan, np.array([tolerance]))
+    window = Window.of(plan.exponents, np.array([reach]), accuracy, _CELLS).up_to(np.array([float(nodes)]))
+    found = TiltedRules.of(losses, plan, window)
+    decay = Decay.of(found.rules, found.moments, 1.0 + theta, losses.gaussian_variance)
+    whole = prepare_line(
+        found.rules,
+        found.tilted,
+        float(np.reshape(losses.gaussian_variance, ())),
+        chernoff=found.chernoff.rows(0),
+        step=float(line.step),
+        nodes=line.frequencies.size,
+        log_tail=float(decay.log_bound(line.frequencies[-1:])[0]),
+    )
+    return _with_replicas(losses, whole)
+
+
+def _with_replicas(losses: LossSum, line: ContourLine) -> ContourLine:
+    """The line, with what replicas of losses that count as normal may add."""
+    replicas = losses.replicas
+    if replicas is None:
+        return line
+    more = replicas.bound(float(line.chernoff.theta), float(line.step), float(line.frequencies[-1]))
+    return replace(line, left_out=line.left_out + more)
 
 
 def _scalars(*numbers: Array) -> Sequence[Any]:

@@ -11,7 +11,7 @@ Estimates only: what is chosen is certified afterwards. Cost: one exponential fo
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.transforms.rule import Array, Rows
 from hockeystick.transforms.saddle import LossSum, Saddle, round_tilts
 
-__all__ = ["LinePlan", "log_share", "plan_lines"]
+__all__ = ["BEST", "LinePlan", "log_share", "plan_lines"]
 
 _FACTORS = np.array(
     [0.01, 0.03, 0.08, 0.15, 0.25, 0.35, 0.5, 0.6, 0.7, 0.8, 0.86, 0.92, 0.96, 1.0, 1.02, 1.05, 1.1, 1.2, 1.4, 1.8, 2.5]
@@ -32,6 +32,9 @@ _SHORTEST = 0.01  # of the standard deviation, that a period may be
 _FARTHEST = 1e4
 _MOST = 21  # candidates, at most
 _KEPT = 3  # tilts of each side that are certified
+
+BEST: Final = np.array([0, 1, 1 + _KEPT])
+"""Where in a plan's tilts the tilt 0 stands, and on each side that of the shortest period."""
 
 
 @final

@@ -4,12 +4,16 @@
 
 over the outcomes of the composition (`hockeystick.engines.enumeration.outcomes`). No lattice, no tilt: what remains is
 rounding, also beside an atom and where only the largest loss is left. Where outcomes are many, half of the steps are
-listed, and the other half: with h the same sum over the second list,
+listed, and the other half: with h the same sum over the second list (`hockeystick.engines.enumeration.excess`),
 
     delta(eps) = P(L = inf) + sum_i p_i h(eps - l_i)        over the first list.
 
-Guarantee: lower and upper are certified, rounding included. Cost: one exponential for each outcome of the first list
-and question, and the place of a number in the second.
+Losses are taken at the upper ends of their errors, masses as they are computed. With the computed places k(i) in the
+second list kept, what the sum loses where losses are moved to their lower ends is a sum of the same terms, so that one
+pass gives both sides.
+
+Guarantee: lower and upper are certified, rounding included. Cost: an exponential for each outcome of the first list and
+question, and the place of a number in the second, which both lists, sorted, give by walking along them together.
 """
 
 from __future__ import annotations
@@ -17,71 +21,67 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self, final
 
 import numpy as np
 
 from hockeystick.bound import Bound, from_sides
-from hockeystick.engines.enumeration.outcomes import Outcomes, halves, number_of_outcomes, outcomes_of_all
-from hockeystick.laws.base import Array, Pair
+from hockeystick.engines.enumeration.excess import LOST, Excess, Listed, sum_error, sum_of
+from hockeystick.engines.enumeration.outcomes import halves, number_of_outcomes, outcomes_of_all
+from hockeystick.laws.base import Pair
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.roots import increasing_root
-from hockeystick.numerics.rounding import ELEMENTARY, U, down, gamma, up
+from hockeystick.numerics.rounding import U, down, gamma, up
 
 __all__ = ["EnumeratedCurve"]
 
 _METHOD = "enumeration"
-_FEW = 1 << 14  # terms that are added up without an error
+_FEW = 1 << 14  # outcomes of one list
 _MOST = 1 << 20  # outcomes of half the steps
-_NEAR = 1e-3  # of the largest loss: how good a guess is
-_LOST = 2.0**-1070  # a few units of the numbers too small for a relative error
+_BLOCK = 1 << 14  # of them at once: arrays that stay near
+_ROUGH = 1 << 12  # groups of outcomes: a guess is good to a millionth of a nat
+_NEAR = 1e-6  # of the largest loss: how good a guess is looked for
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class _Excess:
-    """``h(y) = sum_{l > y} p (1 - e^{y - l})`` of a list, by sums of positive terms alone.
+@dataclass(frozen=True)
+class _Sum:
+    """``sum_i p_i h(eps - l_i)``: bounds on it, a value between, and how fast it falls in epsilon."""
 
-    From the largest loss on, with ``W_k = sum_{j <= k} p_j e^{l_k - l_j}`` and ``H_k = h(l_k)``, the sum of
-    ``W_j (1 - e^{l_{j+1} - l_j})`` over j < k,
-
-        h(y) = H_k + W_k (1 - e^{y - l_k}),        l_{k+1} <= y < l_k.
-
-    Attributes
-    ----------
-    negative, height, weight : ndarray, shape (n,)
-        ``-l_k``, which rise, ``H_k`` and ``W_k``.
-    error : float
-        Bound on the relative error of h.
-    """
-
-    negative: Array
-    height: Array
-    weight: Array
-    error: float
+    lower: float
+    upper: float
+    value: float
+    slope: float
 
     @classmethod
-    def of(cls, loss: Array, mass: Array) -> Self:
-        """Of exact losses and masses."""
-        order = np.argsort(-loss, kind="stable")
-        loss, mass = loss[order], mass[order]
-        below = loss[0] - loss
-        weight = np.exp(-below) * _cumulated(mass * np.exp(below))
-        height = np.append(0.0, _cumulated(weight[:-1] * -np.expm1(np.diff(loss))))
-        sums = 2.0 * gamma(4.0 * math.isqrt(loss.size) + 8.0)
-        return cls(-loss, height, weight, 1.01 * (4.0 * ELEMENTARY + 2.0 * U * float(below[-1]) + sums + 8.0 * U))
+    def of(cls, first: Listed, second: Excess, epsilon: float) -> Self:
+        """The sum at epsilon."""
+        start = first.beyond(epsilon, float(second.negative[0]))
+        blocks = [_block(first.at(slice(at, at + _BLOCK)), second, epsilon) for at in range(start, first.size, _BLOCK)]
+        value, slope, doubt, moved = (math.fsum(column) for column in zip((0.0,) * 4, *blocks, strict=True))
+        error = second.error + (1.0 + second.error) * (gamma(12) + sum_error(min(first.size, _BLOCK)))
+        both = 1.01 * (1.0 + first.most) * (1.0 + second.error)
+        lost = LOST * (first.size - start + second.negative.size) if value > 0.0 else 0.0
+        lower = value * (1.0 - error) - both * (doubt + moved) - lost
+        return cls(max(lower, 0.0), value * (1.0 + error) + both * doubt + lost, value, slope)
 
-    @property
-    def largest(self) -> float:
-        """``l_1``."""
-        return -float(self.negative[0])
 
-    def at(self, y: Array) -> Array:
-        """h at numbers."""
-        place = np.searchsorted(self.negative, -y, side="left")  # so many losses are above
-        last = np.maximum(place - 1, 0)
-        grown = self.height[last] + self.weight[last] * -np.expm1(np.minimum(y + self.negative[last], 0.0))
-        return np.where(place > 0, grown, 0.0)
+def _block(first: Listed, second: Excess, epsilon: float) -> tuple[float, float, float, float]:
+    """Sums over some of the first list: the value, its slope, what masses and what losses may be off by."""
+    beyond = first.loss - epsilon
+    size = np.abs(beyond)
+    beyond += 3.0 * U * size  # upward by more than the rounding
+    place = second.places(beyond)
+    short = np.expm1(np.minimum(second.negative[place] - beyond, 0.0))
+    weight = first.mass * second.weight[place]
+    terms = first.mass * second.height[place] - weight * short
+    weight += weight * short
+    # from the upper ends of losses to the lower ones: e^s - 1 <= s (e^most - 1) / most for all s up to most
+    spread = first.spread + second.spread[place] + 8.0 * U * size
+    most = float((first.spread + 8.0 * U * size).max()) + second.widest
+    moved = sum_of(weight * spread) * (math.expm1(most) / most if most > 0.0 else 1.0)
+    return sum_of(terms), sum_of(weight), sum_of(terms * first.error), moved
 
 
 @final
@@ -98,9 +98,9 @@ class EnumeratedCurve:
 
     def __init__(self, parts: Sequence[tuple[Pair, int]], at_infinity: tuple[float, float]) -> None:
         several = None if self.serves(parts, _FEW) else halves(parts, _MOST)
-        first, second = (_sides(outcomes_of_all(half)) for half in several or (parts, ()))
-        self._first, self._second = first, [_Excess.of(*side) for side in second]
-        self._largest = float(max(first[1][0].max() + self._second[1].largest, 0.0))
+        first, second = (Listed.of(outcomes_of_all(half)) for half in several or (parts, ()))
+        self._first, self._second = first, Excess.of(second)
+        self._largest = float(max(first.loss[-1] + second.loss[-1], 0.0))
         self._at_infinity = at_infinity
 
     @staticmethod
@@ -115,68 +115,52 @@ class EnumeratedCurve:
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
-        lower, upper = self._side(epsilon, 0), self._side(epsilon, 1)
+        lower, upper = self._sides(epsilon)
         return from_sides(lower, upper, _METHOD, errors={"rounding": upper - lower})
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
-        guess = increasing_root(
-            lambda point: math.log(delta / max(self._side(point, 1), 1e-320)), 0.0, self._largest, _NEAR * self._largest
-        )
+        guess, slope = self._guessed(delta)
         step = 1e-13 * max(1.0, guess)
+        seen: dict[float, tuple[float, float]] = {}
 
         def beyond(side: int) -> float:
-            return one_sided_root(
-                lambda point: self._side(point, side), delta, guess=guess, slope=1.0, step=step, above=side == 1
-            )
+            def at(point: float) -> float:
+                if point not in seen:
+                    seen[point] = self._sides(point)
+                return seen[point][side]
+
+            return one_sided_root(at, delta, guess=guess, slope=slope, step=step, above=side == 1)
 
         lower, upper = beyond(0), beyond(1)
         return from_sides(lower, upper, _METHOD, errors={"rounding": upper - lower})
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether ``delta(epsilon) <= delta``: proving that takes one evaluation."""
-        return self._side(epsilon, 1) <= delta
+        return self._sides(epsilon)[1] <= delta
 
-    def _side(self, epsilon: float, side: int) -> float:
-        """Lower (0) or upper (1) bound of delta."""
-        (losses, masses), second = self._first[side], self._second[side]
-        y = epsilon - losses
-        y = y + (3.0 if side == 0 else -3.0) * U * np.abs(y)  # outwards by more than both roundings: h falls
-        above = y < second.largest
-        terms = masses[above] * second.at(y[above])
-        error = second.error + gamma(4) + _sum_error(terms)
-        lost = _LOST * (terms.size + second.negative.size) if terms.size else 0.0
-        if side:
-            return min(up(_sum(terms) * (1.0 + error) + lost + self._at_infinity[1]), 1.0)
-        return max(down(max(_sum(terms) * (1.0 - error) - lost, 0.0) + self._at_infinity[0]), 0.0)
+    def _sides(self, epsilon: float) -> tuple[float, float]:
+        """Lower and upper bound of delta."""
+        found, (least, most) = _Sum.of(self._first, self._second, epsilon), self._at_infinity
+        return max(down(found.lower + least), 0.0), min(up(found.upper + most), 1.0)
 
+    def _guessed(self, delta: float) -> tuple[float, float]:
+        """About epsilon at ``delta``, and ``-d ln(delta) / d epsilon`` there."""
+        finite = max(delta - self._at_infinity[1], 1e-320)
+        guess = increasing_root(
+            lambda point: math.log(finite / max(_Sum.of(self._rough, self._second, point).value, 1e-320)),
+            0.0,
+            self._largest,
+            _NEAR * self._largest,
+        )
+        here = _Sum.of(self._first, self._second, guess)
+        if not (here.slope > 0.0 and here.value > 0.0):
+            return guess, 1.0
+        slope = here.slope / here.value
+        nearer = guess + math.log(here.value / finite) / slope
+        return (nearer, slope * finite / delta) if 0.0 <= nearer <= self._largest else (guess, 1.0)
 
-def _sides(found: Outcomes) -> list[tuple[Array, Array]]:
-    """Losses and masses from below and from above."""
-    order = np.argsort(found.loss, kind="stable")
-    loss, loss_error, log_p, error = (
-        column[order] for column in (found.loss, found.loss_error, found.log_p, found.error)
-    )
-    exact = loss_error == 0.0
-    losses = (np.where(exact, loss, np.nextafter(loss + sign * loss_error, sign * np.inf)) for sign in (-1.0, 1.0))
-    slack = error + 2.0 * U * np.abs(log_p) + 2.0 * ELEMENTARY
-    masses = np.maximum(np.exp(log_p - slack) - _LOST, 0.0), np.exp(np.minimum(log_p + slack, 0.0)) + _LOST
-    return list(zip(losses, masses, strict=True))
-
-
-def _cumulated(terms: Array) -> Array:
-    """Cumulated sums, by rows of about as many as there are rows: few roundings each."""
-    length = math.isqrt(terms.size) + 1
-    table = np.cumsum(np.append(terms, np.zeros(-terms.size % length)).reshape(-1, length), axis=1)
-    before = np.append(0.0, np.cumsum(table[:-1, -1]))
-    return np.asarray((table + before[:, None]).ravel()[: terms.size])
-
-
-def _sum(terms: Array) -> float:
-    """The sum of terms of one sign, rounded once where they are few."""
-    return math.fsum(terms.tolist()) if terms.size <= _FEW else float(terms.sum())
-
-
-def _sum_error(terms: Array) -> float:
-    """Bound on the relative error of `_sum`, beyond one rounding."""
-    return 0.0 if terms.size <= _FEW else gamma(terms.size)
+    @cached_property
+    def _rough(self) -> Listed:
+        """The first list with neighbours together, for guesses."""
+        return self._first.grouped(_ROUGH)

@@ -114,14 +114,16 @@ def halves(parts: Parts, most: int) -> tuple[Parts, Parts] | None:
 
 def outcomes_of_all(parts: Parts) -> Outcomes:
     """The outcomes of a composition, all of whose pairs have known atoms; of no steps, loss 0."""
-    total = _NOTHING
+    found = []
     for pair, count in parts:
         atoms = _table(pair)
         if atoms is None:
             raise ValueError(f"the outcomes of {pair!r} are not known")
-        composed = _repeated(Outcomes(atoms.loss, atoms.loss_error, atoms.log_p, atoms.error), count)
-        total = composed if total is _NOTHING else total.beside(composed)
-    return total
+        found.append(_repeated(Outcomes(atoms.loss, atoms.loss_error, atoms.log_p, atoms.error), count))
+    while len(found) > 1:  # the two shortest first: few long lists are made
+        found.sort(key=lambda one: one.loss.size, reverse=True)
+        found.append(found.pop().beside(found.pop()))
+    return found[0] if found else _NOTHING
 
 
 def _repeated(one: Outcomes, count: int) -> Outcomes:

@@ -44,6 +44,8 @@ _HOPEFUL = 10.0  # times the tolerance at a station: beyond, nothing near it is 
 _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
 _EXPLAINED = 1.5  # times the width, that errors may sum to
 _APART = 12.0  # nats of delta from one station to the next
+_LONG = 1 << 21  # points from which a coarser lattice is asked first how much rounding there is
+_SHORT = 1 << 19  # points of that one
 
 
 _Composed = TiltedComposition | JumpComposition
@@ -134,13 +136,15 @@ class LatticeCurve:
         cumulants, saddle = at
         best = Bound(0.0, 1.0, _METHOD)
         width = tolerance / saddle.theta
+        first = self._first_width(cumulants, saddle, width)
         for _ in range(refinements):
-            bracket = self._compose(cumulants, saddle, width)
+            bracket = self._compose(cumulants, saddle, max(width, first))
             best = _sharper(self._read_delta(bracket, epsilon), best)
             found = self._relative_width(best)
             if found <= tolerance or bracket.limited or float(best.upper) <= _LEAST or _is_rounding(best):
                 break
-            width *= _refinement(tolerance, found)
+            goal = tolerance if float(best.lower) == 0.0 else max(tolerance, 2.0 * _rounding(best) / float(best.lower))
+            width, first = _finer(width, first, tolerance, goal, found), 0.0
         return best, bracket
 
     def _epsilon_around(self, delta: float) -> Bound:
@@ -154,8 +158,9 @@ class LatticeCurve:
             cumulants, saddle = saddle_at_epsilon(self.parts, better)
         best = Bound(0.0, math.inf, _METHOD)
         width = tolerance
+        first = self._first_width(cumulants, saddle, width)
         for _ in range(_REFINEMENTS):
-            bracket = self._compose(cumulants, saddle, width)
+            bracket = self._compose(cumulants, saddle, max(width, first))
             best = _sharper(self._read_epsilon(bracket, delta, guess=saddle.epsilon), best)
             found = float(best.width)
             if found <= tolerance:
@@ -165,7 +170,8 @@ class LatticeCurve:
             if saddle == before and (bracket.limited or _is_rounding(best)):
                 break  # the lattices were built for the right place, and no finer ones would help
             if not bracket.limited:
-                width *= _refinement(tolerance, found)
+                goal = max(tolerance, 2.0 * _rounding(best))
+                width, first = _finer(width, first, tolerance, goal, found), 0.0
         return best
 
     def _again(self, cumulants: Cumulants, saddle: SaddleEstimate, best: Bound) -> tuple[Cumulants, SaddleEstimate]:
@@ -182,16 +188,26 @@ class LatticeCurve:
         lower, width = float(bound.lower), float(bound.width)
         return width / lower if lower > 0.0 else math.inf if width > 0.0 else 0.0
 
+    def _first_width(self, cumulants: Cumulants, saddle: SaddleEstimate, width: float) -> float:
+        """The width to ask for first: rounding grows with the number of points, and may forbid as many as it takes."""
+        if plan_jumps(self.parts, saddle.epsilon, saddle) is not None:
+            return width
+        window = window_around(cumulants, saddle, math.log(_relative(saddle, width)))
+        points = (window.high - window.low) / self._spacing(saddle, width)
+        return width if points <= _LONG else width * (points / _SHORT) ** 2
+
+    def _spacing(self, saddle: SaddleEstimate, width: float) -> float:
+        return 0.7 * spacing_for(sum(count for _, count in self.parts), saddle.theta, width)
+
     def _compose(self, cumulants: Cumulants, saddle: SaddleEstimate, width: float) -> _Bracket:
         """Both lattices of every pair around a saddle point, composed."""
-        steps = sum(count for _, count in self.parts)
         plan = plan_jumps(self.parts, saddle.epsilon, saddle)
         if plan is not None:
             saddle = SaddleEstimate(plan.theta, saddle.epsilon, plan.log_delta)
-        relative = 1e-4 * min(width * saddle.theta, 1.0)
+        relative = _relative(saddle, width)
         window = window_around(cumulants, saddle, math.log(relative))
         longest = window.high - window.low if plan is None else plan.longest(math.log(relative))
-        layout = common_layout(self.parts, 0.7 * spacing_for(steps, saddle.theta, width))
+        layout = common_layout(self.parts, self._spacing(saddle, width))
         limited = False
         if longest / layout.spacing > self.points:
             limited = True
@@ -260,6 +276,18 @@ class LatticeCurve:
         return from_sides(lower, upper, _METHOD, errors=errors)
 
 
+def _relative(saddle: SaddleEstimate, width: float) -> float:
+    """The part of delta that what lies outside a window may be."""
+    return 1e-4 * min(width * saddle.theta, 1.0)
+
+
+def _finer(width: float, first: float, tolerance: float, goal: float, found: float) -> float:
+    """The next width to ask for; where rounding leaves no more than a goal above the tolerance, one for that goal."""
+    if first > width and goal == tolerance:
+        return width
+    return max(width, first) * _refinement(goal, found)
+
+
 def _refinement(tolerance: float, found: float) -> float:
     """The factor to ask the next width down by, after a width was found above the tolerance."""
     return max(min(0.8 * tolerance / found, 0.5), 0.02) if math.isfinite(found) else 0.1
@@ -268,7 +296,11 @@ def _refinement(tolerance: float, found: float) -> float:
 def _is_rounding(bound: Bound) -> bool:
     """Whether most of the width is rounding, which finer lattices do not lessen."""
     lower, width = float(bound.lower), float(bound.width)
-    return lower > 0.0 and bound.errors.get("rounding", 0.0) >= 0.5 * width > 0.0
+    return lower > 0.0 and _rounding(bound) >= 0.5 * width > 0.0
+
+
+def _rounding(bound: Bound) -> float:
+    return bound.errors.get("rounding", 0.0)
 
 
 def _sharper(new: Bound, old: Bound) -> Bound:

@@ -44,8 +44,10 @@ MOST_WORK = 60_000_000
 _GAP = 1.0  # from one cut to the next, in the base loss
 _LEAST_ANGLE = 2.0  # of the largest frequency, below which losses share a piece
 _CHUNK = 64
+_SMALL = 50_000  # complex products of one matrix product: below that no linear algebra library starts threads
 _POINTS = 64  # at which the curve is looked at, to find an epsilon
 _LEAST = 1e-280  # covers what falls below the range of float64
+_MOST_EXPONENT = 600.0
 
 
 @final
@@ -93,7 +95,8 @@ class RareLine:
         near = self.planned
         for span in (2.5, 1.04):
             points = near * np.geomspace(1.0 / span, span, _POINTS)
-            logs = np.log(np.maximum(self._sum(points)[0] + self._largest(points)[0], _LEAST))
+            with np.errstate(over="ignore", invalid="ignore"):
+                logs = np.log(np.maximum(self._sum(points)[0] + self._largest(points)[0], _LEAST))
             near = float(np.interp(-log_delta, -np.minimum.accumulate(logs), points))
         return near
 
@@ -101,7 +104,11 @@ class RareLine:
         """Certified sides of delta, shape (E,)."""
         with np.errstate(over="ignore", invalid="ignore"):
             lower, upper = self._sides(epsilon)
-        return np.where(np.isfinite(lower), lower, -np.inf), np.where(np.isfinite(upper), upper, np.inf)
+        held = self.found.tilt * epsilon < _MOST_EXPONENT  # beyond, factors of what is small would be 0
+        return (
+            np.where(held & np.isfinite(lower), lower, -np.inf),
+            np.where(held & np.isfinite(upper), upper, np.inf),
+        )
 
     def _sides(self, epsilon: Array) -> tuple[Array, Array]:
         value, error = self._sum(epsilon)
@@ -151,10 +158,11 @@ class RareLine:
         """Upper bounds on what the periods above and those below add."""
         tilt, above = self.found.tilt, self.found.above
         period = 2.0 * math.pi / self.step * (1.0 - 4.0 * U)
-        right = _exp(self._log_above - above * epsilon) / math.expm1((above - tilt) * period) * RISEN
+        apart = (above - tilt) * period
+        right = _exp(self._log_above - above * epsilon - apart) / -math.expm1(-apart) * RISEN
         (mass, error), _ = self.losses.cut_off(self.found.low)
         chance = -math.expm1(self.losses.steps * math.log1p(-mass * (1.0 + error))) if mass < 0.5 else 1.0
-        return right, chance / math.expm1(tilt * period) * RISEN
+        return right, chance * math.exp(-tilt * period) / -math.expm1(-tilt * period) * RISEN
 
     @cached_property
     def _log_above(self) -> float:
@@ -222,6 +230,8 @@ def rare_line(losses: RareLosses, epsilon: float, log_error: float) -> RareLine:
     ContourRefusal
         Where losses of all sizes are frequent, or a line would be too long.
     """
+    if not 0.0 < epsilon < math.inf:
+        raise ContourRefusal("tail", "no line showed where to look")
     found = plan(losses, epsilon, log_error)
     step = float(few_bit_steps(np.array(2.0 * math.pi / found.period)))
     frequencies = math.ceil(found.reach / step) + 1
@@ -272,12 +282,16 @@ def transform(pieces: Sequence[Piece], tilt: float, step: float, frequencies: in
     chunks = (weight.size + missing) // _CHUNK
     padded_weight, padded_loss = (np.concatenate((one, np.zeros(missing))) for one in (weight, loss))
     rows = math.isqrt(frequencies - 1) + 1
-    blocks = -(-frequencies // rows)
+    needed = -(-frequencies // rows)
+    groups = -(-needed * rows * _CHUNK // _SMALL)
+    group = -(-needed // groups)
+    blocks = groups * group
     shape = (chunks, 1, _CHUNK)
     w, y = padded_weight.reshape(shape), padded_loss.reshape(shape)
     near = np.exp(1j * (y * (step * np.arange(float(rows)))[:, None]))
     far = w * np.exp(1j * (y * (step * rows * np.arange(float(blocks)))[:, None]))
-    value = np.matmul(far, near.transpose(0, 2, 1)).sum(axis=0).ravel()[:frequencies]
+    grouped = far.reshape(chunks, groups, group, _CHUNK)
+    value = np.matmul(grouped, near.transpose(0, 2, 1)[:, None]).sum(axis=0).ravel()[:frequencies]
     # a phase is off by the error of the loss and two roundings of products; a table's entry by its sine and cosine
     own = relative + last * (slip + 3.0 * U * np.abs(loss)) + (40.0 + 3.0 * (_CHUNK + chunks)) * U
     rounding = float((weight * own).sum()) * 1.01

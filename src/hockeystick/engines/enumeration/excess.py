@@ -1,0 +1,176 @@
+"""Lists of outcomes by loss, and what is lost beyond a number: the parts of a certified sum over two lists.
+
+Guarantee: every error stored bounds the true one, roundings included. Cost: sorting a list, once.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.engines.enumeration.outcomes import Outcomes
+from hockeystick.laws.base import Array
+from hockeystick.numerics.rounding import ELEMENTARY, U, gamma
+
+__all__ = ["LOST", "Excess", "Listed", "sum_error", "sum_of"]
+
+LOST: Final = 2.0**-1068
+"""What a term may lose where numbers are too small for a relative error: a few dozen of the least."""
+
+_FEW = 1 << 10  # terms that are added up without an error
+_ROW = 64  # terms that are added up one after another, before their sums are
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Outcomes by loss, arrays of shape (n,).
+
+    Attributes
+    ----------
+    loss : ndarray
+        Upper ends of the losses, nondecreasing (nats).
+    spread : ndarray
+        The lower ends are no further below (nats).
+    mass, error : ndarray
+        Masses, and bounds on their relative errors; besides, each may be off by half of `LOST`.
+    """
+
+    loss: Array
+    spread: Array
+    mass: Array
+    error: Array
+
+    @classmethod
+    def of(cls, found: Outcomes) -> Self:
+        """The outcomes of a composition."""
+        exact = found.loss_error == 0.0
+        loss = np.where(exact, found.loss, np.nextafter(found.loss + found.loss_error, np.inf))
+        order = np.argsort(loss)
+        spread = 2.0 * found.loss_error + np.where(exact, 0.0, 4.0 * U * np.abs(loss) + LOST)
+        slack = found.error + 2.0 * U * np.abs(found.log_p) + 2.0 * ELEMENTARY
+        error = np.expm1(slack) * (1.0 + 4.0 * ELEMENTARY)
+        return cls(loss[order], spread[order], np.exp(found.log_p[order]), error[order])
+
+    @property
+    def most(self) -> float:
+        """The largest relative error of a mass."""
+        return float(self.error.max())
+
+    @property
+    def size(self) -> int:
+        """n, the number of outcomes."""
+        return int(self.loss.size)
+
+    def at(self, some: slice) -> Listed:
+        """Some of the outcomes."""
+        return Listed(self.loss[some], self.spread[some], self.mass[some], self.error[some])
+
+    def beyond(self, epsilon: float, least: float) -> int:
+        """The first outcome whose loss is above ``epsilon + least``, or one a few roundings before."""
+        edge = epsilon + least
+        return int(np.searchsorted(self.loss, edge - 8.0 * U * (abs(epsilon) + abs(least))))
+
+    def grouped(self, most: int) -> Listed:
+        """Outcomes of about the same loss together, where there are more than so many: an estimate."""
+        if self.size <= most:
+            return self
+        starts = np.unique(np.searchsorted(self.loss, np.linspace(self.loss[0], self.loss[-1], most)))
+        mass = np.add.reduceat(self.mass, starts)
+        sums = np.add.reduceat(self.mass * self.loss, starts)
+        loss = np.maximum.accumulate(np.divide(sums, mass, out=self.loss[starts], where=mass > 0.0))
+        return Listed(loss, np.zeros_like(loss), mass, np.zeros_like(loss))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Excess:
+    """``h(y) = sum_{l > y} p (1 - e^{y - l})`` of a list, by sums of positive terms alone.
+
+    From the largest loss on, with ``W_k = sum_{j <= k} p_j e^{l_k - l_j}`` and ``H_k = h(l_k)``, the sum of
+    ``W_j (1 - e^{l_{j+1} - l_j})`` over j < k,
+
+        h(y) = H_k + W_k (1 - e^{y - l_k}),        l_{k+1} < y <= l_k,
+
+    and for any other k the right side, the sum over j <= k, is smaller or the same.
+
+    Attributes
+    ----------
+    negative, height, weight : ndarray, shape (n,)
+        ``-l_k``, which do not fall, ``H_k`` and ``W_k``.
+    spread : ndarray, shape (n,)
+        Mean over j <= k, weighted as in ``W_k``, of how far the lower ends of the losses lie below.
+    widest : float
+        The largest of these distances.
+    error : float
+        Bound on the relative error of ``H_k`` and ``W_k``, that of masses and of one exponential included.
+    ranks : ndarray, shape (n,)
+        0, 1, 2, ...
+    """
+
+    negative: Array
+    height: Array
+    weight: Array
+    spread: Array
+    widest: float
+    error: float
+    ranks: Array
+
+    @classmethod
+    def of(cls, listed: Listed) -> Self:
+        """Of the outcomes of a list."""
+        loss, mass, spread = (np.ascontiguousarray(one[::-1]) for one in (listed.loss, listed.mass, listed.spread))
+        below = loss[0] - loss
+        scaled, back = mass * np.exp(below), np.exp(-below)
+        weight = back * _cumulated(scaled)
+        height = np.append(0.0, _cumulated(weight[:-1] * -np.expm1(np.diff(loss))))
+        moved = back * _cumulated(scaled * spread)
+        widest = 1.01 * float(spread.max())
+        mean = np.full(loss.size, widest)
+        mean = np.minimum(mean, np.divide(1.01 * moved, weight, out=mean.copy(), where=weight > 0.0))
+        rounded = 4.0 * ELEMENTARY + 2.0 * U * float(below[-1]) + 2.0 * gamma(_additions(loss.size)) + 8.0 * U
+        error = 1.01 * rounded * (1.0 + listed.most) + listed.most
+        return cls(-loss, height, weight, mean, widest, error, np.arange(float(loss.size)))
+
+    def places(self, beyond: Array) -> NDArray[np.intp]:
+        """The last k with ``-l_k <= beyond``, or 0, of rising numbers.
+
+        Interpolation walks along both lists and is nearly always right; what is not, as comparisons tell, is searched.
+        """
+        last = self.negative.size - 1
+        found = np.interp(beyond, self.negative, self.ranks).astype(np.intp)
+        after = self.negative[np.minimum(found + 1, last)]
+        wrong = np.flatnonzero((self.negative[found] > beyond) | ((after <= beyond) & (found < last)))
+        found[wrong] = np.maximum(np.searchsorted(self.negative, beyond[wrong], side="right") - 1, 0)
+        return found
+
+
+def _additions(size: int) -> int:
+    """Most roundings of a term in `_cumulated`."""
+    return size if size <= _ROW else _ROW + 1 + _additions(-(-size // _ROW))
+
+
+def _cumulated(terms: Array) -> Array:
+    """Cumulated sums, by rows whose sums are cumulated the same way: few roundings each."""
+    if terms.size <= _ROW:
+        return np.cumsum(terms)
+    table = np.cumsum(np.append(terms, np.zeros(-terms.size % _ROW)).reshape(-1, _ROW), axis=1)
+    table[1:] += _cumulated(table[:-1, -1])[:, None]
+    return np.asarray(table.ravel()[: terms.size])
+
+
+def sum_of(terms: Array) -> float:
+    """The sum of terms of one sign, rounded once where they are few."""
+    if terms.size <= _FEW:
+        return math.fsum(terms.tolist())
+    whole = terms.size - terms.size % _ROW
+    return math.fsum([*terms[:whole].reshape(_ROW, -1).sum(axis=0).tolist(), *terms[whole:].tolist()])
+
+
+def sum_error(size: int) -> float:
+    """Bound on the relative error of `sum_of` for so many terms or fewer, beyond one rounding."""
+    return 0.0 if size <= _FEW else gamma(_ROW)
