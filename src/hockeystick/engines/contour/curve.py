@@ -58,8 +58,8 @@ class ContourCurve:
         Relative width of a bracket of delta.
     most_work : int
         Products of nodes in s and in the loss that a line may take.
-    hasty : bool
-        Whether to refuse at once where the transform decays slowly.
+    hasty : tuple of str
+        Reasons for which to refuse at once, where no line stands; see `ContourRefusal`.
     enough : float
         Relative width that is answer enough where a line cannot reach the tolerance; by default the tolerance.
     """
@@ -70,7 +70,7 @@ class ContourCurve:
         tolerance: float,
         most_work: int = MOST_WORK,
         *,
-        hasty: bool = False,
+        hasty: tuple[str, ...] = (),
         enough: float = 0.0,
     ) -> None:
         self.losses, self.tolerance = losses, tolerance
