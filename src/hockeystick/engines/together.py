@@ -19,7 +19,7 @@ from hockeystick.engines.contour.lines import Quantity, grouped
 from hockeystick.engines.contour.root_bracket import Targets
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.contour.standing import StandingLines
-from hockeystick.engines.contour.stays_below import stay_below
+from hockeystick.engines.contour.stays_below import seems_far_below, stay_below, stays_below_beside
 from hockeystick.engines.ends import BoundedCurve
 
 __all__ = ["Quantity", "answers_together", "below_together", "is_below_beside"]
@@ -96,9 +96,9 @@ def is_below_beside(curve: BoundedCurve, other: BoundedCurve, epsilon: float, de
     own, beside = standing_lines(curve.engine), standing_lines(other.engine)
     if own is None or beside is None:
         return curve.is_below(epsilon, delta)
-    if own.seems_far_below(beside, epsilon, delta) and curve.is_below(epsilon, delta):
+    if seems_far_below(beside, epsilon, delta) and curve.is_below(epsilon, delta):
         return True
-    return own.is_below_beside(beside, epsilon, delta, quantity)
+    return stays_below_beside(own, beside, epsilon, delta, quantity)
 
 
 def _targets(lines: Sequence[StandingLines], owners: Rows, delta: Array) -> Targets:
