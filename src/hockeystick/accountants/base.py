@@ -100,6 +100,13 @@ class Accountant(ABC):
         """
         return None
 
+    def below_together(
+        self, curves: Sequence[DirectedCurve], *, epsilon: NDArray[np.float64], delta: NDArray[np.float64]
+    ) -> NDArray[np.bool_]:
+        """`DirectedCurve.is_below` of each curve at a point of its own."""
+        points = zip(curves, epsilon.tolist(), delta.tolist(), strict=True)
+        return np.array([curve.is_below(*point) for curve, *point in points], dtype=np.bool_)
+
     def shown_by(self, pair: Pair) -> Pair:
         """What datasets are known to show of a step: the pair itself, where it can be looked at among others."""
         return pair

@@ -156,11 +156,13 @@ class Chernoff:
         return np.exp(np.minimum(log_sum, 700.0) + 8.0 * U * (1.0 + np.abs(log_sum) + gap + np.abs(spread)))
 
     def log_delta_bound(self, epsilon: Array) -> Array:
-        """Upper bounds on ``ln delta_fin(epsilon)`` by Chernoff's bound at the positive tilts, shape (E,)."""
-        chosen = self.tilts > 0.0
+        """Upper bounds on ``ln delta_fin(epsilon)`` by Chernoff's bound at the positive tilts, shape (E,).
+
+        Of several (`stacked`), each at an epsilon of its own.
+        """
         size = np.abs(self.values) + np.abs(self.tilts * epsilon[:, None])
         logs = self.values + self.errors - self.tilts * epsilon[:, None] + 8.0 * U * size + log_constant(self.tilts)
-        return np.asarray(logs[:, chosen].min(axis=1))
+        return _least(logs, self.tilts > 0.0)
 
 
 def _least(values: Array, chosen: NDArray[np.bool_]) -> Array:

@@ -63,6 +63,16 @@ class Answers:
     at_zero: Flags
     point: Array
 
+    def put(self, rows: Rows | Flags, found: Answers) -> None:
+        """Put what was found of some questions in its place."""
+        for part in fields(Answers):
+            getattr(self, part.name)[..., rows] = getattr(found, part.name)
+
+    def followed_by(self, more: Answers) -> Answers:
+        """Those of both, one after the other."""
+        both = ((getattr(self, part.name), getattr(more, part.name)) for part in fields(self))
+        return Answers(*(np.concatenate(pair, axis=-1) for pair in both))
+
     def is_bracket(self, index: int) -> bool:
         """Whether both sides were proved."""
         return bool(np.isfinite(self.upper[index] - self.lower[index]))
@@ -158,9 +168,7 @@ def epsilons(curves: Sequence[StandingLines], owners: Rows, targets: Targets) ->
     if rows.size:
         width = asked.numbers("width")[reached]
         start, slope = ranges.guess(which, goals[rows])
-        found = solved(asked.placed, which, targets.at(rows), start, width, slope)
-        for part in fields(Answers):
-            getattr(answers, part.name)[..., rows] = getattr(found, part.name)
+        answers.put(rows, solved(asked.placed, which, targets.at(rows), start, width, slope))
     return answers
 
 

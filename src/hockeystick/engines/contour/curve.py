@@ -24,7 +24,6 @@ from hockeystick.engines.contour.placing import (
     ContourRefusal,
     log_complement,
     log_tail,
-    normal_tilts,
     saddle_of_delta,
     saddle_of_epsilon,
 )
@@ -32,6 +31,7 @@ from hockeystick.engines.contour.planned import MOST_WORK
 from hockeystick.engines.contour.root_bracket import LogBracket, Targets
 from hockeystick.engines.contour.search import EpsilonSearch, targets_of
 from hockeystick.engines.contour.standing import DEEPEST, SMALLEST, StandingLines
+from hockeystick.engines.contour.stays_below import stay_below
 from hockeystick.engines.ends import largest_loss
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.numerics.rounding import U, down, exp_up, up
@@ -43,7 +43,6 @@ _TRIVIAL = "trivial"
 _ONLY = np.zeros(1, dtype=np.intp)  # the only question is of the only curve
 _TRIES = 8
 _FEW_TRIES = 3
-_DOUBT = 1e-6  # of an estimate of ln of Chernoff's bound
 _FAR = 5.0  # standard deviations below the mean from which 1 - delta is looked at
 
 
@@ -59,8 +58,8 @@ class ContourCurve:
         Relative width of a bracket of delta.
     most_work : int
         Products of nodes in s and in the loss that a line may take.
-    hasty : bool
-        Whether to refuse at once where the transform decays slowly.
+    hasty : tuple of str
+        Reasons for which to refuse at once, where no line stands; see `ContourRefusal`.
     enough : float
         Relative width that is answer enough where a line cannot reach the tolerance; by default the tolerance.
     """
@@ -71,7 +70,7 @@ class ContourCurve:
         tolerance: float,
         most_work: int = MOST_WORK,
         *,
-        hasty: bool = False,
+        hasty: tuple[str, ...] = (),
         enough: float = 0.0,
     ) -> None:
         self.losses, self.tolerance = losses, tolerance
@@ -152,21 +151,14 @@ class ContourCurve:
         if saddle.log_delta(epsilon) > SMALLEST:
             return None
         low, high = self.standing.infinite_mass
-        upper = up(high + exp_up(min(log_tail(losses, np.array([saddle.theta]), epsilon), 0.0)))
+        (log_finite,) = log_tail(losses, np.array([[saddle.theta]]), np.array([epsilon])).tolist()
+        upper = up(high + exp_up(min(log_finite, 0.0)))
         note = "delta of the finite losses is too small for float64"
         return Bound(low, min(upper, 1.0), METHOD, notes=(note,), errors={"Chernoff's bound": upper - high})
 
     def is_below(self, epsilon: float, delta: float) -> bool:
-        """Whether Chernoff's bound proves ``delta(epsilon) <= delta``, at the tilts of a normal loss of that curve."""
-        if not (epsilon > 0.0 and 0.0 < delta < 1.0):
-            return False
-        log_delta = math.log(delta)
-        tilts = normal_tilts(epsilon, log_delta)
-        try:
-            log_finite = log_tail(self.losses.dropping(DEEPEST), tilts, epsilon, goal=log_delta + _DOUBT)
-        except ContourRefusal:
-            return False
-        return up(self.standing.infinite_mass[1] + exp_up(min(log_finite, 0.0))) <= delta
+        """Whether Chernoff's bound proves ``delta(epsilon) <= delta``."""
+        return bool(stay_below([self.standing], np.array([epsilon]), np.array([delta]))[0])
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
@@ -189,13 +181,15 @@ class ContourCurve:
 
     def _fresh_epsilon(self, targets: Targets) -> Bound:
         """By new lines; where large losses of small mass stand in the way, they are left out."""
-        standing = self.standing
-        try:
-            losses, work = self.losses.dropping(DEEPEST), standing.little_work
-            return self._new_epsilon(losses, targets, tries=_FEW_TRIES, work=work)
-        except ContourRefusal:
-            losses = self.losses.dropping(standing.log_drop(math.exp(targets.undercut[0])))
-            return self._new_epsilon(losses, targets, tries=_TRIES, work=standing.most_work)
+        standing, goal = self.standing, float(targets.undercut[0])
+        if not standing.is_tamed(goal):
+            try:
+                losses, work = self.losses.dropping(DEEPEST), standing.little_work
+                return self._new_epsilon(losses, targets, tries=_FEW_TRIES, work=work)
+            except ContourRefusal:
+                pass
+        losses = self.losses.dropping(standing.log_drop(math.exp(goal)))
+        return self._new_epsilon(losses, targets, tries=_TRIES, work=standing.most_work)
 
     def _end(self, delta: float) -> Bound:
         """Where delta is the mass at infinite loss, to within rounding."""

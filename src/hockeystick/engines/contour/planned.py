@@ -86,7 +86,7 @@ def lines_for_epsilons(
     rough = RoughDecay.of(saddle.sketches, 1.0 + plan.theta, losses.gaussian_variance)
     cut = reach_of(rough.decay, plan)
     slow = ContourRefusal("tail", "the transform decays too slowly for the tolerance: few steps, or atoms")
-    long = ContourRefusal("tail", _TOO_LONG)
+    long = ContourRefusal("length", _TOO_LONG)
     found: list[ContourLine | ContourRefusal] = [long if np.isfinite(one) else slow for one in cut.tolist()]
     frequency = 1.02 * cut + 1.5 * 2.0 * math.pi / plan.period  # the last node lies within a step beyond the cut-off
     accuracy = accuracy_of(losses, plan, tolerance)
@@ -138,7 +138,7 @@ class _Asked:
         if window.cells > 0 or not own_cut.any():
             return self.of(tilted)
         # rules that are cut off, where the coarse ones are not, bring their own cells
-        found: list[ContourLine | ContourRefusal] = [ContourRefusal("tail", _TOO_LONG)] * runs
+        found: list[ContourLine | ContourRefusal] = [ContourRefusal("length", _TOO_LONG)] * runs
         for cells, own in ((0, ~own_cut), (_CELLS, own_cut)):
             rows = np.flatnonzero(own)
             if rows.size:
@@ -287,5 +287,5 @@ def rules_for(losses: LossSum, window: Window) -> Sequence[LossRule]:
     """
     rules = losses.rules(window)
     if rules is None:
-        raise ContourRefusal("tail", _TOO_LONG)
+        raise ContourRefusal("length", _TOO_LONG)
     return rules
