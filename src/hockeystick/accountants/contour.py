@@ -70,4 +70,4 @@ class _Curve(DirectedCurve):
     def is_below_beside(self, other: DirectedCurve, *, epsilon: float, delta: float, quantity: Quantity) -> bool:
         if not isinstance(other, _Curve):
             return False
-        return self.engine.standing.is_below_beside(other.engine.standing, epsilon, delta, quantity)
+        return self.engine.is_below_beside(other.engine, epsilon, delta, quantity)

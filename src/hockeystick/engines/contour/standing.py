@@ -14,7 +14,6 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.lines import Lines, Quantity, grouped
 from hockeystick.engines.contour.placing import (
     ContourRefusal,
@@ -22,9 +21,8 @@ from hockeystick.engines.contour.placing import (
     lines_for_epsilons,
     saddle_of_epsilon,
 )
-from hockeystick.engines.contour.planned import line_beside
 from hockeystick.engines.contour.root_bracket import LogBracket
-from hockeystick.engines.contour.search import PlacedLine, targets_of
+from hockeystick.engines.contour.search import PlacedLine
 from hockeystick.engines.contour.stations import (
     Station,
     Stations,
@@ -53,8 +51,6 @@ _CLASS = 16.0  # of ln of the mass left out, from one ladder of stations to the 
 _LITTLE_WORK = 4_000_000  # for each part, as long as leaving mass out has not been tried
 _SHARE = 0.01  # of the tolerance, that a line is planned for: digits are cheap here
 _FINEST = 1e-12
-_SHORT = 512  # frequencies of a line whose plan is tried for other losses
-_FEW = 4096  # nodes in the loss that it may take
 _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
 
 
@@ -202,24 +198,6 @@ class StandingLines:
     def work_at(self, station: Station) -> int:
         """What the first line tried at a station may take."""
         return self.little_work if station.log_drop == DEEPEST else self.most_work
-
-    def is_below_beside(self, other: StandingLines, epsilon: float, delta: float, quantity: Quantity) -> bool:
-        """Whether the line by which others answer, its plan unchanged, proves ``delta(epsilon) <= delta``.
-
-        For two directions of one run with nearly the same curve. Only a short line is worth the try.
-        """
-        try:
-            if quantity == "delta":
-                placed = other.near(epsilon=epsilon)
-            else:
-                placed = other.near(log_delta=targets_of(delta, *other.infinite_mass)[1])
-            if placed is None or not isinstance(placed.line, ContourLine) or placed.line.frequencies.size > _SHORT:
-                return False
-            line = line_beside(self.losses.dropping(DEEPEST), placed.line, self.finest, nodes=_FEW)
-        except ContourRefusal:
-            return False
-        curve = line.curve(np.array([epsilon]))
-        return self.sides_of(LogBracket(curve.log_lower(), curve.log_upper()))[1] <= delta
 
     @property
     def little_work(self) -> int:
