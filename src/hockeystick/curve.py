@@ -325,9 +325,7 @@ def stays_below(curve: DirectedCurve, other: DirectedCurve, decides: Bound, valu
     if not 0.0 < lower < float(decides.upper):
         return False
     epsilon, delta = (value, lower) if quantity == "delta" else (lower, value)
-    return curve.is_below(epsilon, delta) or curve.is_below_beside(
-        other, epsilon=epsilon, delta=delta, quantity=quantity
-    )
+    return curve.is_below_beside(other, epsilon=epsilon, delta=delta, quantity=quantity)
 
 
 def _directed(

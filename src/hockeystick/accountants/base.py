@@ -66,8 +66,8 @@ class DirectedCurve(ABC):
         return False
 
     def is_below_beside(self, other: DirectedCurve, *, epsilon: float, delta: float, quantity: Quantity) -> bool:
-        """Whether that is proved by what answered another curve, of nearly the same losses, asked for the quantity."""
-        return False
+        """The same, by what answered the curve of the other direction, too, which was asked for the quantity."""
+        return self.is_below(epsilon, delta)
 
 
 class Accountant(ABC):
@@ -109,10 +109,10 @@ class Accountant(ABC):
         delta: NDArray[np.float64],
         quantity: Quantity,
     ) -> NDArray[np.bool_]:
-        """`DirectedCurve.is_below` of each curve at a point of its own, or `DirectedCurve.is_below_beside` another."""
+        """`DirectedCurve.is_below_beside` another of each curve, at a point of its own."""
         found = np.zeros(epsilon.size, dtype=np.bool_)
         for row, (curve, other, e, d) in enumerate(zip(curves, others, epsilon.tolist(), delta.tolist(), strict=True)):
-            found[row] = curve.is_below(e, d) or curve.is_below_beside(other, epsilon=e, delta=d, quantity=quantity)
+            found[row] = curve.is_below_beside(other, epsilon=e, delta=d, quantity=quantity)
         return found
 
     def shown_by(self, pair: Pair) -> Pair:

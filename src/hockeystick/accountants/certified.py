@@ -146,11 +146,10 @@ class _CertifiedCurve(DirectedCurve):
         return isinstance(self.curve, BoundedCurve) and self.curve.is_below(epsilon, delta)
 
     def is_below_beside(self, other: DirectedCurve, *, epsilon: float, delta: float, quantity: Quantity) -> bool:
-        if not (isinstance(other, _CertifiedCurve) and isinstance(other.curve, BoundedCurve)):
-            return False
-        return isinstance(self.curve, BoundedCurve) and is_below_beside(
-            self.curve, other.curve, epsilon, delta, quantity
-        )
+        own, beside = self.curve, other.curve if isinstance(other, _CertifiedCurve) else None
+        if not (isinstance(own, BoundedCurve) and isinstance(beside, BoundedCurve)):
+            return self.is_below(epsilon, delta)
+        return is_below_beside(own, beside, epsilon, delta, quantity)
 
 
 def _bounded(curves: Sequence[DirectedCurve]) -> list[BoundedCurve] | None:

@@ -69,5 +69,5 @@ class _Curve(DirectedCurve):
 
     def is_below_beside(self, other: DirectedCurve, *, epsilon: float, delta: float, quantity: Quantity) -> bool:
         if not isinstance(other, _Curve):
-            return False
+            return self.is_below(epsilon, delta)
         return self.engine.is_below_beside(other.engine, epsilon, delta, quantity)

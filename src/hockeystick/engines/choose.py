@@ -21,7 +21,7 @@ from hockeystick.bound import Bound, agreed
 from hockeystick.engines.closed_form import closed_form
 from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.engines.contour.placing import ContourRefusal
-from hockeystick.engines.contour.standing import StandingLines
+from hockeystick.engines.contour.standing import SLOW, StandingLines
 from hockeystick.engines.ends import Engine, composed_infinity
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
 from hockeystick.engines.rare import RareCurve
@@ -153,12 +153,14 @@ class _ContourFirst:
         self._work = int(CONTOUR_WORK * finer) * (1 + len(losses.parts) // SEVERAL_PARTS)
         few = losses.total_count <= FEW_STEPS and tolerance >= EVERYDAY_TOLERANCE
         self._few = few and not any(pair.is_discrete for pair, _ in losses.parts)  # whose enumeration may take longer
+        self._hasty = SLOW if self._few else ()
         self._parts, self._make_lattice = losses.parts, make_lattice
         self._losses, self._rare = losses, RareCurve.of(losses.parts, tolerance)
         work = self._work if self._rare is None else RARE_WORK
         work = min(work, LISTED_WORK) if self._is_listed else work
         self._tolerance, self._enough = tolerance, ENOUGH * tolerance
-        hasty = self._few and self._rare is None
+        # where the line that stands would be far too long, so would be every other
+        hasty = ("length",) if self._rare is not None else self._hasty
         self.contour = ContourCurve(losses, CONTOUR_TOLERANCE, work, hasty=hasty, enough=self._enough)
 
     def delta(self, epsilon: float) -> Bound:
@@ -190,7 +192,7 @@ class _ContourFirst:
 
     @cached_property
     def _patient(self) -> ContourCurve:
-        return ContourCurve(self._losses, CONTOUR_TOLERANCE, self._work, hasty=self._few, enough=self._enough)
+        return ContourCurve(self._losses, CONTOUR_TOLERANCE, self._work, hasty=self._hasty, enough=self._enough)
 
     @cached_property
     def _coarse(self) -> ContourCurve:
@@ -217,7 +219,7 @@ class _ContourFirst:
                     if enough(refusal.best):
                         return refusal.best
                 note = note or f"the contour handed over: {refusal}"
-                if refusal.reason not in {"tail", "width", "atoms"}:
+                if refusal.reason not in {*SLOW, "width", "atoms"}:
                     break
         bound = ask(self._rest)
         bound = replace(bound, notes=(*bound.notes, note))

@@ -19,7 +19,7 @@ from hockeystick.engines.contour.lines import Quantity, grouped
 from hockeystick.engines.contour.root_bracket import Targets
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.contour.standing import StandingLines
-from hockeystick.engines.contour.stays_below import stay_below, stay_below_beside
+from hockeystick.engines.contour.stays_below import seems_far_below, stay_below, stay_below_beside
 from hockeystick.engines.ends import BoundedCurve
 
 __all__ = ["Quantity", "answers_together", "below_together", "is_below_beside"]
@@ -106,7 +106,9 @@ def is_below_beside(curve: BoundedCurve, other: BoundedCurve, epsilon: float, de
     """Whether a line such as the one by which another curve answers proves ``delta(epsilon) <= delta``."""
     own, beside = standing_lines(curve.engine), standing_lines(other.engine)
     if own is None or beside is None:
-        return False
+        return curve.is_below(epsilon, delta)
+    if seems_far_below(beside, epsilon, delta) and curve.is_below(epsilon, delta):
+        return True
     return bool(stay_below_beside([own], [beside], np.array([epsilon]), np.array([delta]), quantity)[0])
 
 

@@ -86,6 +86,11 @@ class PairSum(LossSum):
         """The only part, of a sum of a `kind`."""
         return self._sources[0]
 
+    @cached_property
+    def leaves_out(self) -> bool:
+        """Whether rules may leave out mass on purpose."""
+        return any(source.leaves_out for source in self._sources)
+
     def dropping(self, log_drop: float) -> PairSum:
         """The same sum, each of whose steps may leave out ``e^log_drop`` of its mass where its loss is largest."""
         other = object.__new__(PairSum)

@@ -274,7 +274,7 @@ class Window:
         picked: dict[str, Any] = {n: value[rows] for n, value in several.items() if isinstance(value, np.ndarray)}
         return replace(self, exponents=np.ascontiguousarray(self.powers[:, rows]), **picked)
 
-    @property
+    @cached_property
     def powers(self) -> Array:
         """The exponents, shape (K, R)."""
         return np.reshape(np.asarray(self.exponents), (len(self.exponents), -1))
@@ -296,6 +296,11 @@ class RuleSource(ABC):
     @property
     def is_atomic(self) -> bool:
         """Whether the losses are discrete."""
+        return False
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether a rule may leave out mass on purpose."""
         return False
 
     @property

@@ -19,7 +19,7 @@ import numpy as np
 
 from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.answers import METHOD, deltas, epsilons, errors_at, solved
-from hockeystick.engines.contour.line import Curve
+from hockeystick.engines.contour.line_curve import Curve
 from hockeystick.engines.contour.lines import Quantity
 from hockeystick.engines.contour.placing import (
     MOST_WORK,
@@ -32,7 +32,7 @@ from hockeystick.engines.contour.placing import (
 from hockeystick.engines.contour.root_bracket import LogBracket, Targets
 from hockeystick.engines.contour.search import EpsilonSearch, targets_of
 from hockeystick.engines.contour.standing import DEEPEST, SMALLEST, StandingLines
-from hockeystick.engines.contour.stays_below import stay_below, stay_below_beside
+from hockeystick.engines.contour.stays_below import seems_far_below, stay_below, stay_below_beside
 from hockeystick.engines.ends import largest_loss
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.numerics.rounding import U, down, exp_up, up
@@ -59,8 +59,8 @@ class ContourCurve:
         Relative width of a bracket of delta.
     most_work : int
         Products of nodes in s and in the loss that a line may take.
-    hasty : bool
-        Whether to refuse at once where the transform decays slowly.
+    hasty : tuple of str
+        Reasons for which to refuse at once, where no line stands; see `ContourRefusal`.
     enough : float
         Relative width that is answer enough where a line cannot reach the tolerance; by default the tolerance.
     """
@@ -71,7 +71,7 @@ class ContourCurve:
         tolerance: float,
         most_work: int = MOST_WORK,
         *,
-        hasty: bool = False,
+        hasty: tuple[str, ...] = (),
         enough: float = 0.0,
     ) -> None:
         self.losses, self.tolerance = losses, tolerance
@@ -91,10 +91,10 @@ class ContourCurve:
             return Bound(
                 low, min(up(high + room, 4.0 * U), 1.0), _TRIVIAL, notes=("epsilon is next to the largest loss",)
             )
-        if self.standing.near(epsilon=epsilon) is not None:
-            answers = deltas([self.standing], _ONLY, np.array([epsilon]))
-            if answers.known[0]:
-                return answers.bound(0)
+        answers = deltas([self.standing], _ONLY, np.array([epsilon]))
+        if answers.known[0]:
+            return answers.bound(0)
+        self.standing.near(epsilon=epsilon)  # says why, where no line can be placed
         return self._new_delta(epsilon)
 
     def _new_delta(self, epsilon: float) -> Bound:
@@ -162,7 +162,9 @@ class ContourCurve:
         return bool(stay_below([self.standing], np.array([epsilon]), np.array([delta]))[0])
 
     def is_below_beside(self, other: ContourCurve, epsilon: float, delta: float, quantity: Quantity) -> bool:
-        """Whether a line such as the one by which another curve answers proves it."""
+        """Whether that is proved by what answered the curve of the other direction, too."""
+        if seems_far_below(other.standing, epsilon, delta) and self.is_below(epsilon, delta):
+            return True
         point = np.array([epsilon]), np.array([delta])
         return bool(stay_below_beside([self.standing], [other.standing], *point, quantity)[0])
 
@@ -179,10 +181,10 @@ class ContourCurve:
         if math.isinf(undercut):
             return self._end(delta)
         targets = Targets(np.array([exceeded]), np.array([undercut]))
-        if self.standing.near(log_delta=undercut) is not None:
-            answers = epsilons([self.standing], _ONLY, targets)
-            if answers.known[0]:
-                return answers.bound(0)
+        answers = epsilons([self.standing], _ONLY, targets)
+        if answers.known[0]:
+            return answers.bound(0)
+        self.standing.near(log_delta=undercut)  # says why, where no line can be placed
         return self._fresh_epsilon(targets)
 
     def _fresh_epsilon(self, targets: Targets) -> Bound:

@@ -42,7 +42,7 @@ from hockeystick.transforms.cumulants import scan
 from hockeystick.transforms.lattice import SharedLattice
 from hockeystick.transforms.log_moments import log_moments
 from hockeystick.transforms.rule import Array, LossRule, Window, by_run
-from hockeystick.transforms.saddle import LossSum, Saddle, find_saddle
+from hockeystick.transforms.saddle import SMALLEST_TILT, LossSum, Saddle, find_saddle, round_tilts
 
 __all__ = [
     "MOST_WORK",
@@ -51,6 +51,7 @@ __all__ = [
     "lines_for_epsilons",
     "log_complement",
     "log_tail",
+    "normal_tilts",
     "saddle_of_delta",
     "saddle_of_epsilon",
 ]
@@ -58,6 +59,7 @@ __all__ = [
 MOST_WORK: Final = 250_000_000
 """Products of nodes in s and in the loss that a line may take: about half a second."""
 
+_ABOUT = np.array([0.25, 0.5, 0.7, 1.0, 1.4, 2.0])  # times a tilt, where the best one may be
 _MOST_SMOOTHED = 40_000_000  # products that one pass over the blocks of a smoothed line takes: 50 ms or so
 _MOST_FREQUENCIES = 1 << 31  # of a smoothed line: their products with a step of 21 bits are exact
 _MOST_KEPT = 1 << 17  # frequencies that may matter
@@ -191,6 +193,14 @@ def log_complement(losses: LossSum, saddle: Saddle, epsilon: float) -> float:
     rules = rules_for(losses, Window((1.0 + best,), 0.0, -40.0))
     moments = chernoff(rules, [log_moments(rule, exponents) for rule in rules], losses.gaussian_variance, (best,))
     return moments.value + moments.error - best * epsilon + 4.0 * U * (abs(moments.value) + abs(best * epsilon))
+
+
+def normal_tilts(epsilon: Array, delta: Array) -> Array:
+    """Tilts about the saddle point of a normal loss whose curve passes through each point, shape (k, n)."""
+    depth = np.sqrt(-2.0 * np.log(delta))
+    mu = np.sqrt(depth * depth + 2.0 * epsilon) - depth
+    saddle = np.maximum(epsilon / (mu * mu) - 0.5, SMALLEST_TILT)
+    return np.ascontiguousarray(round_tilts(saddle[:, None] * _ABOUT).T)
 
 
 def log_tail(losses: LossSum, tilts: Array, epsilon: Array, *, goal: Array | float = math.inf) -> Array:

@@ -37,9 +37,12 @@ from hockeystick.numerics.rounding import exps_down, exps_up
 from hockeystick.transforms.rule import Array, Numbers
 from hockeystick.transforms.saddle import Saddle
 
-__all__ = ["DEEPEST", "SMALLEST", "StandingLines", "is_narrow", "look_for", "sides", "stand"]
+__all__ = ["DEEPEST", "SLOW", "SMALLEST", "StandingLines", "is_narrow", "look_for", "sides", "stand"]
 
 Rows = NDArray[np.intp]
+
+SLOW: Final = ("tail", "length")
+"""Reasons of `ContourRefusal` where the transform decays slowly."""
 
 DEEPEST: Final = -690.0
 """``ln`` of the mass that may always be left out."""
@@ -67,8 +70,8 @@ class StandingLines:
         Relative width of a bracket of delta.
     most_work : int
         Products of nodes in s and in the loss that a line may take.
-    hasty : bool
-        Whether a slow decay at a station is answer enough: where another engine is quick.
+    hasty : tuple of str
+        Reasons of `ContourRefusal` that are answer enough at a station: where another engine is quick.
     enough : float
         Relative width with which a line stays: its rounding leaves no less where large losses are rare, and lines
         without these, or elsewhere, seldom do.
@@ -77,7 +80,7 @@ class StandingLines:
     losses: PairSum
     tolerance: float
     most_work: int
-    hasty: bool
+    hasty: tuple[str, ...]
     enough: float
     _ladders: dict[float, Stations] = field(default_factory=dict, repr=False)
     _lines: dict[Station, PlacedLine | ContourRefusal] = field(default_factory=dict, repr=False)
@@ -116,6 +119,8 @@ class StandingLines:
 
     def tamed(self, found: Sequence[Station | None], log_delta: Array) -> list[tuple[int, float]]:
         """The questions for which something may be left out, and ``ln`` of how much."""
+        if not self.losses.leaves_out:
+            return []
         rows = [row for row, station in enumerate(found) if station is None or station.level > 0]
         drops = [_CLASS * math.floor(self.log_drop(math.exp(float(log_delta[row]))) / _CLASS) for row in rows]
         return [(row, drop) for row, drop in zip(rows, drops, strict=True) if drop > DEEPEST]
@@ -139,7 +144,7 @@ class StandingLines:
             self._lines[station] = self.stood(station)
         found = self._lines[station]
         if isinstance(found, ContourRefusal):
-            if found.reason == "atoms" or (found.reason == "tail" and (self.losses.on_lattice or self.hasty)):
+            if found.reason in (*self.hasty, "atoms") or (found.reason in SLOW and self.losses.on_lattice):
                 raise ContourRefusal(found.reason, str(found))
             return None
         return found

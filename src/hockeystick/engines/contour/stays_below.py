@@ -9,27 +9,29 @@ Guarantee: what is said to stay below does, rounding included. Cost: a rule with
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.lines import Lines, Quantity
-from hockeystick.engines.contour.placing import ContourRefusal, log_tail
+from hockeystick.engines.contour.placing import ContourRefusal, log_tail, normal_tilts
 from hockeystick.engines.contour.planned import lines_beside
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.contour.standing import DEEPEST, StandingLines, sides
 from hockeystick.laws.loss_sum import LikeSums
 from hockeystick.numerics.rounding import exp_up, up
+from hockeystick.transforms.cumulants import scan
 from hockeystick.transforms.rule import Array
-from hockeystick.transforms.saddle import SMALLEST_TILT, LossSum, round_tilts
+from hockeystick.transforms.saddle import LossSum
 
-__all__ = ["stay_below", "stay_below_beside"]
+__all__ = ["seems_far_below", "stay_below", "stay_below_beside"]
 
 Flags = NDArray[np.bool_]
 
-_ABOUT = np.array([0.25, 0.5, 0.7, 1.0, 1.4, 2.0])  # times a tilt, where the best one may be
 _SHORT = 512  # frequencies of a line whose plan is tried for other losses
 _FEW = 4096  # nodes in the loss that it may take
 _DOUBT = 1e-6  # of an estimate of ln of Chernoff's bound
@@ -51,11 +53,24 @@ def stay_below(curves: Sequence[StandingLines], epsilon: Array, delta: Array) ->
         kinds.setdefault(curves[row].losses.kind or row, []).append(row)
     for own in kinds.values():
         goal = np.log(delta[own]) + _DOUBT
-        tilts = _tilts(epsilon[own], delta[own])
+        tilts = normal_tilts(epsilon[own], delta[own])
         logs = log_tail(_together([curves[row] for row in own]), tilts, epsilon[own], goal=goal)
         for row, log in zip(own, logs.tolist(), strict=True):
             found[row] = up(curves[row].infinite_mass[1] + exp_up(min(log, 0.0))) <= delta[row]
     return found
+
+
+def seems_far_below(other: StandingLines, epsilon: float, delta: float) -> bool:
+    """Whether Chernoff's bound seems to prove ``delta(epsilon) <= delta`` of the reverse of another: an estimate.
+
+    The losses of (Q, P) have ``K(-1 - t)`` where those of (P, Q) have ``K(t)``.
+    """
+    level = other.stations(DEEPEST).level(0)
+    if level is None or not (epsilon > 0.0 and 0.0 < delta < 1.0):
+        return True
+    tilts = normal_tilts(np.array([epsilon]), np.array([delta]))[:, 0]
+    value = scan(level.sketches, other.losses.gaussian_variance, -1.0 - tilts).value
+    return bool((value - tilts * epsilon + log_constant(tilts)).min() <= math.log(delta))
 
 
 def stay_below_beside(
@@ -107,11 +122,3 @@ def _together(curves: Sequence[StandingLines]) -> LossSum:
     """The losses of like curves."""
     sums = [curve.losses.dropping(DEEPEST) for curve in curves]
     return LikeSums.of(sums) if len(sums) > 1 else sums[0]
-
-
-def _tilts(epsilon: Array, delta: Array) -> Array:
-    """About the saddle point of a normal loss whose curve passes there, shape (k, n)."""
-    depth = np.sqrt(-2.0 * np.log(delta))
-    mu = np.sqrt(depth * depth + 2.0 * epsilon) - depth
-    saddle = np.maximum(epsilon / (mu * mu) - 0.5, SMALLEST_TILT)
-    return np.ascontiguousarray(round_tilts(saddle[:, None] * _ABOUT).T)
