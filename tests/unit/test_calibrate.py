@@ -11,7 +11,11 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick.accountants.certified import Certified
 from hockeystick.bound import Bound
+from hockeystick.calibrate.axis import Axis
+from hockeystick.calibrate.search import Problem, Search
+from hockeystick.calibrate.targets import target_of
 from hockeystick.composition import Composition, directions
 from hockeystick.exact import exact_delta
 
@@ -428,3 +432,22 @@ def test_bounds_at_both_ends_are_certified() -> None:
     found = hs.dpsgd.noise_multiplier_for(epsilon=1.0, delta=1e-6, steps=1000, rate=0.01)
     assert isinstance(found.bound, Bound)
     assert isinstance(found.bound_at_unsafe, Bound)
+
+
+def test_a_direction_is_left_out_only_where_it_is_proved_to_stay_below() -> None:
+    """The direction thought to decide is asked first, and may be the wrong one."""
+    run = hs.Gaussian(1.0).poisson(0.01) * 1000
+    truth = hs.account(run).delta(1.0)
+    problem = Problem(
+        lambda noise: hs.Gaussian(noise).poisson(0.01) * 1000,
+        target_of(epsilon=1.0, delta=0.5),
+        "add-remove",
+        Certified(),
+    )
+    for first in directions("add-remove"):
+        search = Search(problem, Axis(0.1, 10.0, False, -1, 1e-4))
+        search._worst = first
+        bound = search.evaluate(1.0, 1e-3).bound
+        assert float(bound.lower) <= float(truth.upper)
+        assert float(truth.lower) <= float(bound.upper)
+        assert search._worst == "remove"
