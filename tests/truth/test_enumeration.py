@@ -130,13 +130,9 @@ def test_every_question_is_answered_to_rounding(name: str, direction: str) -> No
 
 
 @pytest.mark.parametrize("direction", ["remove", "add"])
-@pytest.mark.parametrize("cells", [1 << 23, 16])  # of a table, before its steps are listed in pieces
 @pytest.mark.parametrize("name", RUNS)
-def test_two_halves_of_the_steps_tell_as_much(
-    name: str, cells: int, direction: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_halves_of_the_steps_tell_as_much(name: str, direction: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[EnumeratedCurve.__module__], "_FEW", 0)
-    monkeypatch.setattr(sys.modules[Outcomes.__module__], "_MOST_CELLS", cells)
     parts, outcomes = RUNS[name][0].pairs(direction), OUTCOMES[name]  # type: ignore[arg-type]
     if direction == "add":
         outcomes = [(q, p) for p, q in outcomes]
