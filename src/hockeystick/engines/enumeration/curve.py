@@ -96,6 +96,11 @@ class EnumeratedCurve:
         Bounds on the mass at infinite loss.
     log_drop : float
         ``ln`` of the mass that each step may leave out: the upper side adds it.
+
+    Attributes
+    ----------
+    left_out : float
+        Bound on the mass of all outcomes left out.
     """
 
     def __init__(
@@ -106,8 +111,8 @@ class EnumeratedCurve:
         first, second = (Listed.of(outcomes_of_all(half, log_drop)) for half in several or (parts, ()))
         self._first, self._second = first, Excess.of(second)
         self._largest = float(max(first.loss[-1] + second.loss[-1], 0.0))
-        low, high = at_infinity
-        self._at_infinity = low, up(high + dropped_mass(parts, log_drop)) if log_drop > -math.inf else high
+        self.left_out = dropped_mass(parts, log_drop) if log_drop > -math.inf else 0.0
+        self._at_infinity = at_infinity[0], up(at_infinity[1] + self.left_out) if self.left_out else at_infinity[1]
 
     @staticmethod
     def serves(parts: Sequence[tuple[Pair, int]], most: int) -> bool:

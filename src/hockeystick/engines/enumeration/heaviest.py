@@ -18,12 +18,18 @@ from hockeystick.engines.enumeration.curve import EnumeratedCurve
 from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Pair
 
-__all__ = ["HeaviestOutcomes"]
+__all__ = ["HeaviestOutcomes", "TooManyOutcomesError"]
 
 _SHARE = math.log(1e-12)  # ln of the part of delta that may be left out
 _CLASS = 6.0  # nats between the classes
 _LEAST = -700.0  # ln of the least mass left out
-_TRIES = 4
+_TRIES = 8
+_KEPT = 2  # lists
+_ENOUGH = 1e-10  # of delta, that what is left out may be
+
+
+class TooManyOutcomesError(PrecisionError):
+    """Too many outcomes matter to a question."""
 
 
 @final
@@ -43,24 +49,24 @@ class HeaviestOutcomes:
     def __init__(self, parts: Sequence[tuple[Pair, int]], at_infinity: tuple[float, float], most: int) -> None:
         self._parts, self._at_infinity, self._most = parts, at_infinity, most
         self._steps = sum(count for _, count in parts)
-        self._curves: dict[float, EnumeratedCurve] = {}
+        self._kept: dict[float, EnumeratedCurve] = {}
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon).
 
         Raises
         ------
-        PrecisionError
+        TooManyOutcomesError
             Where too many outcomes matter.
         """
         size = 1.0
         for _ in range(_TRIES):
-            found = self._curve(size).delta(epsilon)
-            lower, upper = float(found.lower), float(found.upper)
-            enough, size = upper - lower <= 1e-9 * lower, lower or upper
-            if enough or size <= 0.0:
-                break
-        return found
+            curve = self._curve(size)
+            found = curve.delta(epsilon)
+            if curve.left_out <= _ENOUGH * float(found.lower):
+                return found
+            size = float(found.lower) or float(found.upper)
+        raise TooManyOutcomesError(f"delta at epsilon {epsilon:g} is too small to be told what matters")
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``; raises as `delta`."""
@@ -73,8 +79,10 @@ class HeaviestOutcomes:
     def _curve(self, delta: float) -> EnumeratedCurve:
         """The list for deltas of a size."""
         log_drop = _CLASS * math.floor((math.log(delta) + _SHARE - math.log(self._steps)) / _CLASS)
-        if log_drop not in self._curves:
+        found = self._kept.get(log_drop)
+        if found is None:
             if log_drop < _LEAST or not EnumeratedCurve.serves_in_halves(self._parts, self._most, log_drop):
-                raise PrecisionError(f"more than {self._most} outcomes of half the steps matter at delta {delta:g}")
-            self._curves[log_drop] = EnumeratedCurve(self._parts, self._at_infinity, log_drop)
-        return self._curves[log_drop]
+                raise TooManyOutcomesError(f"more than {self._most} outcomes of half the steps matter at {delta:g}")
+            found = EnumeratedCurve(self._parts, self._at_infinity, log_drop)
+            self._kept = dict([*self._kept.items(), (log_drop, found)][-_KEPT:])  # lists are long
+        return found
