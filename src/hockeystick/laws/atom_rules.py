@@ -16,12 +16,14 @@ from typing import cast, final
 import numpy as np
 
 from hockeystick.laws.atom_table import AtomTable
-from hockeystick.transforms.rule import Array, LossRule, NoQuadrature, RuleSource, Window
+from hockeystick.laws.kept_atoms import kept_atoms, may_be_cut
+from hockeystick.transforms.rule import Array, LossRule, NoQuadrature, Quadrature, RuleSource, Window
 from hockeystick.transforms.summand import Summand
 
 __all__ = ["MOST_ATOMS", "AtomSummand"]
 
 _BATCH = 128  # laws in one rule
+_FEW = 8  # of them, of many atoms: their arrays stay in the processor's cache
 MOST_ATOMS = 1 << 16
 """Of one law; lattices do not mind how many."""
 
@@ -43,21 +45,27 @@ class AtomSummand(Summand):
 
     @classmethod
     def sources(cls, group: Sequence[tuple[Summand, float]]) -> list[RuleSource]:
-        """Batches of laws with one number of atoms."""
+        """Batches of laws with one number of atoms, or with so many that few are kept."""
         sizes: dict[int, list[tuple[AtomTable, float]]] = {}
         for one, count in cast("Sequence[tuple[AtomSummand, float]]", group):
-            sizes.setdefault(one.table.size, []).append((one.table, count))
+            sizes.setdefault(0 if may_be_cut(one.table) else one.table.size, []).append((one.table, count))
+        for rows in sizes.values():
+            rows.sort(key=lambda row: row[0].size)
         return [
-            AtomBatch(tuple(table for table, _ in rows[i : i + _BATCH]), np.array([n for _, n in rows[i : i + _BATCH]]))
-            for rows in sizes.values()
-            for i in range(0, len(rows), _BATCH)
+            AtomBatch(tuple(table for table, _ in own), np.array([count for _, count in own]))
+            for size, rows in sizes.items()
+            for own in _pieces(rows, _BATCH if size else _FEW)
         ]
+
+
+def _pieces(rows: list[tuple[AtomTable, float]], most: int) -> list[list[tuple[AtomTable, float]]]:
+    return [rows[first : first + most] for first in range(0, len(rows), most)]
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class AtomBatch(RuleSource):
-    """B laws with one number of atoms, stacked.
+    """B laws with one number of atoms, stacked; or with many, of which those that matter to a window are.
 
     Attributes
     ----------
@@ -85,6 +93,11 @@ class AtomBatch(RuleSource):
         """They are."""
         return True
 
+    @property
+    def leaves_out(self) -> bool:
+        """Where a table does."""
+        return any(table.dropped > 0.0 for table in self.tables)
+
     def precise(self, rule: LossRule) -> Sequence[tuple[Sequence[Fraction], float]] | None:
         """The losses of each law, where all are known so well, and its count."""
         rows: list[tuple[Sequence[Fraction], float]] = []
@@ -96,9 +109,13 @@ class AtomBatch(RuleSource):
 
     def rule(self, window: Window) -> LossRule:
         """The finite sums."""
+        tables: Sequence[AtomTable] = self.tables
+        quadrature: Quadrature = NoQuadrature(len(tables))
+        if may_be_cut(tables[0]):
+            tables, quadrature = kept_atoms(tables, window)
 
         def stacked(name: str) -> Array:
-            return np.array([getattr(table, name) for table in self.tables])
+            return np.array([getattr(table, name) for table in tables])
 
         return LossRule(
             stacked("loss"),
@@ -108,7 +125,7 @@ class AtomBatch(RuleSource):
             stacked("infinite_p"),
             stacked("infinite_q"),
             self.counts,
-            quadrature=NoQuadrature(len(self.tables)),
+            quadrature=quadrature,
             cells=None,
             dropped=stacked("dropped"),
         )

@@ -19,7 +19,7 @@ import numpy as np
 from hockeystick.errors import check_count, check_probability
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
-from hockeystick.laws.base import Array
+from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U, up
 
 __all__ = ["BinomialPair", "binomial_log_masses"]
@@ -66,6 +66,10 @@ class BinomialPair(AtomicPair):
             )
         object.__setattr__(self, "probability", probability)
         object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))
+
+    def reversed(self) -> Pair:
+        # even noise: mirror the line about (n + D) / 2
+        return self if self.probability == 0.5 else super().reversed()
 
     def make_table(self) -> AtomTable:
         n, p, shift = self.trials, self.probability, self.sensitivity

@@ -88,6 +88,11 @@ class SubsampledGaussians(RuleSource):
     order: Order
 
     @property
+    def leaves_out(self) -> bool:
+        """Where large tilts would reach beyond all losses that matter."""
+        return self.order == "forward"
+
+    @property
     def kind(self) -> str | None:
         """Those of one row and one direction."""
         return f"subsampled Gaussian, {self.order}" if self.counts.size == 1 else None

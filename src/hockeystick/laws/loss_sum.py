@@ -31,7 +31,7 @@ __all__ = ["LikeSums", "PairSum"]
 
 _MOST_STEPS = 2.0**40
 _SHARE = 1e-10
-_AT_ONCE = 4096  # nodes of rules built together: their arrays stay in the processor's cache
+_AT_ONCE = 16384  # nodes of rules built together: their arrays stay in the processor's cache
 
 
 @final
@@ -85,6 +85,11 @@ class PairSum(LossSum):
     def source(self) -> RuleSource:
         """The only part, of a sum of a `kind`."""
         return self._sources[0]
+
+    @cached_property
+    def leaves_out(self) -> bool:
+        """Whether rules may leave out mass on purpose."""
+        return any(source.leaves_out for source in self._sources)
 
     def dropping(self, log_drop: float) -> PairSum:
         """The same sum, each of whose steps may leave out ``e^log_drop`` of its mass where its loss is largest."""

@@ -162,6 +162,7 @@ class _Asked:
         parts = line_parts(tilted.rules, tilted.tilted, *_scalars(1.0 + plan.theta, step * (nodes - 1.0)))
         size = sum(rule.nodes * (rule.size // runs) for rule in tilted.rules)
         fits = (nodes <= MOST_NODES) & (nodes * size <= self.work)
+        variance: Any = self.losses.gaussian_variance
         found = [_refused(length) if one else unbounded for one, length in zip(known, nodes.tolist(), strict=True)]
         for length in sorted(set(nodes[known & fits].tolist())):
             rows = np.flatnonzero(known & fits & (nodes == length))
@@ -169,7 +170,7 @@ class _Asked:
                 own = rows[first : first + _AT_ONCE] if length <= LONGEST else rows[first : first + 1]
                 several = summed_line(
                     parts if runs == 1 else [part.at(own) for part in parts],
-                    np.broadcast_to(self.losses.gaussian_variance, runs)[own],
+                    variance[own] if np.ndim(variance) else variance,
                     chernoff=chernoff.rows(own),
                     step=step[own],
                     nodes=int(length),
