@@ -93,12 +93,12 @@ class Comparison:
     def ratio(self, row: Row) -> float | None:
         """How many times longer than ours a method took on the clock; below one it is faster."""
         ours = self.rows[0].seconds
-        return None if ours is None or row.seconds is None else row.seconds / ours
+        return row.seconds / ours if ours and row.seconds is not None else None
 
     def processor_ratio(self, row: Row) -> float | None:
-        """How many times more processor time than ours a method used."""
+        """How many times more processor time than ours a method used; None where a clock saw none of ours."""
         ours = self.rows[0].processor_seconds
-        return None if ours is None or row.processor_seconds is None else row.processor_seconds / ours
+        return row.processor_seconds / ours if ours and row.processor_seconds is not None else None
 
     def faster_peers(self) -> tuple[Row, ...]:
         """The peers that answered sooner than we did."""

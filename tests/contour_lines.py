@@ -16,7 +16,8 @@ from mpmath import mp, mpf
 
 from hockeystick.engines.contour.aliasing import chernoff
 from hockeystick.engines.contour.lattice_line import LatticeLine, prepare_lattice_line
-from hockeystick.engines.contour.line import ContourLine, Curve, prepare_line
+from hockeystick.engines.contour.line import ContourLine, prepare_line
+from hockeystick.engines.contour.line_curve import Curve
 from hockeystick.laws import DiscretePair, Pair
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.transforms.log_moments import log_moments, tilt

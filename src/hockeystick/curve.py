@@ -22,7 +22,7 @@ from hockeystick.composition import Composition, directions
 from hockeystick.decimals import plain
 from hockeystick.errors import check_delta, check_epsilon, public_door
 from hockeystick.progress import Progress
-from hockeystick.together import asked_together, worst
+from hockeystick.together import asked_together, smaller, worst
 
 if TYPE_CHECKING:
     from hockeystick.engines.together import Quantity
@@ -299,7 +299,7 @@ class PrivacyCurve:
         answers: dict[int, Bound | Estimate] = {}
         for curve in {id(one): one for one in self.directed.values()}.values():
             if decides is not None and other is not None and _stays_below(curve, other, decides, value, quantity):
-                answers[id(curve)] = Bound(0.0, decides.lower, decides.method)
+                answers[id(curve)] = smaller(decides)
                 continue
             answer = curve.delta(value) if quantity == "delta" else curve.epsilon(value)
             answers[id(curve)] = answer
@@ -325,9 +325,7 @@ def _stays_below(curve: DirectedCurve, other: DirectedCurve, decides: Bound, val
     if not 0.0 < lower < float(decides.upper):
         return False
     epsilon, delta = (value, lower) if quantity == "delta" else (lower, value)
-    return curve.is_below(epsilon, delta) or curve.is_below_beside(
-        other, epsilon=epsilon, delta=delta, quantity=quantity
-    )
+    return curve.is_below_beside(other, epsilon=epsilon, delta=delta, quantity=quantity)
 
 
 def _directed(

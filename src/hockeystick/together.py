@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from hockeystick.engines.contour.answers import Answers
     from hockeystick.engines.together import Quantity
 
-__all__ = ["Asked", "asked_together", "each_together", "passed_together", "worst"]
+__all__ = ["Asked", "asked_together", "each_together", "passed_together", "smaller", "worst"]
+
+_PROVED = 2  # questions of a curve, for which proofs are worth their while
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -108,8 +110,12 @@ def passed_together(
         own[passed.rows[place]].append(place)
     found: list[Bound | Estimate | None] = []
     for places, curve in zip(own, (curves[owner] for owner in owners.tolist()), strict=True):
-        sides = {name: passed.answers.bound(place) for name, place in zip(curve.directed, places, strict=False)}
-        found.append(worst(sides, curve.composition.notes) if sides else None)
+        if not places:
+            found.append(None)
+            continue
+        bounds = [passed.answers.bound(place) for place in places]
+        bounds += [smaller(bounds[0])] * (len(curve.directed) - len(bounds))
+        found.append(worst(dict(zip(curve.directed, bounds, strict=True)), curve.composition.notes))
     return found
 
 
@@ -131,7 +137,8 @@ class _Passed:
     Attributes
     ----------
     answers : Answers
-        For every question and direction of its curve: all first directions, then all second ones.
+        For every question and direction of its curve: all first directions, then the second ones that are not proved to
+        stay below the first.
     rows : ndarray of int
         The question of each.
     known : ndarray of bool
@@ -147,20 +154,27 @@ def _passed(curves: Sequence[Asked], owners: Rows, values: Array, quantity: Quan
     """One pass over all questions; None where there is none."""
     if values.size < 2:
         return None
+    accountant, flat = curves[0].accountant, [one for curve in curves for one in curve.directed.values()]
     count = np.array([len(curve.directed) for curve in curves])
-    first = np.cumsum(count) - count
-    asked = [(place, np.flatnonzero(count[owners] > place)) for place in range(int(count.max()))]
-    answers = curves[0].accountant.together(
-        [one for curve in curves for one in curve.directed.values()],
-        np.concatenate([first[owners[rows]] + place for place, rows in asked]),
-        values=np.concatenate([values[rows] for _, rows in asked]),
-        quantity=quantity,
-    )
+    first = (np.cumsum(count) - count)[owners]
+    answers = accountant.together(flat, first, values=values, quantity=quantity)
     if answers is None:
         return None
-    rows = np.concatenate([rows for _, rows in asked])
-    known = np.ones(values.size, dtype=np.bool_)
-    np.logical_and.at(known, rows, answers.known)
+    known, rows = answers.known.copy(), np.arange(values.size)
+    second = np.flatnonzero(known & (count[owners] > 1))
+    # a curve that is asked more has lines for many questions, and proofs would cost more than answers
+    few = (np.bincount(owners)[owners] <= _PROVED) & (answers.lower > 0.0) & (answers.lower < answers.upper)
+    proved = second[few[second]]
+    at, lower = values[proved], answers.lower[proved]
+    epsilon, delta = (at, lower) if quantity == "delta" else (lower, at)
+    below = accountant.below_together([flat[row] for row in first[proved] + 1], epsilon=epsilon, delta=delta)
+    second = np.setdiff1d(second, proved[below])
+    if second.size:
+        more = accountant.together(flat, first[second] + 1, values=values[second], quantity=quantity)
+        if more is None:
+            return None
+        answers, rows = answers.followed_by(more), np.concatenate((rows, second))
+        known[second] &= more.known
     return _Passed(answers, rows, known)
 
 
@@ -173,17 +187,21 @@ def _worst_of(curves: Sequence[Asked], owners: Rows, answers: Answers, rows: Row
     deciding = own[np.maximum(answers.upper[own], 0.0) == upper[rows[own]]]
     best = answers.together(deciding)
     names = [list(curve.directed) for curve in curves]
-    size = np.bincount(rows, minlength=known.size)
     place = np.zeros(rows.size, dtype=np.intp)
     place[known.size :] = 1
     notes = list(best.notes)
     _, once = np.unique(rows[deciding], return_index=True)  # the first direction where several are as large
     for answer in deciding[once].tolist():
         row = int(rows[answer])
-        if size[row] > 1:
+        if len(names[owners[row]]) > 1:
             notes.append(f"direction: {names[owners[row]][place[answer]]}")
         notes += curves[owners[row]].composition.notes
     return replace(best, lower=lower[known], upper=upper[known], notes=tuple(dict.fromkeys(notes)))
+
+
+def smaller(decides: Bound) -> Bound:
+    """What is known of a direction that is proved to stay below another's answer."""
+    return Bound(0.0, decides.lower, decides.method)
 
 
 def worst(answers: Mapping[str, Bound | Estimate], notes: tuple[str, ...] = ()) -> Bound | Estimate:

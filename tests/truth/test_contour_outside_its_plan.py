@@ -169,7 +169,7 @@ def test_mass_left_out_on_purpose_is_in_the_upper_side(log_drop: float) -> None:
         truth = mpf(rate) * gaussian_delta(1 / mpf(noise), inner)  # of one step: more steps have more
         assert truth <= mp.exp(mpf(float(found.log_upper()[0])))
         saddle = saddle_of_epsilon(losses, epsilon)
-        assert truth <= mp.exp(mpf(log_tail(losses, np.array([saddle.theta]), epsilon)))
+        assert truth <= mp.exp(mpf(float(log_tail(losses, np.array([[saddle.theta]]), np.array([epsilon]))[0])))
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 3.0])

@@ -11,12 +11,16 @@ from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.accountants.base import DirectedCurve
+from hockeystick.bound import Bound
 from hockeystick.engines.choose import standing_lines
 from hockeystick.engines.contour.placing import log_tail
+from hockeystick.engines.together import Quantity
 from hockeystick.laws.loss_sum import PairSum
-from hockeystick.together import Asked, worst
+from hockeystick.together import Asked, each_together, worst
 from hockeystick.transforms.saddle import round_tilts
 from tests.closed_forms import gaussian_delta
+
+DPSGD = hs.Gaussian(1.0).poisson(0.01) * 2000
 
 
 def least_proved(curve: DirectedCurve, epsilon: float) -> float:
@@ -44,7 +48,8 @@ def test_what_is_proved_at_once_is_above_the_exact_delta_and_near(direction: str
 def test_chernoffs_bound_is_above_the_exact_delta(epsilon: float) -> None:
     run = hs.Gaussian(1.0).poisson(0.02) * 300
     truth = float(hs.account(run, "add", accountant=hs.accountants.Exact()).delta(epsilon).sides[1])
-    found = log_tail(PairSum(run.pairs("add")).dropping(-690.0), round_tilts(np.geomspace(0.5, 30.0, 24)), epsilon)
+    tilts = round_tilts(np.geomspace(0.5, 30.0, 24))[:, None]
+    (found,) = log_tail(PairSum(run.pairs("add")).dropping(-690.0), tilts, np.array([epsilon]))
     assert math.log(truth) < found < math.log(truth) + 3.0
 
 
@@ -108,14 +113,32 @@ def test_mass_at_infinity_is_counted() -> None:
         hs.Laplace(1.0).poisson(0.1) * 400,
         hs.DiscretePair((0.01, 0.99), (0.02, 0.98)) * 30,
         hs.DiscretePair((0.4, 0.6), (0.41, 0.59)) * 3,
+        hs.DiscretePair((0.01, 0.99), (0.02, 0.98)) * 30_000,
         hs.Gaussian(5.0) * 3 + hs.DiscretePair((0.6, 0.39, 0.01), (0.5, 0.5, 0.0)) * 2,
     ],
 )
 def test_answers_are_the_larger_of_both_directions(run: hs.Step | hs.Composition) -> None:
-    for quantity, at in (("epsilon", 1e-6), ("epsilon", 0.01), ("delta", 0.1), ("delta", 2.0)):
-        curve = hs.account(run)
+    """Alone and in a pass."""
+    questions: list[tuple[Quantity, float]] = [("epsilon", 1e-6), ("epsilon", 0.01), ("delta", 0.1), ("delta", 2.0)]
+    for quantity, at in questions:
         every = worst(hs.account(run).by_direction(lambda one, q=quantity, v=at: getattr(one, q)(v)))  # type: ignore[misc]
-        assert cast(Asked, curve).one(at, "delta" if quantity == "delta" else "epsilon").sides == every.sides
+        assert cast(Asked, hs.account(run)).one(at, quantity).sides == every.sides
+        both = [cast(Asked, hs.account(one)) for one in (run, DPSGD)]
+        together = each_together(both, np.arange(2), np.array([at, at]), quantity)[0]
+        assert isinstance(together, Bound)
+        assert together.sides == every.sides
+
+
+def test_what_is_proved_of_many_is_proved_of_each() -> None:
+    """Whatever is asked beside it: the smallest delta that is proved is the same."""
+    runs = [hs.Gaussian(noise).poisson(rate) * 500 for noise, rate in ((0.7, 1e-3), (1.0, 0.02), (3.0, 0.01))]
+    runs += [hs.Laplace(2.0).poisson(0.1) * 400, hs.Gaussian(3.0) * 5, runs[1] + hs.ApproximateDP(0.01, 1e-6)]
+    curves = [directed(run, direction) for run in runs for direction in ("remove", "add")]
+    epsilon = np.linspace(0.2, 1.5, len(curves))
+    least = np.array([least_proved(*one) for one in zip(curves, epsilon.tolist(), strict=True)])
+    for factor, proved in ((1.0 + 1e-9, True), (1.0 - 1e-9, False)):
+        found = hs.accountants.Certified().below_together(curves, epsilon=epsilon, delta=least * factor)
+        assert (found == proved).all()
 
 
 def test_a_direction_far_below_is_not_answered() -> None:

@@ -145,3 +145,10 @@ def test_closed_form_of_gaussians_meets_its_own_curve() -> None:
 
 def test_truth_from_digits_knows_its_last_place() -> None:
     assert Truth.from_digits("0.0369") == Truth(0.0369, 5e-5)
+
+
+def test_a_time_too_short_for_the_clock_gives_no_ratio() -> None:
+    rows = [Row("x", QUICK, (Outcome(upper=2.0, seconds=own, processor_seconds=own),)) for own in (0.0, 1.0)]
+    comparison = Comparison(CASE, tuple(rows))
+    assert comparison.ratio(rows[1]) is comparison.processor_ratio(rows[1]) is None
+    assert "| - |" in table(comparison).replace("  ", "")

@@ -14,7 +14,7 @@ from hockeystick.accountants import Certified
 from hockeystick.engines.choose import SOME_OUTCOMES
 from hockeystick.engines.contour import placing
 from hockeystick.engines.contour.aliasing import Chernoff, kernel_peak
-from hockeystick.engines.contour.line import Curve
+from hockeystick.engines.contour.line_curve import Curve
 from hockeystick.engines.ends import composed_infinity
 from hockeystick.engines.lattice.buckets import buckets_up
 from hockeystick.engines.lattice.chernoff import _on_block_ends

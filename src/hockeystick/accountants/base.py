@@ -66,8 +66,8 @@ class DirectedCurve(ABC):
         return False
 
     def is_below_beside(self, other: DirectedCurve, *, epsilon: float, delta: float, quantity: Quantity) -> bool:
-        """Whether that is proved by what answered another curve, of nearly the same losses, asked for the quantity."""
-        return False
+        """The same, by what answered the curve of the other direction, too, which was asked for the quantity."""
+        return self.is_below(epsilon, delta)
 
 
 class Accountant(ABC):
@@ -99,6 +99,13 @@ class Accountant(ABC):
         What it answers is the same to the bit as what the curve answers alone.
         """
         return None
+
+    def below_together(
+        self, curves: Sequence[DirectedCurve], *, epsilon: NDArray[np.float64], delta: NDArray[np.float64]
+    ) -> NDArray[np.bool_]:
+        """`DirectedCurve.is_below` of each curve at a point of its own."""
+        points = zip(curves, epsilon.tolist(), delta.tolist(), strict=True)
+        return np.array([curve.is_below(*point) for curve, *point in points], dtype=np.bool_)
 
     def shown_by(self, pair: Pair) -> Pair:
         """What datasets are known to show of a step: the pair itself, where it can be looked at among others."""

@@ -19,7 +19,7 @@ from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.choose import EngineName, choose_engine
 from hockeystick.engines.ends import BoundedCurve, Engine
-from hockeystick.engines.together import Quantity, answers_together, is_below_beside
+from hockeystick.engines.together import Quantity, answers_together, below_together, is_below_beside
 from hockeystick.errors import check_choice, check_count, check_positive
 from hockeystick.laws.base import Pair, any_guarantee
 
@@ -111,11 +111,16 @@ class Certified(Accountant):
         values: NDArray[np.float64],
         quantity: Quantity,
     ) -> Answers | None:
-        kept = [curve.curve for curve in curves if isinstance(curve, _CertifiedCurve)]
-        own = [curve for curve in kept if isinstance(curve, BoundedCurve)]
-        if len(own) < len(curves):
-            return None
-        return answers_together(own, owners, values, quantity)
+        own = _bounded(curves)
+        return None if own is None else answers_together(own, owners, values, quantity)
+
+    def below_together(
+        self, curves: Sequence[DirectedCurve], *, epsilon: NDArray[np.float64], delta: NDArray[np.float64]
+    ) -> NDArray[np.bool_]:
+        own = _bounded(curves)
+        if own is None:
+            return super().below_together(curves, epsilon=epsilon, delta=delta)
+        return below_together(own, epsilon, delta)
 
 
 @final
@@ -135,11 +140,17 @@ class _CertifiedCurve(DirectedCurve):
         return isinstance(self.curve, BoundedCurve) and self.curve.is_below(epsilon, delta)
 
     def is_below_beside(self, other: DirectedCurve, *, epsilon: float, delta: float, quantity: Quantity) -> bool:
-        if not (isinstance(other, _CertifiedCurve) and isinstance(other.curve, BoundedCurve)):
-            return False
-        return isinstance(self.curve, BoundedCurve) and is_below_beside(
-            self.curve, other.curve, epsilon, delta, quantity
-        )
+        own, beside = self.curve, other.curve if isinstance(other, _CertifiedCurve) else None
+        if not (isinstance(own, BoundedCurve) and isinstance(beside, BoundedCurve)):
+            return self.is_below(epsilon, delta)
+        return is_below_beside(own, beside, epsilon, delta, quantity)
+
+
+def _bounded(curves: Sequence[DirectedCurve]) -> list[BoundedCurve] | None:
+    """The curves that a pass serves; None where one is of another kind."""
+    own = [curve.curve for curve in curves if isinstance(curve, _CertifiedCurve)]
+    found = [curve for curve in own if isinstance(curve, BoundedCurve)]
+    return found if len(found) == len(curves) else None
 
 
 @final

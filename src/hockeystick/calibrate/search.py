@@ -6,6 +6,7 @@ The *excess* of a value is ``ln(quantity / most)``; it grows along the `Axis`. E
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from hockeystick.calibrate.prediction import predicted
 from hockeystick.calibrate.targets import Target
 from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.curve import PrivacyCurve
+from hockeystick.engines.rare import RareCurve
 from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.laws.base import any_guarantee
 from hockeystick.together import worst
@@ -222,10 +224,10 @@ class Search:
         curve = account(run, problem.adjacency, accountant=replace(method, tolerance=tolerance))
         if problem.one_sided(run):
             return self._certified(target.measure(curve, tolerance), curve), curve
-        try:
-            fast = account(run, problem.adjacency, accountant=Contour(max(0.1 * tolerance, _FINEST)))
-        except UnknownPairError:  # no transform is known of these pairs
-            fast = curve
+        fast = curve  # where large losses are rare the contour may take hundreds of times longer than what it tries
+        if not any(RareCurve.of(run.pairs(name), tolerance) for name in directions(problem.adjacency)):
+            with contextlib.suppress(UnknownPairError):  # no transform is known of these pairs
+                fast = account(run, problem.adjacency, accountant=Contour(max(0.1 * tolerance, _FINEST)))
         if target.of_direction is not None:
             return self._by_direction(fast, curve, target), curve
         try:

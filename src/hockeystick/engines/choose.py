@@ -21,7 +21,7 @@ from hockeystick.bound import Bound, agreed
 from hockeystick.engines.closed_form import closed_form
 from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.engines.contour.placing import ContourRefusal
-from hockeystick.engines.contour.standing import StandingLines
+from hockeystick.engines.contour.standing import SLOW, StandingLines
 from hockeystick.engines.ends import Engine, composed_infinity
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
 from hockeystick.engines.enumeration.heaviest import HeaviestOutcomes, TooManyOutcomesError
@@ -46,8 +46,11 @@ SOME_OUTCOMES: Final = 1 << 20
 """Outcomes of half the steps that are listed where the contour refuses: a second an answer, where the contour for fewer
 digits, and lattices, are a million times wider."""
 
+MATTERING_OUTCOMES: Final = 1 << 18
+"""The same of few steps of atoms without end, or very many: those that matter to the question, 0.2 s an answer."""
+
 MOST_OUTCOMES: Final = 1 << 21
-"""The same of few steps of atoms without end, or very many: those that matter to the question, 2 s an answer."""
+"""The same for a tolerance finer than everyday: 2 s an answer, and 40 a receipt."""
 
 CONTOUR_TOLERANCE: Final = 1e-9
 """Relative width of delta that the contour is asked for: digits cost it next to nothing, 3.3 ms for 1e-9, 3.0 for
@@ -159,6 +162,7 @@ class _ContourFirst:
         few = losses.total_count <= FEW_STEPS and tolerance >= EVERYDAY_TOLERANCE
         discrete = [pair.is_discrete for pair, _ in losses.parts]
         self._few = few and not any(discrete)  # whose enumeration may take longer
+        self._hasty = SLOW if self._few else ()
         self.lists_first = losses.total_count <= FEW_STEPS and all(discrete)
         self._parts, self._make_lattice = losses.parts, make_lattice
         self._lists: dict[int, HeaviestOutcomes] = {}
@@ -166,7 +170,8 @@ class _ContourFirst:
         work = self._work if self._rare is None else RARE_WORK
         work = min(work, LISTED_WORK) if self._is_listed else work
         self._tolerance, self._enough = tolerance, ENOUGH * tolerance
-        hasty = self._few and self._rare is None
+        # where the line that stands would be far too long, so would be every other
+        hasty = ("length",) if self._rare is not None else self._hasty
         self.contour = ContourCurve(losses, CONTOUR_TOLERANCE, work, hasty=hasty, enough=self._enough)
 
     def delta(self, epsilon: float) -> Bound:
@@ -189,7 +194,7 @@ class _ContourFirst:
             yield self._heaviest(FEW_OUTCOMES)
         yield self.contour
         if self.lists_first and not self._is_listed:
-            yield self._heaviest(MOST_OUTCOMES)
+            yield self._heaviest(MATTERING_OUTCOMES if self._tolerance >= EVERYDAY_TOLERANCE else MOST_OUTCOMES)
         if self._rare is not None:
             yield self._rare
             yield self._patient
@@ -207,7 +212,7 @@ class _ContourFirst:
 
     @cached_property
     def _patient(self) -> ContourCurve:
-        return ContourCurve(self._losses, CONTOUR_TOLERANCE, self._work, hasty=self._few, enough=self._enough)
+        return ContourCurve(self._losses, CONTOUR_TOLERANCE, self._work, hasty=self._hasty, enough=self._enough)
 
     @cached_property
     def _coarse(self) -> ContourCurve:
@@ -236,7 +241,7 @@ class _ContourFirst:
                     if enough(refusal.best):
                         return refusal.best
                 note = note or f"the contour handed over: {refusal}"
-                if refusal.reason not in {"tail", "width", "atoms"}:
+                if refusal.reason not in {*SLOW, "width", "atoms"}:
                     break
         bound = ask(self._rest)
         bound = replace(bound, notes=(*bound.notes, note))

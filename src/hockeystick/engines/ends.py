@@ -216,9 +216,16 @@ class BoundedCurve:
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether ``delta(epsilon) <= delta`` is proved at once, for far less than an answer costs."""
+        known = self.ends_below(epsilon, delta)
+        return self.engine.is_below(epsilon, delta) if known is None else known
+
+    def ends_below(self, epsilon: float, delta: float) -> bool | None:
+        """The same where the ends of the range tell; None where the engine is to be asked."""
         if epsilon > self._largest_loss:
             return self._at_infinity[1] <= delta
-        return self._ever <= delta or (self._at_infinity[1] <= delta and self.engine.is_below(epsilon, delta))
+        if self._ever <= delta or self._at_infinity[1] > delta:
+            return self._ever <= delta
+        return None
 
 
 def _relative_width(bound: Bound) -> float:

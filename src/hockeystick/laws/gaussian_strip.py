@@ -97,9 +97,8 @@ class SampledStrip(MixtureStrip):
         log_growth = np.where((odds < 600.0) | (power <= 0.0), log_growth, odds)
         drop = (self.high + self.fall)[:, None] * _OUTSIDE + self.growth[:, None] * _OUTSIDE * _OUTSIDE
         log_masses = power * log_growth + 3e-9 * np.abs(power) - drop * (1.0 - 1e-9) - np.log(self.step)[:, None]
-        log_masses += np.concatenate(
-            (np.broadcast_to(_LOG_GAPS, (last.size, _LOG_GAPS.size)), np.log(length)[:, None]), 1
-        )
+        log_masses[:, :-1] += _LOG_GAPS
+        log_masses[:, -1] += np.log(length)
         posterior = np.where(odds < 600.0, np.minimum((grown + last) / (1.0 + grown) * (1.0 + 1e-9), 1.0), 1.0)
         return log_masses, posterior[:, 1:]
 

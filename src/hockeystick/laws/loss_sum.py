@@ -31,7 +31,7 @@ __all__ = ["LikeSums", "PairSum"]
 
 _MOST_STEPS = 2.0**40
 _SHARE = 1e-10
-_AT_ONCE = 4096  # nodes of rules built together: their arrays stay in the processor's cache
+_AT_ONCE = 16384  # nodes of rules built together: their arrays stay in the processor's cache
 
 
 @final

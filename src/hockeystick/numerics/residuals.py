@@ -53,7 +53,7 @@ def _horner(coefficients: tuple[float, ...], x: Array) -> Array:
 
 def exponential_residual(x: Array) -> Array:
     """``e^x - 1 - x``, never negative in exact arithmetic; any shape, x at most 700."""
-    small = np.clip(x, -SWITCH, SWITCH)
+    small = np.minimum(np.maximum(x, -SWITCH), SWITCH)
     series = small * small * _horner(_EXPONENTIAL, small)
     return np.where(np.abs(x) <= SWITCH, series, np.expm1(x) - x)
 

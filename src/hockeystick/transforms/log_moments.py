@@ -67,7 +67,7 @@ class LogMoments:
 def log_moments(rule: LossRule, exponents: Array) -> LogMoments:
     """``K(a - 1)`` of every rule at exponents a, shape (K,), or (K, R) for those of R runs."""
     identities = _IDENTITIES.reshape((-1,) + (1,) * (exponents.ndim - 1))
-    every = np.concatenate((np.broadcast_to(identities, (_IDENTITIES.size, *exponents.shape[1:])), exponents))
+    every = np.concatenate((identities + np.zeros(exponents.shape[1:]), exponents))
     quadrature = rule.quadrature.error(every)
     identity_error = quadrature[: _IDENTITIES.size].max(axis=0) + rule.dropped
     quadrature = quadrature[_IDENTITIES.size :]
@@ -97,7 +97,7 @@ def _above_one(rule: LossRule, exponents: Array, identity_error: Array) -> tuple
     small = (np.abs(a * loss) <= SWITCH) & (np.abs(loss) <= SWITCH)
     term = np.where(
         small,
-        rule.weight * _small_psi(a, np.clip(loss, -SWITCH, SWITCH)),
+        rule.weight * _small_psi(a, np.minimum(np.maximum(loss, -SWITCH), SWITCH)),
         grown.value - coefficient * rule.gain.value,
     )
     rounding = np.where(

@@ -75,8 +75,8 @@ def node_sum(terms: Array) -> Array:
 
 
 def few_bits_up(sizes: Array) -> Array:
-    """Whole numbers rounded up to three bits."""
-    unit = np.exp2(np.maximum(np.floor(np.log2(np.maximum(sizes, 1.0))) - 2.0, 0.0))
+    """Whole numbers rounded up to two bits: many rules and lines then have as many nodes as others, and share calls."""
+    unit = np.exp2(np.maximum(np.floor(np.log2(np.maximum(sizes, 1.0))) - 1.0, 0.0))
     return np.asarray(np.ceil(sizes / unit) * unit)
 
 
@@ -274,7 +274,7 @@ class Window:
         picked: dict[str, Any] = {n: value[rows] for n, value in several.items() if isinstance(value, np.ndarray)}
         return replace(self, exponents=np.ascontiguousarray(self.powers[:, rows]), **picked)
 
-    @property
+    @cached_property
     def powers(self) -> Array:
         """The exponents, shape (K, R)."""
         return np.reshape(np.asarray(self.exponents), (len(self.exponents), -1))

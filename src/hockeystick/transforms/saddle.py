@@ -43,6 +43,7 @@ SMALLEST_TILT: Final = 2.0**-30
 _COARSE = -16.0  # ln of the accuracy of a scan
 
 _MOST_LEVELS = 7
+_ROOM = 1.4  # times the saddle point, that rules serve where they do for the choice of a line
 _SPAN = 4.0  # ratio of neighbouring tilts in the first, coarse scan
 
 
@@ -131,14 +132,19 @@ class Saddle:
         return cls(**numbers, sketches=sketches)
 
     def look(self, losses: LossSum, tilts: Array) -> Scan:
-        """K of R sums at tilts of any size that rules can be had for, shape (k, R); infinite beyond."""
+        """K of R sums at tilts of any size that rules can be had for, shape (k, R); infinite beyond.
+
+        Where the rules at hand serve far more than the saddle point, no others are made.
+        """
         served = tilts <= self.top
         found = scan(self.sketches, losses.gaussian_variance, np.minimum(tilts, self.top))
         if served.all():
             return found
         value = np.where(served, found.value, np.inf)
         mean, variance = found.mean, found.variance
-        beyond = np.flatnonzero(~served.all(axis=0))
+        beyond = np.flatnonzero(~served.all(axis=0) & (_ROOM * self.theta > self.top))
+        if beyond.size == 0:
+            return Scan(tilts, value, mean, variance)
         own, largest = losses.at(beyond), tilts[:, beyond].max(axis=0)
         window = Window.of(np.array([np.ones_like(largest), 1.0 + largest]), 0.0 * largest, _COARSE + 0.0 * largest)
         for rows, some, part in own.alike(window):

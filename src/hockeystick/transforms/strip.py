@@ -28,6 +28,7 @@ from hockeystick.transforms.rule import Array, Numbers, Quadrature
 __all__ = ["Ends", "MixtureStrip", "Strip", "choose_strip", "cross_distance", "few_bits", "half_widths"]
 
 _OUT = 1.0 + 2.0**-40  # outward factor on the parameters, which are a few roundings off
+_LOG_TWO = math.log(2.0)
 _NEARLY = 3.0  # of ln of an error, that makes no difference
 _FRACTIONS = np.array([0.02, 0.06, 0.12, 0.2, 0.33, 0.55, 0.8, 0.97])  # of the widest strip
 
@@ -70,11 +71,11 @@ def choose_strip(
     log_kappa = growth[:, None] * b * b + log_turn
     every = exponents.reshape(len(exponents), -1)
     for power, spread in ((-every.min(axis=0), spread_p), (every.max(axis=0) - 1.0, spread_q)):
-        if (power > 0.0).any() and spread.any():
+        if spread.any() and (power > 0.0).any():
             log_kappa = log_kappa - np.maximum(power, 0.0)[:, None] * np.log(np.cos(0.5 * b * spread[:, None]))
-    step = 2.0 * math.pi * b / (log_kappa + math.log(2.0) - np.reshape(log_accuracy, (-1, 1)))
-    order = np.argsort(-step, axis=1)
-    return Strip(step.max(axis=1), b[np.arange(order.shape[0])[:, None], order], log_accuracy)
+    step = 2.0 * math.pi * b / (log_kappa + (_LOG_TWO - np.reshape(log_accuracy, (-1, 1))))
+    row, order = np.arange(len(step))[:, None], np.argsort(-step, axis=1)
+    return Strip(step[row[:, 0], order[:, 0]], b[row, order], log_accuracy)
 
 
 @final
@@ -182,7 +183,9 @@ class MixtureStrip(Quadrature):
         """Terms beyond both ends relative to the largest, over which the moment lies but for the strip error."""
         logs = self.log_weight + exponents.reshape(len(exponents), -1, 1) * self.loss
         ends = logs[:, :, [0, -1]] - logs.max(axis=2, keepdims=True)
-        fall = self.step[:, None] * np.stack(self.end_rates(exponents), axis=2)
+        fall = np.empty_like(ends)
+        fall[..., 0], fall[..., 1] = self.end_rates(exponents)
+        fall *= self.step[:, None]
         falls = fall > 0.0
         # e^end (rho + rho^2 + ...) with rho = e^{-fall}; infinite unless the rate is above 0
         total = 1.001 * np.exp(ends + 1e-9 * np.abs(ends)) / np.expm1(np.where(falls, np.minimum(fall, 700.0), 1.0))

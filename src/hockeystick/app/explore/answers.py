@@ -256,7 +256,8 @@ def _places(question: Question) -> tuple[Array, dict[str, Any]]:
     count = _RATES[question.detail]
     if question.rate is not None:
         rates = np.geomspace(max(question.rate / 10.0, RANGES["rate"][0]), min(question.rate * 10.0, 1.0), count)
-        rates = np.unique(np.append(np.minimum(rates, 1.0), question.rate))
+        rates = np.minimum(rates, 1.0)
+        rates = np.unique(np.append(rates[abs(rates - question.rate) > 1e-9 * rates], question.rate))
         return rates, {"rates": rates.tolist(), "sampling": question.sampling}
     size, examples = question.batch_size or 1, question.examples or 1
     around = np.geomspace(max(size / 10.0, 1.0), min(size * 10.0, examples), count)

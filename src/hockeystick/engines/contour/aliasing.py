@@ -122,24 +122,31 @@ class Chernoff:
     def aliasing(self, epsilon: Array, period: Array | float) -> Aliasing:
         """Both sides, for a period that is Lambda or less by at most 8 u; broadcast against epsilon."""
         theta, period = np.asarray(self.theta)[..., None], np.asarray(period)
-        tilts = self.tilts[..., None, :]
-        series = self._series(epsilon, period)
-        above = self._gap[..., None, :] > 0.0
-        sides = (above, tilts == 0.0, (tilts >= 0.0) & ~above, tilts <= 0.0)
-        right, whole, direct, gap = _least(series, np.array(sides))  # c(0) = 1
+        right, whole, direct, gap = _least(self._series(epsilon, period), self._sides)  # c(0) = 1
         # By how much the logarithm of the series of tilt 0 may exceed that of e^{k(0)} / (e^{theta Lambda} - 1): twice
         # the errors of K; at most 28 u of each K, of theta eps and of theta Lambda; 15 u of ln(1 - e^{-theta Lambda}),
         # which is large where theta Lambda is small; and 34 u for expm1, exp, a product and the difference below, and
         # for the rounding of x = theta Lambda, since d ln(1 - e^{-x}) / d ln x <= 1.
         spread = np.abs(np.log(-np.expm1(-theta * period)))
-        value, error = (np.asarray(number)[..., None] for number in (self.value, self.error))
-        zero = self.tilts == 0.0
-        value_zero = np.where(zero, np.abs(self.values), 0.0).max(axis=-1)[..., None]
-        error_zero = np.where(zero, self.errors, 0.0).max(axis=-1)[..., None]
-        size = np.abs(value) + value_zero + theta * (np.abs(epsilon) + period) + spread
-        doubt = 2.0 * (error_zero + error) + 40.0 * U * (1.0 + size)
+        own_size, error = self._of_both
+        size = own_size + theta * (np.abs(epsilon) + period) + spread
+        doubt = 2.0 * error + 40.0 * U * (1.0 + size)
         below = whole * np.exp(-1.01 * doubt) - gap
-        return Aliasing(right, np.clip(below, 0.0, direct), np.minimum(direct, whole))
+        return Aliasing(right, np.minimum(np.maximum(below, 0.0), direct), np.minimum(direct, whole))
+
+    @cached_property
+    def _sides(self) -> NDArray[np.bool_]:
+        """Which tilts bound the terms j > 0; which is 0; which bound the terms j < 0, and what they lie above."""
+        above = self._gap > 0.0
+        sides = (above, self.tilts == 0.0, (self.tilts >= 0.0) & ~above, self.tilts <= 0.0)
+        return np.array(sides)[..., None, :]
+
+    @cached_property
+    def _of_both(self) -> tuple[Array, Array]:
+        """Sums of the sizes of K at theta and at tilt 0, and of their errors."""
+        zero = self.tilts == 0.0
+        sizes, errors = (np.where(zero, part, 0.0).max(axis=-1) for part in (np.abs(self.values), self.errors))
+        return (np.abs(self.value) + sizes)[..., None], (errors + self.error)[..., None]
 
     def _series(self, epsilon: Array, period: Array) -> Array:
         """The geometric series of each tilt, rounded up, shape (..., E, k)."""
@@ -149,11 +156,13 @@ class Chernoff:
         return np.exp(np.minimum(log_sum, 700.0) + 8.0 * U * (1.0 + np.abs(log_sum) + gap + np.abs(spread)))
 
     def log_delta_bound(self, epsilon: Array) -> Array:
-        """Upper bounds on ``ln delta_fin(epsilon)`` by Chernoff's bound at the positive tilts, shape (E,)."""
-        chosen = self.tilts > 0.0
+        """Upper bounds on ``ln delta_fin(epsilon)`` by Chernoff's bound at the positive tilts, shape (E,).
+
+        Of several (`stacked`), each at an epsilon of its own.
+        """
         size = np.abs(self.values) + np.abs(self.tilts * epsilon[:, None])
         logs = self.values + self.errors - self.tilts * epsilon[:, None] + 8.0 * U * size + log_constant(self.tilts)
-        return np.asarray(logs[:, chosen].min(axis=1))
+        return _least(logs, self.tilts > 0.0)
 
 
 def _least(values: Array, chosen: NDArray[np.bool_]) -> Array:

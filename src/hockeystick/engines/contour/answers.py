@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, from_sides
-from hockeystick.engines.contour.line import Curve
+from hockeystick.engines.contour.line_curve import COLUMNS, Curve
 from hockeystick.engines.contour.lines import Lines
 from hockeystick.engines.contour.placing import ContourRefusal
 from hockeystick.engines.contour.root_bracket import LogBracket, RootBracket, Rows, Targets, root_brackets
@@ -62,6 +62,16 @@ class Answers:
     errors: Array
     at_zero: Flags
     point: Array
+
+    def put(self, rows: Rows | Flags, found: Answers) -> None:
+        """Put what was found of some questions in its place."""
+        for part in fields(Answers):
+            getattr(self, part.name)[..., rows] = getattr(found, part.name)
+
+    def followed_by(self, more: Answers) -> Answers:
+        """Those of both, one after the other."""
+        both = ((getattr(self, part.name), getattr(more, part.name)) for part in fields(self))
+        return Answers(*(np.concatenate(pair, axis=-1) for pair in both))
 
     def is_bracket(self, index: int) -> bool:
         """Whether both sides were proved."""
@@ -136,7 +146,7 @@ def deltas(curves: Sequence[StandingLines], owners: Rows, epsilon: Array) -> Ans
     if rows.size == 0:
         return answers
     found = Lines([one.line for one in asked.placed]).curve(which, epsilon[rows, None])
-    flat = Curve(*(getattr(found, one.name)[:, 0] for one in fields(Curve)))
+    flat = found.reshaped((rows.size,))
     answers.errors[:, rows] = _errors(flat, np.ones(rows.size))
     low, high = np.array([curve.infinite_mass for curve in curves])[owners[rows]].T
     answers.lower[rows], answers.upper[rows] = sides(flat.log_lower(), flat.log_upper(), low, high)
@@ -158,9 +168,7 @@ def epsilons(curves: Sequence[StandingLines], owners: Rows, targets: Targets) ->
     if rows.size:
         width = asked.numbers("width")[reached]
         start, slope = ranges.guess(which, goals[rows])
-        found = solved(asked.placed, which, targets.at(rows), start, width, slope)
-        for part in fields(Answers):
-            getattr(answers, part.name)[..., rows] = getattr(found, part.name)
+        answers.put(rows, solved(asked.placed, which, targets.at(rows), start, width, slope))
     return answers
 
 
@@ -191,12 +199,12 @@ def solved(
     """
     lines = Lines([one.line for one in placed])
 
-    last = Curve(*(np.empty(which.size) for _ in fields(Curve)))  # at the first point that each was asked last
+    last = Curve(*(np.empty(which.size) for _ in COLUMNS))  # at the first point that each was asked last
 
     def brackets(rows: Rows, points: Array) -> LogBracket:
         curve = lines.curve(which[rows], points)
-        for one in fields(Curve):
-            getattr(last, one.name)[rows] = getattr(curve, one.name)[:, 0]
+        for name in COLUMNS:
+            getattr(last, name)[rows] = getattr(curve, name)[:, 0]
         return LogBracket(curve.log_lower(), curve.log_upper())
 
     theta = np.array([one.line.chernoff.theta for one in placed])[which]

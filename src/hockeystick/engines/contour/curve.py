@@ -19,7 +19,7 @@ import numpy as np
 
 from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.answers import METHOD, deltas, epsilons, errors_at, solved
-from hockeystick.engines.contour.line import Curve
+from hockeystick.engines.contour.line_curve import Curve
 from hockeystick.engines.contour.placing import (
     MOST_WORK,
     ContourRefusal,
@@ -31,10 +31,11 @@ from hockeystick.engines.contour.placing import (
 from hockeystick.engines.contour.root_bracket import LogBracket, Targets
 from hockeystick.engines.contour.search import EpsilonSearch, targets_of
 from hockeystick.engines.contour.standing import DEEPEST, SMALLEST, StandingLines
+from hockeystick.engines.contour.stays_below import stay_below
 from hockeystick.engines.ends import largest_loss
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.numerics.rounding import U, down, exp_up, up
-from hockeystick.transforms.saddle import SMALLEST_TILT, Saddle, round_tilts
+from hockeystick.transforms.saddle import Saddle
 
 __all__ = ["ContourCurve"]
 
@@ -42,8 +43,6 @@ _TRIVIAL = "trivial"
 _ONLY = np.zeros(1, dtype=np.intp)  # the only question is of the only curve
 _TRIES = 8
 _FEW_TRIES = 3
-_ABOUT = np.array([0.25, 0.5, 0.7, 1.0, 1.4, 2.0])  # times a tilt, where the best one may be
-_DOUBT = 1e-6  # of an estimate of ln of Chernoff's bound
 _FAR = 5.0  # standard deviations below the mean from which 1 - delta is looked at
 
 
@@ -59,8 +58,8 @@ class ContourCurve:
         Relative width of a bracket of delta.
     most_work : int
         Products of nodes in s and in the loss that a line may take.
-    hasty : bool
-        Whether to refuse at once where the transform decays slowly.
+    hasty : tuple of str
+        Reasons for which to refuse at once, where no line stands; see `ContourRefusal`.
     enough : float
         Relative width that is answer enough where a line cannot reach the tolerance; by default the tolerance.
     """
@@ -71,7 +70,7 @@ class ContourCurve:
         tolerance: float,
         most_work: int = MOST_WORK,
         *,
-        hasty: bool = False,
+        hasty: tuple[str, ...] = (),
         enough: float = 0.0,
     ) -> None:
         self.losses, self.tolerance = losses, tolerance
@@ -91,10 +90,10 @@ class ContourCurve:
             return Bound(
                 low, min(up(high + room, 4.0 * U), 1.0), _TRIVIAL, notes=("epsilon is next to the largest loss",)
             )
-        if self.standing.near(epsilon=epsilon) is not None:
-            answers = deltas([self.standing], _ONLY, np.array([epsilon]))
-            if answers.known[0]:
-                return answers.bound(0)
+        answers = deltas([self.standing], _ONLY, np.array([epsilon]))
+        if answers.known[0]:
+            return answers.bound(0)
+        self.standing.near(epsilon=epsilon)  # says why, where no line can be placed
         return self._new_delta(epsilon)
 
     def _new_delta(self, epsilon: float) -> Bound:
@@ -152,23 +151,14 @@ class ContourCurve:
         if saddle.log_delta(epsilon) > SMALLEST:
             return None
         low, high = self.standing.infinite_mass
-        upper = up(high + exp_up(min(log_tail(losses, np.array([saddle.theta]), epsilon), 0.0)))
+        (log_finite,) = log_tail(losses, np.array([[saddle.theta]]), np.array([epsilon])).tolist()
+        upper = up(high + exp_up(min(log_finite, 0.0)))
         note = "delta of the finite losses is too small for float64"
         return Bound(low, min(upper, 1.0), METHOD, notes=(note,), errors={"Chernoff's bound": upper - high})
 
     def is_below(self, epsilon: float, delta: float) -> bool:
-        """Whether Chernoff's bound proves ``delta(epsilon) <= delta``, at the tilts of a normal loss of that curve."""
-        if not (epsilon > 0.0 and 0.0 < delta < 1.0):
-            return False
-        log_delta = math.log(delta)
-        depth = math.sqrt(-2.0 * log_delta)
-        mu = math.sqrt(depth * depth + 2.0 * epsilon) - depth
-        tilts = round_tilts(max(epsilon / (mu * mu) - 0.5, SMALLEST_TILT) * _ABOUT)
-        try:
-            log_finite = log_tail(self.losses.dropping(DEEPEST), tilts, epsilon, goal=log_delta + _DOUBT)
-        except ContourRefusal:
-            return False
-        return up(self.standing.infinite_mass[1] + exp_up(min(log_finite, 0.0))) <= delta
+        """Whether Chernoff's bound proves ``delta(epsilon) <= delta``."""
+        return bool(stay_below([self.standing], np.array([epsilon]), np.array([delta]))[0])
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
@@ -183,21 +173,23 @@ class ContourCurve:
         if math.isinf(undercut):
             return self._end(delta)
         targets = Targets(np.array([exceeded]), np.array([undercut]))
-        if self.standing.near(log_delta=undercut) is not None:
-            answers = epsilons([self.standing], _ONLY, targets)
-            if answers.known[0]:
-                return answers.bound(0)
+        answers = epsilons([self.standing], _ONLY, targets)
+        if answers.known[0]:
+            return answers.bound(0)
+        self.standing.near(log_delta=undercut)  # says why, where no line can be placed
         return self._fresh_epsilon(targets)
 
     def _fresh_epsilon(self, targets: Targets) -> Bound:
         """By new lines; where large losses of small mass stand in the way, they are left out."""
-        standing = self.standing
-        try:
-            losses, work = self.losses.dropping(DEEPEST), standing.little_work
-            return self._new_epsilon(losses, targets, tries=_FEW_TRIES, work=work)
-        except ContourRefusal:
-            losses = self.losses.dropping(standing.log_drop(math.exp(targets.undercut[0])))
-            return self._new_epsilon(losses, targets, tries=_TRIES, work=standing.most_work)
+        standing, goal = self.standing, float(targets.undercut[0])
+        if not standing.is_tamed(goal):
+            try:
+                losses, work = self.losses.dropping(DEEPEST), standing.little_work
+                return self._new_epsilon(losses, targets, tries=_FEW_TRIES, work=work)
+            except ContourRefusal:
+                pass
+        losses = self.losses.dropping(standing.log_drop(math.exp(goal)))
+        return self._new_epsilon(losses, targets, tries=_TRIES, work=standing.most_work)
 
     def _end(self, delta: float) -> Bound:
         """Where delta is the mass at infinite loss, to within rounding."""

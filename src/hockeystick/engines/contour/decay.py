@@ -74,7 +74,7 @@ def rectangles(cells: Cells, exponent: Numbers, log_moment: Array) -> Rectangles
     log_height = np.minimum(logs[:, 1:], logs[:, :-1]) - cells.log_slope - cells.sag(exponent)[:, None]
     height = np.exp(np.minimum(log_height, _HIGHEST))  # a lower density is under it, too
     size = np.abs(cells.loss)
-    width = np.abs(np.diff(cells.loss, axis=1)) - _DOUBT * np.maximum(size[:, 1:], size[:, :-1])
+    width = np.abs(cells.loss[:, 1:] - cells.loss[:, :-1]) - _DOUBT * np.maximum(size[:, 1:], size[:, :-1])
     masses, widths = [], []
     for _ in range(_PEELS):
         profile = _unimodal_minorant(height)
@@ -86,7 +86,8 @@ def rectangles(cells: Cells, exponent: Numbers, log_moment: Array) -> Rectangles
         if not worth.any():
             break
         height = np.where(worth[:, None], rest, 0.0)  # no rectangles for a rule that others share the peel with
-    return Rectangles(np.stack(masses, axis=1) * _SAFE, np.stack(widths, axis=1) * _SAFE)
+    mass, length = (np.concatenate([one[:, None] for one in part], axis=1) * _SAFE for part in (masses, widths))
+    return Rectangles(mass, length)
 
 
 def _unimodal_minorant(density: Array) -> Array:

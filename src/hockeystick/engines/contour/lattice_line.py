@@ -31,7 +31,7 @@ from typing import final
 import numpy as np
 
 from hockeystick.engines.contour.aliasing import Chernoff
-from hockeystick.engines.contour.line import Curve
+from hockeystick.engines.contour.line_curve import Curve
 from hockeystick.engines.contour.line_sum import LineSum, line_sum
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.lattice import SharedLattice

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.contour.aliasing import Chernoff
+from hockeystick.engines.contour.line_curve import Curve
 from hockeystick.engines.contour.line_sum import LineSum, line_sum
 from hockeystick.engines.contour.line_terms import LineTerms
 from hockeystick.engines.contour.sieve import LinePart, Sieved, sieve
@@ -31,7 +32,7 @@ from hockeystick.numerics.rounding import U
 from hockeystick.transforms.log_moments import TiltedRule
 from hockeystick.transforms.rule import Array, LossRule, Numbers
 
-__all__ = ["LONGEST", "ContourLine", "Curve", "line_at", "line_parts", "prepare_line", "summed_line"]
+__all__ = ["LONGEST", "ContourLine", "line_at", "line_parts", "prepare_line", "summed_line"]
 
 LONGEST: Final = 1 << 14
 """Nodes from which those that do not matter are looked for."""
@@ -48,61 +49,6 @@ _NUMBERS = (
     "log_tail",
     "dropped",
 )
-_LEAST = 1e-300  # a lower bound below it counts as none, an upper bound is rounded up to it
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """Brackets of delta_fin at several epsilons, and where their widths come from.
-
-    Arrays of shape (E,), or (R, E) for R lines.
-
-    Attributes
-    ----------
-    log_scale : ndarray
-        ``ln E``, so that values too small for float64 can still be compared.
-    lower, upper : ndarray
-        Brackets of ``delta_fin / E``.
-    log_scale_error : ndarray
-        Bound on the error of ``log_scale``.
-    rounding, truncation, aliasing : ndarray
-        The parts of the width, relative to E.
-    """
-
-    log_scale: Array
-    lower: Array
-    upper: Array
-    log_scale_error: Array
-    rounding: Array
-    truncation: Array
-    aliasing: Array
-
-    def log_lower(self) -> Array:
-        """``ln`` of the lower bounds, rounded down; ``-inf`` where they are not above 0."""
-        log_lower = np.log(np.maximum(self.lower, _LEAST))
-        value = self.log_scale - self.log_scale_error + log_lower
-        return np.where(self.lower > _LEAST, value - self._rounding(log_lower), -np.inf)
-
-    def log_upper(self) -> Array:
-        """``ln`` of the upper bounds, rounded up."""
-        log_upper = np.log(np.maximum(self.upper, _LEAST))
-        return self.log_scale + self.log_scale_error + log_upper + self._rounding(log_upper)
-
-    def _rounding(self, log: Array) -> Array:
-        """What ``log_scale + log``, logarithm and two or three sums, may lose: the two may cancel."""
-        return 8.0 * U * (1.0 + np.abs(self.log_scale) + self.log_scale_error + np.abs(log))
-
-    def guess(self) -> float:
-        """``ln`` of about the first value, of the right order where the bracket is wide."""
-        lower, upper = float(self.lower[0]), float(self.upper[0])
-        return float(self.log_scale[0]) + math.log(max(0.5 * (lower + upper) if lower > 0.0 else 1e-3 * upper, 1e-300))
-
-    def relative_width(self) -> Array:
-        """``upper / lower - 1``; infinite where the lower bound is not above 0."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(self.lower > 0.0, (self.upper - self.lower) / np.maximum(self.lower, 1e-300), np.inf)
-        return ratio + 2.0 * self.log_scale_error
 
 
 @final
@@ -170,16 +116,13 @@ class ContourLine:
 
     def curve(self, epsilon: Array) -> Curve:
         """Brackets of delta_fin(epsilon), epsilon of shape (E,), or (R, E) for R lines."""
-        c, theta = self.chernoff, np.asarray(self.chernoff.theta)[..., None]
+        theta, k, k_error, step, truncation = self._columns
         value, rounding = self._sum(epsilon)
-        period = 2.0 * math.pi / np.asarray(self.step)[..., None] * (1.0 - 4.0 * U)
-        aliasing = c.aliasing(epsilon, period)
+        aliasing = self.chernoff.aliasing(epsilon, 2.0 * math.pi / step * (1.0 - 4.0 * U))
         above = aliasing.right + aliasing.left_upper
-        truncation = self._truncation[..., None]
-        k = np.asarray(c.value)[..., None]
         log_scale = k - theta * epsilon
         lower = value - rounding - truncation - above
-        log_scale_error = np.asarray(c.error)[..., None] + 4.0 * U * (np.abs(k) + theta * np.abs(epsilon))
+        log_scale_error = k_error + 4.0 * U * (np.abs(k) + theta * np.abs(epsilon))
         upper = value + rounding + truncation + self._left_out(log_scale - log_scale_error) - aliasing.left_lower
         slack = 4.0 * U * (np.abs(value) + rounding + truncation + above)
         return Curve(
@@ -192,11 +135,24 @@ class ContourLine:
             aliasing=above - aliasing.left_lower,
         )
 
-    def _left_out(self, log_scale: Array) -> Array:
+    @cached_property
+    def _columns(self) -> tuple[Array, ...]:
+        """Theta, K and its error, the step and the truncation, to broadcast against epsilons."""
+        c = self.chernoff
+        every = (c.theta, c.value, c.error, self.step, self._truncation)
+        return tuple(np.asarray(number)[..., None] for number in every)
+
+    @cached_property
+    def _turning(self) -> tuple[Array, ...]:
+        """Both parts of the centre, the normal mean and its error, to broadcast against epsilons."""
+        every = (self.centre, self.centre_rest, self.normal_mean, self.normal_mean_error)
+        return tuple(np.asarray(number)[..., None] for number in every)
+
+    def _left_out(self, log_scale: Array) -> Array | float:
         """The mass left out, relative to E."""
         dropped = np.asarray(self.dropped)[..., None]
         if not dropped.any():
-            return np.zeros_like(log_scale)
+            return 0.0
         log_ratio = np.log(np.where(dropped > 0.0, dropped, 1.0)) - log_scale
         grown = np.exp(np.minimum(log_ratio + 1e-9 * (1.0 + np.abs(log_ratio)), 700.0))
         return np.where(dropped > 0.0, grown, 0.0)
@@ -213,17 +169,14 @@ class ContourLine:
     def _sum(self, epsilon: Array) -> tuple[Array, Array]:
         """S and a bound on its rounding error, of the shape of epsilon."""
         terms = self._terms
-        centre, centre_rest, mean, mean_error = (
-            np.asarray(number)[..., None]
-            for number in (self.centre, self.centre_rest, self.normal_mean, self.normal_mean_error)
-        )
+        centre, centre_rest, mean, mean_error = self._turning
         gap = (centre - epsilon) + (mean + centre_rest)
         gap_error = mean_error + 4.0 * U * (np.abs(centre - epsilon) + np.abs(mean) + np.abs(gap))
         phase = gap[..., None] * self.frequencies[..., None, :] + self.total.argument[..., None, :]
         found = np.cos(phase) * terms.real[..., None, :] - np.sin(phase) * terms.imaginary[..., None, :]
         # the phase errs by gap_error, and by 3 u of the turn: a product, a sum, and what the sum rounds of the product
         rounding = terms.fixed[..., None] + terms.turning[..., None] * (gap_error + 3.0 * U * np.abs(gap))
-        scale = np.asarray(self.step)[..., None] / math.pi
+        scale = self._columns[3] / math.pi
         return scale * found.sum(axis=-1), scale * rounding * (1.0 + 1e-6)
 
 

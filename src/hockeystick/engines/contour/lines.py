@@ -6,14 +6,14 @@ Guarantee: every number is computed row by row, so that it is the same to the bi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from typing import Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.contour.lattice_line import LatticeLine
-from hockeystick.engines.contour.line import ContourLine, Curve
+from hockeystick.engines.contour.line import ContourLine
+from hockeystick.engines.contour.line_curve import COLUMNS, Curve
 from hockeystick.engines.contour.smoothed_line import SmoothedLine
 from hockeystick.transforms.rule import Array
 
@@ -52,23 +52,22 @@ class Lines:
         """Brackets at points (n, P), each row of the line meant."""
         if len(self._stacks) == 1 and points.size * self._stacks[0][1] <= _AT_ONCE:
             return self._asked(0, which, points)
-        whole = Curve(*(np.empty_like(points) for _ in fields(Curve)))
+        whole = Curve(*(np.empty_like(points) for _ in COLUMNS))
         for number, (_, length, _) in enumerate(self._stacks):
             rows = np.flatnonzero(self._group[which] == number)
             most = max(_AT_ONCE // (length * points.shape[1]), 1)
             for first in range(0, rows.size, most):
                 part = rows[first : first + most]
                 found = self._asked(number, which[part], points[part])
-                for one in fields(Curve):
-                    getattr(whole, one.name)[part] = getattr(found, one.name)
+                for name in COLUMNS:
+                    getattr(whole, name)[part] = getattr(found, name)
         return whole
 
     def _asked(self, number: int, which: Rows, points: Array) -> Curve:
         count, _, line = self._stacks[number]
         if count > 1 and isinstance(line, ContourLine):
             return line.rows(self._place[which]).curve(points)
-        found = line.curve(points.ravel())
-        return Curve(*(getattr(found, one.name).reshape(points.shape) for one in fields(Curve)))
+        return line.curve(points.ravel()).reshaped(points.shape)
 
 
 def grouped(keys: Rows) -> Iterator[tuple[int, Rows]]:

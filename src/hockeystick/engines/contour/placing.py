@@ -41,8 +41,8 @@ from hockeystick.numerics.rounding import U
 from hockeystick.transforms.cumulants import scan
 from hockeystick.transforms.lattice import SharedLattice
 from hockeystick.transforms.log_moments import log_moments
-from hockeystick.transforms.rule import Array, LossRule, Window
-from hockeystick.transforms.saddle import LossSum, Saddle, find_saddle
+from hockeystick.transforms.rule import Array, LossRule, Window, by_run
+from hockeystick.transforms.saddle import SMALLEST_TILT, LossSum, Saddle, find_saddle, round_tilts
 
 __all__ = [
     "MOST_WORK",
@@ -51,6 +51,7 @@ __all__ = [
     "lines_for_epsilons",
     "log_complement",
     "log_tail",
+    "normal_tilts",
     "saddle_of_delta",
     "saddle_of_epsilon",
 ]
@@ -58,6 +59,7 @@ __all__ = [
 MOST_WORK: Final = 250_000_000
 """Products of nodes in s and in the loss that a line may take: about half a second."""
 
+_ABOUT = np.array([0.25, 0.5, 0.7, 1.0, 1.4, 2.0])  # times a tilt, where the best one may be
 _MOST_SMOOTHED = 40_000_000  # products that one pass over the blocks of a smoothed line takes: 50 ms or so
 _MOST_FREQUENCIES = 1 << 31  # of a smoothed line: their products with a step of 21 bits are exact
 _MOST_KEPT = 1 << 17  # frequencies that may matter
@@ -193,23 +195,40 @@ def log_complement(losses: LossSum, saddle: Saddle, epsilon: float) -> float:
     return moments.value + moments.error - best * epsilon + 4.0 * U * (abs(moments.value) + abs(best * epsilon))
 
 
-def log_tail(losses: LossSum, tilts: Array, epsilon: float, *, goal: float = math.inf) -> float:
-    """Upper bound on ``ln delta_fin(eps)``: about the least of Chernoff's bounds at tilts above 0.
+def normal_tilts(epsilon: Array, delta: Array) -> Array:
+    """Tilts about the saddle point of a normal loss whose curve passes through each point, shape (k, n)."""
+    depth = np.sqrt(-2.0 * np.log(delta))
+    mu = np.sqrt(depth * depth + 2.0 * epsilon) - depth
+    saddle = np.maximum(epsilon / (mu * mu) - 0.5, SMALLEST_TILT)
+    return np.ascontiguousarray(round_tilts(saddle[:, None] * _ABOUT).T)
 
-    Infinite where that seems to be above ``goal``: nothing is proved then.
+
+def log_tail(losses: LossSum, tilts: Array, epsilon: Array, *, goal: Array | float = math.inf) -> Array:
+    """Upper bounds on ``ln delta_fin(eps)`` of R sums: about the least of Chernoff's bounds at tilts, shape (k, R).
+
+    All above 0. Infinite where that seems to be above ``goal``, or a rule would be too long: nothing is proved then.
     """
-    rules = rules_for(losses, Window(tuple((1.0 + tilts).tolist()), 0.0, -40.0))
-    value = scan([rule.sketch for rule in rules], losses.gaussian_variance, tilts).value
-    about = value - tilts * epsilon + log_constant(tilts)
-    best = int(np.argmin(about))
-    if about[best] > goal:
-        return math.inf
-    every = tilts[[best, best]]  # the first is that of no line
-    moments = [log_moments(rule, 1.0 + every) for rule in rules]
-    found = chernoff(rules, moments, losses.gaussian_variance, every)
-    finite = float(found.log_delta_bound(np.array([epsilon]))[0])
-    dropped = math.fsum(float(rule.dropped @ rule.counts) for rule in rules) * (1.0 + 1e-9)
-    return finite if dropped == 0.0 else max(finite, math.log(dropped)) + math.log(2.0) + 1e-9
+    found = np.full_like(epsilon, np.inf)
+    nothing = np.zeros_like(epsilon)
+    wanted = nothing + goal
+    for rows, some, window in losses.alike(Window.of(1.0 + tilts, nothing, nothing - 40.0)):
+        rules, own = some.rules(window), np.ascontiguousarray(tilts[:, rows])
+        if rules is None:
+            continue
+        value = scan([rule.sketch for rule in rules], some.gaussian_variance, own).value
+        about = value - own * epsilon[rows] + log_constant(own)
+        near = about.min(axis=0) <= wanted[rows]
+        if not near.any():
+            continue
+        best = own[np.argmin(about, axis=0), np.arange(rows.size)]
+        every = np.array([best, best])  # the first is that of no line
+        moments = [log_moments(rule, 1.0 + every if rows.size > 1 else 1.0 + every[:, 0]) for rule in rules]
+        finite = chernoff(rules, moments, some.gaussian_variance, every).log_delta_bound(epsilon[rows])
+        left_out = [by_run(rule.dropped * rule.counts, rows.size) for rule in rules]
+        dropped = np.asarray(sum(left_out, nothing[rows])) * (1.0 + 1e-9)
+        known = np.maximum(finite, np.log(np.where(dropped > 0.0, dropped, 1.0))) + math.log(2.0) + 1e-9
+        found[rows] = np.where(near, np.where(dropped > 0.0, known, finite), np.inf)
+    return found
 
 
 def saddle_of_epsilon(losses: LossSum, epsilon: float) -> Saddle:

@@ -82,7 +82,7 @@ def lines_for_epsilons(
     rough = RoughDecay.of(saddle.sketches, 1.0 + plan.theta, losses.gaussian_variance)
     cut = reach_of(rough.decay, plan)
     slow = ContourRefusal("tail", "the transform decays too slowly for the tolerance: few steps, or atoms")
-    long = ContourRefusal("tail", _TOO_LONG)
+    long = ContourRefusal("length", _TOO_LONG)
     found: list[ContourLine | ContourRefusal] = [long if np.isfinite(one) else slow for one in cut.tolist()]
     frequency = 1.02 * cut + 1.5 * 2.0 * math.pi / plan.period  # the last node lies within a step beyond the cut-off
     accuracy = accuracy_of(losses, plan, tolerance)
@@ -134,7 +134,7 @@ class _Asked:
         if window.cells > 0 or not own_cut.any():
             return self.of(tilted)
         # rules that are cut off, where the coarse ones are not, bring their own cells
-        found: list[ContourLine | ContourRefusal] = [ContourRefusal("tail", _TOO_LONG)] * runs
+        found: list[ContourLine | ContourRefusal] = [ContourRefusal("length", _TOO_LONG)] * runs
         for cells, own in ((0, ~own_cut), (_CELLS, own_cut)):
             rows = np.flatnonzero(own)
             if rows.size:
@@ -162,6 +162,7 @@ class _Asked:
         parts = line_parts(tilted.rules, tilted.tilted, *_scalars(1.0 + plan.theta, step * (nodes - 1.0)))
         size = sum(rule.nodes * (rule.size // runs) for rule in tilted.rules)
         fits = (nodes <= MOST_NODES) & (nodes * size <= self.work)
+        variance: Any = self.losses.gaussian_variance
         found = [_refused(length) if one else unbounded for one, length in zip(known, nodes.tolist(), strict=True)]
         for length in sorted(set(nodes[known & fits].tolist())):
             rows = np.flatnonzero(known & fits & (nodes == length))
@@ -169,7 +170,7 @@ class _Asked:
                 own = rows[first : first + _AT_ONCE] if length <= LONGEST else rows[first : first + 1]
                 several = summed_line(
                     parts if runs == 1 else [part.at(own) for part in parts],
-                    np.broadcast_to(self.losses.gaussian_variance, runs)[own],
+                    variance[own] if np.ndim(variance) else variance,
                     chernoff=chernoff.rows(own),
                     step=step[own],
                     nodes=int(length),
@@ -282,5 +283,5 @@ def rules_for(losses: LossSum, window: Window) -> Sequence[LossRule]:
     """
     rules = losses.rules(window)
     if rules is None:
-        raise ContourRefusal("tail", _TOO_LONG)
+        raise ContourRefusal("length", _TOO_LONG)
     return rules

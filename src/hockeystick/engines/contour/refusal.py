@@ -16,7 +16,8 @@ class ContourRefusal(PrecisionError):  # noqa: N818 - an answer of its own, not 
     Attributes
     ----------
     reason : str
-        One word or two: ``"tail"`` (the transform decays too slowly: few steps, or atoms), ``"aliasing"``,
+        One word or two: ``"tail"`` (the transform decays too slowly: few steps, or atoms), ``"length"`` (so slowly that
+        more than twice the work allowed is expected), ``"aliasing"``,
         ``"saddle"`` (no saddle point among the tilts tried), ``"width"`` (the bracket came out too wide), ``"atoms"``
         (they are too many to be smoothed finely) or ``"pair"`` (no certified transform of a pair).
     """

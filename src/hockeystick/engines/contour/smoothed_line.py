@@ -24,7 +24,8 @@ from typing import final
 import numpy as np
 
 from hockeystick.engines.contour.aliasing import Chernoff
-from hockeystick.engines.contour.line import ContourLine, Curve
+from hockeystick.engines.contour.line import ContourLine
+from hockeystick.engines.contour.line_curve import Curve
 from hockeystick.engines.contour.sieve import LinePart
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.rule import Array

@@ -14,7 +14,6 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.lines import Lines, Quantity, grouped
 from hockeystick.engines.contour.placing import (
     ContourRefusal,
@@ -22,9 +21,8 @@ from hockeystick.engines.contour.placing import (
     lines_for_epsilons,
     saddle_of_epsilon,
 )
-from hockeystick.engines.contour.planned import line_beside
 from hockeystick.engines.contour.root_bracket import LogBracket
-from hockeystick.engines.contour.search import PlacedLine, targets_of
+from hockeystick.engines.contour.search import PlacedLine
 from hockeystick.engines.contour.stations import (
     Station,
     Stations,
@@ -39,9 +37,12 @@ from hockeystick.numerics.rounding import exps_down, exps_up
 from hockeystick.transforms.rule import Array, Numbers
 from hockeystick.transforms.saddle import Saddle
 
-__all__ = ["DEEPEST", "SMALLEST", "StandingLines", "is_narrow", "look_for", "sides", "stand"]
+__all__ = ["DEEPEST", "SLOW", "SMALLEST", "StandingLines", "is_narrow", "look_for", "sides", "stand"]
 
 Rows = NDArray[np.intp]
+
+SLOW: Final = ("tail", "length")
+"""Reasons of `ContourRefusal` where the transform decays slowly."""
 
 DEEPEST: Final = -690.0
 """``ln`` of the mass that may always be left out."""
@@ -53,8 +54,6 @@ _CLASS = 16.0  # of ln of the mass left out, from one ladder of stations to the 
 _LITTLE_WORK = 4_000_000  # for each part, as long as leaving mass out has not been tried
 _SHARE = 0.01  # of the tolerance, that a line is planned for: digits are cheap here
 _FINEST = 1e-12
-_SHORT = 512  # frequencies of a line whose plan is tried for other losses
-_FEW = 4096  # nodes in the loss that it may take
 _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
 
 
@@ -71,8 +70,8 @@ class StandingLines:
         Relative width of a bracket of delta.
     most_work : int
         Products of nodes in s and in the loss that a line may take.
-    hasty : bool
-        Whether a slow decay at a station is answer enough: where another engine is quick.
+    hasty : tuple of str
+        Reasons of `ContourRefusal` that are answer enough at a station: where another engine is quick.
     enough : float
         Relative width with which a line stays: its rounding leaves no less where large losses are rare, and lines
         without these, or elsewhere, seldom do.
@@ -81,7 +80,7 @@ class StandingLines:
     losses: PairSum
     tolerance: float
     most_work: int
-    hasty: bool
+    hasty: tuple[str, ...]
     enough: float
     _ladders: dict[float, Stations] = field(default_factory=dict, repr=False)
     _lines: dict[Station, PlacedLine | ContourRefusal] = field(default_factory=dict, repr=False)
@@ -126,6 +125,11 @@ class StandingLines:
         drops = [_CLASS * math.floor(self.log_drop(math.exp(float(log_delta[row]))) / _CLASS) for row in rows]
         return [(row, drop) for row, drop in zip(rows, drops, strict=True) if drop > DEEPEST]
 
+    def is_tamed(self, log_delta: float) -> bool:
+        """Whether steps leave something out at the station for the epsilon at ``ln delta``."""
+        station = self.of_log_deltas(np.array([log_delta]))[0]
+        return station is not None and station.log_drop > DEEPEST
+
     def at(self, station: Station | None) -> PlacedLine | None:
         """The line at a station, placed when first asked for; None where there is no station.
 
@@ -137,10 +141,10 @@ class StandingLines:
         if station is None:
             return None
         if station not in self._lines:
-            self._lines[station] = self._stood(station)
+            self._lines[station] = self.stood(station)
         found = self._lines[station]
         if isinstance(found, ContourRefusal):
-            if found.reason == "atoms" or (found.reason == "tail" and (self.losses.on_lattice or self.hasty)):
+            if found.reason in (*self.hasty, "atoms") or (found.reason in SLOW and self.losses.on_lattice):
                 raise ContourRefusal(found.reason, str(found))
             return None
         return found
@@ -149,8 +153,8 @@ class StandingLines:
         """Whether it is known what stands at a station."""
         return station in self._lines
 
-    def keep(self, station: Station, placed: PlacedLine) -> None:
-        """The line that stands at a station."""
+    def keep(self, station: Station, placed: PlacedLine | ContourRefusal) -> None:
+        """The line that stands at a station, or why there is none."""
         self._lines[station] = placed
 
     @property
@@ -164,16 +168,20 @@ class StandingLines:
             return self.at(self.of_epsilons(np.array([epsilon]))[0])
         return self.at(self.of_log_deltas(np.array([log_delta]))[0])
 
-    def _stood(self, station: Station) -> PlacedLine | ContourRefusal:
-        """A line through the tilt of a station; where large losses of small mass stand in the way, without these."""
+    def stood(self, station: Station, tried: ContourRefusal | None = None) -> PlacedLine | ContourRefusal:
+        """A line through the tilt of a station; where large losses of small mass stand in the way, without these.
+
+        ``tried`` is why the first attempt failed, where one has been made.
+        """
+        if tried is not None and station.log_drop != DEEPEST:
+            return tried
         saddle = self.stations(station.log_drop).saddle(station)
         if saddle is None or saddle.log_delta(saddle.epsilon) < SMALLEST:
             return ContourRefusal("saddle", "no line stands at this tilt")
-        attempts = [(station.log_drop, self.most_work)]
+        attempts = [(station.log_drop, self.work_at(station))] if tried is None else []
         if station.log_drop == DEEPEST:
-            log_drop = self.log_drop(math.exp(min(saddle.log_delta(saddle.epsilon), 0.0)))
-            attempts = [(DEEPEST, self.little_work), (log_drop, self.most_work)]
-        refusal = ContourRefusal("width", "no line at this tilt is narrow enough")
+            attempts.append((self.log_drop(math.exp(min(saddle.log_delta(saddle.epsilon), 0.0))), self.most_work))
+        refusal = tried or _too_wide()
         for drop, work in attempts:
             losses = self.losses.dropping(drop)
             try:
@@ -192,23 +200,9 @@ class StandingLines:
         line = line_for_epsilon(losses, epsilon, self.finest, saddle=saddle, log_delta=log_delta, work=work)
         return PlacedLine(line, epsilon, math.sqrt(saddle.curvature))
 
-    def is_below_beside(self, other: StandingLines, epsilon: float, delta: float, quantity: Quantity) -> bool:
-        """Whether the line by which others answer, its plan unchanged, proves ``delta(epsilon) <= delta``.
-
-        For two directions of one run with nearly the same curve. Only a short line is worth the try.
-        """
-        try:
-            if quantity == "delta":
-                placed = other.near(epsilon=epsilon)
-            else:
-                placed = other.near(log_delta=targets_of(delta, *other.infinite_mass)[1])
-            if placed is None or not isinstance(placed.line, ContourLine) or placed.line.frequencies.size > _SHORT:
-                return False
-            line = line_beside(self.losses.dropping(DEEPEST), placed.line, self.finest, nodes=_FEW)
-        except ContourRefusal:
-            return False
-        curve = line.curve(np.array([epsilon]))
-        return self.sides_of(LogBracket(curve.log_lower(), curve.log_upper()))[1] <= delta
+    def work_at(self, station: Station) -> int:
+        """What the first line tried at a station may take."""
+        return self.little_work if station.log_drop == DEEPEST else self.most_work
 
     @property
     def little_work(self) -> int:
@@ -278,7 +272,7 @@ def stand(asked: Sequence[tuple[StandingLines, Station | None]]) -> None:
 
 
 def _stand(asked: Sequence[tuple[StandingLines, Station]], saddle: Saddle) -> None:
-    """Lines through saddle points, `Saddle.stacked`; those that come out narrow stay."""
+    """Lines through saddle points, `Saddle.stacked`: those that come out narrow, or what a second attempt leaves."""
     epsilon = saddle.epsilon
     held = saddle.log_delta(epsilon) >= SMALLEST
     losses = LikeSums.of([curve.losses.dropping(station.log_drop) for curve, station in asked])
@@ -287,27 +281,36 @@ def _stand(asked: Sequence[tuple[StandingLines, Station]], saddle: Saddle) -> No
         epsilon,
         np.array([curve.finest for curve, _ in asked]),
         saddle=saddle,
-        work=np.array([curve.little_work if one.log_drop == DEEPEST else curve.most_work for curve, one in asked]),
+        work=np.array([curve.work_at(station) for curve, station in asked]),
     )
     deviation = np.sqrt(saddle.curvature)
     rows, placed = [], []
     for row, line in enumerate(lines):
-        if held[row] and isinstance(line, ContourLine):
+        curve, station = asked[row]
+        if not held[row]:
+            continue
+        if isinstance(line, ContourRefusal):
+            curve.keep(station, curve.stood(station, line))
+        else:
             rows.append(row)
             placed.append(PlacedLine(line, float(epsilon[row]), float(deviation[row])))
     if not rows:
         return
-    curve = Lines([one.line for one in placed]).curve(np.arange(len(rows)), np.array([one.asked for one in placed]))
-    placed = [one.sees(*found) for one, *found in zip(placed, curve.log_lower(), curve.log_upper(), strict=True)]
+    found = Lines([one.line for one in placed]).curve(np.arange(len(rows)), np.array([one.asked for one in placed]))
+    placed = [one.sees(*logs) for one, *logs in zip(placed, found.log_lower(), found.log_upper(), strict=True)]
     low, high = np.array([asked[row][0].infinite_mass for row in rows]).T
     here = [one.here for one in placed]
     lower, upper = (np.concatenate([getattr(one, side) for one in here]) for side in ("lower", "upper"))
     lower, upper = sides(lower, upper, low, high)
     tolerance, enough = np.array([(asked[row][0].tolerance, asked[row][0].enough) for row in rows]).T
-    width = _width(lower, upper, tolerance, enough)
-    for place in np.flatnonzero(np.isfinite(width)).tolist():
-        own, station = asked[rows[place]]
-        own.keep(station, placed[place].asked_for(float(width[place])))
+    widths = _width(lower, upper, tolerance, enough).tolist()
+    for one, row, width in zip(placed, rows, widths, strict=True):
+        curve, station = asked[row]
+        curve.keep(station, one.asked_for(width) if math.isfinite(width) else curve.stood(station, _too_wide()))
+
+
+def _too_wide() -> ContourRefusal:
+    return ContourRefusal("width", "no line at this tilt is narrow enough")
 
 
 def _width(lower: Array, upper: Array, tolerance: Numbers, enough: Numbers) -> Array:

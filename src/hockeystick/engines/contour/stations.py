@@ -281,7 +281,8 @@ def _scanned(losses: LossSum, number: int, runs: int) -> list[Level | None]:
     for rows, tops, sketches in level_sketches(losses, number):
         if sketches is None:
             continue
-        variance = np.broadcast_to(losses.gaussian_variance, runs)[rows]
+        every: Any = losses.gaussian_variance
+        variance = every[rows] if np.ndim(every) else every
         rung_count = _MORE if number else _RUNGS
         tilts = tops * math.sqrt(2.0) ** np.arange(1.0 - rung_count, 1.0)[:, None]
         rungs = _Rungs.of(scan(sketches, variance, tilts))

@@ -11,6 +11,7 @@ Estimates only: what is chosen is certified afterwards. Cost: one exponential fo
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, Final, final
 
 import numpy as np
@@ -26,6 +27,7 @@ _FACTORS = np.array(
     [0.01, 0.03, 0.08, 0.15, 0.25, 0.35, 0.5, 0.6, 0.7, 0.8, 0.86, 0.92, 0.96, 1.0, 1.02, 1.05, 1.1, 1.2, 1.4, 1.8, 2.5]
 )
 _GAPS = np.array([0.1, 0.3, 0.8, 2.0, 4.0, 7.5])  # over the standard deviation at the saddle point
+_FIXED = np.array([-1.0, -0.5, 0.0])
 _LEAST = 0.009  # candidates are not below this fraction of the saddle point
 _PRICE = 0.5  # of a nat of conditioning, in nats of the period
 _SHORTEST = 0.01  # of the standard deviation, that a period may be
@@ -62,12 +64,12 @@ class LinePlan:
     deviation: Array
     period: Array
 
-    @property
+    @cached_property
     def every(self) -> Array:
         """Theta and every other tilt, shape (K, R)."""
         return np.concatenate((self.theta[None], self.tilts.T))
 
-    @property
+    @cached_property
     def exponents(self) -> Array:
         """One plus theta and one plus every other tilt: all exact; shape (K, R)."""
         return 1.0 + self.every
@@ -114,7 +116,8 @@ def plan_lines(
     theta, at, allowed = (one[row[:, None], own] for one in (tilts, exponent, log_error))
     usable &= np.isfinite(at)  # K may be beyond float64, but not everywhere
     at, allowed = np.where(usable, at, 0.0), np.where(usable, allowed, 0.0)
-    fresh = np.diff(tilts, axis=1, prepend=-np.inf) > 0.0
+    fresh = np.ones(tilts.shape, dtype=np.bool_)
+    fresh[:, 1:] = tilts[:, 1:] > tilts[:, :-1]
     gap = np.where(fresh[:, None], tilts[:, None] - theta[:, :, None], 0.0)
     log_ratio = exponent[:, None] - at[:, :, None] + log_constant(tilts)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -162,6 +165,6 @@ def _grid(saddle: Saddle) -> Array:
     variance = np.maximum(saddle.variance, 0.0)[:, None]
     with np.errstate(divide="ignore"):
         gaps = np.where(variance > 0.0, _GAPS / np.sqrt(variance), theta * _FACTORS[: _GAPS.size])
-    fixed = np.broadcast_to(np.array([-1.0, -0.5, 0.0]), (theta.size, 3))
+    fixed = _FIXED + np.zeros((theta.size, 1))
     every = np.concatenate((theta * _FACTORS, theta + gaps, theta - gaps, fixed), axis=1)
     return round_tilts(np.where((every >= -1.0) & (every <= _FARTHEST * (1.0 + theta)), every, 0.0))
