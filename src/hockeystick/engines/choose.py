@@ -46,8 +46,11 @@ SOME_OUTCOMES: Final = 1 << 20
 """Outcomes of half the steps that are listed where the contour refuses: a second an answer, where the contour for fewer
 digits, and lattices, are a million times wider."""
 
+MATTERING_OUTCOMES: Final = 1 << 18
+"""The same of few steps of atoms without end, or very many: those that matter to the question, 0.2 s an answer."""
+
 MOST_OUTCOMES: Final = 1 << 21
-"""The same of few steps of atoms without end, or very many: those that matter to the question, 2 s an answer."""
+"""The same for a tolerance finer than everyday: 2 s an answer, and 40 a receipt."""
 
 CONTOUR_TOLERANCE: Final = 1e-9
 """Relative width of delta that the contour is asked for: digits cost it next to nothing, 3.3 ms for 1e-9, 3.0 for
@@ -191,7 +194,7 @@ class _ContourFirst:
             yield self._heaviest(FEW_OUTCOMES)
         yield self.contour
         if self.lists_first and not self._is_listed:
-            yield self._heaviest(MOST_OUTCOMES)
+            yield self._heaviest(MATTERING_OUTCOMES if self._tolerance >= EVERYDAY_TOLERANCE else MOST_OUTCOMES)
         if self._rare is not None:
             yield self._rare
             yield self._patient

@@ -24,7 +24,7 @@ _SHARE = math.log(1e-12)  # ln of the part of delta that may be left out
 _CLASS = 6.0  # nats between the classes
 _LEAST = -700.0  # ln of the least mass left out
 _TRIES = 8
-_KEPT = 2  # lists
+_KEPT = 4  # lists
 _ENOUGH = 1e-10  # of delta, that what is left out may be
 
 
