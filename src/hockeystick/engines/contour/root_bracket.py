@@ -25,7 +25,7 @@ __all__ = ["LogBracket", "RootBracket", "Targets", "inverse_interpolated", "root
 
 _STEPS = 30
 _FIVE = np.array([-1.0, -0.45, 0.0, 0.45, 1.0])
-_ROUNDS = 3  # of interpolation, each from where the last one led
+_ROUNDS = 5  # of interpolation, each from where the last one led
 _AT_ONCE = 8.0  # times the doubt expected: a bracket so wide was found at the first tries
 _ASIDE = 0.5  # of the doubt, that the middle may be off the value: more is for another round
 _WITHIN = 0.2  # of the first move, that the slope may mislead by
