@@ -233,7 +233,9 @@ class SubsampledGaussians(RuleSource):
         high = cut.highest(own[1] * m) + reach
         first = np.floor((m * low - 0.5 * m * m) / step)
         last = np.ceil((m * high - 0.5 * m * m) / step)
-        return first, few_bits_up(last - first + 1.0)
+        size = last - first + 1.0
+        alone = size.size > 1 and own.shape[1] == 1  # the parts of one run share a call whatever others need
+        return first, size if alone else few_bits_up(size)
 
     def _losses(self, u: Array) -> Array:
         """``ln(1 - g + g e^u)``."""

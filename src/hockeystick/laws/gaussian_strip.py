@@ -14,8 +14,8 @@ from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erfcx
 
+from hockeystick.numerics.error_functions import erfcx
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U, log_sums
 from hockeystick.transforms.rule import Array, Numbers
 from hockeystick.transforms.strip import MixtureStrip

@@ -18,8 +18,8 @@ from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erf, erfcx
 
+from hockeystick.numerics.error_functions import erf, erfcx
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U
 
 __all__ = ["IntervalMasses", "normal_intervals"]

@@ -17,8 +17,7 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-from scipy.special import erf, erfcx
-
+from hockeystick.numerics.error_functions import erf, erfcx
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U
 
 __all__ = ["TiltedNormal", "tilted_normal"]

@@ -52,6 +52,7 @@ OVERFLOW: Final = 600.0
 """Exponent of a weighted node that is not exceeded."""
 
 _CHUNK = 64
+_MANY = 512.0  # nodes whose number keeps three bits
 _LARGE = 30.0  # exponents from which e^x is taken together with the weight, so that neither overflows
 
 
@@ -75,8 +76,12 @@ def node_sum(terms: Array) -> Array:
 
 
 def few_bits_up(sizes: Array) -> Array:
-    """Whole numbers rounded up to two bits: many rules and lines then have as many nodes as others, and share calls."""
-    unit = np.exp2(np.maximum(np.floor(np.log2(np.maximum(sizes, 1.0))) - 1.0, 0.0))
+    """Whole numbers rounded up to two bits: many rules and lines then have as many nodes as others, and share calls.
+
+    To three bits where they are large: there nodes cost more than calls.
+    """
+    bits = np.where(sizes > _MANY, 2.0, 1.0)
+    unit = np.exp2(np.maximum(np.floor(np.log2(np.maximum(sizes, 1.0))) - bits, 0.0))
     return np.asarray(np.ceil(sizes / unit) * unit)
 
 

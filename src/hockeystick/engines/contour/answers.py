@@ -65,12 +65,12 @@ class Answers:
 
     def put(self, rows: Rows | Flags, found: Answers) -> None:
         """Put what was found of some questions in its place."""
-        for part in fields(Answers):
-            getattr(self, part.name)[..., rows] = getattr(found, part.name)
+        for name in _PARTS:
+            getattr(self, name)[..., rows] = getattr(found, name)
 
     def followed_by(self, more: Answers) -> Answers:
         """Those of both, one after the other."""
-        both = ((getattr(self, part.name), getattr(more, part.name)) for part in fields(self))
+        both = ((getattr(self, name), getattr(more, name)) for name in _PARTS)
         return Answers(*(np.concatenate(pair, axis=-1) for pair in both))
 
     def is_bracket(self, index: int) -> bool:
@@ -91,6 +91,9 @@ class Answers:
         largest = {name: float(row.max(initial=0.0)) for name, row in zip(_ERRORS, errors, strict=True)}
         notes = (_PROVED_SMALLER,) if self.at_zero[rows].any() else ()
         return Bound(np.maximum(self.lower[rows], 0.0), np.maximum(self.upper[rows], 0.0), METHOD, notes, largest)
+
+
+_PARTS = tuple(part.name for part in fields(Answers))
 
 
 @final

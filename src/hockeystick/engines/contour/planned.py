@@ -100,7 +100,8 @@ def lines_for_epsilons(
         window = window.up_to(_SPARE * work[rows] / nodes)
         for part, some, share in losses.at(rows).alike(window):
             which = rows[part]
-            asked = _Asked(some, plan.at(which), rough.at(which, epsilon.size), epsilon[which], cut[which], work[which])
+            own_plan = plan if epsilon.size == 1 else plan.at(which)
+            asked = _Asked(some, own_plan, rough.at(which, epsilon.size), epsilon[which], cut[which], work[which])
             for row, line in zip(which.tolist(), asked.lines(share), strict=True):
                 found[row] = line
     return found

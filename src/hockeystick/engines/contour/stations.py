@@ -30,10 +30,9 @@ __all__ = ["Station", "Stations", "by_epsilon", "by_log_delta", "saddles_at", "s
 _APART = 1.5  # deviations of the tilted loss from one station to the next
 _RUNGS = 41  # tilts scanned in the first level, each sqrt 2 above the one before
 _MORE = 10  # in every further one, whose largest is eight times that of the one before
-_LONG = 3.0  # deviations from one tilt to the next that are too many
+_LONG = (3.0, 6.0, 6.0)  # deviations from one tilt to the next that are too many, at each look
 _DENSER = 1.5  # than stations, that an interval is cut: a second look seldom finds one too long
 _PIECES = 18  # tilts added to an interval that is too long, at most
-_REFINEMENTS = 3
 _LEAST = -760.0  # ln of the smallest delta looked for
 _LEVELS = 4  # of ever larger tilts
 _AT_ONCE = 4096  # nodes of coarse rules looked at together
@@ -82,10 +81,10 @@ class _Rungs:
         steps = 0.5 * (speed[:, 1:] + speed[:, :-1]) * np.diff(self.log_tilts)
         return np.concatenate((np.zeros((len(steps), 1)), np.cumsum(steps, axis=1)), axis=1)
 
-    def between(self) -> tuple[Array, NDArray[np.intp]]:
-        """Tilts to look at as well, where ladders are too coarse for deltas that float64 holds, and how many each."""
+    def between(self, most: float) -> tuple[Array, NDArray[np.intp]]:
+        """Tilts to look at as well, where ladders rise by more for deltas that float64 holds, and how many each."""
         rises = np.diff(self.ladder)
-        long = (rises > _LONG) & (self.smooth[1][:, :-1] > _LEAST)
+        long = (rises > most) & (self.smooth[1][:, :-1] > _LEAST)
         if not long.any():
             return self.found.tilts[:, :0], np.zeros(len(rises), dtype=np.intp)
         count = np.minimum(np.where(long, np.ceil(_DENSER * rises / _APART) - 1.0, 0.0), _PIECES).astype(np.intp)
@@ -287,8 +286,8 @@ def _scanned(losses: LossSum, number: int, runs: int) -> list[Level | None]:
         tilts = tops * math.sqrt(2.0) ** np.arange(1.0 - rung_count, 1.0)[:, None]
         rungs = _Rungs.of(scan(sketches, variance, tilts))
         size = np.full(rows.size, rung_count)
-        for _ in range(_REFINEMENTS):
-            between, count = rungs.between()
+        for most in _LONG:
+            between, count = rungs.between(most)
             if between.shape[1] == 0:
                 break
             rungs = rungs.joined(_Rungs.of(scan(sketches, variance, np.ascontiguousarray(between.T))))

@@ -10,7 +10,7 @@ Estimates only: what is chosen is certified afterwards. Cost: one exponential fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, final
 
@@ -27,6 +27,7 @@ _FACTORS = np.array(
     [0.01, 0.03, 0.08, 0.15, 0.25, 0.35, 0.5, 0.6, 0.7, 0.8, 0.86, 0.92, 0.96, 1.0, 1.02, 1.05, 1.1, 1.2, 1.4, 1.8, 2.5]
 )
 _GAPS = np.array([0.1, 0.3, 0.8, 2.0, 4.0, 7.5])  # over the standard deviation at the saddle point
+_NAMES = ("theta", "tilts", "log_error", "deviation", "period")
 _FIXED = np.array([-1.0, -0.5, 0.0])
 _LEAST = 0.009  # candidates are not below this fraction of the saddle point
 _PRICE = 0.5  # of a nat of conditioning, in nats of the period
@@ -76,7 +77,7 @@ class LinePlan:
 
     def at(self, rows: Rows) -> LinePlan:
         """The plans of some of the runs."""
-        return LinePlan(*(getattr(self, part.name)[rows] for part in fields(self)))
+        return LinePlan(*(getattr(self, name)[rows] for name in _NAMES))
 
 
 def log_share(tolerance: Any) -> Any:

@@ -14,9 +14,9 @@ from typing import Final, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erfcx
 
 from hockeystick.laws.sampled_loss import base_losses, sampled_losses
+from hockeystick.numerics.error_functions import erfcx
 from hockeystick.numerics.rounding import U
 
 __all__ = ["RISEN", "WIDTH", "RareLosses", "kept", "raised"]
