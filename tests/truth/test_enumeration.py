@@ -18,7 +18,9 @@ from hockeystick.engines.choose import FEW_OUTCOMES
 from hockeystick.engines.ends import composed_infinity
 from hockeystick.engines.enumeration.curve import EnumeratedCurve, _Sum
 from hockeystick.engines.enumeration.excess import Excess, Listed
+from hockeystick.engines.enumeration.heaviest import HeaviestOutcomes, TooManyOutcomesError
 from hockeystick.engines.enumeration.outcomes import Outcomes, Parts, number_of_outcomes, outcomes_of_all
+from hockeystick.laws import DiscreteGaussianPair
 
 Atoms = list[tuple[mpf, mpf]]  # masses under P and Q
 TRUTH_DIGITS = 80
@@ -130,13 +132,9 @@ def test_every_question_is_answered_to_rounding(name: str, direction: str) -> No
 
 
 @pytest.mark.parametrize("direction", ["remove", "add"])
-@pytest.mark.parametrize("cells", [1 << 23, 16])  # of a table, before its steps are listed in pieces
 @pytest.mark.parametrize("name", RUNS)
-def test_two_halves_of_the_steps_tell_as_much(
-    name: str, cells: int, direction: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_halves_of_the_steps_tell_as_much(name: str, direction: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[EnumeratedCurve.__module__], "_FEW", 0)
-    monkeypatch.setattr(sys.modules[Outcomes.__module__], "_MOST_CELLS", cells)
     parts, outcomes = RUNS[name][0].pairs(direction), OUTCOMES[name]  # type: ignore[arg-type]
     if direction == "add":
         outcomes = [(q, p) for p, q in outcomes]
@@ -293,7 +291,7 @@ def test_outcomes_as_wrong_as_their_errors_keep_the_bracket_true(
 
     module = sys.modules[EnumeratedCurve.__module__]
     monkeypatch.setattr(module, "_FEW", few)
-    monkeypatch.setattr(module, "outcomes_of_all", lambda own: wrong(own) if own else outcomes_of_all(()))
+    monkeypatch.setattr(module, "outcomes_of_all", lambda own, _: wrong(own) if own else outcomes_of_all(()))
     curve, truth = EnumeratedCurve(run.pairs("remove"), (0.0, 0.0)), composed([(randomised_response(0.75), 3)])
     for epsilon in (0.0, 0.5, 1.08, 1.09, 1.1, 1.105, 2.0, 3.28, 3.29, 3.3):
         bound = curve.delta(epsilon)
@@ -312,3 +310,111 @@ def test_losses_known_in_part_only_move_the_lower_side_by_what_they_may_be_off()
         for end in (loss - error, loss, loss + error):
             truth = float(mass @ -np.expm1(np.minimum(epsilon - end, 0.0)))
             assert found.lower <= truth <= found.upper
+
+
+def discrete_gaussian(sigma: float, rate: float) -> Atoms:
+    """Noise against itself moved by one, sampled: all integers of a mass above 1e-120."""
+    s, g = mpf(sigma), mpf(rate)
+    masses = {x: mp.exp(-x * x / (2 * s * s)) for x in range(-math.ceil(24 * sigma), math.ceil(24 * sigma) + 1)}
+    total = mp.fsum(masses.values())
+    at = {x: masses.get(x, mpf(0)) / total for x in range(min(masses), max(masses) + 2)}
+    return [((1 - g) * at[x] + g * at.get(x - 1, mpf(0)), at[x]) for x in at]
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize(("sigma", "rate"), [(2.0, 0.01), (0.9, 0.3), (1.5, 1.0)])
+def test_of_atoms_without_end_those_that_matter_are_listed(sigma: float, rate: float, direction: str) -> None:
+    run = (hs.DiscreteGaussian(sigma).poisson(rate) if rate < 1.0 else hs.DiscreteGaussian(sigma)) * 2
+    curve = hs.account(run, direction)
+    with mpmath.workdps(TRUTH_DIGITS):
+        one = discrete_gaussian(sigma, rate)
+        one = [(q, p) for p, q in one] if direction == "add" else one
+        outcomes = [(p * a, q * b) for (p, q), (a, b) in itertools.combinations_with_replacement(one, 2)]
+        twice = [(1 if x is y else 2) for x, y in itertools.combinations_with_replacement(one, 2)]
+        outcomes = [(n * p, n * q) for n, (p, q) in zip(twice, outcomes, strict=True)]
+        for epsilon in (0.0, 0.003, 0.1, 1.0):
+            found, exact = curve.delta(epsilon), delta_of(outcomes, epsilon)
+            assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
+            if exact > mpf(1e-60):
+                assert isinstance(found, Bound)
+                assert found.method == "enumeration"
+                assert mpf(float(found.width)) <= mpf(1e-9) * exact
+        for delta in (1e-3, 1e-8, 1e-15):
+            if mpf(delta) < delta_of(outcomes, 0.0):
+                answer = curve.epsilon(delta)
+                assert delta_of(outcomes, float(answer.lower)) >= mpf(delta)
+                assert delta_of(outcomes, float(answer.upper)) <= mpf(delta)
+                assert float(answer.width) <= 1e-9
+
+
+@pytest.mark.parametrize("log_drop", [-2.0, -6.0, -30.0])
+def test_what_is_left_out_is_in_the_upper_side(log_drop: float) -> None:
+    for run, atoms in (
+        (hs.DiscreteGaussian(1.5).poisson(0.3), lambda: discrete_gaussian(1.5, 0.3)),
+        (hs.Binomial(30, 0.4), lambda: binomial(30, 0.4, 1)),
+    ):
+        pair = run.pair("remove")
+        curve = EnumeratedCurve(((pair, 1),), composed_infinity(((pair, 1),)), log_drop)
+        with mpmath.workdps(TRUTH_DIGITS):
+            outcomes = atoms()
+            assert 0.0 < curve.left_out <= 2.1 * math.exp(log_drop)
+            for epsilon in (0.0, 0.2, 0.5, 0.8, 1.2):
+                found, exact = curve.delta(epsilon), delta_of(outcomes, epsilon)
+                assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
+
+
+def test_each_step_may_leave_out_as_much() -> None:
+    """The outcome of a large loss is so rare that it is left out of every step."""
+    pair = hs.DiscretePair((0.6, 0.39, 0.01), (0.39, 0.6099, 0.0001))
+    parts = (pair * 8).pairs("remove")
+    curve = EnumeratedCurve(parts, (0.0, 0.0), math.log(0.06))
+    true = EnumeratedCurve(parts, (0.0, 0.0))
+    assert 1.0 - 0.99**8 <= curve.left_out <= 0.081
+    for epsilon in (0.0, 1.0, 3.0, 4.0):
+        assert float(curve.delta(epsilon).lower) <= float(true.delta(epsilon).lower)
+        assert float(true.delta(epsilon).upper) <= float(curve.delta(epsilon).upper)
+
+
+@pytest.mark.parametrize("sigma", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("log_drop", [1.0, -3.0, -60.0])
+def test_the_table_of_discrete_gaussian_noise_states_what_it_lacks(sigma: float, log_drop: float) -> None:
+    for sensitivity in (1, 3):
+        table = DiscreteGaussianPair(sigma, sensitivity).atoms_but(log_drop)
+        assert table is not None
+        with mpmath.workdps(TRUTH_DIGITS):
+            s = mpf(sigma)
+            total = mp.fsum(mp.exp(-(mpf(x) ** 2) / (2 * s * s)) for x in range(-200, 201))
+            first = (table.size - sensitivity - 1) // 2
+            for moved, logs in ((sensitivity, table.log_p), (0, table.log_q)):
+                masses = [mp.exp(-(mpf(x - first - moved) ** 2) / (2 * s * s)) / total for x in range(table.size)]
+                assert 0 < 1 - mp.fsum(masses) <= mpf(table.dropped)
+                for mass, log, error in zip(masses, logs, table.error, strict=True):
+                    assert abs(mp.log(mass) - mpf(float(log))) <= mpf(float(error))
+            for x, (loss, error) in enumerate(zip(table.loss, table.loss_error, strict=True)):
+                exact = mpf(sensitivity) * (2 * (x - first) - sensitivity) / (2 * s * s)
+                assert abs(exact - mpf(float(loss))) <= mpf(float(error))
+
+
+def test_a_question_gets_the_same_answer_whatever_lists_were_made_before() -> None:
+    run = hs.DiscreteGaussian(2.0).poisson(0.05) * 3
+    deltas = [1e-3, 1e-12, 1e-7, 1e-3, 1e-20]
+    curve = hs.account(run, "remove")
+    for delta in deltas:
+        assert curve.epsilon(delta).sides == hs.account(run, "remove").epsilon(delta).sides
+    together = curve.epsilon(np.array(deltas))
+    assert [float(x) for x in together.upper] == [float(curve.epsilon(delta).upper) for delta in deltas]
+
+
+def test_lists_that_would_be_too_long_are_refused() -> None:
+    parts = (hs.DiscreteGaussian(2.0).poisson(0.1) * 10).pairs("remove")
+    few = HeaviestOutcomes(parts, (0.0, 0.0), 1 << 10)
+    with pytest.raises(TooManyOutcomesError, match="matter"):
+        few.epsilon(1e-5)
+    with pytest.raises(TooManyOutcomesError):
+        few.delta(0.1)
+    narrow = HeaviestOutcomes((hs.DiscreteGaussian(2.0).poisson(0.1) * 2).pairs("remove"), (0.0, 0.0), 1 << 13)
+    with pytest.raises(TooManyOutcomesError):
+        narrow.delta(60.0)
+    upper = float(narrow.delta(0.3).upper)
+    assert narrow.is_below(0.3, upper * (1.0 + 1e-9))
+    assert not narrow.is_below(0.3, upper * (1.0 - 1e-9))

@@ -156,9 +156,16 @@ def test_sampling_without_replacement_needs_twice_the_noise() -> None:
 def test_neighbours_help_each_other() -> None:
     rates = [0.001, 0.0012, 0.00145]
     warm = hs.dpsgd.noise_multipliers_for(epsilon=1.0, delta=1e-6, steps=10_000, rates=rates)
-    cold = hs.dpsgd.noise_multiplier_for(epsilon=1.0, delta=1e-6, steps=10_000, rate=rates[-1])
+    cold = hs.dpsgd.noise_multiplier_for(epsilon=1.0, delta=1e-6, steps=10_000, rate=rates[-1], guess=1.5)
     assert warm[-1].value == pytest.approx(cold.value, rel=1e-4, abs=0.0)
     assert warm[-1].estimates < cold.estimates
+
+
+def test_the_gaussian_limit_spares_estimates() -> None:
+    wanted: Any = {"epsilon": 0.5, "delta": 1e-5, "steps": 2000, "batch_size": 500, "population": 50_000}
+    begun, cold = (hs.dpsgd.noise_multiplier_for(**wanted, **more) for more in ({}, {"guess": 1.0}))
+    assert begun.value == pytest.approx(cold.value, rel=1e-4, abs=0.0)
+    assert begun.estimates <= cold.estimates - 2
 
 
 @pytest.mark.parametrize("scheme", ["poisson", "without-replacement"])

@@ -24,6 +24,7 @@ from hockeystick.engines.contour.placing import ContourRefusal
 from hockeystick.engines.contour.standing import SLOW, StandingLines
 from hockeystick.engines.ends import Engine, composed_infinity
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
+from hockeystick.engines.enumeration.heaviest import HeaviestOutcomes, TooManyOutcomesError
 from hockeystick.engines.rare import RareCurve
 from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.laws.base import Pair
@@ -45,6 +46,12 @@ SOME_OUTCOMES: Final = 1 << 20
 """Outcomes of half the steps that are listed where the contour refuses: a second an answer, where the contour for fewer
 digits, and lattices, are a million times wider."""
 
+MATTERING_OUTCOMES: Final = 1 << 18
+"""The same of few steps of atoms without end, or very many: those that matter to the question, 0.2 s an answer."""
+
+MOST_OUTCOMES: Final = 1 << 21
+"""The same for a tolerance finer than everyday: 2 s an answer, and 40 a receipt."""
+
 CONTOUR_TOLERANCE: Final = 1e-9
 """Relative width of delta that the contour is asked for: digits cost it next to nothing, 3.3 ms for 1e-9, 3.0 for
 1e-3."""
@@ -63,7 +70,7 @@ place of 0.05, for a cut Poisson run."""
 CONTOUR_WORK: Final = 10_000_000
 """Products of nodes that the contour may take for each few parts, 10 ms or so: beyond, lattices are as fast."""
 
-RARE_WORK: Final = 4_000_000
+RARE_WORK: Final = 6_000_000
 """The same where large losses are rare: beyond, lines that take these apart are faster, 20 ms an answer."""
 
 LISTED_WORK: Final = 2_000_000
@@ -137,7 +144,7 @@ def choose_engine(
 def standing_lines(engine: Engine) -> StandingLines | None:
     """The lines that answer first, for questions asked together; None where something else does."""
     if isinstance(engine, _ContourFirst):
-        return engine.contour.standing
+        return None if engine.lists_first else engine.contour.standing
     return engine.standing if isinstance(engine, ContourCurve) else None
 
 
@@ -145,16 +152,20 @@ def standing_lines(engine: Engine) -> StandingLines | None:
 class _ContourFirst:
     """The contour, first for many digits and then for fewer, and lattices where it hands over.
 
-    Where large losses are rare, lines that take these apart come before a contour of much work.
+    Where large losses are rare, lines that take these apart come before a contour of much work. Of few steps of atoms
+    the outcomes that matter are listed first where these are few, and after the contour where they are some more.
     """
 
     def __init__(self, losses: PairSum, tolerance: float, make_lattice: Callable[[], LatticeCurve]) -> None:
         finer = min(max(math.sqrt(EVERYDAY_TOLERANCE / tolerance), 1.0), 25.0)  # lattices then take longer, too
         self._work = int(CONTOUR_WORK * finer) * (1 + len(losses.parts) // SEVERAL_PARTS)
         few = losses.total_count <= FEW_STEPS and tolerance >= EVERYDAY_TOLERANCE
-        self._few = few and not any(pair.is_discrete for pair, _ in losses.parts)  # whose enumeration may take longer
+        discrete = [pair.is_discrete for pair, _ in losses.parts]
+        self._few = few and not any(discrete)  # whose enumeration may take longer
         self._hasty = SLOW if self._few else ()
+        self.lists_first = losses.total_count <= FEW_STEPS and all(discrete)
         self._parts, self._make_lattice = losses.parts, make_lattice
+        self._lists: dict[int, HeaviestOutcomes] = {}
         self._losses, self._rare = losses, RareCurve.of(losses.parts, tolerance)
         work = self._work if self._rare is None else RARE_WORK
         work = min(work, LISTED_WORK) if self._is_listed else work
@@ -179,7 +190,11 @@ class _ContourFirst:
         return self.contour.is_below(epsilon, delta)
 
     def _engines(self) -> Iterator[Engine]:
+        if self.lists_first:
+            yield self._heaviest(FEW_OUTCOMES)
         yield self.contour
+        if self.lists_first and not self._is_listed:
+            yield self._heaviest(MATTERING_OUTCOMES if self._tolerance >= EVERYDAY_TOLERANCE else MOST_OUTCOMES)
         if self._rare is not None:
             yield self._rare
             yield self._patient
@@ -189,6 +204,11 @@ class _ContourFirst:
     @cached_property
     def _is_listed(self) -> bool:
         return EnumeratedCurve.serves_in_halves(self._parts, SOME_OUTCOMES)
+
+    def _heaviest(self, most: int) -> HeaviestOutcomes:
+        if most not in self._lists:
+            self._lists[most] = HeaviestOutcomes(self._parts, composed_infinity(self._parts), most)
+        return self._lists[most]
 
     @cached_property
     def _patient(self) -> ContourCurve:
@@ -213,6 +233,8 @@ class _ContourFirst:
         for engine in self._engines():
             try:
                 return ask(engine)
+            except TooManyOutcomesError:
+                continue
             except ContourRefusal as refusal:
                 if isinstance(refusal.best, Bound):
                     found.append(refusal.best)

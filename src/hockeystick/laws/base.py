@@ -246,6 +246,10 @@ class Pair(ABC):
         """The finite losses as one table; None where there is a density, or atoms without end."""
         return None
 
+    def atoms_but(self, log_drop: float) -> AtomTable | None:
+        """The same but for ``e^log_drop`` of the mass under either measure; None where there is a density."""
+        return self.atoms
+
     @abstractmethod
     def cells(self, losses: Array) -> CellMasses:
         """Masses of the cells cut by ``losses`` (increasing, finite, shape (m,)), with certified errors."""

@@ -21,14 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.errors import check_count, check_positive
+from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Array, CellMasses, Extreme, LossQuantum, Measure, Nodes, Pair
 from hockeystick.laws.discrete_gaussian_rule import DiscreteGaussianSummand, log_normaliser
-from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up, up
 from hockeystick.transforms.summand import Summand
 
 __all__ = ["DiscreteGaussianPair"]
 
 _LARGEST_SIGMA = 1e6
+_MOST_LISTED = 1 << 10  # integers in a table
 _REST = 45.0  # e^-45: what may be left out of a sum, relative to its first term
 _CHUNK = 1 << 20
 _LARGE_LOSS = 750.0  # nats
@@ -167,6 +169,20 @@ class DiscreteGaussianPair(Pair):
         scale = math.log(stride) - self._log_normaliser
         two = 2.0 * self.sigma * self.sigma
         return Nodes(self._loss(x), scale - (x - self.sensitivity) ** 2 / two, scale - x * x / two)
+
+    def atoms_but(self, log_drop: float) -> AtomTable | None:
+        s, shift = self.sigma, float(self.sensitivity)
+        # beyond r the masses fall at least by e^{-r / s^2} from one integer to the next, on either side of either noise
+        r = math.ceil(s * math.sqrt(2.0 * max(math.log(8.0 + 4.0 * s * s) - log_drop, 1.0)))
+        if 2 * r + self.sensitivity > _MOST_LISTED:
+            return None
+        dropped = up(exp_up(-0.5 * (r / s) ** 2) * (2.0 * (1.0 + 1e-9)) / -math.expm1(-r / (s * s)))
+        x = np.arange(-r, self.sensitivity + r + 1.0)
+        log_z, z_error = log_normaliser(s)
+        log_p, log_q = (-y * y / (2.0 * s * s) - log_z for y in (x - shift, x))
+        size = np.maximum(np.abs(log_p), np.abs(log_q)) + abs(log_z)
+        loss = self._loss(x)
+        return AtomTable(loss, 8.0 * U * np.abs(loss), log_p, log_q, 16.0 * U * size + z_error, dropped=dropped)
 
     def summand(self) -> Summand:
         return DiscreteGaussianSummand(self.sigma, self.sensitivity)

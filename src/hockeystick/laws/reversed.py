@@ -92,6 +92,10 @@ class ReversedPair(Pair):
         atoms = self.base.atoms
         return None if atoms is None else atoms.reversed()
 
+    def atoms_but(self, log_drop: float) -> AtomTable | None:
+        atoms = self.base.atoms_but(log_drop)
+        return None if atoms is None else atoms.reversed()
+
     def cells(self, losses: Array) -> CellMasses:
         return self.base.cells(-losses[::-1]).reversed()
 

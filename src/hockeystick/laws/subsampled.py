@@ -121,6 +121,10 @@ class SubsampledPair(Pair):
         atoms = self.base.atoms
         return None if atoms is None else atoms.subsampled(Fraction(self.rate))
 
+    def atoms_but(self, log_drop: float) -> AtomTable | None:
+        atoms = self.base.atoms_but(log_drop)
+        return None if atoms is None else atoms.subsampled(Fraction(self.rate))
+
     def _sampled(self, loss: Array) -> Array:
         return sampled_losses(loss, self.rate)
 

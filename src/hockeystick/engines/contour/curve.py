@@ -22,13 +22,13 @@ from hockeystick.engines.contour.answers import METHOD, deltas, epsilons, errors
 from hockeystick.engines.contour.line_curve import Curve
 from hockeystick.engines.contour.lines import Quantity
 from hockeystick.engines.contour.placing import (
-    MOST_WORK,
     ContourRefusal,
     log_complement,
     log_tail,
     saddle_of_delta,
     saddle_of_epsilon,
 )
+from hockeystick.engines.contour.planned import MOST_WORK
 from hockeystick.engines.contour.root_bracket import LogBracket, Targets
 from hockeystick.engines.contour.search import EpsilonSearch, targets_of
 from hockeystick.engines.contour.standing import DEEPEST, SMALLEST, StandingLines

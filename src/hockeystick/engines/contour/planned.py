@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, final
+from typing import Any, Final, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from hockeystick.transforms.saddle import LossSum, Saddle
 
 __all__ = [
     "MOST_NODES",
+    "MOST_WORK",
     "TiltedRules",
     "accuracy_of",
     "few_bit_steps",
@@ -38,6 +39,9 @@ __all__ = [
 
 MOST_NODES = 1 << 20
 """Frequencies of a line, at most."""
+
+MOST_WORK: Final = 250_000_000
+"""Products of nodes in s and in the loss that a line may take: about half a second."""
 
 _TOO_LONG = "a rule would need too many nodes at the frequencies and tilts asked for"
 _AT_ONCE = 64  # lines summed at a time

@@ -28,7 +28,7 @@ import numpy as np
 
 from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.enumeration.excess import LOST, Excess, Listed, sum_error, sum_of
-from hockeystick.engines.enumeration.outcomes import halves, number_of_outcomes, outcomes_of_all
+from hockeystick.engines.enumeration.outcomes import dropped_mass, halves, number_of_outcomes, outcomes_of_all
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.roots import increasing_root
@@ -38,7 +38,7 @@ __all__ = ["EnumeratedCurve"]
 
 _METHOD = "enumeration"
 _FEW = 1 << 14  # outcomes of one list
-_MOST = 1 << 20  # outcomes of half the steps
+_MOST = 1 << 21  # outcomes of half the steps
 _BLOCK = 1 << 14  # of them at once: arrays that stay near
 _ROUGH = 1 << 12  # groups of outcomes: a guess is good to a millionth of a nat
 _NEAR = 1e-6  # of the largest loss: how good a guess is looked for
@@ -94,14 +94,25 @@ class EnumeratedCurve:
         Pairs of known atoms.
     at_infinity : (float, float)
         Bounds on the mass at infinite loss.
+    log_drop : float
+        ``ln`` of the mass that each step may leave out: the upper side adds it.
+
+    Attributes
+    ----------
+    left_out : float
+        Bound on the mass of all outcomes left out.
     """
 
-    def __init__(self, parts: Sequence[tuple[Pair, int]], at_infinity: tuple[float, float]) -> None:
-        several = None if self.serves(parts, _FEW) else halves(parts, _MOST)
-        first, second = (Listed.of(outcomes_of_all(half)) for half in several or (parts, ()))
+    def __init__(
+        self, parts: Sequence[tuple[Pair, int]], at_infinity: tuple[float, float], log_drop: float = -math.inf
+    ) -> None:
+        few = number_of_outcomes(parts, _FEW, log_drop) is not None
+        several = None if few else halves(parts, _MOST, log_drop)
+        first, second = (Listed.of(outcomes_of_all(half, log_drop)) for half in several or (parts, ()))
         self._first, self._second = first, Excess.of(second)
         self._largest = float(max(first.loss[-1] + second.loss[-1], 0.0))
-        self._at_infinity = at_infinity
+        self.left_out = dropped_mass(parts, log_drop) if log_drop > -math.inf else 0.0
+        self._at_infinity = at_infinity[0], up(at_infinity[1] + self.left_out) if self.left_out else at_infinity[1]
 
     @staticmethod
     def serves(parts: Sequence[tuple[Pair, int]], most: int) -> bool:
@@ -109,9 +120,9 @@ class EnumeratedCurve:
         return number_of_outcomes(parts, most) is not None
 
     @staticmethod
-    def serves_in_halves(parts: Sequence[tuple[Pair, int]], most: int) -> bool:
+    def serves_in_halves(parts: Sequence[tuple[Pair, int]], most: int, log_drop: float = -math.inf) -> bool:
         """Whether either half of its steps has at most so many."""
-        return halves(parts, most) is not None
+        return halves(parts, most, log_drop) is not None
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""

@@ -11,24 +11,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Array, Pair
-from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, up
 
-__all__ = ["Outcomes", "halves", "number_of_outcomes", "outcomes_of_all"]
+__all__ = ["Outcomes", "dropped_mass", "halves", "number_of_outcomes", "outcomes_of_all"]
 
 Parts = Sequence[tuple[Pair, int]]
 
 _MOST_ATOMS = 512
-_MOST_CELLS = 1 << 23  # of the table that says how often each atom comes up in each outcome
-_MANY = 40  # steps, whose table is too large only where outcomes are more than a million
 _WIDEST = 600.0  # nats between losses, whose exponentials float64 holds
 
 
@@ -63,36 +60,44 @@ class Outcomes:
 _NOTHING = Outcomes(*np.zeros((4, 1)))
 
 
-def _table(pair: Pair) -> AtomTable | None:
-    """The atoms of one step; None where they are not known, or too many."""
-    atoms = pair.atoms
-    if atoms is None or not 0 < atoms.size <= _MOST_ATOMS or atoms.dropped > 0.0:
+def _table(pair: Pair, log_drop: float = -math.inf) -> AtomTable | None:
+    """The atoms of one step, but for some of a total mass of ``e^log_drop``; None where unknown, or too many."""
+    atoms = pair.atoms if log_drop == -math.inf else _heaviest(pair.atoms_but(log_drop), log_drop)
+    if atoms is None or not 0 < atoms.size <= _MOST_ATOMS or (atoms.dropped > 0.0 and log_drop == -math.inf):
         return None
     return atoms if np.isfinite(atoms.loss_error).all() else None
 
 
-def number_of_outcomes(parts: Parts, most: int) -> int | None:
+def _heaviest(atoms: AtomTable | None, log_drop: float) -> AtomTable | None:
+    """A table without its lightest atoms under P, which are counted as dropped."""
+    if atoms is None or atoms.size == 0:
+        return atoms
+    heavy = atoms.log_p >= log_drop - math.log(atoms.size)
+    light = np.exp(atoms.log_p[~heavy] + atoms.error[~heavy]) + UNDERFLOW
+    columns = {name: getattr(atoms, name)[heavy] for name in ("loss", "loss_error", "log_p", "log_q", "error")}
+    return replace(atoms, **columns, dropped=up(atoms.dropped + float(light.sum()), 1e-9), exact_losses=None)
+
+
+def dropped_mass(parts: Parts, log_drop: float) -> float:
+    """Bound on the mass under P of all outcomes that are not listed where each step leaves out ``e^log_drop``."""
+    tables = [(_table(pair, log_drop), count) for pair, count in parts]
+    return up(math.fsum(table.dropped * count for table, count in tables if table is not None), 1e-9)
+
+
+def number_of_outcomes(parts: Parts, most: int, log_drop: float = -math.inf) -> int | None:
     """How many outcomes a composition has; None where that is above ``most``, or not known."""
     total = 1
     for pair, count in parts:
-        found = _table(pair)
+        found = _table(pair, log_drop)
         if found is None or count > most:
             return None
-        total *= _rows(count, found.size)
+        total *= math.comb(count + found.size - 1, count)  # ways to share
         if total > most:
             return None
     return total
 
 
-def _rows(count: int, atoms: int) -> int:
-    """How many outcomes are listed of so many steps: ways to share, or pairs of those of its halves."""
-    ways = math.comb(count + atoms - 1, count)
-    if ways * atoms <= _MOST_CELLS or count == 1 or count > _MANY:
-        return ways
-    return _rows(count // 2, atoms) * _rows(count - count // 2, atoms)
-
-
-def halves(parts: Parts, most: int) -> tuple[Parts, Parts] | None:
+def halves(parts: Parts, most: int, log_drop: float = -math.inf) -> tuple[Parts, Parts] | None:
     """About half of the steps, and the other ones; None where either has more outcomes than ``most``.
 
     None as well where atoms are too many or not known, or losses too far apart.
@@ -101,22 +106,22 @@ def halves(parts: Parts, most: int) -> tuple[Parts, Parts] | None:
     second: list[tuple[Pair, int]] = []
     width = 0.0
     for place, (pair, count) in enumerate(parts):
-        found, larger = _table(pair), count - count // 2
+        found, larger = _table(pair, log_drop), count - count // 2
         if found is None:
             return None
         first.append((pair, count - larger if place % 2 else larger))
         second.append((pair, count - first[-1][1]))
         width += count * float(np.ptp(found.loss))
     both = [(pair, own) for pair, own in first if own], [(pair, own) for pair, own in second if own]
-    served = width <= _WIDEST and all(number_of_outcomes(half, most) is not None for half in both)
+    served = width <= _WIDEST and all(number_of_outcomes(half, most, log_drop) is not None for half in both)
     return both if served else None
 
 
-def outcomes_of_all(parts: Parts) -> Outcomes:
+def outcomes_of_all(parts: Parts, log_drop: float = -math.inf) -> Outcomes:
     """The outcomes of a composition, all of whose pairs have known atoms; of no steps, loss 0."""
     found = []
     for pair, count in parts:
-        atoms = _table(pair)
+        atoms = _table(pair, log_drop)
         if atoms is None:
             raise ValueError(f"the outcomes of {pair!r} are not known")
         found.append(_repeated(Outcomes(atoms.loss, atoms.loss_error, atoms.log_p, atoms.error), count))
@@ -127,33 +132,26 @@ def outcomes_of_all(parts: Parts) -> Outcomes:
 
 
 def _repeated(one: Outcomes, count: int) -> Outcomes:
+    """All ways to share so many steps among the atoms, atom by atom."""
     if count == 1:
         return one
-    if _rows(count, one.loss.size) != math.comb(count + one.loss.size - 1, count):
-        return _repeated(one, count // 2).beside(_repeated(one, count - count // 2))
-    often = _shares(count, one.loss.size).astype(np.float64)
-    orders = _log_factorials(count)
-    log_orders = orders[count] - orders[often.astype(np.int64)].sum(axis=1)
-    size = orders[count] + orders[often.astype(np.int64)].sum(axis=1)
-    terms = (often.shape[1] + 2) * U
-    return Outcomes(
-        often @ one.loss,
-        (often @ one.loss_error + terms * (often @ np.abs(one.loss))) * (1.0 + terms),
-        log_orders + often @ one.log_p,
-        (often @ one.error + (2.0 * ELEMENTARY + terms) * size + terms * (often @ np.abs(one.log_p))) * (1.0 + terms),
-    )
-
-
-def _shares(count: int, atoms: int) -> NDArray[np.int64]:
-    """All ways to share ``count`` among so many atoms, a row each."""
-    rows, left = np.zeros((1, 0), dtype=np.int64), np.array([count])
-    for _ in range(atoms - 1):
-        repeats = left + 1
-        starts = np.cumsum(repeats) - repeats
-        taken = np.arange(int(repeats.sum())) - np.repeat(starts, repeats)
-        rows = np.column_stack((np.repeat(rows, repeats, axis=0), taken))
-        left = np.repeat(left, repeats) - taken
-    return np.column_stack((rows, left))
+    orders, terms = _log_factorials(count), (one.loss.size + 2) * U
+    each = (one.loss, one.loss_error + terms * np.abs(one.loss), one.log_p, one.error + terms * np.abs(one.log_p))
+    left, sums, lost = np.array([count]), np.zeros((len(each), 1)), np.zeros(1)
+    for place, atom in enumerate(np.array(each).T):
+        taken = left
+        if place < one.loss.size - 1:
+            repeats = left + 1
+            starts = np.cumsum(repeats) - repeats
+            taken = np.arange(int(repeats.sum())) - np.repeat(starts, repeats)
+            left, sums, lost = np.repeat(left, repeats), np.repeat(sums, repeats, axis=1), np.repeat(lost, repeats)
+        sums += atom[:, None] * taken
+        lost += orders[taken]
+        left = left - taken
+    loss, loss_error, log_p, error = sums
+    log_orders, size = orders[count] - lost, orders[count] + lost
+    doubt = (2.0 * ELEMENTARY + terms) * size
+    return Outcomes(loss, loss_error * (1.0 + terms), log_orders + log_p, (error + doubt) * (1.0 + terms))
 
 
 @lru_cache(maxsize=64)
