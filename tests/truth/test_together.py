@@ -34,7 +34,7 @@ def random_run(rng: np.random.Generator) -> hs.Composition:
     if kind < 0.7:
         return hs.Gaussian(noise_multiplier=noise).poisson(rate=rate) * steps
     if kind < 0.8:
-        return hs.Laplace(noise_multiplier=noise).poisson(rate=rate) * steps
+        return hs.Laplace(noise).poisson(rate=rate) * steps
     if kind < 0.9:
         return hs.Gaussian(noise_multiplier=noise).poisson(rate=rate) * steps + hs.Gaussian(noise_multiplier=30.0)
     return hs.RandomizedResponse(0.5 + 0.1 * rate) * steps
