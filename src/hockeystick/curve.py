@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hockeystick.engines.together import Quantity
     from hockeystick.readouts.trade_off import TradeOff
 
-__all__ = ["PrivacyCurve"]
+__all__ = ["PrivacyCurve", "stays_below"]
 
 Array = NDArray[np.float64]
 
@@ -298,7 +298,7 @@ class PrivacyCurve:
         other: DirectedCurve | None = None
         answers: dict[int, Bound | Estimate] = {}
         for curve in {id(one): one for one in self.directed.values()}.values():
-            if decides is not None and other is not None and _stays_below(curve, other, decides, value, quantity):
+            if decides is not None and other is not None and stays_below(curve, other, decides, value, quantity):
                 answers[id(curve)] = smaller(decides)
                 continue
             answer = curve.delta(value) if quantity == "delta" else curve.epsilon(value)
@@ -319,7 +319,7 @@ class PrivacyCurve:
         return {direction: answers[id(curve)] for direction, curve in self.directed.items()}
 
 
-def _stays_below(curve: DirectedCurve, other: DirectedCurve, decides: Bound, value: float, quantity: Quantity) -> bool:
+def stays_below(curve: DirectedCurve, other: DirectedCurve, decides: Bound, value: float, quantity: Quantity) -> bool:
     """Whether a direction is proved to stay below the lower side of another's answer: it changes neither side."""
     lower = float(decides.lower)
     if not 0.0 < lower < float(decides.upper):

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from hockeystick.calibrate import Calibration, calibrate
-from hockeystick.calibrate.neighbours import ahead
+from hockeystick.calibrate.beginning import ahead, begun
 from hockeystick.composition import Composition, Step
 from hockeystick.errors import check_choice, check_count, check_rate
 from hockeystick.mechanisms import Gaussian, GaussianMixture
@@ -203,7 +203,7 @@ def noise_multiplier_for(*, steps: int, **settings: Any) -> Calibration:
     >>> f"{found.value:.4f}"
     '0.7876'
     """
-    sampler, target = _apart(settings)
+    sampler, target = _apart(begun(steps, settings))
     return calibrate(lambda noise: run(noise, steps, **sampler), safe="larger", **target)
 
 

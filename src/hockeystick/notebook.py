@@ -6,7 +6,6 @@ Numbers are shown as everywhere: lower sides rounded down, upper sides up (`hock
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,8 @@ _CELL = f"{_LINE};padding:.2em 1em .2em 0;text-align:left;vertical-align:top;bac
 
 def table(title: str, rows: Iterable[tuple[str, str]], *, remark: str = "") -> str:
     """A title over rows of a name and a text, in HTML; colours are the page's own."""
+    from html import escape  # loaded where something is shown
+
     cells = "".join(
         f'<tr style="background:none"><th scope="row" style="{_CELL};{_NAME}">{escape(name)}</th>'
         f'<td style="{_CELL}">{escape(text)}</td></tr>'

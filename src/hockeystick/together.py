@@ -167,7 +167,8 @@ def _passed(curves: Sequence[Asked], owners: Rows, values: Array, quantity: Quan
     proved = second[few[second]]
     at, lower = values[proved], answers.lower[proved]
     epsilon, delta = (at, lower) if quantity == "delta" else (lower, at)
-    below = accountant.below_together([flat[row] for row in first[proved] + 1], epsilon=epsilon, delta=delta)
+    own, beside = ([flat[row] for row in first[proved] + place] for place in (1, 0))
+    below = accountant.below_together(own, beside, epsilon=epsilon, delta=delta, quantity=quantity)
     second = np.setdiff1d(second, proved[below])
     if second.size:
         more = accountant.together(flat, first[second] + 1, values=values[second], quantity=quantity)

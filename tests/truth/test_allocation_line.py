@@ -12,7 +12,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.exact import Enclosure, Log, exact_delta
-from hockeystick.exact.allocation import AllocationCurve, _Line, _planned
+from hockeystick.exact.allocation import AllocationCurve, _Line, _Path, _planned
 from hockeystick.exact.balls import ball, precision
 from hockeystick.exact.shapes import AllocationShape
 from hockeystick.laws import GaussianPair
@@ -118,6 +118,11 @@ def test_lines_in_ball_arithmetic_outside_their_plan_agree() -> None:
         assert own is not plan or enclosure.upper - enclosure.lower <= 1e-9
 
 
+def test_what_would_not_fit_in_memory_is_refused_in_ball_arithmetic() -> None:
+    with precision(60), pytest.raises(hs.PrecisionError, match="more memory than it may"):
+        _Path(Fraction(1, 3), Fraction(1)).line(Fraction(1), Fraction(1, 8), 10**10)
+
+
 def lines_outside_their_plan(mirrored: bool) -> list[tuple[str, LinePlan]]:
     """Lines cut short, coarse, or tilted otherwise, and panels that end early: each error term matters in one."""
     plan = plan_line(1.0, 20, k_of(mirrored), k_of(mirrored), below=mirrored)
@@ -212,8 +217,6 @@ def test_a_scale_as_wrong_as_its_error_keeps_the_bracket_true(
 def test_transforms_of_coarse_panels_contain_the_truth(shift: float, largest: float) -> None:
     """E e^{-zW} with all W, by the rule in ball arithmetic; the panels end where nothing is left."""
     from flint import acb, arb
-
-    from hockeystick.exact.allocation import _Path
 
     theta, step, count = 1.0, 4.0, 9
     panels = LognormalPanels(shift, -9.0, (math.log(45.0) + 0.5 * shift * shift) / shift, largest)

@@ -73,6 +73,20 @@ def test_nearly_equal_directions_need_one_plan() -> None:
     assert lines._lines == lines._ladders == {}
 
 
+def test_nearly_equal_directions_need_one_plan_in_a_pass() -> None:
+    runs = [hs.Gaussian(noise).poisson(1e-3) * 10**6 for noise in (8.0, 9.0, 10.0)] + [
+        hs.Gaussian(4.0).poisson(0.01) * 10**4
+    ]
+    curves = [hs.account(run) for run in runs]
+    found = each_together([cast(Asked, curve) for curve in curves], np.arange(4), np.full(4, 1e-5), "epsilon")
+    for run, curve, answer in zip(runs, curves, found, strict=True):
+        assert isinstance(answer, Bound)
+        assert answer.sides == hs.account(run).epsilon(1e-5).sides
+        lines = standing_lines(curve.directed["add"].curve.engine)  # type: ignore[attr-defined]
+        assert lines is not None
+        assert lines._lines == lines._ladders == {}
+
+
 def test_a_large_loss_left_out_is_counted() -> None:
     """Noise so small that a step of tiny mass swamps the moments: its mass counts where it is left out."""
     run = hs.Gaussian(0.05).poisson(1e-9) * 3
@@ -135,9 +149,12 @@ def test_what_is_proved_of_many_is_proved_of_each() -> None:
     runs += [hs.Laplace(2.0).poisson(0.1) * 400, hs.Gaussian(3.0) * 5, runs[1] + hs.ApproximateDP(0.01, 1e-6)]
     curves = [directed(run, direction) for run in runs for direction in ("remove", "add")]
     epsilon = np.linspace(0.2, 1.5, len(curves))
+    others = [directed(hs.Gaussian(1.0), "remove")] * len(curves)  # which has no line
     least = np.array([least_proved(*one) for one in zip(curves, epsilon.tolist(), strict=True)])
     for factor, proved in ((1.0 + 1e-9, True), (1.0 - 1e-9, False)):
-        found = hs.accountants.Certified().below_together(curves, epsilon=epsilon, delta=least * factor)
+        found = hs.accountants.Certified().below_together(
+            curves, others, epsilon=epsilon, delta=least * factor, quantity="delta"
+        )
         assert (found == proved).all()
 
 

@@ -242,6 +242,34 @@ def test_behind_a_cliff_one_line_answers(
     assert count <= 2
 
 
+@pytest.mark.parametrize(("rate", "most"), [(5e-4, 2), (1.5e-3, 3)])
+def test_a_line_whose_rounding_leaves_less_serves_a_whole_curve(
+    rate: float, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count, placed, several = 0, standing.line_for_epsilon, standing.lines_for_epsilons
+
+    def counting(*args: Any, **kwargs: Any) -> Any:
+        nonlocal count
+        count += 1
+        return placed(*args, **kwargs)
+
+    def counting_several(*args: Any, **kwargs: Any) -> Any:
+        nonlocal count
+        count += args[1].size
+        return several(*args, **kwargs)
+
+    monkeypatch.setattr(standing, "line_for_epsilon", counting)
+    monkeypatch.setattr(standing, "lines_for_epsilons", counting_several)
+    run, deltas = hs.Gaussian(1.0).poisson(rate) * 2000, np.geomspace(1e-3, 5e-9, 20)
+    found = hs.account(run, "remove").epsilon(deltas)
+    assert count <= most
+    assert 1e-10 < float(np.max(found.width)) < 1e-6
+    for row in (0, 10, 19):
+        for side, above in ((float(found.lower[row]), True), (float(found.upper[row]), False)):
+            exact = exact_delta(run.pairs("remove"), side, digits=13)
+            assert exact.high >= Fraction(deltas[row]) if above else exact.low <= Fraction(deltas[row])
+
+
 def contained(rng: np.random.Generator, questions: int) -> int:
     """How many answers of one batch were compared with the truth."""
     run = random_run(rng)

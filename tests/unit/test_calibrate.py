@@ -11,7 +11,11 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick.accountants.certified import Certified
 from hockeystick.bound import Bound
+from hockeystick.calibrate.axis import Axis
+from hockeystick.calibrate.search import Problem, Search
+from hockeystick.calibrate.targets import target_of
 from hockeystick.composition import Composition, directions
 from hockeystick.exact import exact_delta
 
@@ -152,9 +156,16 @@ def test_sampling_without_replacement_needs_twice_the_noise() -> None:
 def test_neighbours_help_each_other() -> None:
     rates = [0.001, 0.0012, 0.00145]
     warm = hs.dpsgd.noise_multipliers_for(epsilon=1.0, delta=1e-6, steps=10_000, rates=rates)
-    cold = hs.dpsgd.noise_multiplier_for(epsilon=1.0, delta=1e-6, steps=10_000, rate=rates[-1])
+    cold = hs.dpsgd.noise_multiplier_for(epsilon=1.0, delta=1e-6, steps=10_000, rate=rates[-1], guess=1.5)
     assert warm[-1].value == pytest.approx(cold.value, rel=1e-4, abs=0.0)
     assert warm[-1].estimates < cold.estimates
+
+
+def test_the_gaussian_limit_spares_estimates() -> None:
+    wanted: Any = {"epsilon": 0.5, "delta": 1e-5, "steps": 2000, "batch_size": 500, "population": 50_000}
+    begun, cold = (hs.dpsgd.noise_multiplier_for(**wanted, **more) for more in ({}, {"guess": 1.0}))
+    assert begun.value == pytest.approx(cold.value, rel=1e-4, abs=0.0)
+    assert begun.estimates <= cold.estimates - 2
 
 
 @pytest.mark.parametrize("scheme", ["poisson", "without-replacement"])
@@ -428,3 +439,22 @@ def test_bounds_at_both_ends_are_certified() -> None:
     found = hs.dpsgd.noise_multiplier_for(epsilon=1.0, delta=1e-6, steps=1000, rate=0.01)
     assert isinstance(found.bound, Bound)
     assert isinstance(found.bound_at_unsafe, Bound)
+
+
+def test_a_direction_is_left_out_only_where_it_is_proved_to_stay_below() -> None:
+    """The direction thought to decide is asked first, and may be the wrong one."""
+    run = hs.Gaussian(1.0).poisson(0.01) * 1000
+    truth = hs.account(run).delta(1.0)
+    problem = Problem(
+        lambda noise: hs.Gaussian(noise).poisson(0.01) * 1000,
+        target_of(epsilon=1.0, delta=0.5),
+        "add-remove",
+        Certified(),
+    )
+    for first in directions("add-remove"):
+        search = Search(problem, Axis(0.1, 10.0, False, -1, 1e-4))
+        search._worst = first
+        bound = search.evaluate(1.0, 1e-3).bound
+        assert float(bound.lower) <= float(truth.upper)
+        assert float(truth.lower) <= float(bound.upper)
+        assert search._worst == "remove"

@@ -24,6 +24,7 @@ pytest.importorskip("httpx", reason="Starlette's test client needs httpx")
 import hockeystick as hs
 from hockeystick.app.cli import main
 from hockeystick.app.cli.status import Status
+from hockeystick.app.explore import answers
 from hockeystick.app.explore.answers import VIEWS, answered
 from hockeystick.app.explore.question import MOST_BYTES, BadQuestionError, question
 from hockeystick.app.explore.server import application, serve
@@ -119,12 +120,23 @@ def line_at(line: list[list[float]], x: float) -> float:
 
 
 def test_a_locked_epsilon_is_met_by_the_noise_found() -> None:
-    fields = {k: v for k, v in BY_RATE.items() if k != "noise_multiplier"} | {"target_epsilon": 1.0}
+    fields = {k: v for k, v in BY_RATE.items() if k != "noise_multiplier"} | {"target_epsilon": 1.0, "detail": "fine"}
     status, document = answered("answer", question(json.dumps(fields).encode()))
     assert status == 200
     assert document["epsilon"]["upper"] <= 1.0
     unsafe = hs.Gaussian(document["met"]["unsafe"]).poisson(0.01) * 2000
     assert hs.account(unsafe).delta(1.0).lower > 1e-5
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.5])
+def test_noise_foreseen_while_a_slider_moves_is_proved(factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it was foreseen wrongly, the answer is that of a calibration."""
+    foreseen = answers.foreseen_noise
+    monkeypatch.setattr(answers, "foreseen_noise", lambda *one, **more: factor * foreseen(*one, **more))
+    fields = {k: v for k, v in BY_RATE.items() if k != "noise_multiplier"} | {"target_epsilon": 1.0, "detail": "live"}
+    _, document = answered("answer", question(json.dumps(fields).encode()))
+    assert 0.9995 <= document["epsilon"]["upper"] <= 1.0
+    assert ("unsafe" in document["met"]) == (factor < 1.0)
 
 
 def test_stairs_hold_every_count_between_theirs() -> None:

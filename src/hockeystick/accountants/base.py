@@ -101,11 +101,19 @@ class Accountant(ABC):
         return None
 
     def below_together(
-        self, curves: Sequence[DirectedCurve], *, epsilon: NDArray[np.float64], delta: NDArray[np.float64]
+        self,
+        curves: Sequence[DirectedCurve],
+        others: Sequence[DirectedCurve],
+        *,
+        epsilon: NDArray[np.float64],
+        delta: NDArray[np.float64],
+        quantity: Quantity,
     ) -> NDArray[np.bool_]:
-        """`DirectedCurve.is_below` of each curve at a point of its own."""
-        points = zip(curves, epsilon.tolist(), delta.tolist(), strict=True)
-        return np.array([curve.is_below(*point) for curve, *point in points], dtype=np.bool_)
+        """`DirectedCurve.is_below_beside` another of each curve, at a point of its own."""
+        found = np.zeros(epsilon.size, dtype=np.bool_)
+        for row, (curve, other, e, d) in enumerate(zip(curves, others, epsilon.tolist(), delta.tolist(), strict=True)):
+            found[row] = curve.is_below_beside(other, epsilon=e, delta=d, quantity=quantity)
+        return found
 
     def shown_by(self, pair: Pair) -> Pair:
         """What datasets are known to show of a step: the pair itself, where it can be looked at among others."""

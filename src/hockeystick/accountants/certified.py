@@ -115,12 +115,18 @@ class Certified(Accountant):
         return None if own is None else answers_together(own, owners, values, quantity)
 
     def below_together(
-        self, curves: Sequence[DirectedCurve], *, epsilon: NDArray[np.float64], delta: NDArray[np.float64]
+        self,
+        curves: Sequence[DirectedCurve],
+        others: Sequence[DirectedCurve],
+        *,
+        epsilon: NDArray[np.float64],
+        delta: NDArray[np.float64],
+        quantity: Quantity,
     ) -> NDArray[np.bool_]:
-        own = _bounded(curves)
-        if own is None:
-            return super().below_together(curves, epsilon=epsilon, delta=delta)
-        return below_together(own, epsilon, delta)
+        own, beside = _bounded(curves), _bounded(others)
+        if own is None or beside is None:
+            return super().below_together(curves, others, epsilon=epsilon, delta=delta, quantity=quantity)
+        return below_together(own, beside, epsilon, delta, quantity)
 
 
 @final

@@ -8,13 +8,16 @@ thousand steps and a billion.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound
 from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.errors import check_positive
 from hockeystick.laws.loss_sum import PairSum
+
+if TYPE_CHECKING:
+    from hockeystick.engines.together import Quantity
 
 __all__ = ["Contour"]
 
@@ -60,3 +63,11 @@ class _Curve(DirectedCurve):
 
     def epsilon(self, delta: float) -> Bound:
         return self.engine.epsilon(delta)
+
+    def is_below(self, epsilon: float, delta: float) -> bool:
+        return self.engine.is_below(epsilon, delta)
+
+    def is_below_beside(self, other: DirectedCurve, *, epsilon: float, delta: float, quantity: Quantity) -> bool:
+        if not isinstance(other, _Curve):
+            return self.is_below(epsilon, delta)
+        return self.engine.is_below_beside(other.engine, epsilon, delta, quantity)

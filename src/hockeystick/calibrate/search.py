@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast, final
 
@@ -23,11 +23,11 @@ from hockeystick.calibrate.estimate import FastEstimate
 from hockeystick.calibrate.prediction import predicted
 from hockeystick.calibrate.targets import Target
 from hockeystick.composition import Composition, Direction, Step, directions
-from hockeystick.curve import PrivacyCurve
+from hockeystick.curve import PrivacyCurve, stays_below
 from hockeystick.engines.rare import RareCurve
 from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.laws.base import any_guarantee
-from hockeystick.together import worst
+from hockeystick.together import smaller, worst
 
 __all__ = ["Evaluation", "Problem", "Search"]
 
@@ -240,13 +240,24 @@ class Search:
         answers: dict[str, Bound] = {}
         for name in sorted(curve.directed, key=lambda name: name != self._worst):
             most = max((float(answer.lower) for answer in answers.values()), default=0.0)
-            answer = self._dominated(fast, name, target) if most > 0.0 else None
+            answer = self._below(fast, name, answers, target) or (
+                self._dominated(fast, name, target) if most > 0.0 else None
+            )
             answer = self._of_direction(fast, curve, name, 0.5 * min(most, target.most)) if answer is None else answer
             answers[name] = answer
             if float(answer.lower) > target.most:
                 break
         self._worst = cast("Direction", max(answers, key=lambda name: float(answers[name].upper)))
         return self._certified(worst(answers, curve.composition.notes), curve)
+
+    @staticmethod
+    def _below(fast: PrivacyCurve, name: str, answers: Mapping[str, Bound], target: Target) -> Bound | None:
+        """What is known of a direction that is proved to stay below another's answer; None where it is not."""
+        if not answers or target.delta_at is None:
+            return None
+        other, decides = max(answers.items(), key=lambda one: float(one[1].lower))
+        below = stays_below(fast.directed[name], fast.directed[other], decides, target.delta_at, "delta")
+        return smaller(decides) if below else None
 
     def _dominated(self, fast: PrivacyCurve, name: str, target: Target) -> Bound | None:
         """The upper side alone, where the lower one would cost as much again; None where it does not prove safety."""

@@ -70,7 +70,7 @@ place of 0.05, for a cut Poisson run."""
 CONTOUR_WORK: Final = 10_000_000
 """Products of nodes that the contour may take for each few parts, 10 ms or so: beyond, lattices are as fast."""
 
-RARE_WORK: Final = 4_000_000
+RARE_WORK: Final = 6_000_000
 """The same where large losses are rare: beyond, lines that take these apart are faster, 20 ms an answer."""
 
 LISTED_WORK: Final = 2_000_000

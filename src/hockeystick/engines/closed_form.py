@@ -85,21 +85,24 @@ class ClosedForm:
         curve = self._above.curve
         guess = max(self._above.loss_range(log_delta, log_delta)[1] if curve is None else curve.guess(delta), 0.0)
         step = (1e-12 if curve is None else 1e-8) * max(1.0, guess)
-        smooth = curve is None and not self._above.is_discrete
-        lower, upper = self._crossing(delta, guess) if smooth else (0.0, math.inf)
-        if curve is None and not upper - lower <= 2.0 * step:
-            lower, upper = self._narrowed(delta, guess, step)
+        lower, upper = 0.0, math.inf
+        if curve is None and guess > 0.0:
+            seen = self._sides(guess * _FAN)
+            if not self._above.is_discrete:
+                lower, upper = self._crossing(delta, guess, seen)
+            if not upper - lower <= 2.0 * step:
+                lower, upper = self._narrowed(delta, guess, step, seen)
         if not upper - lower <= 2.0 * step:
             lower, upper = self._searched(delta, guess, step)
         return from_sides(lower, upper, self._method, errors={"rounding": upper - lower})
 
-    def _crossing(self, delta: float, guess: float) -> tuple[float, float]:
-        """Where smooth sides cross ``delta``, by interpolation; an infinite bracket where that does not tell."""
-        points = guess * _FAN
-        if not (guess > 0.0 and delta > 1e-300):
-            return 0.0, math.inf
-        lower, upper = self._sides(points)
-        if not (upper[-1] < delta < lower[0] and upper[0] <= 1.0 - 1e-3):
+    def _crossing(self, delta: float, guess: float, seen: tuple[Array, Array]) -> tuple[float, float]:
+        """Where smooth sides cross ``delta``, by interpolation; an infinite bracket where that does not tell.
+
+        Given the sides on the fan of a guess.
+        """
+        points, (lower, upper) = guess * _FAN, seen
+        if not (delta > 1e-300 and upper[-1] < delta < lower[0] and upper[0] <= 1.0 - 1e-3):
             return 0.0, math.inf
         place = int(np.argmax(upper < delta))
         if upper[place] == 0.0:  # next to a largest loss delta falls too steeply
@@ -121,14 +124,15 @@ class ClosedForm:
         )
         return max(float(found.lower[0]), 0.0), float(found.upper[0])
 
-    def _narrowed(self, delta: float, guess: float, step: float) -> tuple[float, float]:
+    def _narrowed(self, delta: float, guess: float, step: float, seen: tuple[Array, Array]) -> tuple[float, float]:
         """Where convex sides cross ``delta``, kinks or not, by fans about secants; infinite where no fan holds it.
 
-        delta is convex in ``e^epsilon``: a straight line between the kinks of discrete losses.
+        Given the sides on the fan of a guess. delta is convex in ``e^epsilon``: a straight line between the kinks of
+        discrete losses.
         """
         points, below, above = guess * _FAN, 0.0, math.inf
-        for _ in range(_FANS if guess > 0.0 else 0):
-            lower, upper = self._sides(points)
+        lower, upper = seen
+        for _ in range(_FANS):
             before, beyond = np.flatnonzero(lower >= delta), np.flatnonzero(upper <= delta)
             if before.size == 0 or beyond.size == 0:
                 break
@@ -138,10 +142,17 @@ class ClosedForm:
             fall = float(lower[first] - upper[last])
             if width <= 2.0 * step or not fall > 0.0:
                 break
-            crossing = below + math.log1p((float(lower[first]) - delta) / fall * math.expm1(min(width, 700.0)))
+            excess = float(lower[first]) - delta
+            crossing = below + math.log1p(excess / fall * math.expm1(min(width, 700.0)))
             moves = np.maximum(width * _NEARER, 0.4 * step)
-            nearer = np.clip(np.concatenate((crossing - moves, crossing + moves)), below, above)
-            points = np.unique(np.concatenate((nearer, (below, crossing, above))))
+            nearer = [crossing - moves, crossing + moves]
+            if first > 0:  # a convex curve lies above the straight line through two points before
+                slope = float(lower[first - 1] - lower[first]) / -math.expm1(float(points[first - 1]) - below)
+                sooner = below + math.log1p(excess / slope) if slope > 0.0 else below
+                moves = np.maximum((crossing - sooner) * _NEARER, 0.4 * step)
+                nearer += [sooner - moves, sooner + moves]
+            points = np.unique(np.clip(np.concatenate((*nearer, (below, crossing, above))), below, above))
+            lower, upper = self._sides(points)
         return below, above
 
     def _log_bracket(self, points: Array) -> LogBracket:

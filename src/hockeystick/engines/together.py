@@ -19,7 +19,7 @@ from hockeystick.engines.contour.lines import Quantity, grouped
 from hockeystick.engines.contour.root_bracket import Targets
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.contour.standing import StandingLines
-from hockeystick.engines.contour.stays_below import seems_far_below, stay_below, stays_below_beside
+from hockeystick.engines.contour.stays_below import seems_far_below, stay_below, stay_below_beside
 from hockeystick.engines.ends import BoundedCurve
 
 __all__ = ["Quantity", "answers_together", "below_together", "is_below_beside"]
@@ -75,8 +75,13 @@ def answers_together(curves: Sequence[BoundedCurve], owners: Rows, values: Array
     return answers
 
 
-def below_together(curves: Sequence[BoundedCurve], epsilon: Array, delta: Array) -> Flags:
-    """Whether ``delta(epsilon[i]) <= delta[i]`` of each curve is proved at once, for far less than answers cost."""
+def below_together(
+    curves: Sequence[BoundedCurve], others: Sequence[BoundedCurve], epsilon: Array, delta: Array, quantity: Quantity
+) -> Flags:
+    """Whether ``delta(epsilon[i]) <= delta[i]`` of each curve is proved for less than answers cost.
+
+    At once, or by a line such as the one by which another curve answers when asked for the quantity.
+    """
     found = np.zeros(epsilon.size, dtype=np.bool_)
     asked: dict[int, StandingLines] = {}
     for row, (curve, *point) in enumerate(zip(curves, epsilon.tolist(), delta.tolist(), strict=True)):
@@ -88,6 +93,12 @@ def below_together(curves: Sequence[BoundedCurve], epsilon: Array, delta: Array)
             found[row] = curve.engine.is_below(*point) if known is None else known
     rows = np.array(list(asked), dtype=np.intp)
     found[rows] = stay_below(list(asked.values()), epsilon[rows], delta[rows])
+    beside = {row: standing_lines(others[row].engine) for row in rows[~found[rows]].tolist()}
+    pairs = {row: (asked[row], other) for row, other in beside.items() if other is not None}
+    if pairs:
+        rows = np.array(list(pairs), dtype=np.intp)
+        own, other = (list(one) for one in zip(*pairs.values(), strict=True))
+        found[rows] = stay_below_beside(own, other, epsilon[rows], delta[rows], quantity)
     return found
 
 
@@ -98,7 +109,7 @@ def is_below_beside(curve: BoundedCurve, other: BoundedCurve, epsilon: float, de
         return curve.is_below(epsilon, delta)
     if seems_far_below(beside, epsilon, delta) and curve.is_below(epsilon, delta):
         return True
-    return stays_below_beside(own, beside, epsilon, delta, quantity)
+    return bool(stay_below_beside([own], [beside], np.array([epsilon]), np.array([delta]), quantity)[0])
 
 
 def _targets(lines: Sequence[StandingLines], owners: Rows, delta: Array) -> Targets:

@@ -46,6 +46,7 @@ __all__ = ["AllocationCurve"]
 
 _LOW_BITS = 64
 _MOST_NODES = 400_000
+_MOST_ENTRIES = 2_000_000  # of a matrix of balls: a gigabyte or so
 _ZERO = Fraction(0)
 _ANGLES = (0.01, 0.03, 0.1, 0.2, 0.35, 0.55, 0.8, 1.1, 1.4, 1.55)
 _FIRST, _LAST = 30.0, 1200.0  # nats of absolute accuracy, over t
@@ -109,6 +110,8 @@ class _Path:
     def line(self, tilt: Fraction, step: Fraction, count: int) -> list[acb]:
         """phi at ``tilt + i n step``, n from 0 to count - 1."""
         inner = math.isqrt(count - 1) + 1
+        if inner * len(self.weight) > _MOST_ENTRIES:
+            raise PrecisionError("the transform of a round would take more memory than it may: ask for fewer digits")
         c, h, i = ball(tilt), ball(step), acb(0, 1)
         coarse = [
             [w * (-(c + i * (h * (q * inner))) * r).exp() for w, r in zip(self.weight, self.ratio, strict=True)]

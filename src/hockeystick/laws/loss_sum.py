@@ -14,18 +14,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import Pair
-from hockeystick.transforms.lattice import SharedLattice, shared_lattice
 from hockeystick.transforms.replicas import Replicas
 from hockeystick.transforms.rule import Array, LossRule, Rows, RuleSource, Sketch, Window
 from hockeystick.transforms.saddle import LossSum
 from hockeystick.transforms.summand import Summand
+
+if TYPE_CHECKING:
+    from hockeystick.transforms.lattice import SharedLattice
 
 __all__ = ["LikeSums", "PairSum"]
 
@@ -129,6 +131,8 @@ class PairSum(LossSum):
             if own is None:
                 return None
             rows += own
+        from hockeystick.transforms.lattice import shared_lattice  # loaded where losses are discrete
+
         return shared_lattice(rows)
 
 

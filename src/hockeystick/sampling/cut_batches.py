@@ -12,7 +12,6 @@ from hockeystick.composition import Direction, Step
 from hockeystick.decimals import plain
 from hockeystick.errors import UnknownPairError, check_count, check_rate
 from hockeystick.laws.base import Pair
-from hockeystick.laws.labelled import LabelledPair
 from hockeystick.numerics.binomial_tail import TAIL, BinomialTail
 from hockeystick.numerics.rationals import float_beside
 from hockeystick.sampling.base import Sampled
@@ -100,6 +99,8 @@ class CutBatches(Sampled):
                 f"no dominating pair is proved for Poisson samples cut to a largest batch under {direction!r}; use"
                 " adjacency 'add-remove', or a largest batch that is the population"
             )
+        from hockeystick.laws.labelled import LabelledPair  # loaded where batches may be cut
+
         # the curve grows with the rate
         share = float_beside(Fraction(self.rate) * Fraction(self._tail.mean_share) * (1 + _SLIP), up=True)
         rare = self.mechanism.pair("substitute").subsampled(share)

@@ -19,7 +19,7 @@ from hockeystick.account import account
 from hockeystick.accountants.base import Accountant
 from hockeystick.bound import Bound, Estimate
 from hockeystick.calibrate import Calibration, calibrate
-from hockeystick.calibrate.neighbours import ahead
+from hockeystick.calibrate.beginning import ahead
 from hockeystick.composition import Composition
 from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import HockeystickError

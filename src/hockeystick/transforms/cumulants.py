@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 _AT_ONCE = 1 << 19  # nodes times tilts
+_CACHED = 1 << 16  # the same of rules that share calls: their arrays stay in the processor's cache
 _RESOLVED = 12.0  # how far (in ln) the outermost nodes must lie below the peak
 
 
@@ -102,12 +103,14 @@ class _Tilted:
     mean: Array
 
     @classmethod
-    def of(cls, batch: Weighted, tilts: Array) -> _Tilted:
-        logs = batch.log_p + tilts[:, :, None] * batch.loss
+    def of(cls, loss: Array, log_p: Array, tilts: Array) -> _Tilted:
+        logs = tilts[:, :, None] * loss
+        logs += log_p
         peak = logs.max(axis=2, keepdims=True)
-        weight = np.exp(logs - peak)
+        logs -= peak
+        weight = np.exp(logs, out=logs)
         total = weight.sum(axis=2)
-        return cls(peak[:, :, 0] + np.log(total), weight, total, (weight * batch.loss).sum(axis=2) / total)
+        return cls(peak[:, :, 0] + np.log(total), weight, total, (weight * loss).sum(axis=2) / total)
 
     def moment(self, powers: Array) -> Array:
         """The tilted mean of numbers at the nodes, shape (k, B)."""
@@ -145,12 +148,26 @@ def scan(batches: Sequence[Weighted], gaussian_variance: Numbers, tilts: Array) 
     mean = gaussian_variance * (each + 0.5)
     variance = np.zeros_like(each) + gaussian_variance
     for batch in batches:
-        tilted, counts = _Tilted.of(batch, each), batch.counts
-        value = value + by_run(tilted.log_moment * counts, runs)
-        mean = mean + by_run(tilted.mean * counts, runs)
-        spread = tilted.moment(np.square(batch.loss - tilted.mean[:, :, None]))
-        variance = variance + by_run(spread * counts, runs)
+        log_moment, own, spread = _tilted_moments(batch, each)
+        value = value + by_run(log_moment * batch.counts, runs)
+        mean = mean + by_run(own * batch.counts, runs)
+        variance = variance + by_run(spread * batch.counts, runs)
     return Scan(tilts, *(column.reshape(tilts.shape) for column in (value, mean, variance)))
+
+
+def _tilted_moments(batch: Weighted, tilts: Array) -> tuple[Array, Array, Array]:
+    """K of each rule, its mean and its variance, shape (k, B): of a few rules at a time."""
+    loss, log_p = batch.loss, batch.log_p
+    rules, nodes = loss.shape
+    most = max(_CACHED // (len(tilts) * nodes), 1)
+    found = []
+    for first in range(0, rules, most):
+        part = slice(first, first + most)
+        tilted = _Tilted.of(loss[part], log_p[part], tilts[:, part] if tilts.shape[1] > 1 else tilts)
+        spread = loss[part] - tilted.mean[:, :, None]
+        found.append((tilted.log_moment, tilted.mean, tilted.moment(np.square(spread, out=spread))))
+    log_moment, mean, variance = (np.concatenate(one, axis=1) for one in zip(*found, strict=True))
+    return log_moment, mean, variance
 
 
 def smooth_log_delta(value: Array, tilts: Array, epsilon: Array | float, variance: Array) -> Array:
@@ -198,7 +215,7 @@ class TiltedCumulants:
 def tilted_cumulants(nodes: Nodes, theta: float) -> TiltedCumulants:
     """All cumulants of one step at one tilt."""
     batch = NodeBatch(nodes.loss[None], nodes.log_p[None], np.ones(1))
-    tilted = _Tilted.of(batch, np.array([[theta]]))
+    tilted = _Tilted.of(batch.loss, batch.log_p, np.array([[theta]]))
     deviation = batch.loss - tilted.mean[:, :, None]
     square = deviation * deviation
     second = float(tilted.moment(square).item())

@@ -12,7 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.tilted_normal import tilted_normal
 from hockeystick.transforms.cumulants import Scan, scan, smooth_log_delta
-from hockeystick.transforms.lattice import SharedLattice
-from hockeystick.transforms.replicas import Replicas
 from hockeystick.transforms.rule import Array, LossRule, Numbers, Rows, Sketch, Window
+
+if TYPE_CHECKING:
+    from hockeystick.transforms.lattice import SharedLattice
+    from hockeystick.transforms.replicas import Replicas
 
 __all__ = [
     "SMALLEST_TILT",

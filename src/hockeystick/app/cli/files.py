@@ -12,7 +12,6 @@ from hockeystick.app.cli.parsing import Parser, delta, epsilon, listed, positive
 from hockeystick.app.cli.status import CommandError
 from hockeystick.app.spec.model import Choice, Specification
 from hockeystick.app.spec.problems import SpecificationError
-from hockeystick.app.spec.reader import accountant_of, load, read
 from hockeystick.app.spec.registry import AUTOMATIC
 from hockeystick.composition import ADJACENCIES
 
@@ -53,6 +52,8 @@ def specification_of(options: argparse.Namespace) -> Specification:
     if getattr(options, "group_size", None) is not None:
         found = replace(found, group_size=options.group_size)
     if getattr(options, "accountant", None) is not None:
+        from hockeystick.app.spec.reader import accountant_of  # loaded where something is read
+
         found = replace(found, accountant=accountant_of(options.accountant, "--accountant"))
     if getattr(options, "tolerance", None) is not None:
         if found.accountant.name != AUTOMATIC and "tolerance" not in found.accountant.mapping:
@@ -74,6 +75,8 @@ def asked_specification(options: argparse.Namespace) -> Specification:
 
 
 def _read(name: str) -> Specification:
+    from hockeystick.app.spec.reader import load, read  # loaded where something is read
+
     if name == "-":
         return read(sys.stdin.read(), source="stdin")
     try:

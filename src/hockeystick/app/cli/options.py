@@ -7,8 +7,6 @@ import argparse
 from hockeystick.app.cli.parsing import Parser, count, positive
 from hockeystick.app.cli.status import CommandError
 from hockeystick.app.spec.model import Choice, Specification
-from hockeystick.app.spec.reader import tuning_of
-from hockeystick.app.spec.write import save
 from hockeystick.composition import ADJACENCIES
 
 __all__ = [
@@ -78,6 +76,8 @@ def add_tuning(parser: Parser) -> None:
 
 
 def _tuning(text: str) -> Choice:
+    from hockeystick.app.spec.reader import tuning_of  # loaded where something is read
+
     try:
         return tuning_of(text, "--tuning")
     except (TypeError, ValueError) as error:
@@ -97,6 +97,8 @@ def add_save(parser: Parser) -> None:
 def save_as(options: argparse.Namespace, specification: Specification) -> None:
     """Write the specification where ``--save`` says."""
     if options.save:
+        from hockeystick.app.spec.write import save  # loaded where something is written
+
         try:
             save(specification, options.save)
         except OSError as error:

@@ -30,6 +30,8 @@ from hockeystick.app.report.words import IF_HELD, headline, method_words, not_in
 from hockeystick.app.spec.model import Circumstances, Specification
 from hockeystick.bound import Bound, Estimate
 from hockeystick.calibrate import Calibration
+from hockeystick.calibrate.beginning import begun
+from hockeystick.calibrate.foreseen import foreseen_noise
 from hockeystick.composition import directions
 from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import HockeystickError
@@ -44,6 +46,7 @@ _LEVELS = np.array([0.99, 0.97, 0.9, 0.75, 0.6, 0.45, 0.3])  # of delta at epsil
 _DEEPER = 13  # more of them, down to the last delta that is drawn, and one beyond
 _RESTING = {"seen": 4e-3}  # of the axis
 _SLOW, _RESTING_SLOW = "lattice", {"seen": math.inf, "first": 13}  # an engine whose values each take a while
+_ROUGHLY = 1e-4  # of the noise for a target, while a slider moves
 _ANY_DELTA = 1e-5  # a curve does not depend on where it is asked
 _BELOW = 1e-3  # how far below delta the privacy curve is drawn, as a factor
 _COUNTS, _RATES = {"live": 7, "fine": 25}, {"live": 5, "fine": 13}
@@ -66,16 +69,30 @@ def _run(question: Question) -> dict[str, Any]:
 
 
 def _noise(question: Question) -> tuple[float, Calibration | None]:
-    """The noise multiplier, and how it was found where epsilon is locked."""
+    """The noise multiplier, and how it was found where epsilon is locked and no slider moves."""
     if question.noise_multiplier is not None:
         return question.noise_multiplier, None
-    found = dpsgd.noise_multiplier_for(
-        steps=question.steps,
-        epsilon=question.target_epsilon,
-        delta=question.delta,
-        adjacency=question.adjacency,
-        **_run(question),
+    return (_foreseen(question), None) if question.detail == "live" else _calibrated(question)
+
+
+def _wanted(question: Question) -> dict[str, Any]:
+    """The target and the run without its noise, as `hockeystick.dpsgd.noise_multiplier_for` takes them."""
+    target = question.target_epsilon, question.delta, question.adjacency
+    return _run(question) | dict(zip(("epsilon", "delta", "adjacency"), target, strict=True))
+
+
+def _foreseen(question: Question) -> float:
+    """The noise that is expected to meet the target: `_proved` proves it."""
+    return foreseen_noise(
+        lambda noise: dpsgd.run(noise, question.steps, **_run(question)),
+        begun(question.steps, _wanted(question)),
+        within=RANGES["noise_multiplier"],
+        precision=_ROUGHLY,
     )
+
+
+def _calibrated(question: Question) -> tuple[float, Calibration]:
+    found = dpsgd.noise_multiplier_for(steps=question.steps, **_wanted(question))
     return float(found.value), found
 
 
@@ -89,10 +106,22 @@ def _kept(specification: Specification) -> PrivacyCurve:
     return specification.curve
 
 
+def _proved(question: Question) -> tuple[float, Calibration | None, _Shown]:
+    """The noise and its curve; noise that was foreseen is proved by it to meet the target, or else found."""
+    noise, found = _noise(question)
+    shown = _Shown(question, _curve(question.specification(noise)))
+    if found or not float(shown.bound.sides[1]) > (question.target_epsilon or math.inf):
+        return noise, found, shown
+    noise, found = _calibrated(question)
+    return noise, found, _Shown(question, _curve(question.specification(noise)))
+
+
 def _met(question: Question, found: Calibration | None) -> dict[str, Any] | None:
     """What is proved of the noise that was found."""
-    if found is None:
+    if question.target_epsilon is None:
         return None
+    if found is None:
+        return {"words": f"the target is met; noise is found to {_ROUGHLY:.2%}, and finer once the controls rest"}
     return {
         "unsafe": found.unsafe,
         "delta": result_document(found.bound),
@@ -113,10 +142,8 @@ def _worth(specification: Specification) -> dict[str, Any]:
 
 def _answer(question: Question) -> dict[str, Any]:
     """The guarantee in words and figures, the privacy curve and the trade-off function."""
-    noise, found = _noise(question)
-    specification = question.specification(noise)
-    shown = _Shown(question, _curve(specification))
-    bound = shown.bound
+    noise, found, shown = _proved(question)
+    specification, bound = question.specification(noise), shown.bound
     assumed = IF_HELD if broken(specification) else ""
     return {
         **_worth(specification),
@@ -192,7 +219,7 @@ class _Shown:
 
 def _levels(curve: PrivacyCurve, least: float) -> list[float]:
     """Deltas down to the last that is drawn and one beyond; where they start is an estimate."""
-    limit = account(curve.composition, curve.adjacency, accountant=GaussianLimit())
+    limit = account(curve.composition, directions(curve.adjacency)[0], accountant=GaussianLimit())
     start = max(float(limit.delta(0.0).sides[1]), 10.0 * least)
     levels = (*(start * _LEVELS), *np.geomspace(0.2 * start, least, _DEEPER), 0.5 * least)
     return [float(level) for level in levels if level < 1.0]

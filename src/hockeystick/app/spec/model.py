@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
+from hockeystick import mechanisms as mechanism_room
 from hockeystick.account import account
 from hockeystick.accountants.base import Accountant
 from hockeystick.app.report.numbers import plural
 from hockeystick.app.spec.registry import AUTOMATIC, accountants, counts, kebab, mechanisms, samplings, schemes
 from hockeystick.composition import Composition, Grouped, Step, compose
 from hockeystick.curve import PrivacyCurve
-from hockeystick.laws.run_count import RunCount
-from hockeystick.mechanisms.best_of import select_best
 from hockeystick.sampling import SCHEMES, Sampled
+
+if TYPE_CHECKING:
+    from hockeystick.laws.run_count import RunCount
 
 __all__ = [
     "ADAPTIVE",
@@ -247,7 +249,7 @@ class Specification:
     def composition(self) -> Composition:
         """What is released: the run, or the best of many, as it counts for a group of the size stated."""
         run, runs = compose([(entry.step, entry.count) for entry in self.steps]), self.runs
-        whole = run if runs is None else select_best(run, count=runs) * 1
+        whole = run if runs is None else mechanism_room.select_best(run, count=runs) * 1
         return whole.for_group(self.group_size)
 
     @property

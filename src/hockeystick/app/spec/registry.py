@@ -24,8 +24,6 @@ from hockeystick.accountants.base import AUTOMATIC, Accountant
 from hockeystick.accountants.certified import Certified
 from hockeystick.app.spec.problems import meant
 from hockeystick.composition import Step
-from hockeystick.laws import run_count as count_room
-from hockeystick.laws.run_count import RunCount
 from hockeystick.sampling import SCHEMES, Sampled
 
 __all__ = [
@@ -163,7 +161,9 @@ def accountants() -> Mapping[str, Entry]:
 @functools.cache
 def counts() -> Mapping[str, Entry]:
     """The laws of how often a run is repeated before the best is released, by name: ``PoissonCount`` is ``poisson``."""
-    found = {name.removesuffix("-count"): entry for name, entry in _Entries(count_room, RunCount).items()}
+    from hockeystick.laws import run_count as count_room  # loaded where runs are tuned
+
+    found = {name.removesuffix("-count"): entry for name, entry in _Entries(count_room, count_room.RunCount).items()}
     return types.MappingProxyType({name: replace(entry, name=name) for name, entry in found.items()})
 
 

@@ -20,18 +20,19 @@ import numpy as np
 from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.answers import METHOD, deltas, epsilons, errors_at, solved
 from hockeystick.engines.contour.line_curve import Curve
+from hockeystick.engines.contour.lines import Quantity
 from hockeystick.engines.contour.placing import (
-    MOST_WORK,
     ContourRefusal,
     log_complement,
     log_tail,
     saddle_of_delta,
     saddle_of_epsilon,
 )
+from hockeystick.engines.contour.planned import MOST_WORK
 from hockeystick.engines.contour.root_bracket import LogBracket, Targets
 from hockeystick.engines.contour.search import EpsilonSearch, targets_of
 from hockeystick.engines.contour.standing import DEEPEST, SMALLEST, StandingLines
-from hockeystick.engines.contour.stays_below import stay_below
+from hockeystick.engines.contour.stays_below import seems_far_below, stay_below, stay_below_beside
 from hockeystick.engines.ends import largest_loss
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.numerics.rounding import U, down, exp_up, up
@@ -159,6 +160,13 @@ class ContourCurve:
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether Chernoff's bound proves ``delta(epsilon) <= delta``."""
         return bool(stay_below([self.standing], np.array([epsilon]), np.array([delta]))[0])
+
+    def is_below_beside(self, other: ContourCurve, epsilon: float, delta: float, quantity: Quantity) -> bool:
+        """Whether that is proved by what answered the curve of the other direction, too."""
+        if seems_far_below(other.standing, epsilon, delta) and self.is_below(epsilon, delta):
+            return True
+        point = np.array([epsilon]), np.array([delta])
+        return bool(stay_below_beside([self.standing], [other.standing], *point, quantity)[0])
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""

@@ -30,7 +30,7 @@ from hockeystick.engines.contour.line_terms import LineTerms
 from hockeystick.engines.contour.sieve import LinePart, Sieved, sieve
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.log_moments import TiltedRule
-from hockeystick.transforms.rule import Array, LossRule, Numbers
+from hockeystick.transforms.rule import Array, LossRule, Numbers, node_sum
 
 __all__ = ["LONGEST", "ContourLine", "line_at", "line_parts", "prepare_line", "summed_line"]
 
@@ -177,7 +177,7 @@ class ContourLine:
         # the phase errs by gap_error, and by 3 u of the turn: a product, a sum, and what the sum rounds of the product
         rounding = terms.fixed[..., None] + terms.turning[..., None] * (gap_error + 3.0 * U * np.abs(gap))
         scale = self._columns[3] / math.pi
-        return scale * found.sum(axis=-1), scale * rounding * (1.0 + 1e-6)
+        return scale * node_sum(found), scale * rounding * (1.0 + 1e-6)
 
 
 def prepare_line(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hockeystick.engines.contour.line_sum import LineSum
 from hockeystick.numerics.rounding import ELEMENTARY, U
-from hockeystick.transforms.rule import Array
+from hockeystick.transforms.rule import Array, additions
 
 __all__ = ["LineTerms"]
 
@@ -58,7 +58,7 @@ class LineTerms:
         relative = np.expm1(np.minimum(total.error, 1.0)) + 1.01 * own
         error = size * np.where(known, modulus * relative, modulus + bound)
         turning = size * modulus * np.where(known, s, 0.0)
-        summing = (s.shape[-1] + 8) * U * (size * modulus).sum(axis=-1)
+        summing = (additions(s.shape[-1]) + 8) * U * (size * modulus).sum(axis=-1)  # by `node_sum`
         return cls(
             real=modulus * (half * real / square),
             imaginary=modulus * (-half * imaginary / square),

@@ -6,20 +6,23 @@ Guarantee: every number is computed row by row, so that it is the same to the bi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, final
+from typing import TYPE_CHECKING, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.contour.lattice_line import LatticeLine
 from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.line_curve import COLUMNS, Curve
-from hockeystick.engines.contour.smoothed_line import SmoothedLine
 from hockeystick.transforms.rule import Array
 
-__all__ = ["Line", "Lines", "Quantity", "grouped"]
+__all__ = ["Lines", "Quantity", "grouped"]
 
-Line = ContourLine | LatticeLine | SmoothedLine
+if TYPE_CHECKING:
+    from hockeystick.engines.contour.lattice_line import LatticeLine
+    from hockeystick.engines.contour.smoothed_line import SmoothedLine
+
+    Line = ContourLine | LatticeLine | SmoothedLine
+
 Quantity = Literal["delta", "epsilon"]
 Rows = NDArray[np.intp]
 

@@ -15,37 +15,30 @@ each for DP-SGD, whatever the number of steps.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hockeystick.engines.contour.aliasing import chernoff, log_constant
-from hockeystick.engines.contour.lattice_line import LatticeLine, Runs, prepare_lattice_line, runs
-from hockeystick.engines.contour.line import ContourLine, line_at, line_parts
 from hockeystick.engines.contour.planned import (
-    MOST_NODES,
+    MOST_WORK,
     TiltedRules,
     accuracy_of,
-    few_bit_steps,
     lines_for_epsilons,
-    reach_of,
     rules_for,
 )
 from hockeystick.engines.contour.refusal import ContourRefusal
-from hockeystick.engines.contour.sieve import TooManyBlocksError, sieve, sieve_work
-from hockeystick.engines.contour.smoothed_line import SmoothedLine, few_bits, smoothed_reach, smoothing
-from hockeystick.engines.contour.tilt_choice import LinePlan, log_share, plan_lines
+from hockeystick.engines.contour.tilt_choice import plan_lines
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.cumulants import scan
-from hockeystick.transforms.lattice import SharedLattice
 from hockeystick.transforms.log_moments import log_moments
-from hockeystick.transforms.rule import Array, LossRule, Window, by_run
+from hockeystick.transforms.rule import Array, Window, by_run
 from hockeystick.transforms.saddle import SMALLEST_TILT, LossSum, Saddle, find_saddle, round_tilts
 
+if TYPE_CHECKING:
+    from hockeystick.engines.contour.lines import Line
+
 __all__ = [
-    "MOST_WORK",
     "ContourRefusal",
     "line_for_epsilon",
     "lines_for_epsilons",
@@ -56,30 +49,7 @@ __all__ = [
     "saddle_of_epsilon",
 ]
 
-MOST_WORK: Final = 250_000_000
-"""Products of nodes in s and in the loss that a line may take: about half a second."""
-
 _ABOUT = np.array([0.25, 0.5, 0.7, 1.0, 1.4, 2.0])  # times a tilt, where the best one may be
-_MOST_SMOOTHED = 40_000_000  # products that one pass over the blocks of a smoothed line takes: 50 ms or so
-_MOST_FREQUENCIES = 1 << 31  # of a smoothed line: their products with a step of 21 bits are exact
-_MOST_KEPT = 1 << 17  # frequencies that may matter
-_WORTH = 50.0  # times the tolerance of a line, that smoothing may widen a bracket by
-_COARSER = 1.4  # times the smoothing wanted: brackets widen by the square, and would not be narrow enough
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _LatticeDecay:
-    """The same for losses on a lattice, up to half its frequency."""
-
-    parts: Sequence[tuple[Runs, float]]
-
-    def log_bound(self, frequencies: Array) -> Array:
-        """At each frequency, shape (F,)."""
-        total = np.zeros(frequencies.size)
-        for part, count in self.parts:
-            total = total + count * part.log_bound(frequencies.ravel())
-        return (total * (1.0 - 1e-9)).reshape(frequencies.shape)
 
 
 def line_for_epsilon(
@@ -90,7 +60,7 @@ def line_for_epsilon(
     saddle: Saddle | None = None,
     log_delta: float | None = None,
     work: int = MOST_WORK,
-) -> ContourLine | LatticeLine | SmoothedLine:
+) -> Line:
     """A line that brackets delta_fin at and near ``epsilon`` to a relative width of about ``tolerance``.
 
     Parameters
@@ -126,62 +96,9 @@ def line_for_epsilon(
     plan = plan_lines(losses, several, at, tolerance=wanted, log_delta=known)
     window = Window.of(plan.exponents, np.zeros(1), accuracy_of(losses, plan, wanted))
     tilted = TiltedRules.of(losses, plan, window)
-    lattice = losses.lattice(tilted.rules)
-    if lattice is not None:
-        return _lattice_line(tilted, lattice, plan, epsilon)
-    return _smoothed_line(epsilon, tolerance, tilted, plan, min(work, _MOST_SMOOTHED))
+    from hockeystick.engines.contour.atomic_lines import atomic_line  # loaded where losses are discrete
 
-
-def _smoothed_line(epsilon: float, tolerance: float, found: TiltedRules, several: LinePlan, work: int) -> SmoothedLine:
-    """Two lines of discrete losses that share no lattice, as fine as the work allowed makes them."""
-    theta, log_error = float(several.theta[0]), float(several.log_error[0])
-    parts = line_parts(found.rules, found.tilted, 1.0 + theta, math.inf)
-    wanted = smoothing(parts, epsilon, log_error - log_share(tolerance), _WORTH * tolerance)
-    finest = wanted * smoothed_reach(wanted, theta, log_error) * sieve_work(parts) / work
-    if finest > _COARSER * wanted:
-        raise ContourRefusal("atoms", f"smoothing by {finest:.2g} nats, as the work allows, is too coarse: many atoms")
-    eta = max(wanted, few_bits(finest))
-    step = float(few_bit_steps(np.array(2.0 * math.pi / found.period(epsilon, log_error))))
-    nodes = math.ceil(smoothed_reach(eta, theta, log_error) / step) + 1
-    if nodes > _MOST_FREQUENCIES:
-        raise ContourRefusal("tail", f"{nodes} nodes would be needed: few steps of atoms")
-    variance = eta * eta
-    try:
-        kept = sieve(parts, theta, step, nodes, variance=variance, log_error=log_error, most=work)
-    except TooManyBlocksError as error:
-        raise ContourRefusal("tail", "too many frequencies may matter: few steps of atoms") from error
-    if kept.frequencies.size > _MOST_KEPT:
-        raise ContourRefusal("tail", f"{kept.frequencies.size} frequencies matter: few steps of atoms")
-    once, twice = (
-        line_at(parts, noise, chernoff=found.chernoff_with(noise), step=step, kept=kept)
-        for noise in (variance, 4.0 * variance)
-    )
-    return SmoothedLine(once, twice, eta)
-
-
-def _lattice_line(found: TiltedRules, lattice: SharedLattice, several: LinePlan, epsilon: float) -> LatticeLine:
-    log_error = float(several.log_error[0])
-    size = 2 * math.ceil(0.5 * found.period(epsilon, log_error) / lattice.spacing) + 1
-    step = 2.0 * math.pi / (size * lattice.spacing)
-    rows = [
-        (weight, float(count))
-        for t, r in zip(found.tilted, found.rules, strict=True)
-        for weight, count in zip(t.weight, r.counts, strict=True)
-    ]
-    decay = _LatticeDecay(
-        [
-            (runs(weight, index, lattice.spacing), count)
-            for (weight, count), index in zip(rows, lattice.indices, strict=True)
-        ]
-    )
-    cut = float(reach_of(decay, several)[0])
-    whole = (size + 1) // 2
-    nodes = whole if not math.isfinite(cut) else min(whole, math.ceil(cut / step) + 1)
-    _check_work(nodes, found.rules, MOST_WORK)
-    log_tail = -math.inf if nodes == whole else float(decay.log_bound(np.array([step * (nodes - 1)]))[0])
-    return prepare_lattice_line(
-        found.rules, found.tilted, lattice, chernoff=found.chernoff.rows(0), size=size, nodes=nodes, log_tail=log_tail
-    )
+    return atomic_line(losses.lattice(tilted.rules), tilted, plan, epsilon, tolerance=tolerance, work=work)
 
 
 def log_complement(losses: LossSum, saddle: Saddle, epsilon: float) -> float:
@@ -257,8 +174,3 @@ def saddle_of_delta(losses: LossSum, log_delta: float) -> Saddle:
     if saddle is None:
         raise ContourRefusal("saddle", f"no tilt tried is large enough for ln delta {log_delta:g}")
     return saddle
-
-
-def _check_work(nodes: int, rules: Sequence[LossRule], work: int) -> None:
-    if nodes > MOST_NODES or nodes * sum(rule.size * rule.nodes for rule in rules) > work:
-        raise ContourRefusal("tail", f"{nodes} nodes would be needed: few steps, or atoms")

@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, final
+from typing import Any, Final, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.contour.aliasing import Chernoff, chernoff
 from hockeystick.engines.contour.decay import Decay, RoughDecay, is_cut
-from hockeystick.engines.contour.line import LONGEST, ContourLine, line_parts, prepare_line, summed_line
+from hockeystick.engines.contour.line import LONGEST, ContourLine, line_parts, summed_line
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.tilt_choice import BEST, LinePlan, plan_lines
 from hockeystick.transforms.log_moments import LogMoments, TiltedRule, log_moments, tilt
@@ -27,10 +27,11 @@ from hockeystick.transforms.saddle import LossSum, Saddle
 
 __all__ = [
     "MOST_NODES",
+    "MOST_WORK",
     "TiltedRules",
     "accuracy_of",
     "few_bit_steps",
-    "line_beside",
+    "lines_beside",
     "lines_for_epsilons",
     "reach_of",
     "rules_for",
@@ -38,6 +39,9 @@ __all__ = [
 
 MOST_NODES = 1 << 20
 """Frequencies of a line, at most."""
+
+MOST_WORK: Final = 250_000_000
+"""Products of nodes in s and in the loss that a line may take: about half a second."""
 
 _TOO_LONG = "a rule would need too many nodes at the frequencies and tilts asked for"
 _AT_ONCE = 64  # lines summed at a time
@@ -181,32 +185,37 @@ class _Asked:
         return found
 
 
-def line_beside(losses: LossSum, line: ContourLine, tolerance: float, *, nodes: int) -> ContourLine:
-    """The line of one sum at the tilts and frequencies of another's, by rules of at most so many nodes.
+def lines_beside(
+    losses: LossSum, others: Sequence[ContourLine], tolerance: Array, *, nodes: int
+) -> list[ContourLine | None]:
+    """The lines of R sums at the tilts and frequencies of others', which are as many for each.
 
-    Raises
-    ------
-    ContourRefusal
-        Where these are too few.
+    By rules of at most so many nodes; None where these are too few.
     """
-    theta, reach = float(line.chernoff.theta), float(line.frequencies[-1])
-    unknown = np.full(1, np.nan)
-    tilts = line.chernoff.tilts[BEST]
-    plan = LinePlan(np.array([theta]), tilts[None], log_error=unknown, deviation=unknown, period=unknown)
-    accuracy = accuracy_of(losses, plan, np.array([tolerance]))
-    window = Window.of(plan.exponents, np.array([reach]), accuracy, _CELLS).up_to(np.array([float(nodes)]))
-    found = TiltedRules.of(losses, plan, window)
-    decay = Decay.of(found.rules, found.moments, 1.0 + theta, losses.gaussian_variance)
-    whole = prepare_line(
-        found.rules,
-        found.tilted,
-        float(np.reshape(losses.gaussian_variance, ())),
-        chernoff=found.chernoff.rows(0),
-        step=float(line.step),
-        nodes=line.frequencies.size,
-        log_tail=float(decay.log_bound(line.frequencies[-1:])[0]),
-    )
-    return _with_replicas(losses, whole)
+    theta, reach, step = np.array([(one.chernoff.theta, one.frequencies[-1], one.step) for one in others]).T
+    unknown = np.full_like(theta, np.nan)
+    tilts = np.array([one.chernoff.tilts[BEST] for one in others])
+    plan = LinePlan(theta, tilts, log_error=unknown, deviation=unknown, period=unknown)
+    window = Window.of(plan.exponents, reach, accuracy_of(losses, plan, tolerance), _CELLS)
+    found: list[ContourLine | None] = [None] * theta.size
+    for rows, some, share in losses.alike(window.up_to(np.full_like(theta, nodes))):
+        try:
+            tilted = TiltedRules.of(some, plan.at(rows), share)
+        except ContourRefusal:
+            continue
+        exponent, last = _scalars(1.0 + theta[rows], reach[rows])
+        decay = Decay.of(tilted.rules, tilted.moments, exponent, some.gaussian_variance)
+        several = summed_line(
+            line_parts(tilted.rules, tilted.tilted, exponent, last),
+            np.broadcast_to(some.gaussian_variance, rows.size),
+            chernoff=tilted.chernoff,
+            step=step[rows],
+            nodes=others[0].frequencies.size,
+            log_tail=decay.log_bound(reach[None, rows])[0],
+        )
+        for place, row in enumerate(rows.tolist()):
+            found[row] = _with_replicas(some, several.rows(place))
+    return found
 
 
 def _with_replicas(losses: LossSum, line: ContourLine) -> ContourLine:

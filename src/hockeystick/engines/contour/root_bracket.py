@@ -25,10 +25,11 @@ __all__ = ["LogBracket", "RootBracket", "Targets", "inverse_interpolated", "root
 
 _STEPS = 30
 _FIVE = np.array([-1.0, -0.45, 0.0, 0.45, 1.0])
-_ROUNDS = 3  # of interpolation, each from where the last one led
+_ROUNDS = 5  # of interpolation, each from where the last one led
 _AT_ONCE = 8.0  # times the doubt expected: a bracket so wide was found at the first tries
+_ASIDE = 0.5  # of the doubt, that the middle may be off the value: more is for another round
 _WITHIN = 0.2  # of the first move, that the slope may mislead by
-_NEAR = np.array([1.0, 1.5, 2.5])  # of the expected doubt, tried in turn
+_NEAR = np.array([0.8, 0.92, 1.0, 1.2, 1.5, 2.0])  # of the expected doubt, which is 1.1 of half a width, tried in turn
 _FAR = np.array([5.0, 15.0, 100.0, 1e4, 1e6])
 
 Rows = NDArray[np.intp]
@@ -148,7 +149,8 @@ class _Search:
         self.point[kept] = crossing[inside]
         gap = self._prove(kept, slope, doubt)
         width = self.upper[kept] - self.lower[kept]
-        self.done[kept] = width <= _AT_ONCE * np.maximum(doubt / slope, 2.0**-52 * np.abs(self.point[kept]))
+        unit = np.maximum(doubt / slope, 2.0**-52 * np.abs(self.point[kept]))
+        self.done[kept] = (width <= _AT_ONCE * unit) & (np.abs(gap) <= _ASIDE * unit * slope)
         again = ~self.done[kept]
         left.append(self._moved(kept[again], gap[again]))
         return np.concatenate(left)

@@ -9,17 +9,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.contour.lines import Line
 from hockeystick.engines.contour.root_bracket import LogBracket
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.numerics.rounding import U, down, up
 from hockeystick.transforms.rule import Array
 from hockeystick.transforms.saddle import normal_epsilon
+
+if TYPE_CHECKING:
+    from hockeystick.engines.contour.lines import Line
 
 __all__ = ["REACH", "EpsilonSearch", "PlacedLine", "Ranges", "ranges_of", "targets_of"]
 

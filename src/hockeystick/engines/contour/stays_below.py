@@ -1,39 +1,43 @@
-"""Which curves are proved at once to stay below a delta: by Chernoff's bound at a few tilts, with a rule and no line.
+"""Which curves are proved at once to stay below a delta.
+
+By Chernoff's bound at one of a few tilts, with a rule and no line; or by a line that needs no plan of its own.
 
 Like compositions share calls (`hockeystick.laws.loss_sum.LikeSums`), and nothing else: each finds what it finds alone.
 
-Guarantee: what is said to stay below does, rounding included. Cost: a rule without frequencies.
+Guarantee: what is said to stay below does, rounding included. Cost: a rule without frequencies, or one line.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.contour.line import ContourLine
-from hockeystick.engines.contour.lines import Quantity
+from hockeystick.engines.contour.lines import Lines, Quantity
 from hockeystick.engines.contour.placing import ContourRefusal, log_tail, normal_tilts
-from hockeystick.engines.contour.planned import line_beside
-from hockeystick.engines.contour.root_bracket import LogBracket
+from hockeystick.engines.contour.planned import lines_beside
 from hockeystick.engines.contour.search import targets_of
-from hockeystick.engines.contour.standing import DEEPEST, StandingLines
+from hockeystick.engines.contour.standing import DEEPEST, StandingLines, sides
 from hockeystick.laws.loss_sum import LikeSums
 from hockeystick.numerics.rounding import exp_up, up
 from hockeystick.transforms.cumulants import scan
 from hockeystick.transforms.rule import Array
+from hockeystick.transforms.saddle import LossSum
 
-__all__ = ["seems_far_below", "stay_below", "stays_below_beside"]
+__all__ = ["seems_far_below", "stay_below", "stay_below_beside"]
+
+Flags = NDArray[np.bool_]
 
 _SHORT = 512  # frequencies of a line whose plan is tried for other losses
 _FEW = 4096  # nodes in the loss that it may take
 _DOUBT = 1e-6  # of an estimate of ln of Chernoff's bound
 
 
-def stay_below(curves: Sequence[StandingLines], epsilon: Array, delta: Array) -> NDArray[np.bool_]:
+def stay_below(curves: Sequence[StandingLines], epsilon: Array, delta: Array) -> Flags:
     """Whether Chernoff's bound proves ``delta(epsilon[i]) <= delta[i]`` of each curve.
 
     Parameters
@@ -44,14 +48,13 @@ def stay_below(curves: Sequence[StandingLines], epsilon: Array, delta: Array) ->
         A point for each (nats).
     """
     found = np.zeros(epsilon.size, dtype=np.bool_)
-    kinds: dict[str | int, list[int]] = {}
+    kinds: dict[Hashable, list[int]] = {}
     for row in np.flatnonzero((epsilon > 0.0) & (delta > 0.0) & (delta < 1.0)).tolist():
         kinds.setdefault(curves[row].losses.kind or row, []).append(row)
     for own in kinds.values():
-        sums = [curves[row].losses.dropping(DEEPEST) for row in own]
-        losses = LikeSums.of(sums) if len(sums) > 1 else sums[0]
         goal = np.log(delta[own]) + _DOUBT
-        logs = log_tail(losses, normal_tilts(epsilon[own], delta[own]), epsilon[own], goal=goal)
+        tilts = normal_tilts(epsilon[own], delta[own])
+        logs = log_tail(_together([curves[row] for row in own]), tilts, epsilon[own], goal=goal)
         for row, log in zip(own, logs.tolist(), strict=True):
             found[row] = up(curves[row].infinite_mass[1] + exp_up(min(log, 0.0))) <= delta[row]
     return found
@@ -70,22 +73,52 @@ def seems_far_below(other: StandingLines, epsilon: float, delta: float) -> bool:
     return bool((value - tilts * epsilon + log_constant(tilts)).min() <= math.log(delta))
 
 
-def stays_below_beside(
-    own: StandingLines, other: StandingLines, epsilon: float, delta: float, quantity: Quantity
-) -> bool:
-    """Whether the line by which another answers, its plan unchanged, proves ``delta(epsilon) <= delta``.
+def stay_below_beside(
+    curves: Sequence[StandingLines], others: Sequence[StandingLines], epsilon: Array, delta: Array, quantity: Quantity
+) -> Flags:
+    """Whether the lines by which others answer, their plans unchanged, prove ``delta(epsilon[i]) <= delta[i]``.
 
-    For two directions of one run with nearly the same curve. Only a short line is worth the try.
+    For two directions of one run with nearly the same curve, of which the other was asked for the quantity. Only short
+    lines are worth the try.
     """
+    alike: dict[Hashable, list[tuple[int, ContourLine]]] = {}
+    for row, point in enumerate(zip(epsilon.tolist(), delta.tolist(), strict=True)):
+        line = _short_line(others[row], *point, quantity)
+        if line is not None:
+            alike.setdefault((curves[row].losses.kind or row, line.frequencies.size), []).append((row, line))
+    rows: list[int] = []
+    lines: list[ContourLine] = []
+    for own in alike.values():
+        asked = [curves[row] for row, _ in own]
+        finest = np.array([curve.finest for curve in asked])
+        placed = lines_beside(_together(asked), [line for _, line in own], finest, nodes=_FEW)
+        for (row, _), one in zip(own, placed, strict=True):
+            if one is not None:
+                rows.append(row)
+                lines.append(one)
+    found = np.zeros(epsilon.size, dtype=np.bool_)
+    if rows:
+        curve = Lines(lines).curve(np.arange(len(rows)), epsilon[rows, None])
+        low, high = np.array([curves[row].infinite_mass for row in rows]).T
+        found[rows] = sides(curve.log_lower()[:, 0], curve.log_upper()[:, 0], low, high)[1] <= delta[rows]
+    return found
+
+
+def _short_line(curve: StandingLines, epsilon: float, delta: float, quantity: Quantity) -> ContourLine | None:
+    """The line by which a curve answers there, if it is short."""
     try:
         if quantity == "delta":
-            placed = other.near(epsilon=epsilon)
+            placed = curve.near(epsilon=epsilon)
         else:
-            placed = other.near(log_delta=targets_of(delta, *other.infinite_mass)[1])
-        if placed is None or not isinstance(placed.line, ContourLine) or placed.line.frequencies.size > _SHORT:
-            return False
-        line = line_beside(own.losses.dropping(DEEPEST), placed.line, own.finest, nodes=_FEW)
+            placed = curve.near(log_delta=targets_of(delta, *curve.infinite_mass)[1])
     except ContourRefusal:
-        return False
-    curve = line.curve(np.array([epsilon]))
-    return own.sides_of(LogBracket(curve.log_lower(), curve.log_upper()))[1] <= delta
+        return None
+    if placed is None or not isinstance(placed.line, ContourLine) or placed.line.frequencies.size > _SHORT:
+        return None
+    return placed.line
+
+
+def _together(curves: Sequence[StandingLines]) -> LossSum:
+    """The losses of like curves."""
+    sums = [curve.losses.dropping(DEEPEST) for curve in curves]
+    return LikeSums.of(sums) if len(sums) > 1 else sums[0]

@@ -9,7 +9,7 @@ Guarantee: both sides certified. Cost: 5 to 30 ms a line, one or two for an answ
 from __future__ import annotations
 
 import math
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
@@ -17,9 +17,11 @@ from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.root_bracket import Targets, root_brackets
 from hockeystick.engines.contour.search import targets_of
-from hockeystick.engines.rare.line import RareLine, rare_line
 from hockeystick.engines.rare.losses import RareLosses
 from hockeystick.laws.base import Pair
+
+if TYPE_CHECKING:
+    from hockeystick.engines.rare.line import RareLine
 
 __all__ = ["RareCurve"]
 
@@ -64,12 +66,18 @@ class RareCurve:
             return None
         return cls(RareLosses(float(mu), rate, float(count)), tolerance)
 
+    def _line(self, epsilon: float, log_error: float) -> RareLine:
+        """The line near an epsilon."""
+        from hockeystick.engines.rare.line import rare_line  # lines that few answers need load late
+
+        return rare_line(self.losses, epsilon, log_error)
+
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
         guess = max(self.losses.one_large(epsilon), _LEAST) if epsilon > 0.0 else 0.0
         best: Bound | None = None
         for _ in range(_ROUNDS if guess > 0.0 else 0):
-            line = rare_line(self.losses, epsilon, math.log(_SHARE * self.tolerance * guess))
+            line = self._line(epsilon, math.log(_SHARE * self.tolerance * guess))
             lower, upper = (float(side[0]) for side in line.sides(np.array([epsilon])))
             best = from_sides(max(lower, 0.0), min(upper, 1.0), _METHOD)
             if 0.0 < upper - lower <= self.tolerance * lower:
@@ -87,7 +95,7 @@ class RareCurve:
         point = self._near(log_delta)
         share, best = _SHARE * self.tolerance, None
         for _ in range(_ROUNDS):
-            line = rare_line(self.losses, point, log_delta + self._log_error(share, point))
+            line = self._line(point, log_delta + self._log_error(share, point))
             after = line.epsilon(log_delta)
             lower, upper = _crossing(line, targets, after)
             width = upper - lower
@@ -107,7 +115,7 @@ class RareCurve:
         """About the epsilon of a delta, by coarse lines."""
         point = self._guess(math.exp(log_delta))
         for _ in range(_ROUNDS):
-            after = rare_line(self.losses, point, log_delta + _LOG_COARSE).epsilon(log_delta)
+            after = self._line(point, log_delta + _LOG_COARSE).epsilon(log_delta)
             near, point = abs(after - point) <= _NEAR * point, after
             if near:
                 break

@@ -1,0 +1,96 @@
+"""Where a calibration begins: near the answers of its neighbours along a line, or at the Gaussian limit of DP-SGD.
+
+With very many steps, Poisson-sampled at rate g, a run is mu-Gaussian DP, ``mu = g sqrt(T (e^{1/s^2} - 1))`` (Bu et al.
+2020; 002, appendix A.3): s follows from the mu that takes epsilon to delta. That is usually 1 to 5 % off.
+
+Estimates, from which proofs begin. Cost: a tenth of a millisecond.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hockeystick.numerics.roots import increasing_root
+from hockeystick.numerics.tilted_normal import tilted_normal
+
+__all__ = ["ahead", "begun"]
+
+_KNOWN = 4  # answers from which the next is predicted
+_FARTHEST = math.log(2.0)  # that it may lie from the last
+_LOW, _HIGH, _NEAR = -12.0, 6.0, 1e-3  # ln mu
+_REALISTIC = (0.1, 1e3)
+_ONE_RECORD = ("add-remove", "add", "remove")
+
+
+def ahead(known: Sequence[tuple[float, float]], place: float) -> float | None:
+    """The answer at a place, predicted from the last few: the polynomial through them, on logarithmic scales.
+
+    Parameters
+    ----------
+    known : sequence of (float, float)
+        Places and answers, all positive, the nearest last.
+    place : float
+        A positive place.
+
+    Examples
+    --------
+    >>> round(ahead([(1.0, 3.0), (2.0, 6.0)], 3.0), 12)
+    9.0
+    """
+    if not known or math.isnan(place):
+        return None
+    x = math.log(place)
+    near = [(math.log(at), math.log(answer)) for at, answer in known[-_KNOWN:]]
+    last = near[-1][1]
+    if len({at for at, _ in near}) < len(near):  # the same place twice
+        return known[-1][1]
+    following = sum(
+        value * math.prod((x - other) / (at - other) for other, _ in near if other != at) for at, value in near
+    )
+    return math.exp(min(max(following, last - _FARTHEST), last + _FARTHEST))
+
+
+def begun(steps: int, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a noise multiplier that is sought, with a guess where none is given and one is known.
+
+    Examples
+    --------
+    >>> f"{begun(2000, {'epsilon': 1.0, 'delta': 1e-5, 'rate': 0.01})['guess']:.2f}"
+    '1.81'
+    """
+    guess = settings.get("guess")
+    return {**settings, "guess": _limit_noise(steps, **settings) if guess is None else guess}
+
+
+def _limit_noise(
+    steps: Any,
+    *,
+    epsilon: Any = None,
+    delta: Any = None,
+    rate: Any = None,
+    batch_size: Any = None,
+    population: Any = None,
+    sampling: Any = "poisson",
+    adjacency: Any = "add-remove",
+    **_others: Any,
+) -> float | None:
+    """About the noise multiplier of a run that meets epsilon (nats) at delta; None where the limit does not say.
+
+    What is no such run, or not valid, is left to who proves the answer.
+    """
+    if rate is None and isinstance(population, int) and population > 0 and isinstance(batch_size, int):
+        rate = batch_size / population
+    numbers = (steps, epsilon, delta, rate)
+    if not all(isinstance(number, int | float) and 0.0 < number < math.inf for number in numbers):
+        return None
+    if sampling != "poisson" or adjacency not in _ONE_RECORD or not (rate <= 1.0 and delta < 1.0):
+        return None
+
+    def excess(log_mu: float) -> float:
+        mu = math.exp(log_mu)
+        return tilted_normal(0.0, 0.5 * mu - epsilon / mu, mu).log - math.log(delta)
+
+    mu = math.exp(increasing_root(excess, _LOW, _HIGH, _NEAR))
+    return min(max(1.0 / math.sqrt(math.log1p(max((mu / rate) ** 2 / steps, 1e-30))), _REALISTIC[0]), _REALISTIC[1])
