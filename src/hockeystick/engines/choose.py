@@ -163,7 +163,7 @@ class _ContourFirst:
         discrete = [pair.is_discrete for pair, _ in losses.parts]
         self._few = few and not any(discrete)  # whose enumeration may take longer
         self._hasty = SLOW if self._few else ()
-        self.lists_first = losses.total_count <= FEW_STEPS and all(discrete)
+        self.lists_first = sum(count for _, count in losses.parts) <= FEW_STEPS and all(discrete)
         self._parts, self._make_lattice = losses.parts, make_lattice
         self._lists: dict[int, HeaviestOutcomes] = {}
         self._losses, self._rare = losses, RareCurve.of(losses.parts, tolerance)
