@@ -204,14 +204,14 @@ def crossings(
 ) -> dict[float, Bound | Estimate]:
     """The worst epsilons at deltas, as far as one pass finds them.
 
-    Of those that it does not find, the needed ones are asked alone, and every sixth of the others.
+    Of those that it does not find, the needed ones are asked alone, and every sixth other one, from the smallest on.
     """
     needed = set(needed)
     values = sorted({*deltas, *needed}, reverse=True)
     passed = passed_together([curve], np.zeros(len(values), dtype=np.intp), np.array(values), "epsilon")
     found = dict(zip(values, passed, strict=True))
     others = [delta for delta, answer in found.items() if answer is None and delta not in needed]
-    alone = needed.union(others[_ALONE // 2 :: _ALONE])
+    alone = needed.union(others[-1 - _ALONE // 2 :: -_ALONE])
     answers = ((delta, curve.epsilon(delta) if one is None and delta in alone else one) for delta, one in found.items())
     return {delta: answer for delta, answer in answers if answer is not None}
 
