@@ -66,7 +66,8 @@ def kept_atoms(tables: Sequence[AtomTable], window: Window) -> tuple[list[AtomTa
     share = math.exp(window.log_accuracy)
     found = [(_first_above(one.reversed(), 1.0 - lowest, share), _first_above(one, highest, share)) for one in tables]
     ends = [(one.size - below[0], above[0]) for one, (below, above) in zip(tables, found, strict=True)]
-    size = int(few_bits_up(np.array([max(last - first for first, last in ends)]))[0])
+    enough = int(few_bits_up(np.array([max(last - first for first, last in ends)]))[0])
+    size = min(enough, max(one.size for one in tables))
     kept = [_widened(one, first, last, size) for one, (first, last) in zip(tables, ends, strict=True)]
     return kept, KeptTails(lowest, highest, np.array([below[1] + above[1] for below, above in found]))
 
