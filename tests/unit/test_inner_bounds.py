@@ -12,7 +12,7 @@ from mpmath import erf, erfc, log, mp, mpf, sqrt
 
 from hockeystick.accountants import Certified
 from hockeystick.engines.choose import SOME_OUTCOMES
-from hockeystick.engines.contour import placing
+from hockeystick.engines.contour import planned
 from hockeystick.engines.contour.aliasing import Chernoff, kernel_peak
 from hockeystick.engines.contour.line_curve import Curve
 from hockeystick.engines.ends import composed_infinity
@@ -264,7 +264,7 @@ def test_logarithms_of_fractions_are_as_accurate_as_stated() -> None:
 
 def test_round_factors_cover_the_largest_sizes_that_are_served() -> None:
     """The sizes that docs/derivations/rounding.md counts on."""
-    sizes = (placing.MOST_NODES, gaussian_rule._MOST_NODES, mixture_rule._MOST_NODES, SOME_OUTCOMES)
+    sizes = (planned.MOST_NODES, gaussian_rule._MOST_NODES, mixture_rule._MOST_NODES, SOME_OUTCOMES)
     assert (max(sizes) + 64) * U <= 1e-9
     assert (Certified().points + 64) * U <= 1e-6
     assert 100.0 * U * 9e4 <= 1e-9
