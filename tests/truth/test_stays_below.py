@@ -163,3 +163,10 @@ def test_a_direction_far_below_is_not_answered() -> None:
     add = curve.directed["add"]
     object.__setattr__(add, "epsilon", lambda delta: pytest.fail(f"asked at {delta}"))
     assert curve.epsilon(1e-6).notes == ("direction: remove",)
+
+
+@pytest.mark.parametrize(("one", "two"), [((1.0, 2.0), (0.5, 3.0)), ((1.0, 3.0), (2.0, 2.5)), ((0.0, 1.0), (1.0, 1.5))])
+def test_the_larger_of_each_side_is_that_of_all_directions(one: tuple[float, float], two: tuple[float, float]) -> None:
+    found = cast(Bound, worst({"remove": Bound(*one, "one"), "add": Bound(*two, "two")}))
+    assert (found.lower, found.upper) == (max(one[0], two[0]), max(one[1], two[1]))
+    assert found.notes == (f"direction: {'remove' if one[1] > two[1] else 'add'}",)
