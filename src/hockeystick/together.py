@@ -187,16 +187,15 @@ def _worst_of(curves: Sequence[Asked], owners: Rows, answers: Answers, rows: Row
     own = np.flatnonzero(known[rows])
     deciding = own[np.maximum(answers.upper[own], 0.0) == upper[rows[own]]]
     best = answers.together(deciding)
-    names = [list(curve.directed) for curve in curves]
     place = np.zeros(rows.size, dtype=np.intp)
     place[known.size :] = 1
     notes = list(best.notes)
     _, once = np.unique(rows[deciding], return_index=True)  # the first direction where several are as large
-    for answer in deciding[once].tolist():
-        row = int(rows[answer])
-        if len(names[owners[row]]) > 1:
-            notes.append(f"direction: {names[owners[row]][place[answer]]}")
-        notes += curves[owners[row]].composition.notes
+    first = deciding[once]
+    for owner, which in dict.fromkeys(zip(owners[rows[first]].tolist(), place[first].tolist(), strict=True)):
+        names = list(curves[owner].directed)
+        notes += [f"direction: {names[which]}"] * (len(names) > 1)
+        notes += curves[owner].composition.notes
     return replace(best, lower=lower[known], upper=upper[known], notes=tuple(dict.fromkeys(notes)))
 
 

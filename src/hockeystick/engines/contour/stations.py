@@ -206,8 +206,9 @@ class Stations:
             left = left[values[left] >= line[0]]
             own = left[values[left] <= line[-1]]
             places = level.places(np.interp(values[own], line, level.log_tilts))
+            stations = {place: Station(number, place, self._log_drop) for place in set(places)}
             for row, place in zip(own.tolist(), places, strict=True):
-                found[row] = Station(number, place, self._log_drop)
+                found[row] = stations[place]
             left = left[values[left] > line[-1]]
         return found
 
