@@ -12,6 +12,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.mechanisms.matrix_bins import _above
+from tests.closed_forms import gaussian_epsilon
 
 
 def banded(n: int, *bands: float) -> Any:
@@ -114,6 +115,7 @@ def test_bins_that_are_all_alike_hide_nothing(adjacency: Any, apart: float) -> N
     truth = hs.account(hs.Gaussian(2.0), adjacency=adjacency).epsilon(delta=1e-5)
     assert found.lower <= truth.upper
     assert truth.upper <= found.upper
+    assert apart > 0.0 or found.lower <= gaussian_epsilon(mpmath.mpf(1) / 2, 1e-5) <= found.upper
     assert found.width <= 1e-9
 
 
