@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.line_curve import COLUMNS, Curve
 from hockeystick.engines.contour.lines import Lines
+from hockeystick.engines.contour.looking import look_for
 from hockeystick.engines.contour.placing import ContourRefusal
 from hockeystick.engines.contour.root_bracket import LogBracket, RootBracket, Rows, Targets, root_brackets
 from hockeystick.engines.contour.search import REACH, PlacedLine, ranges_of
-from hockeystick.engines.contour.standing import StandingLines, is_narrow, look_for, sides, stand
+from hockeystick.engines.contour.standing import StandingLines, stand
 from hockeystick.engines.contour.stations import Station
+from hockeystick.engines.contour.widths import is_narrow, sides
 from hockeystick.numerics.rounding import TINY
 from hockeystick.transforms.rule import Array
 
