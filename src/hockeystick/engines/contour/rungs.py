@@ -22,6 +22,7 @@ __all__ = ["APART", "Level", "Rungs"]
 APART: Final = 1.5
 """Deviations of the tilted loss from one station to the next."""
 
+_DEEP = 20.0  # of ln delta, from one station to the next at most
 _DENSER = 1.5  # than stations, that an interval is cut: a second look seldom finds one too long
 _PIECES = 18  # tilts added to an interval that is too long, at most
 _LEAST = -760.0  # ln of the smallest delta looked for
@@ -52,11 +53,16 @@ class Rungs:
 
     @cached_property
     def ladder(self) -> Array:
-        """Deviations passed on the way up from the smallest tilt: the integral of the deviation over the tilt."""
+        """Deviations passed on the way up from the smallest tilt: the integral of the deviation over the tilt.
+
+        More where ``ln delta`` falls faster. Just above a cliff of K the loss has two modes far apart, and a deviation
+        that says nothing of either: there one line would stand for all deltas between those of the modes.
+        """
         tilts = self.found.tilts
         deviation = np.sqrt(self.found.variance + 1.0 / np.square(tilts) + 1.0 / np.square(1.0 + tilts))
         speed = deviation * tilts  # over the logarithm of the tilt
         steps = 0.5 * (speed[:, 1:] + speed[:, :-1]) * np.diff(self.log_tilts)
+        steps = np.maximum(steps, APART / _DEEP * -np.diff(self.smooth[1], axis=1))
         return np.concatenate((np.zeros((len(steps), 1)), np.cumsum(steps, axis=1)), axis=1)
 
     def between(self, most: float) -> tuple[Array, NDArray[np.intp]]:

@@ -14,14 +14,11 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.contour.lines import Lines
 from hockeystick.engines.contour.placing import (
     ContourRefusal,
     line_for_epsilon,
-    lines_for_epsilons,
     saddle_of_epsilon,
 )
-from hockeystick.engines.contour.planned import Runs
 from hockeystick.engines.contour.root_bracket import LogBracket
 from hockeystick.engines.contour.search import PlacedLine
 from hockeystick.engines.contour.stations import (
@@ -30,13 +27,14 @@ from hockeystick.engines.contour.stations import (
     saddles_at,
     sizes_of,
 )
+from hockeystick.engines.contour.through import SMALLEST, PlannedRuns, lines_through, too_wide
 from hockeystick.engines.contour.widths import is_narrow, sides, width_asked
 from hockeystick.engines.ends import composed_infinity
 from hockeystick.laws.loss_sum import LikeSums, PairSum
 from hockeystick.transforms.rule import Array
 from hockeystick.transforms.saddle import Saddle
 
-__all__ = ["DEEPEST", "SLOW", "SMALLEST", "StandingLines", "stand"]
+__all__ = ["DEEPEST", "SLOW", "StandingLines", "stand"]
 
 Rows = NDArray[np.intp]
 
@@ -46,9 +44,7 @@ SLOW: Final = ("tail", "length")
 DEEPEST: Final = -690.0
 """``ln`` of the mass that may always be left out."""
 
-SMALLEST: Final = -740.0
-"""``ln`` of what float64 still tells from 0."""
-
+_BELOW = ("length", "width")  # reasons of `ContourRefusal` for which the next station may do
 _CLASS = 16.0  # of ln of the mass left out, from one ladder of stations to the next
 _LITTLE_WORK = 4_000_000  # for each part, as long as leaving mass out has not been tried
 _SHARE = 0.01  # of the tolerance, that a line is planned for: digits are cheap here
@@ -165,6 +161,13 @@ class StandingLines:
             return None
         return found
 
+    def instead(self, station: Station) -> Station | None:
+        """Where to ask where no line stands: below, where losses of small mass matter less."""
+        found = self._lines.get(station)
+        if isinstance(found, ContourRefusal) and (found.reason in _BELOW or station.log_drop > DEEPEST):
+            return station.beside(-1)
+        return None
+
     def has(self, station: Station) -> bool:
         """Whether it is known what stands at a station."""
         return station in self._lines
@@ -201,7 +204,7 @@ class StandingLines:
         attempts = [(station.log_drop, self.work_at(station))]
         if station.log_drop == DEEPEST:
             attempts.append((self.second_drop(saddle), self.most_work))
-        refusal = _too_wide()
+        refusal = too_wide()
         for drop, work in attempts:
             losses = self.losses.dropping(drop)
             try:
@@ -297,7 +300,9 @@ def _without_large_losses(plans: Sequence[list[Place]], saddle: Saddle, placed: 
         alike.setdefault(sizes_of(own.sketches), []).append((places, losses, own))
     for group in alike.values():
         some, sums, saddles = (list(column) for column in zip(*group, strict=True))
-        found.update(_stand(some, sums, Saddle.stacked(saddles), [places[0][0].most_work for places in some]))
+        again = _stand(some, sums, Saddle.stacked(saddles), [places[0][0].most_work for places in some])
+        for place, line in again.items():  # what is left out widens brackets of smaller deltas
+            found[place] = line.asked_for(place[0].enough) if isinstance(line, PlacedLine) else line
     return found
 
 
@@ -308,42 +313,11 @@ def _stand(plans: Sequence[list[Place]], sums: Sequence[PairSum], saddle: Saddle
     """
     places = [place for own in plans for place in own]
     rows = np.repeat(np.arange(len(plans)), [len(own) for own in plans])
-    counts, ratio, variance, tolerance, enough, low, high = np.array([curve.numbers for curve, _ in places]).T
-    own = saddle.times(rows, ratio, variance)
-    epsilon, deviation = own.epsilon, np.sqrt(own.curvature)
-    lines = lines_for_epsilons(
-        LikeSums.of(sums),
-        saddle.epsilon,
-        np.array([curve.finest for (curve, _), *_ in plans]),
-        saddle=saddle,
-        work=np.array(work),
-        runs=Runs(rows, counts, variance),
-    )
-    held = np.flatnonzero(own.log_delta(epsilon) >= SMALLEST).tolist()
-    found: Standing = {}
-    standing, placed = [], []
-    for row, line in ((row, lines[row]) for row in held):
-        if isinstance(line, ContourRefusal):
-            found[places[row]] = line
-        else:
-            standing.append(row)
-            placed.append(PlacedLine(line, float(epsilon[row]), float(deviation[row])))
-    if not standing:
-        return found
-    curves = Lines([one.line for one in placed]).curve(np.arange(len(placed)), np.array([one.asked for one in placed]))
-    placed = [one.sees(*logs) for one, *logs in zip(placed, curves.log_lower(), curves.log_upper(), strict=True)]
-    here = [one.here for one in placed]
-    lower, upper = (np.concatenate([getattr(one, side) for one in here]) for side in ("lower", "upper"))
-    lower, upper = sides(lower, upper, low[standing], high[standing])
-    widths = width_asked(lower, upper, tolerance[standing], enough[standing]).tolist()
-    for one, row, width in zip(placed, standing, widths, strict=True):
-        found[places[row]] = one.asked_for(width) if math.isfinite(width) else _too_wide()
-    return found
+    runs = PlannedRuns(rows, np.array([curve.numbers for curve, _ in places]).T)
+    finest = np.array([curve.finest for (curve, _), *_ in plans])
+    lines = lines_through(LikeSums.of(sums), saddle, runs, finest=finest, work=np.array(work))
+    return {place: line for place, line in zip(places, lines, strict=True) if line is not None}
 
 
 def _no_line() -> ContourRefusal:
     return ContourRefusal("saddle", "no line stands at this tilt")
-
-
-def _too_wide() -> ContourRefusal:
-    return ContourRefusal("width", "no line at this tilt is narrow enough")

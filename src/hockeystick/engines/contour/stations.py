@@ -46,6 +46,10 @@ class Station:
     place: int
     log_drop: float
 
+    def beside(self, step: int) -> Station | None:
+        """A neighbour on its ladder."""
+        return replace(self, place=self.place + step) if self.place + step >= 0 else None
+
 
 def sizes_of(sketches: Sequence[Sketch]) -> tuple[int, ...]:
     """How many nodes and points of cells rules have."""
