@@ -23,7 +23,7 @@ from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import Pair
 from hockeystick.transforms.replicas import Replicas
 from hockeystick.transforms.rule import Array, LossRule, Rows, RuleSource, Sketch, Window
-from hockeystick.transforms.saddle import LossSum
+from hockeystick.transforms.saddle import LossSum, is_few
 from hockeystick.transforms.summand import Summand
 
 if TYPE_CHECKING:
@@ -117,6 +117,11 @@ class PairSum(LossSum):
         """What tells sums of a `kind` from each other."""
         return self.kind, self.source.law, self.total_count, self.gaussian_variance
 
+    @property
+    def look(self) -> Hashable:
+        """What tells sums of a `kind` from each other that are not looked at by one coarse rule of a step."""
+        return self.source.law, self.log_drop, is_few(self.total_count)
+
     def rules(self, window: Window) -> Sequence[LossRule] | None:
         """Rules for everything but the normal part; None where one would be too long."""
         window = replace(window, log_drop=self.log_drop)
@@ -131,7 +136,7 @@ class PairSum(LossSum):
         sketches = [sketch for sketch in found if sketch is not None]
         return sketches if len(sketches) == len(found) else None
 
-    @property
+    @cached_property
     def kind(self) -> str | None:
         """Sums of one kind can be asked together (`LikeSums`); None where they cannot."""
         return self._sources[0].kind if len(self._sources) == 1 and self.replicas is None else None

@@ -6,6 +6,7 @@ Estimates only. Cost: that of the scans.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, final
@@ -90,10 +91,27 @@ class Rungs:
         row = np.arange(len(order))[:, None]
         return Rungs(Scan(*(column[row, order] for column in columns)))
 
-    def times(self, rows: NDArray[np.intp], ratio: Array, variance: Array) -> Rungs:
-        """Those of runs with so many times as many steps, given the variances of their normal parts."""
-        found = Scan(*(getattr(self.found, name)[rows] for name in _SCANNED))
-        return Rungs(found.times(ratio[:, None], variance[:, None]))
+    def at(self, rows: NDArray[np.intp]) -> Rungs:
+        """Those of some of the sums, each as often as it is named."""
+        return Rungs(Scan(*(getattr(self.found, name)[rows] for name in _SCANNED)))
+
+    def filled(self, rows: NDArray[np.intp], some: Rungs) -> Rungs:
+        """Those of some of the sums; of the others the last rung, repeated."""
+        width = some.found.tilts.shape[1]
+        columns = {name: np.repeat(getattr(self.found, name)[:, -1:], width, axis=1) for name in _SCANNED}
+        for name, column in columns.items():
+            column[rows] = getattr(some.found, name)
+        return Rungs(Scan(**columns))
+
+    def composed(self, steps: Array, variance: Array) -> Rungs:
+        """Those of so many steps each, given those of one, with normal parts of these variances."""
+        return Rungs(self.found.composed(steps[:, None], variance[:, None]))
+
+    def level(self, place: int, own: Rungs, row: int, size: int, sketches: Sequence[Sketch]) -> Level:
+        """The level planned at a place, with what a row of others says of its deltas."""
+        tilts, log_tilts, ladder = (column[place, :size] for column in (self.found.tilts, self.log_tilts, self.ladder))
+        epsilon, log_delta = (column[row, :size] for column in own.smooth)
+        return Level(tilts, log_tilts, epsilon, log_delta, ladder, tuple(sketches))
 
 
 @final
