@@ -29,7 +29,7 @@ from hockeystick.transforms.summand import Summand
 if TYPE_CHECKING:
     from hockeystick.transforms.lattice import SharedLattice
 
-__all__ = ["LikeSums", "PairSum"]
+__all__ = ["LikeSums", "PairSum", "together"]
 
 _MOST_STEPS = 2.0**40
 _SHARE = 1e-10
@@ -157,6 +157,11 @@ class PairSum(LossSum):
         from hockeystick.transforms.lattice import shared_lattice  # loaded where losses are discrete
 
         return shared_lattice(rows)
+
+
+def together(sums: Sequence[PairSum]) -> LossSum:
+    """Sums of one kind, or one sum of any."""
+    return LikeSums.of(sums) if len(sums) > 1 else sums[0]
 
 
 @final

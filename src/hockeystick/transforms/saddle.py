@@ -142,11 +142,6 @@ class Saddle:
         )
         return Saddle(theta, value, mean, variance, (), top)
 
-    def moved(self, theta: Array, gaussian_variance: Numbers) -> Saddle:
-        """What R sums do at other tilts."""
-        found = scan(self.sketches, gaussian_variance, theta[None])
-        return Saddle(theta, found.value[0], found.mean[0], found.variance[0], self.sketches, self.top)
-
     def times(self, rows: Rows, ratio: Array, gaussian_variance: Array) -> Saddle:
         """Those of runs, by whose they are: of so many times as many steps, given the variances of normal parts."""
         columns = (self.theta, self.value, self.mean, self.variance)

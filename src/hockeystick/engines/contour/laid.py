@@ -21,7 +21,7 @@ from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.sieve import LinePart
 from hockeystick.engines.contour.tilt_choice import LinePlan
 from hockeystick.transforms.log_moments import LogMoments, TiltedRule, log_moments, tilt
-from hockeystick.transforms.rule import Array, LossRule, Window
+from hockeystick.transforms.rule import Array, LossRule, Numbers, Window
 from hockeystick.transforms.saddle import LossSum
 
 __all__ = ["TOO_LONG", "Laid", "Runs", "TiltedRules", "among", "rules_for", "scalars"]
@@ -29,6 +29,7 @@ __all__ = ["TOO_LONG", "Laid", "Runs", "TiltedRules", "among", "rules_for", "sca
 Rows = NDArray[np.intp]
 
 TOO_LONG: Final = "a rule would need too many nodes at the frequencies and tilts asked for"
+_TRUE = np.ones(1, dtype=np.bool_)
 _AT_ONCE = 64  # lines summed at a time
 
 
@@ -68,22 +69,26 @@ def among(runs: Runs | None, own: Rows) -> tuple[Rows, Runs | None]:
 @final
 @dataclass(frozen=True, eq=False)
 class TiltedRules:
-    """Accurate rules, the same tilted, and K at all tilts of plans, `Chernoff.stacked`."""
+    """Accurate rules, their moments, and the same tilted, for plans and the variances of the normal parts."""
 
     rules: Sequence[LossRule]
     moments: Sequence[LogMoments]
     tilted: Sequence[TiltedRule]
-    chernoff: Chernoff
     tilts: Array
+    gaussian_variance: Numbers
 
     @classmethod
     def of(cls, losses: LossSum, plan: LinePlan, window: Window) -> TiltedRules:
         rules = rules_for(losses, window)
         exponents, tilts = np.ascontiguousarray(plan.exponents), np.ascontiguousarray(plan.every)
         several = [log_moments(rule, exponents if len(plan.theta) > 1 else exponents[:, 0]) for rule in rules]
-        known = chernoff([rule.counts for rule in rules], several, losses.gaussian_variance, tilts)
         tilted = [tilt(rule, exponents[0], m) for rule, m in zip(rules, several, strict=True)]
-        return cls(rules, several, tilted, known, tilts)
+        return cls(rules, several, tilted, tilts, losses.gaussian_variance)
+
+    @cached_property
+    def chernoff(self) -> Chernoff:
+        """K at all tilts of the plans, `Chernoff.stacked`."""
+        return chernoff([rule.counts for rule in self.rules], self.moments, self.gaussian_variance, self.tilts)
 
     def chernoff_with(self, variance: float) -> Chernoff:
         """K of the first sum at the same tilts with a normal part of that variance."""
@@ -91,8 +96,9 @@ class TiltedRules:
 
     def chernoff_of(self, rows: Rows, counts: Array, variance: Array) -> Chernoff:
         """K of runs that share the only rules of sums, by the rows of these."""
-        moments = [moment.at(rows) for moment in self.moments]
-        return chernoff([counts], moments, variance, np.ascontiguousarray(self.tilts[:, rows]))
+        alone = rows.size == self.tilts.shape[1] == 1
+        moments = self.moments if alone else [moment.at(rows) for moment in self.moments]
+        return chernoff([counts], moments, variance, self.tilts if alone else np.ascontiguousarray(self.tilts[:, rows]))
 
     def period(self, epsilon: float, log_error: float) -> float:
         """Lambda of the first sum for which the aliasing falls below ``e^log_error``."""
@@ -141,7 +147,8 @@ class Laid:
         most = _AT_ONCE if length <= LONGEST else 1
         for first in range(0, own_rows.size, most):
             part = own_rows[first : first + most]
-            own, place = np.unique(part, return_inverse=True)
+            starts = np.concatenate((_TRUE, part[1:] > part[:-1]))
+            own, place = part[starts], np.cumsum(starts) - 1
             some = None if own_runs is None else own_runs.of(slice(first, first + most), place)
             several = self._several(rows[own], length, some)
             found += [_with_replicas(self.losses, several.rows(row)) for row in range(part.size)]

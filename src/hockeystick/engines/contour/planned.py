@@ -20,9 +20,9 @@ from hockeystick.engines.contour.decay import Decay, RoughDecay, is_cut
 from hockeystick.engines.contour.laid import TOO_LONG, Laid, Runs, TiltedRules, among, rules_for, scalars
 from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.refusal import ContourRefusal
-from hockeystick.engines.contour.tilt_choice import BEST, LinePlan, plan_lines
-from hockeystick.transforms.rule import Array, Window, few_bits_up
-from hockeystick.transforms.saddle import LossSum, Saddle
+from hockeystick.engines.contour.tilt_choice import BEST, LinePlan
+from hockeystick.transforms.rule import Array, Sketch, Window, few_bits_up
+from hockeystick.transforms.saddle import LossSum
 
 Rows = NDArray[np.intp]
 
@@ -81,17 +81,16 @@ def lines_for_epsilons(
     epsilon: Array,
     tolerance: Array,
     *,
-    saddle: Saddle,
-    log_delta: Array | None = None,
+    plan: LinePlan,
+    sketches: Sequence[Sketch],
     work: Array,
     runs: Runs | None = None,
 ) -> list[ContourLine | ContourRefusal]:
-    """Lines for R sums that are on no lattice, or why there is none; arguments as for one, of shape (R,).
+    """Lines for R sums that are on no lattice, or why there is none, given coarse rules; arguments of shape (R,).
 
     With ``runs`` the sums are those planned for (`PairSum.planned`), and the lines those of the runs.
     """
-    plan = plan_lines(losses, saddle, epsilon, tolerance=tolerance, log_delta=log_delta)
-    rough = RoughDecay.of(saddle.sketches, 1.0 + plan.theta, losses.gaussian_variance)
+    rough = RoughDecay.of(sketches, 1.0 + plan.theta, losses.gaussian_variance)
     cut = reach_of(rough.decay if runs is None else rough.decay.times(FEWEST), plan)
     slow = ContourRefusal("tail", "the transform decays too slowly for the tolerance: few steps, or atoms")
     long = ContourRefusal("length", TOO_LONG)

@@ -19,7 +19,7 @@ from typing import Any, final
 import numpy as np
 
 from hockeystick.engines.contour.rungs import Level, Rungs
-from hockeystick.laws.loss_sum import LikeSums, PairSum
+from hockeystick.laws.loss_sum import PairSum, together
 from hockeystick.transforms.cumulants import scan
 from hockeystick.transforms.rule import Array, Numbers, Sketch
 from hockeystick.transforms.saddle import Saddle, level_sketches
@@ -175,7 +175,7 @@ def scan_levels(several: Sequence[Stations], number: int) -> None:
                 laws.setdefault(one.planned.key, []).append(one)
     for like in kinds.values():
         plans = [list(own.values()) for own in like.values()]
-        losses = LikeSums.of([own[0][0].planned for own in plans])
+        losses = together([own[0][0].planned for own in plans])
         served: set[int] = set()
         for rows, tops, sketches in level_sketches(losses, number):
             if sketches is not None:
