@@ -107,8 +107,8 @@ class PairSum(LossSum):
         """
         if self.kind is None:
             return self
-        other = object.__new__(PairSum)
-        steps = float(math.ceil(2.0 ** (0.5 * math.ceil(2.0 * math.log2(max(self.total_count, 1.0))))))
+        other, least = object.__new__(PairSum), self.total_count
+        steps = max(float(math.ceil(2.0 ** (0.5 * math.ceil(2.0 * math.log2(max(least, 1.0)))))), least)
         vars(other).update(vars(self), _sources=[self.source.counted(steps)], total_count=steps)
         return other
 
