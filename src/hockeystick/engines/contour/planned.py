@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.contour.decay import Decay, RoughDecay, is_cut
-from hockeystick.engines.contour.laid import TOO_LONG, Laid, Runs, TiltedRules, among, rules_for, scalars
+from hockeystick.engines.contour.laid import FEWEST, TOO_LONG, Laid, Runs, TiltedRules, among, rules_for, scalars
 from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.tilt_choice import BEST, LinePlan
@@ -45,9 +45,6 @@ MOST_NODES = 1 << 20
 
 MOST_WORK: Final = 250_000_000
 """Products of nodes in s and in the loss that a line may take: about half a second."""
-
-FEWEST: Final = math.sqrt(0.5)
-"""Of the number of steps that lines are planned for (`PairSum.planned`): what their runs have, at least."""
 
 _UNIT_GRID = np.linspace(0.0, 1.0, 16)
 _SPARE = 2.0  # times the work allowed, that estimates may say
@@ -184,7 +181,7 @@ class _Asked:
         fits = (nodes <= MOST_NODES) & (nodes * size <= self.work)
         why = [_refused(length) if one else unbounded for one, length in zip(known, nodes.tolist(), strict=True)]
         found: list[ContourLine | ContourRefusal] = [*why] if self.runs is None else [why[r] for r in self.runs.rows]
-        laid = Laid(self.losses, tilted, decay, 1.0 + plan.theta, step, nodes)
+        laid = Laid(self.losses, tilted, decay, 1.0 + plan.theta, step, nodes, plan.log_error)
         for length in sorted(set(nodes[known & fits].tolist())):
             rows = np.flatnonzero(known & fits & (nodes == length))
             places, lines = laid.lines(rows, int(length), self.runs)

@@ -32,7 +32,7 @@ from hockeystick.engines.contour.widths import is_narrow, sides, width_asked
 from hockeystick.engines.ends import composed_infinity
 from hockeystick.laws.loss_sum import PairSum, together
 from hockeystick.transforms.rule import Array
-from hockeystick.transforms.saddle import Saddle
+from hockeystick.transforms.saddle import Saddle, is_few
 
 __all__ = ["DEEPEST", "SLOW", "StandingLines", "stand"]
 
@@ -162,8 +162,8 @@ class StandingLines:
         return found
 
     def instead(self, station: Station) -> Station | None:
-        """Where to ask where no line stands: below, where losses of small mass matter less."""
-        found = self._lines.get(station)
+        """Where to ask where no line stands: below, where losses of small mass matter less; nowhere for few steps."""
+        found = None if is_few(self.losses.total_count) else self._lines.get(station)
         if isinstance(found, ContourRefusal) and (found.reason in _BELOW or station.log_drop > DEEPEST):
             return station.beside(-1)
         return None
