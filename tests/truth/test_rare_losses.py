@@ -84,10 +84,10 @@ def test_a_line_is_planned_for_an_epsilon_above_0(epsilon: float) -> None:
         rare_line(LOSSES, epsilon, -30.0)
 
 
-def test_where_no_line_serves_the_engine_refuses() -> None:
-    shift, rate, steps = 0.1283954232566529, 6.854697285437931e-05, 4821.0
-    with pytest.raises(ContourRefusal, match="not rare"):
-        RareCurve(RareLosses(shift, rate, steps), 1e-6).epsilon(3.306109436075031e-39)
+@pytest.mark.parametrize("delta", [1.2e-3, 1e-251])
+def test_where_no_line_serves_the_engine_refuses(delta: float) -> None:
+    with pytest.raises(ContourRefusal, match=r"not rare|narrow enough"):
+        RareCurve(RareLosses(0.26, 3.2e-4, 172.0), 1e-6).epsilon(delta)
 
 
 def test_width_shrinks_with_the_error_meant() -> None:

@@ -75,24 +75,23 @@ RARE_WORK: Final = 6_000_000
 
 RARE_FIRST: Final = 9.0
 """Steps that draw the record, on average, up to which lines of rare large losses are asked first for an epsilon, at a
-rate of 1e-4: 8 ms a run, or 1 for each of many of one law. The contour takes 5 to 50 ms there, the more the fewer."""
+rate of 1e-4: 5 ms a run, or 0.6 for each of many of one law. The contour takes 5 to 50 ms there, the more the fewer."""
 
 RARE_FEWER: Final = 0.35
 """Power of the rate with which this number falls: at rates of 5e-4, 1e-3 and 5e-3 to 5, 4 and 2 such steps."""
 
-RARE_RATE: Final = 5e-3
-"""The largest rate for which this is so: the contour takes 3 to 9 ms at 1e-2."""
+RARE_RATES: Final = (1e-5, 5e-3)
+"""Rates for which this is so: the contour takes 3 to 9 ms at 1e-2, and at 1e-6 few such lines are narrow enough."""
 
-RARE_STEPS: Final = (30.0, 4.2e5, 4.5)
-"""The fewest steps for which this is so, and the most: a number times a power of the sensitivity over the noise. Beyond
-(1e5 steps of noise 1.4, 3e4 of 1.8, 3e3 of 3, 1e3 of 4) small losses alone add up to epsilon: no such line serves."""
+RARE_STEPS: Final = (30, 1 << 16)
+"""Steps for which this is so: of many more, small losses alone add up to epsilon, or a line is long."""
+
+RARE_DELTAS: Final = (1e-10, 1.1e-4)
+"""The smallest delta for which this is so, and the largest over the number of steps that draw the record: of random
+questions of this kind 3 in 100 are left to the contour, of others one in two."""
 
 RARE_FINEST: Final = 1e-7
 """Tolerance down to which rounding leaves such lines narrow enough; the contour's are, to 1e-12."""
-
-RARE_DELTAS: Final = (1e-10, 0.1)
-"""The smallest delta for which this is so, and the largest, over the number of steps that draw the record: for other
-deltas one such line in ten is not narrow enough, and the contour is asked all the same."""
 
 LISTED_WORK: Final = 2_000_000
 """The same where outcomes can be listed: beyond, the list is as fast."""
@@ -226,11 +225,10 @@ class _ContourFirst:
         """Whether lines of rare large losses are asked first for the epsilon of a delta."""
         if self.rare is None or self._tolerance < RARE_FINEST:
             return False
-        losses, (least, most), (fewest, number, power) = self.rare.losses, RARE_DELTAS, RARE_STEPS
-        drawn = losses.rate * losses.steps
-        is_short = drawn <= RARE_FIRST * min((1e-4 / losses.rate) ** RARE_FEWER, 1.0) and losses.rate <= RARE_RATE
-        serves = fewest <= losses.steps <= number * losses.shift**power
-        return is_short and serves and least <= delta <= most * drawn
+        rate, steps = self.rare.losses.rate, self.rare.losses.steps
+        drawn, most = rate * steps, RARE_FIRST * min((1e-4 / rate) ** RARE_FEWER, 1.0)
+        serves = RARE_STEPS[0] <= steps <= RARE_STEPS[1] and RARE_RATES[0] <= rate <= RARE_RATES[1] and drawn <= most
+        return serves and RARE_DELTAS[0] <= delta <= RARE_DELTAS[1] * drawn
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether Chernoff's bound proves ``delta(epsilon) <= delta``."""

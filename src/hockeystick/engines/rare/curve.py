@@ -34,7 +34,7 @@ _MOST_DRAWN = 9.0  # rate times steps
 _ROUNDS = 4
 _LEAST = 1e-250
 _AT_ONCE = 64  # runs whose powers are held at once
-_SHARES = np.geomspace(0.5, 1.1, 10)  # of the epsilon of a line that stands, that are looked at
+_SHARES = np.geomspace(0.38, 1.1, 12)  # of the epsilon of a line that stands, that are looked at
 _SPAN = np.geomspace(1.0 / 1.4, 1.4, 24)  # the same, of a line of a question's own
 _OFF = 4e-3  # of an epsilon, that a guess between these is off
 _ONLY = np.zeros(1, dtype=np.intp)  # the only question is of the only curve
@@ -140,7 +140,7 @@ class RareCurve:
 
     def station(self, log_delta: float) -> Station:
         """Where the line for the epsilon of a delta stands."""
-        return (int(self.losses.steps) - 1).bit_length(), math.ceil(-log_delta)
+        return -(-(int(self.losses.steps) - 1).bit_length() // 2), math.ceil(-log_delta)
 
 
 def epsilons(curves: Sequence[RareCurve], owners: Rows, targets: Targets) -> tuple[Array, Array]:

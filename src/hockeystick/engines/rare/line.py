@@ -119,8 +119,10 @@ def _moment(pieces: Sequence[Piece], tilt: float) -> float:
     return math.fsum(piece.moment(1.0 + tilt) for piece in pieces) * RISEN
 
 
-def rare_line(losses: RareLosses, epsilon: float, log_error: float) -> RareLine:
-    """A line that brackets delta at and near an epsilon to about ``e^log_error``.
+def rare_line(
+    losses: RareLosses, epsilon: float, log_error: float, *, fewest: Sequence[float] = (1.0, 1.0)
+) -> RareLine:
+    """A line that brackets delta at and near an epsilon to about ``e^log_error``, for ``fewest`` see `plan`.
 
     Raises
     ------
@@ -129,7 +131,7 @@ def rare_line(losses: RareLosses, epsilon: float, log_error: float) -> RareLine:
     """
     if not 0.0 < epsilon < math.inf:
         raise ContourRefusal("tail", "no line showed where to look")
-    found = plan(losses, epsilon, log_error)
+    found = plan(losses, epsilon, log_error, fewest)
     step = float(few_bit_steps(np.array(2.0 * math.pi / found.period)))
     frequencies = math.ceil(found.reach / step) + 1
     if frequencies > MOST_FREQUENCIES:

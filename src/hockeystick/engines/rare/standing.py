@@ -1,7 +1,7 @@
 """Where lines of rare large losses stand, so that many runs of one law share them.
 
 A line's pieces and transforms know nothing of the number of steps. So that an answer depends on the question alone,
-lines stand at stations: one for all numbers of steps from a power of two to the next, and for deltas between two whole
+lines stand at stations: one for all numbers of steps from a power of four to the next, and for deltas between two whole
 powers of e. A line is planned for the largest epsilon that it serves.
 
 Estimates only: a line proves what it says wherever it stands. Cost: 4 ms a line.
@@ -26,13 +26,14 @@ SHARE: Final = 0.1
 
 _MOST_ERROR = 1e-2  # relative to delta
 _LEAST_ERROR = 1e-9
-_SPARE = 0.125  # of ln of the error: half the steps make epsilon up to a third smaller
+_SPARE = 0.03  # of ln of the error: half the steps make epsilon up to a third smaller
+_FEWEST = (0.25, 0.42)  # of the steps, and of the epsilon that goes with these
 _ABOVE = 1.05  # times its guess, which is seldom too large
 _POINTS = np.geomspace(1e-7, 300.0, 48)  # epsilons looked at
 _CLOSER = np.geomspace(0.6, 1.6, 12)  # of the one found there
 
 Station = tuple[int, int]
-"""``log2`` of the most steps, and ``-ln`` of the smallest delta."""
+"""The power of 4 that is the most steps, and ``-ln`` of the smallest delta."""
 
 
 @final
@@ -61,11 +62,11 @@ class StandingRareLines:
                 self._lines[station] = None
         return self._lines[station]
 
-    def _placed(self, doublings: int, depth: int) -> RareLine:
-        losses = replace(self.losses, steps=2.0**doublings)
+    def _placed(self, power: int, depth: int) -> RareLine:
+        losses = replace(self.losses, steps=4.0**power)
         epsilon = _ABOVE * epsilon_near(losses, -float(depth))
         log_error = -depth + log_error_for(losses, SHARE * self.tolerance, epsilon)
-        return rare_line(losses, epsilon, (1.0 + _SPARE) * log_error)
+        return rare_line(losses, epsilon, (1.0 + _SPARE) * log_error, fewest=_FEWEST)
 
 
 def epsilon_near(losses: RareLosses, log_delta: float) -> float:
@@ -80,6 +81,6 @@ def epsilon_near(losses: RareLosses, log_delta: float) -> float:
 
 def log_error_for(losses: RareLosses, share: float, epsilon: float) -> float:
     """``ln`` of the relative error of delta that moves epsilon by about ``share``."""
-    near, far = np.maximum(losses.one_large(epsilon * np.array([1.0, 1.05])), 1e-300).tolist()
+    near, far = np.maximum(losses.about_delta(epsilon * np.array([1.0, 1.05])), 1e-300).tolist()
     slope = max(math.log(near / far) / (0.05 * epsilon), 1.0)
     return math.log(min(max(share * slope, _LEAST_ERROR), _MOST_ERROR))
