@@ -84,6 +84,10 @@ rate of 1e-4: 5 ms a run, or 0.6 for each of many of one law. The contour takes 
 RARE_FEWER: Final = 0.35
 """Power of the rate with which this number falls: at rates of 5e-4, 1e-3 and 5e-3 to 5, 4 and 2 such steps."""
 
+RARE_SHIFT: Final = (1.9e-3, 5.3)
+"""The same where noise is large: a number of such steps, and the powers of 10 by which it grows for each unit of the
+sensitivity over noise. At noise of 1.4, 1.8, 2.3 and 3 up to 13, 1.7, 0.4 and 0.1; with more the contour takes 9 ms."""
+
 RARE_RATES: Final = (1e-5, 5e-3)
 """Rates for which this is so: the contour takes 3 to 9 ms at 1e-2, and at 1e-6 few such lines are narrow enough."""
 
@@ -230,10 +234,12 @@ class _ContourFirst:
         """Whether lines of rare large losses are asked first for the epsilon of a delta."""
         if self.rare is None or self._tolerance < RARE_FINEST:
             return False
-        rate, steps = self.rare.losses.rate, self.rare.losses.steps
-        drawn, most = rate * steps, RARE_FIRST * min((1e-4 / rate) ** RARE_FEWER, 1.0)
-        serves = RARE_STEPS[0] <= steps <= RARE_STEPS[1] and RARE_RATES[0] <= rate <= RARE_RATES[1] and drawn <= most
-        return serves and RARE_DELTAS[0] <= delta <= RARE_DELTAS[1] * drawn
+        losses, (number, power) = self.rare.losses, RARE_SHIFT
+        rate, steps, drawn = losses.rate, losses.steps, losses.rate * losses.steps
+        serves = RARE_STEPS[0] <= steps <= RARE_STEPS[1] and RARE_RATES[0] <= rate <= RARE_RATES[1]
+        serves = serves and RARE_DELTAS[0] <= delta <= RARE_DELTAS[1] * drawn
+        is_long = drawn <= RARE_FIRST * min((1e-4 / rate) ** RARE_FEWER, 1.0)
+        return serves and is_long and drawn <= number * 10.0 ** (power * losses.shift)
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether Chernoff's bound proves ``delta(epsilon) <= delta``."""
