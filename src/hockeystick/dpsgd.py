@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from hockeystick.calibrate import Calibration, calibrate
-from hockeystick.calibrate.beginning import ahead, begun
+from hockeystick.calibrate.beginning import begun
+from hockeystick.calibrate.sought import calibrations
 from hockeystick.composition import Composition, Step
 from hockeystick.errors import check_choice, check_count, check_rate
 from hockeystick.mechanisms import Gaussian, GaussianMixture
-from hockeystick.progress import Progress
 from hockeystick.sampling.epochs import batches_in_epoch, steps_in
 
 __all__ = [
@@ -204,7 +204,7 @@ def noise_multiplier_for(*, steps: int, **settings: Any) -> Calibration:
     '0.7876'
     """
     sampler, target = _apart(begun(steps, settings))
-    return calibrate(lambda noise: run(noise, steps, **sampler), safe="larger", **target)
+    return calibrate(_family(steps, sampler), safe="larger", **target)
 
 
 def steps_for(*, noise_multiplier: float, **settings: Any) -> Calibration:
@@ -340,11 +340,20 @@ def noise_multipliers_for(
         raise TypeError("give either rates or batch_sizes")
     name, check = ("rate", check_rate) if rates is not None else ("batch_size", check_count)
     places = [check(name, place) for place in (rates if rates is not None else batch_sizes or ())]
-    found: list[Calibration] = []
     guess = settings.pop("guess", None)
-    with Progress("calibrating") as progress:
-        for place in progress.each(places):
-            near = guess if not found else ahead(list(zip(places, map(float, found), strict=False)), place)
-            one: dict[str, Any] = {name: place}
-            found.append(noise_multiplier_for(steps=steps, guess=near, **one, **settings))
+    asked = []
+    for number, place in enumerate(places):
+        own = begun(steps, {name: place, "guess": guess, **settings}) if number == 0 else {name: place, **settings}
+        sampler, target = _apart(own)
+        asked.append((_family(steps, sampler), {"safe": "larger", **target}))
+    found: list[Calibration] = []
+    for one in calibrations(asked, places):
+        if not isinstance(one, Calibration):
+            raise one
+        found.append(one)
     return found
+
+
+def _family(steps: int, sampler: Mapping[str, Any]) -> Callable[[float], Composition]:
+    """From a noise multiplier to the run."""
+    return lambda noise: run(noise, steps, **sampler)

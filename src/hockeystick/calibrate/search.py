@@ -58,6 +58,17 @@ class Problem:
         """Whether the accountant is the default one, whose tolerance is then chosen for each evaluation."""
         return isinstance(self.accountant, Certified) and self.accountant.engine == "automatic"
 
+    def sharpened(self, run: Composition, tolerance: float) -> Accountant | None:
+        """The default accountant at a tolerance; None where a pass of many runs would not serve."""
+        method = self.accountant
+        if not isinstance(method, Certified) or self.one_sided(run) or self.has_rare_losses(run, tolerance):
+            return None
+        return replace(method, tolerance=tolerance)
+
+    def has_rare_losses(self, run: Composition, tolerance: float) -> bool:
+        """Whether large losses are rare: the contour then may take far longer than what comes after it."""
+        return any(RareCurve.of(run.pairs(name), tolerance) is not None for name in directions(self.adjacency))
+
     def one_sided(self, run: Composition) -> bool:
         """Whether the sides of a bracket are proofs of their own that never meet: the upper one decides."""
         every = [run.pairs(name) for name in directions(self.adjacency)]
@@ -204,7 +215,10 @@ class Search:
 
     def evaluate(self, value: float, tolerance: float) -> Evaluation:
         """A certified evaluation, kept."""
-        bound, curve = self._measured(self.problem.run(value), tolerance)
+        return self.judged(value, *self._measured(self.problem.run(value), tolerance))
+
+    def judged(self, value: float, bound: Bound, curve: PrivacyCurve) -> Evaluation:
+        """What the bound of the quantity at a value proves, kept."""
         self.evaluations += 1
         lower, upper, most = float(bound.lower), float(bound.upper), self.problem.target.most
         below, above = self.problem.excess(lower), self.problem.excess(upper)
@@ -224,8 +238,8 @@ class Search:
         curve = account(run, problem.adjacency, accountant=replace(method, tolerance=tolerance))
         if problem.one_sided(run):
             return self._certified(target.measure(curve, tolerance), curve), curve
-        fast = curve  # where large losses are rare the contour may take hundreds of times longer than what it tries
-        if not any(RareCurve.of(run.pairs(name), tolerance) for name in directions(problem.adjacency)):
+        fast = curve
+        if not problem.has_rare_losses(run, tolerance):
             with contextlib.suppress(UnknownPairError):  # no transform is known of these pairs
                 fast = account(run, problem.adjacency, accountant=Contour(max(0.1 * tolerance, _FINEST)))
         if target.of_direction is not None:
@@ -278,6 +292,9 @@ class Search:
         The contour refuses where delta is far too small to matter, and where it is hard.
         """
         target = self.problem.target
+        rare = self._by_rare_losses(curve, name)
+        if rare is not None:
+            return rare
         if name not in self._refused and not (self._hard and curve.composition.total_steps < _FEW):
             try:
                 return self._certified(target.measure_direction(fast.directed[name]), curve)
@@ -285,6 +302,16 @@ class Search:
                 self._refused.add(name)
         quick = self._far_below(curve, name, small)
         return self._certified(target.measure_direction(curve.directed[name]) if quick is None else quick, curve)
+
+    def _by_rare_losses(self, curve: PrivacyCurve, name: str) -> Bound | None:
+        """What takes rare large losses apart answers, first: the contour may take many times longer to refuse."""
+        method, epsilon = curve.accountant, self.problem.target.delta_at
+        if epsilon is None or not isinstance(method, Certified):
+            return None
+        rare = RareCurve.of(curve.composition.pairs(cast("Direction", name)), method.tolerance)
+        with contextlib.suppress(PrecisionError):
+            return None if rare is None else rare.delta(epsilon)
+        return None
 
     def _far_below(self, curve: PrivacyCurve, name: str, most: float) -> Bound | None:
         """A quick bound of a direction that cannot decide; None where it may."""
@@ -309,6 +336,11 @@ class Search:
                 " leave it out, or give one that certifies"
             )
         return answer
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether a pass of many runs may answer: the contour, by far the quickest, is expected to."""
+        return self.problem.adapts and self.problem.target.delta_at is not None and not self._hard
 
     def tolerance(self) -> float:
         """The relative width at which a value half the precision from the root is decided."""

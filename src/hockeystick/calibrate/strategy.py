@@ -10,7 +10,7 @@ from hockeystick.calibrate.search import Evaluation, Search
 from hockeystick.decimals import plain, rounded_down
 from hockeystick.errors import PrecisionError
 
-__all__ = ["Bracket", "narrow"]
+__all__ = ["Bracket", "either_side", "narrow"]
 
 _ASIDE = 0.45  # of the precision: how far from the predicted root the proof is sought
 _PROBES = 60
@@ -43,8 +43,17 @@ class Bracket:
     notes: tuple[str, ...] = ()
 
 
-def narrow(search: Search, guess: float, step: float) -> Bracket:
-    """Evaluate until a safe and an unsafe value are neighbours.
+def either_side(search: Search, root: float) -> list[float]:
+    """The values to either side of where the excess seems to vanish, the unsafe one first: neighbours."""
+    axis, step = search.axis, _ASIDE * search.axis.precision
+    if axis.whole:
+        safe = axis.value(root)
+        return list(dict.fromkeys((axis.beyond(safe), safe)))
+    return list(dict.fromkeys((axis.value(root + step), axis.value(root - step))))
+
+
+def narrow(search: Search, root: float) -> Bracket:
+    """Evaluate, from where the excess seems to vanish, until a safe and an unsafe value are neighbours.
 
     Raises
     ------
@@ -54,8 +63,9 @@ def narrow(search: Search, guess: float, step: float) -> Bracket:
         Where no value could be decided.
     """
     axis, target = search.axis, search.problem.target
-    root = search.predicted_root(guess, step)
-    undecided: list[Evaluation] = []
+    undecided = [one for one in search.history if not (one.safe or one.unsafe or one.unproved)]
+    if search.history:
+        root = _root(search, search.history[-1], root)
     for count in range(_PROBES):
         safe, unsafe = search.safe, search.unsafe
         if safe is not None and (

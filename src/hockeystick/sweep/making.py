@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hockeystick.accountants.base import Accountant
-from hockeystick.calibrate.targets import target_of
+from hockeystick.calibrate.targets import TARGETS, target_of
 from hockeystick.composition import Composition, Step
 from hockeystick.errors import HockeystickError
 from hockeystick.sweep.grid import Grid
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["plans_of", "searches_of"]
 
-_TARGETS = tuple(inspect.signature(target_of).parameters)
 _QUESTIONS = ("epsilon", "delta", "mu", "advantage", "adjacency")  # what a point of the grid holds beside the arguments
 
 
@@ -72,4 +70,4 @@ def searches_of(family: Callable[..., Any], grid: Grid, find: str, settings: Map
 
 def _check_target(given: Mapping[str, Any]) -> None:
     """Refuse what is no target before anything is sought."""
-    target_of(**{name: given[name] for name in _TARGETS if name in given})
+    target_of(**{name: given[name] for name in TARGETS if name in given})
