@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from hockeystick.calibrate import Calibration, calibrate
@@ -204,7 +205,7 @@ def noise_multiplier_for(*, steps: int, **settings: Any) -> Calibration:
     '0.7876'
     """
     sampler, target = _apart(begun(steps, settings))
-    return calibrate(_family(steps, sampler), safe="larger", **target)
+    return calibrate(partial(run, steps=steps, **sampler), safe="larger", **target)
 
 
 def steps_for(*, noise_multiplier: float, **settings: Any) -> Calibration:
@@ -319,14 +320,14 @@ def _apart(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
 def noise_multipliers_for(
     *, steps: int, rates: Sequence[float] | None = None, batch_sizes: Sequence[int] | None = None, **settings: Any
 ) -> list[Calibration]:
-    """Noise multipliers for a range of sampling rates or batch sizes, each search started from its neighbour's answer.
+    """Noise multipliers for a range of sampling rates or batch sizes, each search started from its neighbours' answers.
 
     Parameters
     ----------
     steps : int
         Number of gradient steps.
     rates, batch_sizes : sequence, one of the two
-        In order, so that neighbours are alike.
+        In order.
     **settings
         As for `noise_multiplier_for`.
 
@@ -340,20 +341,10 @@ def noise_multipliers_for(
         raise TypeError("give either rates or batch_sizes")
     name, check = ("rate", check_rate) if rates is not None else ("batch_size", check_count)
     places = [check(name, place) for place in (rates if rates is not None else batch_sizes or ())]
-    guess = settings.pop("guess", None)
-    asked = []
-    for number, place in enumerate(places):
-        own = begun(steps, {name: place, "guess": guess, **settings}) if number == 0 else {name: place, **settings}
-        sampler, target = _apart(own)
-        asked.append((_family(steps, sampler), {"safe": "larger", **target}))
-    found: list[Calibration] = []
-    for one in calibrations(asked, places):
-        if not isinstance(one, Calibration):
-            raise one
-        found.append(one)
-    return found
-
-
-def _family(steps: int, sampler: Mapping[str, Any]) -> Callable[[float], Composition]:
-    """From a noise multiplier to the run."""
-    return lambda noise: run(noise, steps, **sampler)
+    first = {"guess": settings.pop("guess", None)}
+    every = [{"safe": "larger", **settings, name: place} for place in places]
+    every[:1] = [begun(steps, one | first) for one in every[:1]]
+    found = calibrations([(partial(run, steps=steps, **own), target) for own, target in map(_apart, every)], places)
+    if refused := [one for one in found if not isinstance(one, Calibration)]:
+        raise refused[0]
+    return [one for one in found if isinstance(one, Calibration)]

@@ -11,21 +11,21 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, final
 
 import numpy as np
 
-from hockeystick.account import account
 from hockeystick.accountants.base import Accountant, Parts, check_accountant
 from hockeystick.accountants.certified import Certified
 from hockeystick.bound import Bound
 from hockeystick.calibrate.axis import Axis
-from hockeystick.calibrate.beginning import ahead
+from hockeystick.calibrate.beginning import led_to
+from hockeystick.calibrate.problem import Problem
 from hockeystick.calibrate.result import Calibration, UnreachableTargetError
-from hockeystick.calibrate.search import Problem, Search
-from hockeystick.calibrate.strategy import either_side, narrow
+from hockeystick.calibrate.search import Search
+from hockeystick.calibrate.strategy import either_side, is_astray, is_settled, narrow, refined
 from hockeystick.calibrate.targets import TARGETS, Target, target_of
 from hockeystick.composition import Composition, Step, directions
 from hockeystick.curve import PrivacyCurve
@@ -42,6 +42,7 @@ _FINEST = 1e-12
 _FAR, _NEAR = 0.5, 0.05  # first step of the search from a value made up and from one given, in ln
 _NEIGHBOURS = (4.0, 1.0, 0.25)  # of the guess, where estimates are compared: much less noise is slow
 _ANCHORS = (1.0, 30.0, 1e-2, 1e3, 1e-4, 1e5, 1e-6, 1e8)  # and then: what is far off is slow, most of all tiny noise
+_STRIDE = 8  # from one calibration of a line to the next that is sought by estimates
 _TELLING = 0.1  # difference of the excess that tells a direction
 
 
@@ -72,8 +73,25 @@ class Sought:
         self.root = search.predicted_root(self.start, self.step)
         return float(search.axis.value(self.root))
 
+    def led_by(self, other: Sought, guess: float) -> None:
+        """Begin from a guess, with what the search of a neighbour has learned."""
+        self.root = self.search.along(self.sign).like(other.search).axis.place(guess)
+
+    @property
+    def is_near(self) -> bool:
+        """Whether evaluations tell where the answer is, and do not prove it yet."""
+        return bool(self.search.history) and not (is_astray(self.search) or is_settled(self.search))
+
+    @property
+    def value(self) -> float:
+        """About the best value, not rounded to what is proved."""
+        axis = self.search.axis
+        return math.exp(axis.sign * refined(self.search, self.root))
+
     def found(self) -> Calibration:
         """The answer, proved."""
+        if is_astray(self.search):
+            self.foresee()
         return _calibration(self.search, self.root) if self.sign else self._checked()
 
     def _checked(self) -> Calibration:
@@ -144,53 +162,82 @@ def calibrations(
     >>> [f"{one.value:.3f}" for one in calibrations([(run, settings) for run in runs], [0.001, 0.002])]
     ['0.697', '0.785']
     """
-    found: dict[int, Calibration | HockeystickError | ValueError] = {}
-    begun: dict[int, Sought] = {}
-    known: list[tuple[float, float]] = []
-    for number, ((family, settings), place) in enumerate(zip(asked, places, strict=True)):
-        try:
-            one = _asked(family, {"guess": ahead(known, place), **settings})
-            value = one.foresee()
-        except (HockeystickError, ValueError) as error:
-            found[number] = error
-            continue
-        begun[number] = one
-        if not math.isnan(place):
-            known.append((place, value))
-    certify_either_side(list(begun.values()))
+    line = _Line(asked, places)
     with Progress("calibrating") as progress:
-        for number, one in progress.each(begun.items()):
+        for numbers in _rounds(len(asked)):
+            line.solve(numbers)
+            progress.count(len(line.found), len(asked))
+    return [line.found[number] for number in range(len(asked))]
+
+
+def _rounds(size: int) -> Iterator[list[int]]:
+    """Numbers along a line: some far apart, one after the other; then those half way between, all at once."""
+    yield from ([number] for number in range(0, size, _STRIDE))
+    step = _STRIDE
+    while step > 1:
+        yield list(range(step // 2, size, step))
+        step //= 2
+
+
+@final
+class _Line:
+    """Calibrations along a line."""
+
+    def __init__(self, asked: Sequence[tuple[Family, Mapping[str, Any]]], places: Sequence[float]) -> None:
+        self._asked, self._places = asked, places
+        self.found: dict[int, Calibration | HockeystickError | ValueError] = {}
+        self._known: list[tuple[float, Sought]] = []  # places and what was found there
+
+    def solve(self, numbers: Sequence[int]) -> None:
+        """Find some, side by side."""
+        begun: dict[int, Sought] = {}
+        for number in numbers:
             try:
-                found[number] = one.found()
+                begun[number] = self._begun(number)
             except (HockeystickError, ValueError) as error:
-                found[number] = error
-    return [found[number] for number in range(len(asked))]
+                self.found[number] = error
+        certify_either_side(list(begun.values()))
+        certify_either_side([one for one in begun.values() if one.is_near])  # once more, where that leads
+        for number, one in begun.items():
+            try:
+                self.found[number] = one.found()
+            except (HockeystickError, ValueError) as error:
+                self.found[number] = error
+                continue
+            if not math.isnan(self._places[number]):
+                self._known.append((self._places[number], one))
 
-
-def _asked(family: Family, settings: Mapping[str, Any]) -> Sought:
-    """A calibration by its settings, the target among them."""
-    own = {name: value for name, value in settings.items() if name in TARGETS}
-    return sought(family, target_of(**own), **{name: settings[name] for name in settings if name not in own})
+    def _begun(self, number: int) -> Sought:
+        """One that begins where its neighbours lead; where they are far, by estimates."""
+        (family, settings), place = self._asked[number], self._places[number]
+        guess = led_to([(at, one.value) for at, one in self._known], place)
+        own = {name: value for name, value in settings.items() if name in TARGETS}
+        others = {name: value for name, value in settings.items() if name not in own}
+        one = sought(family, target_of(**own), **{"guess": guess, **others})
+        if guess is not None and number % _STRIDE and one.sign and "guess" not in settings:
+            one.led_by(min(self._known, key=lambda known: abs(math.log(known[0] / place)))[1], guess)
+        else:
+            one.foresee()
+        return one
 
 
 def certify_either_side(several: Sequence[Sought]) -> None:
     """Certify the values to either side of where estimates put the answers, in one pass; what it leaves stays open."""
-    asked: list[tuple[Search, float, PrivacyCurve]] = []
+    asked: list[tuple[Search, float, float, PrivacyCurve]] = []
     for one in several:
         search, tolerance = one.search, one.search.tolerance()
+        one.root = refined(search, one.root)
         for value in either_side(search, one.root) if search.is_quick else ():
             with contextlib.suppress(HockeystickError):  # who asks alone hears why
-                run = search.problem.run(value)
-                method = search.problem.sharpened(run, tolerance)
-                if method is not None:
-                    asked.append((search, value, account(run, search.problem.adjacency, accountant=method)))
-    at = np.array([search.problem.target.delta_at for search, _, _ in asked], dtype=np.float64)
-    curves = [curve for _, _, curve in asked]
+                curve = search.problem.by_contour(search.problem.run(value), tolerance)
+                if curve is not None:
+                    asked.append((search, value, tolerance, curve))
+    at = np.array([search.problem.target.delta_at for search, *_ in asked], dtype=np.float64)
     with contextlib.suppress(HockeystickError):
-        answers = passed_together(curves, np.arange(at.size), at, "delta")
-        for (search, value, curve), answer in zip(asked, answers, strict=True):
+        answers = passed_together([curve for *_, curve in asked], np.arange(at.size), at, "delta")
+        for (search, value, tolerance, curve), answer in zip(asked, answers, strict=True):
             if isinstance(answer, Bound):
-                search.judged(value, answer, curve)
+                search.judged(value, answer, curve.composition, tolerance)
 
 
 def _calibration(search: Search, root: float) -> Calibration:
@@ -204,7 +251,7 @@ def _calibration(search: Search, root: float) -> Calibration:
         target=search.problem.target.words,
         bound=safe.bound,
         bound_at_unsafe=None if unsafe is None else unsafe.bound,
-        curve=safe.curve,
+        curve=search.problem.curve(safe.run, safe.tolerance),
         evaluations=search.evaluations,
         estimates=search.estimates,
         notes=found.notes,

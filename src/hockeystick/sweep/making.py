@@ -58,12 +58,12 @@ def _words(arguments: Mapping[str, Any]) -> str:
 
 def searches_of(family: Callable[..., Any], grid: Grid, find: str, settings: Mapping[str, Any]) -> list[Search]:
     """The search of every point of the grid."""
-    searches = []
+    searches, along = [], grid.longest
     for point in grid.points():
         questions = {name: value for name, value in point.items() if name in _QUESTIONS}
         _check_target(questions | dict(settings))
         arguments = {name: value for name, value in point.items() if name not in _QUESTIONS}
-        place = math.nan if grid.longest is None else float(point[grid.longest])
+        place = math.nan if along is None else float(point[along])
         searches.append(Search(family, arguments, find, {**settings, **questions}, place))
     return searches
 
