@@ -127,6 +127,18 @@ def test_many_sampled_runs_answer_as_each_does_alone(quantity: Literal["epsilon"
         assert same(found, index, getattr(curve, quantity)(float(values[index]))), runs[index]
 
 
+@pytest.mark.parametrize("run", [DPSGD, hs.Laplace(1.0).poisson(rate=0.01) * 2000])
+def test_the_contour_alone_answers_an_array_as_each_epsilon(run: hs.Composition) -> None:
+    contour = hs.accountants.Contour(1e-6)
+    epsilons = np.array([0.0, 0.3, 1.0, 2.5, 1e6])  # the last beyond the largest loss of Laplace noise
+    if run is DPSGD:
+        epsilons = epsilons[:-1]
+    together = hs.account(run, accountant=contour).delta(epsilons)
+    for index, epsilon in enumerate(epsilons.tolist()):
+        alone = hs.account(run, accountant=contour).delta(epsilon)
+        assert same(together, index, alone)
+
+
 def test_many_runs_take_few_calls() -> None:
     """A pass over many runs makes a small part of the calls that they make one by one."""
     rng = np.random.default_rng(29)

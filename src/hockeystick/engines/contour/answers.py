@@ -24,8 +24,8 @@ from hockeystick.engines.contour.root_bracket import LogBracket, RootBracket, Ro
 from hockeystick.engines.contour.search import REACH, PlacedLine, ranges_of
 from hockeystick.engines.contour.standing import StandingLines, stand
 from hockeystick.engines.contour.stations import Station
-from hockeystick.engines.rare.losses import METHOD as RARE_METHOD
 from hockeystick.engines.contour.widths import is_narrow, sides
+from hockeystick.engines.rare.losses import METHOD as RARE_METHOD
 from hockeystick.numerics.rounding import TINY
 from hockeystick.transforms.rule import Array
 
