@@ -118,7 +118,9 @@ class ContourCurve:
             if log_drop not in {DEEPEST, max(log_drop, sharper + 1.0)}:
                 break
             log_drop = sharper
-        raise refusal or ContourRefusal("width", f"a relative width of {self.tolerance:g} was not reached", best)
+        if best is None and refusal is not None:
+            raise refusal
+        raise ContourRefusal("width", f"a relative width of {self.tolerance:g} was not reached", best)
 
     def _try_delta(self, losses: PairSum, epsilon: float, work: int) -> Bound:
         saddle = saddle_of_epsilon(losses, epsilon)
