@@ -60,35 +60,68 @@ CATALOGUE = """
 [[change]]
 name = "noticed"
 where = "rounded_up"
-old = "ROUND_CEILING"
-new = "ROUND_FLOOR"
-claim = "a printed upper side is rounded up"
-tests = ["tests/unit/test_decimals.py"]
+old = "math.ceil"
+new = "math.floor"
+claim = "an upper side is rounded up"
+tests = ["tests/test_decimals.py"]
 
 [[change]]
 name = "nobody-looks"
-where = "Rectangles.weighted"
-old = "factor * _SAFE"
-new = "2.0 * factor"
+where = "weighted"
+old = "factor * 2.0"
+new = "2.5 * factor"
 claim = "weights are scaled"
-tests = ["tests/unit/test_decimals.py"]
+tests = ["tests/test_decimals.py"]
 
 [[change]]
 name = "no-code"
 where = "rounded_down"
-old = "ROUND_FLOOR"
+old = "math.floor"
 new = "no_such_name"
 claim = "a change must run to be noticed"
-tests = ["tests/unit/test_decimals.py"]
+tests = ["tests/test_decimals.py"]
 """
+
+SMALL = {  # a tree as small as one can be, with the package and tests in the places of ours
+    "pyproject.toml": "[tool.pytest.ini_options]\naddopts = ['-ra']\n",
+    "src/hockeystick/__init__.py": "",
+    "src/hockeystick/decimals.py": """
+import math
+
+
+def rounded_up(x):
+    return math.ceil(x)
+
+
+def rounded_down(x):
+    return math.floor(x)
+
+
+def weighted(factor):
+    return factor * 2.0
+""",
+    "tests/test_decimals.py": """
+from hockeystick.decimals import rounded_down, rounded_up
+
+
+def test_sides():
+    assert (rounded_down(0.5), rounded_up(0.5)) == (0, 1)
+""",
+}
 
 
 def test_what_nobody_notices_and_what_does_not_run_fail_the_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "some.toml").write_text(CATALOGUE)
-    (tmp_path / "cannot-matter.toml").write_text("")
-    assert main(["--catalogue", str(tmp_path), "--workers", "1"]) == 1
+    tree, catalogue = tmp_path / "tree", tmp_path / "catalogue"
+    for name, text in SMALL.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text)
+    catalogue.mkdir()
+    (catalogue / "some.toml").write_text(CATALOGUE)
+    (catalogue / "cannot-matter.toml").write_text("")
+    monkeypatch.setattr("mutants.__main__.TREE", tree)
+    assert main(["--catalogue", str(catalogue), "--workers", "1"]) == 1
     said = capsys.readouterr()
     assert "1 of 3 changes noticed" in said.out
     assert "survived: nobody-looks (weights are scaled)" in said.err
