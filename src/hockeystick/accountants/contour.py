@@ -19,8 +19,6 @@ from hockeystick.laws.loss_sum import PairSum
 if TYPE_CHECKING:
     from hockeystick.engines.together import Quantity
 
-__all__ = ["Contour"]
-
 
 @final
 @dataclass(frozen=True)

@@ -20,8 +20,6 @@ from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U, log_sums
 from hockeystick.transforms.rule import Array, Numbers
 from hockeystick.transforms.strip import MixtureStrip
 
-__all__ = ["CutOff", "SampledStrip", "record_argument"]
-
 _OUTSIDE = np.concatenate((np.arange(0.0, 12.0, 0.4), 12.0 * 1.08 ** np.arange(40.0)))  # beyond the last node
 _LOG_GAPS = np.log(np.diff(_OUTSIDE)) + 1e-12
 

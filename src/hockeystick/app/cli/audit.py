@@ -18,8 +18,6 @@ from hockeystick.app.cli.table import table
 from hockeystick.app.report.numbers import plain, rounded_down
 from hockeystick.audit.base import Audit, Verdict
 
-__all__ = ["add", "run"]
-
 _EXAMPLES = """examples:
   hockeystick audit --true-positives 90 --positives 100 \\
       --false-positives 5 --negatives 100

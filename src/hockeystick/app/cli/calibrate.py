@@ -33,8 +33,6 @@ from hockeystick.app.spec.registry import samplings
 from hockeystick.calibrate import Calibration, UnreachableTargetError, calibrate
 from hockeystick.progress import Progress
 
-__all__ = ["add", "run"]
-
 _EXAMPLES = """examples:
   hockeystick calibrate --epsilon 1 --delta 1e-6 --rate 0.001 --steps 10000
   hockeystick calibrate --advantage 0.1 --rate 0.1 --noise-multiplier 1

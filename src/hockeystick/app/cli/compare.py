@@ -27,8 +27,6 @@ from hockeystick.composition import ADJACENCIES
 from hockeystick.errors import HockeystickError, check_choice
 from hockeystick.progress import Progress
 
-__all__ = ["add", "run"]
-
 _EXAMPLES = """examples:
   hockeystick compare spec.toml
   hockeystick compare spec.toml --adjacencies all --samplings none,poisson

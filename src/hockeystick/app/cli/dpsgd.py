@@ -29,8 +29,6 @@ from hockeystick.app.spec.model import Choice, Circumstances, Specification
 from hockeystick.app.spec.registry import AUTOMATIC, schemes
 from hockeystick.progress import Progress
 
-__all__ = ["add", "run"]
-
 _EXAMPLES = """examples:
   hockeystick dpsgd --noise-multiplier 1 --rate 0.01 --steps 2000 --delta 1e-5
   hockeystick dpsgd --noise-multiplier 1 --rate 1/235 --steps 7050 --epsilon 2

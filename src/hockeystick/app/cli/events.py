@@ -12,8 +12,6 @@ from hockeystick.app.cli.parsing import Parser, delta, listed
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.spec.write import from_event
 
-__all__ = ["add", "run"]
-
 _EXAMPLES = """examples:
   hockeystick import event.json --delta 1e-5 > spec.json
   hockeystick report spec.json -o receipt.html

@@ -15,8 +15,6 @@ from hockeystick.app.spec.problems import SpecificationError
 from hockeystick.app.spec.registry import AUTOMATIC
 from hockeystick.composition import ADJACENCIES
 
-__all__ = ["add_changes", "add_specification", "asked_specification", "read_text", "specification_of", "write_text"]
-
 
 def add_specification(parser: Parser) -> None:
     """Add the specification's file."""

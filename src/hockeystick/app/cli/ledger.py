@@ -22,8 +22,6 @@ from hockeystick.ledger.records import PERIODS
 from hockeystick.ledger.rules import RULES
 from hockeystick.progress import Progress
 
-__all__ = ["add", "run"]
-
 _VARIABLE = "HOCKEYSTICK_LEDGER"
 
 _EXAMPLES = f"""examples:

@@ -9,21 +9,6 @@ from hockeystick.app.cli.status import CommandError
 from hockeystick.app.spec.model import Choice, Specification
 from hockeystick.composition import ADJACENCIES
 
-__all__ = [
-    "ADJACENCY",
-    "UNIT",
-    "add_adjacency",
-    "add_group_size",
-    "add_json",
-    "add_save",
-    "add_tolerance",
-    "add_tuning",
-    "add_unit",
-    "relation_of",
-    "save_as",
-]
-
-
 ADJACENCY, UNIT = "add-remove", "example"
 """What is meant where nothing is said."""
 

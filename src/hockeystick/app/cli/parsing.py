@@ -19,8 +19,6 @@ from hockeystick.errors import check_count, check_delta, check_epsilon, check_po
 WIDTH = 80
 """Columns of a terminal that everybody has."""
 
-__all__ = ["WIDTH", "Parser", "count", "delta", "epsilon", "joined_negatives", "listed", "positive", "rate"]
-
 
 class Parser(argparse.ArgumentParser):
     """A parser that raises `CommandError` with one line, and shows an example under its help."""

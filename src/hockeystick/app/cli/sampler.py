@@ -11,8 +11,6 @@ from hockeystick.app.spec.model import Choice, StepEntry
 from hockeystick.app.spec.registry import samplings, schemes
 from hockeystick.sampling.epochs import batches_in_epoch
 
-__all__ = ["IN_ROUNDS", "OF_ONE_SCHEME", "add_length", "add_sampler", "batches_of", "entry_of"]
-
 IN_ROUNDS = ("random-allocation", "balls-in-bins")
 """The schemes of which every record takes part in one step of a pass, written by the steps of a pass."""
 

@@ -15,8 +15,6 @@ from hockeystick.app.report.numbers import plain, rounded_down, rounded_up
 from hockeystick.app.spec.registry import schemes
 from hockeystick.sweep import Sweep, sweep
 
-__all__ = ["add", "run"]
-
 _EXAMPLES = """examples:
   hockeystick sweep --noise-multiplier 0.8,1,1.5 --rate 0.005,0.01 \\
       --steps 1000,2000 --delta 1e-5
