@@ -84,12 +84,6 @@ def _short(choice: Choice) -> Choice:
     )
 
 
-def step_words(entry: StepEntry) -> str:
-    """A step on one line."""
-    sampled = "" if entry.sampling is None else f" on {entry.sampling.text}"
-    return f"{count_text(entry.count)} x {entry.mechanism.text}{sampled}"
-
-
 def steps_text(entry: StepEntry) -> str:
     """How many results are released, and in how many parts they are accounted."""
     each = entry.step.releases
