@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
@@ -13,7 +14,7 @@ import pytest
 from scipy.special import ndtr
 
 import hockeystick as hs
-from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair
+from hockeystick.laws import DiscreteGaussianPair, DiscretePair, GaussianPair, LaplacePair, Pair
 from hockeystick.laws.allocated import AllocatedCurve
 from hockeystick.laws.allocated_atoms import AllocatedAtomsPair
 from hockeystick.laws.curve import ChordPair, SupportPair
@@ -53,6 +54,44 @@ def test_brackets_contain_two_steps_of_gaussian_noise(sigma: float, epsilon: flo
     truth = two_steps(sigma, epsilon, mirrored=mirrored)
     assert low <= truth <= high
     assert high - low <= 4e-4 * high
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "mirrored", "truth"),
+    [
+        (24.0, False, 1.48652684878822e-73),
+        (24.0, True, 1.2543080546597e-136),
+        (36.0, False, 3.13878572536306e-162),
+        (36.0, True, 1.22299379110136e-302),
+    ],
+)
+def test_brackets_hold_far_beyond_what_a_line_serves(epsilon: float, mirrored: bool, truth: float) -> None:
+    """Truths by quadrature over one of two steps with 160 digits, cut at every half deviation."""
+    low, high = AllocatedCurve(GaussianPair(0.754), 2, mirrored).delta(epsilon)
+    assert low <= truth <= high
+
+
+@pytest.mark.parametrize("epsilon", [12.0, 19.0, 32.0])
+def test_bins_of_discrete_noise_far_out(epsilon: float) -> None:
+    """Losses that are rare nearer to 0 decide there; the truth is the sum over both bins' outcomes."""
+    sigma, most = 2.1, 120
+    low, high = AllocatedCurve(DiscreteGaussianPair(sigma, 3), 2).delta(epsilon)
+    assert high - low <= 1e-4 * high
+    with mpmath.workdps(40):
+        variance = mpmath.mpf(sigma) ** 2
+        weights = [mpmath.exp(-(x * x) / (2 * variance)) for x in range(-most, most + 1)]
+        q = [one / mpmath.fsum(weights) for one in weights]
+        ratio = [mpmath.exp((6 * x - 9) / (2 * variance)) for x in range(-most, most + 1)]
+        masses, means = ([mpmath.mpf(0)] for _ in range(2))  # of the last outcomes
+        for own, w in zip(reversed(q), reversed(ratio), strict=True):
+            masses.append(masses[-1] + own)
+            means.append(means[-1] + own * w)
+        truth = mpmath.mpf(0)
+        for own, w in zip(q, ratio, strict=True):
+            rest = 2 * mpmath.exp(epsilon) - w
+            above = len(ratio) - bisect_right(ratio, rest)
+            truth += own * (means[above] - rest * masses[above]) / 2
+        assert low <= truth <= high
 
 
 def exact_delta(

@@ -245,7 +245,7 @@ class AllocatedCurve:
                 break
             station = StopLoss(self._cells(spacing, largest), self.steps, window, reference=k, below=self.mirrored)
             rare, high = station.rare(np.array([k]))[1], station.bounds(np.array([k]))[1]
-            if float(rare[0]) <= _NEGLIGIBLE * float(high[0]):
+            if float(rare[0]) <= _NEGLIGIBLE * float(high[0]) < math.inf:
                 break
         if noise is None:
             spacing = self._fitted(largest, window, k, spacing)
@@ -267,6 +267,8 @@ class AllocatedCurve:
             return coarse
         arm = min(0.3 / window.theta, 0.1 * k)
         before, at, after = (float(x) for x in station.bounds(np.array([k - arm, k, k + arm]))[1])
+        if not 0.0 < abs(before - after) < math.inf:
+            return coarse  # nothing is known of the curve so far out
         curvature = max(before + after - 2.0 * at, 1e-9 * at) / (arm * arm * at)
         slope = abs(before - after) / (2.0 * arm * at)
         width = min(_EPSILON_WIDTH * slope * k, _RELATIVE_WIDTH)

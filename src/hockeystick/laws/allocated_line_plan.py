@@ -19,6 +19,7 @@ from hockeystick.numerics.rounding import dyadic_below
 from hockeystick.numerics.stop_loss import lognormal_square, surely_beyond
 
 _ROUGH = 500  # points that a plan is made by
+_LOWEST = -14.0  # deviations of the noise of one term, from which a plan looks
 _ACCURATE = 26.0  # nats that the errors shall be below the answer
 _LEAD_OF_PARITY = 5.0
 _WORST_LEAD = 18.0
@@ -95,8 +96,11 @@ class _Sketch:
         self.m, self.t, self.k, self.below = shift, count, k, below
         self.sign = -1.0 if below else 1.0
         self.top = min(top, shift + 37.0)
-        x = self.top - (self.top + 14.0) * np.arange(_ROUGH + 1) / _ROUGH
-        weight = np.where(np.arange(_ROUGH + 1) == 0, 0.5, 1.0) * (self.top + 14.0) / _ROUGH
+        length = self.top - _LOWEST
+        if length < 1.0:
+            raise PrecisionError(f"a sum of at most {k:g} needs noise below {_LOWEST:g} deviations")
+        x = self.top - length * np.arange(_ROUGH + 1) / _ROUGH
+        weight = np.where(np.arange(_ROUGH + 1) == 0, 0.5, 1.0) * length / _ROUGH
         self.w = np.exp(np.minimum(shift * x - 0.5 * shift * shift, 690.0))
         self.log_q = np.log(weight) - 0.5 * x * x - 0.5 * math.log(2.0 * math.pi)
         self.saddle = self._saddle()

@@ -153,7 +153,7 @@ class Chernoff:
         gap = np.abs(self._gap)[..., None, :] * period[..., None]
         spread = np.log(-np.expm1(-gap * (1.0 - 4.0 * U)))  # far below 0 where the gap is small
         log_sum = self.log_bounds(epsilon) - gap - spread
-        return np.exp(np.minimum(log_sum, 700.0) + 8.0 * U * (1.0 + np.abs(log_sum) + gap + np.abs(spread)))
+        return np.exp(np.minimum(log_sum + 8.0 * U * (1.0 + np.abs(log_sum) + gap + np.abs(spread)), 700.0))
 
     def log_delta_bound(self, epsilon: Array) -> Array:
         """Upper bounds on ``ln delta_fin(epsilon)`` by Chernoff's bound at the positive tilts, shape (E,).
