@@ -56,5 +56,6 @@ def attach(package: str, names: Mapping[str, str]) -> None:
     """
     module = sys.modules[package]
     homes = {name: home for home, held in names.items() for name in held.split()}
-    vars(module).update(_homes=homes, __all__=sorted(homes))
+    listed = sorted(homes, key=lambda name: (not name.isupper(), name))  # the order in which commands name them
+    vars(module).update(_homes=homes, __all__=listed)
     module.__class__ = _LazyPackage
