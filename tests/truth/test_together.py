@@ -15,6 +15,7 @@ import hockeystick as hs
 from hockeystick.accountants import certified
 from hockeystick.bound import Bound
 from hockeystick.curve import PrivacyCurve
+from hockeystick.engines import choose
 from hockeystick.engines.contour import root_bracket, standing, through
 from hockeystick.engines.contour.answers import Answers
 from hockeystick.engines.contour.line import ContourLine
@@ -126,6 +127,18 @@ def test_many_sampled_runs_answer_as_each_does_alone(quantity: Literal["epsilon"
         assert same(found, index, getattr(curve, quantity)(float(values[index]))), runs[index]
 
 
+@pytest.mark.parametrize("run", [DPSGD, hs.Laplace(1.0).poisson(rate=0.01) * 2000])
+def test_the_contour_alone_answers_an_array_as_each_epsilon(run: hs.Composition) -> None:
+    contour = hs.accountants.Contour(1e-6)
+    epsilons = np.array([0.0, 0.3, 1.0, 2.5, 1e6])  # the last beyond the largest loss of Laplace noise
+    if run is DPSGD:
+        epsilons = epsilons[:-1]
+    together = hs.account(run, accountant=contour).delta(epsilons)
+    for index, epsilon in enumerate(epsilons.tolist()):
+        alone = hs.account(run, accountant=contour).delta(epsilon)
+        assert same(together, index, alone)
+
+
 def test_many_runs_take_few_calls() -> None:
     """A pass over many runs makes a small part of the calls that they make one by one."""
     rng = np.random.default_rng(29)
@@ -221,6 +234,7 @@ def test_behind_a_cliff_one_line_answers(
     noise: float, rate: float, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rare steps of enormous loss swamp the larger tilts: the line stands where they are left out."""
+    monkeypatch.setattr(choose, "RARE_FIRST", 0.0)  # the contour comes first
     count, several = 0, through.lines_for_epsilons
 
     def counting(*args: Any, **kwargs: Any) -> Any:
@@ -246,6 +260,7 @@ def test_behind_a_cliff_one_line_answers(
 def test_a_line_whose_rounding_leaves_less_serves_a_whole_curve(
     rate: float, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(choose, "RARE_FIRST", 0.0)  # the contour comes first
     count, placed, several = 0, standing.line_for_epsilon, through.lines_for_epsilons
 
     def counting(*args: Any, **kwargs: Any) -> Any:

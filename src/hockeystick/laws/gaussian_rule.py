@@ -26,8 +26,6 @@ from hockeystick.transforms.rule import Array, Cells, LossRule, Rows, RuleSource
 from hockeystick.transforms.strip import Ends, Strip, choose_strip, few_bits, half_widths
 from hockeystick.transforms.summand import Order, SampledSummand, Summand
 
-__all__ = ["GaussianSummand", "SubsampledGaussians"]
-
 _BATCH = 64  # pairs in one rule
 _WIDEST_STEP = 1.5  # in units of the noise; beyond it nothing is gained
 _MOST_NODES = 1 << 20  # in a batch

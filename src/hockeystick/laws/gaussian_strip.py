@@ -20,8 +20,6 @@ from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U, log_sums
 from hockeystick.transforms.rule import Array, Numbers, Window
 from hockeystick.transforms.strip import MixtureStrip, Strip
 
-__all__ = ["CutOff", "Grid", "SampledStrip", "record_argument"]
-
 _OUTSIDE = np.concatenate((np.arange(0.0, 12.0, 0.4), 12.0 * 1.08 ** np.arange(40.0)))  # beyond the last node
 _MOST_CELLS = 1 << 16  # of one pair, where it has fewer nodes
 _LOG_GAPS = np.log(np.diff(_OUTSIDE)) + 1e-12

@@ -29,8 +29,6 @@ from hockeystick.transforms.summand import Summand
 if TYPE_CHECKING:
     from hockeystick.transforms.lattice import SharedLattice
 
-__all__ = ["LikeSums", "PairSum", "together"]
-
 _MOST_STEPS = 2.0**40
 _SHARE = 1e-10
 _AT_ONCE = 16384  # nodes of rules built together: their arrays stay in the processor's cache

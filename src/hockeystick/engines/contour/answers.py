@@ -25,6 +25,7 @@ from hockeystick.engines.contour.search import REACH, PlacedLine, ranges_of
 from hockeystick.engines.contour.standing import StandingLines, stand
 from hockeystick.engines.contour.stations import Station
 from hockeystick.engines.contour.widths import is_narrow, sides
+from hockeystick.engines.rare.losses import METHOD as RARE_METHOD
 from hockeystick.numerics.rounding import TINY
 from hockeystick.transforms.rule import Array
 
@@ -57,6 +58,8 @@ class Answers:
         Whether epsilon is 0 because delta is proved to be smaller there.
     point : ndarray
         The epsilon of a delta, as it was looked for.
+    rare : ndarray of bool
+        Whether lines of rare large losses answered.
     """
 
     known: Flags
@@ -65,6 +68,7 @@ class Answers:
     errors: Array
     at_zero: Flags
     point: Array
+    rare: Flags
 
     def put(self, rows: Rows | Flags, found: Answers) -> None:
         """Put what was found of some questions in its place."""
@@ -82,6 +86,8 @@ class Answers:
 
     def bound(self, index: int) -> Bound:
         """One answer."""
+        if self.rare[index]:
+            return from_sides(float(self.lower[index]), float(self.upper[index]), RARE_METHOD)
         notes = (_PROVED_SMALLER,) if self.at_zero[index] else ()
         errors = (
             {} if self.at_zero[index] else {n: float(e) for n, e in zip(_ERRORS, self.errors[:, index], strict=True)}
@@ -90,10 +96,13 @@ class Answers:
 
     def together(self, rows: Rows) -> Bound:
         """Some known answers as one."""
-        errors = self.errors[:, rows][:, ~self.at_zero[rows]]
+        if self.rare[rows].all() and rows.size:
+            return Bound(self.lower[rows], self.upper[rows], RARE_METHOD)
+        errors = self.errors[:, rows][:, ~(self.at_zero | self.rare)[rows]]
+        method = "; ".join([METHOD] + [RARE_METHOD] * bool(self.rare[rows].any()))
         largest = {name: float(row.max(initial=0.0)) for name, row in zip(_ERRORS, errors, strict=True)}
         notes = (_PROVED_SMALLER,) if self.at_zero[rows].any() else ()
-        return Bound(np.maximum(self.lower[rows], 0.0), np.maximum(self.upper[rows], 0.0), METHOD, notes, largest)
+        return Bound(np.maximum(self.lower[rows], 0.0), np.maximum(self.upper[rows], 0.0), method, notes, largest)
 
 
 _PARTS = tuple(part.name for part in fields(Answers))
@@ -253,7 +262,9 @@ def solved(
     proved = np.isfinite(upper - lower)
     share = np.minimum(theta / _LOOSE, 1.0 / np.maximum(upper, 1e-300))
     known = at_zero | (proved & (np.where(proved, width, 0.0) * share <= tolerance))
-    return Answers(known, lower, upper, _errors(last, theta * np.exp(targets.undercut)), at_zero, found.point)
+    return Answers(
+        known, lower, upper, _errors(last, theta * np.exp(targets.undercut)), at_zero, found.point, known & False
+    )
 
 
 def _proved_at_zero(
@@ -271,7 +282,9 @@ def _proved_at_zero(
 def unknown(size: int) -> Answers:
     """No answers."""
     no = np.zeros(size, dtype=np.bool_)
-    return Answers(no, np.zeros(size), np.zeros(size), np.zeros((len(_ERRORS), size)), no.copy(), np.zeros(size))
+    return Answers(
+        no, np.zeros(size), np.zeros(size), np.zeros((len(_ERRORS), size)), no.copy(), np.zeros(size), no.copy()
+    )
 
 
 def errors_at(curve: Curve, unit: float) -> dict[str, float]:
