@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick.accountants.certified import Certified
 from hockeystick.engines.contour import line_sum
 from hockeystick.engines.contour.planned import FEWEST
 from hockeystick.exact import exact_delta
@@ -65,8 +66,8 @@ def test_runs_of_nearly_as_many_steps_share_transforms(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("rate", [2e-4, 6e-4])
 def test_next_to_a_cliff_a_pass_answers(rate: float) -> None:
     """Where few large losses would decide at larger tilts, a station or its neighbour reaches the epsilon."""
-    step = hs.Gaussian(noise_multiplier=1.6).poisson(rate)
-    curves = [hs.account(step * count, "remove") for count in (200, 500, 1300, 3600)]
+    step, contour = hs.Gaussian(noise_multiplier=1.6).poisson(rate), Certified(engine="contour")
+    curves = [hs.account(step * count, "remove", accountant=contour) for count in (200, 500, 1300, 3600)]
     together = asked_together(curves, np.arange(4), np.full(4, 1e-6), "epsilon")
     assert float(np.max(np.asarray(together.upper) - np.asarray(together.lower))) <= 1e-10
     assert together.method == "contour"

@@ -191,19 +191,19 @@ class _Asked:
 
 
 def lines_beside(
-    losses: LossSum, others: Sequence[ContourLine], tolerance: Array, *, nodes: int, runs: Runs | None
+    losses: LossSum, others: Sequence[ContourLine], tolerance: Array, *, count: int, nodes: int, runs: Runs | None
 ) -> list[ContourLine | None]:
-    """The lines of runs at the tilts and frequencies of others', which are as many for each of the R sums planned for.
+    """The lines of runs at the tilts and steps of others, one for each of the R sums planned for, of so many nodes.
 
-    By rules of at most so many nodes; None where these are too few.
+    By rules of at most ``nodes`` nodes; None where these are too few.
     """
-    theta, reach, step = np.array([(one.chernoff.theta, one.frequencies[-1], one.step) for one in others]).T
+    theta, step = np.array([(one.chernoff.theta, one.step) for one in others]).T
+    reach = step * (count - 1.0)
     unknown = np.full_like(theta, np.nan)
     tilts = np.array([one.chernoff.tilts[BEST] for one in others])
     plan = LinePlan(theta, tilts, log_error=unknown, deviation=unknown, period=unknown)
     window = Window.of(plan.exponents, reach, accuracy_of(losses, plan, tolerance), _CELLS)
     found: list[ContourLine | None] = [None] * (theta.size if runs is None else runs.rows.size)
-    count = others[0].frequencies.size
     for rows, some, share in losses.alike(window.up_to(np.full_like(theta, nodes))):
         try:
             tilted = TiltedRules.of(some, plan.at(rows), share)

@@ -26,7 +26,7 @@ from hockeystick.engines.contour.widths import sides
 from hockeystick.laws.loss_sum import together
 from hockeystick.numerics.rounding import exp_up, up
 from hockeystick.transforms.cumulants import scan
-from hockeystick.transforms.rule import Array
+from hockeystick.transforms.rule import Array, few_bits_up
 
 __all__ = ["seems_far_below", "stay_below", "stay_below_beside"]
 
@@ -81,15 +81,17 @@ def stay_below_beside(
     For two directions of one run with nearly the same curve, of which the other was asked for the quantity. Only short
     lines are worth the try.
     """
-    alike: dict[Hashable, list[tuple[int, ContourLine]]] = {}
+    alike: dict[tuple[Hashable, int], list[tuple[int, ContourLine]]] = {}
     for row, point in enumerate(zip(epsilon.tolist(), delta.tolist(), strict=True)):
         line = _short_line(others[row], *point, quantity)
         if line is not None:
-            alike.setdefault((curves[row].losses.kind or row, line.frequencies.size), []).append((row, line))
+            # few-bit numbers: those of one plan end where their own steps allow
+            count = int(few_bits_up(np.array(float(line.frequencies.size))))
+            alike.setdefault((curves[row].losses.kind or row, count), []).append((row, line))
     rows: list[int] = []
     lines: list[ContourLine] = []
-    for own in alike.values():
-        beside = _beside([(curves[row], line) for row, line in own])
+    for (_, count), own in alike.items():
+        beside = _beside([(curves[row], line) for row, line in own], count)
         for (row, _), one in zip(own, beside, strict=True):
             if one is not None:
                 rows.append(row)
@@ -102,8 +104,8 @@ def stay_below_beside(
     return found
 
 
-def _beside(asked: Sequence[tuple[StandingLines, ContourLine]]) -> list[ContourLine | None]:
-    """Lines of like curves where others' stand, which have as many frequencies each; None where rules are too long."""
+def _beside(asked: Sequence[tuple[StandingLines, ContourLine]], count: int) -> list[ContourLine | None]:
+    """Lines of like curves where others' stand, of so many nodes each; None where rules are too long."""
     plans: dict[Hashable, list[int]] = {}
     for place, (curve, line) in enumerate(asked):
         known = line.chernoff
@@ -117,7 +119,7 @@ def _beside(asked: Sequence[tuple[StandingLines, ContourLine]]) -> list[ContourL
         counts, _, variance, *_ = np.array([asked[place][0].numbers for place in order]).T
         runs = Runs(np.repeat(np.arange(len(plans)), [len(own) for own in plans.values()]), counts, variance)
     finest = np.array([curve.finest for curve, _ in first])
-    found = lines_beside(losses, [line for _, line in first], finest, nodes=_FEW, runs=runs)
+    found = lines_beside(losses, [line for _, line in first], finest, count=count, nodes=_FEW, runs=runs)
     return [found[place] for place in np.argsort(order)]
 
 
