@@ -128,6 +128,8 @@ class RareRuns:
         small, large = self.line.moments_above
         log = _log_difference(small, large, self.steps) + _log_constant(self.line.found.above)
         apart = (self.line.found.above - self.line.found.tilt) * self._period
+        if apart <= 0.0:  # nothing is proved
+            return np.full_like(self.steps, np.inf)
         return np.asarray(log - apart - math.log(-math.expm1(-apart)) + 1e-9 * (1.0 + np.abs(log) + apart))
 
     @cached_property
