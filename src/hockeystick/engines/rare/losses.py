@@ -19,12 +19,15 @@ from hockeystick.laws.sampled_loss import base_losses, sampled_losses
 from hockeystick.numerics.error_functions import erfcx
 from hockeystick.numerics.rounding import U
 
-__all__ = ["METHOD", "RISEN", "WIDTH", "RareLosses", "kept", "raised"]
+__all__ = ["METHOD", "MOST_DRAWN", "RISEN", "WIDTH", "RareLosses", "kept", "raised"]
 
 Array = NDArray[np.float64]
 
 METHOD: Final = "rare large losses"
 """What answers are said to be by."""
+
+MOST_DRAWN: Final = 9.0
+"""Steps of a run that draw the record, on average: of more, there is no piece without large losses."""
 
 WIDTH: Final = 0.2
 """w (nats): narrow cuts let little of the larger losses through, and smooth the transform less."""

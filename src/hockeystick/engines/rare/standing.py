@@ -17,7 +17,7 @@ import numpy as np
 
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.rare.line import RareLine, rare_line
-from hockeystick.engines.rare.losses import RareLosses
+from hockeystick.engines.rare.losses import MOST_DRAWN, RareLosses
 
 __all__ = ["SHARE", "StandingRareLines", "Station", "epsilon_near", "log_error_for"]
 
@@ -63,7 +63,8 @@ class StandingRareLines:
         return self._lines[station]
 
     def _placed(self, power: int, depth: int) -> RareLine:
-        losses = replace(self.losses, steps=4.0**power)
+        most = min(4.0**power, math.ceil(MOST_DRAWN / self.losses.rate))
+        losses = replace(self.losses, steps=most)
         epsilon = _ABOVE * epsilon_near(losses, -float(depth))
         log_error = -depth + log_error_for(losses, SHARE * self.tolerance, epsilon)
         return rare_line(losses, epsilon, (1.0 + _SPARE) * log_error, fewest=_FEWEST)
