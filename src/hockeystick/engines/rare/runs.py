@@ -150,7 +150,7 @@ class RareRuns:
         """Upper bounds on the terms beyond the last frequency, over ``e^{-theta eps}``."""
         tilt, last = self.line.found.tilt, self.line.step * (self.line.frequencies - 1)
         log = np.log(self.steps * self.line.faded) + (self.steps - 1.0) * math.log(sum(self.line.moments))
-        return _exp(log + math.log(math.atan2(tilt, last) / (math.pi * tilt)))
+        return _exp(log + math.log(float(np.arctan2(tilt, last)) / (math.pi * tilt)))
 
     @cached_property
     def _terms(self) -> tuple[Array, Array, Array, Array]:
