@@ -37,8 +37,8 @@ RISEN: Final = 1.0 + 1e-9
 
 _LARGEST = 700.0  # exponent
 _LEAST_LARGE = 0.5  # deviations of the other losses together
-_NORMAL = np.arange(-2.0, 38.0, 0.25)  # of the standard normal law
-_WEIGHTS = 0.25 * np.exp(-0.5 * _NORMAL**2) / math.sqrt(2.0 * math.pi)
+_NORMAL = np.arange(-2.0, 38.0, 0.5)  # of the standard normal law
+_WEIGHTS = 0.5 * np.exp(-0.5 * _NORMAL**2) / math.sqrt(2.0 * math.pi)
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
