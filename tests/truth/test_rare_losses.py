@@ -5,6 +5,7 @@ Terms of the bracket are tested where each is the largest: on lines of other cut
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from dataclasses import replace
@@ -336,10 +337,14 @@ def test_epsilons_contain_the_truth(noise: float, rate: float, steps: int, delta
 
 @pytest.mark.torture
 def test_random_questions_contain_the_truth() -> None:
-    """Most are answered, the others refused; no false alarm is possible."""
+    """Most are answered, the others refused, or the truth is out of reach; no false alarm is possible."""
     rng = np.random.default_rng(11)
-    answered = [assert_brackets(*random_question(rng)) for _ in range(60)]
-    assert sum(answered) >= 40
+    answered = 0
+    for _ in range(60):
+        question = random_question(rng)
+        with contextlib.suppress(hs.errors.PrecisionError):
+            answered += assert_brackets(*question)
+    assert answered >= 40
 
 
 def test_deltas_contain_the_truth() -> None:

@@ -19,7 +19,7 @@ from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.root_bracket import RootBracket, Rows, Targets, root_brackets
 from hockeystick.engines.contour.search import targets_of
-from hockeystick.engines.rare.losses import METHOD, Array, RareLosses
+from hockeystick.engines.rare.losses import METHOD, MOST_DRAWN, Array, RareLosses
 from hockeystick.laws.base import Pair
 
 if TYPE_CHECKING:  # lines that few answers need load late
@@ -30,7 +30,6 @@ if TYPE_CHECKING:  # lines that few answers need load late
 __all__ = ["RareCurve", "epsilons"]
 
 _MOST_RATE = 0.01
-_MOST_DRAWN = 9.0  # rate times steps
 _ROUNDS = 4
 _LEAST = 1e-250
 _AT_ONCE = 64  # runs whose powers are held at once
@@ -67,7 +66,7 @@ class RareCurve:
         if known is None or count < 2:
             return None
         mu, rate = known
-        if not (rate <= _MOST_RATE and rate * count <= _MOST_DRAWN and 0.05 <= mu <= 4.0):
+        if not (rate <= _MOST_RATE and rate * count <= MOST_DRAWN and 0.05 <= mu <= 4.0):
             return None
         return cls(RareLosses(float(mu), rate, float(count)), tolerance)
 
