@@ -101,6 +101,9 @@ RARE_DELTAS: Final = (1e-10, 1.1e-4)
 """The smallest delta for which this is so, and the largest over the number of steps that draw the record: of random
 questions of this kind 3 in 100 are left to the contour, of others one in two."""
 
+RARE_WIDTH: Final = 1e-6
+"""Of an epsilon (nats), that lines of rare large losses are asked for, or less: 1e-3 is half as dear, and wide."""
+
 RARE_FINEST: Final = 1e-7
 """Tolerance down to which rounding leaves such lines narrow enough; the contour's are, to 1e-12."""
 
@@ -209,7 +212,7 @@ class _ContourFirst:
         self._on_lattice = all(pair.loss_quantum is not None for pair, _ in losses.parts)
         self._parts, self._make_lattice = losses.parts, make_lattice
         self._lists: dict[int, HeaviestOutcomes] = {}
-        self._losses, self.rare = losses, RareCurve.of(losses.parts, tolerance)
+        self._losses, self.rare = losses, RareCurve.of(losses.parts, min(tolerance, RARE_WIDTH))
         work = self._work if self.rare is None else RARE_WORK
         work = min(work, LISTED_WORK) if self._is_listed else work
         self._tolerance, self._enough = tolerance, ENOUGH * tolerance

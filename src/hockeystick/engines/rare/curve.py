@@ -157,7 +157,8 @@ def epsilons(curves: Sequence[RareCurve], owners: Rows, targets: Targets) -> tup
             runs = RareRuns(line, np.array([curves[owner].losses.steps for owner in owners[own].tolist()]))
             some = targets.at(own)
             found = _crossing(runs, some, runs.epsilons(some.undercut, _SHARES))
-            known = np.isfinite(found.upper - found.lower)
+            tolerance = np.array([curves[owner].tolerance for owner in owners[own].tolist()])
+            known = found.upper - np.maximum(found.lower, 0.0) <= tolerance
             lower[own] = np.where(known, np.maximum(found.lower, 0.0), 0.0)
             upper[own] = np.where(known, found.upper, np.inf)
     return lower, upper
