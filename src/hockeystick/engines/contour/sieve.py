@@ -40,6 +40,7 @@ _CUT = 8  # pieces of a block, and nodes of the last pieces
 _FEW = 10.0  # steps of which each frequency matters: the fewer they are, the shorter are the first blocks
 _SHORT = 2.0  # times the last pieces: first blocks that are shorter are not worth bounding
 _WHOLE = 4.0  # times the products allowed, where all nodes are summed at once: these are so much faster
+_LOGARITHM = 128  # products that take as long as the logarithm of one sum
 _LIGHT = 0.03  # weight of the atoms left out of the first blocks
 _LIGHTER = 1.0  # the same of later ones, where that is less, times the number of steps
 _TOGETHER = 1 << 18  # entries of the largest table held at once
@@ -136,7 +137,7 @@ def sieve(
     found = _Sieve(parts, theta, step, variance, log_error + _SHARE - math.log(nodes))
     atoms = sum(part.tilted.weight.size for part in parts)
     block = _block_length(parts) / (_CUT * step)
-    if block < _SHORT and nodes * atoms <= _WHOLE * most:
+    if block < _SHORT and nodes * (atoms + _LOGARITHM) <= _WHOLE * most:
         return found.of_all(nodes)
     length = _CUT * 2 ** max(round(math.log2(block)), 0)
     together = max(math.isqrt(nodes // length), 1)  # blocks that share a row of the first tables
