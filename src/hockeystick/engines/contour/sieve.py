@@ -53,17 +53,27 @@ _SHARE = -3.0  # ln of the part of the error planned for that blocks may take
 class LinePart:
     """A batch of tilted rules, their counts, bounds on the quadrature errors of phi at all frequencies; (B,).
 
-    ``dropped`` bounds the mass that each step leaves out on purpose.
+    ``dropped`` bounds the mass that each step leaves out on purpose. Runs that differ in their counts alone share
+    rules: then ``rows``, increasing, are those of the runs, and counts are theirs.
     """
 
     tilted: TiltedRule
     counts: Array
     quadrature: Array
     dropped: Array
+    rows: NDArray[np.intp] | None = None
 
     def at(self, rows: Rows) -> LinePart:
         """Some of the rules."""
         return LinePart(self.tilted.at(rows), self.counts[rows], self.quadrature[rows], self.dropped[rows])
+
+    def of_runs(self, rows: NDArray[np.intp], counts: Array) -> LinePart:
+        """Those of runs that share the rules."""
+        return replace(self, counts=counts, rows=rows)
+
+    def composed(self, numbers: Array) -> Array:
+        """Numbers of the rules times the counts."""
+        return (numbers if self.rows is None else numbers[self.rows]) * self.counts
 
     def but(self, share: float, reach: float) -> LinePart:
         """The same without its lightest atoms, which move phi by at most ``share`` at frequencies up to ``reach``.
