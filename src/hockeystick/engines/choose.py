@@ -280,7 +280,8 @@ class _ContourFirst:
     def _coarse(self) -> Sequence[ContourCurve]:
         shares = (COARSE_ATOMS, COARSE) if self._losses.on_lattice else (COARSE,)
         tolerances = sorted({max(share * self._tolerance, CONTOUR_TOLERANCE) for share in shares})
-        return [ContourCurve(PairSum(self._parts, one), one, self._work) for one in tolerances]
+        enough = self._enough if self._losses.on_lattice else 0.0
+        return [ContourCurve(PairSum(self._parts, one), one, self._work, enough=enough) for one in tolerances]
 
     @cached_property
     def _rest(self) -> Engine:

@@ -40,6 +40,7 @@ _CUT = 8  # pieces of a block, and nodes of the last pieces
 _FEW = 10.0  # steps of which each frequency matters: the fewer they are, the shorter are the first blocks
 _SHORT = 2.0  # times the last pieces: first blocks that are shorter are not worth bounding
 _WHOLE = 4.0  # times the products allowed, where all nodes are summed at once: these are so much faster
+_ROUNDING = 1e-15  # weight of the atoms that a line is thought to be laid without
 _LOGARITHM = 128  # products that take as long as the logarithm of one sum
 _LIGHT = 0.03  # weight of the atoms left out of the first blocks
 _LIGHTER = 1.0  # the same of later ones, where that is less, times the number of steps
@@ -102,8 +103,10 @@ class TooManyBlocksError(Exception):
     """Too many blocks may matter."""
 
 
-def sieve_work(parts: Sequence[LinePart]) -> float:
-    """Products that the first blocks take, for each unit of frequency."""
+def sieve_work(parts: Sequence[LinePart], step: float) -> float:
+    """Products that the first blocks take, or all nodes where these are summed at once, for each unit of frequency."""
+    if _block_length(parts) < _SHORT * _CUT * step:
+        return (sum(_Atoms.heavy(part, _ROUNDING).weight.size for part in parts) + _LOGARITHM) / (_WHOLE * step)
     return sum(_Atoms.heavy(part, _LIGHT).weight.size for part in parts) / _block_length(parts)
 
 
