@@ -104,10 +104,12 @@ class TooManyBlocksError(Exception):
 
 
 def sieve_work(parts: Sequence[LinePart], step: float) -> float:
-    """Products that the first blocks take, or all nodes where these are summed at once, for each unit of frequency."""
-    if _block_length(parts) < _SHORT * _CUT * step:
-        return (sum(_Atoms.heavy(part, _ROUNDING).weight.size for part in parts) + _LOGARITHM) / (_WHOLE * step)
-    return sum(_Atoms.heavy(part, _LIGHT).weight.size for part in parts) / _block_length(parts)
+    """Products that the first blocks take, or all nodes if these are summed at once, for each unit of frequency."""
+    blocks = sum(_Atoms.heavy(part, _LIGHT).weight.size for part in parts) / _block_length(parts)
+    if _block_length(parts) >= _SHORT * _CUT * step:
+        return blocks
+    atoms = sum(_Atoms.heavy(part, _ROUNDING).weight.size for part in parts)
+    return min(blocks, (atoms + _LOGARITHM) / (_WHOLE * step))
 
 
 def _block_length(parts: Sequence[LinePart]) -> float:
