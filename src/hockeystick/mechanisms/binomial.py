@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import final
 
 from hockeystick.composition import Direction
-from hockeystick.errors import UnknownPairError, check_choice, check_count
+from hockeystick.errors import UnknownPairError, check_choice, check_count, check_fields, set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.laws.binomial import BinomialPair
 from hockeystick.mechanisms.base import VALUES, Mechanism, Values, contribution
@@ -48,9 +48,8 @@ class Binomial(Mechanism):
 
     def __post_init__(self) -> None:
         pair = BinomialPair(self.trials, self.probability, self.sensitivity)
-        object.__setattr__(self, "trials", pair.trials)
-        object.__setattr__(self, "probability", pair.probability)
-        object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))
+        set_fields(self, trials=pair.trials, probability=pair.probability)
+        check_fields(self, sensitivity=check_count)
         check_choice("values", self.values, VALUES)
 
     @property

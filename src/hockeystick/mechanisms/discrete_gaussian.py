@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import final
 
 from hockeystick.composition import Direction
-from hockeystick.errors import check_choice, check_count
+from hockeystick.errors import check_choice, check_count, set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
 from hockeystick.mechanisms.base import VALUES, Mechanism, Values, contribution
@@ -41,8 +41,7 @@ class DiscreteGaussian(Mechanism):
 
     def __post_init__(self) -> None:
         pair = DiscreteGaussianPair(self.sigma, self.sensitivity)
-        object.__setattr__(self, "sigma", pair.sigma)
-        object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))
+        set_fields(self, sigma=pair.sigma, sensitivity=check_count("sensitivity", self.sensitivity))
         check_choice("values", self.values, VALUES)
 
     @property

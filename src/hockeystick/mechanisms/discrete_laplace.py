@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import ClassVar, final
 
 from hockeystick.composition import Direction
-from hockeystick.errors import check_choice, check_count, check_positive
+from hockeystick.errors import check_choice, check_count, check_positive, set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.laws.discrete_laplace import DiscreteLaplacePair
 from hockeystick.mechanisms.base import VALUES, Mechanism, Values, contribution
@@ -46,8 +46,7 @@ class DiscreteLaplace(Mechanism):
 
     def __post_init__(self) -> None:
         pair = DiscreteLaplacePair(self.scale, self.sensitivity)
-        object.__setattr__(self, "scale", pair.scale)
-        object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))
+        set_fields(self, scale=pair.scale, sensitivity=check_count("sensitivity", self.sensitivity))
         check_choice("values", self.values, VALUES)
 
     @property
