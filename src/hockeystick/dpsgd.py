@@ -11,14 +11,15 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from hockeystick.calibrate import Calibration, calibrate
-from hockeystick.calibrate.beginning import ahead, begun
+from hockeystick.calibrate.beginning import begun
+from hockeystick.calibrate.sought import calibrations
 from hockeystick.composition import Composition, Step
 from hockeystick.errors import check_choice, check_count, check_rate
 from hockeystick.mechanisms import Gaussian, GaussianMixture
-from hockeystick.progress import Progress
 from hockeystick.sampling.epochs import batches_in_epoch, steps_in
 
 __all__ = [
@@ -204,7 +205,7 @@ def noise_multiplier_for(*, steps: int, **settings: Any) -> Calibration:
     '0.7876'
     """
     sampler, target = _apart(begun(steps, settings))
-    return calibrate(lambda noise: run(noise, steps, **sampler), safe="larger", **target)
+    return calibrate(partial(run, steps=steps, **sampler), safe="larger", **target)
 
 
 def steps_for(*, noise_multiplier: float, **settings: Any) -> Calibration:
@@ -319,14 +320,14 @@ def _apart(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
 def noise_multipliers_for(
     *, steps: int, rates: Sequence[float] | None = None, batch_sizes: Sequence[int] | None = None, **settings: Any
 ) -> list[Calibration]:
-    """Noise multipliers for a range of sampling rates or batch sizes, each search started from its neighbour's answer.
+    """Noise multipliers for a range of sampling rates or batch sizes, each search started from its neighbours' answers.
 
     Parameters
     ----------
     steps : int
         Number of gradient steps.
     rates, batch_sizes : sequence, one of the two
-        In order, so that neighbours are alike.
+        In order.
     **settings
         As for `noise_multiplier_for`.
 
@@ -340,11 +341,10 @@ def noise_multipliers_for(
         raise TypeError("give either rates or batch_sizes")
     name, check = ("rate", check_rate) if rates is not None else ("batch_size", check_count)
     places = [check(name, place) for place in (rates if rates is not None else batch_sizes or ())]
-    found: list[Calibration] = []
-    guess = settings.pop("guess", None)
-    with Progress("calibrating") as progress:
-        for place in progress.each(places):
-            near = guess if not found else ahead(list(zip(places, map(float, found), strict=False)), place)
-            one: dict[str, Any] = {name: place}
-            found.append(noise_multiplier_for(steps=steps, guess=near, **one, **settings))
-    return found
+    first = {"guess": settings.pop("guess", None)}
+    every = [{"safe": "larger", **settings, name: place} for place in places]
+    every[:1] = [begun(steps, one | first) for one in every[:1]]
+    found = calibrations([(partial(run, steps=steps, **own), target) for own, target in map(_apart, every)], places)
+    if refused := [one for one in found if not isinstance(one, Calibration)]:
+        raise refused[0]
+    return [one for one in found if isinstance(one, Calibration)]

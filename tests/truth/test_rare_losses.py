@@ -204,7 +204,8 @@ def mean_over_q(losses: RareLosses, of: Any) -> Any:
     def f(u: Any) -> Any:
         return mp.npdf(u / m + m / 2) / m * of(u, 1 + g * mp.expm1(u))
 
-    return mp.quad(f, mp.linspace(-12 * m, 12 * m, 61))
+    with mp.workdps(25):
+        return mp.quad(f, mp.linspace(-12 * m, 12 * m, 61))
 
 
 @pytest.mark.parametrize("power", [1.5, 20.0, 100.0])

@@ -16,7 +16,7 @@ from hockeystick.accountants import certified
 from hockeystick.bound import Bound
 from hockeystick.curve import PrivacyCurve
 from hockeystick.engines import choose
-from hockeystick.engines.contour import root_bracket, standing
+from hockeystick.engines.contour import root_bracket, standing, through
 from hockeystick.engines.contour.answers import Answers
 from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.together import answers_together
@@ -127,6 +127,18 @@ def test_many_sampled_runs_answer_as_each_does_alone(quantity: Literal["epsilon"
         assert same(found, index, getattr(curve, quantity)(float(values[index]))), runs[index]
 
 
+@pytest.mark.parametrize("run", [DPSGD, hs.Laplace(1.0).poisson(rate=0.01) * 2000])
+def test_the_contour_alone_answers_an_array_as_each_epsilon(run: hs.Composition) -> None:
+    contour = hs.accountants.Contour(1e-6)
+    epsilons = np.array([0.0, 0.3, 1.0, 2.5, 1e6])  # the last beyond the largest loss of Laplace noise
+    if run is DPSGD:
+        epsilons = epsilons[:-1]
+    together = hs.account(run, accountant=contour).delta(epsilons)
+    for index, epsilon in enumerate(epsilons.tolist()):
+        alone = hs.account(run, accountant=contour).delta(epsilon)
+        assert same(together, index, alone)
+
+
 def test_many_runs_take_few_calls() -> None:
     """A pass over many runs makes a small part of the calls that they make one by one."""
     rng = np.random.default_rng(29)
@@ -184,7 +196,7 @@ def test_the_direction_that_decides_is_named_as_alone() -> None:
 def test_a_thousand_questions_share_a_few_dozen_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     count: Counter[str] = Counter()
     placed, asked, interpolated = standing.line_for_epsilon, ContourLine.curve, root_bracket._Search.interpolate
-    several = standing.lines_for_epsilons
+    several = through.lines_for_epsilons
 
     def counting_several(*args: Any, **kwargs: Any) -> object:
         count["lines"] += args[1].size
@@ -199,7 +211,7 @@ def test_a_thousand_questions_share_a_few_dozen_lines(monkeypatch: pytest.Monkey
         return inside
 
     monkeypatch.setattr(standing, "line_for_epsilon", counting("lines", placed))
-    monkeypatch.setattr(standing, "lines_for_epsilons", counting_several)
+    monkeypatch.setattr(through, "lines_for_epsilons", counting_several)
     monkeypatch.setattr(ContourLine, "curve", counting("calls", asked))
     monkeypatch.setattr(root_bracket._Search, "interpolate", counting("rounds", interpolated))
     curve = hs.account(DPSGD)
@@ -223,14 +235,14 @@ def test_behind_a_cliff_one_line_answers(
 ) -> None:
     """Rare steps of enormous loss swamp the larger tilts: the line stands where they are left out."""
     monkeypatch.setattr(choose, "RARE_FIRST", 0.0)  # the contour comes first
-    count, placed = 0, standing.line_for_epsilon
+    count, several = 0, through.lines_for_epsilons
 
-    def counting(*args: object, **kwargs: object) -> object:
+    def counting(*args: Any, **kwargs: Any) -> Any:
         nonlocal count
-        count += 1
-        return placed(*args, **kwargs)  # type: ignore[arg-type]
+        count += args[1].size
+        return several(*args, **kwargs)
 
-    monkeypatch.setattr(standing, "line_for_epsilon", counting)
+    monkeypatch.setattr(through, "lines_for_epsilons", counting)
     run = hs.Gaussian(noise_multiplier=noise).poisson(rate=rate) * steps
     curve = hs.account(run, "remove")
     found = curve.epsilon(1e-6)
@@ -249,7 +261,7 @@ def test_a_line_whose_rounding_leaves_less_serves_a_whole_curve(
     rate: float, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(choose, "RARE_FIRST", 0.0)  # the contour comes first
-    count, placed, several = 0, standing.line_for_epsilon, standing.lines_for_epsilons
+    count, placed, several = 0, standing.line_for_epsilon, through.lines_for_epsilons
 
     def counting(*args: Any, **kwargs: Any) -> Any:
         nonlocal count
@@ -262,7 +274,7 @@ def test_a_line_whose_rounding_leaves_less_serves_a_whole_curve(
         return several(*args, **kwargs)
 
     monkeypatch.setattr(standing, "line_for_epsilon", counting)
-    monkeypatch.setattr(standing, "lines_for_epsilons", counting_several)
+    monkeypatch.setattr(through, "lines_for_epsilons", counting_several)
     run, deltas = hs.Gaussian(1.0).poisson(rate) * 2000, np.geomspace(1e-3, 5e-9, 20)
     found = hs.account(run, "remove").epsilon(deltas)
     assert count <= most

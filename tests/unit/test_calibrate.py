@@ -174,8 +174,8 @@ def test_a_line_of_neighbours_takes_few_evaluations_each(scheme: str) -> None:
     found = hs.dpsgd.noise_multipliers_for(
         epsilon=2.0, delta=1e-6, steps=10_000, batch_sizes=sizes, population=1_000_001, sampling=scheme
     )
-    assert sum(one.evaluations for one in found) <= 2.5 * len(found)
-    assert sum(one.estimates for one in found[2:]) <= 2.8 * len(found[2:])
+    assert sum(one.evaluations for one in found) <= 3.2 * len(found)  # most of them in a few passes
+    assert sum(one.estimates for one in found) <= 1.6 * len(found)
     assert all(one.unsafe is not None and one.precision <= 1e-4 for one in found)
 
 
@@ -189,7 +189,8 @@ def test_the_lines_of_a_figure_take_few_evaluations() -> None:
                 epsilon=epsilon, delta=1e-6, steps=10_000, batch_sizes=sizes, population=1_000_001, sampling=scheme
             )
             assert all(one.unsafe is not None and one.precision <= 1e-4 for one in found)
-            assert sum(one.evaluations for one in found) <= 2.5 * len(found)
+            assert sum(one.evaluations for one in found) <= 3.5 * len(found)
+            assert sum(one.estimates for one in found) <= 1.6 * len(found)
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_values_found_are_proved_safe_and_their_neighbours_unsafe() -> None:
 
 
 def test_what_is_found_does_not_depend_on_the_workers() -> None:
-    rates = [0.01 * 1.1**i for i in range(18)]  # more than a chunk
+    rates = [0.01 * 1.03**i for i in range(66)]  # more than a chunk
     one, two = (hs.sweep(plan, **LEAST | {"rate": rates}, epsilon=1.0, workers=workers) for workers in (1, 2))
     assert one.rows == two.rows
 
@@ -177,17 +177,17 @@ def test_whole_numbers_and_other_targets_are_found() -> None:
 
 
 def test_neighbours_spare_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[float | None] = []
-    from hockeystick.sweep import plans
+    estimates: list[float] = []
+    from hockeystick.calibrate.search import Search
 
-    def counting(family: Any, **settings: Any) -> Any:
-        asked.append(settings["guess"])
-        return hs.calibrate(family, **settings)
-
-    monkeypatch.setattr(plans, "calibrate", counting)
-    hs.sweep(plan, **LEAST, epsilon=1.0)
-    assert asked[0] is None
-    assert all(guess is not None for guess in asked[1:])
+    alone = Search.estimated
+    monkeypatch.setattr(Search, "estimated", lambda self, place: estimates.append(place) or alone(self, place))
+    rates = [0.02 * 1.05**i for i in range(9)]
+    found = hs.sweep(plan, **LEAST | {"rate": rates}, epsilon=1.0, settings={"safe": "larger"})
+    assert not any(row.refused for row in found.rows)
+    first = len(estimates)
+    hs.sweep(plan, **LEAST | {"rate": rates[:1]}, epsilon=1.0, settings={"safe": "larger"})
+    assert first - (len(estimates) - first) <= 8  # what the other eight took, the last of which is far
 
 
 # ----------------------------------------------------------------------------------------------- files and Ctrl-C
@@ -383,4 +383,4 @@ def test_bad_input_is_refused_by_name(ask: Callable[[], Any], error: type[Except
 
 def test_a_family_that_cannot_be_sent_is_refused_by_name() -> None:
     with pytest.raises(TypeError, match="define the family with def in a module"):
-        hs.sweep(lambda noise: hs.Gaussian(noise) * 2, find="noise", epsilon=[1.0] * 40, delta=1e-5, workers=2)
+        hs.sweep(lambda noise: hs.Gaussian(noise) * 2, find="noise", epsilon=[1.0] * 80, delta=1e-5, workers=2)

@@ -7,19 +7,22 @@ thousand steps and a billion.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound
 from hockeystick.engines.contour.curve import ContourCurve
+from hockeystick.engines.together import Quantity, deltas_together, lines_below
 from hockeystick.errors import check_positive
 from hockeystick.laws.loss_sum import PairSum
 
 if TYPE_CHECKING:
-    from hockeystick.engines.together import Quantity
-
-__all__ = ["Contour"]
+    from hockeystick.engines.contour.answers import Answers
 
 
 @final
@@ -49,6 +52,31 @@ class Contour(Accountant):
 
     def directed(self, parts: Parts) -> DirectedCurve:
         return _Curve(ContourCurve(PairSum(parts), self.tolerance))
+
+    def together(
+        self,
+        curves: Sequence[DirectedCurve],
+        owners: NDArray[np.intp],
+        *,
+        values: NDArray[np.float64],
+        quantity: Quantity,
+    ) -> Answers | None:
+        own = [curve.engine for curve in curves if isinstance(curve, _Curve)]
+        if len(own) < len(curves) or quantity != "delta":
+            return None
+        return deltas_together(own, owners, values)
+
+    def below_together(
+        self,
+        curves: Sequence[DirectedCurve],
+        others: Sequence[DirectedCurve],
+        *,
+        epsilon: NDArray[np.float64],
+        delta: NDArray[np.float64],
+        quantity: Quantity,
+    ) -> NDArray[np.bool_]:
+        own, beside = ([one.engine.standing for one in part if isinstance(one, _Curve)] for part in (curves, others))
+        return lines_below(own, beside, epsilon, delta, quantity)
 
 
 @final

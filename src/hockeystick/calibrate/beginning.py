@@ -15,37 +15,38 @@ from typing import Any
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.tilted_normal import tilted_normal
 
-__all__ = ["ahead", "begun"]
+__all__ = ["begun", "led_to"]
 
-_KNOWN = 4  # answers from which the next is predicted
-_FARTHEST = math.log(2.0)  # that it may lie from the last
+_KNOWN = 6  # answers from which another is predicted
+_FARTHEST = math.log(2.0)  # that it may lie from the nearest
 _LOW, _HIGH, _NEAR = -12.0, 6.0, 1e-3  # ln mu
 _REALISTIC = (0.1, 1e3)
 _ONE_RECORD = ("add-remove", "add", "remove")
 
 
-def ahead(known: Sequence[tuple[float, float]], place: float) -> float | None:
-    """The answer at a place, predicted from the last few: the polynomial through them, on logarithmic scales.
+def led_to(known: Sequence[tuple[float, float]], place: float) -> float | None:
+    """The answer at a place, predicted from the nearest few: the polynomial through them, on logarithmic scales.
 
     Parameters
     ----------
     known : sequence of (float, float)
-        Places and answers, all positive, the nearest last.
+        Places and answers, all positive; of two as near the later one counts.
     place : float
         A positive place.
 
     Examples
     --------
-    >>> round(ahead([(1.0, 3.0), (2.0, 6.0)], 3.0), 12)
+    >>> round(led_to([(1.0, 3.0), (2.0, 6.0)], 3.0), 12)
     9.0
     """
     if not known or math.isnan(place):
         return None
     x = math.log(place)
-    near = [(math.log(at), math.log(answer)) for at, answer in known[-_KNOWN:]]
+    every = [(math.log(at), math.log(answer)) for at, answer in known]
+    near = sorted(every, key=lambda one: -abs(one[0] - x))[-_KNOWN:]
     last = near[-1][1]
     if len({at for at, _ in near}) < len(near):  # the same place twice
-        return known[-1][1]
+        return math.exp(last)
     following = sum(
         value * math.prod((x - other) / (at - other) for other, _ in near if other != at) for at, value in near
     )

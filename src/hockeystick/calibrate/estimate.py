@@ -98,7 +98,7 @@ class _EstimatedCurve(DirectedCurve):
             s = step * np.arange(start, start + _CHUNK)
             value = np.exp(-1j * s * saddle.epsilon) / ((theta + 1j * s) * (1.0 + theta + 1j * s))
             for node, weight, (_, count) in zip(nodes, tilted, self._parts, strict=True):
-                value = value * (np.exp(1j * np.outer(s, node.loss)) @ weight) ** count
+                value = value * ((np.exp(1j * np.outer(s, node.loss)) * weight).sum(axis=1)) ** count
             total += float(np.sum(value.real)) - (0.5 * float(value[0].real) if start == 0 else 0.0)
             size = np.abs(value)
             if float(np.max(size[-4:])) <= _CONVERGED * max(abs(total), 1e-300):

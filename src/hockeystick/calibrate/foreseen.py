@@ -10,7 +10,8 @@ from typing import Any
 
 from hockeystick.accountants.certified import Certified
 from hockeystick.calibrate.axis import Axis
-from hockeystick.calibrate.search import Problem, Search
+from hockeystick.calibrate.problem import Problem
+from hockeystick.calibrate.search import Search
 from hockeystick.calibrate.targets import target_of
 from hockeystick.composition import Composition
 

@@ -20,6 +20,7 @@ _SECANTS = 12  # of them near the root: then their last digits are noise
 _APART = 2e-3  # between places from which a slope is taken, and between which no jump is resolved
 _NEARBY = 0.2  # the same: a slope from further away is asked once more
 _FIRST = 0.25  # step to take for each unit of excess
+_BEYOND, _SHORTEST = 2.0, 0.1  # times the step that a straight line needs; a step, at least
 _LINEAR = 3.0  # excess within which a straight line is followed
 _BEND = 4.0  # relative change of the slope along a unit of the axis that is allowed for
 _LEAST_SLOPE = 1e-3
@@ -68,7 +69,7 @@ class _Estimates:
 
 
 def predicted(excess: Callable[[float], float], axis: Axis, guess: float, step: float) -> Prediction:
-    """The root of the excess, sought outward from a guess in steps that double, then ever nearer.
+    """The root of the excess, sought outward from a guess in steps that up to double, then ever nearer.
 
     Examples
     --------
@@ -88,8 +89,14 @@ def predicted(excess: Callable[[float], float], axis: Axis, guess: float, step: 
             return Prediction(at, estimates.slope(at)[0])
         if (estimates.at(at) > 0.0) != above:
             break
-        step *= 2.0
+        step = _outward(abs(estimates.known[inner]), abs(estimates.known[at]), abs(at - inner))
     return _narrowed(estimates, min(inner, at), max(inner, at))
+
+
+def _outward(before: float, now: float, step: float) -> float:
+    """The next step away from a guess: twice the last one, or less where the excess then vanishes well before."""
+    lost = before - now
+    return 2.0 * step if lost <= 0.0 else min(2.0 * step, max(_BEYOND * now * step / lost, _SHORTEST))
 
 
 def _narrowed(estimates: _Estimates, low: float, high: float) -> Prediction:

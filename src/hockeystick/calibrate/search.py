@@ -8,107 +8,35 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import cast, final
 
 from hockeystick.account import account
-from hockeystick.accountants.base import Accountant
 from hockeystick.accountants.certified import Certified
-from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.moments import Moments
 from hockeystick.bound import Bound, Estimate
 from hockeystick.calibrate.axis import Axis
 from hockeystick.calibrate.estimate import FastEstimate
 from hockeystick.calibrate.prediction import predicted
+from hockeystick.calibrate.problem import FARTHEST, FINEST, Problem
 from hockeystick.calibrate.targets import Target
-from hockeystick.composition import Composition, Direction, Step, directions
+from hockeystick.composition import Composition, Direction, directions
 from hockeystick.curve import PrivacyCurve, stays_below
 from hockeystick.engines.rare import RareCurve
 from hockeystick.errors import PrecisionError, UnknownPairError
-from hockeystick.laws.base import any_guarantee
 from hockeystick.together import smaller, worst
 
-__all__ = ["Evaluation", "Problem", "Search"]
+__all__ = ["Evaluation", "Search"]
 
-_FAR = 800.0  # the largest excess that counts
 _CLEAR = 10.0  # how many times the other directions' quantity the worst one's must be, to be estimated alone
 _AROUND, _AT = 10.0, 1.0  # the excess within which that counts, and within which the worst is estimated alone anyway
 _QUICK = 0.3  # relative tolerance for a direction that does not decide
 _COARSE = 0.05  # tolerance of estimates that need one
 _FEW = 1000  # steps below which hard estimates predict that the contour is slower than lattices
-_FINEST = 1e-9  # relative tolerance below which nothing finer is asked for
 _GENTLE = 0.1  # a smaller slope comes from estimates that are noise
 _ASIDE = 0.45  # of the precision: how far from the predicted root the proof is sought
 _NO_CONTOUR = (PrecisionError, UnknownPairError)  # how the contour says that another accountant must answer
-
-
-@final
-@dataclass(frozen=True)
-class Problem:
-    """What is calibrated: a family, a target, a relation and an accountant."""
-
-    family: Callable[[float], Step | Composition]
-    target: Target
-    adjacency: str
-    accountant: Accountant
-
-    @property
-    def adapts(self) -> bool:
-        """Whether the accountant is the default one, whose tolerance is then chosen for each evaluation."""
-        return isinstance(self.accountant, Certified) and self.accountant.engine == "automatic"
-
-    def one_sided(self, run: Composition) -> bool:
-        """Whether the sides of a bracket are proofs of their own that never meet: the upper one decides."""
-        every = [run.pairs(name) for name in directions(self.adjacency)]
-        return any(any_guarantee(parts) or any(pair.selection is not None for pair, _ in parts) for parts in every)
-
-    def run(self, value: float) -> Composition:
-        """The run at a value."""
-        try:
-            run = self.family(value)
-        except (TypeError, ValueError) as error:
-            whole = "" if isinstance(value, int) else ", or values='integer' if it takes whole numbers"
-            error.add_note(
-                f"the family was asked for {value!r}: give within=(low, high) to keep it where it is defined{whole}"
-            )
-            raise
-        if not isinstance(run, Step | Composition):
-            raise TypeError(
-                "family must turn a number into a step or a composition, such as"
-                f" lambda s: Gaussian(s).poisson(0.01) * 1000; got {run!r} from {value!r}"
-            )
-        return run * 1
-
-    def defined_towards(self, start: float, end: float) -> float:
-        """How far from a value towards an end the family is defined: ``end`` itself, or what is next to the last."""
-        whole = isinstance(start, int)
-        inside, outside = start, end
-        if self._defined(end) or not self._defined(start):
-            return end
-        while abs(outside - inside) > (1 if whole else 1e-12 * inside):
-            middle = math.sqrt(inside) * math.sqrt(outside)
-            middle = int(middle) if whole else middle
-            if middle in {inside, outside}:
-                break
-            inside, outside = (middle, outside) if self._defined(middle) else (inside, middle)
-        short = float(f"{inside:.9g}")  # 1000000 rather than 999999.9999998
-        return short if not whole and self._defined(short) else inside
-
-    def _defined(self, value: float) -> bool:
-        try:
-            self.run(value)
-        except ValueError:
-            return False
-        return True
-
-    def excess(self, quantity: float) -> float:
-        """``ln(quantity / most)``, cut where it is large."""
-        if quantity <= 0.0:
-            return -_FAR
-        if math.isinf(quantity):
-            return _FAR
-        return min(max(math.log(quantity) - math.log(self.target.most), -_FAR), _FAR)
 
 
 @final
@@ -129,7 +57,8 @@ class Evaluation:
     value: float
     place: float
     bound: Bound
-    curve: PrivacyCurve
+    run: Composition
+    tolerance: float
     safe: bool
     unsafe: bool
     unproved: bool
@@ -159,6 +88,12 @@ class Search:
     def along(self, sign: int) -> Search:
         """The same search, on the axis along which privacy gets worse."""
         self.axis = replace(self.axis, sign=sign)
+        return self
+
+    def like(self, other: Search) -> Search:
+        """The same search with what one of a similar run has learned, in place of estimates."""
+        self._worst, self._clear, self._hard = other._worst, other._clear, other._hard
+        self._refused, self.slope = set(other._refused), other.slope
         return self
 
     # estimates ------------------------------------------------------------------------------------------------------
@@ -204,36 +139,35 @@ class Search:
 
     def evaluate(self, value: float, tolerance: float) -> Evaluation:
         """A certified evaluation, kept."""
-        bound, curve = self._measured(self.problem.run(value), tolerance)
+        run = self.problem.run(value)
+        return self.judged(value, self._measured(run, tolerance), run, tolerance)
+
+    def judged(self, value: float, bound: Bound, run: Composition, tolerance: float) -> Evaluation:
+        """What the bound of the quantity at a value proves, kept."""
         self.evaluations += 1
         lower, upper, most = float(bound.lower), float(bound.upper), self.problem.target.most
         below, above = self.problem.excess(lower), self.problem.excess(upper)
-        one_sided = self.problem.one_sided(curve.composition)
-        middle = 0.5 * (below + above) if abs(below) < _FAR and not one_sided else above
+        one_sided = self.problem.one_sided(run)
+        middle = 0.5 * (below + above) if abs(below) < FARTHEST and not one_sided else above
         unproved = upper > most >= lower and (one_sided or (lower <= 0.0 and not self.problem.adapts))
-        found = Evaluation(value, self.axis.place(value), bound, curve, upper <= most, lower > most, unproved, middle)
+        place, safe, unsafe = self.axis.place(value), upper <= most, lower > most
+        found = Evaluation(value, place, bound, run, tolerance, safe, unsafe, unproved, middle)
         self.history.append(found)
         return found
 
-    def _measured(self, run: Composition, tolerance: float) -> tuple[Bound, PrivacyCurve]:
+    def _measured(self, run: Composition, tolerance: float) -> Bound:
         """The quantity of a run, certified: by the contour at the width that is needed, where that serves."""
-        problem, target, method = self.problem, self.problem.target, self.problem.accountant
-        if not problem.adapts or not isinstance(method, Certified):
-            curve = account(run, problem.adjacency, accountant=method)
-            return self._certified(target.measure(curve, tolerance), curve), curve
-        curve = account(run, problem.adjacency, accountant=replace(method, tolerance=tolerance))
-        if problem.one_sided(run):
-            return self._certified(target.measure(curve, tolerance), curve), curve
-        fast = curve  # where large losses are rare the contour may take hundreds of times longer than what it tries
-        if not any(RareCurve.of(run.pairs(name), tolerance) for name in directions(problem.adjacency)):
-            with contextlib.suppress(UnknownPairError):  # no transform is known of these pairs
-                fast = account(run, problem.adjacency, accountant=Contour(max(0.1 * tolerance, _FINEST)))
+        problem, target = self.problem, self.problem.target
+        curve = problem.curve(run, tolerance)
+        if not problem.adapts or problem.one_sided(run):
+            return self._certified(target.measure(curve, tolerance), curve)
+        fast = problem.by_contour(run, tolerance) or curve
         if target.of_direction is not None:
-            return self._by_direction(fast, curve, target), curve
+            return self._by_direction(fast, curve, target)
         try:
-            return self._certified(target.measure(fast, tolerance), fast), curve
+            return self._certified(target.measure(fast, tolerance), fast)
         except _NO_CONTOUR:
-            return self._certified(target.measure(curve, tolerance), curve), curve
+            return self._certified(target.measure(curve, tolerance), curve)
 
     def _by_direction(self, fast: PrivacyCurve, curve: PrivacyCurve, target: Target) -> Bound:
         """The largest over the directions, the one that decided last first: it may prove the value unsafe alone."""
@@ -278,6 +212,9 @@ class Search:
         The contour refuses where delta is far too small to matter, and where it is hard.
         """
         target = self.problem.target
+        rare = self._by_rare_losses(curve, name)
+        if rare is not None:
+            return rare
         if name not in self._refused and not (self._hard and curve.composition.total_steps < _FEW):
             try:
                 return self._certified(target.measure_direction(fast.directed[name]), curve)
@@ -285,6 +222,16 @@ class Search:
                 self._refused.add(name)
         quick = self._far_below(curve, name, small)
         return self._certified(target.measure_direction(curve.directed[name]) if quick is None else quick, curve)
+
+    def _by_rare_losses(self, curve: PrivacyCurve, name: str) -> Bound | None:
+        """What takes rare large losses apart answers, first: the contour may take many times longer to refuse."""
+        method, epsilon = curve.accountant, self.problem.target.delta_at
+        if epsilon is None or not isinstance(method, Certified):
+            return None
+        rare = RareCurve.of(curve.composition.pairs(cast("Direction", name)), method.tolerance)
+        with contextlib.suppress(PrecisionError):
+            return None if rare is None else rare.delta(epsilon)
+        return None
 
     def _far_below(self, curve: PrivacyCurve, name: str, most: float) -> Bound | None:
         """A quick bound of a direction that cannot decide; None where it may."""
@@ -310,12 +257,17 @@ class Search:
             )
         return answer
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether a pass of many runs may answer: the contour, by far the quickest, is expected to."""
+        return self.problem.adapts and self.problem.target.delta_at is not None and not self._hard
+
     def tolerance(self) -> float:
         """The relative width at which a value half the precision from the root is decided."""
         step = 0.25 if self.axis.whole else _ASIDE * self.axis.precision
         if self.axis.whole and self.history:
             step = min(0.25, 0.3 / max(abs(self.history[-1].value), 1.0))
-        return min(max(0.5 * max(self.slope, _GENTLE) * step, _FINEST), 1e-2)
+        return min(max(0.5 * max(self.slope, _GENTLE) * step, FINEST), 1e-2)
 
     @property
     def safe(self) -> Evaluation | None:

@@ -10,7 +10,7 @@ from hockeystick.calibrate.search import Evaluation, Search
 from hockeystick.decimals import plain, rounded_down
 from hockeystick.errors import PrecisionError
 
-__all__ = ["Bracket", "narrow"]
+__all__ = ["Bracket", "either_side", "is_astray", "is_settled", "narrow", "refined"]
 
 _ASIDE = 0.45  # of the precision: how far from the predicted root the proof is sought
 _PROBES = 60
@@ -43,8 +43,35 @@ class Bracket:
     notes: tuple[str, ...] = ()
 
 
-def narrow(search: Search, guess: float, step: float) -> Bracket:
-    """Evaluate until a safe and an unsafe value are neighbours.
+def either_side(search: Search, root: float) -> list[float]:
+    """The values to either side of where the excess seems to vanish, the unsafe one first: neighbours."""
+    axis, step = search.axis, _ASIDE * search.axis.precision
+    if axis.whole:
+        safe = axis.value(root)
+        return list(dict.fromkeys((axis.beyond(safe), safe)))
+    return list(dict.fromkeys((axis.value(root + step), axis.value(root - step))))
+
+
+def is_settled(search: Search) -> bool:
+    """Whether a safe and an unsafe value are neighbours, or the whole range is safe."""
+    safe, unsafe, axis = search.safe, search.unsafe, search.axis
+    return safe is not None and (
+        safe.value == axis.end or (unsafe is not None and axis.close(safe.value, unsafe.value))
+    )
+
+
+def is_astray(search: Search) -> bool:
+    """Whether all evaluations so far are too far from the answer to tell where it is."""
+    return bool(search.history) and min(abs(one.excess) for one in search.history) > _DISTANT
+
+
+def refined(search: Search, root: float) -> float:
+    """Where the excess seems to vanish, by the evaluations where these are near enough to tell."""
+    return _root(search, search.history[-1], root) if search.history and not is_astray(search) else root
+
+
+def narrow(search: Search, root: float) -> Bracket:
+    """Evaluate, from where the excess seems to vanish, until a safe and an unsafe value are neighbours.
 
     Raises
     ------
@@ -54,13 +81,11 @@ def narrow(search: Search, guess: float, step: float) -> Bracket:
         Where no value could be decided.
     """
     axis, target = search.axis, search.problem.target
-    root = search.predicted_root(guess, step)
-    undecided: list[Evaluation] = []
+    undecided = [one for one in search.history if not (one.safe or one.unsafe or one.unproved)]
+    root = refined(search, root)
     for count in range(_PROBES):
         safe, unsafe = search.safe, search.unsafe
-        if safe is not None and (
-            safe.value == axis.end or (unsafe is not None and axis.close(safe.value, unsafe.value))
-        ):
+        if safe is not None and is_settled(search):
             return Bracket(safe, None if safe.value == axis.end else unsafe, _ends(search, safe, unsafe))
         if unsafe is not None and unsafe.unproved and unsafe.value == axis.start:
             break

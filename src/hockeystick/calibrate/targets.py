@@ -6,9 +6,10 @@ Every target is a quantity that grows as privacy gets worse, so "the certified u
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from hockeystick.accountants.base import DirectedCurve
 from hockeystick.bound import Bound, Estimate
@@ -21,7 +22,7 @@ from hockeystick.readouts.summary import smallest_mu
 from hockeystick.readouts.trade_off import trade_off
 from hockeystick.together import worst
 
-__all__ = ["Target", "target_of"]
+__all__ = ["TARGETS", "Target", "target_of"]
 
 
 @final
@@ -121,6 +122,10 @@ def target_of(
     if bayes_risk is not None or prior is not None:
         return _risk(bayes_risk, prior)
     return _epsilon_delta(epsilon, delta)
+
+
+TARGETS: Final = tuple(inspect.signature(target_of).parameters)
+"""The names by which a target is given."""
 
 
 def _epsilon_delta(epsilon: float | None, delta: float | None) -> Target:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hockeystick.engines.choose import asks_rare, rare_lines, standing_lines
 from hockeystick.engines.contour.answers import Answers, deltas, epsilons, unknown
+from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.engines.contour.lines import Quantity, grouped
 from hockeystick.engines.contour.root_bracket import Targets
 from hockeystick.engines.contour.search import targets_of
@@ -25,7 +26,7 @@ from hockeystick.engines.ends import BoundedCurve, Engine
 from hockeystick.engines.rare import RareCurve
 from hockeystick.engines.rare import epsilons as rare_epsilons
 
-__all__ = ["Quantity", "answers_together", "below_together", "is_below_beside"]
+__all__ = ["Quantity", "answers_together", "below_together", "deltas_together", "is_below_beside", "lines_below"]
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -101,14 +102,36 @@ def below_together(
         else:
             found[row] = curve.engine.is_below(*point) if known is None else known
     rows = np.array(list(asked), dtype=np.intp)
-    found[rows] = stay_below(list(asked.values()), epsilon[rows], delta[rows])
-    beside = {row: _asked_lines(others[row].engine, float(delta[row]), quantity) for row in rows[~found[rows]].tolist()}
-    pairs = {row: (asked[row], other) for row, other in beside.items() if other is not None}
-    if pairs:
-        rows = np.array(list(pairs), dtype=np.intp)
-        own, other = (list(one) for one in zip(*pairs.values(), strict=True))
-        found[rows] = stay_below_beside(own, other, epsilon[rows], delta[rows], quantity)
+    beside = [_asked_lines(others[row].engine, float(delta[row]), quantity) for row in asked]
+    found[rows] = lines_below(list(asked.values()), beside, epsilon[rows], delta[rows], quantity)
     return found
+
+
+def lines_below(
+    lines: Sequence[StandingLines],
+    others: Sequence[StandingLines | None],
+    epsilon: Array,
+    delta: Array,
+    quantity: Quantity,
+) -> Flags:
+    """The same of curves that lines answer, and of others that lines may answer."""
+    found = stay_below(lines, epsilon, delta)
+    rows = np.array([row for row in np.flatnonzero(~found).tolist() if others[row] is not None], dtype=np.intp)
+    if rows.size:
+        beside = [other for other in (others[row] for row in rows) if other is not None]
+        own = [lines[row] for row in rows]
+        found[rows] = stay_below_beside(own, beside, epsilon[rows], delta[rows], quantity)
+    return found
+
+
+def deltas_together(curves: Sequence[ContourCurve], owners: Rows, epsilon: Array) -> Answers:
+    """delta of ``curves[owners[i]]`` at ``epsilon[i]``, where standing lines answer."""
+    answers = unknown(epsilon.size)
+    asked = zip(owners.tolist(), epsilon.tolist(), strict=True)
+    rows = np.flatnonzero([curves[owner].is_below_the_end(value) for owner, value in asked])
+    if rows.size:
+        answers.put(rows, deltas([curve.standing for curve in curves], owners[rows], epsilon[rows]))
+    return answers
 
 
 def is_below_beside(curve: BoundedCurve, other: BoundedCurve, epsilon: float, delta: float, quantity: Quantity) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hockeystick.accountants.base import Accountant
-from hockeystick.calibrate.targets import target_of
+from hockeystick.calibrate.targets import TARGETS, target_of
 from hockeystick.composition import Composition, Step
 from hockeystick.errors import HockeystickError
 from hockeystick.sweep.grid import Grid
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["plans_of", "searches_of"]
 
-_TARGETS = tuple(inspect.signature(target_of).parameters)
 _QUESTIONS = ("epsilon", "delta", "mu", "advantage", "adjacency")  # what a point of the grid holds beside the arguments
 
 
@@ -60,16 +58,16 @@ def _words(arguments: Mapping[str, Any]) -> str:
 
 def searches_of(family: Callable[..., Any], grid: Grid, find: str, settings: Mapping[str, Any]) -> list[Search]:
     """The search of every point of the grid."""
-    searches = []
+    searches, along = [], grid.longest
     for point in grid.points():
         questions = {name: value for name, value in point.items() if name in _QUESTIONS}
         _check_target(questions | dict(settings))
         arguments = {name: value for name, value in point.items() if name not in _QUESTIONS}
-        place = math.nan if grid.longest is None else float(point[grid.longest])
+        place = math.nan if along is None else float(point[along])
         searches.append(Search(family, arguments, find, {**settings, **questions}, place))
     return searches
 
 
 def _check_target(given: Mapping[str, Any]) -> None:
     """Refuse what is no target before anything is sought."""
-    target_of(**{name: given[name] for name in _TARGETS if name in given})
+    target_of(**{name: given[name] for name in TARGETS if name in given})

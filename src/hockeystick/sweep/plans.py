@@ -18,8 +18,8 @@ import numpy as np
 from hockeystick.account import account
 from hockeystick.accountants.base import Accountant
 from hockeystick.bound import Bound, Estimate
-from hockeystick.calibrate import Calibration, calibrate
-from hockeystick.calibrate.beginning import ahead
+from hockeystick.calibrate import Calibration
+from hockeystick.calibrate.sought import calibrations
 from hockeystick.composition import Composition
 from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import HockeystickError
@@ -186,19 +186,12 @@ def _row(plan: Plan, answer: Bound | Estimate | HockeystickError) -> Row:
 
 def _calibrated(searches: Sequence[Search]) -> list[Row]:
     """Each search begins where its neighbours' answers lead."""
-    rows: list[Row] = []
-    known: list[tuple[float, float]] = []
-    for search in searches:
-        guess = ahead(known, search.place)
-        try:
-            found = calibrate(search.run, **{"guess": guess, **search.settings})
-        except (HockeystickError, ValueError) as error:
-            rows.append(search.trivial(_reason(error)))
-            continue
-        if not math.isnan(search.place):
-            known.append((search.place, float(found.value)))
-        rows.append(_between(found))
-    return rows
+    asked = [(search.run, search.settings) for search in searches]
+    found = calibrations(asked, [search.place for search in searches])
+    return [
+        _between(one) if isinstance(one, Calibration) else search.trivial(_reason(one))
+        for search, one in zip(searches, found, strict=True)
+    ]
 
 
 def _between(found: Calibration) -> Row:

@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.line_curve import COLUMNS, Curve
 from hockeystick.engines.contour.lines import Lines
+from hockeystick.engines.contour.looking import look_for
 from hockeystick.engines.contour.placing import ContourRefusal
 from hockeystick.engines.contour.root_bracket import LogBracket, RootBracket, Rows, Targets, root_brackets
 from hockeystick.engines.contour.search import REACH, PlacedLine, ranges_of
-from hockeystick.engines.contour.standing import StandingLines, is_narrow, look_for, sides, stand
+from hockeystick.engines.contour.standing import StandingLines, stand
 from hockeystick.engines.contour.stations import Station
+from hockeystick.engines.contour.widths import is_narrow, sides
 from hockeystick.engines.rare.losses import METHOD as RARE_METHOD
 from hockeystick.numerics.rounding import TINY
 from hockeystick.transforms.rule import Array
@@ -33,6 +35,7 @@ METHOD: Final = "contour"
 _PROVED_SMALLER = "delta is proved to be smaller at epsilon 0"
 _LOOSE = 8.0  # times the width of delta, over the tilt: what a bracket of epsilon may have
 _OFF = 2e-3  # deviations by which the guess of an epsilon is usually off, at most
+_ROUNDS = 3  # of stations asked: one, but next to cliffs of K
 _ERRORS = ("rounding", "truncation", "aliasing")
 
 Flags = NDArray[np.bool_]
@@ -169,19 +172,40 @@ def deltas(curves: Sequence[StandingLines], owners: Rows, epsilon: Array) -> Ans
 def epsilons(curves: Sequence[StandingLines], owners: Rows, targets: Targets) -> Answers:
     """epsilon of ``curves[owners[i]]`` at each of the values, of the finite part of delta."""
     answers = unknown(owners.size)
-    goals = targets.undercut
-    stations = look_for(curves, owners, goals, "epsilon")
+    stations = look_for(curves, owners, targets.undercut, "epsilon")
+    rows, before = np.arange(owners.size), stations
+    for _ in range(_ROUNDS):
+        found, following = _epsilons_at(stations, curves, owners[rows], targets.at(rows))
+        answers.put(rows, found)
+        left = [k for k, one in enumerate(following) if one is not None and one != before[k]]
+        if not left:
+            break
+        rows, before, stations = rows[left], [stations[k] for k in left], [following[k] for k in left]
+    return answers
+
+
+def _epsilons_at(
+    stations: Sequence[Station | None], curves: Sequence[StandingLines], owners: Rows, targets: Targets
+) -> tuple[Answers, list[Station | None]]:
+    """The same by lines at stations, and where to ask next what these do not reach: they were found by estimates."""
+    answers, goals = unknown(owners.size), targets.undercut
     asked = _Asked.of(curves, owners, stations)
+    pairs = zip(owners.tolist(), stations, strict=True)
+    following = [None if station is None else curves[owner].instead(station) for owner, station in pairs]
     if asked.rows.size == 0:
-        return answers
+        return answers, following
     ranges = ranges_of(asked.placed)
     reached = ranges.reaches(asked.which, goals[asked.rows])
+    beyond = np.where(goals[asked.rows] > ranges.most[asked.which], -1, 1)
+    for row, step in zip(asked.rows[~reached].tolist(), beyond[~reached].tolist(), strict=True):
+        station = stations[row]
+        following[row] = None if station is None else station.beside(step)
     rows, which = asked.rows[reached], asked.which[reached]
     if rows.size:
         width = asked.numbers("width")[reached]
         start, slope = ranges.guess(which, goals[rows])
         answers.put(rows, solved(asked.placed, which, targets.at(rows), start, width, slope))
-    return answers
+    return answers, following
 
 
 def solved(

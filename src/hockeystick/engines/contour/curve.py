@@ -31,8 +31,9 @@ from hockeystick.engines.contour.placing import (
 from hockeystick.engines.contour.planned import MOST_WORK
 from hockeystick.engines.contour.root_bracket import LogBracket, Targets
 from hockeystick.engines.contour.search import EpsilonSearch, targets_of
-from hockeystick.engines.contour.standing import DEEPEST, SMALLEST, StandingLines
+from hockeystick.engines.contour.standing import DEEPEST, StandingLines
 from hockeystick.engines.contour.stays_below import seems_far_below, stay_below, stay_below_beside
+from hockeystick.engines.contour.through import SMALLEST
 from hockeystick.engines.ends import largest_loss
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.numerics.rounding import U, down, exp_up, up
@@ -85,8 +86,8 @@ class ContourCurve:
         """Certified delta(epsilon)."""
         if epsilon >= self._largest_loss:
             return Bound(*self.standing.infinite_mass, _TRIVIAL, notes=("epsilon is at or beyond the largest loss",))
-        room = self._largest_loss - epsilon  # rounded up: delta of the finite losses is at most 1 - e^-room
-        if room <= 1e-12 * (1.0 + epsilon):
+        if not self.is_below_the_end(epsilon):
+            room = self._largest_loss - epsilon  # rounded up: delta of the finite losses is at most 1 - e^-room
             low, high = self.standing.infinite_mass
             return Bound(
                 low, min(up(high + room, 4.0 * U), 1.0), _TRIVIAL, notes=("epsilon is next to the largest loss",)
@@ -96,6 +97,10 @@ class ContourCurve:
             return answers.bound(0)
         self.standing.near(epsilon=epsilon)  # says why, where no line can be placed
         return self._new_delta(epsilon)
+
+    def is_below_the_end(self, epsilon: float) -> bool:
+        """Whether lines are asked for delta there: below the largest loss, and not next to it."""
+        return self._largest_loss - epsilon > 1e-12 * (1.0 + epsilon)
 
     def _new_delta(self, epsilon: float) -> Bound:
         """A fresh line; where large losses of small mass stand in the way, ever more of them are left out."""
@@ -113,7 +118,9 @@ class ContourCurve:
             if log_drop not in {DEEPEST, max(log_drop, sharper + 1.0)}:
                 break
             log_drop = sharper
-        raise refusal or ContourRefusal("width", f"a relative width of {self.tolerance:g} was not reached", best)
+        if best is None and refusal is not None:
+            raise refusal
+        raise ContourRefusal("width", f"a relative width of {self.tolerance:g} was not reached", best)
 
     def _try_delta(self, losses: PairSum, epsilon: float, work: int) -> Bound:
         saddle = saddle_of_epsilon(losses, epsilon)

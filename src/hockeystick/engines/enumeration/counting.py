@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from hockeystick.laws.base import Array, Pair
 
 __all__ = ["log_weight", "outcomes_but"]
 
-Parts = Sequence[tuple[Pair, int]]
+Parts = tuple[tuple[Pair, int], ...]
 
 _BIN = 0.25  # nats
 _DEEPER = 32.0  # nats below the share left out: lighter outcomes are not counted
@@ -27,6 +28,7 @@ def log_weight(parts: Parts, theta: float, log_drop: float) -> float:
     return math.fsum(count * float(np.logaddexp.reduce(_logs(pair, theta, log_drop))) for pair, count in parts)
 
 
+@lru_cache(maxsize=64)
 def outcomes_but(parts: Parts, theta: float, log_drop: float, log_share: float) -> tuple[float, float]:
     """``ln`` of the part of the weight that an outcome must have for the others to be of a share, and how many do."""
     log_orders = math.fsum(math.lgamma(count + 1.0) for _, count in parts)

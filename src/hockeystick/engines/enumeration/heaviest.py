@@ -115,7 +115,7 @@ class HeaviestOutcomes:
         for tilt in (theta, 0.0):  # tilted to a jump of the loss, outcomes may weigh far more than delta
             log_whole = log_weight(self._parts, tilt, log_drop) - tilt * epsilon + float(log_constant(np.array(tilt)))
             log_share = _FINE * math.floor(min(log_size + _AIM - log_whole, _COARSEST) / _FINE)
-            found = [outcomes_but(half, tilt, log_drop, log_share) for half in both]
+            found = [outcomes_but(tuple(half), tilt, log_drop, log_share) for half in both]
             if max(number for _, number in found) <= self._most:
                 return self._listed(Omission(log_drop, tilt, min(log_least for log_least, _ in found)))
         raise TooManyOutcomesError(f"more than {self._most} outcomes of half the steps matter at {size:g}")

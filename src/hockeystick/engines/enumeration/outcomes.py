@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Final, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Array, Pair
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 Parts = Sequence[tuple[Pair, int]]
+Indices = NDArray[np.intp]
 
 _MOST_ATOMS = 1 << 12
 _WIDEST = 600.0  # nats between losses, whose exponentials float64 holds
@@ -92,21 +94,39 @@ class Outcomes:
     log_weight: float = 0.0
     log_omitted: float = -math.inf
 
-    def beside(self, other: Outcomes) -> Outcomes:
-        """All pairs of an outcome of this and one of the other, independent."""
-        loss, log_p = np.add.outer(self.loss, other.loss).ravel(), np.add.outer(self.log_p, other.log_p).ravel()
-        loss_error = np.add.outer(self.loss_error, other.loss_error).ravel()
-        error = np.add.outer(self.error, other.error).ravel()
+    def beside(self, other: Outcomes, omitted: Omission = NONE) -> Outcomes:
+        """All pairs of an outcome of this and one of the other, independent, that weigh enough."""
+        log_weight, log_omitted = self.weights_beside(other)
+        if omitted.log_least == -math.inf:
+            first, second = (np.indices((self.loss.size, other.loss.size), sparse=True)[axis] for axis in (0, 1))
+        else:
+            first, second, light = self._pairs(other, omitted)
+            log_omitted = _added(log_omitted, light)
+        loss, log_p = self.loss[first] + other.loss[second], self.log_p[first] + other.log_p[second]
+        loss_error = (self.loss_error[first] + other.loss_error[second]) * (1.0 + 4.0 * U) + U * np.abs(loss)
+        error = (self.error[first] + other.error[second]) * (1.0 + 4.0 * U) + U * np.abs(log_p)
         return Outcomes(
-            loss,
-            loss_error * (1.0 + 4.0 * U) + U * np.abs(loss),
-            log_p,
-            error * (1.0 + 4.0 * U) + U * np.abs(log_p),
-            *self.weights_beside(other),
+            loss.ravel(),
+            loss_error.ravel(),
+            log_p.ravel(),
+            error.ravel(),
+            log_weight=log_weight,
+            log_omitted=log_omitted,
         )
 
+    def _pairs(self, other: Outcomes, omitted: Omission) -> tuple[Indices, Indices, Array]:
+        """Places of the pairs that weigh enough, and ``ln`` of what all others weigh, for each outcome of this."""
+        own, logs = log_weights(self, omitted.theta), log_weights(other, omitted.theta)
+        falling = np.argsort(-logs, kind="stable")
+        logs = logs[falling]
+        number = np.searchsorted(-logs, own - (omitted.log_least + self.log_weight + other.log_weight), side="right")
+        rest = np.append(np.logaddexp.accumulate(logs[::-1])[::-1] + _SLACK, -math.inf)  # of each and those after it
+        first = np.repeat(np.arange(number.size), number)
+        second = falling[np.arange(first.size) - np.repeat(np.cumsum(number) - number, number)]
+        return first, second, (own + rest[number])[number < logs.size]
+
     def weights_beside(self, other: Outcomes) -> tuple[float, float]:
-        """``ln`` of the weights of all pairs of outcomes, and of those that are not listed."""
+        """``ln`` of the weights of all pairs of outcomes, and of those with one that is not listed."""
         left_out = np.logaddexp(self.log_omitted + other.log_weight, self.log_weight + other.log_omitted)
         return self.log_weight + other.log_weight, float(left_out)
 
@@ -199,7 +219,7 @@ def outcomes_of_all(parts: Parts, omitted: Omission = NONE) -> Outcomes:
         found.append(_repeated(one, count, omitted) if count > 1 else one)
     while len(found) > 1:  # the two shortest first: few long lists are made
         found.sort(key=lambda one: one.loss.size, reverse=True)
-        found.append(found.pop().beside(found.pop()).but(omitted))
+        found.append(found.pop().beside(found.pop(), omitted))
     return found[0] if found else _NOTHING
 
 

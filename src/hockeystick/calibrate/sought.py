@@ -1,0 +1,320 @@
+"""One calibration from its beginning to its proof, and several side by side.
+
+Estimates put the answer at a place (`Sought.foresee`); the values just to either side of it are certified, those of
+all calibrations in one pass (`certify_either_side`); where these are not the proof yet, it is sought one evaluation
+after the other (`Sought.found`).
+
+Guarantee: that of each certified evaluation. Cost: some three estimates each where neighbours lead to the next one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, final
+
+import numpy as np
+
+from hockeystick.accountants.base import Accountant, Parts, check_accountant
+from hockeystick.accountants.certified import Certified
+from hockeystick.bound import Bound
+from hockeystick.calibrate.axis import Axis
+from hockeystick.calibrate.beginning import led_to
+from hockeystick.calibrate.problem import Problem
+from hockeystick.calibrate.result import Calibration, UnreachableTargetError
+from hockeystick.calibrate.search import Search
+from hockeystick.calibrate.strategy import either_side, is_astray, is_settled, narrow, refined
+from hockeystick.calibrate.targets import TARGETS, Target, target_of
+from hockeystick.composition import Composition, Step, directions
+from hockeystick.curve import PrivacyCurve
+from hockeystick.errors import HockeystickError, check_choice, check_count, check_positive, public_door
+from hockeystick.progress import Progress
+from hockeystick.together import passed_together
+
+__all__ = ["Sought", "calibrations", "certify_either_side", "sought"]
+
+Family = Callable[[Any], Step | Composition]
+
+_WITHIN = (1e-6, 1e9)
+_FINEST = 1e-12
+_FAR, _NEAR = 0.5, 0.05  # first step of the search from a value made up and from one given, in ln
+_NEIGHBOURS = (4.0, 1.0, 0.25)  # of the guess, where estimates are compared: much less noise is slow
+_ANCHORS = (1.0, 30.0, 1e-2, 1e3, 1e-4, 1e5, 1e-6, 1e8)  # and then: what is far off is slow, most of all tiny noise
+_STRIDE = 8  # from one calibration of a line to the next that is sought by estimates
+_TELLING = 0.1  # difference of the excess that tells a direction
+
+
+@final
+@dataclass(eq=False)
+class Sought:
+    """One calibration.
+
+    Attributes
+    ----------
+    search : Search
+        What is known so far.
+    start, step : float
+        The value from which estimates look for the answer, and how far at first, in ln.
+    sign : int
+        That of the axis (see `Axis`); 0 where estimates are to tell.
+    """
+
+    search: Search
+    start: float
+    step: float
+    sign: int
+    root: float = math.nan
+
+    def foresee(self) -> float:
+        """The value where estimates put the answer."""
+        search = self.search.along(self.sign or _detected(self.search, self.start))
+        self.root = search.predicted_root(self.start, self.step)
+        return float(search.axis.value(self.root))
+
+    def led_by(self, other: Sought, guess: float) -> None:
+        """Begin from a guess, with what the search of a neighbour has learned."""
+        self.root = self.search.along(self.sign).like(other.search).axis.place(guess)
+
+    @property
+    def is_near(self) -> bool:
+        """Whether evaluations tell where the answer is, and do not prove it yet."""
+        return bool(self.search.history) and not (is_astray(self.search) or is_settled(self.search))
+
+    @property
+    def value(self) -> float:
+        """About the best value, not rounded to what is proved."""
+        axis = self.search.axis
+        return math.exp(axis.sign * refined(self.search, self.root))
+
+    def found(self) -> Calibration:
+        """The answer, proved."""
+        if is_astray(self.search):
+            self.foresee()
+        return _calibration(self.search, self.root) if self.sign else self._checked()
+
+    def _checked(self) -> Calibration:
+        """A calibration whose direction was told from estimates: an answer at one end is checked at the other."""
+        search, axis = self.search, self.search.axis
+        try:
+            found = _calibration(search, self.root)
+        except UnreachableTargetError:
+            if not search.evaluate(axis.end, search.tolerance()).safe:
+                raise
+        else:
+            if found.value != axis.end or not search.evaluate(axis.start, search.tolerance()).unsafe:
+                return found
+        other = Sought(Search(search.problem, axis), self.start, self.step, -axis.sign)
+        other.foresee()
+        return other.found()
+
+
+def sought(
+    family: Family,
+    target: Target,
+    *,
+    adjacency: str = "add-remove",
+    values: str = "real",
+    within: tuple[float, float] | None = None,
+    safe: str = "detect",
+    precision: float = 1e-5,
+    guess: float | None = None,
+    accountant: Accountant | Literal["automatic"] | None = None,
+) -> Sought:
+    """A calibration that has not begun; arguments as for `hockeystick.calibrate`."""
+    if not callable(family):
+        raise TypeError(f"family must be a function from a number to a run, got {family!r}")
+    directions(adjacency)
+    whole = check_choice("values", values, ("real", "integer")) == "integer"
+    check_choice("safe", safe, ("detect", "larger", "smaller"))
+    method = check_accountant(accountant, Certified())
+    low, high = _limits(within, whole=whole)
+    start = _start(guess, low, high, whole=whole, given=within is not None)
+    problem = Problem(family, target, adjacency, method)
+    if within is None:
+        low, high = (problem.defined_towards(start, end) for end in (low, high))
+    width = max(check_positive("precision", precision), _FINEST)
+    search = Search(problem, Axis(low, high, whole, 1, width))
+    step = _FAR if guess is None else _NEAR
+    sign = {"larger": -1, "smaller": 1, "detect": 0}[safe] or (_by_steps(search, start) if whole else 0)
+    return Sought(search, start, step, sign)
+
+
+@public_door
+def calibrations(
+    asked: Sequence[tuple[Family, Mapping[str, Any]]], places: Sequence[float]
+) -> list[Calibration | HockeystickError | ValueError]:
+    """Several calibrations along a line, each begun where the last few lead; a refusal stands in its place.
+
+    Parameters
+    ----------
+    asked : sequence of (callable, mapping)
+        The family of each, and the settings of `hockeystick.calibrate`; a guess among these goes first.
+    places : sequence of float
+        Where each is on the line, increasing or decreasing; NaN for one that is at no positive number.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> runs = [lambda s, rate=rate: hs.Gaussian(s).poisson(rate) * 1000 for rate in (0.001, 0.002)]
+    >>> settings = {"epsilon": 1.0, "delta": 1e-6, "safe": "larger"}
+    >>> [f"{one.value:.3f}" for one in calibrations([(run, settings) for run in runs], [0.001, 0.002])]
+    ['0.697', '0.785']
+    """
+    line = _Line(asked, places)
+    with Progress("calibrating") as progress:
+        for numbers in _rounds(len(asked)):
+            line.solve(numbers)
+            progress.count(len(line.found), len(asked))
+    return [line.found[number] for number in range(len(asked))]
+
+
+def _rounds(size: int) -> Iterator[list[int]]:
+    """Numbers along a line: some far apart, one after the other; then those half way between, all at once."""
+    yield from ([number] for number in range(0, size, _STRIDE))
+    step = _STRIDE
+    while step > 1:
+        yield list(range(step // 2, size, step))
+        step //= 2
+
+
+@final
+class _Line:
+    """Calibrations along a line."""
+
+    def __init__(self, asked: Sequence[tuple[Family, Mapping[str, Any]]], places: Sequence[float]) -> None:
+        self._asked, self._places = asked, places
+        self.found: dict[int, Calibration | HockeystickError | ValueError] = {}
+        self._known: list[tuple[float, Sought]] = []  # places and what was found there
+
+    def solve(self, numbers: Sequence[int]) -> None:
+        """Find some, side by side."""
+        begun: dict[int, Sought] = {}
+        for number in numbers:
+            try:
+                begun[number] = self._begun(number)
+            except (HockeystickError, ValueError) as error:
+                self.found[number] = error
+        certify_either_side(list(begun.values()))
+        certify_either_side([one for one in begun.values() if one.is_near])  # once more, where that leads
+        for number, one in begun.items():
+            try:
+                self.found[number] = one.found()
+            except (HockeystickError, ValueError) as error:
+                self.found[number] = error
+                continue
+            if not math.isnan(self._places[number]):
+                self._known.append((self._places[number], one))
+
+    def _begun(self, number: int) -> Sought:
+        """One that begins where its neighbours lead; where they are far, by estimates."""
+        (family, settings), place = self._asked[number], self._places[number]
+        guess = led_to([(at, one.value) for at, one in self._known], place)
+        own = {name: value for name, value in settings.items() if name in TARGETS}
+        others = {name: value for name, value in settings.items() if name not in own}
+        one = sought(family, target_of(**own), **{"guess": guess, **others})
+        if guess is not None and number % _STRIDE and one.sign and "guess" not in settings:
+            one.led_by(min(self._known, key=lambda known: abs(math.log(known[0] / place)))[1], guess)
+        else:
+            one.foresee()
+        return one
+
+
+def certify_either_side(several: Sequence[Sought]) -> None:
+    """Certify the values to either side of where estimates put the answers, in one pass; what it leaves stays open."""
+    asked: list[tuple[Search, float, float, PrivacyCurve]] = []
+    for one in several:
+        search, tolerance = one.search, one.search.tolerance()
+        one.root = refined(search, one.root)
+        for value in either_side(search, one.root) if search.is_quick else ():
+            with contextlib.suppress(HockeystickError):  # who asks alone hears why
+                curve = search.problem.by_contour(search.problem.run(value), tolerance)
+                if curve is not None:
+                    asked.append((search, value, tolerance, curve))
+    at = np.array([search.problem.target.delta_at for search, *_ in asked], dtype=np.float64)
+    with contextlib.suppress(HockeystickError):
+        answers = passed_together([curve for *_, curve in asked], np.arange(at.size), at, "delta")
+        for (search, value, tolerance, curve), answer in zip(asked, answers, strict=True):
+            if isinstance(answer, Bound):
+                search.judged(value, answer, curve.composition, tolerance)
+
+
+def _calibration(search: Search, root: float) -> Calibration:
+    found = narrow(search, root)
+    safe, next_one = found.safe, found.unsafe
+    unsafe = None if next_one is None or next_one.unproved else next_one
+    return Calibration(
+        value=safe.value,
+        unsafe=None if unsafe is None else unsafe.value,
+        precision=0.0 if next_one is None else abs(next_one.value - safe.value) / safe.value,
+        target=search.problem.target.words,
+        bound=safe.bound,
+        bound_at_unsafe=None if unsafe is None else unsafe.bound,
+        curve=search.problem.curve(safe.run, safe.tolerance),
+        evaluations=search.evaluations,
+        estimates=search.estimates,
+        notes=found.notes,
+    )
+
+
+def _limits(within: tuple[float, float] | None, *, whole: bool) -> tuple[float, float]:
+    if within is None:
+        return (1, int(_WITHIN[1])) if whole else _WITHIN
+    pair: object = within
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise TypeError(f"within must be a pair (smallest, largest), got {within!r}")
+    if whole:
+        limits = [float(check_count("within", limit)) for limit in within]
+    else:
+        limits = [check_positive("within", limit) for limit in within]
+    if not limits[0] < limits[1]:
+        raise ValueError(f"within must be a pair (smallest, largest), got {within!r}")
+    return limits[0], limits[1]
+
+
+def _start(guess: float | None, low: float, high: float, *, whole: bool, given: bool) -> float:
+    if guess is None:
+        start = math.sqrt(low * high) if given else (1000.0 if whole else 1.0)
+    else:
+        start = check_positive("guess", guess)
+    start = min(max(start, low), high)
+    return round(start) if whole else start
+
+
+def _detected(search: Search, start: float) -> int:
+    """1 where larger values are less safe, -1 where smaller ones are, from estimates."""
+    axis = search.axis
+    seen: list[tuple[float, float]] = []
+    for wanted in (*(start * factor for factor in _NEIGHBOURS), *_ANCHORS):
+        value = axis.value(axis.place(min(max(wanted, axis.low), axis.high)))
+        if any(value == other for other, _ in seen):
+            continue
+        excess = search.estimated(axis.place(value))
+        for other, known in seen:
+            if abs(excess - known) > _TELLING:
+                return 1 if (excess > known) == (value > other) else -1
+        seen.append((value, excess))
+    raise ValueError(
+        "could not tell whether larger or smaller values are safer: all that were tried are alike;"
+        " give safe='larger' or safe='smaller', and a guess near the answer"
+    )
+
+
+def _by_steps(search: Search, start: float) -> int:
+    """1 where the family only repeats its steps more often as the value grows, -1 where less often, 0 otherwise.
+
+    More steps are never more private, however much or little the estimates differ.
+    """
+    problem = search.problem
+    first = min(start, search.axis.high - 1)
+    low, high = problem.run(int(first)), problem.run(int(first) + 1)
+    names = directions(problem.adjacency)
+    grows = all(_contains(high.pairs(name), low.pairs(name)) for name in names)
+    shrinks = all(_contains(low.pairs(name), high.pairs(name)) for name in names)
+    return int(grows) - int(shrinks)
+
+
+def _contains(more: Parts, fewer: Parts) -> bool:
+    counts = dict(more)
+    return all(counts.get(pair, 0) >= count for pair, count in fewer)
