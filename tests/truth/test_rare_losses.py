@@ -18,6 +18,7 @@ from mpmath import mp, mpf
 import hockeystick as hs
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.root_bracket import Targets
+from hockeystick.engines.rare import standing
 from hockeystick.engines.rare.curve import RareCurve
 from hockeystick.engines.rare.curve import epsilons as rare_epsilons
 from hockeystick.engines.rare.excess import log_excess, log_moment
@@ -297,6 +298,21 @@ def test_epsilons_off_lines_that_stand_contain_the_truth_as_they_do_alone() -> N
         )
         assert (float(alone[0][0]), float(alone[1][0])) == (lower[row], upper[row])
     assert len({curve.station(math.log(delta)) for curve in curves}) == 2
+
+
+def test_many_runs_of_one_law_share_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    placed: list[float] = []
+
+    def counting(losses: RareLosses, epsilon: float, log_error: float, **least: Any) -> RareLine:
+        placed.append(epsilon)
+        return rare_line(losses, epsilon, log_error, **least)
+
+    monkeypatch.setattr(standing, "rare_line", counting)
+    curves = [RareCurve(RareLosses(1.25, 3e-4, float(steps)), 1e-3) for steps in range(100, 1000, 30)]
+    values = np.full(len(curves), math.log(1e-6))
+    lower, upper = rare_epsilons(curves, np.arange(len(curves)), Targets(values, values))
+    assert (upper - lower <= 1e-3).all()
+    assert len(placed) == 2  # up to 256 steps, and up to 1024
 
 
 @pytest.mark.parametrize(("noise", "rate", "steps"), [(0.6, 1e-3, 500), (1.0, 1e-4, 1000), (2.0, 1e-3, 100)])

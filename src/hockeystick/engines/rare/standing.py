@@ -62,12 +62,13 @@ class StandingRareLines:
         return self._lines[station]
 
     def _placed(self, power: int, depth: int) -> RareLine:
-        most = min(4.0**power, math.ceil(MOST_DRAWN / self.losses.rate))
-        losses, fewer = (replace(self.losses, steps=steps) for steps in (most, 4.0 ** (power - 1)))
-        epsilon, least = _ABOVE * epsilon_near(losses, -float(depth)), _BELOW * epsilon_near(fewer, 1.0 - depth)
-        log_error = -depth + log_error_for(losses, SHARE * self.tolerance, epsilon)
-        fewest = (fewer.steps / most, least / epsilon)
-        return rare_line(losses, epsilon, (1.0 + _SPARE) * log_error, fewest=fewest)
+        most, fewest = min(4.0**power, math.ceil(MOST_DRAWN / self.losses.rate)), 4.0 ** (power - 1)
+        losses = replace(self.losses, steps=most)
+        epsilon = _ABOVE * epsilon_near(losses, -float(depth))
+        log_error = (1.0 + _SPARE) * (log_error_for(losses, SHARE * self.tolerance, epsilon) - depth)
+        runs = (replace(losses, steps=steps) for steps in (most, fewest))
+        least = [(run.steps / most, _BELOW * epsilon_near(run, 1.0 - depth) / epsilon) for run in runs]
+        return rare_line(losses, epsilon, log_error, least=least)
 
 
 def epsilon_near(losses: RareLosses, log_delta: float) -> float:
