@@ -23,11 +23,10 @@ from hockeystick.engines.contour.planned import Runs, lines_beside
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.contour.standing import DEEPEST, StandingLines
 from hockeystick.engines.contour.widths import sides
-from hockeystick.laws.loss_sum import LikeSums
+from hockeystick.laws.loss_sum import together
 from hockeystick.numerics.rounding import exp_up, up
 from hockeystick.transforms.cumulants import scan
 from hockeystick.transforms.rule import Array
-from hockeystick.transforms.saddle import LossSum
 
 __all__ = ["seems_far_below", "stay_below", "stay_below_beside"]
 
@@ -55,7 +54,7 @@ def stay_below(curves: Sequence[StandingLines], epsilon: Array, delta: Array) ->
     for own in kinds.values():
         goal = np.log(delta[own]) + _DOUBT
         tilts = normal_tilts(epsilon[own], delta[own])
-        logs = log_tail(_together([curves[row] for row in own]), tilts, epsilon[own], goal=goal)
+        logs = log_tail(together([curves[row].losses.dropping(DEEPEST) for row in own]), tilts, epsilon[own], goal=goal)
         for row, log in zip(own, logs.tolist(), strict=True):
             found[row] = up(curves[row].infinite_mass[1] + exp_up(min(log, 0.0))) <= delta[row]
     return found
@@ -112,10 +111,9 @@ def _beside(asked: Sequence[tuple[StandingLines, ContourLine]]) -> list[ContourL
         plans.setdefault((curve.plan if curve.losses.kind else place, where), []).append(place)
     order = [place for own in plans.values() for place in own]
     first = [asked[own[0]] for own in plans.values()]
-    losses: LossSum = first[0][0].losses.dropping(DEEPEST)
+    losses = together([curve.planned.dropping(DEEPEST) for curve, _ in first])
     runs: Runs | None = None
     if first[0][0].losses.kind:
-        losses = LikeSums.of([curve.planned.dropping(DEEPEST) for curve, _ in first])
         counts, _, variance, *_ = np.array([asked[place][0].numbers for place in order]).T
         runs = Runs(np.repeat(np.arange(len(plans)), [len(own) for own in plans.values()]), counts, variance)
     finest = np.array([curve.finest for curve, _ in first])
@@ -135,9 +133,3 @@ def _short_line(curve: StandingLines, epsilon: float, delta: float, quantity: Qu
     if placed is None or not isinstance(placed.line, ContourLine) or placed.line.frequencies.size > _SHORT:
         return None
     return placed.line
-
-
-def _together(curves: Sequence[StandingLines]) -> LossSum:
-    """The losses of like curves."""
-    sums = [curve.losses.dropping(DEEPEST) for curve in curves]
-    return LikeSums.of(sums) if len(sums) > 1 else sums[0]
