@@ -11,12 +11,12 @@ Put ``<!--- skip: next -->`` before a block that must not run, and say why there
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import importlib.util
+import io
 import os
 import shlex
-import subprocess
-import sys
 
 from hypothesis import settings
 from sybil import Example, Sybil
@@ -49,25 +49,17 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 def _run_console(example: Example) -> str | None:
     """Run the ``$ hockeystick`` commands of a console block; a message when the output differs."""
+    from hockeystick.app.cli import main  # not for those who run one other file
+
     for command, expected in _transcript(str(example.parsed)):
         arguments = shlex.split(command)
         if arguments[0] != "hockeystick":
             continue
-        run = subprocess.run(
-            [
-                sys.executable,
-                "-c",
-                "import sys; from hockeystick.app.cli import main; sys.exit(main())",
-                *arguments[1:],
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-        printed = run.stdout + run.stderr
-        if not doctest.OutputChecker().check_output(expected, printed, OPTIONS):
-            return f"$ {command}\nexpected:\n{expected}\nprinted:\n{printed}"
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            main(arguments[1:])
+        if not doctest.OutputChecker().check_output(expected, printed.getvalue(), OPTIONS):
+            return f"$ {command}\nexpected:\n{expected}\nprinted:\n{printed.getvalue()}"
     return None
 
 

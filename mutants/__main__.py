@@ -33,13 +33,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for change in chosen:
             print(f"{change.name}: {change.where}: {change.old}  ->  {change.new}\n    {change.claim}")
         return 0
-    stale = _stale((*every, *harmless(options.catalogue)))
-    for problem in stale:
+    problems = stale(Sources(TREE / "src"), (*every, *harmless(options.catalogue)))
+    for problem in problems:
         print(f"no longer applies: {problem}", file=sys.stderr)
     if not chosen:
         print("no change is called that; `python -m mutants --list` shows the names", file=sys.stderr)
         return 2
-    if stale:
+    if problems:
         return 1
     return _tried(chosen, options.workers)
 
@@ -95,9 +95,9 @@ def _trials(chosen: Sequence[Change], copies: SimpleQueue[Copy], workers: int) -
             yield trial
 
 
-def _stale(changes: Sequence[Change]) -> list[str]:
+def stale(sources: Sources, changes: Sequence[Change]) -> list[str]:
     """What is wrong with the changes that do not fit the code."""
-    sources, found = Sources(TREE / "src"), []
+    found = []
     for change in changes:
         try:
             sources.place(change)

@@ -52,15 +52,14 @@ class Sources:
     def place(self, change: Change) -> Path:
         """The file that `change` changes; raises `CannotApplyError` when it does not fit exactly one place."""
         hint, _, name = change.where.rpartition(":")
-        old, new = _key(_parsed(change.old)), _key(_parsed(change.new))
+        parsed = _parsed(change.old)
+        kind, old, new = type(parsed), _key(parsed), _key(_parsed(change.new))
         if old == new:
             raise CannotApplyError(f"{change.name}: old and new are the same code")
         found: list[Path] = []
         for path, scope in self._places.get(name, []):
             if not hint or f".{self._module[path]}".endswith(f".{hint}"):
-                found += [
-                    path for node in ast.walk(scope) if isinstance(node, ast.expr | ast.stmt) and _key(node) == old
-                ]
+                found += [path for node in ast.walk(scope) if isinstance(node, kind) and _key(node) == old]
         if len(found) != 1:
             raise CannotApplyError(f"{change.name}: {change.old!r} is found {len(found)} times in {change.where}")
         return found[0]

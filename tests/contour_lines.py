@@ -143,7 +143,7 @@ def lattice_line(
     tilted = [tilt(rule, exponents[0], moment) for rule, moment in zip(rules, moments, strict=True)]
     lattice = losses.lattice(rules)
     assert lattice is not None
-    known = chernoff(rules, moments, 0.0, (theta, *tilts_of(theta)))
+    known = chernoff([rule.counts for rule in rules], moments, 0.0, (theta, *tilts_of(theta)))
     whole = (size + 1) // 2
 
     def of(count: int, log_tail: float) -> LatticeLine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -20,7 +21,7 @@ def law(side: Side, *, seed: int, slack: float = 0.0, infinity: float = 0.0, siz
 
 
 def composed(parts: Sequence[tuple[LatticePLD, int]], shift: float) -> Callable[[float], mpf]:
-    """The curve of the composition with all losses moved, term by term."""
+    """The curve of the composition with all losses moved, term by term; every epsilon is computed once."""
     masses: dict[int, mpf] = {0: mpf(1)}
     infinite = mpf(1)
     for pld, count in parts:
@@ -33,6 +34,7 @@ def composed(parts: Sequence[tuple[LatticePLD, int]], shift: float) -> Callable[
             masses = following
             infinite *= 1 - mpf(pld.mass_at_infinity)
 
+    @functools.cache
     def delta(epsilon: float) -> mpf:
         losses = ((mpf(place) / 4 + mpf(shift), mass) for place, mass in masses.items())
         return 1 - infinite + mp.fsum(mass * -mp.expm1(mpf(epsilon) - loss) for loss, mass in losses if loss > epsilon)

@@ -7,194 +7,96 @@ from typing import TYPE_CHECKING
 from hockeystick.lazy import attach
 
 if TYPE_CHECKING:
-    from hockeystick import accountants, audit, dpsgd, filters, ledger
-    from hockeystick._version import __version__
-    from hockeystick.account import account
-    from hockeystick.accountants import renyi
-    from hockeystick.app import plots, spec
-    from hockeystick.bound import Bound, Estimate
-    from hockeystick.calibrate import Calibration, UnreachableTargetError, calibrate
-    from hockeystick.composition import Composition, Step, compose
-    from hockeystick.curve import PrivacyCurve
-    from hockeystick.errors import ContradictionError, HockeystickError, PrecisionError, UnknownPairError
-    from hockeystick.integrations.dp_events import UnprovedEventError, from_dp_event, to_dp_event
-    from hockeystick.laws.run_count import NegativeBinomialCount, PoissonCount
-    from hockeystick.mechanisms import (
-        AboveThreshold,
-        ApproximateDP,
-        Binomial,
-        DiscreteGaussian,
-        DiscreteLaplace,
-        DiscretePair,
-        ExponentialMechanism,
-        Gaussian,
-        GaussianDP,
-        GaussianMixture,
-        Geometric,
-        Laplace,
-        PermuteAndFlip,
-        RandomizedResponse,
-        RenyiDP,
-        ReportNoisyMax,
-        ShuffledReports,
-        Staircase,
-        UserDefined,
-        UserDefinedCurve,
-        ZeroConcentratedDP,
-        compose_arrays,
-        cyclic_matrix_mechanism,
-        matrix_mechanism,
-        select_best,
-        strategy_sensitivity,
-    )
-    from hockeystick.odometer import Odometer
-    from hockeystick.readouts.trade_off import TradeOff
-    from hockeystick.state import StateError
-    from hockeystick.sweep import Sweep, sweep
-
-__all__ = [
-    "AboveThreshold",
-    "ApproximateDP",
-    "Binomial",
-    "Bound",
-    "Calibration",
-    "Composition",
-    "ContradictionError",
-    "DiscreteGaussian",
-    "DiscreteLaplace",
-    "DiscretePair",
-    "Estimate",
-    "ExponentialMechanism",
-    "Gaussian",
-    "GaussianDP",
-    "GaussianMixture",
-    "Geometric",
-    "HockeystickError",
-    "Laplace",
-    "NegativeBinomialCount",
-    "Odometer",
-    "PermuteAndFlip",
-    "PoissonCount",
-    "PrecisionError",
-    "PrivacyCurve",
-    "RandomizedResponse",
-    "RenyiDP",
-    "ReportNoisyMax",
-    "ShuffledReports",
-    "Staircase",
-    "StateError",
-    "Step",
-    "Sweep",
-    "TradeOff",
-    "UnknownPairError",
-    "UnprovedEventError",
-    "UnreachableTargetError",
-    "UserDefined",
-    "UserDefinedCurve",
-    "ZeroConcentratedDP",
-    "__version__",
-    "account",
-    "accountants",
-    "audit",
-    "binned_matrix_mechanism",
-    "calibrate",
-    "compose",
-    "compose_arrays",
-    "cyclic_matrix_mechanism",
-    "dpsgd",
-    "filters",
-    "from_dp_event",
-    "ledger",
-    "matrix_mechanism",
-    "plots",
-    "renyi",
-    "select_best",
-    "spec",
-    "strategy_sensitivity",
-    "sweep",
-    "to_dp_event",
-]
+    from hockeystick import accountants as accountants
+    from hockeystick import audit as audit
+    from hockeystick import dpsgd as dpsgd
+    from hockeystick import filters as filters
+    from hockeystick import ledger as ledger
+    from hockeystick._version import __version__ as __version__
+    from hockeystick.account import account as account
+    from hockeystick.accountants import renyi as renyi
+    from hockeystick.app import plots as plots
+    from hockeystick.app import spec as spec
+    from hockeystick.bound import Bound as Bound
+    from hockeystick.bound import Estimate as Estimate
+    from hockeystick.calibrate import Calibration as Calibration
+    from hockeystick.calibrate import UnreachableTargetError as UnreachableTargetError
+    from hockeystick.calibrate import calibrate as calibrate
+    from hockeystick.composition import Composition as Composition
+    from hockeystick.composition import Step as Step
+    from hockeystick.composition import compose as compose
+    from hockeystick.curve import PrivacyCurve as PrivacyCurve
+    from hockeystick.errors import ContradictionError as ContradictionError
+    from hockeystick.errors import HockeystickError as HockeystickError
+    from hockeystick.errors import PrecisionError as PrecisionError
+    from hockeystick.errors import UnknownPairError as UnknownPairError
+    from hockeystick.integrations.dp_events import UnprovedEventError as UnprovedEventError
+    from hockeystick.integrations.dp_events import from_dp_event as from_dp_event
+    from hockeystick.integrations.dp_events import to_dp_event as to_dp_event
+    from hockeystick.laws.run_count import NegativeBinomialCount as NegativeBinomialCount
+    from hockeystick.laws.run_count import PoissonCount as PoissonCount
+    from hockeystick.mechanisms import AboveThreshold as AboveThreshold
+    from hockeystick.mechanisms import ApproximateDP as ApproximateDP
+    from hockeystick.mechanisms import Binomial as Binomial
+    from hockeystick.mechanisms import DiscreteGaussian as DiscreteGaussian
+    from hockeystick.mechanisms import DiscreteLaplace as DiscreteLaplace
+    from hockeystick.mechanisms import DiscretePair as DiscretePair
+    from hockeystick.mechanisms import ExponentialMechanism as ExponentialMechanism
+    from hockeystick.mechanisms import Gaussian as Gaussian
+    from hockeystick.mechanisms import GaussianDP as GaussianDP
+    from hockeystick.mechanisms import GaussianMixture as GaussianMixture
+    from hockeystick.mechanisms import Geometric as Geometric
+    from hockeystick.mechanisms import Laplace as Laplace
+    from hockeystick.mechanisms import PermuteAndFlip as PermuteAndFlip
+    from hockeystick.mechanisms import RandomizedResponse as RandomizedResponse
+    from hockeystick.mechanisms import RenyiDP as RenyiDP
+    from hockeystick.mechanisms import ReportNoisyMax as ReportNoisyMax
+    from hockeystick.mechanisms import ShuffledReports as ShuffledReports
+    from hockeystick.mechanisms import Staircase as Staircase
+    from hockeystick.mechanisms import UserDefined as UserDefined
+    from hockeystick.mechanisms import UserDefinedCurve as UserDefinedCurve
+    from hockeystick.mechanisms import ZeroConcentratedDP as ZeroConcentratedDP
+    from hockeystick.mechanisms import binned_matrix_mechanism as binned_matrix_mechanism
+    from hockeystick.mechanisms import compose_arrays as compose_arrays
+    from hockeystick.mechanisms import cyclic_matrix_mechanism as cyclic_matrix_mechanism
+    from hockeystick.mechanisms import matrix_mechanism as matrix_mechanism
+    from hockeystick.mechanisms import select_best as select_best
+    from hockeystick.mechanisms import strategy_sensitivity as strategy_sensitivity
+    from hockeystick.odometer import Odometer as Odometer
+    from hockeystick.readouts.trade_off import TradeOff as TradeOff
+    from hockeystick.state import StateError as StateError
+    from hockeystick.sweep import Sweep as Sweep
+    from hockeystick.sweep import sweep as sweep
 
 attach(
     __name__,
     {
-        "hockeystick.accountants": (
-            "accountants",
-            "renyi",
-        ),
-        "hockeystick._version": ("__version__",),
-        "hockeystick.audit": ("audit",),
-        "hockeystick.dpsgd": ("dpsgd",),
-        "hockeystick.filters": ("filters",),
-        "hockeystick.ledger": ("ledger",),
-        "hockeystick.app.plots": ("plots",),
-        "hockeystick.app.spec": ("spec",),
-        "hockeystick.account": ("account",),
-        "hockeystick.bound": (
-            "Bound",
-            "Estimate",
-        ),
-        "hockeystick.calibrate": (
-            "Calibration",
-            "UnreachableTargetError",
-            "calibrate",
-        ),
-        "hockeystick.composition": (
-            "Composition",
-            "Step",
-            "compose",
-        ),
-        "hockeystick.curve": ("PrivacyCurve",),
-        "hockeystick.errors": (
-            "ContradictionError",
-            "HockeystickError",
-            "PrecisionError",
-            "UnknownPairError",
-        ),
-        "hockeystick.laws.run_count": (
-            "NegativeBinomialCount",
-            "PoissonCount",
-        ),
+        "hockeystick.accountants": "accountants renyi",
+        "hockeystick._version": "__version__",
+        "hockeystick.audit": "audit",
+        "hockeystick.dpsgd": "dpsgd",
+        "hockeystick.filters": "filters",
+        "hockeystick.ledger": "ledger",
+        "hockeystick.app.plots": "plots",
+        "hockeystick.app.spec": "spec",
+        "hockeystick.account": "account",
+        "hockeystick.bound": "Bound Estimate",
+        "hockeystick.calibrate": "Calibration UnreachableTargetError calibrate",
+        "hockeystick.composition": "Composition Step compose",
+        "hockeystick.curve": "PrivacyCurve",
+        "hockeystick.errors": "ContradictionError HockeystickError PrecisionError UnknownPairError",
+        "hockeystick.laws.run_count": "NegativeBinomialCount PoissonCount",
         "hockeystick.mechanisms": (
-            "ApproximateDP",
-            "ShuffledReports",
-            "select_best",
-            "ReportNoisyMax",
-            "PermuteAndFlip",
-            "ExponentialMechanism",
-            "ZeroConcentratedDP",
-            "RenyiDP",
-            "AboveThreshold",
-            "Binomial",
-            "DiscreteGaussian",
-            "DiscreteLaplace",
-            "DiscretePair",
-            "Gaussian",
-            "GaussianDP",
-            "GaussianMixture",
-            "Geometric",
-            "Laplace",
-            "RandomizedResponse",
-            "Staircase",
-            "UserDefined",
-            "UserDefinedCurve",
-            "binned_matrix_mechanism",
-            "compose_arrays",
-            "cyclic_matrix_mechanism",
-            "matrix_mechanism",
-            "strategy_sensitivity",
+            "AboveThreshold ApproximateDP Binomial DiscreteGaussian DiscreteLaplace DiscretePair "
+            "ExponentialMechanism Gaussian GaussianDP GaussianMixture Geometric Laplace PermuteAndFlip "
+            "RandomizedResponse RenyiDP ReportNoisyMax ShuffledReports Staircase UserDefined UserDefinedCurve "
+            "ZeroConcentratedDP binned_matrix_mechanism compose_arrays cyclic_matrix_mechanism "
+            "matrix_mechanism select_best strategy_sensitivity"
         ),
-        "hockeystick.integrations.dp_events": (
-            "UnprovedEventError",
-            "from_dp_event",
-            "to_dp_event",
-        ),
-        "hockeystick.odometer": ("Odometer",),
-        "hockeystick.readouts.trade_off": ("TradeOff",),
-        "hockeystick.state": ("StateError",),
-        "hockeystick.sweep": (
-            "Sweep",
-            "sweep",
-        ),
+        "hockeystick.integrations.dp_events": "UnprovedEventError from_dp_event to_dp_event",
+        "hockeystick.odometer": "Odometer",
+        "hockeystick.readouts.trade_off": "TradeOff",
+        "hockeystick.state": "StateError",
+        "hockeystick.sweep": "Sweep sweep",
     },
 )

@@ -43,17 +43,19 @@ class _LazyPackage(ModuleType):
         return importlib.import_module, (self.__name__,)
 
 
-def attach(package: str, names: Mapping[str, tuple[str, ...]]) -> None:
-    """Let ``package`` find its public names on demand.
+def attach(package: str, names: Mapping[str, str]) -> None:
+    """Let ``package`` find its public names on demand, and list them in its ``__all__``.
 
     Parameters
     ----------
     package : str
         Its ``__name__``.
-    names : mapping of str to tuple of str
-        Dotted modules, and the public names each holds; a module that is public itself holds its own name.
+    names : mapping of str to str
+        Dotted modules, and the public names each holds, with spaces between; a module that is public itself holds its
+        own name.
     """
     module = sys.modules[package]
-    homes = {name: home for home, held in names.items() for name in held}
-    vars(module)["_homes"] = homes
+    homes = {name: home for home, held in names.items() for name in held.split()}
+    listed = sorted(homes, key=lambda name: (not name.isupper(), name))  # the order in which commands name them
+    vars(module).update(_homes=homes, __all__=listed)
     module.__class__ = _LazyPackage

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import inspect
@@ -16,7 +17,7 @@ import pytest
 import hockeystick as hs
 from hockeystick import accountants
 from hockeystick.integrations import FRAMEWORKS
-from tests.architecture.imports import PACKAGE
+from tests.architecture.imports import PACKAGE, SOURCE
 
 RESULTS = {
     "Bound",
@@ -85,6 +86,19 @@ def undocumented(module_name: str) -> list[str]:
         if (inspect.isclass(thing) or inspect.isfunction(thing)) and not inspect.getdoc(thing):
             missing.append(name)
     return missing
+
+
+LAZY = [path for path in (SOURCE / PACKAGE).rglob("__init__.py") if "attach(" in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("path", LAZY, ids=lambda path: path.parent.name)
+def test_type_checkers_see_the_names_that_are_loaded_on_demand(path: Path) -> None:
+    package = importlib.import_module(".".join(path.parent.relative_to(SOURCE).parts))
+    imports = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ImportFrom))
+    named = [alias for node in imports for alias in node.names]
+    # only what is imported as itself is public for type checkers
+    assert sorted(alias.name for alias in named if alias.asname == alias.name) == sorted(package.__all__)
+    assert all(hasattr(package, name) for name in package.__all__)
 
 
 def test_every_public_name_is_in_the_reference() -> None:

@@ -1,4 +1,4 @@
-"""Specifications for the independent checker: a table of fast ones, and random ones."""
+"""Specifications for the independent checker: a table of fast ones, slow ones, and random ones."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ FAST: list[tuple[str, list[Step], float, float]] = [  # relation, steps, delta a
     ("remove", [step("gaussian", 1, fixed_size(1, 3), noise_multiplier=1.8)], 1e-7, 0.2),
     ("add", [step("gaussian", 1, fixed_size(10, 30), noise_multiplier=1.8)], 1e-2, 0.2),
     ("remove", [step("gaussian", 2000, poisson(0.01), noise_multiplier=1.0)], 1e-5, 1.5),
-    ("add", [step("gaussian", 10**6, poisson(0.001), noise_multiplier=2.0)], 1e-8, 1.0),
+    ("add", [step("gaussian", 10**5, poisson(0.001), noise_multiplier=2.0)], 1e-8, 1.0),
     ("zero-out", [step("gaussian", 300, poisson(0.05), noise_multiplier=2.0)], 1e-5, 1.0),
     ("substitute", [step("gaussian", 400, poisson(0.02), noise_multiplier=2.0)], 1e-5, 1.0),
     ("remove", [step("gaussian", 500, fixed_size(20, 1000), noise_multiplier=3.0)], 1e-6, 1.0),
-    ("substitute", [step("gaussian", 300, fixed_size(20, 1000), noise_multiplier=3.0)], 1e-5, 0.8),
+    ("substitute", [step("gaussian", 300, fixed_size(20, 1000), noise_multiplier=6.0)], 1e-5, 0.8),
     (
         "add-remove",
         [step("gaussian", 1, {"scheme": "random-allocation", "steps": 200}, noise_multiplier=2.0)],
@@ -56,11 +56,11 @@ FAST: list[tuple[str, list[Step], float, float]] = [  # relation, steps, delta a
     ),
     (
         "add",
-        [step("gaussian", 1, {"scheme": "balls-in-bins", "bins": 20, "epochs": 5}, noise_multiplier=6.0)],
+        [step("gaussian", 1, {"scheme": "balls-in-bins", "bins": 20, "epochs": 2}, noise_multiplier=6.0)],
         1e-4,
         0.1,
     ),
-    ("zero-out", [step("gaussian", 4, shuffled(10, 100), noise_multiplier=3.0)], 1e-5, 0.8),
+    ("zero-out", [step("gaussian", 1, shuffled(10, 20), noise_multiplier=3.0)], 1e-5, 0.8),
     ("substitute", [step("gaussian", 4, shuffled(10, 10), noise_multiplier=6.0)], 1e-5, 0.8),
     (
         "remove",
@@ -125,6 +125,18 @@ FAST: list[tuple[str, list[Step], float, float]] = [  # relation, steps, delta a
         1e-4,
         1.0,
     ),
+]
+
+SLOW: list[tuple[str, list[Step], float, float]] = [  # the same kinds, larger
+    ("add", [step("gaussian", 10**6, poisson(0.001), noise_multiplier=2.0)], 1e-8, 1.0),
+    ("substitute", [step("gaussian", 300, fixed_size(20, 1000), noise_multiplier=3.0)], 1e-5, 0.8),
+    (
+        "add",
+        [step("gaussian", 1, {"scheme": "balls-in-bins", "bins": 20, "epochs": 5}, noise_multiplier=6.0)],
+        1e-4,
+        0.1,
+    ),
+    ("zero-out", [step("gaussian", 4, shuffled(10, 100), noise_multiplier=3.0)], 1e-5, 0.8),
 ]
 
 

@@ -244,6 +244,7 @@ def test_calibration_and_refusals() -> None:
         lambda s: hs.select_best(hs.Gaussian(s) * 10, count=hs.NegativeBinomialCount(0.2)),
         epsilon=2.0,
         delta=1e-6,
+        adjacency="remove",
         precision=1e-2,
     )
     assert bound(found.curve.delta(2.0)).upper <= 1e-6

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -20,7 +21,7 @@ from hockeystick.engines.lattice.fourier import Evaluation, PeriodicComposition
 from hockeystick.engines.lattice.grid import Grid, GridCells
 from hockeystick.engines.lattice.plan import saddle_at_epsilon
 from hockeystick.engines.lattice.pld import LatticePLD, Side
-from hockeystick.engines.lattice.rare_events import JumpComposition, JumpPlan, _counts, plan_jumps
+from hockeystick.engines.lattice.rare_events import JumpComposition, _counts, plan_jumps
 from hockeystick.engines.lattice.streaming import Frame, RunningComposition
 from hockeystick.engines.lattice.streaming_spectrum import TiltedStep
 from hockeystick.engines.lattice.tangents import tangents
@@ -35,6 +36,15 @@ def _precision() -> Iterator[None]:
         yield
 
 
+@functools.cache
+def shaken(
+    side: Side, seed: int, slack: float, infinity: float
+) -> tuple[list[tuple[LatticePLD, int]], Callable[[float], mpf]]:
+    """Eight steps of two kinds, and their curve with every loss as far off as it may be: one for all windows."""
+    parts = [(law(side, seed=seed, slack=slack, infinity=infinity), 5), (law(side, seed=seed + 1, slack=slack), 3)]
+    return parts, composed(parts, (1.0 if side == "upper" else -1.0) * 8.0 * slack)
+
+
 @pytest.mark.parametrize("side", ["upper", "lower"])
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
 @pytest.mark.parametrize(("slack", "infinity"), [(0.0, 0.0), (0.003, 0.0), (0.05, 0.01)])
@@ -42,13 +52,8 @@ def test_compositions_in_any_window_keep_to_their_side(
     side: Side, window: TiltedWindow, slack: float, infinity: float
 ) -> None:
     """However much lies outside the window, and whatever the losses may be off by."""
-    parts = [
-        (law(side, seed=1, slack=slack, infinity=infinity), 5),
-        (law(side, seed=2, slack=slack), 3),
-    ]
+    parts, truth = shaken(side, 1, slack, infinity)
     found = TiltedComposition(parts, window)
-    sign = 1.0 if side == "upper" else -1.0
-    truth = composed(parts, sign * 8.0 * slack)
     for epsilon in np.linspace(-4.0, 9.0, 66).tolist():
         if side == "upper":
             assert mpf(found.delta(epsilon)) >= min(truth(epsilon), mpf(1))
@@ -98,22 +103,23 @@ def test_terms_left_out_are_in_the_upper_side() -> None:
     assert plan is not None
     assert len(plan.terms) > 2
     last = len(plan.terms) - 1
+    plds = {side: lattices_of(parts, side) for side in ("upper", "lower")}
     for kept in ([0], [1], [0, 1], [0, last], [*range(1, last + 1)], [*range(last + 1)]):
         few = replace(plan, terms=tuple(plan.terms[k] for k in kept))
-        upper, lower = (jumps_of(few, parts, side) for side in ("upper", "lower"))
+        upper, lower = (JumpComposition(plds[side], few, log_alias=-15.0) for side in ("upper", "lower"))
         assert Fraction(upper.delta(epsilon)) >= exact.low
         assert Fraction(lower.delta(epsilon)) <= exact.high
 
 
-def jumps_of(plan: JumpPlan, parts: Sequence[tuple[Pair, int]], side: str) -> JumpComposition:
-    """The plan on lattices of one side, wide enough for all losses that matter."""
+def lattices_of(parts: Sequence[tuple[Pair, int]], side: str) -> list[tuple[LatticePLD, int]]:
+    """Lattices of one side, wide enough for all losses that matter."""
     spacing, plds = 2.0**-11, []
     for pair, count in parts:
         low, high = pair.loss_range(-80.0, -80.0)
         grid = Grid.covering(low - spacing, high + spacing, spacing)
         pld = connect_the_dots(GridCells.of(pair, grid)) if side == "upper" else tangents(pair, grid, tilt=10.0)
         plds.append((pld, count))
-    return JumpComposition(plds, plan, log_alias=-15.0)
+    return plds
 
 
 @pytest.mark.parametrize("side", ["upper", "lower"])
@@ -152,7 +158,7 @@ def test_running_compositions_in_any_window_keep_to_their_side(
     side: Side, window: TiltedWindow, share: float, slack: float
 ) -> None:
     """Windows that are too narrow, and frequencies that are far too few."""
-    parts = [(law(side, seed=4, slack=slack, infinity=0.002), 5), (law(side, seed=5, slack=slack), 3)]
+    parts, truth = shaken(side, 4, slack, 0.002)
     length = 512 if window.high > 10.0 else 64
     kept = math.ceil(share * (length // 2 + 1)) + 1 if share < 1.0 else length // 2 + 1
     composition = RunningComposition(side, Frame(window, 0.25, length=length, kept=kept))
@@ -161,7 +167,6 @@ def test_running_compositions_in_any_window_keep_to_their_side(
         spectrum = step.low(kept, length) if share < 1.0 else step.full(length).truncated(kept, length)
         composition.add(composition.register(spectrum), count)
     found = composition.curve()
-    truth = composed(parts, (1.0 if side == "upper" else -1.0) * 8.0 * slack)
     for epsilon in np.linspace(-3.0, 8.0, 34).tolist():
         if side == "upper":
             assert mpf(found.between(epsilon)) >= min(truth(epsilon), mpf(1))

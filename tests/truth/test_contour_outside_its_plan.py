@@ -136,7 +136,7 @@ def test_losses_off_their_lattice_are_contained(slack: float) -> None:
     assert rules is not None
     moments = [log_moments(rule, np.array(exponents)) for rule in rules]
     tilted = [tilt(rule, 2.0, moment) for rule, moment in zip(rules, moments, strict=True)]
-    known = chernoff(rules, moments, 0.0, (1.0, *tilts_of(1.0)))
+    known = chernoff([rule.counts for rule in rules], moments, 0.0, (1.0, *tilts_of(1.0)))
     for sign in (-1, 1):
         moved = replace(line.lattice, origin=line.lattice.origin + sign * Fraction(slack), slack=1.001 * slack)
         found = prepare_lattice_line(rules, tilted, moved, chernoff=known, size=41, nodes=21, log_tail=-math.inf)

@@ -336,7 +336,7 @@ def test_a_line_has_the_quadrature_error_of_its_largest_frequency() -> None:
     rising = [replace(rule, quadrature=_Rising()) for rule in rules]
     moments = [log_moments(rule, np.array(exponents)) for rule in rising]
     tilted = [tilt(rule, 2.0, moment) for rule, moment in zip(rising, moments, strict=True)]
-    known = chernoff(rising, moments, 0.0, (1.0, 0.0, 2.0))
+    known = chernoff([rule.counts for rule in rising], moments, 0.0, (1.0, 0.0, 2.0))
     line = prepare_line(rising, tilted, 0.0, chernoff=known, step=0.25, nodes=21, log_tail=0.0)
     assert (line.total.error >= 3.0 * 1e-4 * 5.0).all()  # three steps, up to the frequency 5
 
@@ -356,7 +356,7 @@ def test_errors_of_a_moment_count_once_a_step() -> None:
     rules = losses.rules(Window(exponents, 1.0, -12.0))  # so coarse that the quadrature is all that errs
     assert rules is not None
     moments = [log_moments(rule, np.array(exponents)) for rule in rules]
-    found = chernoff(rules, moments, 0.0, (1.0, 0.0, 2.0))
+    found = chernoff([rule.counts for rule in rules], moments, 0.0, (1.0, 0.0, 2.0))
     needed = sum((moment.total_error * rule.counts).sum(axis=1) for rule, moment in zip(rules, moments, strict=True))
     assert (np.array([found.error, *found.errors]) >= needed).all()
 

@@ -19,8 +19,16 @@ from hockeystick.engines.ends import composed_infinity
 from hockeystick.engines.enumeration.curve import EnumeratedCurve, _Sum
 from hockeystick.engines.enumeration.excess import Excess, Listed
 from hockeystick.engines.enumeration.heaviest import HeaviestOutcomes, TooManyOutcomesError
-from hockeystick.engines.enumeration.outcomes import Outcomes, Parts, number_of_outcomes, outcomes_of_all
+from hockeystick.engines.enumeration.outcomes import (
+    Omission,
+    Outcomes,
+    Parts,
+    log_weights,
+    number_of_outcomes,
+    outcomes_of_all,
+)
 from hockeystick.laws import DiscreteGaussianPair
+from hockeystick.laws.loss_sum import PairSum
 
 Atoms = list[tuple[mpf, mpf]]  # masses under P and Q
 TRUTH_DIGITS = 80
@@ -354,10 +362,10 @@ def test_what_is_left_out_is_in_the_upper_side(log_drop: float) -> None:
         (hs.Binomial(30, 0.4), lambda: binomial(30, 0.4, 1)),
     ):
         pair = run.pair("remove")
-        curve = EnumeratedCurve(((pair, 1),), composed_infinity(((pair, 1),)), log_drop)
+        curve = EnumeratedCurve(((pair, 1),), composed_infinity(((pair, 1),)), Omission(log_drop))
         with mpmath.workdps(TRUTH_DIGITS):
             outcomes = atoms()
-            assert 0.0 < curve.left_out <= 2.1 * math.exp(log_drop)
+            assert 0.0 < curve.left_out(0.0) <= 2.1 * math.exp(log_drop)
             for epsilon in (0.0, 0.2, 0.5, 0.8, 1.2):
                 found, exact = curve.delta(epsilon), delta_of(outcomes, epsilon)
                 assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
@@ -367,12 +375,118 @@ def test_each_step_may_leave_out_as_much() -> None:
     """The outcome of a large loss is so rare that it is left out of every step."""
     pair = hs.DiscretePair((0.6, 0.39, 0.01), (0.39, 0.6099, 0.0001))
     parts = (pair * 8).pairs("remove")
-    curve = EnumeratedCurve(parts, (0.0, 0.0), math.log(0.06))
+    curve = EnumeratedCurve(parts, (0.0, 0.0), Omission(math.log(0.06)))
     true = EnumeratedCurve(parts, (0.0, 0.0))
-    assert 1.0 - 0.99**8 <= curve.left_out <= 0.081
+    assert 1.0 - 0.99**8 <= curve.left_out(0.0) <= 0.081
     for epsilon in (0.0, 1.0, 3.0, 4.0):
         assert float(curve.delta(epsilon).lower) <= float(true.delta(epsilon).lower)
         assert float(true.delta(epsilon).upper) <= float(curve.delta(epsilon).upper)
+
+
+LIGHT = (
+    (hs.DiscretePair((0.5, 0.2, 0.2, 0.1), (0.1, 0.4, 0.2, 0.3)), 5),
+    (hs.DiscretePair((0.7, 0.25, 0.05), (0.3, 0.3, 0.4)), 3),
+)
+
+
+@pytest.mark.parametrize("log_least", [-1.5, -4.0, -8.0])
+@pytest.mark.parametrize("theta", [0.0, 0.75, 4.0])
+def test_outcomes_that_are_not_listed_weigh_what_is_said(theta: float, log_least: float) -> None:
+    parts = [(pair.pair("remove"), count) for pair, count in LIGHT]
+    found = outcomes_of_all(parts, Omission(theta=theta, log_least=log_least))
+    with mpmath.workdps(TRUTH_DIGITS):
+        whole = mpf(1)
+        for pair, count in parts:
+            atoms = pair.atoms
+            assert atoms is not None
+            weights = (mp.exp(mpf(p) + mpf(theta) * mpf(x)) for p, x in zip(atoms.log_p, atoms.loss, strict=True))
+            whole *= mp.fsum(weights) ** count
+        listed = mp.fsum(mp.exp(mpf(p) + mpf(theta) * mpf(x)) for p, x in zip(found.log_p, found.loss, strict=True))
+        omitted = whole - listed
+        assert 0 < omitted <= mp.exp(mpf(found.log_omitted)) <= omitted * mpf(1.3)  # what both parts lack counts twice
+        assert whole <= mp.exp(mpf(found.log_weight)) <= whole * (1 + mpf(1e-6))
+    assert found.loss.size < outcomes_of_all(parts).loss.size
+    assert (log_weights(found, theta) >= log_least + found.log_weight).all()
+
+
+@pytest.mark.parametrize("log_least", [-3.0, -7.0, -14.0])
+@pytest.mark.parametrize("theta", [0.0, 0.5, 8.0])
+@pytest.mark.parametrize("name", ["several", "sampled discrete Laplace", "sampled approximate"])
+def test_whatever_outcomes_are_left_out_the_bracket_holds_the_truth(name: str, theta: float, log_least: float) -> None:
+    omitted = Omission(theta=theta, log_least=log_least)
+    for direction in ("remove", "add"):
+        parts, outcomes = RUNS[name][0].pairs(direction), OUTCOMES[name]
+        if direction == "add":
+            outcomes = [(q, p) for p, q in outcomes]
+        curve, whole = EnumeratedCurve(parts, composed_infinity(parts), omitted), EnumeratedCurve(parts, (0.0, 0.0))
+        with mpmath.workdps(TRUTH_DIGITS):
+            for epsilon in (0.0, 0.2, 0.7, 1.1, 2.5):
+                found, exact = curve.delta(epsilon), delta_of(outcomes, epsilon)
+                assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
+                assert float(found.width) <= curve.left_out(epsilon) * (1.0 + 1e-9) + 1e-9 * float(found.upper)
+                assert float(found.lower) <= float(whole.delta(epsilon).upper) + composed_infinity(parts)[1]
+
+
+def delta_of_all_ways(atoms: Atoms, steps: int, epsilon: float) -> mpf:
+    """The same of steps of one kind, whose outcomes are not kept."""
+    ratio = mp.exp(mpf(epsilon))
+
+    def over(first: int, left: int, p: mpf, q: mpf) -> mpf:
+        if first == len(atoms) - 1:
+            p, q = p * atoms[first][0] ** left, q * atoms[first][1] ** left
+            return max(p - ratio * q, mpf(0)) / math.factorial(left)
+        total, (a, b) = mpf(0), atoms[first]
+        for taken in range(left + 1):
+            total += over(first + 1, left - taken, p, q)
+            p, q = p * a / (taken + 1), q * b / (taken + 1)
+        return total
+
+    return over(0, steps, mpf(1), mpf(1)) * math.factorial(steps)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "rate", "steps"),
+    [
+        (0.4, 0.3, 5),
+        (0.9, 0.1, 3),
+        pytest.param(0.6, 0.02, 8, marks=pytest.mark.torture),
+        pytest.param(1.5, 0.2, 5, marks=pytest.mark.torture),
+    ],
+)
+def test_few_steps_of_sampled_noise_are_as_narrow_as_rounding(sigma: float, rate: float, steps: int) -> None:
+    run = hs.DiscreteGaussian(sigma).poisson(rate) * steps
+    with mpmath.workdps(40):
+        every = discrete_gaussian(sigma, rate)
+        atoms = [(p, q) for p, q in every if p > mpf(10) ** -24]
+        rest = steps * mp.fsum(max(p, q) for p, q in every if p <= mpf(10) ** -24)  # which the truth lacks
+        for direction in ("remove", "add"):
+            own = atoms if direction == "remove" else [(q, p) for p, q in atoms]
+            found, exact = hs.account(run, direction).delta(0.3), delta_of_all_ways(own, steps, 0.3)
+            assert mpf(float(found.lower)) <= exact + rest
+            assert exact <= mpf(float(found.upper))
+            assert float(found.width) <= 1e-9 * float(found.lower)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        hs.DiscreteGaussian(2.0).poisson(0.1) * 7,
+        hs.DiscreteGaussian(5.0).poisson(0.5) * 6,
+        hs.DiscreteGaussian(15.0).poisson(0.01) * 3,
+        hs.DiscreteGaussian(1.0).poisson(0.1) * 5 + hs.Binomial(40) * 2,
+        hs.Binomial(1000) * 2,
+    ],
+)
+def test_few_steps_of_many_atoms_are_listed(run: hs.Composition) -> None:
+    curve = hs.account(run, "remove")
+    for delta in (1e-4, 1e-11):
+        epsilon = curve.epsilon(delta)
+        found = curve.delta(float(epsilon.upper))
+        assert isinstance(found, Bound)
+        assert found.method == "enumeration"
+        assert float(found.width) <= 1e-9 * float(found.lower)
+        assert float(found.lower) <= delta * (1.0 + 1e-9)
+        assert float(curve.delta(float(epsilon.lower)).upper) >= delta * (1.0 - 1e-9)
 
 
 @pytest.mark.parametrize("sigma", [0.3, 1.0, 4.0])
@@ -407,12 +521,12 @@ def test_a_question_gets_the_same_answer_whatever_lists_were_made_before() -> No
 
 def test_lists_that_would_be_too_long_are_refused() -> None:
     parts = (hs.DiscreteGaussian(2.0).poisson(0.1) * 10).pairs("remove")
-    few = HeaviestOutcomes(parts, (0.0, 0.0), 1 << 10)
+    few = HeaviestOutcomes(PairSum(parts), (0.0, 0.0), 1 << 10)
     with pytest.raises(TooManyOutcomesError, match="matter"):
         few.epsilon(1e-5)
     with pytest.raises(TooManyOutcomesError):
         few.delta(0.1)
-    narrow = HeaviestOutcomes((hs.DiscreteGaussian(2.0).poisson(0.1) * 2).pairs("remove"), (0.0, 0.0), 1 << 13)
+    narrow = HeaviestOutcomes(PairSum((hs.DiscreteGaussian(2.0).poisson(0.1) * 2).pairs("remove")), (0.0, 0.0), 1 << 13)
     with pytest.raises(TooManyOutcomesError):
         narrow.delta(60.0)
     upper = float(narrow.delta(0.3).upper)

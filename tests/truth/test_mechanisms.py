@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -69,18 +70,36 @@ class Line:
     def _joined(self, shift: float, share: Fraction, steps: int) -> Truth:
         one, other = self.pair(shift, 0.0, share), self.turned(shift, 0.0, share)
         if steps == 1:
-            return Truth(one.once, one.once)
+            return Truth(*2 * (lambda a: _once(one, a),))
         return Truth(
-            lambda a: mpf(max(one.twice(float(a)), other.twice(float(a)), one.twice(float(a), other))),
-            lambda a: mpf(truths.joined_twice(one, other, float(a))),
+            lambda a: max(_twice(one, a), _twice(other, a), _twice(one, a, other)),
+            lambda a: _joined_twice(one, other, a),
             1e-8,  # of the quadrature about the kinks of the joined curve
         )
 
 
 def _on_line(pair: LinePair, steps: int) -> Truth:
     if steps == 1:
-        return Truth(pair.once, pair.once)
-    return Truth(*(2 * (lambda a: mpf(pair.twice(float(a))),)), truths.LINE_ERROR)
+        return Truth(*2 * (lambda a: _once(pair, a),))
+    return Truth(*2 * (lambda a: _twice(pair, a),), truths.LINE_ERROR)
+
+
+# Zeroing out is removing, and several mechanisms are the same pair: each truth is computed once.
+
+
+@functools.cache
+def _once(pair: LinePair, a: mpf) -> mpf:
+    return pair.once(a)
+
+
+@functools.cache
+def _twice(pair: LinePair, a: mpf, other: LinePair | None = None) -> mpf:
+    return mpf(pair.twice(float(a), other))
+
+
+@functools.cache
+def _joined_twice(one: LinePair, other: LinePair, a: mpf) -> mpf:
+    return mpf(truths.joined_twice(one, other, float(a)))
 
 
 @dataclass(frozen=True)
@@ -103,10 +122,12 @@ class Sum:
 
 
 def _summed(one: Vectors, other: Vectors, steps: int) -> Truth:
-    def curve(a: mpf) -> mpf:
-        return truths.hockey_stick(one, a, other if steps == 2 else None)
+    return Truth(*2 * (lambda a: _of_vectors(one, a, other if steps == 2 else None),))
 
-    return Truth(curve, curve)
+
+@functools.cache
+def _of_vectors(one: Vectors, a: mpf, other: Vectors | None) -> mpf:
+    return truths.hockey_stick(one, a, other)
 
 
 def _shifts(noise: dict[int, Any], *, doubled: bool = True) -> Sum:

@@ -16,12 +16,16 @@ from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.engines.contour.refusal import ContourRefusal
+from hockeystick.engines.contour.root_bracket import Targets
 from hockeystick.engines.rare.curve import RareCurve
+from hockeystick.engines.rare.curve import epsilons as rare_epsilons
 from hockeystick.engines.rare.excess import log_excess, log_moment
-from hockeystick.engines.rare.line import RareLine, difference, pieces_of, rare_line, transform
+from hockeystick.engines.rare.line import RareLine, pieces_of, rare_line, transform
 from hockeystick.engines.rare.losses import WIDTH, RareLosses, kept
 from hockeystick.engines.rare.pieces import Piece
 from hockeystick.engines.rare.plan import RarePlan
+from hockeystick.engines.rare.runs import RareRuns, difference
+from hockeystick.engines.rare.standing import epsilon_near
 from hockeystick.exact import exact_delta
 from hockeystick.laws import GaussianPair, SubsampledPair
 
@@ -36,9 +40,9 @@ def truth(epsilon: float, noise: float = NOISE, rate: float = RATE, steps: int =
     return float(found.lower), float(found.upper)
 
 
-def sides(line: RareLine, epsilon: float = EPSILON) -> tuple[float, float]:
-    lower, upper = line.sides(np.array([epsilon]))
-    return float(lower[0]), float(upper[0])
+def sides(line: RareLine, epsilon: float = EPSILON, steps: int = STEPS) -> tuple[float, float]:
+    lower, upper = RareRuns(line, np.array([float(steps)])).sides(np.zeros(1, dtype=int), np.array([[epsilon]]))
+    return float(lower[0, 0]), float(upper[0, 0])
 
 
 @functools.cache
@@ -69,15 +73,21 @@ def test_a_planned_line_contains_the_truth_narrowly() -> None:
 
 def test_a_line_proves_nothing_where_its_factors_would_be_0(monkeypatch: pytest.MonkeyPatch) -> None:
     line = planned()
-    monkeypatch.setattr(RareLine, "_sides", lambda _, epsilon: (0.0 * epsilon, 0.0 * epsilon + 1.0))
+    monkeypatch.setattr(RareRuns, "_sides", lambda *asked: (0.0 * asked[2], 0.0 * asked[2] + 1.0))
     assert sides(line) == (0.0, 1.0)
     assert sides(line, 601.0 / line.found.tilt) == (-math.inf, math.inf)
 
 
-def test_where_no_line_shows_the_way_the_engine_refuses() -> None:
-    shift, rate, steps = 0.1283954232566529, 6.854697285437931e-05, 4821.0
+@pytest.mark.parametrize("epsilon", [0.0, math.inf, math.nan])
+def test_a_line_is_planned_for_an_epsilon_above_0(epsilon: float) -> None:
     with pytest.raises(ContourRefusal, match="where to look"):
-        RareCurve(RareLosses(shift, rate, steps), 1e-6).epsilon(3.306109436075031e-39)
+        rare_line(LOSSES, epsilon, -30.0)
+
+
+@pytest.mark.parametrize("delta", [1.2e-3, 1e-251])
+def test_where_no_line_serves_the_engine_refuses(delta: float) -> None:
+    with pytest.raises(ContourRefusal, match=r"not rare|narrow enough"):
+        RareCurve(RareLosses(0.26, 3.2e-4, 172.0), 1e-6).epsilon(delta)
 
 
 def test_width_shrinks_with_the_error_meant() -> None:
@@ -193,7 +203,8 @@ def mean_over_q(losses: RareLosses, of: Any) -> Any:
     def f(u: Any) -> Any:
         return mp.npdf(u / m + m / 2) / m * of(u, 1 + g * mp.expm1(u))
 
-    return mp.quad(f, mp.linspace(-12 * m, 12 * m, 61))
+    with mp.workdps(25):
+        return mp.quad(f, mp.linspace(-12 * m, 12 * m, 61))
 
 
 @pytest.mark.parametrize("power", [1.5, 20.0, 100.0])
@@ -257,6 +268,41 @@ def test_where_one_power_is_lost_both_count_as_an_error() -> None:
     value, error = difference(a, b, 4.0)
     assert value.tolist() == [0j, 0j]
     assert (error >= np.abs((a + b) ** 4 - a**4)).all()
+
+
+def test_runs_on_one_line_contain_their_own_truths_as_they_do_alone() -> None:
+    steps, rows = np.array([140.0, 190.0, 260.0]), np.arange(3)
+    points = np.array([[0.145, 0.14], [0.145, 0.15], [0.15, 0.16]])
+    lower, upper = RareRuns(planned(), steps).sides(rows, points)
+    for row, number in enumerate(steps.tolist()):
+        alone = RareRuns(planned(), steps[row : row + 1]).sides(np.zeros(1, dtype=int), points[row : row + 1])
+        assert (np.array([lower[row], upper[row]]) == np.concatenate(alone)).all()
+        for place, epsilon in enumerate(points[row].tolist()):
+            least, most = truth(epsilon, steps=int(number))
+            assert lower[row, place] <= most
+            assert least <= upper[row, place] <= 1.01 * lower[row, place]
+
+
+def test_epsilons_off_lines_that_stand_contain_the_truth_as_they_do_alone() -> None:
+    steps, delta = (130, 190, 256, 257), 1e-8
+    curves = [RareCurve(replace(LOSSES, steps=float(number)), 1e-4) for number in steps]
+    targets = Targets(np.full(4, math.log(delta) + 1e-12), np.full(4, math.log(delta) - 1e-12))
+    lower, upper = rare_epsilons(curves, np.arange(4), targets)
+    for row, number in enumerate(steps):
+        assert upper[row] - lower[row] <= 1e-4
+        assert truth(float(upper[row]), steps=number)[0] <= delta <= truth(float(lower[row]), steps=number)[1]
+        alone = rare_epsilons(
+            [RareCurve(curves[row].losses, 1e-4)], np.zeros(1, dtype=int), targets.at(np.array([row]))
+        )
+        assert (float(alone[0][0]), float(alone[1][0])) == (lower[row], upper[row])
+    assert len({curve.station(math.log(delta)) for curve in curves}) == 2
+
+
+@pytest.mark.parametrize(("noise", "rate", "steps"), [(0.6, 1e-3, 500), (1.0, 1e-4, 1000), (2.0, 1e-3, 100)])
+def test_epsilon_is_guessed_to_a_tenth(noise: float, rate: float, steps: int) -> None:
+    losses = RareLosses(1.0 / noise, rate, float(steps))
+    exact = float(hs.account(hs.Gaussian(noise).poisson(rate) * steps, adjacency="remove").epsilon(1e-6).upper)
+    assert 0.9 <= epsilon_near(losses, math.log(1e-6)) / exact <= 1.02
 
 
 def random_question(rng: np.random.Generator) -> tuple[float, float, int, float, float]:

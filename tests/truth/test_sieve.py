@@ -25,6 +25,7 @@ SUMS: dict[str, list[tuple[Pair, int]]] = {
     "two laws of three atoms": [(SKEWED, 60), (OTHER, 25)],
     "three atoms and many": [(SKEWED, 20), (hs.DiscreteGaussian(2.0).poisson(0.25).pair("remove"), 100)],
     "many atoms": [(hs.Binomial(40).pair("remove"), 30)],
+    "few steps of many atoms": [(hs.Binomial(40).pair("remove"), 5)],
     "very many steps": [(hs.DiscreteGaussian(1.0).poisson(0.01).pair("add"), 100_000)],
 }
 
@@ -112,6 +113,29 @@ def test_errors_stored_widen_the_bound(stored: str) -> None:
     added = 1e-5 * 3004.0 if stored == "slope_error" else 1e-2
     steps = float(part.counts.sum())
     assert (np.exp(worse / steps) >= np.exp(plain / steps) + 0.99 * added).all()
+
+
+@pytest.mark.parametrize("share", [1e-2, 1e-6, 1e-12])
+@pytest.mark.parametrize("name", SUMS)
+def test_atoms_left_out_of_a_line_move_the_transform_by_no_more_than_is_said(name: str, share: float) -> None:
+    for several in parts_of(SUMS[name]):
+        reach = 40.0 / math.sqrt(float(several.tilted.spread.max()))
+        for part in (several.at(np.array([row])) for row in range(several.counts.size)):
+            fewer = part.but(share, reach)
+            (said,) = fewer.quadrature - part.quadrature
+            assert 0.0 <= said <= share * (1.0 + 1e-6)
+            frequencies = np.linspace(0.0, reach, 501)
+            lost = np.abs(sums_of(part, frequencies) - sums_of(fewer, frequencies))
+            rounding = 1e-15 * (1.0 + reach * float(np.abs(part.tilted.offset).max()))
+            assert (lost <= said + rounding).all()
+            if share > 1e-9 and part.tilted.weight.shape[1] > 20:
+                assert fewer.tilted.weight.shape[1] < part.tilted.weight.shape[1]
+
+
+def sums_of(part: LinePart, s: Array) -> Array:
+    """The sum that a line takes of one law, ``sum w (e^{isy} - 1 - isy)``."""
+    x = np.outer(s, part.tilted.offset[0])
+    return np.asarray((np.exp(1j * x) - 1.0 - 1j * x) @ part.tilted.weight[0])
 
 
 def test_too_many_blocks_are_refused() -> None:

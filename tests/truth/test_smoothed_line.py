@@ -12,9 +12,10 @@ from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.accountants import Contour
-from hockeystick.composition import Composition
+from hockeystick.composition import Composition, Direction
 from hockeystick.engines.contour.placing import ContourRefusal, line_for_epsilon
 from hockeystick.engines.contour.smoothed_line import SmoothedLine
+from hockeystick.engines.enumeration.heaviest import HeaviestOutcomes
 from hockeystick.exact import exact_delta
 from hockeystick.laws import DiscretePair, Pair
 from hockeystick.laws.loss_sum import PairSum
@@ -52,6 +53,43 @@ def test_smoothed_line_contains_the_enumerated_delta(steps: int, epsilon: float,
 def test_few_steps_are_refused_where_too_many_frequencies_matter() -> None:
     with pytest.raises(ContourRefusal, match="matter: few steps of atoms"):
         line_for_epsilon(PairSum([(hs.Binomial(20).pair("remove"), 10)]), 10.0, 1e-11)
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize(
+    ("run", "epsilon"),
+    [
+        (hs.DiscreteGaussian(2.0).poisson(0.1) * 7, 0.3),
+        (hs.DiscreteGaussian(1.0).poisson(0.02) * 9, 0.1),
+        (hs.Binomial(100) * 5, 1.0),
+        (hs.DiscreteGaussian(5.0).poisson(0.5) * 3 + hs.Binomial(60) * 2, 0.8),
+    ],
+)
+@pytest.mark.parametrize("tolerance", [1e-7, 1e-4])
+def test_lines_of_few_steps_hold_what_their_outcomes_add_up_to(
+    run: Composition, epsilon: float, direction: Direction, tolerance: float
+) -> None:
+    parts = run.pairs(direction)
+    line = line_for_epsilon(PairSum(parts), epsilon, tolerance)
+    assert isinstance(line, SmoothedLine)
+    listed = HeaviestOutcomes(PairSum(parts), (0.0, 0.0), 1 << 17).delta(epsilon)
+    assert float(listed.width) <= 1e-9 * float(listed.lower)
+    found = line.curve(np.array([epsilon]))
+    assert found.log_lower()[0] <= math.log(float(listed.upper))
+    assert math.log(float(listed.lower)) <= found.log_upper()[0]
+    assert found.relative_width()[0] <= 100.0 * tolerance
+
+
+@pytest.mark.parametrize(
+    ("run", "epsilon"), [(hs.Binomial(1000) * 8, 0.74), (hs.DiscreteGaussian(20.0).poisson(0.1) * 6, 0.04)]
+)
+def test_few_steps_of_too_many_atoms_to_list_are_answered_to_five_digits(run: Composition, epsilon: float) -> None:
+    found = hs.account(run, "remove").delta(epsilon)
+    lattice = hs.account(run, "remove", accountant=hs.accountants.Certified(engine="lattice")).delta(epsilon)
+    assert isinstance(found, hs.Bound)
+    assert found.method == "contour"
+    assert float(found.width) <= 1e-5 * float(found.lower)
+    assert max(float(found.lower), float(lattice.lower)) <= min(float(found.upper), float(lattice.upper))
 
 
 def test_width_falls_with_the_noise_added() -> None:

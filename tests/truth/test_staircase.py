@@ -100,7 +100,7 @@ def contains(bound: object, value: mpf) -> bool:
     return bool(mpf(float(bound.lower)) <= value <= mpf(float(bound.upper)))
 
 
-@pytest.mark.parametrize("shift", [1, 2, 3, 6])
+@pytest.mark.parametrize("shift", [1, 2, 6])
 @pytest.mark.parametrize(("epsilon", "gamma"), [*SHAPES, (0.05, 0.4999999999), (1.0, 1e-12), (1.0, 1.0 - 2.0**-50)])
 def test_masses_and_losses_are_within_their_errors(epsilon: float, gamma: float | None, shift: int) -> None:
     exact = gamma_of(epsilon, gamma)
@@ -116,7 +116,7 @@ def test_masses_and_losses_are_within_their_errors(epsilon: float, gamma: float 
 @pytest.mark.parametrize(("epsilon", "gamma"), [(1.0, 0.25), (0.5, 0.8125), (2.0, 0.5), (1.0, 0.375)])
 @pytest.mark.parametrize("largest", [1, 2])
 def test_the_largest_shift_dominates_all_smaller_ones(epsilon: float, gamma: float, largest: int) -> None:
-    shifts = [Fraction(k, 12) for k in range(1, 12 * largest + 1)]
+    shifts = [Fraction(k, 6) for k in range(1, 6 * largest + 1)]
     for order in (0.05, 0.3, 0.7, 0.99, 1.0, 1.2, 2.0, 2.8, 7.0, 40.0):
         curve = [hockey_stick(truth(epsilon, Fraction(gamma), shift), mpf(order)) for shift in shifts]
         assert all(low <= high * (1 + mpf(10) ** -50) for low, high in pairwise(curve))

@@ -28,19 +28,19 @@ RUNS: dict[str, tuple[hs.Step | hs.Composition, str]] = {
     "gaussian": (hs.Gaussian(1.0), "add-remove"),
     "gaussians": (hs.Gaussian(5.0) * 30, "add-remove"),
     "dpsgd": (DPSGD, "add-remove"),
-    "fixed size": (hs.Gaussian(2.0).without_replacement(batch_size=3, population=100) * 3, "substitute"),
+    "fixed size": (hs.Gaussian(2.0).without_replacement(batch_size=3, population=100) * 200, "substitute"),
     "substitution": (hs.Gaussian(2.0).poisson(0.1) * 20, "substitute"),
     "laplace": (hs.Laplace(1.0) * 5, "add-remove"),
     "sampled laplace": (hs.Laplace(0.5).poisson(0.01) * 100, "add-remove"),
     "discrete gaussian": (hs.DiscreteGaussian(2.0) * 10, "add-remove"),
     "discrete laplace": (hs.DiscreteLaplace(0.01) * 10, "add-remove"),
-    "binomial": (hs.Binomial(500, 0.01).poisson(0.1) * 4, "add-remove"),
+    "binomial": (hs.Binomial(200, 0.01).poisson(0.1) * 2, "add-remove"),
     "response": (hs.RandomizedResponse(0.999999) * 60, "add-remove"),
     "leak": (hs.ApproximateDP(0.3, 1e-310) * 30, "add-remove"),
     "gaussian dp": (hs.GaussianDP(0.2) * 9, "add-remove"),
     "mixture": (hs.GaussianMixture.poisson_group(1.0, rate=0.01, size=2) * 2, "add-remove"),
     "vectors": (hs.DiscretePair((0.5, 0.5 - 1e-9, 1e-9), (0.25, 0.75, 0.0)) * 50, "add-remove"),
-    "arrays": (hs.compose_arrays(noise_multipliers=np.linspace(1.0, 2.0, 21), rates=0.01), "add-remove"),
+    "arrays": (hs.compose_arrays(noise_multipliers=np.linspace(1.0, 2.0, 5), rates=0.01), "add-remove"),
 }
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from hockeystick.engines.contour.answers import Answers
     from hockeystick.engines.together import Quantity
 
-__all__ = ["AUTOMATIC", "Accountant", "DirectedCurve", "Parts", "check_accountant"]
-
 Parts = tuple[tuple[Pair, int], ...]
 """Distinct dominating pairs of one direction with their counts."""
 

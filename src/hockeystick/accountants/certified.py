@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from hockeystick.engines.moments.guarantee import GuaranteeCurve
     from hockeystick.engines.selection import SelectedCurve
 
-__all__ = ["Certified"]
-
 
 @final
 @dataclass(frozen=True)

@@ -24,8 +24,6 @@ from hockeystick.laws.loss_sum import PairSum
 if TYPE_CHECKING:
     from hockeystick.engines.contour.answers import Answers
 
-__all__ = ["Contour"]
-
 
 @final
 @dataclass(frozen=True)

@@ -23,8 +23,6 @@ from hockeystick.errors import check_count, require_ball_arithmetic
 if TYPE_CHECKING:
     from hockeystick.exact import Enclosure
 
-__all__ = ["Exact"]
-
 _METHOD = "exact"
 _OF_FLOATS = 15  # decimal digits that every float64 holds
 

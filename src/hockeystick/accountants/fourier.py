@@ -38,8 +38,6 @@ from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import U, exp_up, up
 from hockeystick.transforms.cumulants import Cumulants
 
-__all__ = ["Fourier"]
-
 _METHOD = "Fourier accountant"
 _LOG_BEYOND = -60.0  # ln of the composed mass that a grid may leave beyond its ends
 _LARGEST_WINDOW = 1 << 25  # points; about 40 bytes each

@@ -26,8 +26,6 @@ from hockeystick.errors import check_choice
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.tilted_normal import tilted_normal
 
-__all__ = ["GaussianLimit"]
-
 _NOTE = "a limit, not a bound: it can under-report"
 _BERRY_ESSEEN = 0.56  # for sums of independent terms (Shevtsova 2010)
 

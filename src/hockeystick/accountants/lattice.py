@@ -41,8 +41,6 @@ from hockeystick.laws.base import Pair
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.transforms.cumulants import Cumulants
 
-__all__ = ["Lattice", "Rounding"]
-
 Rounding = Literal["connect-the-dots", "tangents", "algorithm-2", "buckets-up", "buckets-down"]
 """How a loss distribution is put on the lattice."""
 

@@ -14,8 +14,6 @@ from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.moments.curve import Conversion, KernelCurve, MomentsCurve, QuadraticCurve
 from hockeystick.errors import check_choice
 
-__all__ = ["Moments"]
-
 
 @final
 @dataclass(frozen=True)

@@ -36,8 +36,6 @@ from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import U, up
 from hockeystick.transforms.cumulants import Cumulants
 
-__all__ = ["PRV"]
-
 _METHOD = "PRV accountant (mean-preserving rounding)"
 _NOTE = "rounding to the nearest point bounds neither side: the bracket holds by Hoeffding's inequality"
 _LARGEST_WINDOW = 1 << 25

@@ -23,22 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "GREY",
-    "LINE",
-    "RED",
-    "Array",
-    "canvas",
-    "dashed",
-    "draw",
-    "finished",
-    "last",
-    "lowest",
-    "reach",
-    "rising",
-    "ticks_at",
-]
-
 Array = NDArray[np.float64]
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")

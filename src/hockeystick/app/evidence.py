@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["audit"]
-
 _STEPS = 97  # epsilons at which the audit is asked
 _SEEN = 3e-3  # of the axis
 

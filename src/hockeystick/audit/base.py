@@ -13,8 +13,6 @@ from hockeystick.curve import PrivacyCurve
 from hockeystick.decimals import plain, rounded_up
 from hockeystick.errors import check_finite, check_probability, public_door
 
-__all__ = ["MOST", "Audit", "Verdict", "largest"]
-
 _STEPS = 60  # halvings of an interval
 MOST = 1e3  # nats, or mu, beyond which nothing is looked for
 _LEAST_LEVEL = 1e-300

@@ -18,8 +18,6 @@ from scipy.special import ndtr, ndtri
 from hockeystick.bound import Bound
 from hockeystick.readouts.directions import Asked, Curve
 
-__all__ = ["Approximate", "Claim", "Gaussian", "Lines", "claim_of"]
-
 _POINTS = 129
 _FAR = 1e-12  # delta up to whose epsilon a curve is asked: beyond it a claim says nothing that an audit could see
 

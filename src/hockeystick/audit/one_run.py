@@ -21,8 +21,6 @@ from hockeystick.audit.claims import Claim
 from hockeystick.audit.many_runs import scores_of
 from hockeystick.errors import check_count, check_inside, check_probability, public_door
 
-__all__ = ["OneRun", "one_run", "one_run_scores"]
-
 _ROUNDING = 1e-9  # relative, in the canaries' favour: far above the rounding of a recursion of 10^6 steps
 
 

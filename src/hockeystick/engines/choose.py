@@ -1,10 +1,10 @@
 """Which engine answers, and what it may spend: every such choice is here, with the measurement that fixed it.
 
-In this order: closed forms (one step; Gaussians alone); the outcomes one by one, where these are few; the contour,
-whose cost does not grow with the number of steps and whose brackets are a million times narrower than usually asked
-for; where it hands over, lines of rare large losses, the outcomes one by one where these are some more, else the
-contour for fewer digits, and lattices. Decision 0009 says why the
-contour comes first. What answered is the ``method`` of the result, and a note says why the contour did not.
+In this order: closed forms (one step; Gaussians alone); the outcomes one by one, where these are few; lines of rare
+large losses, where these are known to be much shorter; the contour, whose cost does not grow with the number of steps
+and whose brackets are a million times narrower than usually asked for; where it hands over, lines of rare large losses,
+the outcomes one by one where these are some more, else the contour for fewer digits, and lattices. Decision 0009 says
+why the contour comes first. What answered is the ``method`` of the result, and a note says why the contour did not.
 
 Nothing here is proved: each engine proves what it answers.
 """
@@ -12,7 +12,7 @@ Nothing here is proved: each engine proves what it answers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, final
@@ -33,7 +33,7 @@ from hockeystick.laws.loss_sum import PairSum
 if TYPE_CHECKING:
     from hockeystick.engines.lattice.curve import LatticeCurve
 
-__all__ = ["EngineName", "choose_engine", "standing_lines"]
+__all__ = ["EngineName", "asks_rare", "choose_engine", "rare_lines", "standing_lines"]
 
 EngineName = Literal["automatic", "contour", "lattice"]
 
@@ -46,8 +46,12 @@ SOME_OUTCOMES: Final = 1 << 20
 """Outcomes of half the steps that are listed where the contour refuses: a second an answer, where the contour for fewer
 digits, and lattices, are a million times wider."""
 
-MATTERING_OUTCOMES: Final = 1 << 18
-"""The same of few steps of atoms without end, or very many: those that matter to the question, 0.2 s an answer."""
+SHORT_LISTS: Final = 1 << 18
+"""Outcomes of half of few steps of atoms without end, or very many, that matter to a question: 0.1 s an answer. They
+are listed before the contour is tried, which is a thousand times wider where such losses share no lattice."""
+
+MATTERING_OUTCOMES: Final = 1 << 20
+"""The same where the contour refuses: 0.3 to 0.6 s an answer, where lattices leave six digits less."""
 
 MOST_OUTCOMES: Final = 1 << 21
 """The same for a tolerance finer than everyday: 2 s an answer, and 40 a receipt."""
@@ -58,6 +62,9 @@ CONTOUR_TOLERANCE: Final = 1e-9
 
 COARSE: Final = 1e-2
 """Of the tolerance asked for: what the contour is asked for where it cannot reach 1e-9."""
+
+COARSE_ATOMS: Final = 1e-3
+"""The same first, for atoms: 20 to 60 ms an answer for few steps of some hundred, 10 to 30 for ten times as wide."""
 
 ENOUGH: Final = 1e-1
 """Of the tolerance asked for: the width of what a line answers where rounding keeps it from 1e-9, as it does where
@@ -72,6 +79,30 @@ CONTOUR_WORK: Final = 10_000_000
 
 RARE_WORK: Final = 6_000_000
 """The same where large losses are rare: beyond, lines that take these apart are faster, 20 ms an answer."""
+
+RARE_FIRST: Final = 9.0
+"""Steps that draw the record, on average, up to which lines of rare large losses are asked first for an epsilon, at a
+rate of 1e-4: 5 ms a run, or 0.6 for each of many of one law. The contour takes 5 to 50 ms there, the more the fewer."""
+
+RARE_FEWER: Final = 0.35
+"""Power of the rate with which this number falls: at rates of 5e-4, 1e-3 and 5e-3 to 5, 4 and 2 such steps."""
+
+RARE_SHIFT: Final = (1.9e-3, 5.3)
+"""The same where noise is large: a number of such steps, and the powers of 10 by which it grows for each unit of the
+sensitivity over noise. At noise of 1.4, 1.8, 2.3 and 3 up to 13, 1.7, 0.4 and 0.1; with more the contour takes 9 ms."""
+
+RARE_RATES: Final = (1e-5, 5e-3)
+"""Rates for which this is so: the contour takes 3 to 9 ms at 1e-2, and at 1e-6 few such lines are narrow enough."""
+
+RARE_STEPS: Final = (30, 1 << 16)
+"""Steps for which this is so: of many more, small losses alone add up to epsilon, or a line is long."""
+
+RARE_DELTAS: Final = (1e-10, 1.1e-4)
+"""The smallest delta for which this is so, and the largest over the number of steps that draw the record: of random
+questions of this kind 3 in 100 are left to the contour, of others one in two."""
+
+RARE_FINEST: Final = 1e-7
+"""Tolerance down to which rounding leaves such lines narrow enough; the contour's are, to 1e-12."""
 
 LISTED_WORK: Final = 2_000_000
 """The same where outcomes can be listed: beyond, the list is as fast."""
@@ -148,12 +179,23 @@ def standing_lines(engine: Engine) -> StandingLines | None:
     return engine.standing if isinstance(engine, ContourCurve) else None
 
 
+def rare_lines(engine: Engine) -> RareCurve | None:
+    """The lines of rare large losses, which answer first where `asks_rare`; None where these are not rare."""
+    return engine.rare if isinstance(engine, _ContourFirst) else None
+
+
+def asks_rare(engine: Engine, delta: float) -> bool:
+    """Whether lines of rare large losses are asked first for the epsilon of a delta."""
+    return isinstance(engine, _ContourFirst) and engine.asks_rare(delta)
+
+
 @final
 class _ContourFirst:
     """The contour, first for many digits and then for fewer, and lattices where it hands over.
 
-    Where large losses are rare, lines that take these apart come before a contour of much work. Of few steps of atoms
-    the outcomes that matter are listed first where these are few, and after the contour where they are some more.
+    Where large losses are rare, lines that take these apart come before a contour of much work, or before any. Of few
+    steps of atoms the outcomes that matter are listed first where these are few, and after the contour where they are
+    some more.
     """
 
     def __init__(self, losses: PairSum, tolerance: float, make_lattice: Callable[[], LatticeCurve]) -> None:
@@ -164,14 +206,15 @@ class _ContourFirst:
         self._few = few and not any(discrete)  # whose enumeration may take longer
         self._hasty = SLOW if self._few else ()
         self.lists_first = sum(count for _, count in losses.parts) <= FEW_STEPS and all(discrete)
+        self._on_lattice = all(pair.loss_quantum is not None for pair, _ in losses.parts)
         self._parts, self._make_lattice = losses.parts, make_lattice
         self._lists: dict[int, HeaviestOutcomes] = {}
-        self._losses, self._rare = losses, RareCurve.of(losses.parts, tolerance)
-        work = self._work if self._rare is None else RARE_WORK
+        self._losses, self.rare = losses, RareCurve.of(losses.parts, tolerance)
+        work = self._work if self.rare is None else RARE_WORK
         work = min(work, LISTED_WORK) if self._is_listed else work
         self._tolerance, self._enough = tolerance, ENOUGH * tolerance
         # where the line that stands would be far too long, so would be every other
-        hasty = ("length",) if self._rare is not None else self._hasty
+        hasty = ("length",) if self.rare is not None else self._hasty
         self.contour = ContourCurve(losses, CONTOUR_TOLERANCE, work, hasty=hasty, enough=self._enough)
 
     def delta(self, epsilon: float) -> Bound:
@@ -179,27 +222,46 @@ class _ContourFirst:
         return self._first(
             lambda engine: engine.delta(epsilon),
             lambda bound: float(bound.width) <= self._tolerance * float(bound.lower),
+            self._engines(),
         )
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
-        return self._first(lambda engine: engine.epsilon(delta), lambda bound: float(bound.width) <= self._tolerance)
+        return self._first(
+            lambda engine: engine.epsilon(delta),
+            lambda bound: float(bound.width) <= self._tolerance,
+            self._engines(rare_first=self.asks_rare(delta)),
+        )
+
+    def asks_rare(self, delta: float) -> bool:
+        """Whether lines of rare large losses are asked first for the epsilon of a delta."""
+        if self.rare is None or self._tolerance < RARE_FINEST:
+            return False
+        losses, (number, power) = self.rare.losses, RARE_SHIFT
+        rate, steps, drawn = losses.rate, losses.steps, losses.rate * losses.steps
+        serves = RARE_STEPS[0] <= steps <= RARE_STEPS[1] and RARE_RATES[0] <= rate <= RARE_RATES[1]
+        serves = serves and RARE_DELTAS[0] <= delta <= RARE_DELTAS[1] * drawn
+        is_long = drawn <= RARE_FIRST * min((1e-4 / rate) ** RARE_FEWER, 1.0)
+        return serves and is_long and drawn <= number * 10.0 ** (power * losses.shift)
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether Chernoff's bound proves ``delta(epsilon) <= delta``."""
         return self.contour.is_below(epsilon, delta)
 
-    def _engines(self) -> Iterator[Engine]:
+    def _engines(self, *, rare_first: bool = False) -> Iterator[Engine]:
         if self.lists_first:
-            yield self._heaviest(FEW_OUTCOMES)
+            yield self._heaviest(FEW_OUTCOMES if self._on_lattice else SHORT_LISTS)
+        if self.rare is not None and rare_first:
+            yield self.rare
         yield self.contour
-        if self.lists_first and not self._is_listed:
+        if self.lists_first:
             yield self._heaviest(MATTERING_OUTCOMES if self._tolerance >= EVERYDAY_TOLERANCE else MOST_OUTCOMES)
-        if self._rare is not None:
-            yield self._rare
+        if self.rare is not None:
+            if not rare_first:
+                yield self.rare
             yield self._patient
         if not self._few and not self._is_listed:
-            yield self._coarse
+            yield from self._coarse
 
     @cached_property
     def _is_listed(self) -> bool:
@@ -207,7 +269,7 @@ class _ContourFirst:
 
     def _heaviest(self, most: int) -> HeaviestOutcomes:
         if most not in self._lists:
-            self._lists[most] = HeaviestOutcomes(self._parts, composed_infinity(self._parts), most)
+            self._lists[most] = HeaviestOutcomes(self._losses, composed_infinity(self._parts), most)
         return self._lists[most]
 
     @cached_property
@@ -215,9 +277,10 @@ class _ContourFirst:
         return ContourCurve(self._losses, CONTOUR_TOLERANCE, self._work, hasty=self._hasty, enough=self._enough)
 
     @cached_property
-    def _coarse(self) -> ContourCurve:
-        tolerance = max(COARSE * self._tolerance, CONTOUR_TOLERANCE)
-        return ContourCurve(PairSum(self._parts, tolerance), tolerance, self._work)
+    def _coarse(self) -> Sequence[ContourCurve]:
+        shares = (COARSE_ATOMS, COARSE) if self._losses.on_lattice else (COARSE,)
+        tolerances = sorted({max(share * self._tolerance, CONTOUR_TOLERANCE) for share in shares})
+        return [ContourCurve(PairSum(self._parts, one), one, self._work) for one in tolerances]
 
     @cached_property
     def _rest(self) -> Engine:
@@ -226,11 +289,13 @@ class _ContourFirst:
             return EnumeratedCurve(self._parts, composed_infinity(self._parts))
         return self._make_lattice()
 
-    def _first(self, ask: Callable[[Engine], Bound], enough: Callable[[Bound], bool]) -> Bound:
+    def _first(
+        self, ask: Callable[[Engine], Bound], enough: Callable[[Bound], bool], engines: Iterable[Engine]
+    ) -> Bound:
         """The first answer that is narrow enough, or what all answers together prove."""
         found: list[Bound] = []
         note = ""
-        for engine in self._engines():
+        for engine in engines:
             try:
                 return ask(engine)
             except TooManyOutcomesError:
@@ -240,7 +305,8 @@ class _ContourFirst:
                     found.append(refusal.best)
                     if enough(refusal.best):
                         return refusal.best
-                note = note or f"the contour handed over: {refusal}"
+                if engine is not self.rare:
+                    note = note or f"the contour handed over: {refusal}"
                 if refusal.reason not in {*SLOW, "width", "atoms"}:
                     break
         bound = ask(self._rest)

@@ -9,11 +9,12 @@ Guarantee: both sides certified.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.choose import standing_lines
+from hockeystick.engines.choose import asks_rare, rare_lines, standing_lines
 from hockeystick.engines.contour.answers import Answers, deltas, epsilons, unknown
 from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.engines.contour.lines import Quantity, grouped
@@ -21,13 +22,16 @@ from hockeystick.engines.contour.root_bracket import Targets
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.contour.standing import StandingLines
 from hockeystick.engines.contour.stays_below import seems_far_below, stay_below, stay_below_beside
-from hockeystick.engines.ends import BoundedCurve
+from hockeystick.engines.ends import BoundedCurve, Engine
+from hockeystick.engines.rare import RareCurve
+from hockeystick.engines.rare import epsilons as rare_epsilons
 
 __all__ = ["Quantity", "answers_together", "below_together", "deltas_together", "is_below_beside", "lines_below"]
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Flags = NDArray[np.bool_]
+T = TypeVar("T")
 
 
 def answers_together(curves: Sequence[BoundedCurve], owners: Rows, values: Array, quantity: Quantity) -> Answers:
@@ -49,19 +53,24 @@ def answers_together(curves: Sequence[BoundedCurve], owners: Rows, values: Array
     def asks(curve: BoundedCurve, own: Rows) -> Flags:
         return curve.asks_delta(values[own]) if is_delta else curve.asks_epsilon(values[own])
 
+    def is_rare(curve: BoundedCurve, own: Rows) -> Flags:
+        some = plain[own] & (not is_delta)
+        return np.array(
+            [ask and asks_rare(curve.engine, one) for ask, one in zip(some, values[own].tolist(), strict=True)]
+        )
+
     plain = _by_owner(curves, owners, asks)
-    needed = set(owners[plain].tolist())
-    lines = [standing_lines(curve.engine) if place in needed else None for place, curve in enumerate(curves)]
-    served = np.array([one is not None for one in lines], dtype=np.bool_)
-    rows = np.flatnonzero(plain & served[owners])
+    rare = _by_owner(curves, owners, is_rare)
     answers = unknown(values.size)
-    if rows.size == 0:
-        return answers
-    present = [one for one in lines if one is not None]
-    place = (np.cumsum(served) - 1)[owners[rows]]
+    rows, place, few = _served(curves, owners, rare, rare_lines)
+    if rows.size:
+        answers.lower[rows], answers.upper[rows] = rare_epsilons(few, place, _targets(few, place, values[rows]))
+        answers.known[rows] = answers.rare[rows] = np.isfinite(answers.upper[rows])
+    rows, place, lines = _served(curves, owners, plain & ~rare, standing_lines)
     asked = values[rows]
-    found = deltas(present, place, asked) if is_delta else epsilons(present, place, _targets(present, place, asked))
-    answers.put(rows, found)
+    if rows.size:
+        found = deltas(lines, place, asked) if is_delta else epsilons(lines, place, _targets(lines, place, asked))
+        answers.put(rows, found)
     rows = np.flatnonzero(answers.known & (answers.lower <= answers.upper))
     own, asked = owners[rows], values[rows]
     lower, upper = np.maximum(answers.lower[rows], 0.0), np.maximum(answers.upper[rows], 0.0)
@@ -93,7 +102,7 @@ def below_together(
         else:
             found[row] = curve.engine.is_below(*point) if known is None else known
     rows = np.array(list(asked), dtype=np.intp)
-    beside = [standing_lines(others[row].engine) for row in asked]
+    beside = [_asked_lines(others[row].engine, float(delta[row]), quantity) for row in asked]
     found[rows] = lines_below(list(asked.values()), beside, epsilon[rows], delta[rows], quantity)
     return found
 
@@ -127,7 +136,7 @@ def deltas_together(curves: Sequence[ContourCurve], owners: Rows, epsilon: Array
 
 def is_below_beside(curve: BoundedCurve, other: BoundedCurve, epsilon: float, delta: float, quantity: Quantity) -> bool:
     """Whether a line such as the one by which another curve answers proves ``delta(epsilon) <= delta``."""
-    own, beside = standing_lines(curve.engine), standing_lines(other.engine)
+    own, beside = standing_lines(curve.engine), _asked_lines(other.engine, delta, quantity)
     if own is None or beside is None:
         return curve.is_below(epsilon, delta)
     if seems_far_below(beside, epsilon, delta) and curve.is_below(epsilon, delta):
@@ -135,7 +144,23 @@ def is_below_beside(curve: BoundedCurve, other: BoundedCurve, epsilon: float, de
     return bool(stay_below_beside([own], [beside], np.array([epsilon]), np.array([delta]), quantity)[0])
 
 
-def _targets(lines: Sequence[StandingLines], owners: Rows, delta: Array) -> Targets:
+def _asked_lines(engine: Engine, delta: float, quantity: Quantity) -> StandingLines | None:
+    """The lines by which an engine answers first; None where they are none of the contour."""
+    return None if quantity == "epsilon" and asks_rare(engine, delta) else standing_lines(engine)
+
+
+def _served(
+    curves: Sequence[BoundedCurve], owners: Rows, asked: Flags, of: Callable[[Engine], T | None]
+) -> tuple[Rows, Rows, list[T]]:
+    """The questions asked whose curve has lines; which of these each has; and these."""
+    needed = set(owners[asked].tolist())
+    lines = [of(curve.engine) if place in needed else None for place, curve in enumerate(curves)]
+    served = np.array([one is not None for one in lines], dtype=np.bool_)
+    rows = np.flatnonzero(asked & served[owners])
+    return rows, (np.cumsum(served) - 1)[owners[rows]], [one for one in lines if one is not None]
+
+
+def _targets(lines: Sequence[StandingLines | RareCurve], owners: Rows, delta: Array) -> Targets:
     asked = zip(owners.tolist(), delta.tolist(), strict=True)
     exceeded, undercut = np.array([targets_of(value, *lines[owner].infinite_mass) for owner, value in asked]).T
     return Targets(exceeded, undercut)

@@ -23,8 +23,6 @@ from hockeystick.errors import PrecisionError
 from hockeystick.exact.balls import ball, precision
 from hockeystick.exact.composite import Composite
 
-__all__ = ["Aliasing", "Choice", "choose", "dyadic"]
-
 _LOW_BITS = 64
 _RUNG = 1.12
 _BELOW, _ABOVE = 16, 9  # rungs tried on either side of the saddle point

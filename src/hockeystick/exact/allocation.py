@@ -42,8 +42,6 @@ from hockeystick.exact.shapes import AllocationShape, shape_of
 from hockeystick.laws.allocated import AllocatedCurve
 from hockeystick.laws.curve import ChordPair, SupportPair
 
-__all__ = ["AllocationCurve"]
-
 _LOW_BITS = 64
 _MOST_NODES = 400_000
 _MOST_ENTRIES = 2_000_000  # of a matrix of balls: a gigabyte or so

@@ -22,8 +22,6 @@ from hockeystick.exact.atoms import Atoms, Outcome
 from hockeystick.exact.balls import ball, precision
 from hockeystick.exact.transform import Decay, Line, NoDecay, Sketch, Transform, integer_power
 
-__all__ = ["AtomicTransform", "finite_outcomes", "log_ratio"]
-
 _LOW_BITS = 64
 
 

@@ -15,8 +15,6 @@ from flint import arb
 
 from hockeystick.exact.balls import ball
 
-__all__ = ["Atoms", "BinomialSource", "LaplaceSource", "Outcome", "RationalSource", "Source", "WorstCaseSource"]
-
 Outcome = tuple[arb, arb]
 """Masses (p, q) of one outcome at the working precision; exactly zero where there is none."""
 

@@ -13,8 +13,6 @@ from fractions import Fraction
 
 from flint import arb, ctx, fmpq
 
-__all__ = ["ball", "precision", "working_bits"]
-
 
 @contextmanager
 def precision(bits: int) -> Iterator[None]:

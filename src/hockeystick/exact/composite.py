@@ -18,8 +18,6 @@ from flint import acb, arb
 from hockeystick.exact.balls import precision
 from hockeystick.exact.transform import Decay, Line, Sketch, Transform
 
-__all__ = ["Composite", "CompositeDecay", "bisect"]
-
 _LOW_BITS = 64
 _MOST_POWERS = 2000
 

@@ -28,8 +28,6 @@ from hockeystick.exact.curve import EpsilonLine, LineCurve
 from hockeystick.exact.exponent import Epsilon, nats
 from hockeystick.exact.transform import Line
 
-__all__ = ["Contour", "ContourCurve", "Plan", "plan_contour"]
-
 _LOW_BITS = 64
 _MOST_NODES = 400_000
 

@@ -15,8 +15,6 @@ from hockeystick.exact.composite import Composite
 from hockeystick.exact.enclosure import Enclosure
 from hockeystick.exact.exponent import Epsilon, nats
 
-__all__ = ["ClosedCurve", "CompositeCurve", "Curve", "EpsilonLine", "FirstThatServes", "LineCurve", "relative_digits"]
-
 _MOST_BITS = 60_000
 _ZERO_BITS = 4_000
 _LOW_BITS = 64

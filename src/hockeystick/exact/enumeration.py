@@ -29,8 +29,6 @@ from hockeystick.exact.balls import precision, working_bits
 from hockeystick.exact.composite import Composite
 from hockeystick.exact.curve import CompositeCurve
 
-__all__ = ["EnumerationCurve", "enumeration_size"]
-
 
 @final
 @dataclass(frozen=True)

@@ -11,8 +11,6 @@ from flint import arb
 
 from hockeystick.exact.balls import ball
 
-__all__ = ["Epsilon", "Log", "exact_epsilon_of", "nats"]
-
 
 @final
 @dataclass(frozen=True)

@@ -18,8 +18,6 @@ from hockeystick.exact.balls import ball
 from hockeystick.exact.curve import ClosedCurve
 from hockeystick.exact.transform import Decay, Line, Sketch, Transform
 
-__all__ = ["GaussianCurve", "GaussianTransform", "gaussian_delta", "normal_tail"]
-
 
 def normal_tail(x: arb) -> arb:
     """``P(N(0, 1) > x)``."""

@@ -24,8 +24,6 @@ from hockeystick.exact.balls import ball, precision
 from hockeystick.exact.layers import Layers, rectangles
 from hockeystick.exact.logsum import LogSum
 
-__all__ = ["Integrand", "LiftedCells"]
-
 _LOW_BITS = 64
 _CELLS = 250
 _DENSITY_CUTOFF = 9.0

@@ -17,8 +17,6 @@ from hockeystick.exact.balls import ball, precision
 from hockeystick.exact.curve import Curve
 from hockeystick.exact.enclosure import Enclosure
 
-__all__ = ["epsilon_of"]
-
 _LOW_BITS = 64
 _MOST_STEPS = 200
 _ROUGH = 6  # digits of the first steps

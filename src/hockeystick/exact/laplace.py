@@ -24,8 +24,6 @@ from hockeystick.exact.balls import ball, precision, working_bits
 from hockeystick.exact.layers import Layers, rectangles
 from hockeystick.exact.transform import Decay, Line, Sketch, Transform, integer_power
 
-__all__ = ["LaplaceTransform"]
-
 _LOW_BITS = 64
 _CELLS = 200
 _RESEED = 10

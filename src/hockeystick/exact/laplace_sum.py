@@ -34,8 +34,6 @@ from hockeystick.exact.composite import Composite
 from hockeystick.exact.curve import CompositeCurve
 from hockeystick.exact.laplace import LaplaceTransform
 
-__all__ = ["LaplaceCurve", "laplace_size"]
-
 
 def laplace_size(composite: Composite) -> float:
     """Number of operations of the closed form; infinite where a part is neither plain Laplace nor discrete."""

@@ -34,8 +34,6 @@ from hockeystick.exact.layers import rectangles
 from hockeystick.exact.quantum import Lattice, Quantum
 from hockeystick.exact.transform import integer_power
 
-__all__ = ["LatticeCurve", "LatticeLine"]
-
 _LOW_BITS = 64
 _MOST_POINTS = 2_000_000
 _Parts = list[tuple[AtomicTransform, int, tuple[int, ...]]]

@@ -21,8 +21,6 @@ from flint import arb
 from hockeystick.exact.balls import precision
 from hockeystick.exact.transform import Decay
 
-__all__ = ["Layers", "rectangles"]
-
 # |sin x| / x beyond its first zero is largest at tan x = x = 4.49340...: 0.217233...
 _RIPPLE = 0.21724
 _SLACK = 2.0**-40  # relative, larger than all float roundings of rectangles and masses together

@@ -18,8 +18,6 @@ from flint import acb, arb
 
 from hockeystick.exact.balls import ball
 
-__all__ = ["LogSum", "Terms"]
-
 Terms = list[tuple[arb, arb]]
 """``(slope, offset)`` of the exponents ``c x + (ln w - c^2/2)``, as balls of the working precision."""
 

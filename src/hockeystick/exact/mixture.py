@@ -28,8 +28,6 @@ from hockeystick.exact.layers import Layers
 from hockeystick.exact.logsum import LogSum
 from hockeystick.exact.transform import Decay, Line, Sketch, Transform, integer_power
 
-__all__ = ["MixtureDecay", "MixtureTransform"]
-
 _RESEED = 10
 _LOW_BITS = 64
 _FAR = 30.0  # in standard deviations of the loss: where shifted lines begin to be the better bound

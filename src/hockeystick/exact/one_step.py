@@ -16,8 +16,6 @@ from hockeystick.exact.gaussian import normal_tail
 from hockeystick.exact.logsum import LogSum, Terms
 from hockeystick.exact.mixture import MixtureTransform
 
-__all__ = ["OneStepCurve"]
-
 _Function = Callable[[arb], arb]
 
 

@@ -35,8 +35,6 @@ from hockeystick.exact.composite import Composite
 from hockeystick.exact.curve import CompositeCurve
 from hockeystick.exact.laplace import LaplaceTransform
 
-__all__ = ["PiecewiseCurve", "piecewise_size"]
-
 _LOW_BITS = 64
 _BIT_STEP = 32
 _SPARE_BITS = 24  # of those that a closed form starts with

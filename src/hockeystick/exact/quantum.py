@@ -18,8 +18,6 @@ from hockeystick.exact.atomic import AtomicTransform, log_ratio
 from hockeystick.exact.atoms import Atoms, RationalSource
 from hockeystick.exact.balls import ball, precision
 
-__all__ = ["Lattice", "Quantum", "common_lattice"]
-
 _LARGEST_DIVISOR = 12
 _LARGEST_INDEX = 4096
 _CHECK_BITS = 128

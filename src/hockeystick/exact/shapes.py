@@ -32,8 +32,6 @@ from hockeystick.laws import (
     WorstCasePair,
 )
 
-__all__ = ["AllocationShape", "LaplaceShape", "Mixture", "MixtureShape", "Shape", "rational_atoms", "shape_of"]
-
 Mixture = tuple[tuple[Fraction, Fraction], ...]
 """``(centre, weight)``, centres increasing and distinct, weights above 0."""
 

@@ -19,8 +19,6 @@ from hockeystick.exact.balls import ball
 from hockeystick.exact.shapes import shape_of
 from hockeystick.laws.staircase import StaircasePair
 
-__all__ = ["StaircaseSource"]
-
 
 @final
 @dataclass(frozen=True)

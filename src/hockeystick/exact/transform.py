@@ -13,8 +13,6 @@ from typing import final
 
 from flint import acb, arb
 
-__all__ = ["Decay", "Line", "NoDecay", "Sketch", "Transform", "integer_power"]
-
 
 @final
 @dataclass(frozen=True)

@@ -22,8 +22,6 @@ from typing import Any
 from hockeystick.independent.balls import UnreachedError, disc, integral, normal_tail, point, real
 from hockeystick.independent.laws import Law
 
-__all__ = ["Allocated"]
-
 _MOST_NODES = 1500
 _ANGLES = (0.02, 0.06, 0.15, 0.3, 0.5, 0.8, 1.1, 1.4, 1.55)
 

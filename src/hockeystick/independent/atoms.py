@@ -12,8 +12,6 @@ from typing import Any
 from hockeystick.independent.balls import UnreachedError, real
 from hockeystick.independent.laws import Law
 
-__all__ = ["MOST_DEGREE", "Atoms", "normalised", "outcomes_of", "sampled"]
-
 MOST_DEGREE = 200_000
 """Outcomes of a lattice, and values of a noise, that are still listed."""
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-__all__ = ["UnreachedError", "coarse_integral", "disc", "integral", "normal_tail", "point", "real"]
-
 
 class UnreachedError(Exception):
     """Why a number cannot be proved here."""

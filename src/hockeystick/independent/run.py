@@ -14,8 +14,6 @@ from hockeystick.independent.balls import UnreachedError, normal_tail, point, re
 from hockeystick.independent.laws import Law, Mixture
 from hockeystick.independent.steps import SampledStep
 
-__all__ = ["Run"]
-
 _MOST_NODES = 1200
 _MOST_OUTCOMES = 60_000
 _TILTS = tuple(Fraction(round(2 ** (12 + k / 4)), 2**12) for k in range(-36, 92))

@@ -12,8 +12,6 @@ from hockeystick.independent.atoms import Atoms, normalised, outcomes_of, sample
 from hockeystick.independent.balls import UnreachedError, real
 from hockeystick.independent.laws import JoinedNormal, Laplace, Law, Mixture
 
-__all__ = ["SampledStep", "step_of"]
-
 
 @final
 @dataclass(frozen=True)

@@ -16,8 +16,6 @@ from typing import Any, final
 from hockeystick.independent.balls import UnreachedError, real
 from hockeystick.independent.run import Run
 
-__all__ = ["TradeOff"]
-
 _SPACINGS = tuple(Fraction(1, 4**power) for power in range(1, 6))  # of ln a
 _REACH = 40
 

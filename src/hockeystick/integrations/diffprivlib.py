@@ -24,8 +24,6 @@ from hockeystick.composition import Composition, compose
 from hockeystick.mechanisms import ApproximateDP
 from hockeystick.numerics.rationals import float_beside
 
-__all__ = ["BudgetAccountant"]
-
 _Spends = list[tuple[float, float]]
 
 

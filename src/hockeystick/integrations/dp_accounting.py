@@ -21,8 +21,6 @@ from hockeystick.errors import check_delta, check_epsilon, check_positive
 from hockeystick.integrations.dp_events import UnprovedEventError, parts_of
 from hockeystick.integrations.dp_events.releases import EVERYTHING, NOTHING
 
-__all__ = ["RELATIONS", "HockeystickAccountant"]
-
 _Relation = privacy_accountant.NeighboringRelation
 
 RELATIONS = {

@@ -25,8 +25,6 @@ from hockeystick.errors import check_count, check_epsilon, check_inside, check_p
 from hockeystick.mechanisms import Gaussian
 from hockeystick.numerics.rationals import float_beside
 
-__all__ = ["HockeystickAccountant"]
-
 _NAME = "hockeystick"
 _VERSION = 1
 _RELATIONS = {

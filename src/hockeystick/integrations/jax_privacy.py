@@ -13,8 +13,6 @@ from jax_privacy.accounting.accountants import DpAccountantConfig
 
 from hockeystick.integrations.dp_accounting import HockeystickAccountant
 
-__all__ = ["HockeystickAccountantConfig"]
-
 
 @dataclass(kw_only=True)
 class HockeystickAccountantConfig(DpAccountantConfig):

@@ -29,8 +29,6 @@ from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import check_count, check_delta, check_positive, check_rate
 from hockeystick.mechanisms import ApproximateDP, Gaussian, GaussianMixture
 
-__all__ = ["HockeystickAccountant", "PrivacyEngine", "noise_multiplier_for"]
-
 _NAME = "hockeystick"
 _POISSON = (UniformWithReplacementSampler, DistributedUniformWithReplacementSampler)
 _ALMOST = 1e-9  # relative: a number of steps computed in float64 that is this near to an integer is that integer

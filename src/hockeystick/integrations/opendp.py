@@ -20,8 +20,6 @@ from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import UnknownPairError, check_positive
 from hockeystick.mechanisms import ApproximateDP
 
-__all__ = ["curve_of", "curve_of_measurement", "privacy_profile"]
-
 _ORDERS = 1.0 + np.geomspace(1e-4, 1e8, 2401)  # neighbours differ by 1.2 %: the best order is missed by next to nothing
 
 

@@ -40,8 +40,6 @@ from hockeystick.numerics.stop_loss import (
     surely_beyond,
 )
 
-__all__ = ["AllocatedCurve"]
-
 _RATIO = 2.0**0.125  # of the epsilons of neighbouring stations
 _EVEN, _STEP = 1.0, 0.1  # beyond the first (nats) they stand the second apart
 _NEAREST = 0.05  # the least of them, in standard deviations of the round's likelihood ratio

@@ -18,8 +18,6 @@ from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
-__all__ = ["AllocatedAtomsPair"]
-
 _MOST: Final = 1 << 12  # rows that are listed
 
 

@@ -30,8 +30,6 @@ from hockeystick.numerics.normal import normal_intervals
 from hockeystick.numerics.rounding import ELEMENTARY, TRIGONOMETRIC, U, gamma
 from hockeystick.numerics.stop_loss import RareTerms, lognormal_square
 
-__all__ = ["StopLossLine"]
-
 _STRETCH = 16.0 * U  # how far the k that is meant may be from the one given
 
 

@@ -18,8 +18,6 @@ from hockeystick.laws.base import Array
 from hockeystick.numerics.rounding import dyadic_below
 from hockeystick.numerics.stop_loss import lognormal_square, surely_beyond
 
-__all__ = ["LinePlan", "plan_line"]
-
 _ROUGH = 500  # points that a plan is made by
 _LOWEST = -14.0  # deviations of the noise of one term, from which a plan looks
 _ACCURATE = 26.0  # nats that the errors shall be below the answer

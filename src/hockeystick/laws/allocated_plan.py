@@ -18,8 +18,6 @@ from hockeystick.laws.base import Array
 from hockeystick.numerics.lattice_sum import PointMasses, SumWindow
 from hockeystick.numerics.rounding import dyadic_below
 
-__all__ = ["plan_sum"]
-
 _LOG_OUTSIDE = -42.0  # ln of the tilted mass that may lie outside the window on either side
 _MOST_EXPONENT = 500.0  # of a tilt over one term
 _COARSE_POINTS = 2048

@@ -24,8 +24,6 @@ from hockeystick.numerics.rationals import product_up
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.rule import Array
 
-__all__ = ["AtomTable", "precise_log"]
-
 _DIGITS = 70  # of a loss held as a fraction: far beyond `transforms.lattice.PRECISE`
 _FEW = 64  # atoms of which sampled losses are still held as fractions
 

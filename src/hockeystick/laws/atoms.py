@@ -15,8 +15,6 @@ from hockeystick.laws.base import Array, CellMasses, Extreme, LossQuantum, Measu
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.summand import Summand
 
-__all__ = ["AtomicPair"]
-
 
 @lru_cache(maxsize=4096)
 def _table_of(pair: AtomicPair) -> AtomTable:

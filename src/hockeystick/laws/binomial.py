@@ -22,8 +22,6 @@ from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U, up
 
-__all__ = ["BinomialPair", "binomial_log_masses"]
-
 _LARGEST_TRIALS = 100_000
 
 

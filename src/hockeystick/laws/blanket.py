@@ -32,8 +32,6 @@ from hockeystick.laws.binomial import binomial_log_masses
 from hockeystick.laws.curve import LEAST_DELTA, of_reverse
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_up, up
 
-__all__ = ["BlanketCurve", "Column", "CountedReports"]
-
 Column = tuple[Fraction, Fraction, Fraction]
 """Chances of one report given x, given x', and the least over all values."""
 

@@ -31,8 +31,6 @@ from hockeystick.laws.vectors import DiscretePair
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.summand import Summand
 
-__all__ = ["LARGEST_RANGE", "LEAST_RANGE", "BoundedRangePair", "two_outcomes", "two_outcomes_family"]
-
 LEAST_RANGE, LARGEST_RANGE = 1e-150, 700.0
 """Between these, e^-epsilon and the widths of cells are normal float64."""
 

@@ -27,8 +27,6 @@ from hockeystick.laws.discrete_gaussian_rule import DiscreteGaussianSummand, log
 from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up, up
 from hockeystick.transforms.summand import Summand
 
-__all__ = ["DiscreteGaussianPair"]
-
 _LARGEST_SIGMA = 1e6
 _MOST_LISTED = 1 << 10  # integers in a table
 _REST = 45.0  # e^-45: what may be left out of a sum, relative to its first term

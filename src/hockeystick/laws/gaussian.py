@@ -19,8 +19,6 @@ from hockeystick.numerics.normal import normal_intervals
 from hockeystick.numerics.rounding import U, down, up
 from hockeystick.transforms.summand import Summand
 
-__all__ = ["GaussianPair"]
-
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _MOST_NODES = 1 << 15  # where the noise is so small that nodes as dense as wanted would be far more
 

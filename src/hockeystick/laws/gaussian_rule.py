@@ -13,25 +13,22 @@ and logarithms a node.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from typing import cast, final, get_args
 
 import numpy as np
 
-from hockeystick.laws.gaussian_strip import CutOff, SampledStrip, record_argument
+from hockeystick.laws.gaussian_strip import CutOff, Grid, SampledStrip, record_argument
 from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
 from hockeystick.numerics.rounding import U, log_sums
 from hockeystick.transforms.rule import Array, Cells, LossRule, Rows, RuleSource, Sketch, Window, few_bits_up
 from hockeystick.transforms.strip import Ends, Strip, choose_strip, few_bits, half_widths
 from hockeystick.transforms.summand import Order, SampledSummand, Summand
 
-__all__ = ["GaussianSummand", "SubsampledGaussians"]
-
 _BATCH = 64  # pairs in one rule
 _WIDEST_STEP = 1.5  # in units of the noise; beyond it nothing is gained
 _MOST_NODES = 1 << 20  # in a batch
-_MOST_CELLS = 1 << 16  # of one pair, where it has fewer nodes
 _FAR = 9.0  # in units of the noise, up to where the bulk of P and Q lies
 _BULK_SPACING = 0.75
 _BULK = np.arange(-_FAR, _FAR, _BULK_SPACING)[None, :]
@@ -109,6 +106,13 @@ class SubsampledGaussians(RuleSource):
         return SubsampledGaussians(self.shift[rows], self.rate[rows], self.counts[rows], self.order)
 
     @property
+    def law(self) -> Hashable:
+        return self.shift.item(), self.rate.item()
+
+    def counted(self, steps: float) -> SubsampledGaussians:
+        return replace(self, counts=np.array([steps]))
+
+    @property
     def row_steps(self) -> Array:
         return self.counts
 
@@ -143,14 +147,14 @@ class SubsampledGaussians(RuleSource):
         log_weight = cells.log_density[:, ::between] + np.log(grid.step)[:, None]
         return Sketch(cells.loss[:, ::between], log_weight, self.counts, cells, grid.cut.dropped)
 
-    def _grid(self, window: Window) -> _Grid | None:
+    def _grid(self, window: Window) -> Grid | None:
         """Where the nodes lie; None where they would be too many."""
         first, size, step, strip, cut = self._layout(window)
         most = float(size.max())
         if not (most * size.size <= _MOST_NODES or window.powers.shape[1] > 1) or not np.all(most <= window.longest):
             return None
         u = (first[:, None] + np.arange(most)) * step[:, None]
-        return _Grid(u, step, strip, cut)
+        return Grid(u, step, strip, cut)
 
     def lengths(self, window: Window) -> Array:
         """The number of nodes that each row needs for the window, shape (B,); infinite where it is not served."""
@@ -241,7 +245,7 @@ class SubsampledGaussians(RuleSource):
         """``ln(1 - g + g e^u)``."""
         return sampled_losses(u, self.rate[:, None])
 
-    def _log_weight(self, grid: _Grid) -> tuple[Array, Array]:
+    def _log_weight(self, grid: Grid) -> tuple[Array, Array]:
         """``ln`` of step times the density of Q at u, cut off, and bounds on its error."""
         m = self.shift[:, None]
         t = grid.u / m + 0.5 * m
@@ -254,7 +258,7 @@ class SubsampledGaussians(RuleSource):
             error = error + factor_error + np.where(grid.cut.used[:, None], U * np.abs(value), 0.0)
         return value, error
 
-    def _assembled(self, grid: _Grid, cells: Cells | None) -> LossRule:
+    def _assembled(self, grid: Grid, cells: Cells | None) -> LossRule:
         m, u, cut = self.shift, grid.u, grid.cut
         forward = self.order == "forward"
         value = self._losses(u)
@@ -297,7 +301,7 @@ class SubsampledGaussians(RuleSource):
             dropped=cut.dropped,
         )
 
-    def _cells(self, grid: _Grid, between: int) -> Cells:
+    def _cells(self, grid: Grid, between: int) -> Cells:
         """The density of the loss, ``between`` cells to a step."""
         m, u, cut = self.shift, grid.u, grid.cut
         forward = self.order == "forward"
@@ -319,30 +323,3 @@ class SubsampledGaussians(RuleSource):
             curvature_q=zero if forward else quarter,
             square=length * length,
         )
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Grid:
-    """Where the nodes of a rule lie.
-
-    Attributes
-    ----------
-    u : ndarray, shape (B, n)
-        Base losses, exact.
-    step : ndarray, shape (B,)
-        Their spacing.
-    strip : Strip
-        Around the line, in units of the noise.
-    cut : CutOff
-        What is left out.
-    """
-
-    u: Array
-    step: Array
-    strip: Strip
-    cut: CutOff
-
-    def between(self, window: Window) -> int:
-        """Number of cells to a step, at least one."""
-        return max(min(window.cells, _MOST_CELLS // int(self.u.shape[1])), 1)

@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from hockeystick.numerics.error_functions import erfcx
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U, log_sums
-from hockeystick.transforms.rule import Array, Numbers
-from hockeystick.transforms.strip import MixtureStrip
-
-__all__ = ["CutOff", "SampledStrip", "record_argument"]
+from hockeystick.transforms.rule import Array, Numbers, Window
+from hockeystick.transforms.strip import MixtureStrip, Strip
 
 _OUTSIDE = np.concatenate((np.arange(0.0, 12.0, 0.4), 12.0 * 1.08 ** np.arange(40.0)))  # beyond the last node
+_MOST_CELLS = 1 << 16  # of one pair, where it has fewer nodes
 _LOG_GAPS = np.log(np.diff(_OUTSIDE)) + 1e-12
 
 
@@ -172,3 +171,30 @@ class CutOff:
         below = 1.2 * np.exp(-size * size) * (slip + ERFCX + 2.0 * ELEMENTARY + 4.0 * U * size * size)
         error = np.where(x > 0.0, above, below) + (ELEMENTARY + U) * np.abs(value)
         return value, np.where(used, error, 0.0)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Where the nodes of a rule lie.
+
+    Attributes
+    ----------
+    u : ndarray, shape (B, n)
+        Base losses, exact.
+    step : ndarray, shape (B,)
+        Their spacing.
+    strip : Strip
+        Around the line, in units of the noise.
+    cut : CutOff
+        What is left out.
+    """
+
+    u: Array
+    step: Array
+    strip: Strip
+    cut: CutOff
+
+    def between(self, window: Window) -> int:
+        """Number of cells to a step, at least one."""
+        return max(min(window.cells, _MOST_CELLS // int(self.u.shape[1])), 1)

@@ -33,8 +33,6 @@ from hockeystick.numerics.rationals import product_up
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.summand import Summand
 
-__all__ = ["JoinedPair"]
-
 
 @derives("joined")
 @final

@@ -20,8 +20,6 @@ from hockeystick.laws.atom_table import AtomTable
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.rule import Array, Quadrature, Window, few_bits_up
 
-__all__ = ["KeptTails", "kept_atoms", "may_be_cut"]
-
 _MANY = 512  # atoms, of which those that matter are kept
 _DOUBT = 1e-3  # of the logarithms of terms, within which shares are told
 _COLUMNS = ("loss", "loss_error", "log_p", "log_q", "error")

@@ -22,8 +22,6 @@ from hockeystick.laws.base import Array, Pair
 from hockeystick.laws.without_windows import WithoutWindows
 from hockeystick.numerics.rounding import U
 
-__all__ = ["ConcentratedPair", "RenyiPair"]
-
 
 class _KnownByMoments(WithoutWindows):
     """What the two share."""

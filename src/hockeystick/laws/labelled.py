@@ -23,8 +23,6 @@ from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pa
 from hockeystick.numerics.binomial_tail import BinomialTail
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
-__all__ = ["LabelledPair"]
-
 
 @final
 @dataclass(frozen=True)

@@ -18,8 +18,6 @@ from hockeystick.laws.laplace_rule import LaplaceSummand
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.summand import Summand
 
-__all__ = ["LaplacePair"]
-
 _LOG_2 = math.log(2.0)
 
 

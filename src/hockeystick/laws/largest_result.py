@@ -27,8 +27,6 @@ from hockeystick.laws.base import Array
 from hockeystick.numerics.normal import normal_intervals
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U
 
-__all__ = ["LargestResultPair"]
-
 _LEVELS = 1500
 _REACH = 38.0  # standard deviations: beyond, a float64 holds no mass
 

@@ -34,8 +34,6 @@ from hockeystick.laws.base import Array
 from hockeystick.laws.laplace_rule import NODE_ERROR, WEIGHT_ERROR, gauss_legendre
 from hockeystick.numerics.rounding import ELEMENTARY, SUBNORMAL, TRIGONOMETRIC, U, gamma
 
-__all__ = ["LognormalPanels", "Transform"]
-
 _WIDEST = 0.6  # half-width of a panel, in standard deviations
 _TURN = 7.0  # how much z W may change over half a panel
 _MOST_PANELS = 1 << 11

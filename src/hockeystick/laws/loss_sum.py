@@ -10,7 +10,7 @@ Guarantee: the rules built here carry bounds on all their errors. Laws without a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -28,8 +28,6 @@ from hockeystick.transforms.summand import Summand
 
 if TYPE_CHECKING:
     from hockeystick.transforms.lattice import SharedLattice
-
-__all__ = ["LikeSums", "PairSum"]
 
 _MOST_STEPS = 2.0**40
 _SHARE = 1e-10
@@ -98,6 +96,24 @@ class PairSum(LossSum):
         other = object.__new__(PairSum)
         vars(other).update(vars(self), log_drop=log_drop)
         return other
+
+    def planned(self) -> PairSum:
+        """The sum that lines are planned for: of like runs that differ in their counts a little, all have the same.
+
+        Counts are rounded up to the next of two an octave: periods are long enough for fewer steps (k of section 4 of
+        `docs/derivations/contour.md` grows with the count), and `fewest` says how few there may be.
+        """
+        if self.kind is None:
+            return self
+        other = object.__new__(PairSum)
+        steps = float(math.ceil(2.0 ** (0.5 * math.ceil(2.0 * math.log2(max(self.total_count, 1.0))))))
+        vars(other).update(vars(self), _sources=[self.source.counted(steps)], total_count=steps)
+        return other
+
+    @property
+    def key(self) -> Hashable:
+        """What tells sums of a `kind` from each other."""
+        return self.kind, self.source.law, self.total_count, self.gaussian_variance
 
     def rules(self, window: Window) -> Sequence[LossRule] | None:
         """Rules for everything but the normal part; None where one would be too long."""

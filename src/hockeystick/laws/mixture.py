@@ -29,8 +29,6 @@ from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.summand import Order, Summand
 
-__all__ = ["GaussianMixturePair"]
-
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _TABLE = 2049  # points of the table that starts the inversion of L
 _NEWTON_STEPS = 40

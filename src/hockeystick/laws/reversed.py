@@ -24,8 +24,6 @@ from hockeystick.laws.base import (
 )
 from hockeystick.transforms.summand import Summand
 
-__all__ = ["ReversedPair"]
-
 
 @derives("reversed")
 @final

@@ -18,7 +18,7 @@ from hockeystick.errors import check_finite, check_inside, check_positive
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.rule import Array
 
-__all__ = ["NegativeBinomialCount", "PoissonCount", "RunCount"]
+__all__ = ["NegativeBinomialCount", "PoissonCount", "RunCount"]  # what a specification can name
 
 _MOST = 1e6
 

@@ -16,8 +16,6 @@ import numpy as np
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.rule import Array
 
-__all__ = ["base_losses", "sampled_loss_error", "sampled_losses"]
-
 _LARGE = 30.0  # base losses from which the large form is used
 
 

@@ -12,8 +12,6 @@ from hockeystick.laws.base import Pair, Selection
 from hockeystick.laws.run_count import RunCount
 from hockeystick.laws.without_windows import WithoutWindows
 
-__all__ = ["SHARES", "SelectedPair"]
-
 SHARES = (1.0, 0.97, 0.9, 0.5, 0.2, 0.05, 0.01, 0.001)
 """Of P, that rank below all others, in the orders that stand for what datasets show."""
 

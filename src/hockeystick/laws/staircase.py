@@ -29,8 +29,6 @@ from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import LossQuantum, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
-__all__ = ["StaircasePair"]
-
 _LARGEST_EPSILON = 700.0  # e^{-epsilon} is a normal float64
 
 

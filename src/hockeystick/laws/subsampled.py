@@ -22,8 +22,6 @@ from hockeystick.numerics.rationals import product_up
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U, up
 from hockeystick.transforms.summand import Summand
 
-__all__ = ["SubsampledPair"]
-
 
 @derives("subsampled")
 @final

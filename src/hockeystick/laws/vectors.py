@@ -20,8 +20,6 @@ from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import InfiniteMass, LossQuantum, Pair
 from hockeystick.numerics.rationals import LOG_RATIO, Probability, exact_probabilities, log_of, log_ratio
 
-__all__ = ["DiscretePair", "probabilities"]
-
 _TINY = 2.0**-1073  # twice the smallest float: what a logarithm below the normal range may be off by
 
 

@@ -12,8 +12,6 @@ import numpy as np
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
 
-__all__ = ["WithoutWindows"]
-
 
 class WithoutWindows(Pair):
     """Losses without ends, and a refusal with its reason for every window."""

@@ -21,8 +21,6 @@ from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import LossQuantum, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
-__all__ = ["WorstCasePair"]
-
 
 @final
 @dataclass(frozen=True)

@@ -19,8 +19,6 @@ from hockeystick.ledger.rules import Total, added, fits, room
 from hockeystick.ledger.store import VERSION, Store
 from hockeystick.ledger.verification import Finding, replayed, verify
 
-__all__ = ["Ledger", "Reservation"]
-
 
 @final
 @dataclass

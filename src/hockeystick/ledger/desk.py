@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from hockeystick.ledger.store import Store
 
-__all__ = ["CHOSEN", "Desk", "merged", "worst", "worst_total"]
-
 CHOSEN = ("in-advance", "adaptively")
 """Whether a release was fixed before any result was seen."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from hockeystick.errors import HockeystickError
 
-__all__ = ["LedgerError", "OverBudgetError", "TamperedError"]
-
 
 class LedgerError(HockeystickError):
     """A request that the ledger cannot follow: an unknown name, a reservation that is settled, another version."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from hockeystick.ledger.store import Store
 
-__all__ = ["progress"]
-
 _CHANGES = frozenset({"spend", "reserve", "release", "correct"})
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from hockeystick.ledger.store import Store
 
-__all__ = ["Finding", "Replay", "replayed", "verify"]
-
 _SETTLES = {"commit": ("reserve",), "release": ("reserve",), "correct": ("spend", "commit", "release", "correct")}
 
 

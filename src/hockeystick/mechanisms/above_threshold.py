@@ -17,8 +17,6 @@ from hockeystick.laws.worst_case import WorstCasePair
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.numerics.rounding import U, up
 
-__all__ = ["AboveThreshold"]
-
 
 @final
 @dataclass(frozen=True)

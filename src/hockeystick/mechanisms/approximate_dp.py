@@ -13,8 +13,6 @@ from hockeystick.laws.worst_case import WorstCasePair
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.numerics.rationals import float_beside
 
-__all__ = ["ApproximateDP"]
-
 _LARGEST_EXPONENT = 700.0
 _ROUNDING = 1e-9  # far above that of two expm1, of a quotient, and of size * epsilon up to 700
 

@@ -10,8 +10,6 @@ from hockeystick.errors import public_door
 from hockeystick.mechanisms.gaussian import Gaussian
 from hockeystick.sampling import Poisson
 
-__all__ = ["compose_arrays"]
-
 
 @public_door
 def compose_arrays(*, noise_multipliers: ArrayLike, rates: ArrayLike, counts: ArrayLike = 1) -> Composition:

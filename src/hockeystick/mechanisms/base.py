@@ -15,8 +15,6 @@ from hockeystick.sampling import (
     WithoutReplacement,
 )
 
-__all__ = ["VALUES", "Mechanism", "Values", "contribution"]
-
 Values = Literal["signed", "counts"]
 """Where integer values lie: in -sensitivity..sensitivity, or in 0..sensitivity."""
 

@@ -11,8 +11,6 @@ from hockeystick.laws.base import Pair
 from hockeystick.laws.run_count import RunCount
 from hockeystick.laws.selected import SelectedPair
 
-__all__ = ["BestOf", "select_best"]
-
 
 @final
 @dataclass(frozen=True)

@@ -11,8 +11,6 @@ from hockeystick.laws.base import Pair
 from hockeystick.laws.binomial import BinomialPair
 from hockeystick.mechanisms.base import VALUES, Mechanism, Values, contribution
 
-__all__ = ["Binomial"]
-
 
 @final
 @dataclass(frozen=True)

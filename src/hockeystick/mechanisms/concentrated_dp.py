@@ -13,8 +13,6 @@ from hockeystick.laws.known_by_moments import ConcentratedPair, RenyiPair
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.numerics.rounding import ELEMENTARY, U, down
 
-__all__ = ["RenyiDP", "ZeroConcentratedDP"]
-
 
 @final
 @dataclass(frozen=True)

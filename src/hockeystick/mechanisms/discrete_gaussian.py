@@ -11,8 +11,6 @@ from hockeystick.laws.base import Pair
 from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
 from hockeystick.mechanisms.base import VALUES, Mechanism, Values, contribution
 
-__all__ = ["DiscreteGaussian"]
-
 
 @final
 @dataclass(frozen=True)

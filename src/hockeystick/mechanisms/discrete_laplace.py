@@ -13,8 +13,6 @@ from hockeystick.laws.base import Pair
 from hockeystick.laws.discrete_laplace import DiscreteLaplacePair
 from hockeystick.mechanisms.base import VALUES, Mechanism, Values, contribution
 
-__all__ = ["DiscreteLaplace", "Geometric"]
-
 
 @final
 @dataclass(frozen=True)

@@ -12,8 +12,6 @@ from hockeystick.laws.base import Pair
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.numerics.rationals import Probability
 
-__all__ = ["DiscretePair"]
-
 
 @final
 @dataclass(frozen=True)

@@ -15,8 +15,6 @@ from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.numerics.rounding import U, up
 
-__all__ = ["Gaussian"]
-
 _MOST_DRAWS = 256
 _LITTLE, _FEW = 2.0, 20  # noise and batches below which the largest result tells nearly as much as all
 

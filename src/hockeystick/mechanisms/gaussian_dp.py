@@ -13,8 +13,6 @@ from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.numerics.rationals import float_beside
 
-__all__ = ["GaussianDP"]
-
 
 @final
 @dataclass(frozen=True)

@@ -13,8 +13,6 @@ from hockeystick.laws.base import Pair
 from hockeystick.laws.mixture import GaussianMixturePair
 from hockeystick.numerics.rationals import Probability
 
-__all__ = ["GaussianMixture"]
-
 
 @final
 @dataclass(frozen=True)

@@ -11,8 +11,6 @@ from hockeystick.laws.base import Pair
 from hockeystick.laws.laplace import LaplacePair
 from hockeystick.mechanisms.base import Mechanism
 
-__all__ = ["Laplace"]
-
 
 @final
 @dataclass(frozen=True)

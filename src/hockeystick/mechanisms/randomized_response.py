@@ -16,8 +16,6 @@ from hockeystick.mechanisms.shuffled_reports import ShuffledReports
 from hockeystick.numerics.rationals import Probability
 from hockeystick.numerics.rounding import ELEMENTARY
 
-__all__ = ["RandomizedResponse"]
-
 _LEAST_EPSILON, _MOST_EPSILON = 1e-12, 36.0
 
 

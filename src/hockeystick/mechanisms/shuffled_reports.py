@@ -16,8 +16,6 @@ from hockeystick.laws.curve import ChordPair
 from hockeystick.laws.vectors import probabilities
 from hockeystick.numerics.rationals import Probability, exact_probabilities
 
-__all__ = ["ShuffledReports"]
-
 _MOST_PEOPLE = 100_000
 
 

@@ -19,8 +19,6 @@ from hockeystick.laws.base import Pair
 from hockeystick.laws.staircase import StaircasePair
 from hockeystick.mechanisms.base import Mechanism
 
-__all__ = ["Staircase"]
-
 
 @final
 @dataclass(frozen=True)

@@ -10,8 +10,6 @@ from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import Pair
 from hockeystick.mechanisms.base import Mechanism
 
-__all__ = ["UserDefined"]
-
 
 @final
 @dataclass(frozen=True)

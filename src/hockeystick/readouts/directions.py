@@ -21,8 +21,6 @@ from hockeystick.together import asked_together
 if TYPE_CHECKING:
     from hockeystick.engines.together import Quantity
 
-__all__ = ["OPPOSITE", "Asked", "Curve"]
-
 OPPOSITE: Mapping[str, Direction] = {
     "add": "remove",
     "remove": "add",

@@ -25,8 +25,6 @@ from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, LOG_NDTR, U, up
 from hockeystick.readouts.pure_dp import mu_of_pure
 
-__all__ = ["CompositionTail", "Point", "mu_at", "mu_below", "mu_of_cell", "tail_of"]
-
 _CLOSE = 1e-11  # relative step outward of a computed mu before it is verified
 _FAR = 1e150  # beyond it a square has no float
 _NDTR_REACH = 15.0  # the domain of `LOG_NDTR`

@@ -25,8 +25,6 @@ from hockeystick.errors import UnknownPairError, check_count, check_delta, publi
 from hockeystick.numerics.rationals import float_beside
 from hockeystick.readouts.directions import Curve
 
-__all__ = ["group_epsilon"]
-
 _MOST = 700.0  # e to the power of this is finite
 _HALVINGS = 40
 _NARROW = 1e-4

@@ -15,8 +15,6 @@ from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.rounding import ELEMENTARY, ERF, ERFCX, U, down, up
 
-__all__ = ["mu_of_pure", "squared_mu"]
-
 _FAR = 1e150  # beyond it a square has no float
 _LEAST = 2.0**-900  # below, no relative accuracy is needed
 

@@ -18,8 +18,6 @@ from hockeystick.errors import check_inside, public_door
 from hockeystick.numerics.rounding import U, down, up
 from hockeystick.readouts.directions import Asked, Curve
 
-__all__ = ["bayes_risk", "decisive_epsilon"]
-
 
 @public_door
 def bayes_risk(curve: Curve, prior: float) -> Bound | Estimate:

@@ -41,8 +41,6 @@ from hockeystick.readouts.directions import Asked, Curve
 from hockeystick.readouts.envelope import Enclosure
 from hockeystick.readouts.gaussian_dp import CompositionTail, Point, mu_below, mu_of_cell, tail_of
 
-__all__ = ["regret", "smallest_mu"]
-
 _EVALUATIONS = 600
 _LARGEST = 600.0  # nats
 

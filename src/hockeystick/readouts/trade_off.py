@@ -23,8 +23,6 @@ from hockeystick.errors import check_choice, check_positive, check_probability, 
 from hockeystick.readouts.directions import OPPOSITE, Asked, Curve
 from hockeystick.readouts.envelope import Enclosure, Value
 
-__all__ = ["TradeOff", "columns", "trade_off"]
-
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)

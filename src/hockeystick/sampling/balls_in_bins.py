@@ -12,8 +12,6 @@ from hockeystick.laws.base import Pair
 from hockeystick.sampling.base import AS_REMOVE, Sampled
 from hockeystick.sampling.random_allocation import allocated_pairs, attained_by, pair_with_ratio
 
-__all__ = ["BallsInBins"]
-
 
 @final
 @dataclass(frozen=True)

@@ -11,8 +11,6 @@ from hockeystick.composition import Direction, Step
 from hockeystick.errors import UnknownPairError, check_count
 from hockeystick.laws.base import Pair
 
-__all__ = ["AS_REMOVE", "InBatches", "Samplable", "Sampled"]
-
 AS_REMOVE: Mapping[str, Direction] = {"zero-out": "remove", "zero-in": "add"}
 """The direction with the same pair, where a null record is as good as none."""
 

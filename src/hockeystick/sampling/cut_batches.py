@@ -17,8 +17,6 @@ from hockeystick.numerics.rationals import float_beside
 from hockeystick.sampling.base import Sampled
 from hockeystick.sampling.poisson import Poisson
 
-__all__ = ["CutBatches"]
-
 
 @final
 @dataclass(frozen=True)

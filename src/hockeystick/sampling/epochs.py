@@ -8,8 +8,6 @@ from typing import Any
 
 from hockeystick.errors import check_count, check_positive, check_rate
 
-__all__ = ["batches_in_epoch", "steps_in"]
-
 
 def batches_in_epoch(*, rate: float | None = None, batch_size: int | None = None, population: int | None = None) -> int:
     """How many batches a pass over the data has: the last, short one counts, as it does for most data loaders.

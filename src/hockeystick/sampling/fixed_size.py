@@ -13,8 +13,6 @@ from hockeystick.laws.base import Pair
 from hockeystick.numerics.rationals import float_beside
 from hockeystick.sampling.base import AS_REMOVE, InBatches, Samplable
 
-__all__ = ["WithoutReplacement"]
-
 
 @final
 @dataclass(frozen=True)

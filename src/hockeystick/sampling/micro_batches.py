@@ -13,8 +13,6 @@ from hockeystick.laws.base import Pair
 from hockeystick.sampling.base import AS_REMOVE, Samplable, Sampled
 from hockeystick.sampling.poisson import Poisson
 
-__all__ = ["MicroBatches"]
-
 
 @final
 @dataclass(frozen=True)

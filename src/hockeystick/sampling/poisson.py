@@ -12,8 +12,6 @@ from hockeystick.errors import UnknownPairError, check_count, check_rate
 from hockeystick.laws.base import Pair
 from hockeystick.sampling.base import AS_REMOVE, Samplable, Sampled
 
-__all__ = ["Poisson"]
-
 
 @final
 @dataclass(frozen=True)

@@ -11,8 +11,6 @@ from hockeystick.errors import UnknownPairError, check_count
 from hockeystick.laws.base import Pair
 from hockeystick.sampling.base import AS_REMOVE, Samplable, Sampled
 
-__all__ = ["RandomAllocation", "allocated_pairs", "attained_by", "pair_with_ratio"]
-
 
 def allocated_pairs(base: Pair, steps: int, direction: Direction) -> tuple[Pair, Pair]:
     """Pairs above and below that of one round, base being the pair of a step under *remove*."""

@@ -11,8 +11,6 @@ from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import Pair
 from hockeystick.sampling.base import AS_REMOVE, InBatches, Samplable
 
-__all__ = ["Shuffled"]
-
 
 @final
 @dataclass(frozen=True)

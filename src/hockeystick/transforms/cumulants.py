@@ -127,6 +127,17 @@ class Scan:
     mean: Array
     variance: Array
 
+    def times(self, ratio: Array, gaussian_variance: Array) -> Scan:
+        """The same of so many times as many steps beside the normal part, which stays."""
+        value = 0.5 * gaussian_variance * self.tilts * (1.0 + self.tilts)
+        mean = gaussian_variance * (self.tilts + 0.5)
+        return Scan(
+            self.tilts,
+            ratio * (self.value - value) + value,
+            ratio * (self.mean - mean) + mean,
+            ratio * (self.variance - gaussian_variance) + gaussian_variance,
+        )
+
     def saddle_excess(self, epsilon: float) -> Array:
         """``K'(theta) - epsilon - 1/theta - 1/(1 + theta)``, increasing in theta."""
         return self.mean - epsilon - 1.0 / self.tilts - 1.0 / (1.0 + self.tilts)

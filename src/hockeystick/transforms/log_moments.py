@@ -63,6 +63,11 @@ class LogMoments:
         """Bound on the distance of ``value`` from K."""
         return self.error + self.quadrature
 
+    def at(self, rows: Rows) -> LogMoments:
+        """Those of some of the rules."""
+        value, error, quadrature = (one[:, rows] for one in (self.value, self.error, self.quadrature))
+        return LogMoments(value, error, quadrature, self.identity_error[rows])
+
 
 def log_moments(rule: LossRule, exponents: Array) -> LogMoments:
     """``K(a - 1)`` of every rule at exponents a, shape (K,), or (K, R) for those of R runs."""

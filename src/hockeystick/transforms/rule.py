@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -26,6 +26,7 @@ import numpy as np
 
 from hockeystick.numerics.residuals import exponential_residual
 from hockeystick.numerics.rounding import U
+from hockeystick.transforms.node_sums import additions, by_run, chunk, few_bits_up, node_sum
 from hockeystick.transforms.sketch import Array, Cells, Numbers, Rows, Sketch
 
 __all__ = [
@@ -51,43 +52,7 @@ __all__ = [
 OVERFLOW: Final = 600.0
 """Exponent of a weighted node that is not exceeded."""
 
-_CHUNK = 64
-_MANY = 512.0  # nodes whose number keeps three bits
 _LARGE = 30.0  # exponents from which e^x is taken together with the weight, so that neither overflows
-
-
-def chunk(nodes: int) -> int:
-    """How many nodes sums run over at a time, before they run over the chunks."""
-    return max(_CHUNK, math.isqrt(nodes))
-
-
-def additions(nodes: int) -> int:
-    """The number of roundings that a term meets, at most, in a sum over nodes by chunks."""
-    size = chunk(nodes)
-    return min(nodes, size) + -(-nodes // size)
-
-
-def node_sum(terms: Array) -> Array:
-    """The sum over the last axis, by chunks."""
-    nodes = terms.shape[-1]
-    if nodes <= _CHUNK:
-        return np.asarray(terms.sum(axis=-1))
-    return np.asarray(np.add.reduceat(terms, np.arange(0, nodes, chunk(nodes)), axis=-1).sum(axis=-1))
-
-
-def few_bits_up(sizes: Array) -> Array:
-    """Whole numbers rounded up to two bits: many rules and lines then have as many nodes as others, and share calls.
-
-    To three bits where they are large: there nodes cost more than calls.
-    """
-    bits = np.where(sizes > _MANY, 2.0, 1.0)
-    unit = np.exp2(np.maximum(np.floor(np.log2(np.maximum(sizes, 1.0))) - bits, 0.0))
-    return np.asarray(np.ceil(sizes / unit) * unit)
-
-
-def by_run(values: Array, runs: int) -> Array:
-    """Numbers of rules, shape (..., B), summed over those of each run, shape (..., R)."""
-    return values if values.shape[-1] == runs else values.sum(axis=-1, keepdims=True)
 
 
 class Quadrature(ABC):
@@ -316,6 +281,15 @@ class RuleSource(ABC):
     @classmethod
     def stacked(cls, several: Sequence[RuleSource]) -> RuleSource:
         """Sources of one kind as one, row below row."""
+        raise NotImplementedError
+
+    @property
+    def law(self) -> Hashable:
+        """What tells its only row from others of its kind, but for the number of steps."""
+        raise NotImplementedError
+
+    def counted(self, steps: float) -> RuleSource:
+        """Its only row, composed so often."""
         raise NotImplementedError
 
     @property

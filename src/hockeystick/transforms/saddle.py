@@ -133,6 +133,24 @@ class Saddle:
         sketches = tuple(Sketch.stacked(own) for own in zip(*(one.sketches for one in several), strict=True))
         return cls(**numbers, sketches=sketches)
 
+    def row(self, place: int) -> Saddle:
+        """One of several, without its rules."""
+        theta, value, mean, variance, top = (
+            float(one[place]) for one in (self.theta, self.value, self.mean, self.variance, self.top)
+        )
+        return Saddle(theta, value, mean, variance, (), top)
+
+    def moved(self, theta: Array, gaussian_variance: Numbers) -> Saddle:
+        """What R sums do at other tilts."""
+        found = scan(self.sketches, gaussian_variance, theta[None])
+        return Saddle(theta, found.value[0], found.mean[0], found.variance[0], self.sketches, self.top)
+
+    def times(self, rows: Rows, ratio: Array, gaussian_variance: Array) -> Saddle:
+        """Those of runs, by whose they are: of so many times as many steps, given the variances of normal parts."""
+        columns = (self.theta, self.value, self.mean, self.variance)
+        found = Scan(*(column[rows] for column in columns)).times(ratio, gaussian_variance)
+        return Saddle(found.tilts, found.value, found.mean, found.variance, (), self.top[rows])
+
     def look(self, losses: LossSum, tilts: Array) -> Scan:
         """K of R sums at tilts of any size that rules can be had for, shape (k, R); infinite beyond.
 

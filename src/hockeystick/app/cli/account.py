@@ -12,8 +12,6 @@ from hockeystick.app.cli.parsing import Parser
 from hockeystick.app.cli.status import Status
 from hockeystick.progress import Progress
 
-__all__ = ["add", "run"]
-
 _EXAMPLES = """examples:
   hockeystick account spec.toml
   hockeystick account spec.toml --delta 1e-5,1e-6 --adjacency remove --json

@@ -29,17 +29,6 @@ from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
 from hockeystick.curve import PrivacyCurve
 
-__all__ = [
-    "Answer",
-    "answer_document",
-    "answer_text",
-    "answers",
-    "opening",
-    "print_answers",
-    "print_json",
-    "status_of",
-]
-
 _LABEL = 13
 _FEW = 3  # names of steps that are otherwise alike
 

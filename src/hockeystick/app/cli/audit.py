@@ -11,14 +11,12 @@ from hockeystick import audit
 from hockeystick.app.cli.answer import print_json
 from hockeystick.app.cli.files import specification_of
 from hockeystick.app.cli.options import add_json
-from hockeystick.app.cli.parsing import Parser, count, delta, listed
+from hockeystick.app.cli.parsing import Parser, count, delta, listed, option
 from hockeystick.app.cli.picture import check_picture, write_figure
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.cli.table import table
 from hockeystick.app.report.numbers import plain, rounded_down
 from hockeystick.audit.base import Audit, Verdict
-
-__all__ = ["add", "run"]
 
 _EXAMPLES = """examples:
   hockeystick audit --true-positives 90 --positives 100 \\
@@ -43,12 +41,12 @@ def add(commands: Any) -> None:
     )
     many = parser.add_argument_group("one canary a run, many runs: counts of independent outcomes")
     many.add_argument("--true-positives", type=count("--true-positives", 0), metavar="N", help='said "in", and was in')
-    many.add_argument("--positives", type=count("--positives"), metavar="N", help="canaries that were in")
+    option(many, "--positives", count, "N", "canaries that were in")
     many.add_argument("--false-positives", type=count("--false-positives", 0), metavar="N", help='said "in", was out')
-    many.add_argument("--negatives", type=count("--negatives"), metavar="N", help="canaries that were out")
+    option(many, "--negatives", count, "N", "canaries that were out")
     one = parser.add_argument_group("many canaries in one run, each in or out by a fair coin flip")
-    one.add_argument("--canaries", type=count("--canaries"), metavar="M", help="how many were planted")
-    one.add_argument("--guesses", type=count("--guesses"), metavar="C", help="about how many the attack guessed")
+    option(one, "--canaries", count, "M", "how many were planted")
+    option(one, "--guesses", count, "C", "about how many the attack guessed")
     one.add_argument("--correct", type=count("--correct", 0), metavar="V", help="how many guesses were right")
     parser.add_argument(
         "--scores",
@@ -57,9 +55,7 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--claim", metavar="SPEC", help="the specification claimed, TOML or JSON")
     parser.add_argument("--confidence", type=float, default=0.95, metavar="P", help="default: %(default)s")
-    parser.add_argument(
-        "--delta", type=listed(delta("--delta")), default=(0.0, 1e-5), metavar="D[,D]", help="default: 0,1e-5"
-    )
+    option(parser, "--delta", listed(delta), "D[,D]", "default: 0,1e-5", default=(0.0, 1e-5))
     parser.add_argument(
         "--plot", metavar="FILE", help="draw what is claimed at most and seen at least: .svg, .png, .pdf"
     )

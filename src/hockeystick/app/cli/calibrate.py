@@ -20,7 +20,7 @@ from hockeystick.app.cli.options import (
     relation_of,
     save_as,
 )
-from hockeystick.app.cli.parsing import WIDTH, Parser, count, delta, epsilon, positive
+from hockeystick.app.cli.parsing import WIDTH, Parser, count, delta, epsilon, option, positive
 from hockeystick.app.cli.sampler import IN_ROUNDS, OF_ONE_SCHEME, add_length, add_sampler, entry_of
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.cli.unknown import ROUND, Unknown, round_name
@@ -32,8 +32,6 @@ from hockeystick.app.spec.problems import suggestion
 from hockeystick.app.spec.registry import samplings
 from hockeystick.calibrate import Calibration, UnreachableTargetError, calibrate
 from hockeystick.progress import Progress
-
-__all__ = ["add", "run"]
 
 _EXAMPLES = """examples:
   hockeystick calibrate --epsilon 1 --delta 1e-6 --rate 0.001 --steps 10000
@@ -65,30 +63,27 @@ def add(commands: Any) -> None:
         "specification", metavar="SPEC", nargs="?", help="a specification, instead of the options of a run"
     )
     target = parser.add_argument_group("target (one of them)")
-    target.add_argument("--epsilon", type=epsilon("--epsilon"), metavar="E", help="epsilon, together with --delta")
-    target.add_argument("--delta", type=delta("--delta"), metavar="D", help="delta, together with --epsilon")
-    target.add_argument("--mu", type=positive("--mu"), metavar="M", help="Gaussian differential privacy at every delta")
-    target.add_argument(
-        "--floor", type=delta("--floor"), metavar="D", help="with --mu: only for delta above this (default: 0)"
-    )
-    target.add_argument("--advantage", type=delta("--advantage"), metavar="A", help="the advantage of any attack")
+    option(target, "--epsilon", epsilon, "E", "epsilon, together with --delta")
+    option(target, "--delta", delta, "D", "delta, together with --epsilon")
+    option(target, "--mu", positive, "M", "Gaussian differential privacy at every delta")
+    option(target, "--floor", delta, "D", "with --mu: only for delta above this (default: 0)")
+    option(target, "--advantage", delta, "A", "the advantage of any attack")
     of_run = parser.add_argument_group("run (give all but the one to find)")
-    of_run.add_argument(
-        "--noise-multiplier", type=positive("--noise-multiplier"), metavar="S", help="noise over clipping norm"
-    )
+    option(of_run, "--noise-multiplier", positive, "S", "noise over clipping norm")
     add_sampler(parser, of_run)
     add_length(of_run)
     parser.add_argument(
         "--find", metavar="NAME", help=f"what to find: {', '.join(_FOUND)}; or a parameter of SPEC, or count"
     )
-    parser.add_argument("--step", type=count("--step"), default=1, metavar="K", help="which step of SPEC (default: 1)")
-    parser.add_argument(
+    option(parser, "--step", count, "K", "which step of SPEC (default: 1)", default=1)
+    option(
+        parser,
         "--precision",
+        positive,
+        "P",
+        "relative distance between the value and one proved unsafe (default: %(default)s); integers are exact",
         "--tolerance",
-        type=positive("--precision"),
         default=1e-5,
-        metavar="P",
-        help="relative distance between the value and one proved unsafe (default: %(default)s); integers are exact",
     )
     add_save(parser)
     add_tuning(parser)

@@ -14,7 +14,7 @@ from typing import Any, final
 from hockeystick.app.cli.answer import opening, print_json, status_of
 from hockeystick.app.cli.files import add_specification, specification_of
 from hockeystick.app.cli.options import add_json
-from hockeystick.app.cli.parsing import WIDTH, Parser, delta, epsilon
+from hockeystick.app.cli.parsing import WIDTH, Parser, delta, epsilon, option
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.cli.table import table
 from hockeystick.app.report.cautions import broken
@@ -26,8 +26,6 @@ from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import ADJACENCIES
 from hockeystick.errors import HockeystickError, check_choice
 from hockeystick.progress import Progress
-
-__all__ = ["add", "run"]
 
 _EXAMPLES = """examples:
   hockeystick compare spec.toml
@@ -66,8 +64,8 @@ def add(commands: Any) -> None:
         f" colon, such as cut-batches:largest_batch=600. Known: none, {', '.join(samplings())}",
     )
     asked = parser.add_mutually_exclusive_group()
-    asked.add_argument("--delta", type=delta("--delta"), metavar="D", help="compare epsilon at this delta")
-    asked.add_argument("--epsilon", type=epsilon("--epsilon"), metavar="E", help="compare delta at this epsilon")
+    option(asked, "--delta", delta, "D", "compare epsilon at this delta")
+    option(asked, "--epsilon", epsilon, "E", "compare delta at this epsilon")
     add_json(parser)
     parser.set_defaults(run=run, parser=parser)
 

@@ -21,8 +21,6 @@ from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound
 from hockeystick.progress import Progress
 
-__all__ = ["add", "run"]
-
 _EXAMPLES = """examples:
   hockeystick curve spec.toml
   hockeystick curve spec.toml --delta 1e-3,1e-6,1e-9 --plot curve.png

@@ -19,7 +19,7 @@ from hockeystick.app.cli.options import (
     relation_of,
     save_as,
 )
-from hockeystick.app.cli.parsing import Parser, delta, epsilon, listed, positive
+from hockeystick.app.cli.parsing import Parser, delta, epsilon, listed, option, positive
 from hockeystick.app.cli.picture import check_picture, draw, points, warning
 from hockeystick.app.cli.sampler import add_length, add_sampler, batches_of, entry_of
 from hockeystick.app.cli.status import Status
@@ -28,8 +28,6 @@ from hockeystick.app.report.numbers import count_text, plain, rounded_up
 from hockeystick.app.spec.model import Choice, Circumstances, Specification
 from hockeystick.app.spec.registry import AUTOMATIC, schemes
 from hockeystick.progress import Progress
-
-__all__ = ["add", "run"]
 
 _EXAMPLES = """examples:
   hockeystick dpsgd --noise-multiplier 1 --rate 0.01 --steps 2000 --delta 1e-5
@@ -52,22 +50,19 @@ def add(commands: Any) -> None:
         description="The privacy of one DP-SGD run: epsilon at a delta, or delta at an epsilon.",
         epilog=_EXAMPLES,
     )
-    parser.add_argument(
+    option(
+        parser,
         "--noise-multiplier",
-        type=positive("--noise-multiplier"),
+        positive,
+        "S",
+        "standard deviation of the noise on the summed gradients, in units of the clipping norm",
         required=True,
-        metavar="S",
-        help="standard deviation of the noise on the summed gradients, in units of the clipping norm",
     )
     add_sampler(parser)
     add_length(parser.add_mutually_exclusive_group(required=True))
     asked = parser.add_mutually_exclusive_group(required=True)
-    asked.add_argument(
-        "--delta", type=listed(delta("--delta")), metavar="D[,D]", help="report epsilon at these deltas, in [0, 1]"
-    )
-    asked.add_argument(
-        "--epsilon", type=listed(epsilon("--epsilon")), metavar="E[,E]", help="report delta at these epsilons"
-    )
+    option(asked, "--delta", listed(delta), "D[,D]", "report epsilon at these deltas, in [0, 1]")
+    option(asked, "--epsilon", listed(epsilon), "E[,E]", "report delta at these epsilons")
     parser.add_argument("--by-epoch", action="store_true", help="add a table of epsilon by epoch; needs --delta")
     parser.add_argument(
         "--plot", metavar="FILE", help="draw the privacy curve, or with --by-epoch epsilon by epoch: .svg, .png, .pdf"

@@ -8,11 +8,9 @@ from typing import Any
 
 from hockeystick.app.cli.files import read_text
 from hockeystick.app.cli.options import ADJACENCY, UNIT, add_adjacency, add_json, add_unit
-from hockeystick.app.cli.parsing import Parser, delta, listed
+from hockeystick.app.cli.parsing import Parser, delta, listed, option
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.spec.write import from_event
-
-__all__ = ["add", "run"]
 
 _EXAMPLES = """examples:
   hockeystick import event.json --delta 1e-5 > spec.json
@@ -32,9 +30,7 @@ def add(commands: Any) -> None:
     parser.add_argument("event", metavar="EVENT", help="the event, JSON; - reads stdin")
     add_adjacency(parser)
     add_unit(parser)
-    parser.add_argument(
-        "--delta", type=listed(delta("--delta")), default=(), metavar="D[,D]", help="report epsilon at these"
-    )
+    option(parser, "--delta", listed(delta), "D[,D]", "report epsilon at these", default=())
     add_json(parser)  # as every command; a specification is printed as JSON in any case
     parser.set_defaults(run=run, parser=parser)
 

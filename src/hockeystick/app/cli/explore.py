@@ -9,8 +9,6 @@ from typing import Any
 from hockeystick.app.cli.parsing import Parser, count
 from hockeystick.app.cli.status import CommandError, Status
 
-__all__ = ["add", "run"]
-
 _PORT, _MOST_PORTS = 8321, 65535
 
 _EXAMPLES = """examples:

@@ -8,14 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from hockeystick.app.cli.options import add_group_size
-from hockeystick.app.cli.parsing import Parser, delta, epsilon, listed, positive
+from hockeystick.app.cli.parsing import Parser, delta, epsilon, listed, option, positive
 from hockeystick.app.cli.status import CommandError
 from hockeystick.app.spec.model import Choice, Specification
 from hockeystick.app.spec.problems import SpecificationError
 from hockeystick.app.spec.registry import AUTOMATIC
 from hockeystick.composition import ADJACENCIES
-
-__all__ = ["add_changes", "add_specification", "asked_specification", "read_text", "specification_of", "write_text"]
 
 
 def add_specification(parser: Parser) -> None:
@@ -28,18 +26,12 @@ def add_specification(parser: Parser) -> None:
 def add_changes(parser: Parser) -> None:
     """Add the options that stand in place of what the file says."""
     changes = parser.add_argument_group("in place of what the file says")
-    changes.add_argument(
-        "--delta", type=listed(delta("--delta")), metavar="D[,D]", help="report epsilon at these deltas"
-    )
-    changes.add_argument(
-        "--epsilon", type=listed(epsilon("--epsilon")), metavar="E[,E]", help="report delta at these epsilons"
-    )
+    option(changes, "--delta", listed(delta), "D[,D]", "report epsilon at these deltas")
+    option(changes, "--epsilon", listed(epsilon), "E[,E]", "report delta at these epsilons")
     changes.add_argument("--adjacency", choices=tuple(ADJACENCIES), metavar="R", help=", ".join(ADJACENCIES))
     add_group_size(changes)
     changes.add_argument("--accountant", metavar="A", help="such as certified or certified:tolerance=1e-5")
-    changes.add_argument(
-        "--tolerance", type=positive("--tolerance"), metavar="W", help="width of the bracket asked for"
-    )
+    option(changes, "--tolerance", positive, "W", "width of the bracket asked for")
 
 
 def specification_of(options: argparse.Namespace) -> Specification:

@@ -12,7 +12,7 @@ from hockeystick import ledger
 from hockeystick.app.cli.answer import print_json
 from hockeystick.app.cli.files import add_specification, specification_of, write_text
 from hockeystick.app.cli.options import add_json
-from hockeystick.app.cli.parsing import Parser, count, delta, positive
+from hockeystick.app.cli.parsing import Parser, count, delta, option, positive
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.cli.table import table
 from hockeystick.app.report.data_set import Account, data_set_json, data_set_page, data_set_record
@@ -21,8 +21,6 @@ from hockeystick.composition import ADJACENCIES
 from hockeystick.ledger.records import PERIODS
 from hockeystick.ledger.rules import RULES
 from hockeystick.progress import Progress
-
-__all__ = ["add", "run"]
 
 _VARIABLE = "HOCKEYSTICK_LEDGER"
 
@@ -79,9 +77,9 @@ def _add_administration(actions: Any) -> None:
     _action(actions, "migrate", _migrate, "bring a ledger of an older version to this one")
     parser = _action(actions, "add-dataset", _add_dataset, "open a data set with its budget")
     parser.add_argument("dataset", metavar="NAME")
-    parser.add_argument("--epsilon", type=positive("--epsilon"), metavar="E", help="budget, with --delta")
-    parser.add_argument("--delta", type=delta("--delta"), metavar="D")
-    parser.add_argument("--mu", type=positive("--mu"), metavar="MU", help="budget of Gaussian DP instead")
+    option(parser, "--epsilon", positive, "E", "budget, with --delta")
+    option(parser, "--delta", delta, "D")
+    option(parser, "--mu", positive, "MU", "budget of Gaussian DP instead")
     parser.add_argument("--unit", default="example", metavar="NOUN", help="what one record is (default: %(default)s)")
     parser.add_argument("--adjacency", choices=tuple(ADJACENCIES), default="add-remove", metavar="R")
     parser.add_argument(
@@ -123,7 +121,7 @@ def _add_questions(actions: Any) -> None:
     _add_release(_action(actions, "remaining", _remaining, "how many more such releases fit"))
     parser = _action(actions, "total", _total, "what has been spent on a data set")
     parser.add_argument("dataset", metavar="NAME")
-    parser.add_argument("--delta", type=delta("--delta"), metavar="D", help="where epsilon is read")
+    option(parser, "--delta", delta, "D", "where epsilon is read")
     _add_account(parser)
     add_json(parser)
     for name, act, words in (

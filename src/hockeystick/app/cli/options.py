@@ -4,25 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from hockeystick.app.cli.parsing import Parser, count, positive
+from hockeystick.app.cli.parsing import Parser, count, option, positive
 from hockeystick.app.cli.status import CommandError
 from hockeystick.app.spec.model import Choice, Specification
 from hockeystick.composition import ADJACENCIES
-
-__all__ = [
-    "ADJACENCY",
-    "UNIT",
-    "add_adjacency",
-    "add_group_size",
-    "add_json",
-    "add_save",
-    "add_tolerance",
-    "add_tuning",
-    "add_unit",
-    "relation_of",
-    "save_as",
-]
-
 
 ADJACENCY, UNIT = "add-remove", "example"
 """What is meant where nothing is said."""
@@ -45,22 +30,18 @@ def add_unit(parser: Parser) -> None:
 
 def add_group_size(parser: Parser | argparse._ArgumentGroup) -> None:
     """Add ``--group-size``: None where it is not given, as a specification may say it."""
-    parser.add_argument(
-        "--group-size",
-        type=count("--group-size"),
-        metavar="K",
-        help="records that change at once, such as a household of 5 (default: 1)",
-    )
+    option(parser, "--group-size", count, "K", "records that change at once, such as a household of 5 (default: 1)")
 
 
 def add_tolerance(parser: Parser) -> None:
     """Add ``--tolerance``."""
-    parser.add_argument(
+    option(
+        parser,
         "--tolerance",
-        type=positive("--tolerance"),
+        positive,
+        "W",
+        "width of the bracket asked for: in epsilon, or relative to delta (default: %(default)s)",
         default=1e-3,
-        metavar="W",
-        help="width of the bracket asked for: in epsilon, or relative to delta (default: %(default)s)",
     )
 
 

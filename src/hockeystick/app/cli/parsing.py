@@ -19,8 +19,6 @@ from hockeystick.errors import check_count, check_delta, check_epsilon, check_po
 WIDTH = 80
 """Columns of a terminal that everybody has."""
 
-__all__ = ["WIDTH", "Parser", "count", "delta", "epsilon", "joined_negatives", "listed", "positive", "rate"]
-
 
 class Parser(argparse.ArgumentParser):
     """A parser that raises `CommandError` with one line, and shows an example under its help."""
@@ -151,10 +149,22 @@ def count(name: str, minimum: int = 1) -> Callable[[str], int]:
     return read
 
 
-def listed(read: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
+Reader = Callable[[str], Callable[[str], Any]]
+"""From the name of an option, for what is said of a wrong value, to what makes a value of its text."""
+
+
+def listed(reader: Reader) -> Reader:
     """A reader of comma-separated values."""
 
-    def read_all(text: str) -> tuple[Any, ...]:
-        return tuple(read(part.strip()) for part in text.split(","))
+    def named(name: str) -> Callable[[str], tuple[Any, ...]]:
+        read = reader(name)
+        return lambda text: tuple(read(part.strip()) for part in text.split(","))
 
-    return read_all
+    return named
+
+
+def option(
+    to: argparse._ActionsContainer, name: str, reader: Reader, metavar: str, words: str = "", *also: str, **others: Any
+) -> None:
+    """Add an option whose value is read, with what help says of it, its other names and what else argparse takes."""
+    to.add_argument(name, *also, type=reader(name), metavar=metavar, help=words, **others)

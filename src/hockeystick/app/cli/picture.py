@@ -17,8 +17,6 @@ from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound
 from hockeystick.curve import PrivacyCurve
 
-__all__ = ["DELTAS", "certified", "check_picture", "draw", "points", "warning", "write_figure"]
-
 _FORMATS = (".svg", ".png", ".pdf")
 DELTAS = tuple(float(f"1e-{power}") for power in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30))
 """From 1e-1 to 1e-30."""

@@ -13,8 +13,6 @@ from hockeystick.app.cli.status import STATUS_MEANING, CommandError, Status
 from hockeystick.app.spec.problems import SpecificationError
 from hockeystick.errors import HockeystickError
 
-__all__ = ["main", "parser"]
-
 _MODULES = {
     "dpsgd": "dpsgd",
     "calibrate": "calibrate",

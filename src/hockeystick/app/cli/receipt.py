@@ -27,8 +27,6 @@ from hockeystick.errors import require_ball_arithmetic
 from hockeystick.independent import CONTRADICTED, NOT_REACHED, PROVED, check
 from hockeystick.progress import Progress
 
-__all__ = ["add", "run_report", "run_verify"]
-
 _REPORT_EXAMPLES = """examples:
   hockeystick report spec.toml -o receipt.html -o receipt.json
   hockeystick report spec.toml --format markdown > PRIVACY.md

@@ -6,12 +6,10 @@ import argparse
 import math
 from fractions import Fraction
 
-from hockeystick.app.cli.parsing import Parser, count, positive, rate
+from hockeystick.app.cli.parsing import Parser, count, option, positive, rate
 from hockeystick.app.spec.model import Choice, StepEntry
 from hockeystick.app.spec.registry import samplings, schemes
 from hockeystick.sampling.epochs import batches_in_epoch
-
-__all__ = ["IN_ROUNDS", "OF_ONE_SCHEME", "add_length", "add_sampler", "batches_of", "entry_of"]
 
 IN_ROUNDS = ("random-allocation", "balls-in-bins")
 """The schemes of which every record takes part in one step of a pass, written by the steps of a pass."""
@@ -28,22 +26,9 @@ _SHUFFLED = (
 def add_sampler(parser: Parser, group: argparse._ArgumentGroup | None = None) -> None:
     """Add the options that say how batches are sampled, to a group of the parser where one is given."""
     to = parser if group is None else group
-    to.add_argument(
-        "--rate",
-        type=rate("--rate"),
-        metavar="Q",
-        help="probability that an example joins a batch: batch size over number of examples",
-    )
-    to.add_argument(
-        "--batch-size", type=count("--batch-size"), metavar="B", help="(expected) batch size, instead of --rate"
-    )
-    to.add_argument(
-        "--population",
-        "--examples",
-        type=count("--population"),
-        metavar="N",
-        help="number of examples in the data",
-    )
+    option(to, "--rate", rate, "Q", "probability that an example joins a batch: batch size over number of examples")
+    option(to, "--batch-size", count, "B", "(expected) batch size, instead of --rate")
+    option(to, "--population", count, "N", "number of examples in the data", "--examples")
     known = tuple(schemes())
     to.add_argument(
         "--sampling",
@@ -52,39 +37,41 @@ def add_sampler(parser: Parser, group: argparse._ArgumentGroup | None = None) ->
         help=f"how batches are drawn: {', '.join(known)} (default: {known[0]}). shuffled is what most data loaders do:"
         " every example once an epoch, so that sampling hides nothing and epsilon is far larger",
     )
-    to.add_argument(
+    option(
+        to,
         "--round-steps",
-        type=count("--round-steps"),
-        metavar="R",
-        help=f"steps in a round, or bins, of which each example takes part in one; for {' and '.join(IN_ROUNDS)},"
+        count,
+        "R",
+        f"steps in a round, or bins, of which each example takes part in one; for {' and '.join(IN_ROUNDS)},"
         " instead of --batch-size and --population",
     )
-    to.add_argument(
+    option(
+        to,
         "--selected",
-        type=count("--selected"),
-        metavar="K",
-        help="steps of a round that each example takes part in, for random-allocation with --round-steps and --steps"
+        count,
+        "K",
+        "steps of a round that each example takes part in, for random-allocation with --round-steps and --steps"
         " (default: 1)",
     )
-    to.add_argument(
-        "--largest-batch", type=count("--largest-batch"), metavar="B", help="largest batch, for cut-batches"
-    )
-    to.add_argument(
+    option(to, "--largest-batch", count, "B", "largest batch, for cut-batches")
+    option(
+        to,
         "--micro-batches",
-        type=count("--micro-batches"),
-        metavar="M",
-        help="samples that are summed in a step, for micro-batches; the rate is that of one of them",
+        count,
+        "M",
+        "samples that are summed in a step, for micro-batches; the rate is that of one of them",
     )
 
 
 def add_length(to: argparse._ActionsContainer) -> None:
     """Add ``--steps`` and ``--epochs``."""
-    to.add_argument("--steps", type=count("--steps"), metavar="T", help="number of steps, such as 2000 or 1e6")
-    to.add_argument(
+    option(to, "--steps", count, "T", "number of steps, such as 2000 or 1e6")
+    option(
+        to,
         "--epochs",
-        type=positive("--epochs"),
-        metavar="E",
-        help="passes over the data, instead of --steps: each has examples over batch size steps, rounded up",
+        positive,
+        "E",
+        "passes over the data, instead of --steps: each has examples over batch size steps, rounded up",
     )
 
 

@@ -10,8 +10,6 @@ from hockeystick.app.cli.parsing import Parser
 from hockeystick.app.cli.status import Status
 from hockeystick.app.spec.schema import schema
 
-__all__ = ["EXAMPLE", "add", "run"]
-
 EXAMPLE = """\
 title = "CIFAR-10, DP-SGD"
 

@@ -13,8 +13,6 @@ from hockeystick.app.cli.table import table
 from hockeystick.progress import Progress
 from hockeystick.selfcheck import Measurement, SelfCheck, self_check
 
-__all__ = ["add", "run"]
-
 _EXAMPLES = """examples:
   hockeystick selfcheck
   hockeystick selfcheck --quick --json

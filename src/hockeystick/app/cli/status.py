@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["STATUS_MEANING", "CommandError", "Status"]
-
 
 class Status(IntEnum):
     """What the exit status of ``hockeystick`` means."""

@@ -8,14 +8,12 @@ from typing import Any
 from hockeystick import dpsgd
 from hockeystick.app.cli.answer import print_json
 from hockeystick.app.cli.options import add_adjacency, add_json, add_tolerance
-from hockeystick.app.cli.parsing import Parser, count, delta, epsilon, listed, positive, rate
+from hockeystick.app.cli.parsing import Parser, count, delta, epsilon, listed, option, positive, rate
 from hockeystick.app.cli.status import Status
 from hockeystick.app.cli.table import table
 from hockeystick.app.report.numbers import plain, rounded_down, rounded_up
 from hockeystick.app.spec.registry import schemes
 from hockeystick.sweep import Sweep, sweep
-
-__all__ = ["add", "run"]
 
 _EXAMPLES = """examples:
   hockeystick sweep --noise-multiplier 0.8,1,1.5 --rate 0.005,0.01 \\
@@ -49,17 +47,13 @@ def add(commands: Any) -> None:
         ("--epsilon", epsilon, "E", "epsilons to meet, where the noise is found"),
     ):
         needed = name in {"--steps", "--delta"}
-        parser.add_argument(name, type=listed(read(name)), metavar=f"{letter}[,{letter}]", required=needed, help=words)
-    parser.add_argument("--population", type=count("--population"), metavar="N", help="number of examples in the data")
-    parser.add_argument(
-        "--sampling",
-        type=listed(_scheme),
-        metavar="SCHEME[,SCHEME]",
-        help=f"how batches of such sizes are drawn: {', '.join(_BY_SIZES)} (default: {_BY_SIZES[0]})",
-    )
+        option(parser, name, listed(read), f"{letter}[,{letter}]", words, required=needed)
+    option(parser, "--population", count, "N", "number of examples in the data")
+    words = f"how batches of such sizes are drawn: {', '.join(_BY_SIZES)} (default: {_BY_SIZES[0]})"
+    option(parser, "--sampling", listed(lambda _: _scheme), "SCHEME[,SCHEME]", words)
     add_adjacency(parser)
     add_tolerance(parser)
-    parser.add_argument("--workers", type=count("--workers"), default=1, metavar="N", help="processes (default: 1)")
+    option(parser, "--workers", count, "N", "processes (default: 1)", default=1)
     kept = parser.add_mutually_exclusive_group()
     kept.add_argument("--file", metavar="FILE", help="write rows as they come, to FILE.csv or FILE.parquet")
     kept.add_argument("--resume", metavar="FILE", help="the same, continuing with the rows already there")

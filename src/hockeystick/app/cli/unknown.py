@@ -12,8 +12,6 @@ from hockeystick.app.spec.model import Choice, Specification, StepEntry, Value
 from hockeystick.app.spec.registry import mechanisms, samplings, schemes
 from hockeystick.composition import Composition
 
-__all__ = ["ROUND", "Unknown", "round_name"]
-
 ROUND = dict(zip(IN_ROUNDS, ("steps", "bins"), strict=True))
 """What a scheme calls the steps of a round."""
 

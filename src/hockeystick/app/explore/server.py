@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-__all__ = ["LOOPBACK", "application", "serve"]
-
 LOOPBACK = "127.0.0.1"
 
 _FILES = {

@@ -18,8 +18,6 @@ from typing import Any, final
 
 from hockeystick.app.explore.question import Question
 
-__all__ = ["BusyError", "TooSlowError", "UnwantedError", "Workers"]
-
 _START = 60.0  # seconds in which a process must have started
 _LOOK = 0.1  # seconds from one look to the next whether an answer is still wanted
 _LONG = 2.0  # seconds that an answer is waited for though nobody wants it: another process takes as long to start

@@ -15,8 +15,6 @@ from hockeystick.app.report.numbers import count_text, plain, plural
 from hockeystick.app.spec.model import Specification
 from hockeystick.sampling import SCHEMES
 
-__all__ = ["Caution", "broken", "cautions", "verdict"]
-
 
 @final
 @dataclass(frozen=True)

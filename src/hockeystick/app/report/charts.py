@@ -12,8 +12,6 @@ from typing import final
 
 from hockeystick.app.report.markup import Markup, tag, text
 
-__all__ = ["Axis", "Points", "Series", "chart"]
-
 _WIDTH, _HEIGHT = 480.0, 340.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 14.0, 14.0, 48.0
 

@@ -29,8 +29,6 @@ from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.reader import from_document
 from hockeystick.readouts.outline import Samples
 
-__all__ = ["Content", "Row", "Table"]
-
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 """The heads of the columns, and the rows."""
 

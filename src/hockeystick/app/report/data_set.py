@@ -23,8 +23,6 @@ from hockeystick.ledger.rules import promise
 if TYPE_CHECKING:
     from hockeystick.ledger import DataSet, Entry, Ledger
 
-__all__ = ["Account", "data_set_json", "data_set_page", "data_set_record"]
-
 _SHOWN = 60  # entries in the picture, and rows of the history
 _HEADS = ("Entry", "When (UTC)", "Who", "What", "Releases", "For what")
 

@@ -16,8 +16,6 @@ from hockeystick.app.report.content import Content
 from hockeystick.app.report.numbers import nearest, number, rounded_up
 from hockeystick.app.report.words import tuning_words
 
-__all__ = ["deployment_record"]
-
 _UNKNOWN = "TO FILL IN"
 _CHECK = "check"
 _Field = tuple[int, str, Any, str]  # depth, name, value (None: a table follows), comment

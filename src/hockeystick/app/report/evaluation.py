@@ -9,8 +9,6 @@ from __future__ import annotations
 from hockeystick.app.report.content import Content, Row
 from hockeystick.app.report.words import tuning_words
 
-__all__ = ["evaluation"]
-
 _NOT_HERE = "Not covered here; ask whoever ran it"
 
 

@@ -13,8 +13,6 @@ from hockeystick.app.report.markup import Markup, tag, text
 from hockeystick.app.report.numbers import plain
 from hockeystick.readouts.outline import Lines, Samples
 
-__all__ = ["privacy_chart", "standalone", "tradeoff_chart"]
-
 _STYLE = """
 svg { background: #fff; font-family: system-ui, "Segoe UI", Roboto, Arial, sans-serif; }
 .grid { stroke: #d8dee4; } .frame { stroke: #57606a; } .area { fill: #0b5cad22; }

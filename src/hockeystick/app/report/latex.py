@@ -13,8 +13,6 @@ from hockeystick.app.report.cautions import verdict
 from hockeystick.app.report.content import Content
 from hockeystick.app.report.numbers import nearest, number, plain, rounded_down, rounded_up
 
-__all__ = ["latex"]
-
 _MARKS = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"}
 _CHANGES = {
     "add-remove": "{one} is added or removed",

@@ -9,8 +9,6 @@ from hockeystick.app.report.cautions import verdict
 from hockeystick.app.report.content import Content, Row
 from hockeystick.app.report.evaluation import evaluation
 
-__all__ = ["markdown"]
-
 
 def markdown(receipt: Mapping[str, Any]) -> str:
     """The receipt as a Markdown document."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import html
 from typing import final
 
-__all__ = ["Markup", "tag", "text"]
-
 _EMPTY = frozenset({"meta", "link", "br", "hr", "line", "rect", "circle", "path", "polyline", "polygon"})
 
 

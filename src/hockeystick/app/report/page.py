@@ -19,8 +19,6 @@ from hockeystick.app.report.markup import Markup, tag, text
 from hockeystick.app.report.numbers import number
 from hockeystick.app.report.words import IF_HELD
 
-__all__ = ["document", "page", "rows", "table"]
-
 
 def page(receipt: Mapping[str, Any]) -> str:
     """The receipt as an HTML document."""

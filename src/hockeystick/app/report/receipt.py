@@ -30,8 +30,6 @@ from hockeystick.readouts.trade_off import trade_off
 from hockeystick.selfcheck import NoBallArithmeticError, quick_self_check
 from hockeystick.together import worst
 
-__all__ = ["FORMAT", "checksum", "receipt", "recorded_self_check", "software", "today"]
-
 FORMAT = 2
 """Version of the receipt's format."""
 

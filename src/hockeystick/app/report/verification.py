@@ -27,8 +27,6 @@ from hockeystick.bound import Bound
 from hockeystick.errors import HockeystickError
 from hockeystick.readouts.outline import Samples
 
-__all__ = ["NoReceiptError", "Verification", "has_checksum", "is_page", "open_receipt", "verify"]
-
 _SAME = 1e-9  # relative: the order of a few sums may differ between machines, nothing else
 _SHARPER = 0.02  # with other versions: how much narrower the brackets are that decide a claim
 _EMBEDDED = re.compile(r'<script type="application/json" id="receipt">(.*?)</script>', re.DOTALL)

@@ -13,25 +13,6 @@ from hockeystick.app.spec.model import Choice, Specification, StepEntry
 from hockeystick.app.spec.registry import mechanisms, schemes
 from hockeystick.bound import Bound, Estimate
 
-__all__ = [
-    "IF_HELD",
-    "RELATIONS",
-    "choice_words",
-    "headline",
-    "mechanism_words",
-    "method_words",
-    "noise_words",
-    "not_included",
-    "relation_words",
-    "result_words",
-    "sampling_words",
-    "statement",
-    "step_words",
-    "steps_text",
-    "times_text",
-    "tuning_words",
-]
-
 IF_HELD = "if every assumption held"
 """How far a figure goes where an assumption is broken."""
 
@@ -101,12 +82,6 @@ def _short(choice: Choice) -> Choice:
     return Choice(
         choice.name, tuple((name, value) for name, value in choice.parameters if not isinstance(value, tuple))
     )
-
-
-def step_words(entry: StepEntry) -> str:
-    """A step on one line."""
-    sampled = "" if entry.sampling is None else f" on {entry.sampling.text}"
-    return f"{count_text(entry.count)} x {entry.mechanism.text}{sampled}"
 
 
 def steps_text(entry: StepEntry) -> str:

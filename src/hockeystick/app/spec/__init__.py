@@ -5,36 +5,28 @@ from typing import TYPE_CHECKING
 from hockeystick.lazy import attach
 
 if TYPE_CHECKING:
-    from hockeystick.app.spec.model import Choice, Circumstances, Specification, StepEntry
-    from hockeystick.app.spec.problems import Problem, SpecificationError
-    from hockeystick.app.spec.reader import from_document, load, read
-    from hockeystick.app.spec.schema import schema
-    from hockeystick.app.spec.write import from_event, of_run, save, to_toml
-
-__all__ = [
-    "Choice",
-    "Circumstances",
-    "Problem",
-    "Specification",
-    "SpecificationError",
-    "StepEntry",
-    "from_document",
-    "from_event",
-    "load",
-    "of_run",
-    "read",
-    "save",
-    "schema",
-    "to_toml",
-]
+    from hockeystick.app.spec.model import Choice as Choice
+    from hockeystick.app.spec.model import Circumstances as Circumstances
+    from hockeystick.app.spec.model import Specification as Specification
+    from hockeystick.app.spec.model import StepEntry as StepEntry
+    from hockeystick.app.spec.problems import Problem as Problem
+    from hockeystick.app.spec.problems import SpecificationError as SpecificationError
+    from hockeystick.app.spec.reader import from_document as from_document
+    from hockeystick.app.spec.reader import load as load
+    from hockeystick.app.spec.reader import read as read
+    from hockeystick.app.spec.schema import schema as schema
+    from hockeystick.app.spec.write import from_event as from_event
+    from hockeystick.app.spec.write import of_run as of_run
+    from hockeystick.app.spec.write import save as save
+    from hockeystick.app.spec.write import to_toml as to_toml
 
 attach(
     __name__,
     {
-        "hockeystick.app.spec.model": ("Choice", "Circumstances", "Specification", "StepEntry"),
-        "hockeystick.app.spec.problems": ("Problem", "SpecificationError"),
-        "hockeystick.app.spec.reader": ("from_document", "load", "read"),
-        "hockeystick.app.spec.schema": ("schema",),
-        "hockeystick.app.spec.write": ("from_event", "of_run", "save", "to_toml"),
+        "hockeystick.app.spec.model": "Choice Circumstances Specification StepEntry",
+        "hockeystick.app.spec.problems": "Problem SpecificationError",
+        "hockeystick.app.spec.reader": "from_document load read",
+        "hockeystick.app.spec.schema": "schema",
+        "hockeystick.app.spec.write": "from_event of_run save to_toml",
     },
 )

@@ -23,19 +23,6 @@ from hockeystick.sampling import SCHEMES, Sampled
 if TYPE_CHECKING:
     from hockeystick.laws.run_count import RunCount
 
-__all__ = [
-    "ADAPTIVE",
-    "BATCHES",
-    "TUNING",
-    "Choice",
-    "Circumstances",
-    "Specification",
-    "StepEntry",
-    "Value",
-    "described",
-    "described_count",
-]
-
 Value = float | int | str | bool | tuple[float | int | str, ...]
 """A parameter as a file holds it; in a tuple a string such as ``"1/3"`` is an exact fraction."""
 

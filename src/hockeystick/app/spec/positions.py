@@ -14,8 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["DuplicateKeyError", "Lines", "Path", "json_lines", "line_of", "toml_lines"]
-
 Path = tuple[str | int, ...]
 """Keys and list indices from the top of a document."""
 

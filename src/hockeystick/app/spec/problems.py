@@ -11,8 +11,6 @@ from typing import final
 
 from hockeystick.errors import HockeystickError
 
-__all__ = ["OutOfRangeError", "Problem", "SpecificationError", "meant", "read_float", "suggestion"]
-
 
 @final
 @dataclass(frozen=True)

@@ -12,8 +12,6 @@ from hockeystick.app.spec.model import ADAPTIVE, BATCHES, TUNING
 from hockeystick.app.spec.registry import AUTOMATIC_ENTRY, Entry, Parameter, accountants, counts, mechanisms, samplings
 from hockeystick.composition import ADJACENCIES
 
-__all__ = ["schema"]
-
 _NUMBER = {"type": ["number", "string"], "pattern": "^(inf|-?[0-9]+(/[0-9]+)?)$"}
 _COUNT = {"type": "integer", "minimum": 1}
 _TEXT = {"type": "string", "minLength": 1}

@@ -15,8 +15,6 @@ from hockeystick.errors import check_count, check_delta, check_epsilon
 from hockeystick.mechanisms.best_of import BestOf
 from hockeystick.sampling import Sampled
 
-__all__ = ["from_event", "of_run", "save", "to_toml"]
-
 
 def of_run(
     run: Step | Composition,

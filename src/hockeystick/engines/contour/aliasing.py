@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up
 from hockeystick.transforms.log_moments import LogMoments
-from hockeystick.transforms.rule import Array, LossRule, Numbers, by_run
+from hockeystick.transforms.rule import Array, Numbers, by_run
 
 __all__ = ["Aliasing", "Chernoff", "chernoff", "kernel_peak", "log_constant"]
 
@@ -188,12 +188,12 @@ def kernel_peak(theta: float) -> float:
 
 
 def chernoff(
-    rules: Sequence[LossRule],
+    counts: Sequence[Array],
     moments: Sequence[LogMoments],
     gaussian_variance: Numbers,
     tilts: Sequence[float] | Array,
 ) -> Chernoff:
-    """K of the sum, given the moments of the rules at ``1 + tilts``; the first tilt is theta.
+    """K of the sum, given how often rules are composed and their moments at ``1 + tilts``; the first tilt is theta.
 
     Of R sums: tilts of shape (K, R), variances of shape (R,).
     """
@@ -201,11 +201,11 @@ def chernoff(
     runs = every.shape[1]
     normal = 0.5 * gaussian_variance * every * (1.0 + every)
     terms, errors = [normal], [24.0 * U * np.abs(normal)]
-    for rule, moment in zip(rules, moments, strict=True):
-        product = moment.value * rule.counts
+    for each, moment in zip(counts, moments, strict=True):
+        product = moment.value * each
         terms.append(by_run(product, runs))
-        errors.append(1.001 * by_run(moment.total_error * rule.counts, runs))
-        errors.append((rule.size // runs + 2) * U * by_run(np.abs(product), runs))
+        errors.append(1.001 * by_run(moment.total_error * each, runs))
+        errors.append((each.size // runs + 2) * U * by_run(np.abs(product), runs))
     total = _rounded_sum(terms)
     doubt = 1.001 * sum(errors[1:], errors[0]) + U * np.abs(total)
     several: dict[str, Any] = {}

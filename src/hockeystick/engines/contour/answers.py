@@ -18,11 +18,14 @@ from numpy.typing import NDArray
 from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.line_curve import COLUMNS, Curve
 from hockeystick.engines.contour.lines import Lines
+from hockeystick.engines.contour.looking import look_for
 from hockeystick.engines.contour.placing import ContourRefusal
 from hockeystick.engines.contour.root_bracket import LogBracket, RootBracket, Rows, Targets, root_brackets
 from hockeystick.engines.contour.search import REACH, PlacedLine, ranges_of
-from hockeystick.engines.contour.standing import StandingLines, is_narrow, look_for, sides, stand
+from hockeystick.engines.contour.standing import StandingLines, stand
 from hockeystick.engines.contour.stations import Station
+from hockeystick.engines.contour.widths import is_narrow, sides
+from hockeystick.engines.rare.losses import METHOD as RARE_METHOD
 from hockeystick.numerics.rounding import TINY
 from hockeystick.transforms.rule import Array
 
@@ -32,6 +35,7 @@ METHOD: Final = "contour"
 _PROVED_SMALLER = "delta is proved to be smaller at epsilon 0"
 _LOOSE = 8.0  # times the width of delta, over the tilt: what a bracket of epsilon may have
 _OFF = 2e-3  # deviations by which the guess of an epsilon is usually off, at most
+_ROUNDS = 3  # of stations asked: one, but next to cliffs of K
 _ERRORS = ("rounding", "truncation", "aliasing")
 
 Flags = NDArray[np.bool_]
@@ -54,6 +58,8 @@ class Answers:
         Whether epsilon is 0 because delta is proved to be smaller there.
     point : ndarray
         The epsilon of a delta, as it was looked for.
+    rare : ndarray of bool
+        Whether lines of rare large losses answered.
     """
 
     known: Flags
@@ -62,6 +68,7 @@ class Answers:
     errors: Array
     at_zero: Flags
     point: Array
+    rare: Flags
 
     def put(self, rows: Rows | Flags, found: Answers) -> None:
         """Put what was found of some questions in its place."""
@@ -79,6 +86,8 @@ class Answers:
 
     def bound(self, index: int) -> Bound:
         """One answer."""
+        if self.rare[index]:
+            return from_sides(float(self.lower[index]), float(self.upper[index]), RARE_METHOD)
         notes = (_PROVED_SMALLER,) if self.at_zero[index] else ()
         errors = (
             {} if self.at_zero[index] else {n: float(e) for n, e in zip(_ERRORS, self.errors[:, index], strict=True)}
@@ -87,10 +96,13 @@ class Answers:
 
     def together(self, rows: Rows) -> Bound:
         """Some known answers as one."""
-        errors = self.errors[:, rows][:, ~self.at_zero[rows]]
+        if self.rare[rows].all() and rows.size:
+            return Bound(self.lower[rows], self.upper[rows], RARE_METHOD)
+        errors = self.errors[:, rows][:, ~(self.at_zero | self.rare)[rows]]
+        method = "; ".join([METHOD] + [RARE_METHOD] * bool(self.rare[rows].any()))
         largest = {name: float(row.max(initial=0.0)) for name, row in zip(_ERRORS, errors, strict=True)}
         notes = (_PROVED_SMALLER,) if self.at_zero[rows].any() else ()
-        return Bound(np.maximum(self.lower[rows], 0.0), np.maximum(self.upper[rows], 0.0), METHOD, notes, largest)
+        return Bound(np.maximum(self.lower[rows], 0.0), np.maximum(self.upper[rows], 0.0), method, notes, largest)
 
 
 _PARTS = tuple(part.name for part in fields(Answers))
@@ -160,19 +172,40 @@ def deltas(curves: Sequence[StandingLines], owners: Rows, epsilon: Array) -> Ans
 def epsilons(curves: Sequence[StandingLines], owners: Rows, targets: Targets) -> Answers:
     """epsilon of ``curves[owners[i]]`` at each of the values, of the finite part of delta."""
     answers = unknown(owners.size)
-    goals = targets.undercut
-    stations = look_for(curves, owners, goals, "epsilon")
+    stations = look_for(curves, owners, targets.undercut, "epsilon")
+    rows, before = np.arange(owners.size), stations
+    for _ in range(_ROUNDS):
+        found, following = _epsilons_at(stations, curves, owners[rows], targets.at(rows))
+        answers.put(rows, found)
+        left = [k for k, one in enumerate(following) if one is not None and one != before[k]]
+        if not left:
+            break
+        rows, before, stations = rows[left], [stations[k] for k in left], [following[k] for k in left]
+    return answers
+
+
+def _epsilons_at(
+    stations: Sequence[Station | None], curves: Sequence[StandingLines], owners: Rows, targets: Targets
+) -> tuple[Answers, list[Station | None]]:
+    """The same by lines at stations, and where to ask next what these do not reach: they were found by estimates."""
+    answers, goals = unknown(owners.size), targets.undercut
     asked = _Asked.of(curves, owners, stations)
+    pairs = zip(owners.tolist(), stations, strict=True)
+    following = [None if station is None else curves[owner].instead(station) for owner, station in pairs]
     if asked.rows.size == 0:
-        return answers
+        return answers, following
     ranges = ranges_of(asked.placed)
     reached = ranges.reaches(asked.which, goals[asked.rows])
+    beyond = np.where(goals[asked.rows] > ranges.most[asked.which], -1, 1)
+    for row, step in zip(asked.rows[~reached].tolist(), beyond[~reached].tolist(), strict=True):
+        station = stations[row]
+        following[row] = None if station is None else station.beside(step)
     rows, which = asked.rows[reached], asked.which[reached]
     if rows.size:
         width = asked.numbers("width")[reached]
         start, slope = ranges.guess(which, goals[rows])
         answers.put(rows, solved(asked.placed, which, targets.at(rows), start, width, slope))
-    return answers
+    return answers, following
 
 
 def solved(
@@ -221,7 +254,9 @@ def solved(
     proved = np.isfinite(upper - lower)
     share = np.minimum(theta / _LOOSE, 1.0 / np.maximum(upper, 1e-300))
     known = at_zero | (proved & (np.where(proved, width, 0.0) * share <= tolerance))
-    return Answers(known, lower, upper, _errors(last, theta * np.exp(targets.undercut)), at_zero, found.point)
+    return Answers(
+        known, lower, upper, _errors(last, theta * np.exp(targets.undercut)), at_zero, found.point, known & False
+    )
 
 
 def _proved_at_zero(
@@ -239,7 +274,9 @@ def _proved_at_zero(
 def unknown(size: int) -> Answers:
     """No answers."""
     no = np.zeros(size, dtype=np.bool_)
-    return Answers(no, np.zeros(size), np.zeros(size), np.zeros((len(_ERRORS), size)), no.copy(), np.zeros(size))
+    return Answers(
+        no, np.zeros(size), np.zeros(size), np.zeros((len(_ERRORS), size)), no.copy(), np.zeros(size), no.copy()
+    )
 
 
 def errors_at(curve: Curve, unit: float) -> dict[str, float]:

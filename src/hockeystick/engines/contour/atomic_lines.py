@@ -19,6 +19,7 @@ from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.sieve import TooManyBlocksError, sieve, sieve_work
 from hockeystick.engines.contour.smoothed_line import SmoothedLine, few_bits, smoothed_reach, smoothing
 from hockeystick.engines.contour.tilt_choice import LinePlan, log_share
+from hockeystick.numerics.rounding import U
 from hockeystick.transforms.lattice import SharedLattice
 from hockeystick.transforms.rule import Array, LossRule
 
@@ -75,6 +76,8 @@ def _smoothed_line(epsilon: float, tolerance: float, found: TiltedRules, several
     if nodes > _MOST_FREQUENCIES:
         raise ContourRefusal("tail", f"{nodes} nodes would be needed: few steps of atoms")
     variance = eta * eta
+    share = U / sum(float(part.counts.sum()) for part in parts)  # no more than rounding
+    parts = [part.but(share, step * nodes) for part in parts]
     try:
         kept = sieve(parts, theta, step, nodes, variance=variance, log_error=log_error, most=work)
     except TooManyBlocksError as error:

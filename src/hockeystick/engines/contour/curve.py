@@ -31,8 +31,9 @@ from hockeystick.engines.contour.placing import (
 from hockeystick.engines.contour.planned import MOST_WORK
 from hockeystick.engines.contour.root_bracket import LogBracket, Targets
 from hockeystick.engines.contour.search import EpsilonSearch, targets_of
-from hockeystick.engines.contour.standing import DEEPEST, SMALLEST, StandingLines
+from hockeystick.engines.contour.standing import DEEPEST, StandingLines
 from hockeystick.engines.contour.stays_below import seems_far_below, stay_below, stay_below_beside
+from hockeystick.engines.contour.through import SMALLEST
 from hockeystick.engines.ends import largest_loss
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.numerics.rounding import U, down, exp_up, up
@@ -117,7 +118,9 @@ class ContourCurve:
             if log_drop not in {DEEPEST, max(log_drop, sharper + 1.0)}:
                 break
             log_drop = sharper
-        raise refusal or ContourRefusal("width", f"a relative width of {self.tolerance:g} was not reached", best)
+        if best is None and refusal is not None:
+            raise refusal
+        raise ContourRefusal("width", f"a relative width of {self.tolerance:g} was not reached", best)
 
     def _try_delta(self, losses: PairSum, epsilon: float, work: int) -> Bound:
         saddle = saddle_of_epsilon(losses, epsilon)

@@ -133,6 +133,14 @@ class Decay:
         ]
         return cls(parts, gaussian_variance)
 
+    def times(self, factor: float) -> Decay:
+        """The same of so many times as many steps."""
+        return Decay([(part, counts * factor) for part, counts in self.parts], self.gaussian_variance)
+
+    def of_runs(self, rows: Rows, counts: Array, gaussian_variance: Numbers) -> Decay:
+        """That of runs with rules of their own, by the rows of these and how often they are composed."""
+        return Decay([(part.at(rows), counts) for part, _ in self.parts], gaussian_variance)
+
     def log_bound(self, frequencies: Array) -> Array:
         """At each frequency, shape (F,), or (F, R) for those of R runs."""
         each = frequencies.reshape(len(frequencies), -1)

@@ -218,14 +218,20 @@ def summed_line(
     nodes: int,
     log_tail: Numbers,
 ) -> ContourLine:
-    """The line of one run, or those of R runs, of the tilted rules given; see `prepare_line`."""
+    """The line of one run, or those of R runs, of the tilted rules given; see `prepare_line`.
+
+    Runs that share rules share the steps of these.
+    """
     if nodes > LONGEST:
         theta, own, variance = (float(np.reshape(one, ())) for one in (chernoff.theta, step, gaussian_variance))
         kept = sieve(parts, theta, own, nodes, variance=variance, log_error=_NEGLIGIBLE)
         if np.ndim(step):
             kept = Sieved(kept.frequencies[None], LineSum.stacked([kept.total]), np.array([kept.left_out]))
     else:
-        sums = (line_sum(part.tilted, part.counts, step, nodes, part.quadrature) for part in parts)
+        sums = [line_sum(p.tilted, p.counts, step, nodes, p.quadrature, rows=p.rows) for p in parts]
+        shared = [part.rows for part in parts if part.rows is not None]
+        if shared:
+            step = np.asarray(step)[shared[0]]
         frequencies = np.asarray(step)[..., None] * np.arange(float(nodes))
         nothing = np.zeros_like(frequencies)
         total = functools.reduce(operator.add, sums, LineSum(nothing, nothing, nothing, nothing))
@@ -266,8 +272,8 @@ def line_at(
     normal = -0.5 * np.asarray(gaussian_variance)[..., None] * s * s
     total = kept.total + LineSum(normal, np.zeros_like(s), 24.0 * U * np.abs(normal), normal * (1.0 - 1e-9))
     runs = np.size(step)
-    centre, rest = _two_floats([part.tilted.centre * part.counts for part in parts], runs)
-    left_out = np.array([math.fsum(row) for row in _by_run([part.dropped * part.counts for part in parts], runs)])
+    centre, rest = _two_floats([part.composed(part.tilted.centre) for part in parts], runs)
+    left_out = np.array([math.fsum(row) for row in _by_run([part.composed(part.dropped) for part in parts], runs)])
     several = np.ndim(step) > 0
     mean = gaussian_variance * (chernoff.theta + 0.5)
     numbers: dict[str, Any] = {

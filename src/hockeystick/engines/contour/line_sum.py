@@ -83,31 +83,42 @@ class LineSum:
 
 
 def line_sum(
-    tilted: TiltedRule, counts: Array, step: Numbers, nodes: int, quadrature: Array, *, first: int = 0
+    tilted: TiltedRule,
+    counts: Array,
+    step: Numbers,
+    nodes: int,
+    quadrature: Array,
+    *,
+    first: int = 0,
+    rows: NDArray[np.intp] | None = None,
 ) -> LineSum:
     """The sum over a batch at ``m * step``, m from ``first`` on; ``quadrature`` bounds the errors of phi, shape (B).
 
-    With steps of shape (R,) every run has its own.
+    With steps of shape (R,) every run has its own. Runs that differ in their counts alone share rules: then ``rows``,
+    increasing, are those of the runs, and counts are theirs.
     """
     steps = np.reshape(step, (-1, 1))
-    rows = math.isqrt(nodes)
-    needed = -(-nodes // rows)
-    group = min(needed, max(1, _SMALL // (2 * chunk(tilted.offset.shape[1]) * rows)))
+    length = math.isqrt(nodes)
+    needed = -(-nodes // length)
+    group = min(needed, max(1, _SMALL // (2 * chunk(tilted.offset.shape[1]) * length)))
     blocks = -(-needed // group) * group
-    most = max(1, _TABLE // ((3 * tilted.offset.shape[1] + rows) * (rows + blocks)))
+    most = max(1, _TABLE // ((3 * tilted.offset.shape[1] + length) * (length + blocks)))
     found = []
-    near, far = steps * np.arange(float(rows)), steps * (first + rows * np.arange(float(blocks)))
+    near, far = steps * np.arange(float(length)), steps * (first + length * np.arange(float(blocks)))
     s = steps * (first + np.arange(float(nodes)))
-    for start in range(0, counts.size, most):
+    for start in range(0, quadrature.size, most):
         part = slice(start, start + most)
         own = part if steps.size > 1 else slice(None)
         bend, residual = _deviation(tilted.weight[part], tilted.offset[part], (near[own], far[own]), group)
-        found.append(
-            _powers(tilted, part, counts[part], s[own], quadrature[part], bend[:, :nodes], residual[:, :nodes])
-        )
+        logs = _logarithms(tilted, part, s[own], quadrature[part], bend[:, :nodes], residual[:, :nodes])
+        if rows is None:
+            found.append(_composed(logs, counts[part], len(s[own])))
+        else:
+            runs = slice(*np.searchsorted(rows, (start, start + most)))
+            found.append(_composed(logs.rows(rows[runs] - start), counts[runs], rows[runs].size))
     if not found:
         raise ValueError("line_sum needs at least one rule")
-    if steps.size == 1:
+    if rows is None and steps.size == 1:
         whole = functools.reduce(operator.add, found)
         return whole if np.ndim(step) else whole.rows(0)
     if len(found) == 1:
@@ -122,7 +133,8 @@ def line_sum_at(tilted: TiltedRule, counts: Array, near: Array, far: Array, quad
     for first in range(0, far.size, most):
         s = (far[first : first + most, None] + near).ravel()
         bend, residual = _scattered(tilted, near, far[first : first + most])
-        found.append(_powers(tilted, slice(None), counts, s[None], quadrature, bend, residual).rows(0))
+        logs = _logarithms(tilted, slice(None), s[None], quadrature, bend, residual)
+        found.append(_composed(logs, counts, 1).rows(0))
     return LineSum(*(np.concatenate([getattr(part, name) for part in found]) for name in _COLUMNS))
 
 
@@ -174,11 +186,8 @@ def _turns(x: Array) -> tuple[Array, Array, Array]:
     return 2.0 * half * half, sine, sine_residual(x, sine)
 
 
-def _powers(
-    tilted: TiltedRule, part: slice, counts: Array, s: Array, quadrature: Array, bend: Array, residual: Array
-) -> LineSum:
-    """``sum T ln(1 - bend + i (s drift - residual))`` over each run, with its errors; s of shape (R, M)."""
-    runs = len(s)
+def _logarithms(tilted: TiltedRule, part: slice, s: Array, quadrature: Array, bend: Array, residual: Array) -> LineSum:
+    """``ln(1 - bend + i (s drift - residual))`` of every rule with its errors; s of shape (R, M)."""
     real, imaginary = -bend, s * tilted.drift[part, None] - residual
     error = np.minimum(tilted.bend_error[part, None] * s, tilted.slope_error[part, None]) * s
     error = error + tilted.drift_error[part, None] * s + quadrature[:, None]
@@ -197,13 +206,21 @@ def _powers(
     ) / np.maximum(size, 1e-300)
     own = own + (2.0 * ELEMENTARY + TRIGONOMETRIC) * (np.abs(log_size) + np.abs(argument))
     own = np.where(lost, np.inf, own)
-    column = counts[:, None]
     bound = np.log(np.minimum(size * (1.0 + 1e-9) + error, 1.0))
+    return LineSum(log_size, argument, own, bound)
+
+
+def _composed(logs: LineSum, counts: Array, runs: int) -> LineSum:
+    """``sum T ln phi`` over the rules of each run, given those of one step."""
+    column = counts[:, None]
 
     def summed(terms: Array) -> Array:
         return terms if len(terms) == runs else terms.sum(axis=0, keepdims=True)
 
-    rounding = 2.0 * (counts.size // runs + 2) * U * summed(column * (np.abs(log_size) + np.abs(argument)))
-    safe = summed(column * bound) * (1.0 - 1e-9)
-    error = 1.01 * summed(column * own) + rounding
-    return LineSum(summed(column * log_size), summed(column * argument), error, safe)
+    rounding = 2.0 * (counts.size // runs + 2) * U * summed(column * (np.abs(logs.log_size) + np.abs(logs.argument)))
+    return LineSum(
+        summed(column * logs.log_size),
+        summed(column * logs.argument),
+        1.01 * summed(column * logs.error) + rounding,
+        summed(column * logs.log_size_bound) * (1.0 - 1e-9),
+    )

@@ -108,8 +108,9 @@ def log_complement(losses: LossSum, saddle: Saddle, epsilon: float) -> float:
     best = float(tilts[int(np.argmin(found.value - tilts * epsilon))])
     exponents = np.array([1.0 + best])
     rules = rules_for(losses, Window((1.0 + best,), 0.0, -40.0))
-    moments = chernoff(rules, [log_moments(rule, exponents) for rule in rules], losses.gaussian_variance, (best,))
-    return moments.value + moments.error - best * epsilon + 4.0 * U * (abs(moments.value) + abs(best * epsilon))
+    counts, moments = [rule.counts for rule in rules], [log_moments(rule, exponents) for rule in rules]
+    known = chernoff(counts, moments, losses.gaussian_variance, (best,))
+    return known.value + known.error - best * epsilon + 4.0 * U * (abs(known.value) + abs(best * epsilon))
 
 
 def normal_tilts(epsilon: Array, delta: Array) -> Array:
@@ -140,7 +141,8 @@ def log_tail(losses: LossSum, tilts: Array, epsilon: Array, *, goal: Array | flo
         best = own[np.argmin(about, axis=0), np.arange(rows.size)]
         every = np.array([best, best])  # the first is that of no line
         moments = [log_moments(rule, 1.0 + every if rows.size > 1 else 1.0 + every[:, 0]) for rule in rules]
-        finite = chernoff(rules, moments, some.gaussian_variance, every).log_delta_bound(epsilon[rows])
+        counts = [rule.counts for rule in rules]
+        finite = chernoff(counts, moments, some.gaussian_variance, every).log_delta_bound(epsilon[rows])
         left_out = [by_run(rule.dropped * rule.counts, rows.size) for rule in rules]
         dropped = np.asarray(sum(left_out, nothing[rows])) * (1.0 + 1e-9)
         known = np.maximum(finite, np.log(np.where(dropped > 0.0, dropped, 1.0))) + math.log(2.0) + 1e-9

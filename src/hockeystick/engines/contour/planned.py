@@ -11,23 +11,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol, final
+from typing import Final, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.contour.aliasing import Chernoff, chernoff
 from hockeystick.engines.contour.decay import Decay, RoughDecay, is_cut
-from hockeystick.engines.contour.line import LONGEST, ContourLine, line_parts, summed_line
+from hockeystick.engines.contour.laid import TOO_LONG, Laid, Runs, TiltedRules, among, rules_for, scalars
+from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.tilt_choice import BEST, LinePlan, plan_lines
-from hockeystick.transforms.log_moments import LogMoments, TiltedRule, log_moments, tilt
-from hockeystick.transforms.rule import Array, LossRule, Window, few_bits_up
+from hockeystick.transforms.rule import Array, Window, few_bits_up
 from hockeystick.transforms.saddle import LossSum, Saddle
 
+Rows = NDArray[np.intp]
+
 __all__ = [
+    "FEWEST",
     "MOST_NODES",
     "MOST_WORK",
+    "Runs",
     "TiltedRules",
     "accuracy_of",
     "few_bit_steps",
@@ -43,8 +46,9 @@ MOST_NODES = 1 << 20
 MOST_WORK: Final = 250_000_000
 """Products of nodes in s and in the loss that a line may take: about half a second."""
 
-_TOO_LONG = "a rule would need too many nodes at the frequencies and tilts asked for"
-_AT_ONCE = 64  # lines summed at a time
+FEWEST: Final = math.sqrt(0.5)
+"""Of the number of steps that lines are planned for (`PairSum.planned`): what their runs have, at least."""
+
 _UNIT_GRID = np.linspace(0.0, 1.0, 16)
 _SPARE = 2.0  # times the work allowed, that estimates may say
 _CELLS = 4  # between nodes, where a rule is cut off
@@ -80,14 +84,19 @@ def lines_for_epsilons(
     saddle: Saddle,
     log_delta: Array | None = None,
     work: Array,
+    runs: Runs | None = None,
 ) -> list[ContourLine | ContourRefusal]:
-    """Lines for R sums that are on no lattice, or why there is none; arguments as for one, of shape (R,)."""
+    """Lines for R sums that are on no lattice, or why there is none; arguments as for one, of shape (R,).
+
+    With ``runs`` the sums are those planned for (`PairSum.planned`), and the lines those of the runs.
+    """
     plan = plan_lines(losses, saddle, epsilon, tolerance=tolerance, log_delta=log_delta)
     rough = RoughDecay.of(saddle.sketches, 1.0 + plan.theta, losses.gaussian_variance)
-    cut = reach_of(rough.decay, plan)
+    cut = reach_of(rough.decay if runs is None else rough.decay.times(FEWEST), plan)
     slow = ContourRefusal("tail", "the transform decays too slowly for the tolerance: few steps, or atoms")
-    long = ContourRefusal("length", _TOO_LONG)
-    found: list[ContourLine | ContourRefusal] = [long if np.isfinite(one) else slow for one in cut.tolist()]
+    long = ContourRefusal("length", TOO_LONG)
+    refused = [long if np.isfinite(one) else slow for one in cut.tolist()]
+    found: list[ContourLine | ContourRefusal] = [*refused] if runs is None else [refused[row] for row in runs.rows]
     frequency = 1.02 * cut + 1.5 * 2.0 * math.pi / plan.period  # the last node lies within a step beyond the cut-off
     accuracy = accuracy_of(losses, plan, tolerance)
     with_cells = rough.is_cut(epsilon.size)
@@ -101,8 +110,10 @@ def lines_for_epsilons(
         for part, some, share in losses.at(rows).alike(window):
             which = rows[part]
             own_plan = plan if epsilon.size == 1 else plan.at(which)
-            asked = _Asked(some, own_plan, rough.at(which, epsilon.size), epsilon[which], cut[which], work[which])
-            for row, line in zip(which.tolist(), asked.lines(share), strict=True):
+            columns = (epsilon[which], cut[which], work[which])
+            places, own_runs = among(runs, which)
+            asked = _Asked(some, own_plan, rough.at(which, epsilon.size), *columns, own_runs)
+            for row, line in zip(places.tolist(), asked.lines(share), strict=True):
                 found[row] = line
     return found
 
@@ -127,6 +138,12 @@ class _Asked:
     epsilon: Array
     cut: Array
     work: Array
+    runs: Runs | None
+
+    @property
+    def size(self) -> int:
+        """How many lines."""
+        return self.epsilon.size if self.runs is None else self.runs.rows.size
 
     def lines(self, window: Window) -> list[ContourLine | ContourRefusal]:
         """The lines, or why there is none."""
@@ -134,62 +151,53 @@ class _Asked:
         try:
             tilted = TiltedRules.of(self.losses, self.plan, window)
         except ContourRefusal as refusal:
-            return [refusal] * runs
+            return [refusal] * self.size
         own_cut = is_cut(tilted.rules, runs)
         if window.cells > 0 or not own_cut.any():
             return self.of(tilted)
         # rules that are cut off, where the coarse ones are not, bring their own cells
-        found: list[ContourLine | ContourRefusal] = [ContourRefusal("length", _TOO_LONG)] * runs
+        found: list[ContourLine | ContourRefusal] = [ContourRefusal("length", TOO_LONG)] * self.size
         for cells, own in ((0, ~own_cut), (_CELLS, own_cut)):
             rows = np.flatnonzero(own)
             if rows.size:
-                some = self._at(rows, runs)
+                places, some = self._at(rows, runs)
                 share = replace(window if runs == 1 else window.at(rows), cells=cells)
-                for row, line in zip(
-                    rows.tolist(), some.of(TiltedRules.of(some.losses, some.plan, share)), strict=True
-                ):
+                lines = some.of(TiltedRules.of(some.losses, some.plan, share))
+                for row, line in zip(places.tolist(), lines, strict=True):
                     found[row] = line
         return found
 
-    def _at(self, rows: NDArray[np.intp], runs: int) -> _Asked:
-        columns = (self.epsilon[rows], self.cut[rows], self.work[rows])
-        return _Asked(self.losses.at(rows), self.plan.at(rows), self.rough.at(rows, runs), *columns)
+    def _at(self, rows: Rows, runs: int) -> tuple[Rows, _Asked]:
+        """Some of the plans, and whose they are."""
+        places, own = among(self.runs, rows)
+        columns = (self.epsilon[rows], self.cut[rows], self.work[rows], own)
+        return places, _Asked(self.losses.at(rows), self.plan.at(rows), self.rough.at(rows, runs), *columns)
 
     def of(self, tilted: TiltedRules) -> list[ContourLine | ContourRefusal]:
         """The lines of tilted rules, or why there is none."""
-        plan, runs, chernoff = self.plan, self.epsilon.size, tilted.chernoff
+        plan = self.plan
         decay = self.rough.measured(tilted.rules, tilted.moments)
-        period = chernoff.period(self.epsilon, plan.log_error)
+        period = tilted.chernoff.period(self.epsilon, plan.log_error)
         known = np.isfinite(period)
         unbounded = ContourRefusal("aliasing", "no tilt bounds the aliasing")
         step, nodes = _grids(np.where(known, period, 1.0), self.cut)
-        log_tail = decay.log_bound((step * (nodes - 1.0))[None])[0]
-        parts = line_parts(tilted.rules, tilted.tilted, *_scalars(1.0 + plan.theta, step * (nodes - 1.0)))
-        size = sum(rule.nodes * (rule.size // runs) for rule in tilted.rules)
+        size = sum(rule.nodes * (rule.size // self.epsilon.size) for rule in tilted.rules)
         fits = (nodes <= MOST_NODES) & (nodes * size <= self.work)
-        variance: Any = self.losses.gaussian_variance
-        found = [_refused(length) if one else unbounded for one, length in zip(known, nodes.tolist(), strict=True)]
+        why = [_refused(length) if one else unbounded for one, length in zip(known, nodes.tolist(), strict=True)]
+        found: list[ContourLine | ContourRefusal] = [*why] if self.runs is None else [why[r] for r in self.runs.rows]
+        laid = Laid(self.losses, tilted, decay, 1.0 + plan.theta, step, nodes)
         for length in sorted(set(nodes[known & fits].tolist())):
             rows = np.flatnonzero(known & fits & (nodes == length))
-            for first in range(0, rows.size, _AT_ONCE if length <= LONGEST else 1):
-                own = rows[first : first + _AT_ONCE] if length <= LONGEST else rows[first : first + 1]
-                several = summed_line(
-                    parts if runs == 1 else [part.at(own) for part in parts],
-                    variance[own] if np.ndim(variance) else variance,
-                    chernoff=chernoff.rows(own),
-                    step=step[own],
-                    nodes=int(length),
-                    log_tail=log_tail[own],
-                )
-                for place, row in enumerate(own.tolist()):
-                    found[row] = _with_replicas(self.losses, several.rows(place))
+            places, lines = laid.lines(rows, int(length), self.runs)
+            for row, line in zip(places, lines, strict=True):
+                found[row] = line
         return found
 
 
 def lines_beside(
-    losses: LossSum, others: Sequence[ContourLine], tolerance: Array, *, nodes: int
+    losses: LossSum, others: Sequence[ContourLine], tolerance: Array, *, nodes: int, runs: Runs | None
 ) -> list[ContourLine | None]:
-    """The lines of R sums at the tilts and frequencies of others', which are as many for each.
+    """The lines of runs at the tilts and frequencies of others', which are as many for each of the R sums planned for.
 
     By rules of at most so many nodes; None where these are too few.
     """
@@ -198,75 +206,25 @@ def lines_beside(
     tilts = np.array([one.chernoff.tilts[BEST] for one in others])
     plan = LinePlan(theta, tilts, log_error=unknown, deviation=unknown, period=unknown)
     window = Window.of(plan.exponents, reach, accuracy_of(losses, plan, tolerance), _CELLS)
-    found: list[ContourLine | None] = [None] * theta.size
+    found: list[ContourLine | None] = [None] * (theta.size if runs is None else runs.rows.size)
+    count = others[0].frequencies.size
     for rows, some, share in losses.alike(window.up_to(np.full_like(theta, nodes))):
         try:
             tilted = TiltedRules.of(some, plan.at(rows), share)
         except ContourRefusal:
             continue
-        exponent, last = _scalars(1.0 + theta[rows], reach[rows])
-        decay = Decay.of(tilted.rules, tilted.moments, exponent, some.gaussian_variance)
-        several = summed_line(
-            line_parts(tilted.rules, tilted.tilted, exponent, last),
-            np.broadcast_to(some.gaussian_variance, rows.size),
-            chernoff=tilted.chernoff,
-            step=step[rows],
-            nodes=others[0].frequencies.size,
-            log_tail=decay.log_bound(reach[None, rows])[0],
-        )
-        for place, row in enumerate(rows.tolist()):
-            found[row] = _with_replicas(some, several.rows(place))
+        exponent = 1.0 + theta[rows]
+        decay = Decay.of(tilted.rules, tilted.moments, scalars(exponent)[0], some.gaussian_variance)
+        laid = Laid(some, tilted, decay, exponent, step[rows], np.full(rows.size, float(count)))
+        which, own = among(runs, rows)
+        places, lines = laid.lines(np.arange(rows.size), count, own)
+        for row, line in zip(which[places].tolist(), lines, strict=True):
+            found[row] = line
     return found
-
-
-def _with_replicas(losses: LossSum, line: ContourLine) -> ContourLine:
-    """The line, with what replicas of losses that count as normal may add."""
-    replicas = losses.replicas
-    if replicas is None:
-        return line
-    more = replicas.bound(float(line.chernoff.theta), float(line.step), float(line.frequencies[-1]))
-    return replace(line, left_out=line.left_out + more)
-
-
-def _scalars(*numbers: Array) -> Sequence[Any]:
-    """Numbers of R runs; of one run as floats, which every law's rules take."""
-    return [float(one[0]) if one.size == 1 else one for one in numbers]
 
 
 def _refused(nodes: float) -> ContourLine | ContourRefusal:
     return ContourRefusal("tail", f"{nodes:.0f} nodes would be needed: few steps, or atoms")
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class TiltedRules:
-    """Accurate rules, the same tilted, and K at all tilts of plans, `Chernoff.stacked`."""
-
-    rules: Sequence[LossRule]
-    moments: Sequence[LogMoments]
-    tilted: Sequence[TiltedRule]
-    chernoff: Chernoff
-    tilts: Array
-
-    @classmethod
-    def of(cls, losses: LossSum, plan: LinePlan, window: Window) -> TiltedRules:
-        rules = rules_for(losses, window)
-        exponents, tilts = np.ascontiguousarray(plan.exponents), np.ascontiguousarray(plan.every)
-        several = [log_moments(rule, exponents if len(plan.theta) > 1 else exponents[:, 0]) for rule in rules]
-        known = chernoff(rules, several, losses.gaussian_variance, tilts)
-        tilted = [tilt(rule, exponents[0], m) for rule, m in zip(rules, several, strict=True)]
-        return cls(rules, several, tilted, known, tilts)
-
-    def chernoff_with(self, variance: float) -> Chernoff:
-        """K of the first sum at the same tilts with a normal part of that variance."""
-        return chernoff(self.rules, self.moments, variance, self.tilts[:, 0])
-
-    def period(self, epsilon: float, log_error: float) -> float:
-        """Lambda of the first sum for which the aliasing falls below ``e^log_error``."""
-        period = float(self.chernoff.rows(0).period(epsilon, log_error))
-        if not math.isfinite(period):
-            raise ContourRefusal("aliasing", "no tilt bounds the aliasing")
-        return period
 
 
 def _grids(period: Array, cut: Array) -> tuple[Array, Array]:
@@ -281,17 +239,3 @@ def few_bit_steps(exact: Array) -> Array:
     """Distances of nodes, of 21 bits."""
     unit = np.exp2(np.floor(np.log2(exact)) - 20.0)
     return np.asarray(np.floor(exact / unit) * unit)
-
-
-def rules_for(losses: LossSum, window: Window) -> Sequence[LossRule]:
-    """Rules that serve a window.
-
-    Raises
-    ------
-    ContourRefusal
-        Where one would be too long.
-    """
-    rules = losses.rules(window)
-    if rules is None:
-        raise ContourRefusal("length", _TOO_LONG)
-    return rules

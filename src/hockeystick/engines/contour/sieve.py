@@ -20,13 +20,13 @@ import functools
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.contour.line_sum import LineSum, line_sum_at
+from hockeystick.engines.contour.line_sum import LineSum, line_sum, line_sum_at
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.log_moments import TiltedRule
 from hockeystick.transforms.rule import Array, Numbers, Rows
@@ -38,6 +38,8 @@ Indices = NDArray[np.int64]
 _TURN = 1.5  # radians by which a typical loss turns along the first blocks
 _CUT = 8  # pieces of a block, and nodes of the last pieces
 _FEW = 10.0  # steps of which each frequency matters: the fewer they are, the shorter are the first blocks
+_SHORT = 2.0  # times the last pieces: first blocks that are shorter are not worth bounding
+_WHOLE = 4.0  # times the products allowed, where all nodes are summed at once: these are so much faster
 _LIGHT = 0.03  # weight of the atoms left out of the first blocks
 _LIGHTER = 1.0  # the same of later ones, where that is less, times the number of steps
 _TOGETHER = 1 << 18  # entries of the largest table held at once
@@ -50,17 +52,39 @@ _SHARE = -3.0  # ln of the part of the error planned for that blocks may take
 class LinePart:
     """A batch of tilted rules, their counts, bounds on the quadrature errors of phi at all frequencies; (B,).
 
-    ``dropped`` bounds the mass that each step leaves out on purpose.
+    ``dropped`` bounds the mass that each step leaves out on purpose. Runs that differ in their counts alone share
+    rules: then ``rows``, increasing, are those of the runs, and counts are theirs.
     """
 
     tilted: TiltedRule
     counts: Array
     quadrature: Array
     dropped: Array
+    rows: NDArray[np.intp] | None = None
 
     def at(self, rows: Rows) -> LinePart:
         """Some of the rules."""
         return LinePart(self.tilted.at(rows), self.counts[rows], self.quadrature[rows], self.dropped[rows])
+
+    def of_runs(self, rows: NDArray[np.intp], counts: Array) -> LinePart:
+        """Those of runs that share the rules."""
+        return replace(self, counts=counts, rows=rows)
+
+    def composed(self, numbers: Array) -> Array:
+        """Numbers of the rules times the counts."""
+        return (numbers if self.rows is None else numbers[self.rows]) * self.counts
+
+    def but(self, share: float, reach: float) -> LinePart:
+        """The same without its lightest atoms, which move phi by at most ``share`` at frequencies up to ``reach``.
+
+        The sum of ``w (e^{isy} - 1 - isy)`` loses them, each of whose terms is at most ``w (2 + s |y|)``.
+        """
+        weight, offset = self.tilted.weight, self.tilted.offset
+        size = weight * (2.0 + reach * np.abs(offset))
+        kept = (size > share / weight.shape[1]).any(axis=0)
+        lost = size[:, ~kept].sum(axis=1) * (1.0 + 1e-9)
+        rest = replace(self.tilted, weight=weight[:, kept], offset=offset[:, kept])
+        return replace(self, tilted=rest, quadrature=self.quadrature + lost)
 
 
 @final
@@ -120,21 +144,25 @@ def sieve(
         Where it would take more.
     """
     found = _Sieve(parts, theta, step, variance, log_error + _SHARE - math.log(nodes))
-    length = _CUT * 2 ** max(round(math.log2(_block_length(parts) / (_CUT * step))), 0)
+    atoms = sum(part.tilted.weight.size for part in parts)
+    block = _block_length(parts) / (_CUT * step)
+    if block < _SHORT and nodes * atoms <= _WHOLE * most:
+        return found.of_all(nodes)
+    length = _CUT * 2 ** max(round(math.log2(block)), 0)
     together = max(math.isqrt(nodes // length), 1)  # blocks that share a row of the first tables
     starts = np.arange(0, nodes, length * together, dtype=np.int64)
     starts, left_out = found.pieces([_Atoms.heavy(part, _LIGHT) for part in parts], starts, together, length)
     heavy = [_Atoms.heavy(part, min(_LIGHTER / float(part.counts.sum()), _LIGHT)) for part in parts]
-    atoms = sum(some.weight.size for some in heavy)
+    several = sum(some.weight.size for some in heavy)
     while length > _CUT:
         cut = min(_CUT, length // _CUT)
         length //= cut
         starts = starts[starts < nodes]
-        _check(starts.size * cut * atoms, most)
+        _check(starts.size * cut * several, most)
         starts, lost = found.pieces(heavy, starts, cut, length)
         left_out += lost
     starts = starts[starts < nodes]
-    _check(starts.size * _CUT * sum(part.tilted.weight.size for part in parts), most)
+    _check(starts.size * _CUT * atoms, most)
     return found.nodes(starts, nodes, left_out)
 
 
@@ -227,7 +255,14 @@ class _Sieve:
         index = (starts[:, None] + np.arange(_CUT)).ravel()
         near, far = np.arange(float(_CUT)) * self.step, starts.astype(np.float64) * self.step
         sums = (line_sum_at(part.tilted, part.counts, near, far, part.quadrature) for part in self.parts)
-        total = functools.reduce(operator.add, sums)
+        return self._kept(functools.reduce(operator.add, sums), index, nodes, left_out)
+
+    def of_all(self, nodes: int) -> Sieved:
+        """The same where no block is so long that bounding it is worth its while."""
+        sums = (line_sum(part.tilted, part.counts, self.step, nodes, part.quadrature) for part in self.parts)
+        return self._kept(functools.reduce(operator.add, sums), np.arange(nodes), nodes, 0.0)
+
+    def _kept(self, total: LineSum, index: Indices, nodes: int, left_out: float) -> Sieved:
         s = index.astype(np.float64) * self.step
         logs = self._terms(np.minimum(total.log_size_bound, 0.0), s, 1)
         kept = (index < nodes) & ((logs > self.log_share) | (index == nodes - 1))

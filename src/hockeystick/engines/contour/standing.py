@@ -6,7 +6,7 @@ Guarantee: a line proves what it says wherever it stands; `sides` rounds outward
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, final
@@ -14,11 +14,9 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.contour.lines import Lines, Quantity, grouped
 from hockeystick.engines.contour.placing import (
     ContourRefusal,
     line_for_epsilon,
-    lines_for_epsilons,
     saddle_of_epsilon,
 )
 from hockeystick.engines.contour.root_bracket import LogBracket
@@ -26,18 +24,17 @@ from hockeystick.engines.contour.search import PlacedLine
 from hockeystick.engines.contour.stations import (
     Station,
     Stations,
-    by_epsilon,
-    by_log_delta,
     saddles_at,
-    scan_towards,
+    sizes_of,
 )
+from hockeystick.engines.contour.through import SMALLEST, PlannedRuns, lines_through, too_wide
+from hockeystick.engines.contour.widths import is_narrow, sides, width_asked
 from hockeystick.engines.ends import composed_infinity
 from hockeystick.laws.loss_sum import LikeSums, PairSum
-from hockeystick.numerics.rounding import exps_down, exps_up
-from hockeystick.transforms.rule import Array, Numbers
+from hockeystick.transforms.rule import Array
 from hockeystick.transforms.saddle import Saddle
 
-__all__ = ["DEEPEST", "SLOW", "SMALLEST", "StandingLines", "is_narrow", "look_for", "sides", "stand"]
+__all__ = ["DEEPEST", "SLOW", "StandingLines", "stand"]
 
 Rows = NDArray[np.intp]
 
@@ -47,14 +44,11 @@ SLOW: Final = ("tail", "length")
 DEEPEST: Final = -690.0
 """``ln`` of the mass that may always be left out."""
 
-SMALLEST: Final = -740.0
-"""``ln`` of what float64 still tells from 0."""
-
+_BELOW = ("length", "width")  # reasons of `ContourRefusal` for which the next station may do
 _CLASS = 16.0  # of ln of the mass left out, from one ladder of stations to the next
 _LITTLE_WORK = 4_000_000  # for each part, as long as leaving mass out has not been tried
 _SHARE = 0.01  # of the tolerance, that a line is planned for: digits are cheap here
 _FINEST = 1e-12
-_LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
 
 
 @final
@@ -90,10 +84,25 @@ class StandingLines:
         """Lower and upper bound of the mass of infinite losses."""
         return composed_infinity(self.losses.parts)
 
+    @cached_property
+    def planned(self) -> PairSum:
+        """What lines are planned for."""
+        return self.losses.planned()
+
+    @cached_property
+    def ratio(self) -> float:
+        """How many times the steps planned for the composition has."""
+        return self.losses.total_count / max(self.planned.total_count, 1.0) if self.losses.kind else 1.0
+
+    @cached_property
+    def plan(self) -> Hashable:
+        """What tells lines at one station from those of like compositions; runs of one plan share all but counts."""
+        return self.planned.key, self.tolerance, self.most_work, self.enough
+
     def stations(self, log_drop: float) -> Stations:
         """Where lines of the composition stand, each step of which may leave out ``e^log_drop`` of its mass."""
         if log_drop not in self._ladders:
-            self._ladders[log_drop] = Stations(self.losses.dropping(log_drop), log_drop)
+            self._ladders[log_drop] = Stations(self.losses, self.planned, self.ratio, log_drop)
         return self._ladders[log_drop]
 
     def of_epsilons(self, epsilon: Array) -> list[Station | None]:
@@ -141,13 +150,23 @@ class StandingLines:
         if station is None:
             return None
         if station not in self._lines:
-            self._lines[station] = self.stood(station)
+            if self.losses.kind is None:
+                self._lines[station] = self._stood(station)
+            else:
+                stand([(self, station)])
         found = self._lines[station]
         if isinstance(found, ContourRefusal):
             if found.reason in (*self.hasty, "atoms") or (found.reason in SLOW and self.losses.on_lattice):
                 raise ContourRefusal(found.reason, str(found))
             return None
         return found
+
+    def instead(self, station: Station) -> Station | None:
+        """Where to ask where no line stands: below, where losses of small mass matter less."""
+        found = self._lines.get(station)
+        if isinstance(found, ContourRefusal) and (found.reason in _BELOW or station.log_drop > DEEPEST):
+            return station.beside(-1)
+        return None
 
     def has(self, station: Station) -> bool:
         """Whether it is known what stands at a station."""
@@ -156,6 +175,12 @@ class StandingLines:
     def keep(self, station: Station, placed: PlacedLine | ContourRefusal) -> None:
         """The line that stands at a station, or why there is none."""
         self._lines[station] = placed
+
+    @cached_property
+    def numbers(self) -> tuple[float, ...]:
+        """Steps, how many times those planned for; the normal variance; widths asked for; the mass at infinity."""
+        variance = float(self.losses.gaussian_variance)
+        return self.losses.total_count, self.ratio, variance, self.tolerance, self.enough, *self.infinite_mass
 
     @property
     def finest(self) -> float:
@@ -168,32 +193,34 @@ class StandingLines:
             return self.at(self.of_epsilons(np.array([epsilon]))[0])
         return self.at(self.of_log_deltas(np.array([log_delta]))[0])
 
-    def stood(self, station: Station, tried: ContourRefusal | None = None) -> PlacedLine | ContourRefusal:
+    def _stood(self, station: Station) -> PlacedLine | ContourRefusal:
         """A line through the tilt of a station; where large losses of small mass stand in the way, without these.
 
-        ``tried`` is why the first attempt failed, where one has been made.
+        Of a composition of no kind.
         """
-        if tried is not None and station.log_drop != DEEPEST:
-            return tried
         saddle = self.stations(station.log_drop).saddle(station)
         if saddle is None or saddle.log_delta(saddle.epsilon) < SMALLEST:
-            return ContourRefusal("saddle", "no line stands at this tilt")
-        attempts = [(station.log_drop, self.work_at(station))] if tried is None else []
+            return _no_line()
+        attempts = [(station.log_drop, self.work_at(station))]
         if station.log_drop == DEEPEST:
-            attempts.append((self.log_drop(math.exp(min(saddle.log_delta(saddle.epsilon), 0.0))), self.most_work))
-        refusal = tried or _too_wide()
+            attempts.append((self.second_drop(saddle), self.most_work))
+        refusal = too_wide()
         for drop, work in attempts:
             losses = self.losses.dropping(drop)
             try:
                 own = saddle if drop == station.log_drop else saddle_of_epsilon(losses, saddle.epsilon)
                 placed = self.place(losses, own, saddle.epsilon, None, work)
                 lower, upper = (np.array(side) for side in self.sides_of(placed.here))
-                width = float(_width(lower, upper, self.tolerance, self.enough))
+                width = float(width_asked(lower, upper, self.tolerance, self.enough))
                 if math.isfinite(width):
                     return placed.asked_for(width)
             except ContourRefusal as error:
                 refusal = error
         return refusal
+
+    def second_drop(self, saddle: Saddle) -> float:
+        """``ln`` of what each step may leave out where no line stands at a saddle point otherwise."""
+        return self.log_drop(math.exp(min(saddle.log_delta(saddle.epsilon), 0.0)), self.planned)
 
     def place(self, losses: PairSum, saddle: Saddle, epsilon: float, log_delta: float | None, work: int) -> PlacedLine:
         """A line planned for an epsilon."""
@@ -209,11 +236,10 @@ class StandingLines:
         """What a line may take as long as leaving mass out has not been tried."""
         return min(_LITTLE_WORK * len(self.losses.parts), self.most_work)
 
-    def log_drop(self, delta: float) -> float:
+    def log_drop(self, delta: float, losses: PairSum | None = None) -> float:
         """``ln`` of the mass that each step may leave out where delta matters to the tolerance."""
-        return (
-            math.log(max(delta, 1e-300)) + math.log(self.tolerance / 64.0) - math.log(max(self.losses.total_count, 1.0))
-        )
+        steps = max((losses or self.losses).total_count, 1.0)
+        return math.log(max(delta, 1e-300)) + math.log(self.tolerance / 64.0) - math.log(steps)
 
     def narrow(self, lower: float, upper: float) -> bool:
         """Whether a bracket of delta is as narrow as it should be."""
@@ -226,106 +252,72 @@ class StandingLines:
         return float(lower[0]), float(upper[0])
 
 
-def look_for(curves: Sequence[StandingLines], owners: Rows, values: Array, quantity: Quantity) -> list[Station | None]:
-    """The stations of many questions in one pass; asked alone, each finds the same.
-
-    Parameters
-    ----------
-    curves : sequence of StandingLines
-        Different ones.
-    owners : ndarray of int
-        Which of them each question is asked of.
-    values : ndarray
-        The epsilons where ``quantity`` is "delta", and ``ln delta`` where it is "epsilon".
-    """
-    found: list[Station | None] = [None] * owners.size
-    asked = [(curves[owner], rows) for owner, rows in grouped(owners)]
-    sign, along = (1.0, by_epsilon) if quantity == "delta" else (-1.0, by_log_delta)
-    scan_towards([(curve.stations(DEEPEST), sign * values[rows]) for curve, rows in asked], along)
-    again: dict[Stations, list[float]] = {}
-    tamed: list[tuple[StandingLines, int, float]] = []
-    for curve, rows in asked:
-        own = curve.stations(DEEPEST).found(sign * values[rows], along)
-        for row, station in zip(rows.tolist(), own, strict=True):
-            found[row] = station
-        for place, drop in curve.tamed(own, values[rows]) if quantity == "epsilon" else ():
-            row = int(rows[place])
-            tamed.append((curve, row, drop))
-            again.setdefault(curve.stations(drop), []).append(sign * float(values[row]))
-    scan_towards([(stations, np.array(own)) for stations, own in again.items()], along)
-    for curve, row, drop in tamed:
-        found[row] = curve.without(drop, float(values[row]), found[row])
-    return found
+Place = tuple[StandingLines, Station]
+Standing = dict[Place, PlacedLine | ContourRefusal]
 
 
 def stand(asked: Sequence[tuple[StandingLines, Station | None]]) -> None:
-    """Place lines at different stations in one pass, where one of the first kind serves; `at` finds the same alone."""
-    kinds: dict[str, list[tuple[StandingLines, Station]]] = {}
+    """Place lines at stations of compositions of some kind in one pass.
+
+    Where large losses of small mass stand in the way, without these.
+    """
+    kinds: dict[str, dict[Hashable, list[Place]]] = {}
     for curve, station in asked:
         kind = curve.losses.kind
         if station is not None and kind is not None and not curve.has(station):
-            kinds.setdefault(kind, []).append((curve, station))
+            kinds.setdefault(kind, {}).setdefault((curve.plan, station), []).append((curve, station))
     for like in kinds.values():
-        if len(like) > 1:
-            for own, saddle in saddles_at([(curve.stations(station.log_drop), station) for curve, station in like]):
-                _stand([like[place] for place in own], saddle)
+        plans = list(like.values())
+        found: Standing = {place: _no_line() for places in plans for place in places}
+        first = [places[0] for places in plans]
+        for own, saddle in saddles_at([(curve.stations(station.log_drop), station) for curve, station in first]):
+            some = [plans[place] for place in own]
+            sums = [curve.planned.dropping(station.log_drop) for (curve, station), *_ in some]
+            work = [curve.work_at(station) for (curve, station), *_ in some]
+            placed = _stand(some, sums, saddle, work)
+            found.update(placed)
+            found.update(_without_large_losses(some, saddle, placed))
+        for (curve, station), line in found.items():
+            curve.keep(station, line)
 
 
-def _stand(asked: Sequence[tuple[StandingLines, Station]], saddle: Saddle) -> None:
-    """Lines through saddle points, `Saddle.stacked`: those that come out narrow, or what a second attempt leaves."""
-    epsilon = saddle.epsilon
-    held = saddle.log_delta(epsilon) >= SMALLEST
-    losses = LikeSums.of([curve.losses.dropping(station.log_drop) for curve, station in asked])
-    lines = lines_for_epsilons(
-        losses,
-        epsilon,
-        np.array([curve.finest for curve, _ in asked]),
-        saddle=saddle,
-        work=np.array([curve.work_at(station) for curve, station in asked]),
-    )
-    deviation = np.sqrt(saddle.curvature)
-    rows, placed = [], []
-    for row, line in enumerate(lines):
-        curve, station = asked[row]
-        if not held[row]:
+def _without_large_losses(plans: Sequence[list[Place]], saddle: Saddle, placed: Standing) -> Standing:
+    """Lines without large losses of small mass, where there is none with them through a saddle point."""
+    alike: dict[Hashable, list[tuple[list[Place], PairSum, Saddle]]] = {}
+    found: Standing = {}
+    for row, every in enumerate(plans):
+        curve, station = every[0]
+        places = [place for place in every if isinstance(placed.get(place), ContourRefusal)]
+        if station.log_drop != DEEPEST or not places:
             continue
-        if isinstance(line, ContourRefusal):
-            curve.keep(station, curve.stood(station, line))
-        else:
-            rows.append(row)
-            placed.append(PlacedLine(line, float(epsilon[row]), float(deviation[row])))
-    if not rows:
-        return
-    found = Lines([one.line for one in placed]).curve(np.arange(len(rows)), np.array([one.asked for one in placed]))
-    placed = [one.sees(*logs) for one, *logs in zip(placed, found.log_lower(), found.log_upper(), strict=True)]
-    low, high = np.array([asked[row][0].infinite_mass for row in rows]).T
-    here = [one.here for one in placed]
-    lower, upper = (np.concatenate([getattr(one, side) for one in here]) for side in ("lower", "upper"))
-    lower, upper = sides(lower, upper, low, high)
-    tolerance, enough = np.array([(asked[row][0].tolerance, asked[row][0].enough) for row in rows]).T
-    widths = _width(lower, upper, tolerance, enough).tolist()
-    for one, row, width in zip(placed, rows, widths, strict=True):
-        curve, station = asked[row]
-        curve.keep(station, one.asked_for(width) if math.isfinite(width) else curve.stood(station, _too_wide()))
+        old = saddle.row(row)
+        losses = curve.planned.dropping(curve.second_drop(old))
+        try:
+            own = saddle_of_epsilon(losses, old.epsilon)
+        except ContourRefusal as refusal:
+            found.update(dict.fromkeys(places, refusal))
+            continue
+        alike.setdefault(sizes_of(own.sketches), []).append((places, losses, own))
+    for group in alike.values():
+        some, sums, saddles = (list(column) for column in zip(*group, strict=True))
+        again = _stand(some, sums, Saddle.stacked(saddles), [places[0][0].most_work for places in some])
+        for place, line in again.items():  # what is left out widens brackets of smaller deltas
+            found[place] = line.asked_for(place[0].enough) if isinstance(line, PlacedLine) else line
+    return found
 
 
-def _too_wide() -> ContourRefusal:
-    return ContourRefusal("width", "no line at this tilt is narrow enough")
+def _stand(plans: Sequence[list[Place]], sums: Sequence[PairSum], saddle: Saddle, work: Sequence[int]) -> Standing:
+    """Lines through saddle points, `Saddle.stacked`, of what is planned for some runs each, or why there is none.
+
+    Nothing of runs whose delta there is too small for float64.
+    """
+    places = [place for own in plans for place in own]
+    rows = np.repeat(np.arange(len(plans)), [len(own) for own in plans])
+    runs = PlannedRuns(rows, np.array([curve.numbers for curve, _ in places]).T)
+    finest = np.array([curve.finest for (curve, _), *_ in plans])
+    lines = lines_through(LikeSums.of(sums), saddle, runs, finest=finest, work=np.array(work))
+    return {place: line for place, line in zip(places, lines, strict=True) if line is not None}
 
 
-def _width(lower: Array, upper: Array, tolerance: Numbers, enough: Numbers) -> Array:
-    """The relative width that lines are asked for, by their brackets at their own epsilons; infinite if none."""
-    loose = np.where(is_narrow(lower, upper, enough), enough, np.inf)
-    return np.where(is_narrow(lower, upper, tolerance), tolerance, loose)
-
-
-def is_narrow(lower: Array, upper: Array, tolerance: Numbers) -> NDArray[np.bool_]:
-    """Which brackets of delta are as narrow as they should be."""
-    return np.asarray((upper - lower <= tolerance * lower) | (upper <= _LEAST))
-
-
-def sides(log_lower: Array, log_upper: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """Certified sides of delta from ``ln`` of those of its finite part, and those of the mass at infinity."""
-    lower = exps_down(np.minimum(log_lower, 0.0)) + low
-    upper = exps_up(np.minimum(log_upper, 0.0)) + high
-    return np.maximum(np.nextafter(lower, -np.inf), 0.0), np.minimum(np.nextafter(upper, np.inf), 1.0)
+def _no_line() -> ContourRefusal:
+    return ContourRefusal("saddle", "no line stands at this tilt")

@@ -12,7 +12,7 @@ compositions share calls, never numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, final
@@ -20,23 +20,20 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.engines.contour.rungs import Level, Rungs
 from hockeystick.laws.loss_sum import LikeSums, PairSum
-from hockeystick.transforms.cumulants import Scan, scan
+from hockeystick.transforms.cumulants import scan
 from hockeystick.transforms.rule import Array, Numbers, Sketch
-from hockeystick.transforms.saddle import LossSum, Saddle, level_sketches, round_tilt
+from hockeystick.transforms.saddle import LossSum, Saddle, level_sketches
 
-__all__ = ["Station", "Stations", "by_epsilon", "by_log_delta", "saddles_at", "scan_levels", "scan_towards"]
+__all__ = ["Station", "Stations", "by_epsilon", "by_log_delta", "saddles_at", "scan_levels", "scan_towards", "sizes_of"]
 
 _APART = 1.5  # deviations of the tilted loss from one station to the next
 _RUNGS = 41  # tilts scanned in the first level, each sqrt 2 above the one before
 _MORE = 10  # in every further one, whose largest is eight times that of the one before
 _LONG = (3.0, 6.0, 6.0)  # deviations from one tilt to the next that are too many, at each look
-_DENSER = 1.5  # than stations, that an interval is cut: a second look seldom finds one too long
-_PIECES = 18  # tilts added to an interval that is too long, at most
-_LEAST = -760.0  # ln of the smallest delta looked for
 _LEVELS = 4  # of ever larger tilts
 _AT_ONCE = 4096  # nodes of coarse rules looked at together
-_SCANNED = ("tilts", "value", "mean", "variance")
 _NUMBERS = ("theta", "value", "mean", "variance", "top")
 
 
@@ -49,112 +46,15 @@ class Station:
     place: int
     log_drop: float
 
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Rungs:
-    """What a coarse scan finds at increasing tilts of R sums, shape (R, k); where one has fewer, its last repeats."""
-
-    found: Scan
-
-    @classmethod
-    def of(cls, found: Scan) -> _Rungs:
-        """A scan of shape (k, R)."""
-        return cls(Scan(*(np.ascontiguousarray(getattr(found, name).T) for name in _SCANNED)))
-
-    @cached_property
-    def log_tilts(self) -> Array:
-        return np.asarray(np.log(self.found.tilts))
-
-    @cached_property
-    def smooth(self) -> tuple[Array, Array]:
-        """The epsilon whose saddle point each tilt is, increasing, and ``ln delta`` there, decreasing."""
-        epsilon, log_delta = self.found.smooth_log_delta()
-        return np.maximum.accumulate(epsilon, axis=1), np.minimum.accumulate(log_delta, axis=1)
-
-    @cached_property
-    def ladder(self) -> Array:
-        """Deviations passed on the way up from the smallest tilt: the integral of the deviation over the tilt."""
-        tilts = self.found.tilts
-        deviation = np.sqrt(self.found.variance + 1.0 / np.square(tilts) + 1.0 / np.square(1.0 + tilts))
-        speed = deviation * tilts  # over the logarithm of the tilt
-        steps = 0.5 * (speed[:, 1:] + speed[:, :-1]) * np.diff(self.log_tilts)
-        return np.concatenate((np.zeros((len(steps), 1)), np.cumsum(steps, axis=1)), axis=1)
-
-    def between(self, most: float) -> tuple[Array, NDArray[np.intp]]:
-        """Tilts to look at as well, where ladders rise by more for deltas that float64 holds, and how many each."""
-        rises = np.diff(self.ladder)
-        long = (rises > most) & (self.smooth[1][:, :-1] > _LEAST)
-        if not long.any():
-            return self.found.tilts[:, :0], np.zeros(len(rises), dtype=np.intp)
-        count = np.minimum(np.where(long, np.ceil(_DENSER * rises / _APART) - 1.0, 0.0), _PIECES).astype(np.intp)
-        row, place = count.nonzero()
-        each = count[row, place]
-        size = count.sum(axis=1)
-        number = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)  # of a tilt in its interval
-        row, place, each = (np.repeat(one, each) for one in (row, place, each))
-        own = np.arange(row.size) - (np.cumsum(size) - size)[row]  # and in its row
-        found = np.repeat(self.found.tilts[:, -1:], int(size.max()), axis=1)
-        gap = np.diff(self.log_tilts)[row, place]
-        found[row, own] = np.exp(self.log_tilts[row, place] + gap * ((number + 1.0) / (each + 1.0)))
-        return found, size
-
-    def joined(self, more: _Rungs) -> _Rungs:
-        """Both, by increasing tilt."""
-        columns = [np.concatenate((getattr(self.found, name), getattr(more.found, name)), axis=1) for name in _SCANNED]
-        order = np.argsort(columns[0], axis=1, kind="stable")
-        row = np.arange(len(order))[:, None]
-        return _Rungs(Scan(*(column[row, order] for column in columns)))
-
-    def level(self, row: int, size: int, sketches: Sequence[Sketch]) -> Level:
-        """Those of one sum."""
-        epsilons, log_deltas = self.smooth
-        columns = (self.found.tilts, self.log_tilts, epsilons, log_deltas, self.ladder)
-        tilts, log_tilts, epsilon, log_delta, ladder = (column[row, :size] for column in columns)
-        return Level(tilts, log_tilts, epsilon, log_delta, ladder, tuple(sketches))
+    def beside(self, step: int) -> Station | None:
+        """A neighbour on its ladder."""
+        return replace(self, place=self.place + step) if self.place + step >= 0 else None
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Level:
-    """Tilts up to a largest one, and what a coarse scan finds there.
-
-    Attributes
-    ----------
-    tilts, log_tilts : ndarray, shape (k,)
-        Increasing.
-    epsilons, log_deltas : ndarray
-        The epsilon whose saddle point each tilt is, and ``ln delta`` there, by the saddle-point formula.
-    ladder : ndarray
-        Deviations passed on the way up from the smallest tilt.
-    sketches : tuple of Sketch
-        The coarse rules used.
-    """
-
-    tilts: Array
-    log_tilts: Array
-    epsilons: Array
-    log_deltas: Array
-    ladder: Array
-    sketches: tuple[Sketch, ...]
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """How many nodes and points of cells the rules have."""
-        return tuple(
-            size
-            for rough in self.sketches
-            for size in (rough.loss.shape[1], 0 if rough.cells is None else rough.cells.loss.shape[1])
-        )
-
-    def places(self, log_tilts: Array) -> list[int]:
-        """The nearest stations."""
-        found: list[int] = np.rint(np.interp(log_tilts, self.log_tilts, self.ladder) / _APART).astype(int).tolist()
-        return found
-
-    def tilt(self, place: int) -> float:
-        """The tilt of a station, of few bits."""
-        return round_tilt(math.exp(float(np.interp(place * _APART, self.ladder, self.log_tilts))))
+def sizes_of(sketches: Sequence[Sketch]) -> tuple[int, ...]:
+    """How many nodes and points of cells rules have."""
+    cells = [0 if rough.cells is None else rough.cells.loss.shape[1] for rough in sketches]
+    return (*(rough.loss.shape[1] for rough in sketches), *cells)
 
 
 Along = Callable[[Level], Array]
@@ -172,18 +72,21 @@ def by_log_delta(level: Level) -> Array:
 
 @final
 class Stations:
-    """The stations of one composition.
+    """The stations of one composition: those of what is planned for it.
 
     Parameters
     ----------
-    losses : PairSum
-        The composition, each of whose steps may leave out ``e^log_drop`` of its mass.
+    losses, planned : PairSum
+        The composition, and what lines are planned for (`PairSum.planned`).
+    ratio : float
+        Of their numbers of steps.
     log_drop : float
-        What `Station` says of it.
+        ``ln`` of the mass that each step may leave out.
     """
 
-    def __init__(self, losses: PairSum, log_drop: float) -> None:
-        self.losses, self._log_drop = losses, log_drop
+    def __init__(self, losses: PairSum, planned: PairSum, ratio: float, log_drop: float) -> None:
+        self.losses, self.planned, self.ratio = losses, planned.dropping(log_drop), ratio
+        self._log_drop = log_drop
         self._levels: dict[int, Level | None] = {}
 
     def of_epsilons(self, epsilon: Array) -> list[Station | None]:
@@ -222,7 +125,7 @@ class Stations:
         level = self.level(station.level)
         if level is None:
             return None
-        saddle = _saddles([level], np.array([level.tilt(station.place)]), self.losses.gaussian_variance)
+        saddle = _saddles([level], np.array([level.tilt(station.place)]), self.planned.gaussian_variance)
         numbers: dict[str, Any] = {name: float(getattr(saddle, name)[0]) for name in _NUMBERS}
         return replace(saddle, **numbers)
 
@@ -259,25 +162,65 @@ def scan_towards(asked: Sequence[tuple[Stations, Array]], along: Along) -> None:
 
 
 def scan_levels(several: Sequence[Stations], number: int) -> None:
-    """Have a level of several ladders, those of like compositions in one pass."""
-    kinds: dict[str, list[Stations]] = {}
+    """Have a level of several ladders, those of like compositions in one pass.
+
+    K is looked at once for all that have one plan; their own is so many times as much.
+    """
+    kinds: dict[str, dict[Hashable, list[Stations]]] = {}
     for one in several:
-        if not one.lacks(number):
-            continue
-        kind = one.losses.kind if len(several) > 1 else None
-        if kind is None:
-            one.scanned(number, _scanned(one.losses, number, 1)[0])
-        elif not any(one is other for other in kinds.setdefault(kind, [])[-1:]):
-            kinds[kind].append(one)
+        if one.lacks(number):
+            kind = one.losses.kind
+            if kind is None:
+                found = next(_scanned(one.planned, number, 1), None)
+                one.scanned(number, None if found is None else found.level(0, found.rungs, 0))
+            else:
+                kinds.setdefault(kind, {}).setdefault((one.planned.key, one.planned.log_drop), []).append(one)
     for like in kinds.values():
-        losses = LikeSums.of([one.losses for one in like])
-        for one, level in zip(like, _scanned(losses, number, len(like)), strict=True):
-            one.scanned(number, level)
+        every = list(like.values())
+        losses = LikeSums.of([own[0].planned for own in every])
+        without = set(range(len(every)))
+        for scanned in _scanned(losses, number, len(every)):
+            without -= set(scanned.rows.tolist())
+            own = [(place, one) for place, row in enumerate(scanned.rows.tolist()) for one in every[row]]
+            places = np.array([place for place, _ in own], dtype=np.intp)
+            ratio, variance = np.array([(one.ratio, one.losses.gaussian_variance) for _, one in own]).T
+            rungs = scanned.rungs.times(places, ratio, variance)
+            for row, (place, one) in enumerate(own):
+                one.scanned(number, scanned.level(place, rungs, row))
+        for row in without:
+            for one in every[row]:
+                one.scanned(number, None)
 
 
-def _scanned(losses: LossSum, number: int, runs: int) -> list[Level | None]:
-    """The levels of R sums; None where no rule serves."""
-    found: list[Level | None] = [None] * runs
+@final
+@dataclass(frozen=True, eq=False)
+class _Scanned:
+    """Levels of some of R sums: which, what is found there and at how many tilts each, and the rules looked at."""
+
+    rows: NDArray[np.intp]
+    rungs: Rungs
+    sizes: NDArray[np.intp]
+    sketches: Sequence[Sketch]
+    whole: bool
+
+    def level(self, place: int, own: Rungs, row: int) -> Level:
+        """The level planned at a place, with what a row of others says of its deltas."""
+        size = int(self.sizes[place])
+        planned = (self.rungs.found.tilts, self.rungs.log_tilts, self.rungs.ladder)
+        tilts, log_tilts, ladder = (column[place, :size] for column in planned)
+        epsilon, log_delta = (column[row, :size] for column in own.smooth)
+        return Level(tilts, log_tilts, epsilon, log_delta, ladder, self._parts[place])
+
+    @cached_property
+    def _parts(self) -> list[tuple[Sketch, ...]]:
+        """The rules of each sum."""
+        if self.whole:
+            return [tuple(self.sketches)]
+        return [tuple(rough.at(slice(row, row + 1)) for rough in self.sketches) for row in range(self.rows.size)]
+
+
+def _scanned(losses: LossSum, number: int, runs: int) -> Iterator[_Scanned]:
+    """The levels of R sums, but those that no rule serves."""
     for rows, tops, sketches in level_sketches(losses, number):
         if sketches is None:
             continue
@@ -285,18 +228,15 @@ def _scanned(losses: LossSum, number: int, runs: int) -> list[Level | None]:
         variance = every[rows] if np.ndim(every) else every
         rung_count = _MORE if number else _RUNGS
         tilts = tops * math.sqrt(2.0) ** np.arange(1.0 - rung_count, 1.0)[:, None]
-        rungs = _Rungs.of(scan(sketches, variance, tilts))
+        rungs = Rungs.of(scan(sketches, variance, tilts))
         size = np.full(rows.size, rung_count)
         for most in _LONG:
             between, count = rungs.between(most)
             if between.shape[1] == 0:
                 break
-            rungs = rungs.joined(_Rungs.of(scan(sketches, variance, np.ascontiguousarray(between.T))))
+            rungs = rungs.joined(Rungs.of(scan(sketches, variance, np.ascontiguousarray(between.T))))
             size += count
-        for place, (row, length) in enumerate(zip(rows.tolist(), size.tolist(), strict=True)):
-            whole = sketches if runs == 1 else [rough.at(slice(place, place + 1)) for rough in sketches]
-            found[row] = rungs.level(place, length, whole)
-    return found
+        yield _Scanned(rows, rungs, size, sketches, runs == 1)
 
 
 def saddles_at(asked: Sequence[tuple[Stations, Station]]) -> Iterator[tuple[list[int], Saddle]]:
@@ -305,7 +245,7 @@ def saddles_at(asked: Sequence[tuple[Stations, Station]]) -> Iterator[tuple[list
     alike: dict[tuple[int, ...], list[int]] = {}
     for place, level in enumerate(levels):
         if level is not None:
-            alike.setdefault(level.sizes, []).append(place)
+            alike.setdefault(sizes_of(level.sketches), []).append(place)
     for sizes, every in alike.items():
         most = max(_AT_ONCE // sizes[0], 1)
         for first in range(0, len(every), most):

@@ -19,9 +19,10 @@ from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.lines import Lines, Quantity
 from hockeystick.engines.contour.placing import ContourRefusal, log_tail, normal_tilts
-from hockeystick.engines.contour.planned import lines_beside
+from hockeystick.engines.contour.planned import Runs, lines_beside
 from hockeystick.engines.contour.search import targets_of
-from hockeystick.engines.contour.standing import DEEPEST, StandingLines, sides
+from hockeystick.engines.contour.standing import DEEPEST, StandingLines
+from hockeystick.engines.contour.widths import sides
 from hockeystick.laws.loss_sum import LikeSums
 from hockeystick.numerics.rounding import exp_up, up
 from hockeystick.transforms.cumulants import scan
@@ -89,10 +90,8 @@ def stay_below_beside(
     rows: list[int] = []
     lines: list[ContourLine] = []
     for own in alike.values():
-        asked = [curves[row] for row, _ in own]
-        finest = np.array([curve.finest for curve in asked])
-        placed = lines_beside(_together(asked), [line for _, line in own], finest, nodes=_FEW)
-        for (row, _), one in zip(own, placed, strict=True):
+        beside = _beside([(curves[row], line) for row, line in own])
+        for (row, _), one in zip(own, beside, strict=True):
             if one is not None:
                 rows.append(row)
                 lines.append(one)
@@ -102,6 +101,26 @@ def stay_below_beside(
         low, high = np.array([curves[row].infinite_mass for row in rows]).T
         found[rows] = sides(curve.log_lower()[:, 0], curve.log_upper()[:, 0], low, high)[1] <= delta[rows]
     return found
+
+
+def _beside(asked: Sequence[tuple[StandingLines, ContourLine]]) -> list[ContourLine | None]:
+    """Lines of like curves where others' stand, which have as many frequencies each; None where rules are too long."""
+    plans: dict[Hashable, list[int]] = {}
+    for place, (curve, line) in enumerate(asked):
+        known = line.chernoff
+        where = float(known.theta), float(line.step), known.tilts.tobytes()
+        plans.setdefault((curve.plan if curve.losses.kind else place, where), []).append(place)
+    order = [place for own in plans.values() for place in own]
+    first = [asked[own[0]] for own in plans.values()]
+    losses: LossSum = first[0][0].losses.dropping(DEEPEST)
+    runs: Runs | None = None
+    if first[0][0].losses.kind:
+        losses = LikeSums.of([curve.planned.dropping(DEEPEST) for curve, _ in first])
+        counts, _, variance, *_ = np.array([asked[place][0].numbers for place in order]).T
+        runs = Runs(np.repeat(np.arange(len(plans)), [len(own) for own in plans.values()]), counts, variance)
+    finest = np.array([curve.finest for curve, _ in first])
+    found = lines_beside(losses, [line for _, line in first], finest, nodes=_FEW, runs=runs)
+    return [found[place] for place in np.argsort(order)]
 
 
 def _short_line(curve: StandingLines, epsilon: float, delta: float, quantity: Quantity) -> ContourLine | None:

@@ -27,12 +27,20 @@ from typing import Self, final
 import numpy as np
 
 from hockeystick.bound import Bound, from_sides
+from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.enumeration.excess import LOST, Excess, Listed, sum_error, sum_of
-from hockeystick.engines.enumeration.outcomes import dropped_mass, halves, number_of_outcomes, outcomes_of_all
+from hockeystick.engines.enumeration.outcomes import (
+    NONE,
+    Omission,
+    dropped_mass,
+    halves,
+    number_of_outcomes,
+    outcomes_of_all,
+)
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.roots import increasing_root
-from hockeystick.numerics.rounding import U, down, gamma, up
+from hockeystick.numerics.rounding import U, down, exp_up, gamma, up
 
 __all__ = ["EnumeratedCurve"]
 
@@ -94,25 +102,23 @@ class EnumeratedCurve:
         Pairs of known atoms.
     at_infinity : (float, float)
         Bounds on the mass at infinite loss.
-    log_drop : float
-        ``ln`` of the mass that each step may leave out: the upper side adds it.
-
-    Attributes
-    ----------
-    left_out : float
-        Bound on the mass of all outcomes left out.
+    omitted : Omission
+        What lists may leave out: the upper side adds it.
     """
 
     def __init__(
-        self, parts: Sequence[tuple[Pair, int]], at_infinity: tuple[float, float], log_drop: float = -math.inf
+        self, parts: Sequence[tuple[Pair, int]], at_infinity: tuple[float, float], omitted: Omission = NONE
     ) -> None:
-        few = number_of_outcomes(parts, _FEW, log_drop) is not None
-        several = None if few else halves(parts, _MOST, log_drop)
-        first, second = (Listed.of(outcomes_of_all(half, log_drop)) for half in several or (parts, ()))
-        self._first, self._second = first, Excess.of(second)
-        self._largest = float(max(first.loss[-1] + second.loss[-1], 0.0))
-        self.left_out = dropped_mass(parts, log_drop) if log_drop > -math.inf else 0.0
-        self._at_infinity = at_infinity[0], up(at_infinity[1] + self.left_out) if self.left_out else at_infinity[1]
+        few = number_of_outcomes(parts, _FEW) is not None
+        first, second = (None if few else halves(parts, omitted.log_drop)) or (parts, ())
+        own, other = outcomes_of_all(first, omitted), outcomes_of_all(second, omitted) if second != first else None
+        self._first = Listed.of(own)
+        rest = self._first if other is None else Listed.of(other)
+        self._second = Excess.of(rest)
+        self._largest = float(max(self._first.loss[-1] + rest.loss[-1], 0.0))
+        self._dropped = dropped_mass(parts, omitted.log_drop) if omitted.log_drop > -math.inf else 0.0
+        self._theta, self._log_omitted = omitted.theta, own.weights_beside(own if other is None else other)[1]
+        self._at_infinity = at_infinity
 
     @staticmethod
     def serves(parts: Sequence[tuple[Pair, int]], most: int) -> bool:
@@ -120,9 +126,19 @@ class EnumeratedCurve:
         return number_of_outcomes(parts, most) is not None
 
     @staticmethod
-    def serves_in_halves(parts: Sequence[tuple[Pair, int]], most: int, log_drop: float = -math.inf) -> bool:
+    def serves_in_halves(parts: Sequence[tuple[Pair, int]], most: int) -> bool:
         """Whether either half of its steps has at most so many."""
-        return halves(parts, most, log_drop) is not None
+        both = halves(parts)
+        return both is not None and all(number_of_outcomes(half, most) is not None for half in both)
+
+    def left_out(self, epsilon: float) -> float:
+        """Bound on what outcomes left out add to delta(epsilon)."""
+        if self._log_omitted == -math.inf:
+            return self._dropped
+        # of each, p (1 - e^{eps - l}) is at most c(theta) p e^{theta (l - eps)}
+        log_most = float(log_constant(np.array(self._theta))) + self._log_omitted - self._theta * epsilon
+        size = abs(self._log_omitted) + self._theta * abs(epsilon) + 1.0
+        return up(self._dropped + exp_up(min(log_most + 8.0 * U * size, 0.0)))
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
@@ -153,6 +169,8 @@ class EnumeratedCurve:
     def _sides(self, epsilon: float) -> tuple[float, float]:
         """Lower and upper bound of delta."""
         found, (least, most) = _Sum.of(self._first, self._second, epsilon), self._at_infinity
+        left_out = self.left_out(epsilon)
+        most = up(most + left_out) if left_out else most
         return max(down(found.lower + least), 0.0), min(up(found.upper + most), 1.0)
 
     def _guessed(self, delta: float) -> tuple[float, float]:

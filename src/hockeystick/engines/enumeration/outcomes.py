@@ -2,7 +2,7 @@
 
 A pair of n atoms composed T times has as many outcomes as there are ways to share T among n: atom i comes up k_i
 times, with loss ``sum k_i l_i`` and mass ``T! prod p_i^{k_i} / k_i!``. Parts are combined outcome by outcome. Where
-these are too many, half of the steps are listed, and the other half.
+these are too many, half of the steps are listed, and the other half; where most of them matter little, those that do.
 
 Guarantee: every error stored bounds the true one. Cost: one row an outcome.
 """
@@ -13,20 +13,61 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import final
+from typing import Final, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, up
 
-__all__ = ["Outcomes", "dropped_mass", "halves", "number_of_outcomes", "outcomes_of_all"]
+__all__ = [
+    "NONE",
+    "Omission",
+    "Outcomes",
+    "dropped_mass",
+    "halves",
+    "log_weights",
+    "number_of_outcomes",
+    "outcomes_of_all",
+    "table",
+]
 
 Parts = Sequence[tuple[Pair, int]]
+Indices = NDArray[np.intp]
 
-_MOST_ATOMS = 512
+_MOST_ATOMS = 1 << 12
 _WIDEST = 600.0  # nats between losses, whose exponentials float64 holds
+_SLACK = 1e-9  # of a logarithm of a weight, for its roundings
+
+
+@final
+@dataclass(frozen=True)
+class Omission:
+    """What may be left out of a list: atoms of one step, and outcomes of all steps listed.
+
+    Outcomes are weighed by ``p e^{theta l}``. Where k_i of T steps have been given to each of some atoms of weights
+    w_i, and r are left for the others, whose weights sum to R, all the ways to go on together weigh, by the multinomial
+    theorem, ``T! / (prod k_i! r!) prod w_i^{k_i} R^r``.
+
+    Attributes
+    ----------
+    log_drop : float
+        ``ln`` of the mass of the atoms that each step may leave out.
+    theta : float
+        The tilt, at least 0.
+    log_least : float
+        ``ln`` of the part of the weight of the whole below which an outcome, or all ways to go on, may be left out.
+    """
+
+    log_drop: float = -math.inf
+    theta: float = 0.0
+    log_least: float = -math.inf
+
+
+NONE: Final = Omission()
+"""Nothing is left out."""
 
 
 @final
@@ -40,27 +81,80 @@ class Outcomes:
         Losses (nats) and bounds on their errors.
     log_p, error : ndarray
         ``ln`` of the masses under P and bounds on their absolute errors.
+    log_weight : float
+        ``ln`` of a bound on the sum of ``p e^{theta l}`` over all outcomes, listed or not.
+    log_omitted : float
+        The same over those that are not listed.
     """
 
     loss: Array
     loss_error: Array
     log_p: Array
     error: Array
+    log_weight: float = 0.0
+    log_omitted: float = -math.inf
 
-    def beside(self, other: Outcomes) -> Outcomes:
-        """All pairs of an outcome of this and one of the other, independent."""
-        loss, log_p = np.add.outer(self.loss, other.loss).ravel(), np.add.outer(self.log_p, other.log_p).ravel()
-        loss_error = np.add.outer(self.loss_error, other.loss_error).ravel()
-        error = np.add.outer(self.error, other.error).ravel()
+    def beside(self, other: Outcomes, omitted: Omission = NONE) -> Outcomes:
+        """All pairs of an outcome of this and one of the other, independent, that weigh enough."""
+        log_weight, log_omitted = self.weights_beside(other)
+        if omitted.log_least == -math.inf:
+            first, second = (np.indices((self.loss.size, other.loss.size), sparse=True)[axis] for axis in (0, 1))
+        else:
+            first, second, light = self._pairs(other, omitted)
+            log_omitted = _added(log_omitted, light)
+        loss, log_p = self.loss[first] + other.loss[second], self.log_p[first] + other.log_p[second]
+        loss_error = (self.loss_error[first] + other.loss_error[second]) * (1.0 + 4.0 * U) + U * np.abs(loss)
+        error = (self.error[first] + other.error[second]) * (1.0 + 4.0 * U) + U * np.abs(log_p)
         return Outcomes(
-            loss, loss_error * (1.0 + 4.0 * U) + U * np.abs(loss), log_p, error * (1.0 + 4.0 * U) + U * np.abs(log_p)
+            loss.ravel(),
+            loss_error.ravel(),
+            log_p.ravel(),
+            error.ravel(),
+            log_weight=log_weight,
+            log_omitted=log_omitted,
         )
+
+    def _pairs(self, other: Outcomes, omitted: Omission) -> tuple[Indices, Indices, Array]:
+        """Places of the pairs that weigh enough, and ``ln`` of what all others weigh, for each outcome of this."""
+        own, logs = log_weights(self, omitted.theta), log_weights(other, omitted.theta)
+        falling = np.argsort(-logs, kind="stable")
+        logs = logs[falling]
+        number = np.searchsorted(-logs, own - (omitted.log_least + self.log_weight + other.log_weight), side="right")
+        rest = np.append(np.logaddexp.accumulate(logs[::-1])[::-1] + _SLACK, -math.inf)  # of each and those after it
+        first = np.repeat(np.arange(number.size), number)
+        second = falling[np.arange(first.size) - np.repeat(np.cumsum(number) - number, number)]
+        return first, second, (own + rest[number])[number < logs.size]
+
+    def weights_beside(self, other: Outcomes) -> tuple[float, float]:
+        """``ln`` of the weights of all pairs of outcomes, and of those with one that is not listed."""
+        left_out = np.logaddexp(self.log_omitted + other.log_weight, self.log_weight + other.log_omitted)
+        return self.log_weight + other.log_weight, float(left_out)
+
+    def but(self, omitted: Omission) -> Outcomes:
+        """Those that weigh enough."""
+        if omitted.log_least == -math.inf:
+            return self
+        logs = log_weights(self, omitted.theta)
+        kept = logs >= omitted.log_least + self.log_weight
+        loss, loss_error, log_p, error = (one[kept] for one in (self.loss, self.loss_error, self.log_p, self.error))
+        return Outcomes(loss, loss_error, log_p, error, self.log_weight, _added(self.log_omitted, logs[~kept]))
+
+
+def log_weights(one: Outcomes | AtomTable, theta: float) -> Array:
+    """``ln (p e^{theta l})`` of outcomes or atoms, at least; some roundings and `_SLACK` above."""
+    size = np.abs(one.log_p) + theta * np.abs(one.loss)
+    return np.asarray(one.log_p + one.error + theta * (one.loss + one.loss_error) + (_SLACK + 16.0 * U * size))
+
+
+def _added(log_sum: float, logs: Array) -> float:
+    """``ln`` of a sum and some more, at least."""
+    return float(np.logaddexp(log_sum, np.logaddexp.reduce(logs) + _SLACK)) if logs.size else log_sum
 
 
 _NOTHING = Outcomes(*np.zeros((4, 1)))
 
 
-def _table(pair: Pair, log_drop: float = -math.inf) -> AtomTable | None:
+def table(pair: Pair, log_drop: float = -math.inf) -> AtomTable | None:
     """The atoms of one step, but for some of a total mass of ``e^log_drop``; None where unknown, or too many."""
     atoms = pair.atoms if log_drop == -math.inf else _heaviest(pair.atoms_but(log_drop), log_drop)
     if atoms is None or not 0 < atoms.size <= _MOST_ATOMS or (atoms.dropped > 0.0 and log_drop == -math.inf):
@@ -80,15 +174,15 @@ def _heaviest(atoms: AtomTable | None, log_drop: float) -> AtomTable | None:
 
 def dropped_mass(parts: Parts, log_drop: float) -> float:
     """Bound on the mass under P of all outcomes that are not listed where each step leaves out ``e^log_drop``."""
-    tables = [(_table(pair, log_drop), count) for pair, count in parts]
-    return up(math.fsum(table.dropped * count for table, count in tables if table is not None), 1e-9)
+    found = [(table(pair, log_drop), count) for pair, count in parts]
+    return up(math.fsum(atoms.dropped * count for atoms, count in found if atoms is not None), 1e-9)
 
 
-def number_of_outcomes(parts: Parts, most: int, log_drop: float = -math.inf) -> int | None:
+def number_of_outcomes(parts: Parts, most: int) -> int | None:
     """How many outcomes a composition has; None where that is above ``most``, or not known."""
     total = 1
     for pair, count in parts:
-        found = _table(pair, log_drop)
+        found = table(pair)
         if found is None or count > most:
             return None
         total *= math.comb(count + found.size - 1, count)  # ways to share
@@ -97,61 +191,70 @@ def number_of_outcomes(parts: Parts, most: int, log_drop: float = -math.inf) -> 
     return total
 
 
-def halves(parts: Parts, most: int, log_drop: float = -math.inf) -> tuple[Parts, Parts] | None:
-    """About half of the steps, and the other ones; None where either has more outcomes than ``most``.
-
-    None as well where atoms are too many or not known, or losses too far apart.
-    """
+def halves(parts: Parts, log_drop: float = -math.inf) -> tuple[Parts, Parts] | None:
+    """About half of the steps, and the other ones; None where atoms are not known, or losses too far apart."""
     first: list[tuple[Pair, int]] = []
     second: list[tuple[Pair, int]] = []
     width = 0.0
     for place, (pair, count) in enumerate(parts):
-        found, larger = _table(pair, log_drop), count - count // 2
+        found, larger = table(pair, log_drop), count - count // 2
         if found is None:
             return None
         first.append((pair, count - larger if place % 2 else larger))
         second.append((pair, count - first[-1][1]))
         width += count * float(np.ptp(found.loss))
     both = [(pair, own) for pair, own in first if own], [(pair, own) for pair, own in second if own]
-    served = width <= _WIDEST and all(number_of_outcomes(half, most, log_drop) is not None for half in both)
-    return both if served else None
+    return both if width <= _WIDEST else None
 
 
-def outcomes_of_all(parts: Parts, log_drop: float = -math.inf) -> Outcomes:
+def outcomes_of_all(parts: Parts, omitted: Omission = NONE) -> Outcomes:
     """The outcomes of a composition, all of whose pairs have known atoms; of no steps, loss 0."""
     found = []
     for pair, count in parts:
-        atoms = _table(pair, log_drop)
+        atoms = table(pair, omitted.log_drop)
         if atoms is None:
             raise ValueError(f"the outcomes of {pair!r} are not known")
-        found.append(_repeated(Outcomes(atoms.loss, atoms.loss_error, atoms.log_p, atoms.error), count))
+        weight = float(np.logaddexp.reduce(log_weights(atoms, omitted.theta))) + _SLACK
+        one = Outcomes(atoms.loss, atoms.loss_error, atoms.log_p, atoms.error, weight)
+        found.append(_repeated(one, count, omitted) if count > 1 else one)
     while len(found) > 1:  # the two shortest first: few long lists are made
         found.sort(key=lambda one: one.loss.size, reverse=True)
-        found.append(found.pop().beside(found.pop()))
+        found.append(found.pop().beside(found.pop(), omitted))
     return found[0] if found else _NOTHING
 
 
-def _repeated(one: Outcomes, count: int) -> Outcomes:
-    """All ways to share so many steps among the atoms, atom by atom."""
-    if count == 1:
-        return one
-    orders, terms = _log_factorials(count), (one.loss.size + 2) * U
-    each = (one.loss, one.loss_error + terms * np.abs(one.loss), one.log_p, one.error + terms * np.abs(one.log_p))
-    left, sums, lost = np.array([count]), np.zeros((len(each), 1)), np.zeros(1)
-    for place, atom in enumerate(np.array(each).T):
-        taken = left
-        if place < one.loss.size - 1:
-            repeats = left + 1
-            starts = np.cumsum(repeats) - repeats
-            taken = np.arange(int(repeats.sum())) - np.repeat(starts, repeats)
-            left, sums, lost = np.repeat(left, repeats), np.repeat(sums, repeats, axis=1), np.repeat(lost, repeats)
-        sums += atom[:, None] * taken
-        lost += orders[taken]
-        left = left - taken
-    loss, loss_error, log_p, error = sums
+def _repeated(one: Outcomes, count: int, omitted: Omission) -> Outcomes:
+    """All ways to share so many steps among the atoms, atom by atom, but for those that weigh too little."""
+    orders, terms = _log_factorials(count), (min(one.loss.size, count) + 2) * U
+    logs = log_weights(one, omitted.theta)
+    heaviest_first = np.argsort(-logs, kind="stable")
+    rest = np.logaddexp.accumulate(logs[heaviest_first][::-1])[::-1] + _SLACK  # of an atom and those after it
+    log_weight, log_omitted = count * one.log_weight, -math.inf
+    columns = (one.loss, one.loss_error + terms * np.abs(one.loss), one.log_p, one.error + terms * np.abs(one.log_p))
+    atoms = np.stack((*columns, np.zeros_like(one.loss)), axis=1)[heaviest_first]
+    found, left, sums = [], np.array([count]), np.zeros((1, atoms.shape[1]))  # the last sum is of ln k!
+    for atom, log_rest in zip(atoms, rest, strict=True):
+        if omitted.log_least > -math.inf:
+            so_far = Outcomes(*sums.T[:4])
+            ways = orders[count] - orders[left] - sums[:, 4]
+            all_ways = log_weights(so_far, omitted.theta) + ways + left * log_rest
+            kept = all_ways >= omitted.log_least + log_weight
+            log_omitted = _added(log_omitted, all_ways[~kept])
+            left, sums = left[kept], sums[kept]
+        found.append(sums + left[:, None] * atom)  # all that are left are this atom's
+        found[-1][:, 4] += orders[left]
+        if len(found) == len(atoms):
+            break
+        place, most = np.repeat(np.arange(left.size), left), left
+        taken = np.arange(place.size) - np.repeat(np.cumsum(most) - most, most)
+        left, sums = left[place] - taken, sums[place] + taken[:, None] * atom
+        sums[:, 4] += orders[taken]
+    loss, loss_error, log_p, error, lost = np.concatenate(found).T
     log_orders, size = orders[count] - lost, orders[count] + lost
     doubt = (2.0 * ELEMENTARY + terms) * size
-    return Outcomes(loss, loss_error * (1.0 + terms), log_orders + log_p, (error + doubt) * (1.0 + terms))
+    error = (error + doubt) * (1.0 + terms)
+    every = Outcomes(loss, loss_error * (1.0 + terms), log_orders + log_p, error, log_weight, log_omitted)
+    return every.but(omitted)
 
 
 @lru_cache(maxsize=64)

@@ -1,5 +1,5 @@
 """Certified curves of few rare large losses: the engine between the contour and lattices."""
 
-from hockeystick.engines.rare.curve import RareCurve
+from hockeystick.engines.rare.curve import RareCurve, epsilons
 
-__all__ = ["RareCurve"]
+__all__ = ["RareCurve", "epsilons"]

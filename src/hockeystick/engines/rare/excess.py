@@ -20,7 +20,7 @@ from hockeystick.engines.rare.losses import WIDTH, Array, RareLosses, kept
 
 __all__ = ["least_excess", "log_excess", "log_moment"]
 
-_POWERS = np.geomspace(1.5, 600.0, 36)  # over epsilon, where that is below 1
+_POWERS = np.geomspace(1.5, 600.0, 18)  # over epsilon, where that is below 1
 _CELL = 0.04  # in the base loss
 _BEYOND = 4.0  # nats of base loss above epsilon, from which on one cell is enough
 _BELOW = 14.0  # widths below the cut
@@ -34,9 +34,10 @@ def least_excess(losses: RareLosses, cut: float, epsilon: float) -> tuple[float,
     return float(powers[best]), float(logs[best])
 
 
-def log_excess(losses: RareLosses, cut: float, powers: Array) -> Array:
-    """``ln`` of the bounds at epsilon 0, for powers p > 1."""
-    m, g, steps = losses.shift, losses.rate, losses.steps
+def log_excess(losses: RareLosses, cut: float, powers: Array, *, times: Array | None = None) -> Array:
+    """``ln`` of the bounds at epsilon 0, for powers p > 1; of several runs, of so many steps each, for one power."""
+    m, g = losses.shift, losses.rate
+    steps = np.array(losses.steps) if times is None else times
     edges = np.arange(cut - _BELOW * WIDTH, cut + _BEYOND, _CELL)
     left, right = edges[:-1], edges[1:]
     middle = np.clip(-0.5 * m * m, left, right)  # where the density of Q is largest
@@ -52,7 +53,7 @@ def log_excess(losses: RareLosses, cut: float, powers: Array) -> Array:
     peak = logs.max(axis=1, keepdims=True)
     one = np.log(np.exp(logs - peak).sum(axis=1)) + peak[:, 0]
     others = (steps - 1.0) * log_moment(losses, powers)
-    found = math.log(steps) + log_constant(powers - 1.0) + one + others
+    found = np.log(steps) + log_constant(powers - 1.0) + one + others
     return np.asarray(found + 1e-9 * (1.0 + np.abs(found) + np.abs(logs).max(axis=1) + others))
 
 

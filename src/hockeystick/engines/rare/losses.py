@@ -19,9 +19,12 @@ from hockeystick.laws.sampled_loss import base_losses, sampled_losses
 from hockeystick.numerics.error_functions import erfcx
 from hockeystick.numerics.rounding import U
 
-__all__ = ["RISEN", "WIDTH", "RareLosses", "kept", "raised"]
+__all__ = ["METHOD", "RISEN", "WIDTH", "RareLosses", "kept", "raised"]
 
 Array = NDArray[np.float64]
+
+METHOD: Final = "rare large losses"
+"""What answers are said to be by."""
 
 WIDTH: Final = 0.2
 """w (nats): narrow cuts let little of the larger losses through, and smooth the transform less."""
@@ -30,6 +33,9 @@ RISEN: Final = 1.0 + 1e-9
 """A factor on sums of terms of one sign, none of which is off by more than 1e-10 of itself."""
 
 _LARGEST = 700.0  # exponent
+_LEAST_LARGE = 0.5  # deviations of the other losses together
+_NORMAL = np.arange(-2.0, 38.0, 0.25)  # of the standard normal law
+_WEIGHTS = 0.25 * np.exp(-0.5 * _NORMAL**2) / math.sqrt(2.0 * math.pi)
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -95,8 +101,23 @@ class RareLosses:
         error = 64.0 * U * (1.0 + float(np.square(x).max()) + (abs(place) + m) ** 2)
         return ((1.0 - g) * q + g * shifted, error), (q, error)
 
-    def one_large(self, epsilon: float) -> float:
-        """About delta at an epsilon, if all steps but one had no loss."""
-        place = self.base(epsilon) / self.shift + 0.5 * self.shift
-        q, shifted = kept(np.array([place, place - self.shift]) / math.sqrt(2.0)).tolist()
-        return float(self.steps * ((1.0 - self.rate) * q + self.rate * shifted - math.exp(epsilon) * q))
+    def one_large(self, epsilon: Array) -> Array:
+        """About delta at epsilons, if all steps but one had no loss."""
+        place = base_losses(epsilon, self.rate) / self.shift + 0.5 * self.shift
+        q, shifted = (kept(x / math.sqrt(2.0)) for x in (place, place - self.shift))
+        return np.asarray(self.steps * ((1.0 - self.rate) * q + self.rate * shifted - np.exp(epsilon) * q))
+
+    def small_variance(self, epsilon: Array) -> Array:
+        """About the variance of the loss of a run none of whose losses is above epsilon."""
+        m = self.shift
+        place = base_losses(epsilon, self.rate) / m
+        parts = zip((math.exp(m * m), -2.0, 1.0), (-1.5 * m, -0.5 * m, 0.5 * m), strict=True)
+        square = sum(factor * kept(-(place + moved) / math.sqrt(2.0)) for factor, moved in parts)
+        return np.asarray(self.steps * self.rate**2 * np.maximum(square, 1e-12))
+
+    def about_delta(self, epsilon: Array) -> Array:
+        """About delta at epsilons, shape (E,), as if the losses but one were normal together."""
+        deviation = np.sqrt(self.small_variance(epsilon))[:, None]
+        left = epsilon[:, None] - 0.5 * deviation**2 - deviation * _NORMAL
+        alone = -np.expm1(np.minimum(left, 0.0))
+        return np.asarray(((self.one_large(np.maximum(left, _LEAST_LARGE * deviation)) + alone) * _WEIGHTS).sum(axis=1))

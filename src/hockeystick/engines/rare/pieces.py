@@ -10,7 +10,7 @@ exponentials a node.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import final
 
@@ -61,6 +61,7 @@ class Piece:
     first: int
     last: int
     half_width: float
+    _known: dict[float, Array] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def planned(
@@ -71,7 +72,8 @@ class Piece:
         if math.isinf(below):
             low = -m * math.sqrt(max(-2.0 * log_accuracy, 8.0)) - 0.5 * m * m
         else:
-            low = below - _reach(losses, below, exponent, log_accuracy, -1.0)
+            steep = 0.75 * WIDTH**2 * max(below / m**2 + 0.5, 0.0)  # there the cut falls faster than the density rises
+            low = below - max(_reach(losses, below, exponent, log_accuracy, -1.0), steep)
         high = above + _reach(losses, above, exponent, log_accuracy, 1.0)
         coarse = cls._on(losses, (below, above), (low, high), (high - low) / _COARSE, 0.0)
         sizes = coarse.log_turned(exponent, frequency, _STRIPS)
@@ -173,6 +175,11 @@ class Piece:
 
         Between nodes f lies above its chord, in the logarithm, by at most an eighth of its bend times the square.
         """
+        if exponent not in self._known:
+            self._known[exponent] = self._cells_at(exponent)
+        return self._known[exponent]
+
+    def _cells_at(self, exponent: float) -> Array:
         with np.errstate(divide="ignore"):  # where both cuts round to nothing
             logs = self.log_weight(exponent) + np.log(self._between[0])
         m = self.losses.shift

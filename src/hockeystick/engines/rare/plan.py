@@ -8,7 +8,7 @@ epsilon.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -23,7 +23,7 @@ __all__ = ["RarePlan", "plan"]
 
 _SPACING = 0.05  # of the coarse grid, in the base loss
 _HALVINGS = 7
-_FAR = 6.0  # widths beyond a cut
+_FAR = 14.0  # widths beyond a cut
 _STRIPS = np.array([0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 1.2, 1.5])
 _LARGEST = 600.0  # exponent
 _TRIED = WIDTH * np.arange(5.0, 16.0)  # beyond the upper cut
@@ -90,8 +90,10 @@ class _Coarse:
         return np.exp(np.minimum(tilts[:, None] * self.loss, _LARGEST))
 
 
-def plan(losses: RareLosses, epsilon: float, log_error: float) -> RarePlan:
+def plan(losses: RareLosses, epsilon: float, log_error: float, fewest: Sequence[float] = (1.0, 1.0)) -> RarePlan:
     """A plan for delta at an epsilon to within ``e^log_error``.
+
+    The lower cut also serves the shares given of the steps and of the epsilon.
 
     Raises
     ------
@@ -109,12 +111,14 @@ def plan(losses: RareLosses, epsilon: float, log_error: float) -> RarePlan:
     tilts = np.geomspace(0.5, 600.0, 40) / epsilon
     factors = coarse.factors(tilts)
 
+    share, less = fewest
+
     def dropped(cut: float) -> Array:
         with np.errstate(over="ignore"):
-            logs = losses.steps * np.log(factors @ coarse.small(cut)) - tilts * epsilon
-        return np.asarray(logs + log_constant(tilts))
+            powers, falls = losses.steps * np.log(factors @ coarse.small(cut)), tilts * epsilon
+        return np.asarray(np.maximum(powers - falls, share * powers - less * falls) + log_constant(tilts))
 
-    low = _halved(lambda cut: float(dropped(cut).min()) <= log_error, losses.base(epsilon / 100.0), high - 2.0 * WIDTH)
+    low = _halved(lambda cut: float(dropped(cut).min()) <= log_error, losses.base(epsilon / 200.0), high - 2.0 * WIDTH)
     left = dropped(low)
     if not float(left.min()) <= log_error:
         raise ContourRefusal("tail", "losses far below epsilon are not rare")

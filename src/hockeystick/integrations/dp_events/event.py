@@ -12,8 +12,6 @@ from typing import Any, final
 
 from hockeystick.errors import UnknownPairError
 
-__all__ = ["Event", "UnprovedEventError", "taken_apart"]
-
 
 class UnprovedEventError(UnknownPairError):
     """No dominating pair is proved for an event under the relation asked for.

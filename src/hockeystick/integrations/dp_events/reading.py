@@ -32,8 +32,6 @@ from hockeystick.mechanisms import (
 )
 from hockeystick.sampling import CutBatches, Poisson, RandomAllocation, WithoutReplacement
 
-__all__ = ["from_dp_event", "parts_of"]
-
 _SUMS = (Gaussian, Laplace, DiscreteLaplace, DiscreteGaussian)  # noise on a sum: a special record has value 0
 _STATED = (ApproximateDP, ExponentialMechanism, PermuteAndFlip)  # guarantees under one relation
 

@@ -31,25 +31,6 @@ from hockeystick.mechanisms import (
 )
 from hockeystick.numerics.rationals import float_beside
 
-__all__ = [
-    "EVERYTHING",
-    "NOTHING",
-    "Parts",
-    "always",
-    "concentrated",
-    "discrete_gaussian",
-    "discrete_laplace",
-    "exponential",
-    "gaussian",
-    "laplace",
-    "mixture",
-    "permute_and_flip",
-    "randomized_response",
-    "stated",
-    "tree",
-    "unproved",
-]
-
 Parts = tuple[tuple[Step, int], ...]
 """Steps with their counts; empty where nothing is released."""
 

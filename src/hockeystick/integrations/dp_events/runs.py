@@ -15,8 +15,6 @@ from decimal import Decimal, localcontext
 from hockeystick.integrations.dp_events.event import Event
 from hockeystick.laws.run_count import NegativeBinomialCount, PoissonCount, RunCount
 
-__all__ = ["run_count", "stopping_of"]
-
 
 def run_count(event: Event) -> RunCount | None:
     """The law of the number of runs; None for one run.

@@ -30,8 +30,6 @@ from hockeystick.mechanisms import (
 from hockeystick.numerics.rationals import float_beside
 from hockeystick.sampling import CutBatches, Poisson, RandomAllocation, WithoutReplacement
 
-__all__ = ["to_dp_event"]
-
 
 def to_dp_event(run: Step | Composition) -> Any:
     """A step or composition as an event of dp-accounting, which must be installed.

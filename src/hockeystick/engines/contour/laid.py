@@ -1,0 +1,178 @@
+"""Rules tilted for lines, where the nodes of these lie, and the lines; those of runs that share rules at once.
+
+Guarantee: every line proves what it says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.engines.contour.aliasing import Chernoff, chernoff
+from hockeystick.engines.contour.decay import Decay
+from hockeystick.engines.contour.line import LONGEST, ContourLine, line_parts, summed_line
+from hockeystick.engines.contour.refusal import ContourRefusal
+from hockeystick.engines.contour.sieve import LinePart
+from hockeystick.engines.contour.tilt_choice import LinePlan
+from hockeystick.transforms.log_moments import LogMoments, TiltedRule, log_moments, tilt
+from hockeystick.transforms.rule import Array, LossRule, Window
+from hockeystick.transforms.saddle import LossSum
+
+__all__ = ["TOO_LONG", "Laid", "Runs", "TiltedRules", "among", "rules_for", "scalars"]
+
+Rows = NDArray[np.intp]
+
+TOO_LONG: Final = "a rule would need too many nodes at the frequencies and tilts asked for"
+_AT_ONCE = 64  # lines summed at a time
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Runs whose lines share plans and rules: those of one law and of nearly as many steps.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (L,)
+        Whose plan each has, increasing.
+    counts, gaussian_variance : ndarray, shape (L,)
+        Numbers of steps, and variances of the normal parts.
+    """
+
+    rows: Rows
+    counts: Array
+    gaussian_variance: Array
+
+    def among(self, own: Rows) -> tuple[Rows, Runs]:
+        """Those with some of the plans, which are numbered anew."""
+        place = np.minimum(np.searchsorted(own, self.rows), own.size - 1)
+        which = np.flatnonzero(own[place] == self.rows)
+        return which, self.of(which, place[which])
+
+    def of(self, which: Rows | slice, rows: Rows) -> Runs:
+        """Some of them, whose plans are numbered anew."""
+        return Runs(rows, self.counts[which], self.gaussian_variance[which])
+
+
+def among(runs: Runs | None, own: Rows) -> tuple[Rows, Runs | None]:
+    """Whose plans some are; every run has its own where none are shared."""
+    return (own, None) if runs is None else runs.among(own)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TiltedRules:
+    """Accurate rules, the same tilted, and K at all tilts of plans, `Chernoff.stacked`."""
+
+    rules: Sequence[LossRule]
+    moments: Sequence[LogMoments]
+    tilted: Sequence[TiltedRule]
+    chernoff: Chernoff
+    tilts: Array
+
+    @classmethod
+    def of(cls, losses: LossSum, plan: LinePlan, window: Window) -> TiltedRules:
+        rules = rules_for(losses, window)
+        exponents, tilts = np.ascontiguousarray(plan.exponents), np.ascontiguousarray(plan.every)
+        several = [log_moments(rule, exponents if len(plan.theta) > 1 else exponents[:, 0]) for rule in rules]
+        known = chernoff([rule.counts for rule in rules], several, losses.gaussian_variance, tilts)
+        tilted = [tilt(rule, exponents[0], m) for rule, m in zip(rules, several, strict=True)]
+        return cls(rules, several, tilted, known, tilts)
+
+    def chernoff_with(self, variance: float) -> Chernoff:
+        """K of the first sum at the same tilts with a normal part of that variance."""
+        return chernoff([rule.counts for rule in self.rules], self.moments, variance, self.tilts[:, 0])
+
+    def chernoff_of(self, rows: Rows, counts: Array, variance: Array) -> Chernoff:
+        """K of runs that share the only rules of sums, by the rows of these."""
+        moments = [moment.at(rows) for moment in self.moments]
+        return chernoff([counts], moments, variance, np.ascontiguousarray(self.tilts[:, rows]))
+
+    def period(self, epsilon: float, log_error: float) -> float:
+        """Lambda of the first sum for which the aliasing falls below ``e^log_error``."""
+        period = float(self.chernoff.rows(0).period(epsilon, log_error))
+        if not math.isfinite(period):
+            raise ContourRefusal("aliasing", "no tilt bounds the aliasing")
+        return period
+
+
+def rules_for(losses: LossSum, window: Window) -> Sequence[LossRule]:
+    """Rules that serve a window.
+
+    Raises
+    ------
+    ContourRefusal
+        Where one would be too long.
+    """
+    rules = losses.rules(window)
+    if rules is None:
+        raise ContourRefusal("length", TOO_LONG)
+    return rules
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Laid:
+    """Where the nodes of lines of R sums lie, and what is known of the rules; steps and numbers have the shape (R,)."""
+
+    losses: LossSum
+    tilted: TiltedRules
+    decay: Decay
+    exponent: Array
+    step: Array
+    nodes: Array
+
+    @cached_property
+    def parts(self) -> Sequence[LinePart]:
+        last = self.step * (self.nodes - 1.0)
+        return line_parts(self.tilted.rules, self.tilted.tilted, *scalars(self.exponent, last))
+
+    def lines(self, rows: Rows, length: int, runs: Runs | None) -> tuple[list[int], list[ContourLine]]:
+        """The lines of so many nodes of the sums meant, and which of the runs' they are."""
+        every, own_runs = among(runs, rows)
+        places, found = every.tolist(), []
+        own_rows = np.arange(rows.size) if own_runs is None else own_runs.rows
+        most = _AT_ONCE if length <= LONGEST else 1
+        for first in range(0, own_rows.size, most):
+            part = own_rows[first : first + most]
+            own, place = np.unique(part, return_inverse=True)
+            some = None if own_runs is None else own_runs.of(slice(first, first + most), place)
+            several = self._several(rows[own], length, some)
+            found += [_with_replicas(self.losses, several.rows(row)) for row in range(part.size)]
+        return places, found
+
+    def _several(self, own: Rows, length: int, runs: Runs | None) -> ContourLine:
+        """Lines that share calls; of a long one, it alone."""
+        last = self.step * (self.nodes - 1.0)
+        parts = self.parts if self.step.size == 1 else [part.at(own) for part in self.parts]
+        variance: Any
+        if runs is None:
+            every: Any = self.losses.gaussian_variance
+            variance = every[own] if np.ndim(every) else every
+            known, log_tail = self.tilted.chernoff.rows(own), self.decay.log_bound(last[None])[0, own]
+        else:
+            rows, variance = own[runs.rows], runs.gaussian_variance
+            known = self.tilted.chernoff_of(rows, runs.counts, variance)
+            log_tail = self.decay.of_runs(rows, runs.counts, variance).log_bound(last[None, rows])[0]
+            parts = [part.of_runs(runs.rows, runs.counts) for part in parts]
+        return summed_line(parts, variance, chernoff=known, step=self.step[own], nodes=length, log_tail=log_tail)
+
+
+def _with_replicas(losses: LossSum, line: ContourLine) -> ContourLine:
+    """The line, with what replicas of losses that count as normal may add."""
+    replicas = losses.replicas
+    if replicas is None:
+        return line
+    more = replicas.bound(float(line.chernoff.theta), float(line.step), float(line.frequencies[-1]))
+    return replace(line, left_out=line.left_out + more)
+
+
+def scalars(*numbers: Array) -> Sequence[Any]:
+    """Numbers of R runs; of one run as floats, which every law's rules take."""
+    return [float(one[0]) if one.size == 1 else one for one in numbers]

@@ -1,0 +1,230 @@
+"""Runs of one law on one line: all that depends on how often the step is composed, computed for several at once.
+
+Every number is computed row by row, so that it is the same to the bit whatever is asked beside it.
+
+Guarantee: both sides certified, rounding included (`docs/derivations/rare-losses.md`). Cost: a few dozen elementary
+functions for each run and frequency, and a sine and a cosine for each epsilon.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.engines.contour.aliasing import log_constant
+from hockeystick.engines.contour.root_bracket import LogBracket, Rows
+from hockeystick.engines.rare.excess import log_excess
+from hockeystick.engines.rare.line import RareLine
+from hockeystick.engines.rare.losses import RISEN, Array
+from hockeystick.numerics.rounding import U
+from hockeystick.transforms.rule import Numbers
+
+__all__ = ["RareRuns", "difference"]
+
+Complex = NDArray[np.complex128]
+
+_LEAST = 1e-280  # covers what falls below the range of float64
+_MOST_EXPONENT = 600.0
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RareRuns:
+    """R runs on a line, which brackets the delta of each wherever it is asked.
+
+    Attributes
+    ----------
+    line : RareLine
+        The line.
+    steps : ndarray, shape (R,)
+        How often each composes the step: whole numbers.
+    """
+
+    line: RareLine
+    steps: Array
+
+    def bracket(self, rows: Rows, epsilon: Array) -> LogBracket:
+        """``ln`` of the sides of delta of some runs, at epsilons of shape (n, P)."""
+        lower, upper = self.sides(rows, epsilon)
+        with np.errstate(divide="ignore"):
+            low, high = np.log(np.maximum(lower, 0.0)), np.log(np.maximum(upper, 0.0))
+        return LogBracket(low - _log_error(low), high + _log_error(high))
+
+    def epsilons(self, log_delta: Array, shares: Array) -> Array:
+        """About the epsilon of a delta of each run, by those at shares of the line's own, increasing."""
+        points = self.line.planned * shares + np.zeros((self.steps.size, 1))
+        rows = np.arange(self.steps.size)
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = self._sum(rows, points)[0] + self._largest(rows, points)[0]
+            logs = np.minimum.accumulate(np.log(np.maximum(value, _LEAST)), axis=1)
+        found = [np.interp(-goal, -own, points[0]) for goal, own in zip(log_delta.tolist(), logs, strict=True)]
+        return np.array(found)
+
+    def sides(self, rows: Rows, epsilon: Array) -> tuple[Array, Array]:
+        """Certified sides of delta of some runs, at epsilons of shape (n, P)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            lower, upper = self._sides(rows, epsilon)
+        held = self.line.found.tilt * epsilon < _MOST_EXPONENT  # beyond, factors of what is small would be 0
+        return (
+            np.where(held & np.isfinite(lower), lower, -np.inf),
+            np.where(held & np.isfinite(upper), upper, np.inf),
+        )
+
+    def _sides(self, rows: Rows, epsilon: Array) -> tuple[Array, Array]:
+        found = self.line.found
+        value, error = self._sum(rows, epsilon)
+        least, most = self._largest(rows, epsilon)
+        right = _exp(self._log_above[rows, None] - found.above * epsilon)
+        left = self._below[rows, None]
+        excess = _exp(self._log_excess[rows, None] + self.line.power * epsilon)
+        smallest = _exp(self._log_smallest[rows, None] - found.dropping * epsilon)
+        rest = excess + smallest + self._lost[rows, None]
+        beyond = self._beyond[rows, None] * np.exp(-found.tilt * epsilon) * RISEN
+        slack = 8.0 * U * (np.abs(value) + np.abs(least) + np.abs(most))
+        lower = least + value - (error + beyond + right + left) * RISEN - slack
+        return lower, most + value + (error + beyond + rest) * RISEN + slack
+
+    def _largest(self, rows: Rows, epsilon: Array) -> tuple[Array, Array]:
+        """``P(H) - e^eps Q(H)``, H the event that the upper cut takes a step away."""
+        p, p_error, q, q_error = (one[rows, None] for one in self._chances)
+        grown = np.exp(epsilon)
+        own = p_error + (q_error + 8.0 * U * q) * grown
+        return p - grown * q - own, p - grown * q + own
+
+    @cached_property
+    def _chances(self) -> tuple[Array, ...]:
+        """P(H) and Q(H), each followed by its error."""
+        found: list[Array] = []
+        for mass, error in self.line.losses.cut_off(self.line.found.high):
+            chance = -np.expm1(self.steps * math.log1p(-mass))
+            found += [chance, 1.02 * (error + 16.0 * U) * chance]
+        return tuple(found)
+
+    @cached_property
+    def _log_excess(self) -> Array:
+        """``ln`` of bounds on the excess at epsilon 0."""
+        line = self.line
+        return log_excess(line.losses, line.found.high, np.array([line.power]), times=self.steps)
+
+    @cached_property
+    def _lost(self) -> Array:
+        """Upper bounds on the mass of the runs with a step beyond the ends of its piece."""
+        return self.steps * self.line.lost
+
+    @cached_property
+    def _log_smallest(self) -> Array:
+        """``ln`` of bounds on delta of the runs in which no step is above the lower cut, at epsilon 0."""
+        log = self.steps * math.log(self.line.moment_dropping) + _log_constant(self.line.found.dropping)
+        return np.asarray(log + 1e-9 * (1.0 + np.abs(log)))
+
+    @cached_property
+    def _log_above(self) -> Array:
+        """``ln`` of upper bounds on what the periods above add, at epsilon 0."""
+        small, large = self.line.moments_above
+        log = _log_difference(small, large, self.steps) + _log_constant(self.line.found.above)
+        apart = (self.line.found.above - self.line.found.tilt) * self._period
+        return np.asarray(log - apart - math.log(-math.expm1(-apart)) + 1e-9 * (1.0 + np.abs(log) + apart))
+
+    @cached_property
+    def _below(self) -> Array:
+        """Upper bounds on what the periods below add."""
+        (mass, error), _ = self.line.losses.cut_off(self.line.found.low)
+        known = mass < 0.5
+        chance = -np.expm1(self.steps * math.log1p(-mass * (1.0 + error))) if known else np.ones_like(self.steps)
+        apart = self.line.found.tilt * self._period
+        return np.asarray(chance * (math.exp(-apart) / -math.expm1(-apart)) * RISEN)
+
+    @property
+    def _period(self) -> float:
+        return 2.0 * math.pi / self.line.step * (1.0 - 4.0 * U)
+
+    @cached_property
+    def _beyond(self) -> Array:
+        """Upper bounds on the terms beyond the last frequency, over ``e^{-theta eps}``."""
+        tilt, last = self.line.found.tilt, self.line.step * (self.line.frequencies - 1)
+        log = np.log(self.steps * self.line.faded) + (self.steps - 1.0) * math.log(sum(self.line.moments))
+        return _exp(log + math.log(math.atan2(tilt, last) / (math.pi * tilt)))
+
+    @cached_property
+    def _terms(self) -> tuple[Array, Array, Array, Array]:
+        """Both parts of ``D(z) / (z (1 + z))``, halved at 0; bounds on the sums of their errors and of ``s |term|``."""
+        line, tilt, steps = self.line, self.line.found.tilt, self.steps[:, None]
+        a, a_error, b, b_error = line.transforms
+        value, rounding = difference(a, b, steps)
+        small, large = line.moments
+        most = small + large + a_error + b_error
+        power = _exp((steps - 2.0) * math.log(most))
+        inner = steps * power * (most * b_error + (steps - 1.0) * (large + b_error) * a_error) * RISEN
+        s = self._frequencies
+        z = tilt + 1j * s
+        half = np.where(s > 0.0, 1.0, 0.5)
+        size = half / np.sqrt((tilt * tilt + s * s) * ((1.0 + tilt) ** 2 + s * s))
+        term = half * value * np.reciprocal(z * (1.0 + z))
+        error = size * (inner + rounding + 64.0 * U * np.abs(value))
+        own = np.abs(term)
+        fixed = error.sum(axis=1) + (line.frequencies + 16) * U * own.sum(axis=1)
+        turning = (s * own).sum(axis=1) * RISEN
+        return np.ascontiguousarray(term.real), np.ascontiguousarray(term.imag), fixed * RISEN, turning
+
+    @cached_property
+    def _frequencies(self) -> Array:
+        return np.asarray(self.line.step * np.arange(float(self.line.frequencies)))
+
+    def _sum(self, rows: Rows, epsilon: Array) -> tuple[Array, Array]:
+        """The sum on the line, and a bound on the errors of its terms."""
+        real, imaginary, fixed, turning = (one[rows, None] for one in self._terms)
+        tilt = self.line.found.tilt
+        phase = epsilon[..., None] * self._frequencies
+        found = (np.cos(phase) * real + np.sin(phase) * imaginary).sum(axis=-1)
+        scale = self.line.step / math.pi * np.exp(-tilt * epsilon)
+        value = scale * found
+        own = scale * (fixed + 2.0 * U * np.abs(epsilon) * turning) * RISEN
+        return value, own + U * (16.0 + 3.0 * tilt * np.abs(epsilon)) * np.abs(value)
+
+
+def difference(a: Complex, b: Complex, steps: Numbers) -> tuple[Complex, Array]:
+    """``(a + b)^T - a^T`` and a bound on what its evaluation loses."""
+    size = np.abs(a) + _LEAST
+    share = np.abs(b) / size
+    rare = (share < 0.5) & (size > 1e-100)  # elsewhere a is lost, and both powers count as an error
+    ratio = np.where(rare, b, 0.0) * np.reciprocal(np.where(rare, a, 1.0))
+    real, imaginary = ratio.real, ratio.imag
+    grown = steps * 0.5 * np.log1p(2.0 * real + (real * real + imaginary * imaginary))
+    turned = steps * np.arctan2(imaginary, 1.0 + real)
+    log_a, turn = np.log(size), np.arctan2(a.imag, a.real)
+    whole = np.exp(steps * log_a)
+    half = np.sin(0.5 * turned)
+    inner = np.expm1(grown) * np.cos(turned) - 2.0 * half * half + 1j * (np.exp(grown) * np.sin(turned))
+    value = whole * np.exp(1j * (steps * turn)) * inner
+    power_error = U * (steps * (32.0 + 4.0 * np.abs(log_a) + 4.0 * np.abs(turn)) + 64.0)
+    inner_error = U * np.exp(np.maximum(grown, 0.0)) * (200.0 * steps * share + 64.0 * (np.abs(grown) + np.abs(turned)))
+    rounding = whole * (1.0 + power_error) * (np.abs(inner) * power_error + inner_error) * 1.01
+    lost = 2.0 * np.exp(steps * (np.log(size * (1.0 + share)) + 1e-9))
+    return np.where(rare, value, 0.0), np.where(rare, rounding, lost) + _LEAST
+
+
+def _log_error(log: Array) -> Array:
+    """What a logarithm and a sum lose."""
+    return np.asarray(8.0 * U * (1.0 + np.where(np.isfinite(log), np.abs(log), 0.0)))
+
+
+def _log_difference(a: float, b: float, steps: Array) -> Array:
+    """Upper bounds on ``ln ((a + b)^T - a^T)``."""
+    more = steps * math.log1p(b / a)
+    log = steps * math.log(a) + np.where(more < 30.0, np.log(np.expm1(np.minimum(more, 30.0))), more)
+    return np.asarray(log + 1e-9 * (1.0 + np.abs(log)))
+
+
+def _log_constant(tilt: float) -> float:
+    return float(log_constant(np.array(tilt)))
+
+
+def _exp(log: Array) -> Array:
+    """``e^log``, rounded up, of logarithms that are sums of a few terms."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(log + 1e-9 * (1.0 + np.abs(log))))

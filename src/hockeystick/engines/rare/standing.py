@@ -1,0 +1,86 @@
+"""Where lines of rare large losses stand, so that many runs of one law share them.
+
+A line's pieces and transforms know nothing of the number of steps. So that an answer depends on the question alone,
+lines stand at stations: one for all numbers of steps from a power of four to the next, and for deltas between two whole
+powers of e. A line is planned for the largest epsilon that it serves.
+
+Estimates only: a line proves what it says wherever it stands. Cost: 4 ms a line.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Final, final
+
+import numpy as np
+
+from hockeystick.engines.contour.refusal import ContourRefusal
+from hockeystick.engines.rare.line import RareLine, rare_line
+from hockeystick.engines.rare.losses import RareLosses
+
+__all__ = ["SHARE", "StandingRareLines", "Station", "epsilon_near", "log_error_for"]
+
+SHARE: Final = 0.1
+"""Of the tolerance, that a line is planned for."""
+
+_MOST_ERROR = 1e-2  # relative to delta
+_LEAST_ERROR = 1e-9
+_SPARE = 0.03  # of ln of the error: half the steps make epsilon up to a third smaller
+_FEWEST = (0.25, 0.42)  # of the steps, and of the epsilon that goes with these
+_ABOVE = 1.05  # times its guess, which is seldom too large
+_POINTS = np.geomspace(1e-7, 300.0, 48)  # epsilons looked at
+_CLOSER = np.geomspace(0.6, 1.6, 12)  # of the one found there
+
+Station = tuple[int, int]
+"""The power of 4 that is the most steps, and ``-ln`` of the smallest delta."""
+
+
+@final
+@dataclass(eq=False)
+class StandingRareLines:
+    """The lines of one law, placed when first asked for.
+
+    Attributes
+    ----------
+    losses : RareLosses
+        The law; its number of steps does not count.
+    tolerance : float
+        Width of the epsilon bracket asked for (nats).
+    """
+
+    losses: RareLosses
+    tolerance: float
+    _lines: dict[Station, RareLine | None] = field(default_factory=dict, repr=False)
+
+    def at(self, station: Station) -> RareLine | None:
+        """The line at a station; None where none serves."""
+        if station not in self._lines:
+            try:
+                self._lines[station] = self._placed(*station)
+            except ContourRefusal:
+                self._lines[station] = None
+        return self._lines[station]
+
+    def _placed(self, power: int, depth: int) -> RareLine:
+        losses = replace(self.losses, steps=4.0**power)
+        epsilon = _ABOVE * epsilon_near(losses, -float(depth))
+        log_error = -depth + log_error_for(losses, SHARE * self.tolerance, epsilon)
+        return rare_line(losses, epsilon, (1.0 + _SPARE) * log_error, fewest=_FEWEST)
+
+
+def epsilon_near(losses: RareLosses, log_delta: float) -> float:
+    """About the epsilon of a delta, within a tenth or so."""
+    points = _POINTS
+    for _ in range(2):
+        logs = np.minimum.accumulate(np.log(np.maximum(losses.about_delta(points), 1e-300)))
+        found = float(np.exp(np.interp(-log_delta, -logs, np.log(points))))
+        points = found * _CLOSER
+    return found
+
+
+def log_error_for(losses: RareLosses, share: float, epsilon: float) -> float:
+    """``ln`` of the relative error of delta that moves epsilon by about ``share``."""
+    near, far = np.maximum(losses.about_delta(epsilon * np.array([1.0, 1.05])), 1e-300).tolist()
+    slope = max(math.log(near / far) / (0.05 * epsilon), 1.0)
+    return math.log(min(max(share * slope, _LEAST_ERROR), _MOST_ERROR))

@@ -1,0 +1,51 @@
+"""Sums over the nodes of rules, by chunks, and over the rules of each run; and numbers of nodes that many rules share.
+
+Guarantee: a term meets at most `additions` roundings.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from hockeystick.transforms.sketch import Array
+
+__all__ = ["additions", "by_run", "chunk", "few_bits_up", "node_sum"]
+
+_CHUNK = 64
+_MANY = 512.0  # nodes whose number keeps three bits
+
+
+def chunk(nodes: int) -> int:
+    """How many nodes sums run over at a time, before they run over the chunks."""
+    return max(_CHUNK, math.isqrt(nodes))
+
+
+def additions(nodes: int) -> int:
+    """The number of roundings that a term meets, at most, in a sum over nodes by chunks."""
+    size = chunk(nodes)
+    return min(nodes, size) + -(-nodes // size)
+
+
+def node_sum(terms: Array) -> Array:
+    """The sum over the last axis, by chunks."""
+    nodes = terms.shape[-1]
+    if nodes <= _CHUNK:
+        return np.asarray(terms.sum(axis=-1))
+    return np.asarray(np.add.reduceat(terms, np.arange(0, nodes, chunk(nodes)), axis=-1).sum(axis=-1))
+
+
+def few_bits_up(sizes: Array) -> Array:
+    """Whole numbers rounded up to two bits: many rules and lines then have as many nodes as others, and share calls.
+
+    To three bits where they are large: there nodes cost more than calls.
+    """
+    bits = np.where(sizes > _MANY, 2.0, 1.0)
+    unit = np.exp2(np.maximum(np.floor(np.log2(np.maximum(sizes, 1.0))) - bits, 0.0))
+    return np.asarray(np.ceil(sizes / unit) * unit)
+
+
+def by_run(values: Array, runs: int) -> Array:
+    """Numbers of rules, shape (..., B), summed over those of each run, shape (..., R)."""
+    return values if values.shape[-1] == runs else values.sum(axis=-1, keepdims=True)
