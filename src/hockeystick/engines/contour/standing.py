@@ -315,7 +315,8 @@ def _stand(plans: Sequence[list[Place]], sums: Sequence[PairSum], saddle: Saddle
     rows = np.repeat(np.arange(len(plans)), [len(own) for own in plans])
     runs = PlannedRuns(rows, np.array([curve.numbers for curve, _ in places]).T)
     finest = np.array([curve.finest for (curve, _), *_ in plans])
-    lines = lines_through(LikeSums.of(sums), saddle, runs, finest=finest, work=np.array(work))
+    losses = LikeSums.of(sums) if len(sums) > 1 else sums[0]
+    lines = lines_through(losses, saddle, runs, finest=finest, work=np.array(work))
     return {place: line for place, line in zip(places, lines, strict=True) if line is not None}
 
 

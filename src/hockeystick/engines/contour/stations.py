@@ -177,7 +177,8 @@ def scan_levels(several: Sequence[Stations], number: int) -> None:
                 kinds.setdefault(kind, {}).setdefault((one.planned.key, one.planned.log_drop), []).append(one)
     for like in kinds.values():
         every = list(like.values())
-        losses = LikeSums.of([own[0].planned for own in every])
+        planned = [own[0].planned for own in every]
+        losses = LikeSums.of(planned) if len(planned) > 1 else planned[0]
         without = set(range(len(every)))
         for scanned in _scanned(losses, number, len(every)):
             without -= set(scanned.rows.tolist())
