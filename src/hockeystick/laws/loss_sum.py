@@ -152,6 +152,11 @@ class PairSum(LossSum):
         return shared_lattice(rows)
 
 
+def like_sums(sums: Sequence[PairSum]) -> LossSum:
+    """Sums of one kind in one batch; a single one as it is, which takes fewer calls and finds the same."""
+    return LikeSums.of(sums) if len(sums) > 1 else sums[0]
+
+
 @final
 class LikeSums(LossSum):
     """The privacy losses of several runs, each a sum of one part and a normal one: a rule each, in one batch.

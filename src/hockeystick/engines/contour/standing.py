@@ -30,7 +30,7 @@ from hockeystick.engines.contour.stations import (
 from hockeystick.engines.contour.through import SMALLEST, PlannedRuns, lines_through, too_wide
 from hockeystick.engines.contour.widths import is_narrow, sides, width_asked
 from hockeystick.engines.ends import composed_infinity
-from hockeystick.laws.loss_sum import LikeSums, PairSum
+from hockeystick.laws.loss_sum import PairSum, like_sums
 from hockeystick.transforms.rule import Array
 from hockeystick.transforms.saddle import Saddle
 
@@ -315,8 +315,7 @@ def _stand(plans: Sequence[list[Place]], sums: Sequence[PairSum], saddle: Saddle
     rows = np.repeat(np.arange(len(plans)), [len(own) for own in plans])
     runs = PlannedRuns(rows, np.array([curve.numbers for curve, _ in places]).T)
     finest = np.array([curve.finest for (curve, _), *_ in plans])
-    losses = LikeSums.of(sums) if len(sums) > 1 else sums[0]
-    lines = lines_through(losses, saddle, runs, finest=finest, work=np.array(work))
+    lines = lines_through(like_sums(sums), saddle, runs, finest=finest, work=np.array(work))
     return {place: line for place, line in zip(places, lines, strict=True) if line is not None}
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.contour.rungs import Level, Rungs
-from hockeystick.laws.loss_sum import LikeSums, PairSum
+from hockeystick.laws.loss_sum import PairSum, like_sums
 from hockeystick.transforms.cumulants import scan
 from hockeystick.transforms.rule import Array, Numbers, Sketch
 from hockeystick.transforms.saddle import LossSum, Saddle, level_sketches
@@ -177,8 +177,7 @@ def scan_levels(several: Sequence[Stations], number: int) -> None:
                 kinds.setdefault(kind, {}).setdefault((one.planned.key, one.planned.log_drop), []).append(one)
     for like in kinds.values():
         every = list(like.values())
-        planned = [own[0].planned for own in every]
-        losses = LikeSums.of(planned) if len(planned) > 1 else planned[0]
+        losses = like_sums([own[0].planned for own in every])
         without = set(range(len(every)))
         for scanned in _scanned(losses, number, len(every)):
             without -= set(scanned.rows.tolist())

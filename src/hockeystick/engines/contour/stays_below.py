@@ -2,7 +2,7 @@
 
 By Chernoff's bound at one of a few tilts, with a rule and no line; or by a line that needs no plan of its own.
 
-Like compositions share calls (`hockeystick.laws.loss_sum.LikeSums`), and nothing else: each finds what it finds alone.
+Like compositions share calls (`hockeystick.laws.loss_sum.like_sums`), and nothing else: each finds what it finds alone.
 
 Guarantee: what is said to stay below does, rounding included. Cost: a rule without frequencies, or one line.
 """
@@ -23,7 +23,7 @@ from hockeystick.engines.contour.planned import Runs, lines_beside
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.contour.standing import DEEPEST, StandingLines
 from hockeystick.engines.contour.widths import sides
-from hockeystick.laws.loss_sum import LikeSums
+from hockeystick.laws.loss_sum import like_sums
 from hockeystick.numerics.rounding import exp_up, up
 from hockeystick.transforms.cumulants import scan
 from hockeystick.transforms.rule import Array
@@ -55,7 +55,8 @@ def stay_below(curves: Sequence[StandingLines], epsilon: Array, delta: Array) ->
     for own in kinds.values():
         goal = np.log(delta[own]) + _DOUBT
         tilts = normal_tilts(epsilon[own], delta[own])
-        logs = log_tail(_together([curves[row] for row in own]), tilts, epsilon[own], goal=goal)
+        sums = [curves[row].losses.dropping(DEEPEST) for row in own]
+        logs = log_tail(like_sums(sums), tilts, epsilon[own], goal=goal)
         for row, log in zip(own, logs.tolist(), strict=True):
             found[row] = up(curves[row].infinite_mass[1] + exp_up(min(log, 0.0))) <= delta[row]
     return found
@@ -115,7 +116,7 @@ def _beside(asked: Sequence[tuple[StandingLines, ContourLine]]) -> list[ContourL
     losses: LossSum = first[0][0].losses.dropping(DEEPEST)
     runs: Runs | None = None
     if first[0][0].losses.kind:
-        losses = LikeSums.of([curve.planned.dropping(DEEPEST) for curve, _ in first])
+        losses = like_sums([curve.planned.dropping(DEEPEST) for curve, _ in first])
         counts, _, variance, *_ = np.array([asked[place][0].numbers for place in order]).T
         runs = Runs(np.repeat(np.arange(len(plans)), [len(own) for own in plans.values()]), counts, variance)
     finest = np.array([curve.finest for curve, _ in first])
@@ -135,9 +136,3 @@ def _short_line(curve: StandingLines, epsilon: float, delta: float, quantity: Qu
     if placed is None or not isinstance(placed.line, ContourLine) or placed.line.frequencies.size > _SHORT:
         return None
     return placed.line
-
-
-def _together(curves: Sequence[StandingLines]) -> LossSum:
-    """The losses of like curves."""
-    sums = [curve.losses.dropping(DEEPEST) for curve in curves]
-    return LikeSums.of(sums) if len(sums) > 1 else sums[0]
