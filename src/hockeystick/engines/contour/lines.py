@@ -69,7 +69,7 @@ class Lines:
     def _asked(self, number: int, which: Rows, points: Array) -> Curve:
         count, _, line = self._stacks[number]
         if count > 1 and isinstance(line, ContourLine):
-            return line.rows(self._place[which]).curve(points)
+            return line.rows(self._place[which], whole=False).curve(points)
         return line.curve(points.ravel()).reshaped(points.shape)
 
 
