@@ -263,6 +263,9 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
 
 
 def _array(name: str, value: ArrayLike, allowed: str) -> NDArray[np.float64]:
+    number: Any = value
+    if isinstance(number, float) and not math.isnan(number):
+        return np.array(number, dtype=np.float64)
     array = np.asarray(value)
     if array.dtype == np.bool_ or not np.issubdtype(array.dtype, np.number) or np.iscomplexobj(array):
         raise TypeError(f"{name} must hold real numbers {allowed}, got {value!r}")
