@@ -48,22 +48,24 @@ class Progress:
         self._total = 0
         self._wipe, self._every = _WIPE, _EVERY
         self._start = 0.0
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._shown: tuple[threading.Thread, threading.Event] | None = None
 
     def __enter__(self) -> Progress:
         self._start = time.monotonic()
         if self._seen() and _TAKEN.acquire(blocking=False):
-            self._thread = threading.Thread(target=self._spin, daemon=True)
-            self._thread.start()
+            stop = threading.Event()
+            thread = threading.Thread(target=self._spin, args=(stop,), daemon=True)
+            thread.start()
+            self._shown = thread, stop
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._thread is not None:
-            self._stop.set()
-            self._thread.join()
+        if self._shown is not None:
+            thread, stop = self._shown
+            stop.set()
+            thread.join()
             _TAKEN.release()
 
     def _seen(self) -> bool:
@@ -99,13 +101,13 @@ class Progress:
             bar = ""
         return f"{frame} {self._label}{bar} {seconds:.0f} s"
 
-    def _spin(self) -> None:
-        if self._stop.wait(self._delay):
+    def _spin(self, stop: threading.Event) -> None:
+        if stop.wait(self._delay):
             return
         while True:
             self._stream.write(self._wipe + self.line())
             self._stream.flush()
-            if self._stop.wait(self._every):
+            if stop.wait(self._every):
                 break
         self._stream.write(self._wipe)
         self._stream.flush()

@@ -11,7 +11,7 @@ from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.engines import closed_form
-from hockeystick.engines.closed_form import _FAN, ClosedForm
+from hockeystick.engines.closed_form import ClosedForm
 from hockeystick.exact import exact_delta
 from hockeystick.laws import GaussianPair, Pair, SubsampledPair
 from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
@@ -74,7 +74,7 @@ def test_a_crossing_by_interpolation_is_the_one_that_is_searched_for(delta: floa
         form = ClosedForm(pair, pair, "closed form")
         log_delta = float(np.log(delta))
         guess = max(pair.loss_range(log_delta, log_delta)[1], 0.0)
-        lower, upper = form._crossing(delta, guess, form._sides(guess * _FAN))
+        lower, upper = form._crossing(delta, guess)
         least, most = form._searched(delta, guess, 1e-12)
         assert lower <= most
         assert least <= upper
@@ -138,14 +138,14 @@ def test_fans_prove_both_sides_where_a_bracket_of_delta_is_wide(monkeypatch: pyt
     """A point counts for a side only where the other end of its bracket is proved there, too."""
     pair, delta, _ = kinked(0)
     form = ClosedForm(pair, pair, "closed form")
-    true = 0.5 * sum(form._narrowed(delta, 2.0, 1e-12, form._sides(2.0 * _FAN)))
+    true = 0.5 * sum(form._narrowed(delta, 2.0, 1e-12))
 
     def doubtful(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         lower, upper = one_step_deltas(pair, points)
         return lower * (1.0 - 1e-6), upper * (1.0 + 1e-6)
 
     monkeypatch.setattr(form, "_sides", doubtful)
-    lower, upper = form._narrowed(delta, 2.0, 1e-12, form._sides(2.0 * _FAN))
+    lower, upper = form._narrowed(delta, 2.0, 1e-12)
     assert doubtful(np.array([lower]))[0][0] >= delta
     assert doubtful(np.array([upper]))[1][0] <= delta
     assert lower < true < upper

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final, final
 
 from hockeystick.account import account
-from hockeystick.accountants.base import Accountant
+from hockeystick.accountants.base import Accountant, Parts
 from hockeystick.accountants.certified import Certified
 from hockeystick.accountants.contour import Contour
 from hockeystick.calibrate.targets import Target
@@ -26,6 +26,8 @@ FARTHEST: Final = 800.0
 
 FINEST: Final = 1e-9
 """Relative tolerance below which nothing finer is asked for."""
+
+_RARELY = 2.0  # times that a record is drawn: above, passes of the contour take 5 ms a run, lines of rare losses 10
 
 
 @final
@@ -60,7 +62,12 @@ class Problem:
 
     def has_rare_losses(self, run: Composition, tolerance: float) -> bool:
         """Whether large losses are rare: the contour then may take far longer than what comes after it."""
-        return any(RareCurve.of(run.pairs(name), tolerance) is not None for name in directions(self.adjacency))
+        return any(self.by_rare_losses(run.pairs(name), tolerance) is not None for name in directions(self.adjacency))
+
+    def by_rare_losses(self, parts: Parts, tolerance: float) -> RareCurve | None:
+        """What takes rare large losses apart, where these are so rare that the contour takes longer."""
+        rare = RareCurve.of(parts, tolerance)
+        return rare if rare is not None and rare.losses.rate * rare.losses.steps <= _RARELY else None
 
     def one_sided(self, run: Composition) -> bool:
         """Whether the sides of a bracket are proofs of their own that never meet: the upper one decides."""

@@ -23,7 +23,6 @@ from hockeystick.calibrate.problem import FARTHEST, FINEST, Problem
 from hockeystick.calibrate.targets import Target
 from hockeystick.composition import Composition, Direction, directions
 from hockeystick.curve import PrivacyCurve, stays_below
-from hockeystick.engines.rare import RareCurve
 from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.together import smaller, worst
 
@@ -228,7 +227,7 @@ class Search:
         method, epsilon = curve.accountant, self.problem.target.delta_at
         if epsilon is None or not isinstance(method, Certified):
             return None
-        rare = RareCurve.of(curve.composition.pairs(cast("Direction", name)), method.tolerance)
+        rare = self.problem.by_rare_losses(curve.composition.pairs(cast("Direction", name)), method.tolerance)
         with contextlib.suppress(PrecisionError):
             return None if rare is None else rare.delta(epsilon)
         return None

@@ -22,7 +22,7 @@ from hockeystick.engines.contour.root_bracket import LogBracket, Targets, invers
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.laws.base import Pair
 from hockeystick.laws.gaussian import GaussianPair
-from hockeystick.laws.one_step import one_step_delta, one_step_deltas
+from hockeystick.laws.one_step import least_one_step_deltas, one_step_delta, one_step_deltas
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U
 
@@ -87,27 +87,24 @@ class ClosedForm:
         step = (1e-12 if curve is None else 1e-8) * max(1.0, guess)
         lower, upper = 0.0, math.inf
         if curve is None and guess > 0.0:
-            seen = self._sides(guess * _FAN)
             if not self._above.is_discrete:
-                lower, upper = self._crossing(delta, guess, seen)
+                lower, upper = self._crossing(delta, guess)
             if not upper - lower <= 2.0 * step:
-                lower, upper = self._narrowed(delta, guess, step, seen)
+                lower, upper = self._narrowed(delta, guess, step)
         if not upper - lower <= 2.0 * step:
             lower, upper = self._searched(delta, guess, step)
         return from_sides(lower, upper, self._method, errors={"rounding": upper - lower})
 
-    def _crossing(self, delta: float, guess: float, seen: tuple[Array, Array]) -> tuple[float, float]:
-        """Where smooth sides cross ``delta``, by interpolation; an infinite bracket where that does not tell.
-
-        Given the sides on the fan of a guess.
-        """
-        points, (lower, upper) = guess * _FAN, seen
-        if not (delta > 1e-300 and upper[-1] < delta < lower[0] and upper[0] <= 1.0 - 1e-3):
+    def _crossing(self, delta: float, guess: float) -> tuple[float, float]:
+        """Where smooth sides cross ``delta``, by interpolation; an infinite bracket where that does not tell."""
+        points = guess * _FAN
+        near_delta = least_one_step_deltas(self._below, points)
+        if not (delta > 1e-300 and near_delta[-1] < delta < near_delta[0] <= 1.0 - 1e-3):
             return 0.0, math.inf
-        place = int(np.argmax(upper < delta))
-        if upper[place] == 0.0:  # next to a largest loss delta falls too steeply
+        place = int(np.argmax(near_delta < delta))
+        if near_delta[place] == 0.0:  # next to a largest loss delta falls too steeply
             return 0.0, math.inf
-        logs = np.log(np.maximum(upper, 1e-320))
+        logs = np.log(np.maximum(near_delta, 1e-320))
         slope = float(logs[place - 1] - logs[place]) / float(points[place] - points[place - 1])
         near = slice(max(place - 3, 0), place + 2)
         start = float(inverse_interpolated(points[near], logs[near] - math.log(delta)))
@@ -124,14 +121,13 @@ class ClosedForm:
         )
         return max(float(found.lower[0]), 0.0), float(found.upper[0])
 
-    def _narrowed(self, delta: float, guess: float, step: float, seen: tuple[Array, Array]) -> tuple[float, float]:
+    def _narrowed(self, delta: float, guess: float, step: float) -> tuple[float, float]:
         """Where convex sides cross ``delta``, kinks or not, by fans about secants; infinite where no fan holds it.
 
-        Given the sides on the fan of a guess. delta is convex in ``e^epsilon``: a straight line between the kinks of
-        discrete losses.
+        delta is convex in ``e^epsilon``: a straight line between the kinks of discrete losses.
         """
         points, below, above = guess * _FAN, 0.0, math.inf
-        lower, upper = seen
+        lower, upper = self._sides(points)
         for _ in range(_FANS):
             before, beyond = np.flatnonzero(lower >= delta), np.flatnonzero(upper <= delta)
             if before.size == 0 or beyond.size == 0:

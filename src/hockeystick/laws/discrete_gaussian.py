@@ -20,7 +20,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.errors import check_count, check_positive
+from hockeystick.errors import check_count, check_positive, set_fields
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Array, CellMasses, Extreme, LossQuantum, Measure, Nodes, Pair
 from hockeystick.laws.discrete_gaussian_rule import DiscreteGaussianSummand, log_normaliser
@@ -53,6 +53,8 @@ class DiscreteGaussianPair(Pair):
     0.125
     """
 
+    is_discrete = True
+
     sigma: float
     sensitivity: int = 1
 
@@ -60,8 +62,7 @@ class DiscreteGaussianPair(Pair):
         sigma = check_positive("sigma", self.sigma)
         if sigma > _LARGEST_SIGMA:
             raise ValueError(f"sigma must be at most {_LARGEST_SIGMA:g}, got {sigma!r}; count in larger units")
-        object.__setattr__(self, "sigma", sigma)
-        object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))
+        set_fields(self, sigma=sigma, sensitivity=check_count("sensitivity", self.sensitivity))
 
     @property
     def infimum(self) -> Extreme:
@@ -70,10 +71,6 @@ class DiscreteGaussianPair(Pair):
     @property
     def supremum(self) -> Extreme:
         return Extreme(math.inf)
-
-    @property
-    def is_discrete(self) -> bool:
-        return True
 
     @cached_property
     def loss_quantum(self) -> LossQuantum | None:
@@ -96,15 +93,15 @@ class DiscreteGaussianPair(Pair):
 
     def cells(self, losses: Array) -> CellMasses:
         # the last integer at or below each cut
-        x = np.clip(np.floor(0.5 * (losses / self._unit + self.sensitivity)), -_FAR, _FAR)
+        x = np.minimum(np.maximum(np.floor(0.5 * (losses / self._unit + self.sensitivity)), -_FAR), _FAR)
         # an integer is on the wrong side of a cut only if its loss is within rounding of it
         slack = 8.0 * U * (np.abs(losses) + 2.0 * self._unit * self.sensitivity)
         far = np.abs(x) >= _FAR
         slack[far] = np.maximum(slack[far], np.abs(self._loss(x[far]) - losses[far]))
         first = np.concatenate(([-math.inf], x + 1.0))
         last = np.concatenate((x, [math.inf]))
-        log_q, error_q = self._runs(first, last)
-        log_p, error_p = self._runs(first - self.sensitivity, last - self.sensitivity)
+        both = [np.concatenate((end, end - self.sensitivity)) for end in (first, last)]
+        (log_q, log_p), (error_q, error_p) = (part.reshape(2, -1) for part in self._runs(*both))
         return CellMasses(log_p, log_q, error_p, error_q, slack)
 
     def _runs(self, first: Array, last: Array) -> tuple[Array, Array]:
@@ -112,9 +109,10 @@ class DiscreteGaussianPair(Pair):
         mirrored = last <= 0.0
         low, high = np.where(mirrored, -last, first), np.where(mirrored, -first, last)
         straddling = low < 0.0  # holds 0 and integers on both sides of it
-        right = self._sum_from(np.where(straddling, 0.0, low), high)
+        starts = np.concatenate((np.where(straddling, 0.0, low), straddling))
+        ends = np.concatenate((high, np.where(straddling, -low, -1.0)))
         with np.errstate(invalid="ignore"):
-            left = self._sum_from(np.where(straddling, 1.0, 0.0), np.where(straddling, -low, -1.0))
+            right, left = self._sum_from(starts, ends).reshape(2, -1)
         log_mass = np.logaddexp(right, left) - self._log_normaliser
         empty = log_mass == -math.inf
         near = np.where(straddling | empty, 0.0, low)
@@ -134,7 +132,7 @@ class DiscreteGaussianPair(Pair):
         # number of terms after which the rest is below e^-45 of the first: (2 low j + j^2) / 2s^2 >= 45 + ln(1 + s)
         reach = two * (_REST + math.log1p(self.sigma))
         enough = np.floor(reach / (low + np.sqrt(low * low + reach))) + 2.0
-        count = np.clip(np.minimum(high - low + 1.0, enough), 0.0, None).astype(np.int64)
+        count = np.maximum(np.minimum(high - low + 1.0, enough), 0.0).astype(np.int64)
         out = np.full(low.size, -math.inf)
         occupied = np.flatnonzero(count)
         if occupied.size == 0:

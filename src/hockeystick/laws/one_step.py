@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.laws.base import CellMasses, Pair, least_infinite
-from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_down, exp_up, up
+from hockeystick.numerics.rounding import ELEMENTARY, U, downs, exp_up, exps_down, exps_up, ups
 
-__all__ = ["one_step_delta", "one_step_deltas"]
+__all__ = ["least_one_step_deltas", "one_step_delta", "one_step_deltas"]
 
 Array = NDArray[np.float64]
 
@@ -60,13 +60,25 @@ def one_step_deltas(pair: Pair, epsilon: Array, *, above: Pair | None = None) ->
     known = [sides for at in epsilon.tolist() if (sides := _known(pair, at)) is not None]
     if len(known) == epsilon.size:
         return np.array([low for low, _ in known]), np.array([high for _, high in known])
-    here = _above_cuts(pair.cells(epsilon))
-    lower = [_difference(here, at, index)[0] for index, at in enumerate(epsilon.tolist())]
-    upper = _uppers(above, epsilon, here.slack)  # a slack to begin with: the cuts' own is what counts
+    lower, slack = _lowers(pair, epsilon)
+    upper = _uppers(above, epsilon, slack)  # a slack to begin with: the cuts' own is what counts
     if pair.mass_at_infinity > 0.0:
-        lower = [down(side + least_infinite(pair.mass_at_infinity)) for side in lower]
-        upper = [up(side + above.mass_at_infinity) for side in upper]
-    return np.clip(lower, 0.0, 1.0), np.minimum(upper, 1.0)
+        upper = ups(upper + above.mass_at_infinity)
+    return lower, np.minimum(upper, 1.0)
+
+
+def least_one_step_deltas(pair: Pair, epsilon: Array) -> Array:
+    """Certified lower bounds on delta at several epsilons, increasing, of a pair that no curve is given of."""
+    return _lowers(pair, epsilon)[0]
+
+
+def _lowers(pair: Pair, epsilon: Array) -> tuple[Array, Array]:
+    """Lower bounds, and how far the cuts that give them may be off."""
+    here = _above_cuts(pair.cells(epsilon))
+    lower = _least(here, epsilon)
+    if pair.mass_at_infinity > 0.0:
+        lower = downs(lower + least_infinite(pair.mass_at_infinity))
+    return np.minimum(np.maximum(lower, 0.0), 1.0), here.slack
 
 
 def _known(pair: Pair, epsilon: float) -> tuple[float, float] | None:
@@ -74,7 +86,7 @@ def _known(pair: Pair, epsilon: float) -> tuple[float, float] | None:
     return None if pair.curve is None else pair.curve.delta(epsilon)
 
 
-def _uppers(pair: Pair, epsilon: Array, slack: Array) -> list[float]:
+def _uppers(pair: Pair, epsilon: Array, slack: Array) -> Array:
     """Upper bounds on the finite part of delta: each cut goes down until its own slack keeps it below epsilon."""
     back = 2.0 * slack + 4.0 * U * np.abs(epsilon)
     largest = pair.loss_bounds[1]
@@ -83,12 +95,10 @@ def _uppers(pair: Pair, epsilon: Array, slack: Array) -> list[float]:
         cells = _above_cuts(pair.cells(cuts))
         far = cells.slack <= 0.75 * (epsilon - cuts)  # hence cut + slack <= epsilon, whatever the two roundings
         if far.all():
-            below = (cuts - cells.slack).tolist()
-            beyond = (cuts >= largest).tolist()
-            return [_difference(cells, at, k, beyond=beyond[k])[1] for k, at in enumerate(below)]
+            return _most(cells, cuts - cells.slack, beyond=cuts >= largest)
         wider = np.maximum(2.0 * back, 2.0 * cells.slack + 4.0 * U * np.abs(epsilon))
         back = np.where(far, back, wider)
-    return [1.0] * epsilon.size
+    return np.ones_like(epsilon)
 
 
 def _above_cuts(cells: CellMasses) -> CellMasses:
@@ -119,14 +129,28 @@ def _tails(log: Array, error: Array) -> tuple[Array, Array]:
     return np.where(empty, peak, found), np.where(empty, error, doubt)
 
 
-def _difference(cells: CellMasses, epsilon: float, index: int, *, beyond: bool = False) -> tuple[float, float]:
-    """Bounds, at least 0, on ``P(S) - e^epsilon Q(S)``, S the outcomes above a cut; none where it is beyond."""
-    log_p, log_q = float(cells.log_p[index]), float(cells.log_q[index])
-    if log_p == -math.inf:  # no mass, or none whose logarithm is a float
-        return 0.0, 0.0 if beyond else exp_up(log_p)
-    error = float(cells.error_p[index] + cells.error_q[index]) + 4.0 * U * (abs(log_p) + abs(log_q) + abs(epsilon))
-    ratio = log_q + epsilon - log_p  # ln of e^eps Q / P
-    rounding = float(cells.error_p[index]) + 4.0 * U * abs(log_p)
-    least = max(down(-math.expm1(min(ratio + error, 0.0)), 2.0 * ELEMENTARY), 0.0)
-    most = min(up(-math.expm1(min(ratio - error, 0.0)), 2.0 * ELEMENTARY), 1.0)
-    return exp_down(log_p - rounding, least), exp_up(min(log_p + rounding, 0.0), most)
+def _least(cells: CellMasses, epsilon: Array) -> Array:
+    """Lower bounds, at least 0, on ``P(S) - e^epsilon Q(S)``, S the outcomes above each cut."""
+    log_p, ratio, error, rounding = _ratios(cells, epsilon)
+    share = downs(-np.expm1(np.minimum(ratio + error, 0.0)), 2.0 * ELEMENTARY)
+    known = np.isfinite(cells.log_p) & np.isfinite(cells.log_q)
+    found = exps_down(log_p - rounding, np.maximum(share, 0.0))
+    return np.where(known, found, 0.0)
+
+
+def _most(cells: CellMasses, epsilon: Array, *, beyond: NDArray[np.bool_]) -> Array:
+    """Upper bounds on the same; 0 where nothing is above a cut that is ``beyond`` all losses."""
+    log_p, ratio, error, rounding = _ratios(cells, epsilon)
+    share = np.minimum(ups(-np.expm1(np.minimum(ratio - error, 0.0)), 2.0 * ELEMENTARY), 1.0)
+    share = np.where(np.isfinite(cells.log_q), share, 1.0)
+    found = exps_up(np.minimum(log_p + rounding, 0.0), share)
+    nothing = cells.log_p == -np.inf  # no mass, or none whose logarithm is a float
+    return np.where(nothing, np.where(beyond, 0.0, exp_up(-math.inf)), found)
+
+
+def _ratios(cells: CellMasses, epsilon: Array) -> tuple[Array, Array, Array, Array]:
+    """``ln P``, ``ln e^epsilon Q / P`` and a bound on its error, and one on that of ``ln P``; 0 for ``ln 0``."""
+    log_p, log_q = (np.where(np.isfinite(log), log, 0.0) for log in (cells.log_p, cells.log_q))
+    rounding = cells.error_p + 4.0 * U * np.abs(log_p)
+    error = cells.error_p + cells.error_q + 4.0 * U * (np.abs(log_p) + np.abs(log_q) + np.abs(epsilon))
+    return log_p, log_q + epsilon - log_p, error, rounding

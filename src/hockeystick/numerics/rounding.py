@@ -16,30 +16,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "ELEMENTARY",
-    "ERF",
-    "ERFCX",
-    "FFT_LEVEL",
-    "LOG_NDTR",
-    "POWER_STEP",
-    "SUBNORMAL",
-    "TINY",
-    "TRIGONOMETRIC",
-    "UNDERFLOW",
-    "U",
-    "down",
-    "dyadic_below",
-    "exp_down",
-    "exp_up",
-    "exps_down",
-    "exps_up",
-    "gamma",
-    "log_sum_exp",
-    "log_sums",
-    "up",
-]
-
 U = 2.0**-53
 """Unit roundoff."""
 
@@ -138,22 +114,32 @@ def exp_down(log: float, factor: float = 1.0) -> float:
     return value if value * _SCALE <= scaled / _SCALE else math.nextafter(value, 0.0)
 
 
-def exps_up(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """`exp_up` of several logarithms, each at most 709."""
-    value = np.exp(logs)
-    value = np.nextafter(value + 2.0 * ELEMENTARY * value * (1.0 + 4.0 * U), np.inf)
+def exps_up(logs: NDArray[np.float64], factors: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    """`exp_up` of several logarithms, each at most 709, and of as many factors."""
+    value = np.exp(logs) if factors is None else np.exp(logs) * factors
+    value = ups(value, 2.0 * ELEMENTARY)
     for index in np.flatnonzero(~(logs > _NORMAL)).tolist():
-        value[index] = exp_up(float(logs[index]))
+        value[index] = exp_up(float(logs[index]), 1.0 if factors is None else float(factors[index]))
     return value
 
 
-def exps_down(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """`exp_down` of several logarithms, each at most 709."""
-    value = np.exp(logs)
-    value = np.maximum(np.nextafter(value - 2.0 * ELEMENTARY * value * (1.0 + 4.0 * U), -np.inf), 0.0)
+def exps_down(logs: NDArray[np.float64], factors: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    """`exp_down` of several logarithms, each at most 709, and of as many factors."""
+    value = np.exp(logs) if factors is None else np.exp(logs) * factors
+    value = np.maximum(downs(value, 2.0 * ELEMENTARY), 0.0)
     for index in np.flatnonzero(~(logs > _NORMAL)).tolist():
-        value[index] = exp_down(float(logs[index]))
+        value[index] = exp_down(float(logs[index]), 1.0 if factors is None else float(factors[index]))
     return value
+
+
+def ups(values: NDArray[np.float64], relative: float = 0.0) -> NDArray[np.float64]:
+    """`up` of several numbers of at least 0."""
+    return np.asarray(np.nextafter(values + relative * values * (1.0 + 4.0 * U), np.inf))
+
+
+def downs(values: NDArray[np.float64], relative: float = 0.0) -> NDArray[np.float64]:
+    """`down` of several numbers of at least 0."""
+    return np.asarray(np.nextafter(values - relative * values * (1.0 + 4.0 * U), -np.inf))
 
 
 def _scaled_exp(log: float) -> float:

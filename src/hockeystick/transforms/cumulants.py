@@ -180,14 +180,20 @@ def _tilted_moments(batch: Weighted, tilts: Array) -> tuple[Array, Array, Array]
     loss, log_p = batch.loss, batch.log_p
     rules, nodes = loss.shape
     most = max(_CACHED // (len(tilts) * nodes), 1)
+    if rules <= most:
+        return _moments_of(loss, log_p, tilts)
     found = []
     for first in range(0, rules, most):
         part = slice(first, first + most)
-        tilted = _Tilted.of(loss[part], log_p[part], tilts[:, part] if tilts.shape[1] > 1 else tilts)
-        spread = loss[part] - tilted.mean[:, :, None]
-        found.append((tilted.log_moment, tilted.mean, tilted.moment(np.square(spread, out=spread))))
+        found.append(_moments_of(loss[part], log_p[part], tilts[:, part] if tilts.shape[1] > 1 else tilts))
     log_moment, mean, variance = (np.concatenate(one, axis=1) for one in zip(*found, strict=True))
     return log_moment, mean, variance
+
+
+def _moments_of(loss: Array, log_p: Array, tilts: Array) -> tuple[Array, Array, Array]:
+    tilted = _Tilted.of(loss, log_p, tilts)
+    spread = loss - tilted.mean[:, :, None]
+    return tilted.log_moment, tilted.mean, tilted.moment(np.square(spread, out=spread))
 
 
 def smooth_log_delta(value: Array, tilts: Array, epsilon: Array | float, variance: Array) -> Array:

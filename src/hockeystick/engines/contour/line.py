@@ -103,10 +103,11 @@ class ContourLine:
             **stacks,
         )
 
-    def rows(self, index: NDArray[np.intp] | int) -> ContourLine:
-        """One of several lines, or some of them, each as often as it is named."""
+    def rows(self, index: NDArray[np.intp] | int, *, whole: bool = True) -> ContourLine:
+        """One of several lines, or some of them, each as often as it is named; not whole if only for `curve`."""
         parts: dict[str, Any] = {name: getattr(self, name)[index] for name in _NUMBERS}
-        picked = ContourLine(chernoff=self.chernoff.rows(index), total=self.total.rows(index), **parts)
+        total = self.total.rows(index) if whole else self.total  # what terms are made of, `curve` asks no more
+        picked = ContourLine(chernoff=self.chernoff.rows(index), total=total, **parts)
         picked.__dict__["_terms"] = self._terms.rows(index)
         return picked
 
@@ -178,7 +179,7 @@ class ContourLine:
         centre, centre_rest, mean, mean_error = self._turning
         gap = (centre - epsilon) + (mean + centre_rest)
         gap_error = mean_error + 4.0 * U * (np.abs(centre - epsilon) + np.abs(mean) + np.abs(gap))
-        phase = gap[..., None] * self.frequencies[..., None, :] + self.total.argument[..., None, :]
+        phase = gap[..., None] * self.frequencies[..., None, :] + terms.argument[..., None, :]
         found = np.cos(phase) * terms.real[..., None, :] - np.sin(phase) * terms.imaginary[..., None, :]
         # the phase errs by gap_error, and by 3 u of the turn: a product, a sum, and what the sum rounds of the product
         rounding = terms.fixed[..., None] + terms.turning[..., None] * (gap_error + 3.0 * U * np.abs(gap))

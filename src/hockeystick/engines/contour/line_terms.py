@@ -30,6 +30,8 @@ class LineTerms:
     ----------
     real, imaginary : ndarray, shape (..., M)
         ``e^x / (z (1 + z))``, halved at m = 0.
+    argument : ndarray, shape (..., M)
+        a.
     fixed : ndarray, shape (...)
         Bound on the sum of the errors of the terms, but for what the phase adds.
     turning : ndarray, shape (...)
@@ -38,12 +40,14 @@ class LineTerms:
 
     real: Array
     imaginary: Array
+    argument: Array
     fixed: Array
     turning: Array
 
     def rows(self, index: NDArray[np.intp] | int) -> LineTerms:
         """Those of one or some of several lines."""
-        return LineTerms(self.real[index], self.imaginary[index], self.fixed[index], self.turning[index])
+        nodes = (self.real[index], self.imaginary[index], self.argument[index])
+        return LineTerms(*nodes, self.fixed[index], self.turning[index])
 
     @classmethod
     def of(cls, total: LineSum, s: Array, theta: Array) -> LineTerms:
@@ -62,6 +66,7 @@ class LineTerms:
         return cls(
             real=modulus * (half * real / square),
             imaginary=modulus * (-half * imaginary / square),
+            argument=total.argument,
             fixed=error.sum(axis=-1) + summing,
             turning=1.01 * turning.sum(axis=-1),
         )

@@ -2,7 +2,7 @@
 
 By Chernoff's bound at one of a few tilts, with a rule and no line; or by a line that needs no plan of its own.
 
-Like compositions share calls (`hockeystick.laws.loss_sum.LikeSums`), and nothing else: each finds what it finds alone.
+Like compositions share calls (`hockeystick.laws.loss_sum.together`), and nothing else: each finds what it finds alone.
 
 Guarantee: what is said to stay below does, rounding included. Cost: a rule without frequencies, or one line.
 """
