@@ -10,8 +10,6 @@ from hockeystick.composition import Composition, Step
 from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import check_count, public_door
 
-__all__ = ["account"]
-
 
 @public_door
 def account(

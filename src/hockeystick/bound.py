@@ -17,8 +17,6 @@ from hockeystick import notebook
 from hockeystick.decimals import formatted
 from hockeystick.errors import ContradictionError
 
-__all__ = ["Bound", "Estimate", "Real", "agreed", "at_most", "from_sides"]
-
 Real = float | NDArray[np.float64]
 """A scalar, or an array where arrays were asked for."""
 

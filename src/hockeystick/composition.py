@@ -16,8 +16,6 @@ from hockeystick import notebook
 from hockeystick.errors import UnknownPairError, check_choice, check_count
 from hockeystick.laws.base import Pair
 
-__all__ = ["ADJACENCIES", "Adjacency", "Composition", "Direction", "Grouped", "Step", "compose", "directions"]
-
 Direction = Literal["add", "remove", "substitute", "zero-in", "zero-out"]
 """One ordered way of neighbouring.
 

@@ -92,6 +92,17 @@ class NoBallArithmeticError(HockeystickError):
     """python-flint is not installed: it is the extra ``exact``."""
 
 
+def set_fields(value: object, **fields: Any) -> None:
+    """Set fields of a frozen dataclass, in its ``__post_init__``."""
+    for name, field in fields.items():
+        object.__setattr__(value, name, field)
+
+
+def check_fields(value: object, **checks: Callable[[str, Any], Any]) -> None:
+    """Set fields of a frozen dataclass to what a check makes of them; each is told the name and what was given."""
+    set_fields(value, **{name: check(name, getattr(value, name)) for name, check in checks.items()})
+
+
 def require_ball_arithmetic(purpose: str) -> None:
     """Refuse what cannot be done without python-flint.
 

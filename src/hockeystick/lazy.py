@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-__all__ = ["attach"]
-
 
 class _LazyPackage(ModuleType):
     """A package whose public names are looked up where they live."""

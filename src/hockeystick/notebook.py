@@ -13,8 +13,6 @@ import numpy as np
 from hockeystick.decimals import nearest, rounded_down, rounded_up
 from hockeystick.errors import needs_extra
 
-__all__ = ["bracket", "frame", "most", "table", "times", "values"]
-
 _LONGEST = 200  # characters of a parameter list
 _SHOWN = 8  # rows and values before the rest is counted only
 _WRITTEN_OUT = 10**15  # counts below are written digit by digit

@@ -16,8 +16,6 @@ from typing import Any, ClassVar, Self
 
 from hockeystick.errors import HockeystickError, public_door
 
-__all__ = ["VERSION", "Saved", "StateError", "decode_float", "encode_float", "field", "stamped"]
-
 VERSION = 1
 
 

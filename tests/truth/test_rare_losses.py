@@ -5,6 +5,7 @@ Terms of the bracket are tested where each is the largest: on lines of other cut
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from dataclasses import replace
@@ -17,6 +18,7 @@ from mpmath import mp, mpf
 import hockeystick as hs
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.root_bracket import Targets
+from hockeystick.engines.rare import standing
 from hockeystick.engines.rare.curve import RareCurve
 from hockeystick.engines.rare.curve import epsilons as rare_epsilons
 from hockeystick.engines.rare.excess import log_excess, log_moment
@@ -298,6 +300,21 @@ def test_epsilons_off_lines_that_stand_contain_the_truth_as_they_do_alone() -> N
     assert len({curve.station(math.log(delta)) for curve in curves}) == 2
 
 
+def test_many_runs_of_one_law_share_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    placed: list[float] = []
+
+    def counting(losses: RareLosses, epsilon: float, log_error: float, **least: Any) -> RareLine:
+        placed.append(epsilon)
+        return rare_line(losses, epsilon, log_error, **least)
+
+    monkeypatch.setattr(standing, "rare_line", counting)
+    curves = [RareCurve(RareLosses(1.25, 3e-4, float(steps)), 1e-3) for steps in range(100, 1000, 30)]
+    values = np.full(len(curves), math.log(1e-6))
+    lower, upper = rare_epsilons(curves, np.arange(len(curves)), Targets(values, values))
+    assert (upper - lower <= 1e-3).all()
+    assert len(placed) == 2  # up to 256 steps, and up to 1024
+
+
 @pytest.mark.parametrize(("noise", "rate", "steps"), [(0.6, 1e-3, 500), (1.0, 1e-4, 1000), (2.0, 1e-3, 100)])
 def test_epsilon_is_guessed_to_a_tenth(noise: float, rate: float, steps: int) -> None:
     losses = RareLosses(1.0 / noise, rate, float(steps))
@@ -336,10 +353,14 @@ def test_epsilons_contain_the_truth(noise: float, rate: float, steps: int, delta
 
 @pytest.mark.torture
 def test_random_questions_contain_the_truth() -> None:
-    """Most are answered, the others refused; no false alarm is possible."""
+    """Most are answered, the others refused, or the truth is out of reach; no false alarm is possible."""
     rng = np.random.default_rng(11)
-    answered = [assert_brackets(*random_question(rng)) for _ in range(60)]
-    assert sum(answered) >= 40
+    answered = 0
+    for _ in range(60):
+        question = random_question(rng)
+        with contextlib.suppress(hs.errors.PrecisionError):
+            answered += assert_brackets(*question)
+    assert answered >= 40
 
 
 def test_deltas_contain_the_truth() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy  # its `stats`, slow to import, where it is first used
 
 HOME = Path(__file__).resolve().parents[2]
 LOADERS = runpy.run_path(str(HOME / "examples" / "samplers.py"))
@@ -35,17 +35,17 @@ def taken(batches: Iterator[Any]) -> Taken:
 
 def holds(observed: Any, expected: Any) -> bool:
     """Pearson's test of counts against what is expected of them, both sides in full."""
-    return bool(stats.chisquare(np.ravel(observed), np.ravel(expected)).pvalue > FALSE_ALARM)
+    return bool(scipy.stats.chisquare(np.ravel(observed), np.ravel(expected)).pvalue > FALSE_ALARM)
 
 
 def proportion(count: int, trials: int, chance: float) -> bool:
-    return bool(stats.binomtest(count, trials, chance).pvalue > FALSE_ALARM)
+    return bool(scipy.stats.binomtest(count, trials, chance).pvalue > FALSE_ALARM)
 
 
 def each_step_draws_each_record_alone(rows: Taken, rate: float) -> list[bool]:
     """Poisson: rates, batch sizes, neighbours in a batch and steps in a row."""
     sizes = rows.sum(axis=1)
-    law = stats.binom(N, rate).pmf(np.arange(N + 1))
+    law = scipy.stats.binom(N, rate).pmf(np.arange(N + 1))
     middle = slice(2, 12)  # sizes of which many are expected; the others as one
     seen = np.bincount(sizes, minlength=N + 1)
     observed = [*seen[middle], len(rows) - seen[middle].sum()]
@@ -53,7 +53,7 @@ def each_step_draws_each_record_alone(rows: Taken, rate: float) -> list[bool]:
     pairs, again = rows[:, :-1] & rows[:, 1:], rows[:-1] & rows[1:]
     return [
         proportion(int(rows.sum()), rows.size, rate),
-        min(stats.binomtest(int(count), len(rows), rate).pvalue for count in rows.sum(axis=0)) > FALSE_ALARM,
+        min(scipy.stats.binomtest(int(count), len(rows), rate).pvalue for count in rows.sum(axis=0)) > FALSE_ALARM,
         holds(observed, np.array(expected) * len(rows)),
         proportion(int(pairs[:, ::2].sum()), pairs[:, ::2].size, rate * rate),
         proportion(int(again[::2].sum()), again[::2].size, rate * rate),
@@ -102,7 +102,7 @@ def every_set_is_as_likely(rows: Taken) -> list[bool]:
     pairs, again = rows[:, :-1] & rows[:, 1:], rows[:-1] & rows[1:]
     return [
         bool((rows.sum(axis=1) == SIZE).all()),
-        min(stats.binomtest(int(count), len(rows), share).pvalue for count in rows.sum(axis=0)) > FALSE_ALARM,
+        min(scipy.stats.binomtest(int(count), len(rows), share).pvalue for count in rows.sum(axis=0)) > FALSE_ALARM,
         proportion(int(pairs[:, 0].sum()), len(rows), share * (SIZE - 1) / (N - 1)),
         proportion(int(again[::2, 0].sum()), len(again[::2]), share * share),
     ]
@@ -120,7 +120,7 @@ def surplus_is_dropped_at_random(rows: Taken) -> list[bool]:
     each = len(full) * LARGEST / N
     return [
         int(sizes.max()) == LARGEST,
-        proportion(len(full), len(rows), float(stats.binom(N, RATE).sf(LARGEST - 1))),
+        proportion(len(full), len(rows), float(scipy.stats.binom(N, RATE).sf(LARGEST - 1))),
         holds(full.sum(axis=0), np.full(N, each)),
     ]
 

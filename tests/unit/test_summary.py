@@ -20,7 +20,7 @@ from hockeystick.laws.one_step import one_step_delta
 from hockeystick.numerics.rounding import LOG_NDTR
 from hockeystick.readouts import gaussian_dp
 from hockeystick.readouts.directions import Asked
-from hockeystick.readouts.gaussian_dp import CompositionTail, Point, mu_at
+from hockeystick.readouts.gaussian_dp import CompositionTail, Point, _mu_above, mu_below
 from hockeystick.readouts.summary import _Search
 from hockeystick.sampling import Shuffled
 from tests.closed_forms import gaussian_delta, gaussian_delta_of_any_size
@@ -137,6 +137,11 @@ def test_regret_of_an_exact_summary_vanishes_and_brackets_otherwise() -> None:
     assert isinstance(bound, Bound)
     assert sampled <= float(bound.upper) <= 1.02 * sampled + 1e-5
     assert float(bound.lower) <= 0.0819101864  # at epsilon 0, where it is largest
+
+
+def mu_at(epsilon: float, delta: float) -> Bound:
+    """The smallest mu whose Gaussian-DP curve has at least ``delta`` at ``epsilon``."""
+    return Bound(mu_below(epsilon, delta), _mu_above(epsilon, delta), "closed form of the Gaussian")
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.3), (1.0, 1e-5), (3.0, 1e-30), (0.5, 0.9), (20.0, 1e-12)])

@@ -20,7 +20,7 @@ from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.choose import EngineName, choose_engine
 from hockeystick.engines.ends import BoundedCurve, Engine
 from hockeystick.engines.together import Quantity, answers_together, below_together, is_below_beside
-from hockeystick.errors import check_choice, check_count, check_positive
+from hockeystick.errors import check_choice, check_count, check_fields, check_positive, set_fields
 from hockeystick.laws.base import Pair, any_guarantee
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ class Certified(Accountant):
     engine: EngineName = field(default="automatic", kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tolerance", check_positive("tolerance", self.tolerance))
-        object.__setattr__(self, "points", check_count("points", self.points, minimum=64))
+        check_fields(self, tolerance=check_positive)
+        set_fields(self, points=check_count("points", self.points, minimum=64))
         check_choice("engine", self.engine, ("automatic", "contour", "lattice"))
 
     def directed(self, parts: Parts) -> DirectedCurve:

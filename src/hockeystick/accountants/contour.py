@@ -18,7 +18,7 @@ from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound
 from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.engines.together import Quantity, deltas_together, lines_below
-from hockeystick.errors import check_positive
+from hockeystick.errors import check_fields, check_positive
 from hockeystick.laws.loss_sum import PairSum
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Contour(Accountant):
     tolerance: float = 1e-9
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tolerance", check_positive("tolerance", self.tolerance))
+        check_fields(self, tolerance=check_positive)
 
     def directed(self, parts: Parts) -> DirectedCurve:
         return _Curve(ContourCurve(PairSum(parts), self.tolerance))

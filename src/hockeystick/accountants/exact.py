@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, from_sides
-from hockeystick.errors import check_count, require_ball_arithmetic
+from hockeystick.errors import check_count, check_fields, require_ball_arithmetic
 
 if TYPE_CHECKING:
     from hockeystick.exact import Enclosure
@@ -51,7 +51,7 @@ class Exact(Accountant):
     digits: int = 15
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "digits", check_count("digits", self.digits))
+        check_fields(self, digits=check_count)
 
     def directed(self, parts: Parts) -> DirectedCurve:
         require_ball_arithmetic("the accountant Exact")

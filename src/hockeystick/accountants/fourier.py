@@ -32,7 +32,7 @@ from hockeystick.engines.lattice.fourier import Evaluation, PeriodicComposition
 from hockeystick.engines.lattice.grid import Grid
 from hockeystick.engines.lattice.plan import saddle_at_delta
 from hockeystick.engines.lattice.pld import LatticePLD
-from hockeystick.errors import PrecisionError, check_choice, check_finite, check_positive, public_door
+from hockeystick.errors import PrecisionError, check_choice, check_fields, check_finite, check_positive, public_door
 from hockeystick.numerics.fft import even_smooth_length, fft_error
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import U, exp_up, up
@@ -73,8 +73,7 @@ class Fourier(Accountant):
     evaluation: Evaluation = field(default="plancherel", kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "spacing", check_positive("spacing", self.spacing))
-        object.__setattr__(self, "half_width", check_positive("half_width", self.half_width))
+        check_fields(self, spacing=check_positive, half_width=check_positive)
         check_choice("evaluation", self.evaluation, ("plancherel", "inverse transform"))
         if self.points > _LARGEST_WINDOW:
             raise ValueError(

@@ -36,7 +36,7 @@ from hockeystick.engines.lattice.plan import (
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.engines.lattice.spectral import SpectralComposition
 from hockeystick.engines.lattice.tangents import tangents
-from hockeystick.errors import PrecisionError, check_choice, check_positive
+from hockeystick.errors import PrecisionError, check_choice, check_fields, check_positive
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.transforms.cumulants import Cumulants
@@ -87,7 +87,7 @@ class Lattice(Accountant):
     rounding: Rounding = "connect-the-dots"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "spacing", check_positive("spacing", self.spacing))
+        check_fields(self, spacing=check_positive)
         check_choice("rounding", self.rounding, _BUILDERS)
 
     def directed(self, parts: Parts) -> DirectedCurve:

@@ -32,7 +32,7 @@ from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Estimate
 from hockeystick.engines.contour.aliasing import kernel_peak
 from hockeystick.engines.lattice.plan import saddle_at_delta, saddle_at_epsilon
-from hockeystick.errors import check_choice, check_count, check_positive
+from hockeystick.errors import check_choice, check_count, check_positive, set_fields
 from hockeystick.laws.base import Array, Pair
 
 __all__ = ["MonteCarlo", "samples_needed"]
@@ -101,10 +101,10 @@ class MonteCarlo(Accountant):
     progress: Callable[[int, int], None] | None = field(default=None, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "samples", check_count("samples", self.samples, minimum=100))
-        object.__setattr__(self, "seed", check_count("seed", self.seed, minimum=0))
+        set_fields(self, samples=check_count("samples", self.samples, minimum=100))
+        set_fields(self, seed=check_count("seed", self.seed, minimum=0))
         check_choice("proposal", self.proposal, ("tilted", "plain"))
-        object.__setattr__(self, "confidence", _checked_confidence(self.confidence))
+        set_fields(self, confidence=_checked_confidence(self.confidence))
 
     def directed(self, parts: Parts) -> DirectedCurve:
         return _MonteCarloCurve(self, parts)

@@ -27,7 +27,7 @@ from hockeystick.bound import Bound, Estimate, Real
 from hockeystick.composition import Composition, Step, directions
 from hockeystick.engines.moments.cumulants import CumulantWindow
 from hockeystick.engines.moments.log_moment import log_moment_bounds
-from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, public_door
+from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, public_door, set_fields
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up
 
@@ -70,7 +70,7 @@ class RenyiCurve:
     divergence: Bound | Estimate
 
     def __init__(self, orders: ArrayLike, divergence: Bound | Estimate | ArrayLike) -> None:
-        object.__setattr__(self, "orders", _checked_orders(orders))
+        set_fields(self, orders=_checked_orders(orders))
         if not isinstance(divergence, Bound | Estimate):
             given = np.atleast_1d(np.asarray(divergence, dtype=np.float64))
             if np.isnan(given).any() or (given < 0.0).any():
@@ -78,7 +78,7 @@ class RenyiCurve:
             divergence = Bound(np.zeros_like(given), given, "as given", ("upper bounds as given by the caller",))
         if np.shape(divergence.sides[1]) != self.orders.shape:
             raise ValueError(f"{self.orders.size} orders need as many divergences, got {np.shape(divergence.sides[1])}")
-        object.__setattr__(self, "divergence", divergence)
+        set_fields(self, divergence=divergence)
 
     @public_door
     def __add__(self, other: RenyiCurve) -> RenyiCurve:

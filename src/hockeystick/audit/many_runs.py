@@ -16,7 +16,7 @@ from scipy.special import betainccinv
 
 from hockeystick.audit.base import Audit
 from hockeystick.audit.claims import Claim
-from hockeystick.errors import check_count, check_finite, check_inside, public_door
+from hockeystick.errors import check_count, check_finite, check_inside, public_door, set_fields
 
 __all__ = ["Counted", "ManyRuns", "counts", "scores", "scores_of"]
 
@@ -40,8 +40,7 @@ class Counted:
             found = check_count(hits, getattr(self, hits), minimum=0)
             if found > total:
                 raise ValueError(f"{hits} must be at most {of}: got {found} of {total}")
-            object.__setattr__(self, hits, found)
-            object.__setattr__(self, of, total)
+            set_fields(self, **{hits: found, of: total})
 
     def rates(self, level: float) -> tuple[float, float]:
         """The smallest true-positive and the largest false-positive rate that either count admits at a level."""

@@ -19,7 +19,7 @@ from scipy.special import bdtrc, expit
 from hockeystick.audit.base import Audit, largest
 from hockeystick.audit.claims import Claim
 from hockeystick.audit.many_runs import scores_of
-from hockeystick.errors import check_count, check_inside, check_probability, public_door
+from hockeystick.errors import check_count, check_inside, check_probability, public_door, set_fields
 
 _ROUNDING = 1e-9  # relative, in the canaries' favour: far above the rounding of a recursion of 10^6 steps
 
@@ -53,8 +53,7 @@ class OneRun(Audit):
         c, v = check_count("guesses", self.guesses), check_count("correct", self.correct, minimum=0)
         if not v <= c <= m:
             raise ValueError(f"correct <= guesses <= canaries must hold, got {v}, {c} and {m}")
-        for name, value in (("canaries", m), ("guesses", c), ("correct", v)):
-            object.__setattr__(self, name, value)
+        set_fields(self, canaries=m, guesses=c, correct=v)
 
     def refuted_at(self, claim: Claim, level: float) -> bool:
         m, c, v = self.canaries, self.guesses, self.correct

@@ -50,8 +50,8 @@ SHORT_LISTS: Final = 1 << 18
 """Outcomes of half of few steps of atoms without end, or very many, that matter to a question: 0.1 s an answer. They
 are listed before the contour is tried, which is a thousand times wider where such losses share no lattice."""
 
-MATTERING_OUTCOMES: Final = 1 << 20
-"""The same where the contour refuses: 0.3 to 0.6 s an answer, where lattices leave six digits less."""
+MATTERING_OUTCOMES: Final = 5 << 17
+"""The same where the contour refuses: 0.2 to 0.4 s an answer, of four or five digits more than it then gives."""
 
 MOST_OUTCOMES: Final = 1 << 21
 """The same for a tolerance finer than everyday: 2 s an answer, and 40 a receipt."""
@@ -100,6 +100,9 @@ RARE_STEPS: Final = (30, 1 << 16)
 RARE_DELTAS: Final = (1e-10, 1.1e-4)
 """The smallest delta for which this is so, and the largest over the number of steps that draw the record: of random
 questions of this kind 3 in 100 are left to the contour, of others one in two."""
+
+RARE_WIDTH: Final = 1e-6
+"""Of an epsilon (nats), that lines of rare large losses are asked for, or less: 1e-3 is half as dear, and wide."""
 
 RARE_FINEST: Final = 1e-7
 """Tolerance down to which rounding leaves such lines narrow enough; the contour's are, to 1e-12."""
@@ -209,7 +212,7 @@ class _ContourFirst:
         self._on_lattice = all(pair.loss_quantum is not None for pair, _ in losses.parts)
         self._parts, self._make_lattice = losses.parts, make_lattice
         self._lists: dict[int, HeaviestOutcomes] = {}
-        self._losses, self.rare = losses, RareCurve.of(losses.parts, tolerance)
+        self._losses, self.rare = losses, RareCurve.of(losses.parts, min(tolerance, RARE_WIDTH))
         work = self._work if self.rare is None else RARE_WORK
         work = min(work, LISTED_WORK) if self._is_listed else work
         self._tolerance, self._enough = tolerance, ENOUGH * tolerance
@@ -280,7 +283,8 @@ class _ContourFirst:
     def _coarse(self) -> Sequence[ContourCurve]:
         shares = (COARSE_ATOMS, COARSE) if self._losses.on_lattice else (COARSE,)
         tolerances = sorted({max(share * self._tolerance, CONTOUR_TOLERANCE) for share in shares})
-        return [ContourCurve(PairSum(self._parts, one), one, self._work) for one in tolerances]
+        enough = self._enough if self._losses.on_lattice else 0.0
+        return [ContourCurve(PairSum(self._parts, one), one, self._work, enough=enough) for one in tolerances]
 
     @cached_property
     def _rest(self) -> Engine:

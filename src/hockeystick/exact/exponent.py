@@ -9,6 +9,7 @@ from typing import final
 
 from flint import arb
 
+from hockeystick.errors import set_fields
 from hockeystick.exact.balls import ball
 
 
@@ -26,7 +27,7 @@ class Log:
     order: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "order", Fraction(self.order))
+        set_fields(self, order=Fraction(self.order))
         if not self.order > 0:
             raise ValueError(f"order must be above 0, got {self.order}")
 

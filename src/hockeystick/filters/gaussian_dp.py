@@ -17,8 +17,6 @@ from hockeystick.readouts.gaussian_dp import mu_below
 from hockeystick.readouts.pure_dp import squared_mu
 from hockeystick.state import decode_float, encode_float, field
 
-__all__ = ["GaussianDPFilter"]
-
 _OVER = Fraction(4)
 
 

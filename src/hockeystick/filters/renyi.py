@@ -19,8 +19,6 @@ from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.state import decode_float, encode_float, field
 
-__all__ = ["RenyiFilter"]
-
 _ORDERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0)
 
 

@@ -22,7 +22,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import PrecisionError, check_count
+from hockeystick.errors import PrecisionError, check_count, set_fields
 from hockeystick.laws.allocated_line import StopLossLine
 from hockeystick.laws.allocated_line_plan import plan_line
 from hockeystick.laws.allocated_plan import plan_sum
@@ -85,7 +85,7 @@ class AllocatedCurve:
     mirrored: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", check_count("steps", self.steps, minimum=2))
+        set_fields(self, steps=check_count("steps", self.steps, minimum=2))
 
     def reversed(self) -> AllocatedCurve:
         """The curve of (Q, P)."""

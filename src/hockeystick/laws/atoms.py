@@ -11,7 +11,7 @@ import numpy as np
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.atom_rules import MOST_ATOMS, AtomSummand
 from hockeystick.laws.atom_table import AtomTable
-from hockeystick.laws.base import Array, CellMasses, Extreme, LossQuantum, Measure, Nodes, Pair
+from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.summand import Summand
 
@@ -25,6 +25,8 @@ def _table_of(pair: AtomicPair) -> AtomTable:
 class AtomicPair(Pair):
     """A pair whose finite losses are finitely many atoms: a subclass makes their table, the windows are here."""
 
+    is_discrete = True
+
     @abstractmethod
     def make_table(self) -> AtomTable:
         """The outcomes of finite loss."""
@@ -33,10 +35,6 @@ class AtomicPair(Pair):
     def atoms(self) -> AtomTable:
         """The table, kept."""
         return _table_of(self)
-
-    @property
-    def is_discrete(self) -> bool:
-        return True
 
     @property
     def mass_at_infinity(self) -> float:
@@ -62,10 +60,6 @@ class AtomicPair(Pair):
     def anchors(self) -> tuple[float, ...]:
         heaviest = np.argsort(-self.atoms.log_p, kind="stable")[:2]
         return tuple(float(loss) for loss in sorted(set(self.atoms.loss[heaviest]), reverse=True))
-
-    @property
-    def loss_quantum(self) -> LossQuantum | None:
-        return None
 
     def cells(self, losses: Array) -> CellMasses:
         atoms = self.atoms

@@ -16,7 +16,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_count, check_probability
+from hockeystick.errors import check_count, check_probability, set_fields
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import Array, Pair
@@ -56,14 +56,13 @@ class BinomialPair(AtomicPair):
             raise ValueError(
                 f"trials must be at most {_LARGEST_TRIALS}, got {trials}; beyond that use DiscreteGaussian"
             )
-        object.__setattr__(self, "trials", trials)
+        set_fields(self, trials=trials)
         probability = check_probability("probability", self.probability)
         if not 0.0 < probability < 1.0:
             raise ValueError(
                 f"probability must be above 0 and below 1, got {probability!r}: otherwise there is no noise"
             )
-        object.__setattr__(self, "probability", probability)
-        object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))
+        set_fields(self, probability=probability, sensitivity=check_count("sensitivity", self.sensitivity))
 
     def reversed(self) -> Pair:
         # even noise: mirror the line about (n + D) / 2

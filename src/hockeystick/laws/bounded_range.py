@@ -23,7 +23,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_positive
+from hockeystick.errors import check_positive, set_fields
 from hockeystick.laws.atom_table import precise_log
 from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
 from hockeystick.laws.laplace_rule import LaplaceSummand, gauss_legendre
@@ -61,7 +61,7 @@ class BoundedRangePair(Pair):
         epsilon = check_positive("epsilon", self.epsilon)
         if not LEAST_RANGE <= epsilon <= LARGEST_RANGE:
             raise ValueError(f"epsilon must be from {LEAST_RANGE:g} to {LARGEST_RANGE:g}, got {epsilon!r}")
-        object.__setattr__(self, "epsilon", epsilon)
+        set_fields(self, epsilon=epsilon)
 
     @property
     def infimum(self) -> Extreme:

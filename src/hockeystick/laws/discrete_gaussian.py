@@ -20,7 +20,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.errors import check_count, check_positive
+from hockeystick.errors import check_count, check_positive, set_fields
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Array, CellMasses, Extreme, LossQuantum, Measure, Nodes, Pair
 from hockeystick.laws.discrete_gaussian_rule import DiscreteGaussianSummand, log_normaliser
@@ -53,6 +53,8 @@ class DiscreteGaussianPair(Pair):
     0.125
     """
 
+    is_discrete = True
+
     sigma: float
     sensitivity: int = 1
 
@@ -60,8 +62,7 @@ class DiscreteGaussianPair(Pair):
         sigma = check_positive("sigma", self.sigma)
         if sigma > _LARGEST_SIGMA:
             raise ValueError(f"sigma must be at most {_LARGEST_SIGMA:g}, got {sigma!r}; count in larger units")
-        object.__setattr__(self, "sigma", sigma)
-        object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))
+        set_fields(self, sigma=sigma, sensitivity=check_count("sensitivity", self.sensitivity))
 
     @property
     def infimum(self) -> Extreme:
@@ -70,10 +71,6 @@ class DiscreteGaussianPair(Pair):
     @property
     def supremum(self) -> Extreme:
         return Extreme(math.inf)
-
-    @property
-    def is_discrete(self) -> bool:
-        return True
 
     @cached_property
     def loss_quantum(self) -> LossQuantum | None:

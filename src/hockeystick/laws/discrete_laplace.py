@@ -14,7 +14,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_count, check_positive
+from hockeystick.errors import check_count, check_fields, check_positive
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import LossQuantum, Pair
@@ -43,8 +43,7 @@ class DiscreteLaplacePair(AtomicPair):
     sensitivity: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", check_positive("scale", self.scale))
-        object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))
+        check_fields(self, scale=check_positive, sensitivity=check_count)
 
     def make_table(self) -> AtomTable:
         b, shift = self.scale, self.sensitivity

@@ -12,7 +12,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_positive, check_ratio
+from hockeystick.errors import check_fields, check_positive, check_ratio
 from hockeystick.laws.base import Array, CellMasses, Extreme, GaussianTail, Measure, Nodes, Pair
 from hockeystick.laws.gaussian_rule import GaussianSummand
 from hockeystick.numerics.normal import normal_intervals
@@ -45,8 +45,7 @@ class GaussianPair(Pair):
     sensitivity: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", check_positive("sigma", self.sigma))
-        object.__setattr__(self, "sensitivity", check_positive("sensitivity", self.sensitivity))
+        check_fields(self, sigma=check_positive, sensitivity=check_positive)
         check_ratio(self.sensitivity, self.sigma)
 
     @property

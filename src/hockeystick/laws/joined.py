@@ -23,7 +23,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_rate
+from hockeystick.errors import check_fields, check_rate
 from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair, derives
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.laws.reversed import ReversedPair
@@ -58,7 +58,7 @@ class JoinedPair(Pair):
     rate: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", check_rate("rate", self.rate))
+        check_fields(self, rate=check_rate)
 
     @cached_property
     def above(self) -> Pair:

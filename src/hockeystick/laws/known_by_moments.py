@@ -17,7 +17,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_finite, check_positive
+from hockeystick.errors import check_fields, check_finite, check_positive, set_fields
 from hockeystick.laws.base import Array, Pair
 from hockeystick.laws.without_windows import WithoutWindows
 from hockeystick.numerics.rounding import U
@@ -26,16 +26,11 @@ from hockeystick.numerics.rounding import U
 class _KnownByMoments(WithoutWindows):
     """What the two share."""
 
-    @property
-    def is_known_by_moments_alone(self) -> bool:
-        return True
-
-    @property
-    def reason(self) -> str:
-        return (
-            "only its Renyi divergences are known, which compose by themselves and say nothing about a sample: use it"
-            " unsampled, with the certified accountant"
-        )
+    is_known_by_moments_alone = True
+    reason = (
+        "only its Renyi divergences are known, which compose by themselves and say nothing about a sample: use it"
+        " unsampled, with the certified accountant"
+    )
 
     @abstractmethod
     def moment_guarantee(self, orders: Array) -> Array:
@@ -59,7 +54,7 @@ class ConcentratedPair(_KnownByMoments):
     rho: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", check_positive("rho", self.rho))
+        check_fields(self, rho=check_positive)
 
     def moment_guarantee(self, orders: Array) -> Array:
         return (orders - 1.0) * orders * self.rho * (1.0 + 4.0 * U)  # two roundings; the difference is exact
@@ -91,8 +86,7 @@ class RenyiPair(_KnownByMoments):
             raise ValueError(f"orders must be increasing and above 1, got {orders!r}")
         if min(epsilons) < 0.0:
             raise ValueError(f"epsilons must be at least 0, got {epsilons!r}")
-        object.__setattr__(self, "orders", orders)
-        object.__setattr__(self, "epsilons", epsilons)
+        set_fields(self, orders=orders, epsilons=epsilons)
 
     def moment_guarantee(self, orders: Array) -> Array:
         known = np.array([1.0, *self.orders])

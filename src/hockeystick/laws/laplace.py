@@ -12,7 +12,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_positive, check_ratio
+from hockeystick.errors import check_fields, check_positive, check_ratio
 from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
 from hockeystick.laws.laplace_rule import LaplaceSummand
 from hockeystick.numerics.rounding import ELEMENTARY, U
@@ -43,8 +43,7 @@ class LaplacePair(Pair):
     sensitivity: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", check_positive("scale", self.scale))
-        object.__setattr__(self, "sensitivity", check_positive("sensitivity", self.sensitivity))
+        check_fields(self, scale=check_positive, sensitivity=check_positive)
         check_ratio(self.sensitivity, self.scale)
 
     @property

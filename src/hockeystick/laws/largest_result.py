@@ -20,7 +20,7 @@ from typing import final
 import numpy as np
 from scipy.special import erfcx
 
-from hockeystick.errors import check_count, check_finite, check_positive
+from hockeystick.errors import check_count, check_fields, check_finite, check_positive
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import Array
@@ -58,10 +58,7 @@ class LargestResultPair(AtomicPair):
     q_shift: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", check_positive("sigma", self.sigma))
-        object.__setattr__(self, "batches", check_count("batches", self.batches))
-        object.__setattr__(self, "p_shift", check_finite("p_shift", self.p_shift))
-        object.__setattr__(self, "q_shift", check_finite("q_shift", self.q_shift))
+        check_fields(self, sigma=check_positive, batches=check_count, p_shift=check_finite, q_shift=check_finite)
 
     def make_table(self) -> AtomTable:
         shifts = (self.p_shift / self.sigma, self.q_shift / self.sigma)

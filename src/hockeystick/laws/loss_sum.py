@@ -23,7 +23,7 @@ from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import Pair
 from hockeystick.transforms.replicas import Replicas
 from hockeystick.transforms.rule import Array, LossRule, Rows, RuleSource, Sketch, Window
-from hockeystick.transforms.saddle import LossSum
+from hockeystick.transforms.saddle import LossSum, is_few
 from hockeystick.transforms.summand import Summand
 
 if TYPE_CHECKING:
@@ -105,8 +105,8 @@ class PairSum(LossSum):
         """
         if self.kind is None:
             return self
-        other = object.__new__(PairSum)
-        steps = float(math.ceil(2.0 ** (0.5 * math.ceil(2.0 * math.log2(max(self.total_count, 1.0))))))
+        other, least = object.__new__(PairSum), self.total_count
+        steps = max(float(math.ceil(2.0 ** (0.5 * math.ceil(2.0 * math.log2(max(least, 1.0)))))), least)
         vars(other).update(vars(self), _sources=[self.source.counted(steps)], total_count=steps)
         return other
 
@@ -114,6 +114,11 @@ class PairSum(LossSum):
     def key(self) -> Hashable:
         """What tells sums of a `kind` from each other."""
         return self.kind, self.source.law, self.total_count, self.gaussian_variance
+
+    @property
+    def look(self) -> Hashable:
+        """What tells sums of a `kind` from each other that are not looked at by one coarse rule of a step."""
+        return self.source.law, self.log_drop, is_few(self.total_count)
 
     def rules(self, window: Window) -> Sequence[LossRule] | None:
         """Rules for everything but the normal part; None where one would be too long."""
@@ -129,7 +134,7 @@ class PairSum(LossSum):
         sketches = [sketch for sketch in found if sketch is not None]
         return sketches if len(sketches) == len(found) else None
 
-    @property
+    @cached_property
     def kind(self) -> str | None:
         """Sums of one kind can be asked together (`LikeSums`); None where they cannot."""
         return self._sources[0].kind if len(self._sources) == 1 and self.replicas is None else None
@@ -152,8 +157,8 @@ class PairSum(LossSum):
         return shared_lattice(rows)
 
 
-def like_sums(sums: Sequence[PairSum]) -> LossSum:
-    """Sums of one kind in one batch; a single one as it is, which takes fewer calls and finds the same."""
+def together(sums: Sequence[PairSum]) -> LossSum:
+    """Sums of one kind, or one sum of any."""
     return LikeSums.of(sums) if len(sums) > 1 else sums[0]
 
 

@@ -20,7 +20,7 @@ from typing import final
 import numpy as np
 from scipy.special import log_ndtr
 
-from hockeystick.errors import check_finite, check_positive
+from hockeystick.errors import check_fields, check_finite, check_positive, set_fields
 from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
 from hockeystick.laws.mixture_rule import MixtureSummand
 from hockeystick.numerics.normal import normal_intervals
@@ -104,11 +104,10 @@ class GaussianMixturePair(Pair):
     q_centres: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", check_positive("sigma", self.sigma))
+        check_fields(self, sigma=check_positive)
         for side in ("p", "q"):
             weights, centres = _components(side, getattr(self, f"{side}_weights"), getattr(self, f"{side}_centres"))
-            object.__setattr__(self, f"{side}_weights", weights)
-            object.__setattr__(self, f"{side}_centres", centres)
+            set_fields(self, **{f"{side}_weights": weights, f"{side}_centres": centres})
         ratios = self._ratios
         for (_, p0, q0), (centre, p1, q1) in pairwise(ratios):
             if p0 * q1 > p1 * q0:

@@ -14,7 +14,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_finite, check_inside, check_positive
+from hockeystick.errors import check_finite, check_inside, check_positive, set_fields
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.rule import Array
 
@@ -67,7 +67,7 @@ class PoissonCount(RunCount):
         mean = check_positive("mean", self.mean)
         if mean > _MOST:
             raise ValueError(f"mean must be at most {_MOST:g}, got {mean!r}")
-        object.__setattr__(self, "mean", mean)
+        set_fields(self, mean=mean)
 
     @property
     def error(self) -> float:
@@ -116,8 +116,7 @@ class NegativeBinomialCount(RunCount):
             raise ValueError(f"shape must be above -1 and at most 1000, got {shape!r}")
         if shape * -math.log(stopping) > 600.0:
             raise ValueError(f"a shape of {shape!r} and a stopping of {stopping!r} make more runs than float64 counts")
-        object.__setattr__(self, "stopping", stopping)
-        object.__setattr__(self, "shape", shape)
+        set_fields(self, stopping=stopping, shape=shape)
 
     @property
     def mean(self) -> float:

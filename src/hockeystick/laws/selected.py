@@ -32,6 +32,8 @@ class SelectedPair(WithoutWindows):
         themselves by loss; by default, what holds whatever the order of the outputs.
     """
 
+    reason = "the best of many runs is known by its curve: account for it unsampled, with the certified accountant"
+
     parts: tuple[tuple[Pair, int], ...]
     count: RunCount
     share: float | None = None
@@ -43,10 +45,6 @@ class SelectedPair(WithoutWindows):
     @property
     def selection(self) -> Selection:
         return Selection(self.parts, self.count, self.share)
-
-    @property
-    def reason(self) -> str:
-        return "the best of many runs is known by its curve: account for it unsampled, with the certified accountant"
 
     def reversed(self) -> Pair:
         if self.share is not None:

@@ -23,7 +23,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_count, check_inside, check_positive
+from hockeystick.errors import check_count, check_fields, check_inside, check_positive, set_fields
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import LossQuantum, Pair
@@ -62,9 +62,8 @@ class StaircasePair(AtomicPair):
             raise ValueError(
                 f"epsilon must be at most {_LARGEST_EPSILON}, got {epsilon!r}: beyond that nothing is hidden"
             )
-        object.__setattr__(self, "epsilon", epsilon)
-        object.__setattr__(self, "gamma", check_inside("gamma", self.gamma))
-        object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))
+        set_fields(self, epsilon=epsilon)
+        check_fields(self, gamma=check_inside, sensitivity=check_count)
 
     def make_table(self) -> AtomTable:
         epsilon, gamma, shift = self.epsilon, self.gamma, self.sensitivity

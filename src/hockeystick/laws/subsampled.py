@@ -14,7 +14,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_rate
+from hockeystick.errors import check_fields, check_rate
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import INFINITE, Array, CellMasses, Extreme, GaussianTail, Measure, Nodes, Pair, derives
 from hockeystick.laws.sampled_loss import base_losses, sampled_loss_error, sampled_losses
@@ -48,7 +48,7 @@ class SubsampledPair(Pair):
     rate: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", check_rate("rate", self.rate))
+        check_fields(self, rate=check_rate)
 
     @property
     def infimum(self) -> Extreme:

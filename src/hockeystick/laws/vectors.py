@@ -14,7 +14,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_rate
+from hockeystick.errors import check_rate, set_fields
 from hockeystick.laws.atom_table import AtomTable, precise_log
 from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import InfiniteMass, LossQuantum, Pair
@@ -42,12 +42,14 @@ class DiscretePair(AtomicPair):
     [-1.098612, 1.098612]
     """
 
+    takes_fractions = True
+
     p: tuple[Probability, ...]
     q: tuple[Probability, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "p", exact_probabilities("p", probabilities("p", self.p)))
-        object.__setattr__(self, "q", exact_probabilities("q", probabilities("q", self.q)))
+        set_fields(self, p=exact_probabilities("p", probabilities("p", self.p)))
+        set_fields(self, q=exact_probabilities("q", probabilities("q", self.q)))
         if len(self.p) != len(self.q):
             raise ValueError(f"p and q must have one length, got {len(self.p)} and {len(self.q)}")
 
@@ -93,10 +95,6 @@ class DiscretePair(AtomicPair):
         if off > 1e-12 * float(size.max()):
             return None
         return LossQuantum(value, off + 2.0 * slack)
-
-    @property
-    def takes_fractions(self) -> bool:
-        return True
 
     def joined(self, rate: float | Fraction) -> Pair:
         """The joined pair, exactly.

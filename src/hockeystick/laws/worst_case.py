@@ -15,7 +15,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_finite, check_probability
+from hockeystick.errors import check_finite, check_probability, set_fields
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import LossQuantum, Pair
@@ -47,8 +47,7 @@ class WorstCasePair(AtomicPair):
         epsilon = check_finite("epsilon", self.epsilon)
         if epsilon < 0.0:
             raise ValueError(f"epsilon must be at least 0, got {epsilon!r}")
-        object.__setattr__(self, "epsilon", epsilon)
-        object.__setattr__(self, "delta", check_probability("delta", self.delta))
+        set_fields(self, epsilon=epsilon, delta=check_probability("delta", self.delta))
 
     def make_table(self) -> AtomTable:
         if self.delta == 1.0:

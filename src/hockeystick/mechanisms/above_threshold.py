@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, final
 
 from hockeystick.composition import Direction
-from hockeystick.errors import check_choice, check_count, check_positive
+from hockeystick.errors import check_choice, check_count, check_fields, check_positive
 from hockeystick.laws.base import Pair
 from hockeystick.laws.worst_case import WorstCasePair
 from hockeystick.mechanisms.base import Mechanism
@@ -43,20 +43,16 @@ class AboveThreshold(Mechanism):
     '0.500000'
     """
 
+    adds_noise = False
+
     threshold_scale: float
     query_scale: float
     positives: int = field(default=1, kw_only=True)
     queries: Literal["any", "monotone"] = field(default="any", kw_only=True)
 
     def __post_init__(self) -> None:
-        for name in ("threshold_scale", "query_scale"):
-            object.__setattr__(self, name, check_positive(name, getattr(self, name)))
-        object.__setattr__(self, "positives", check_count("positives", self.positives))
+        check_fields(self, threshold_scale=check_positive, query_scale=check_positive, positives=check_count)
         check_choice("queries", self.queries, ("any", "monotone"))
-
-    @property
-    def adds_noise(self) -> bool:
-        return False
 
     def epsilon(self, direction: Direction) -> float:
         """The pure-DP guarantee of one run (nats), rounded up."""

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import final
 
 from hockeystick.composition import Direction
+from hockeystick.errors import set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.laws.worst_case import WorstCasePair
 from hockeystick.mechanisms.base import Mechanism
@@ -39,17 +40,14 @@ class ApproximateDP(Mechanism):
     WorstCasePair(epsilon=1.0, delta=1e-06)
     """
 
+    adds_noise = False
+
     epsilon: float
     delta: float = 0.0
 
     def __post_init__(self) -> None:
         pair = WorstCasePair(self.epsilon, self.delta)
-        object.__setattr__(self, "epsilon", pair.epsilon)
-        object.__setattr__(self, "delta", pair.delta)
-
-    @property
-    def adds_noise(self) -> bool:
-        return False
+        set_fields(self, epsilon=pair.epsilon, delta=pair.delta)
 
     def pair(self, direction: Direction) -> Pair:
         return WorstCasePair(self.epsilon, self.delta)

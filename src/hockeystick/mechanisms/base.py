@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, get_args, overload
 
+from hockeystick.composition import Direction
+from hockeystick.errors import check_choice, check_count, check_fields
+from hockeystick.laws.base import Pair
 from hockeystick.sampling import (
     BallsInBins,
     CutBatches,
@@ -19,13 +23,6 @@ Values = Literal["signed", "counts"]
 """Where integer values lie: in -sensitivity..sensitivity, or in 0..sensitivity."""
 
 VALUES: tuple[str, ...] = get_args(Values)
-
-
-def contribution(values: str, sensitivity: int) -> tuple[str, str]:
-    """What one record adds to an integer sum, and by how much replacing it changes the sum."""
-    if values == "counts":
-        return "0 or 1" if sensitivity == 1 else f"an integer between 0 and {sensitivity}", f"{sensitivity}"
-    return f"an integer between -{sensitivity} and {sensitivity}", f"{2 * sensitivity}"
 
 
 class Mechanism(Samplable):
@@ -142,3 +139,30 @@ class Mechanism(Samplable):
             How often every bin is used, at least 1.
         """
         return BallsInBins(self, bins, epochs)
+
+
+class IntegerSum(Mechanism):
+    """Noise on a sum of integers, a frozen dataclass; log-concave noise, so that the largest shift dominates."""
+
+    sensitivity: int
+    values: Values
+
+    def __post_init__(self) -> None:
+        check_fields(self, sensitivity=check_count)
+        check_choice("values", self.values, VALUES)
+
+    @property
+    def contribution(self) -> tuple[str, str]:
+        size = self.sensitivity
+        if self.values == "counts":
+            return "0 or 1" if size == 1 else f"an integer between 0 and {size}", f"{size}"
+        return f"an integer between -{size} and {size}", f"{2 * size}"
+
+    def shift(self, direction: Direction) -> int:
+        """By how much a record moves the sum: replacing a signed value moves it twice as far, a count no further."""
+        return self.sensitivity * (2 if direction == "substitute" and self.values == "signed" else 1)
+
+    def pair_of_group(self, direction: Direction, size: int) -> Pair:
+        # a group's values add up to one of that size
+        group: IntegerSum = replace(self, sensitivity=size * self.sensitivity)  # type: ignore[type-var]  # a dataclass
+        return group.pair(direction)

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field, replace
 from typing import final
 
 from hockeystick.composition import Direction
-from hockeystick.errors import UnknownPairError, check_choice, check_count
+from hockeystick.errors import UnknownPairError, set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.laws.binomial import BinomialPair
-from hockeystick.mechanisms.base import VALUES, Mechanism, Values, contribution
+from hockeystick.mechanisms.base import IntegerSum, Values
 
 
 @final
 @dataclass(frozen=True)
-class Binomial(Mechanism):
+class Binomial(IntegerSum):
     """Bin(trials, probability) noise on an integer sum.
 
     The noise is log-concave, so the largest shift in either direction dominates the smaller ones. With probability 1/2
@@ -48,19 +48,14 @@ class Binomial(Mechanism):
 
     def __post_init__(self) -> None:
         pair = BinomialPair(self.trials, self.probability, self.sensitivity)
-        object.__setattr__(self, "trials", pair.trials)
-        object.__setattr__(self, "probability", pair.probability)
-        object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))
-        check_choice("values", self.values, VALUES)
+        set_fields(self, trials=pair.trials, probability=pair.probability)
+        super().__post_init__()
 
     @property
     def contribution(self) -> tuple[str, str]:
-        counts = self.probability != 0.5 or self.values == "counts"
-        return contribution("counts" if counts else "signed", self.sensitivity)
-
-    def pair_of_group(self, direction: Direction, size: int) -> Pair:
-        # a group's values add up to one of that size
-        return replace(self, sensitivity=size * self.sensitivity).pair(direction)
+        if self.probability != 0.5:  # skewed noise hides counts alone
+            return replace(self, probability=0.5, values="counts").contribution
+        return super().contribution
 
     def pair(self, direction: Direction) -> Pair:
         if direction == "substitute":
@@ -69,7 +64,6 @@ class Binomial(Mechanism):
                     f"no single pair dominates {self!r} under 'substitute': the noise is skewed, so shifts up and down"
                     " differ; use probability 0.5, or adjacency 'add-remove'"
                 )
-            shift = self.sensitivity * (2 if self.values == "signed" else 1)
-            return BinomialPair(self.trials, self.probability, shift)
+            return BinomialPair(self.trials, self.probability, self.shift(direction))
         pair = BinomialPair(self.trials, self.probability, self.sensitivity)
         return pair if direction in {"remove", "zero-out"} else pair.reversed()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick.composition import Direction
+from hockeystick.errors import set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.laws.known_by_moments import ConcentratedPair, RenyiPair
@@ -34,14 +35,12 @@ class ZeroConcentratedDP(Mechanism):
     ConcentratedPair(rho=0.5)
     """
 
+    adds_noise = False
+
     rho: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", ConcentratedPair(self.rho).rho)
-
-    @property
-    def adds_noise(self) -> bool:
-        return False
+        set_fields(self, rho=ConcentratedPair(self.rho).rho)
 
     def pair(self, direction: Direction) -> Pair:
         return ConcentratedPair(self.rho)
@@ -73,17 +72,14 @@ class RenyiDP(Mechanism):
     RenyiPair(orders=(2.0, 8.0), epsilons=(0.1, 0.5))
     """
 
+    adds_noise = False
+
     orders: tuple[float, ...]
     epsilons: tuple[float, ...]
 
     def __post_init__(self) -> None:
         pair = RenyiPair(tuple(self.orders), tuple(self.epsilons))
-        object.__setattr__(self, "orders", pair.orders)
-        object.__setattr__(self, "epsilons", pair.epsilons)
-
-    @property
-    def adds_noise(self) -> bool:
-        return False
+        set_fields(self, orders=pair.orders, epsilons=pair.epsilons)
 
     def pair(self, direction: Direction) -> Pair:
         return RenyiPair(self.orders, self.epsilons)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import final
 
 from hockeystick.composition import Direction
-from hockeystick.errors import check_choice, check_count
+from hockeystick.errors import set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
-from hockeystick.mechanisms.base import VALUES, Mechanism, Values, contribution
+from hockeystick.mechanisms.base import IntegerSum, Values
 
 
 @final
 @dataclass(frozen=True)
-class DiscreteGaussian(Mechanism):
+class DiscreteGaussian(IntegerSum):
     """Discrete Gaussian noise on a sum of integers.
 
     The noise is log-concave, so the largest shift dominates all smaller ones. Under *substitute* the shift doubles,
@@ -40,20 +40,8 @@ class DiscreteGaussian(Mechanism):
     values: Values = field(default="signed", kw_only=True)
 
     def __post_init__(self) -> None:
-        pair = DiscreteGaussianPair(self.sigma, self.sensitivity)
-        object.__setattr__(self, "sigma", pair.sigma)
-        object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))
-        check_choice("values", self.values, VALUES)
-
-    @property
-    def contribution(self) -> tuple[str, str]:
-        return contribution(self.values, self.sensitivity)
-
-    def pair_of_group(self, direction: Direction, size: int) -> Pair:
-        # a group's values add up to one of that size
-        return replace(self, sensitivity=size * self.sensitivity).pair(direction)
+        set_fields(self, sigma=DiscreteGaussianPair(self.sigma, self.sensitivity).sigma)
+        super().__post_init__()
 
     def pair(self, direction: Direction) -> Pair:
-        return DiscreteGaussianPair(
-            self.sigma, self.sensitivity * (2 if direction == "substitute" and self.values == "signed" else 1)
-        )
+        return DiscreteGaussianPair(self.sigma, self.shift(direction))

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, final
 
 from hockeystick.composition import Direction
-from hockeystick.errors import check_choice, check_count, check_positive
+from hockeystick.errors import check_count, check_positive, set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.laws.discrete_laplace import DiscreteLaplacePair
-from hockeystick.mechanisms.base import VALUES, Mechanism, Values, contribution
+from hockeystick.mechanisms.base import IntegerSum, Values
 
 
 @final
 @dataclass(frozen=True)
-class DiscreteLaplace(Mechanism):
+class DiscreteLaplace(IntegerSum):
     """Discrete Laplace noise on a sum of integers.
 
     The noise is log-concave, so the largest shift dominates all smaller ones. Under *substitute* the shift doubles,
@@ -45,14 +45,8 @@ class DiscreteLaplace(Mechanism):
     values: Values = field(default="signed", kw_only=True)
 
     def __post_init__(self) -> None:
-        pair = DiscreteLaplacePair(self.scale, self.sensitivity)
-        object.__setattr__(self, "scale", pair.scale)
-        object.__setattr__(self, "sensitivity", check_count("sensitivity", self.sensitivity))
-        check_choice("values", self.values, VALUES)
-
-    @property
-    def contribution(self) -> tuple[str, str]:
-        return contribution(self.values, self.sensitivity)
+        set_fields(self, scale=DiscreteLaplacePair(self.scale, self.sensitivity).scale)
+        super().__post_init__()
 
     @classmethod
     def by_epsilon(cls, epsilon: float, sensitivity: int = 1) -> DiscreteLaplace:
@@ -76,14 +70,8 @@ class DiscreteLaplace(Mechanism):
             scale = math.nextafter(scale, math.inf)  # up: noise only grows
         return cls(scale, size)
 
-    def pair_of_group(self, direction: Direction, size: int) -> Pair:
-        # a group's values add up to one of that size
-        return replace(self, sensitivity=size * self.sensitivity).pair(direction)
-
     def pair(self, direction: Direction) -> Pair:
-        return DiscreteLaplacePair(
-            self.scale, self.sensitivity * (2 if direction == "substitute" and self.values == "signed" else 1)
-        )
+        return DiscreteLaplacePair(self.scale, self.shift(direction))
 
 
 Geometric = DiscreteLaplace

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick.composition import Direction
-from hockeystick.errors import UnknownPairError
+from hockeystick.errors import UnknownPairError, check_fields
 from hockeystick.laws import vectors
 from hockeystick.laws.base import Pair
 from hockeystick.mechanisms.base import Mechanism
@@ -34,17 +34,14 @@ class DiscretePair(Mechanism):
     True
     """
 
+    stated_by_caller = True
+
     p: tuple[Probability, ...]
     q: tuple[Probability, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "p", vectors.probabilities("p", self.p))
-        object.__setattr__(self, "q", vectors.probabilities("q", self.q))
+        check_fields(self, p=vectors.probabilities, q=vectors.probabilities)
         vectors.DiscretePair(self.p, self.q)  # refuses what is no pair
-
-    @property
-    def stated_by_caller(self) -> bool:
-        return True
 
     def pair(self, direction: Direction) -> Pair:
         if direction == "substitute":

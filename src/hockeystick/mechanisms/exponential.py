@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick.composition import Direction
+from hockeystick.errors import set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.laws.bounded_range import BoundedRangePair, two_outcomes_family
 from hockeystick.mechanisms.base import Mechanism
@@ -40,14 +41,12 @@ class ExponentialMechanism(Mechanism):
     BoundedRangePair(epsilon=0.1)
     """
 
+    adds_noise = False
+
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", BoundedRangePair(self.epsilon).epsilon)
-
-    @property
-    def adds_noise(self) -> bool:
-        return False
+        set_fields(self, epsilon=BoundedRangePair(self.epsilon).epsilon)
 
     def pair(self, direction: Direction) -> Pair:
         return BoundedRangePair(self.epsilon)

@@ -9,7 +9,7 @@ from typing import final
 
 from hockeystick.composition import Direction
 from hockeystick.decimals import plain
-from hockeystick.errors import UnknownPairError, check_positive
+from hockeystick.errors import UnknownPairError, check_fields, check_positive
 from hockeystick.laws.base import Pair
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.mechanisms.base import Mechanism
@@ -38,10 +38,12 @@ class Gaussian(Mechanism):
     GaussianPair(sigma=2.0, sensitivity=2.0)
     """
 
+    contribution = "a vector of norm at most C", "2 C"
+
     noise_multiplier: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise_multiplier", check_positive("noise_multiplier", self.noise_multiplier))
+        check_fields(self, noise_multiplier=check_positive)
 
     @property
     def words(self) -> str:
@@ -49,10 +51,6 @@ class Gaussian(Mechanism):
             f"Gaussian noise of standard deviation {plain(self.noise_multiplier)} x clipping norm, added to the sum"
             " (not the mean) of the clipped contributions, such as gradients"
         )
-
-    @property
-    def contribution(self) -> tuple[str, str]:
-        return "a vector of norm at most C", "2 C"
 
     def pair(self, direction: Direction) -> Pair:
         return self.pair_of_group(direction, 1)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import final
 
 from hockeystick.composition import Direction
-from hockeystick.errors import check_positive
+from hockeystick.errors import check_fields, check_positive
 from hockeystick.laws.base import Pair
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.mechanisms.base import Mechanism
@@ -33,14 +33,12 @@ class GaussianDP(Mechanism):
     GaussianPair(sigma=1.0, sensitivity=0.5)
     """
 
+    adds_noise = False
+
     mu: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", check_positive("mu", self.mu))
-
-    @property
-    def adds_noise(self) -> bool:
-        return False
+        check_fields(self, mu=check_positive)
 
     def pair(self, direction: Direction) -> Pair:
         return GaussianPair(1.0, self.mu)

@@ -8,7 +8,15 @@ from fractions import Fraction
 from typing import final
 
 from hockeystick.composition import Direction, Step
-from hockeystick.errors import UnknownPairError, check_count, check_finite, check_positive, check_rate
+from hockeystick.errors import (
+    UnknownPairError,
+    check_count,
+    check_fields,
+    check_finite,
+    check_positive,
+    check_rate,
+    set_fields,
+)
 from hockeystick.laws.base import Pair
 from hockeystick.laws.mixture import GaussianMixturePair
 from hockeystick.numerics.rationals import Probability
@@ -47,7 +55,7 @@ class GaussianMixture(Step):
     probabilities: tuple[Probability, ...] = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise_multiplier", check_positive("noise_multiplier", self.noise_multiplier))
+        check_fields(self, noise_multiplier=check_positive)
         if any(check_finite("sensitivities", shift) < 0.0 for shift in self.sensitivities):
             raise ValueError(
                 f"sensitivities must be at least 0, got {self.sensitivities!r}; turn negative shifts around"
@@ -55,9 +63,9 @@ class GaussianMixture(Step):
         pair = GaussianMixturePair(
             self.noise_multiplier, tuple(self.probabilities), tuple(self.sensitivities), (Fraction(1),), (0.0,)
         )
-        object.__setattr__(self, "sensitivities", pair.p_centres)
+        set_fields(self, sensitivities=pair.p_centres)
         given = (weight if isinstance(weight, Fraction) else float(weight) for weight in self.probabilities)
-        object.__setattr__(self, "probabilities", tuple(given))
+        set_fields(self, probabilities=tuple(given))
 
     @classmethod
     def poisson_group(cls, noise_multiplier: float, *, rate: float, size: int) -> GaussianMixture:

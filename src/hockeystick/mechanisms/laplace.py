@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick.composition import Direction
-from hockeystick.errors import check_positive
+from hockeystick.errors import check_fields, check_positive
 from hockeystick.laws.base import Pair
 from hockeystick.laws.laplace import LaplacePair
 from hockeystick.mechanisms.base import Mechanism
@@ -30,14 +30,12 @@ class Laplace(Mechanism):
     LaplacePair(scale=2.0, sensitivity=1.0)
     """
 
+    contribution = "a number between -C and C", "2 C"
+
     scale: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", check_positive("scale", self.scale))
-
-    @property
-    def contribution(self) -> tuple[str, str]:
-        return "a number between -C and C", "2 C"
+        check_fields(self, scale=check_positive)
 
     def pair(self, direction: Direction) -> Pair:
         return self.pair_of_group(direction, 1)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import ClassVar, final
 
 from hockeystick.composition import Composition, Direction
-from hockeystick.errors import check_count, check_finite, check_probability
+from hockeystick.errors import check_count, check_fields, check_finite, check_probability, set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.laws.vectors import DiscretePair
 from hockeystick.mechanisms.base import Mechanism
@@ -42,6 +42,8 @@ class RandomizedResponse(Mechanism):
     (Fraction(3, 4), Fraction(1, 4))
     """
 
+    adds_noise = False
+
     written_as: ClassVar[tuple[str, ...]] = ("by_epsilon",)
 
     probability: Probability = 0.75
@@ -49,10 +51,10 @@ class RandomizedResponse(Mechanism):
 
     def __post_init__(self) -> None:
         if not isinstance(self.probability, Fraction):
-            object.__setattr__(self, "probability", check_probability("probability", self.probability))
+            check_fields(self, probability=check_probability)
         elif not 0 <= self.probability <= 1:
             raise ValueError(f"probability must be in [0, 1], got {self.probability!r}")
-        object.__setattr__(self, "categories", check_count("categories", self.categories, minimum=2))
+        set_fields(self, categories=check_count("categories", self.categories, minimum=2))
 
     @classmethod
     def by_epsilon(cls, epsilon: float, categories: int = 2) -> RandomizedResponse:
@@ -77,10 +79,6 @@ class RandomizedResponse(Mechanism):
         true = odds / (odds + others)
         near = float(true)
         return cls(near if near <= true else math.nextafter(near, 0.0), categories)
-
-    @property
-    def adds_noise(self) -> bool:
-        return False
 
     def shuffled_reports(self, *, people: int) -> ShuffledReports:
         """The shuffle model: the reports of many people, each through this mechanism, shuffled.

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Literal, final
 
 from hockeystick.composition import Direction
-from hockeystick.errors import check_choice, check_positive
+from hockeystick.errors import check_choice, check_fields, check_positive, set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.laws.vectors import DiscretePair
 from hockeystick.laws.worst_case import WorstCasePair
@@ -51,19 +51,17 @@ class ReportNoisyMax(Mechanism):
     WorstCasePair(epsilon=0.5, delta=0.0)
     """
 
+    adds_noise = False
+
     epsilon: float
     noise: Noise
 
     def __post_init__(self) -> None:
         check_choice("noise", self.noise, ("gumbel", "exponential", "laplace"))
         if self.noise == "gumbel":
-            object.__setattr__(self, "epsilon", ExponentialMechanism(self.epsilon).epsilon)
+            set_fields(self, epsilon=ExponentialMechanism(self.epsilon).epsilon)
         else:
-            object.__setattr__(self, "epsilon", check_positive("epsilon", self.epsilon))
-
-    @property
-    def adds_noise(self) -> bool:
-        return False
+            check_fields(self, epsilon=check_positive)
 
     def pair(self, direction: Direction) -> Pair:
         if self.noise == "gumbel":
@@ -100,14 +98,12 @@ class PermuteAndFlip(Mechanism):
     WorstCasePair(epsilon=0.5, delta=0.0)
     """
 
+    adds_noise = False
+
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_positive("epsilon", self.epsilon))
-
-    @property
-    def adds_noise(self) -> bool:
-        return False
+        check_fields(self, epsilon=check_positive)
 
     def pair(self, direction: Direction) -> Pair:
         return WorstCasePair(self.epsilon)

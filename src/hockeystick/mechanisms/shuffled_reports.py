@@ -9,7 +9,7 @@ from itertools import permutations
 from typing import final
 
 from hockeystick.composition import Direction, Step
-from hockeystick.errors import UnknownPairError, check_count
+from hockeystick.errors import UnknownPairError, check_count, set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.laws.blanket import BlanketCurve, Column, CountedReports
 from hockeystick.laws.curve import ChordPair
@@ -41,6 +41,8 @@ class ShuffledReports(Step):
     1000
     """
 
+    adds_noise = False
+
     rows: tuple[tuple[Probability, ...], ...]
     people: int
 
@@ -55,12 +57,7 @@ class ShuffledReports(Step):
         people = check_count("people", self.people)
         if people > _MOST_PEOPLE:
             raise ValueError(f"people must be at most {_MOST_PEOPLE:,}, got {people:,}; state fewer")
-        object.__setattr__(self, "rows", exact)
-        object.__setattr__(self, "people", people)
-
-    @property
-    def adds_noise(self) -> bool:
-        return False
+        set_fields(self, rows=exact, people=people)
 
     def pair(self, direction: Direction) -> Pair:
         if direction != "substitute":

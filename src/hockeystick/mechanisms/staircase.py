@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import cast, final
 
 from hockeystick.composition import Direction
-from hockeystick.errors import check_positive
+from hockeystick.errors import check_positive, set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.laws.staircase import StaircasePair
 from hockeystick.mechanisms.base import Mechanism
@@ -43,6 +43,8 @@ class Staircase(Mechanism):
     StaircasePair(epsilon=1.0, gamma=0.25, sensitivity=1)
     """
 
+    contribution = "a number between -C and C", "2 C"
+
     epsilon: float
     gamma: float | None = None
 
@@ -50,12 +52,7 @@ class Staircase(Mechanism):
         epsilon = check_positive("epsilon", self.epsilon)
         fall = math.exp(-0.5 * epsilon)
         pair = StaircasePair(epsilon, fall / (1.0 + fall) if self.gamma is None else self.gamma)
-        object.__setattr__(self, "epsilon", pair.epsilon)
-        object.__setattr__(self, "gamma", pair.gamma)
-
-    @property
-    def contribution(self) -> tuple[str, str]:
-        return "a number between -C and C", "2 C"
+        set_fields(self, epsilon=pair.epsilon, gamma=pair.gamma)
 
     def pair(self, direction: Direction) -> Pair:
         return self.pair_of_group(direction, 1)

@@ -36,6 +36,8 @@ class UserDefined(Mechanism):
     SubsampledPair(base=LaplacePair(scale=2.0, sensitivity=1.0), rate=0.5)
     """
 
+    stated_by_caller = True
+
     remove: Pair
     add: Pair | None = None
     substitute: Pair | None = field(default=None, kw_only=True)
@@ -49,10 +51,6 @@ class UserDefined(Mechanism):
         for name, pair in stated:
             if not isinstance(pair, Pair) and (pair is not None or name == "remove"):
                 raise TypeError(f"{name} must be a pair of hockeystick.laws, such as LaplacePair(2.0), got {pair!r}")
-
-    @property
-    def stated_by_caller(self) -> bool:
-        return True
 
     def pair(self, direction: Direction) -> Pair:
         if direction in {"remove", "zero-out"}:

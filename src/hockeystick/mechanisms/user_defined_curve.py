@@ -47,6 +47,8 @@ class UserDefinedCurve(Step):
     (True, True, True)
     """
 
+    stated_by_caller = True
+
     remove: Bounds
     add: Bounds | None = None
     infinite: float = field(default=0.0, kw_only=True)
@@ -56,10 +58,6 @@ class UserDefinedCurve(Step):
         for name, bounds in stated:
             if not callable(bounds) and (bounds is not None or name == "remove"):
                 raise TypeError(f"{name} must be a function from epsilon to two bounds on delta, got {bounds!r}")
-
-    @property
-    def stated_by_caller(self) -> bool:
-        return True
 
     def _curve(self, direction: Direction) -> StatedCurve:
         if direction == "substitute":

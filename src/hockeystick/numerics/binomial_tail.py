@@ -20,8 +20,6 @@ from typing import Final, final
 
 from hockeystick.errors import PrecisionError
 
-__all__ = ["TAIL", "BinomialTail"]
-
 TAIL: Final = Decimal("1e-30")
 """Bound on the relative errors of a `BinomialTail`."""
 

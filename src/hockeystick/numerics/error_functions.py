@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["erf", "erfcx"]
-
 
 def erf(x: Any) -> Any:
     """``2 / sqrt(pi)`` times the integral of ``e^{-t^2}`` from 0 to x."""

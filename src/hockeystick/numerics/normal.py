@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 from hockeystick.numerics.error_functions import erf, erfcx
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U
 
-__all__ = ["IntervalMasses", "normal_intervals"]
-
 _NARROW = 0.1  # bound on (|m| + 2) w under which the series is used
 _LOG_SQRT_2PI = 0.9189385332046727
 _SQRT_HALF = 0.7071067811865476

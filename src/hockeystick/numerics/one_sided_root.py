@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-__all__ = ["one_sided_root"]
-
 _STEPS = 150
 _PATIENCE = 4  # steps, of which one bisects
 _LEAST = 1e-300  # a sign, where two logarithms are the same

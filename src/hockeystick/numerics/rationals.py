@@ -13,8 +13,6 @@ from fractions import Fraction
 
 from hockeystick.numerics.rounding import U
 
-__all__ = ["LOG_RATIO", "Probability", "exact_probabilities", "float_beside", "log_of", "log_ratio", "product_up"]
-
 Probability = float | Fraction
 """An exact probability."""
 

@@ -7,8 +7,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["fan_root", "increasing_root"]
-
 _FAN = 25  # points asked at once
 _ROUNDS = 2
 

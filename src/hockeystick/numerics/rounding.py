@@ -16,32 +16,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "ELEMENTARY",
-    "ERF",
-    "ERFCX",
-    "FFT_LEVEL",
-    "LOG_NDTR",
-    "POWER_STEP",
-    "SUBNORMAL",
-    "TINY",
-    "TRIGONOMETRIC",
-    "UNDERFLOW",
-    "U",
-    "down",
-    "downs",
-    "dyadic_below",
-    "exp_down",
-    "exp_up",
-    "exps_down",
-    "exps_up",
-    "gamma",
-    "log_sum_exp",
-    "log_sums",
-    "up",
-    "ups",
-]
-
 U = 2.0**-53
 """Unit roundoff."""
 

@@ -20,8 +20,6 @@ from typing import final
 from hockeystick.numerics.error_functions import erf, erfcx
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U
 
-__all__ = ["TiltedNormal", "tilted_normal"]
-
 _SQRT_HALF = math.sqrt(0.5)
 
 

@@ -29,8 +29,6 @@ from hockeystick.odometer.products import decode_progress, encode_progress
 from hockeystick.odometer.steps import decode_step, encode_step
 from hockeystick.state import Saved, StateError, decode_float, encode_float, field
 
-__all__ = ["Odometer"]
-
 _METHOD = "odometer (running lattice composition)"
 _FIXED = (
     "certified for parameters fixed in advance; where later steps depend on earlier outputs, use hockeystick.filters"

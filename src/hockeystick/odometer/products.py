@@ -18,8 +18,6 @@ from hockeystick.engines.lattice.streaming import Magnitudes
 from hockeystick.engines.lattice.streaming_plan import Plan, Progress
 from hockeystick.state import StateError, decode_float, encode_float, field
 
-__all__ = ["decode_progress", "encode_progress"]
-
 _PLAN_TYPES = get_type_hints(Plan)
 
 

@@ -15,8 +15,6 @@ from hockeystick import mechanisms, sampling
 from hockeystick.composition import Step
 from hockeystick.state import decode_float, encode_float
 
-__all__ = ["decode_step", "encode_step"]
-
 
 def encode_step(step: Step) -> dict[str, Any]:
     """A step as a dictionary of plain data.

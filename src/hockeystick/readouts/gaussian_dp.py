@@ -18,8 +18,6 @@ from typing import final
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtri, ndtri_exp
 
-from hockeystick.bound import Bound
-from hockeystick.errors import check_finite, check_probability
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, LOG_NDTR, U, up
@@ -29,30 +27,6 @@ _CLOSE = 1e-11  # relative step outward of a computed mu before it is verified
 _FAR = 1e150  # beyond it a square has no float
 _NDTR_REACH = 15.0  # the domain of `LOG_NDTR`
 _STEEPEST = 7.0  # a slope of -Phi(7), the steepest drawn
-
-
-def mu_at(epsilon: float, delta: float) -> Bound:
-    """The smallest mu whose Gaussian-DP curve has at least ``delta`` at ``epsilon``.
-
-    The mu of every mu-GDP run with this (epsilon, delta) is at least that; it is the mu at which Gaussian noise
-    meets them.
-
-    Parameters
-    ----------
-    epsilon : float
-        At least 0 (nats).
-    delta : float
-        In [0, 1].
-
-    Examples
-    --------
-    >>> mu_at(1.0, 0.12693673750664397).contains(1.0)
-    True
-    """
-    point, value = check_finite("epsilon", epsilon), check_probability("delta", delta)
-    if point < 0.0:
-        raise ValueError(f"epsilon must be at least 0, got {epsilon!r}")
-    return Bound(mu_below(point, value), _mu_above(point, value), "closed form of the Gaussian")
 
 
 @final

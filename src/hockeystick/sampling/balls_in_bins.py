@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from hockeystick.composition import Direction, Step
-from hockeystick.errors import UnknownPairError, check_count
+from hockeystick.errors import UnknownPairError, check_count, check_fields
 from hockeystick.laws.base import Pair
 from hockeystick.sampling.base import AS_REMOVE, Sampled
 from hockeystick.sampling.random_allocation import allocated_pairs, attained_by, pair_with_ratio
@@ -48,8 +48,7 @@ class BallsInBins(Sampled):
     epochs: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bins", check_count("bins", self.bins))
-        object.__setattr__(self, "epochs", check_count("epochs", self.epochs))
+        check_fields(self, bins=check_count, epochs=check_count)
 
     @classmethod
     def sentence(cls, unit: str, parameters: Mapping[str, float]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hockeystick.composition import Direction, Step
-from hockeystick.errors import UnknownPairError, check_count
+from hockeystick.errors import UnknownPairError, check_count, set_fields
 from hockeystick.laws.base import Pair
 
 AS_REMOVE: Mapping[str, Direction] = {"zero-out": "remove", "zero-in": "add"}
@@ -134,17 +134,14 @@ class Sampled(Step):
 class InBatches(Sampled):
     """A step on batches of one size: what the schemes of that kind share."""
 
+    of_stated_population = True
+
     mechanism: Step
     batch_size: int
     population: int
-
-    @property
-    def of_stated_population(self) -> bool:
-        return True
 
     def __post_init__(self) -> None:
         size, records = check_count("batch_size", self.batch_size), check_count("population", self.population)
         if size > records:
             raise ValueError(f"batch_size must be at most population, got {size} of {records}")
-        object.__setattr__(self, "batch_size", size)
-        object.__setattr__(self, "population", records)
+        set_fields(self, batch_size=size, population=records)

@@ -10,7 +10,7 @@ from typing import ClassVar, final
 
 from hockeystick.composition import Direction, Step
 from hockeystick.decimals import plain
-from hockeystick.errors import UnknownPairError, check_count, check_rate
+from hockeystick.errors import UnknownPairError, check_count, check_rate, set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.binomial_tail import TAIL, BinomialTail
 from hockeystick.numerics.rationals import float_beside
@@ -42,6 +42,8 @@ class CutBatches(Sampled):
         n, the number of records; of two neighbours the larger has n records.
     """
 
+    of_stated_population = True
+
     batches: ClassVar[str] = "cut-poisson"
     noun: ClassVar[str] = "Poisson sampling cut to a largest batch"
     manner: ClassVar[str] = "by Poisson sampling cut to a largest batch"
@@ -65,13 +67,7 @@ class CutBatches(Sampled):
                 f"rate must be below 1 where batches are cut, got {self.rate!r}: all records cut to {most} are"
                 " batches of fixed size, without_replacement"
             )
-        object.__setattr__(self, "rate", rate)
-        object.__setattr__(self, "largest_batch", most)
-        object.__setattr__(self, "population", records)
-
-    @property
-    def of_stated_population(self) -> bool:
-        return True
+        set_fields(self, rate=rate, largest_batch=most, population=records)
 
     @classmethod
     def sentence(cls, unit: str, parameters: Mapping[str, float]) -> str:

@@ -8,7 +8,7 @@ from typing import ClassVar, final
 
 from hockeystick.composition import Direction, Step
 from hockeystick.decimals import plain
-from hockeystick.errors import UnknownPairError, check_count, check_rate
+from hockeystick.errors import UnknownPairError, check_count, check_fields, check_rate
 from hockeystick.laws.base import Pair
 from hockeystick.sampling.base import AS_REMOVE, Samplable, Sampled
 from hockeystick.sampling.poisson import Poisson
@@ -45,8 +45,7 @@ class MicroBatches(Sampled):
     micro_batches: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", check_rate("rate", self.rate))
-        object.__setattr__(self, "micro_batches", check_count("micro_batches", self.micro_batches))
+        check_fields(self, rate=check_rate, micro_batches=check_count)
         if self.micro_batches > _MOST:
             raise ValueError(f"micro_batches must be at most {_MOST}, got {self.micro_batches}")
 

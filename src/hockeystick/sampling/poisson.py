@@ -8,7 +8,7 @@ from typing import ClassVar, final
 
 from hockeystick.composition import Direction, Step
 from hockeystick.decimals import plain
-from hockeystick.errors import UnknownPairError, check_count, check_rate
+from hockeystick.errors import UnknownPairError, check_count, check_fields, check_rate
 from hockeystick.laws.base import Pair
 from hockeystick.sampling.base import AS_REMOVE, Samplable, Sampled
 
@@ -41,7 +41,7 @@ class Poisson(Sampled):
     rate: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", check_rate("rate", self.rate))
+        check_fields(self, rate=check_rate)
 
     @classmethod
     def by_size(cls, mechanism: Step, *, batch_size: int, population: int) -> Poisson:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from hockeystick.composition import Direction, Step
-from hockeystick.errors import UnknownPairError, check_count
+from hockeystick.errors import UnknownPairError, check_count, set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.sampling.base import AS_REMOVE, Samplable, Sampled
 
@@ -68,8 +68,7 @@ class RandomAllocation(Sampled):
         steps, selected = check_count("steps", self.steps), check_count("selected", self.selected)
         if selected > steps:
             raise ValueError(f"selected must be at most steps, got {selected} of {steps}")
-        object.__setattr__(self, "steps", steps)
-        object.__setattr__(self, "selected", selected)
+        set_fields(self, steps=steps, selected=selected)
 
     @classmethod
     def sentence(cls, unit: str, parameters: Mapping[str, float]) -> str:

@@ -17,21 +17,6 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Array",
-    "Function",
-    "Points",
-    "both_signs",
-    "complex_numbers",
-    "error_of",
-    "logarithmic",
-    "mixed",
-    "near",
-    "paired",
-    "relative",
-    "uniform",
-]
-
 Array = NDArray[Any]
 Points = Callable[[np.random.Generator, int], Array]
 """Arguments, shape (arguments, about n)."""

@@ -138,6 +138,15 @@ class Scan:
             ratio * (self.variance - gaussian_variance) + gaussian_variance,
         )
 
+    def composed(self, steps: Array, gaussian_variance: Array) -> Scan:
+        """Those of so many steps and a normal part, given those of one step."""
+        return Scan(
+            self.tilts,
+            steps * self.value + 0.5 * gaussian_variance * self.tilts * (1.0 + self.tilts),
+            steps * self.mean + gaussian_variance * (self.tilts + 0.5),
+            steps * self.variance + gaussian_variance,
+        )
+
     def saddle_excess(self, epsilon: float) -> Array:
         """``K'(theta) - epsilon - 1/theta - 1/(1 + theta)``, increasing in theta."""
         return self.mean - epsilon - 1.0 / self.tilts - 1.0 / (1.0 + self.tilts)

@@ -32,6 +32,7 @@ __all__ = [
     "Saddle",
     "coarse_sketches",
     "find_saddle",
+    "is_few",
     "level_sketches",
     "normal_epsilon",
     "round_tilt",
@@ -44,6 +45,7 @@ SMALLEST_TILT: Final = 2.0**-30
 
 _COARSE = -16.0  # ln of the accuracy of a scan
 
+_FEW = 100.0  # steps
 _MOST_LEVELS = 7
 _ROOM = 1.4  # times the saddle point, that rules serve where they do for the choice of a line
 _SPAN = 4.0  # ratio of neighbouring tilts in the first, coarse scan
@@ -140,11 +142,6 @@ class Saddle:
         )
         return Saddle(theta, value, mean, variance, (), top)
 
-    def moved(self, theta: Array, gaussian_variance: Numbers) -> Saddle:
-        """What R sums do at other tilts."""
-        found = scan(self.sketches, gaussian_variance, theta[None])
-        return Saddle(theta, found.value[0], found.mean[0], found.variance[0], self.sketches, self.top)
-
     def times(self, rows: Rows, ratio: Array, gaussian_variance: Array) -> Saddle:
         """Those of runs, by whose they are: of so many times as many steps, given the variances of normal parts."""
         columns = (self.theta, self.value, self.mean, self.variance)
@@ -222,7 +219,7 @@ def level_sketches(losses: LossSum, level: int) -> Iterator[tuple[NDArray[np.int
     """Of R sums, those with sketches of one length: which, the largest tilts of a level, and the rules."""
     tops = (16.0 + 4.0 / np.maximum(np.atleast_1d(losses.typical_shift), 1e-3)) * 8.0**level
     counts = np.atleast_1d(losses.total_count)
-    for cells, few in ((4, counts > 100.0), (16, counts <= 100.0)):
+    for cells, few in ((4, ~is_few(counts)), (16, is_few(counts))):
         own = np.flatnonzero(few)
         if own.size == 0:
             continue
@@ -230,6 +227,11 @@ def level_sketches(losses: LossSum, level: int) -> Iterator[tuple[NDArray[np.int
         window = Window.of(np.array([np.ones_like(top), 1.0 + top]), 0.0 * top, _COARSE + 0.0 * top, cells)
         for rows, some, part in losses.at(own).alike(window):
             yield own[rows], top[rows], some.sketches(part)
+
+
+def is_few(steps: Any) -> Any:
+    """Whether the decay of so many steps needs finer cells."""
+    return steps <= _FEW
 
 
 def _search(losses: LossSum, sketches: Sequence[Sketch], top: float, excess: Callable[[Scan], Array]) -> Saddle | None:

@@ -174,8 +174,8 @@ def epsilons(curves: Sequence[StandingLines], owners: Rows, targets: Targets) ->
     answers = unknown(owners.size)
     stations = look_for(curves, owners, targets.undercut, "epsilon")
     rows, before = np.arange(owners.size), stations
-    for _ in range(_ROUNDS):
-        found, following = _epsilons_at(stations, curves, owners[rows], targets.at(rows))
+    for turn in range(_ROUNDS):
+        found, following = _epsilons_at(stations, curves, owners[rows], targets.at(rows), refused=turn == 0)
         answers.put(rows, found)
         left = [k for k, one in enumerate(following) if one is not None and one != before[k]]
         if not left:
@@ -185,13 +185,21 @@ def epsilons(curves: Sequence[StandingLines], owners: Rows, targets: Targets) ->
 
 
 def _epsilons_at(
-    stations: Sequence[Station | None], curves: Sequence[StandingLines], owners: Rows, targets: Targets
+    stations: Sequence[Station | None],
+    curves: Sequence[StandingLines],
+    owners: Rows,
+    targets: Targets,
+    *,
+    refused: bool,
 ) -> tuple[Answers, list[Station | None]]:
-    """The same by lines at stations, and where to ask next what these do not reach: they were found by estimates."""
+    """The same by lines at stations, and where to ask next what these do not reach: they were found by estimates.
+
+    Or, if ``refused``, where there is none.
+    """
     answers, goals = unknown(owners.size), targets.undercut
     asked = _Asked.of(curves, owners, stations)
     pairs = zip(owners.tolist(), stations, strict=True)
-    following = [None if station is None else curves[owner].instead(station) for owner, station in pairs]
+    following = [curves[owner].instead(station) if refused and station else None for owner, station in pairs]
     if asked.rows.size == 0:
         return answers, following
     ranges = ranges_of(asked.placed)

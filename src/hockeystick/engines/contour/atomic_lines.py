@@ -67,11 +67,11 @@ def _smoothed_line(epsilon: float, tolerance: float, found: TiltedRules, several
     theta, log_error = float(several.theta[0]), float(several.log_error[0])
     parts = line_parts(found.rules, found.tilted, 1.0 + theta, math.inf)
     wanted = smoothing(parts, epsilon, log_error - log_share(tolerance), _WORTH * tolerance)
-    finest = wanted * smoothed_reach(wanted, theta, log_error) * sieve_work(parts) / work
+    step = float(few_bit_steps(np.array(2.0 * math.pi / found.period(epsilon, log_error))))
+    finest = wanted * smoothed_reach(wanted, theta, log_error) * sieve_work(parts, step) / work
     if finest > _COARSER * wanted:
         raise ContourRefusal("atoms", f"smoothing by {finest:.2g} nats, as the work allows, is too coarse: many atoms")
     eta = max(wanted, few_bits(finest))
-    step = float(few_bit_steps(np.array(2.0 * math.pi / found.period(epsilon, log_error))))
     nodes = math.ceil(smoothed_reach(eta, theta, log_error) / step) + 1
     if nodes > _MOST_FREQUENCIES:
         raise ContourRefusal("tail", f"{nodes} nodes would be needed: few steps of atoms")

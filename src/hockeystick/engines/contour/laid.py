@@ -21,14 +21,18 @@ from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.sieve import LinePart
 from hockeystick.engines.contour.tilt_choice import LinePlan
 from hockeystick.transforms.log_moments import LogMoments, TiltedRule, log_moments, tilt
-from hockeystick.transforms.rule import Array, LossRule, Window
+from hockeystick.transforms.rule import Array, LossRule, Numbers, Window
 from hockeystick.transforms.saddle import LossSum
 
-__all__ = ["TOO_LONG", "Laid", "Runs", "TiltedRules", "among", "rules_for", "scalars"]
+__all__ = ["FEWEST", "TOO_LONG", "Laid", "Runs", "TiltedRules", "among", "rules_for", "scalars"]
 
 Rows = NDArray[np.intp]
 
 TOO_LONG: Final = "a rule would need too many nodes at the frequencies and tilts asked for"
+FEWEST: Final = math.sqrt(0.5)
+"""Of the number of steps that lines are planned for (`PairSum.planned`): what their runs have, at least."""
+
+_TRUE = np.ones(1, dtype=np.bool_)
 _AT_ONCE = 64  # lines summed at a time
 
 
@@ -68,22 +72,26 @@ def among(runs: Runs | None, own: Rows) -> tuple[Rows, Runs | None]:
 @final
 @dataclass(frozen=True, eq=False)
 class TiltedRules:
-    """Accurate rules, the same tilted, and K at all tilts of plans, `Chernoff.stacked`."""
+    """Accurate rules, their moments, and the same tilted, for plans and the variances of the normal parts."""
 
     rules: Sequence[LossRule]
     moments: Sequence[LogMoments]
     tilted: Sequence[TiltedRule]
-    chernoff: Chernoff
     tilts: Array
+    gaussian_variance: Numbers
 
     @classmethod
     def of(cls, losses: LossSum, plan: LinePlan, window: Window) -> TiltedRules:
         rules = rules_for(losses, window)
         exponents, tilts = np.ascontiguousarray(plan.exponents), np.ascontiguousarray(plan.every)
         several = [log_moments(rule, exponents if len(plan.theta) > 1 else exponents[:, 0]) for rule in rules]
-        known = chernoff([rule.counts for rule in rules], several, losses.gaussian_variance, tilts)
         tilted = [tilt(rule, exponents[0], m) for rule, m in zip(rules, several, strict=True)]
-        return cls(rules, several, tilted, known, tilts)
+        return cls(rules, several, tilted, tilts, losses.gaussian_variance)
+
+    @cached_property
+    def chernoff(self) -> Chernoff:
+        """K at all tilts of the plans, `Chernoff.stacked`."""
+        return chernoff([rule.counts for rule in self.rules], self.moments, self.gaussian_variance, self.tilts)
 
     def chernoff_with(self, variance: float) -> Chernoff:
         """K of the first sum at the same tilts with a normal part of that variance."""
@@ -91,8 +99,9 @@ class TiltedRules:
 
     def chernoff_of(self, rows: Rows, counts: Array, variance: Array) -> Chernoff:
         """K of runs that share the only rules of sums, by the rows of these."""
-        moments = [moment.at(rows) for moment in self.moments]
-        return chernoff([counts], moments, variance, np.ascontiguousarray(self.tilts[:, rows]))
+        alone = rows.size == self.tilts.shape[1] == 1
+        moments = self.moments if alone else [moment.at(rows) for moment in self.moments]
+        return chernoff([counts], moments, variance, self.tilts if alone else np.ascontiguousarray(self.tilts[:, rows]))
 
     def period(self, epsilon: float, log_error: float) -> float:
         """Lambda of the first sum for which the aliasing falls below ``e^log_error``."""
@@ -127,11 +136,11 @@ class Laid:
     exponent: Array
     step: Array
     nodes: Array
+    log_error: Array | None = None
 
     @cached_property
     def parts(self) -> Sequence[LinePart]:
-        last = self.step * (self.nodes - 1.0)
-        return line_parts(self.tilted.rules, self.tilted.tilted, *scalars(self.exponent, last))
+        return line_parts(self.tilted.rules, self.tilted.tilted, *scalars(self.exponent, self.last))
 
     def lines(self, rows: Rows, length: int, runs: Runs | None) -> tuple[list[int], list[ContourLine]]:
         """The lines of so many nodes of the sums meant, and which of the runs' they are."""
@@ -141,27 +150,52 @@ class Laid:
         most = _AT_ONCE if length <= LONGEST else 1
         for first in range(0, own_rows.size, most):
             part = own_rows[first : first + most]
-            own, place = np.unique(part, return_inverse=True)
+            starts = np.concatenate((_TRUE, part[1:] > part[:-1]))
+            own, place = part[starts], np.cumsum(starts) - 1
             some = None if own_runs is None else own_runs.of(slice(first, first + most), place)
-            several = self._several(rows[own], length, some)
-            found += [_with_replicas(self.losses, several.rows(row)) for row in range(part.size)]
+            several, sizes = self._several(rows[own], length, some)
+            cut = [several.part(row, size) for row, size in enumerate(sizes)]
+            found += [_with_replicas(self.losses, line) for line in cut]
         return places, found
 
-    def _several(self, own: Rows, length: int, runs: Runs | None) -> ContourLine:
-        """Lines that share calls; of a long one, it alone."""
-        last = self.step * (self.nodes - 1.0)
+    def _several(self, own: Rows, length: int, runs: Runs | None) -> tuple[ContourLine, list[int]]:
+        """Lines that share calls, and how many of their nodes matter; of a long one, it alone."""
         parts = self.parts if self.step.size == 1 else [part.at(own) for part in self.parts]
         variance: Any
         if runs is None:
             every: Any = self.losses.gaussian_variance
             variance = every[own] if np.ndim(every) else every
-            known, log_tail = self.tilted.chernoff.rows(own), self.decay.log_bound(last[None])[0, own]
+            known, log_tail = self.tilted.chernoff.rows(own), self.decay.log_bound(self.last[None])[0, own]
+            sizes = [length] * own.size
         else:
             rows, variance = own[runs.rows], runs.gaussian_variance
             known = self.tilted.chernoff_of(rows, runs.counts, variance)
-            log_tail = self.decay.of_runs(rows, runs.counts, variance).log_bound(last[None, rows])[0]
+            sizes, log_tail = self._enough(rows, length, runs)
             parts = [part.of_runs(runs.rows, runs.counts) for part in parts]
-        return summed_line(parts, variance, chernoff=known, step=self.step[own], nodes=length, log_tail=log_tail)
+        line = summed_line(parts, variance, chernoff=known, step=self.step[own], nodes=length, log_tail=log_tail)
+        return line, sizes
+
+    @cached_property
+    def last(self) -> Array:
+        """The last frequencies."""
+        return self.step * (self.nodes - 1.0)
+
+    def _enough(self, rows: Rows, length: int, runs: Runs) -> tuple[list[int], Array]:
+        """How many nodes are enough for runs of more steps than the fewest, and ``ln`` of the transform beyond."""
+        decay, last = self.decay.of_runs(rows, runs.counts, runs.gaussian_variance), self.last[rows]
+        good, tail, sizes = np.zeros(rows.size, dtype=np.bool_), np.zeros(rows.size), np.full(rows.size, length)
+        if self.log_error is not None and length <= LONGEST:
+            planned = np.broadcast_to(self.losses.total_count, self.step.shape)[rows]
+            unit = 2.0 ** max(math.floor(math.log2(length)) - 4, 0)
+            least = np.ceil((length - 1.0) * np.sqrt(FEWEST * planned / runs.counts)) + 1.0
+            less = np.minimum(np.ceil(least / unit) * unit, length)
+            theta, edge = self.exponent[rows] - 1.0, self.step[rows] * (less - 1.0)
+            tail = decay.log_bound(edge[None])[0]
+            good = tail + np.log(np.arctan(theta / edge) / (math.pi * theta)) <= self.log_error[rows]
+            sizes = np.where(good, less, length).astype(np.intp)
+        log_tail = tail if good.all() else np.where(good, tail, decay.log_bound(last[None])[0])
+        found: list[int] = sizes.tolist()
+        return found, log_tail
 
 
 def _with_replicas(losses: LossSum, line: ContourLine) -> ContourLine:

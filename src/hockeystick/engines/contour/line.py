@@ -111,6 +111,12 @@ class ContourLine:
         picked.__dict__["_terms"] = self._terms.rows(index)
         return picked
 
+    def part(self, row: int, nodes: int) -> ContourLine:
+        """One of several lines, up to so many nodes; all that depends on where it ends but `log_tail` follows."""
+        numbers: dict[str, Any] = {name: getattr(self, name)[row] for name in _NUMBERS}
+        numbers["frequencies"] = self.frequencies[row, :nodes]
+        return ContourLine(chernoff=self.chernoff.rows(row), total=self.total.part(row, nodes), **numbers)
+
     @cached_property
     def _terms(self) -> LineTerms:
         return LineTerms.of(self.total, self.frequencies, np.asarray(self.chernoff.theta)[..., None])

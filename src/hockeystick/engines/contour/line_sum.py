@@ -69,6 +69,10 @@ class LineSum:
         """One or some of several sums."""
         return LineSum(self.log_size[index], self.argument[index], self.error[index], self.log_size_bound[index])
 
+    def part(self, row: int, nodes: int) -> LineSum:
+        """One of several sums, at the first so many frequencies."""
+        return LineSum(*(getattr(self, name)[row, :nodes] for name in _COLUMNS))
+
     def at(self, chosen: NDArray[np.bool_]) -> LineSum:
         """The same at some of the frequencies."""
         return LineSum(self.log_size[chosen], self.argument[chosen], self.error[chosen], self.log_size_bound[chosen])

@@ -27,6 +27,7 @@ Quantity = Literal["delta", "epsilon"]
 Rows = NDArray[np.intp]
 
 _AT_ONCE = 1 << 15  # terms of sums computed at a time: a few arrays of them stay in the cache of a processor
+_EACH = 4  # questions of a line, up to which it is copied for each
 
 
 @final
@@ -61,16 +62,27 @@ class Lines:
             most = max(_AT_ONCE // (length * points.shape[1]), 1)
             for first in range(0, rows.size, most):
                 part = rows[first : first + most]
-                found = self._asked(number, which[part], points[part])
-                for name in COLUMNS:
-                    getattr(whole, name)[part] = getattr(found, name)
+                _put(whole, part, self._asked(number, which[part], points[part]))
         return whole
 
     def _asked(self, number: int, which: Rows, points: Array) -> Curve:
         count, _, line = self._stacks[number]
-        if count > 1 and isinstance(line, ContourLine):
-            return line.rows(self._place[which], whole=False).curve(points)
-        return line.curve(points.ravel()).reshaped(points.shape)
+        if count == 1 or not isinstance(line, ContourLine):
+            return line.curve(points.ravel()).reshaped(points.shape)
+        place = self._place[which]
+        if place.size <= _EACH * count:
+            return line.rows(place, whole=False).curve(points)
+        found = Curve(*(np.empty_like(points) for _ in COLUMNS))
+        for one, rows in grouped(place):  # many questions of a line need no copies of it
+            own = points[rows]
+            _put(found, rows, line.rows(one, whole=False).curve(own.ravel()).reshaped(own.shape))
+        return found
+
+
+def _put(whole: Curve, rows: Rows, part: Curve) -> None:
+    """Put some rows in their place."""
+    for name in COLUMNS:
+        getattr(whole, name)[rows] = getattr(part, name)
 
 
 def grouped(keys: Rows) -> Iterator[tuple[int, Rows]]:

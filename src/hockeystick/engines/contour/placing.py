@@ -88,12 +88,13 @@ def line_for_epsilon(
     several = Saddle.stacked([saddle])
     at, wanted = np.array([epsilon]), np.array([tolerance])
     known = None if log_delta is None else np.array([log_delta])
+    plan = plan_lines(losses, several, at, tolerance=wanted, log_delta=known)
     if not losses.on_lattice:
-        (found,) = lines_for_epsilons(losses, at, wanted, saddle=several, log_delta=known, work=np.array([work]))
+        most, sketches = np.array([work]), several.sketches
+        (found,) = lines_for_epsilons(losses, at, wanted, plan=plan, sketches=sketches, work=most)
         if isinstance(found, ContourRefusal):
             raise found
         return found
-    plan = plan_lines(losses, several, at, tolerance=wanted, log_delta=known)
     window = Window.of(plan.exponents, np.zeros(1), accuracy_of(losses, plan, wanted))
     tilted = TiltedRules.of(losses, plan, window)
     from hockeystick.engines.contour.atomic_lines import atomic_line  # loaded where losses are discrete

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.contour.decay import Decay, RoughDecay, is_cut
-from hockeystick.engines.contour.laid import TOO_LONG, Laid, Runs, TiltedRules, among, rules_for, scalars
+from hockeystick.engines.contour.laid import FEWEST, TOO_LONG, Laid, Runs, TiltedRules, among, rules_for, scalars
 from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.refusal import ContourRefusal
-from hockeystick.engines.contour.tilt_choice import BEST, LinePlan, plan_lines
-from hockeystick.transforms.rule import Array, Window, few_bits_up
-from hockeystick.transforms.saddle import LossSum, Saddle
+from hockeystick.engines.contour.tilt_choice import BEST, LinePlan
+from hockeystick.transforms.rule import Array, Sketch, Window, few_bits_up
+from hockeystick.transforms.saddle import LossSum
 
 Rows = NDArray[np.intp]
 
@@ -45,9 +45,6 @@ MOST_NODES = 1 << 20
 
 MOST_WORK: Final = 250_000_000
 """Products of nodes in s and in the loss that a line may take: about half a second."""
-
-FEWEST: Final = math.sqrt(0.5)
-"""Of the number of steps that lines are planned for (`PairSum.planned`): what their runs have, at least."""
 
 _UNIT_GRID = np.linspace(0.0, 1.0, 16)
 _SPARE = 2.0  # times the work allowed, that estimates may say
@@ -81,17 +78,16 @@ def lines_for_epsilons(
     epsilon: Array,
     tolerance: Array,
     *,
-    saddle: Saddle,
-    log_delta: Array | None = None,
+    plan: LinePlan,
+    sketches: Sequence[Sketch],
     work: Array,
     runs: Runs | None = None,
 ) -> list[ContourLine | ContourRefusal]:
-    """Lines for R sums that are on no lattice, or why there is none; arguments as for one, of shape (R,).
+    """Lines for R sums that are on no lattice, or why there is none, given coarse rules; arguments of shape (R,).
 
     With ``runs`` the sums are those planned for (`PairSum.planned`), and the lines those of the runs.
     """
-    plan = plan_lines(losses, saddle, epsilon, tolerance=tolerance, log_delta=log_delta)
-    rough = RoughDecay.of(saddle.sketches, 1.0 + plan.theta, losses.gaussian_variance)
+    rough = RoughDecay.of(sketches, 1.0 + plan.theta, losses.gaussian_variance)
     cut = reach_of(rough.decay if runs is None else rough.decay.times(FEWEST), plan)
     slow = ContourRefusal("tail", "the transform decays too slowly for the tolerance: few steps, or atoms")
     long = ContourRefusal("length", TOO_LONG)
@@ -185,7 +181,7 @@ class _Asked:
         fits = (nodes <= MOST_NODES) & (nodes * size <= self.work)
         why = [_refused(length) if one else unbounded for one, length in zip(known, nodes.tolist(), strict=True)]
         found: list[ContourLine | ContourRefusal] = [*why] if self.runs is None else [why[r] for r in self.runs.rows]
-        laid = Laid(self.losses, tilted, decay, 1.0 + plan.theta, step, nodes)
+        laid = Laid(self.losses, tilted, decay, 1.0 + plan.theta, step, nodes, plan.log_error)
         for length in sorted(set(nodes[known & fits].tolist())):
             rows = np.flatnonzero(known & fits & (nodes == length))
             places, lines = laid.lines(rows, int(length), self.runs)

@@ -6,6 +6,7 @@ Estimates only. Cost: that of the scans.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, final
@@ -23,6 +24,7 @@ APART: Final = 1.5
 """Deviations of the tilted loss from one station to the next."""
 
 _DEEP = 20.0  # of ln delta, from one station to the next at most
+_DEEPEST = -100.0  # ln delta down to which that matters
 _DENSER = 1.5  # than stations, that an interval is cut: a second look seldom finds one too long
 _PIECES = 18  # tilts added to an interval that is too long, at most
 _LEAST = -760.0  # ln of the smallest delta looked for
@@ -62,7 +64,8 @@ class Rungs:
         deviation = np.sqrt(self.found.variance + 1.0 / np.square(tilts) + 1.0 / np.square(1.0 + tilts))
         speed = deviation * tilts  # over the logarithm of the tilt
         steps = 0.5 * (speed[:, 1:] + speed[:, :-1]) * np.diff(self.log_tilts)
-        steps = np.maximum(steps, APART / _DEEP * -np.diff(self.smooth[1], axis=1))
+        deep = np.diff(np.maximum(self.smooth[1], _DEEPEST), axis=1)
+        steps = np.maximum(steps, APART / _DEEP * -deep)
         return np.concatenate((np.zeros((len(steps), 1)), np.cumsum(steps, axis=1)), axis=1)
 
     def between(self, most: float) -> tuple[Array, NDArray[np.intp]]:
@@ -90,10 +93,31 @@ class Rungs:
         row = np.arange(len(order))[:, None]
         return Rungs(Scan(*(column[row, order] for column in columns)))
 
-    def times(self, rows: NDArray[np.intp], ratio: Array, variance: Array) -> Rungs:
-        """Those of runs with so many times as many steps, given the variances of their normal parts."""
-        found = Scan(*(getattr(self.found, name)[rows] for name in _SCANNED))
-        return Rungs(found.times(ratio[:, None], variance[:, None]))
+    def at(self, rows: NDArray[np.intp]) -> Rungs:
+        """Those of some of the sums, each as often as it is named."""
+        if rows.size == len(self.found.tilts) == 1:
+            return self
+        return Rungs(Scan(*(getattr(self.found, name)[rows] for name in _SCANNED)))
+
+    def filled(self, rows: NDArray[np.intp], some: Rungs) -> Rungs:
+        """Those of some of the sums; of the others the last rung, repeated."""
+        if rows.size == len(self.found.tilts):
+            return some
+        width = some.found.tilts.shape[1]
+        columns = {name: np.repeat(getattr(self.found, name)[:, -1:], width, axis=1) for name in _SCANNED}
+        for name, column in columns.items():
+            column[rows] = getattr(some.found, name)
+        return Rungs(Scan(**columns))
+
+    def composed(self, steps: Array, variance: Array) -> Rungs:
+        """Those of so many steps each, given those of one, with normal parts of these variances."""
+        return Rungs(self.found.composed(steps[:, None], variance[:, None]))
+
+    def level(self, place: int, own: Rungs, row: int, size: int, sketches: Sequence[Sketch]) -> Level:
+        """The level planned at a place, with what a row of others says of its deltas."""
+        tilts, log_tilts, ladder = (column[place, :size] for column in (self.found.tilts, self.log_tilts, self.ladder))
+        epsilon, log_delta = (column[row, :size] for column in own.smooth)
+        return Level(tilts, log_tilts, epsilon, log_delta, ladder, tuple(sketches))
 
 
 @final

@@ -40,6 +40,8 @@ _CUT = 8  # pieces of a block, and nodes of the last pieces
 _FEW = 10.0  # steps of which each frequency matters: the fewer they are, the shorter are the first blocks
 _SHORT = 2.0  # times the last pieces: first blocks that are shorter are not worth bounding
 _WHOLE = 4.0  # times the products allowed, where all nodes are summed at once: these are so much faster
+_ROUNDING = 1e-15  # weight of the atoms that a line is thought to be laid without
+_LOGARITHM = 128  # products that take as long as the logarithm of one sum
 _LIGHT = 0.03  # weight of the atoms left out of the first blocks
 _LIGHTER = 1.0  # the same of later ones, where that is less, times the number of steps
 _TOGETHER = 1 << 18  # entries of the largest table held at once
@@ -101,9 +103,13 @@ class TooManyBlocksError(Exception):
     """Too many blocks may matter."""
 
 
-def sieve_work(parts: Sequence[LinePart]) -> float:
-    """Products that the first blocks take, for each unit of frequency."""
-    return sum(_Atoms.heavy(part, _LIGHT).weight.size for part in parts) / _block_length(parts)
+def sieve_work(parts: Sequence[LinePart], step: float) -> float:
+    """Products that the first blocks take, or all nodes if these are summed at once, for each unit of frequency."""
+    blocks = sum(_Atoms.heavy(part, _LIGHT).weight.size for part in parts) / _block_length(parts)
+    if _block_length(parts) >= _SHORT * _CUT * step:
+        return blocks
+    atoms = sum(_Atoms.heavy(part, _ROUNDING).weight.size for part in parts)
+    return min(blocks, (atoms + _LOGARITHM) / (_WHOLE * step))
 
 
 def _block_length(parts: Sequence[LinePart]) -> float:
@@ -146,7 +152,7 @@ def sieve(
     found = _Sieve(parts, theta, step, variance, log_error + _SHARE - math.log(nodes))
     atoms = sum(part.tilted.weight.size for part in parts)
     block = _block_length(parts) / (_CUT * step)
-    if block < _SHORT and nodes * atoms <= _WHOLE * most:
+    if block < _SHORT and nodes * (atoms + _LOGARITHM) <= _WHOLE * most:
         return found.of_all(nodes)
     length = _CUT * 2 ** max(round(math.log2(block)), 0)
     together = max(math.isqrt(nodes // length), 1)  # blocks that share a row of the first tables

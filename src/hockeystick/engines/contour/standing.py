@@ -30,9 +30,9 @@ from hockeystick.engines.contour.stations import (
 from hockeystick.engines.contour.through import SMALLEST, PlannedRuns, lines_through, too_wide
 from hockeystick.engines.contour.widths import is_narrow, sides, width_asked
 from hockeystick.engines.ends import composed_infinity
-from hockeystick.laws.loss_sum import PairSum, like_sums
+from hockeystick.laws.loss_sum import PairSum, together
 from hockeystick.transforms.rule import Array
-from hockeystick.transforms.saddle import Saddle
+from hockeystick.transforms.saddle import Saddle, is_few
 
 __all__ = ["DEEPEST", "SLOW", "StandingLines", "stand"]
 
@@ -162,8 +162,8 @@ class StandingLines:
         return found
 
     def instead(self, station: Station) -> Station | None:
-        """Where to ask where no line stands: below, where losses of small mass matter less."""
-        found = self._lines.get(station)
+        """Where to ask where no line stands: below, where losses of small mass matter less; nowhere for few steps."""
+        found = None if is_few(self.losses.total_count) else self._lines.get(station)
         if isinstance(found, ContourRefusal) and (found.reason in _BELOW or station.log_drop > DEEPEST):
             return station.beside(-1)
         return None
@@ -315,7 +315,7 @@ def _stand(plans: Sequence[list[Place]], sums: Sequence[PairSum], saddle: Saddle
     rows = np.repeat(np.arange(len(plans)), [len(own) for own in plans])
     runs = PlannedRuns(rows, np.array([curve.numbers for curve, _ in places]).T)
     finest = np.array([curve.finest for (curve, _), *_ in plans])
-    lines = lines_through(like_sums(sums), saddle, runs, finest=finest, work=np.array(work))
+    lines = lines_through(together(sums), saddle, runs, finest=finest, work=np.array(work))
     return {place: line for place, line in zip(places, lines, strict=True) if line is not None}
 
 

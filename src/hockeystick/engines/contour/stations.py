@@ -14,17 +14,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.contour.rungs import Level, Rungs
-from hockeystick.laws.loss_sum import PairSum, like_sums
+from hockeystick.laws.loss_sum import PairSum, together
 from hockeystick.transforms.cumulants import scan
 from hockeystick.transforms.rule import Array, Numbers, Sketch
-from hockeystick.transforms.saddle import LossSum, Saddle, level_sketches
+from hockeystick.transforms.saddle import Saddle, level_sketches
 
 __all__ = ["Station", "Stations", "by_epsilon", "by_log_delta", "saddles_at", "scan_levels", "scan_towards", "sizes_of"]
 
@@ -164,79 +162,83 @@ def scan_towards(asked: Sequence[tuple[Stations, Array]], along: Along) -> None:
 def scan_levels(several: Sequence[Stations], number: int) -> None:
     """Have a level of several ladders, those of like compositions in one pass.
 
-    K is looked at once for all that have one plan; their own is so many times as much.
+    K of one step is looked at once for all runs of a law, and where their ladders need it for all of one plan.
     """
-    kinds: dict[str, dict[Hashable, list[Stations]]] = {}
+    kinds: dict[str, dict[Hashable, dict[Hashable, list[Stations]]]] = {}
     for one in several:
         if one.lacks(number):
             kind = one.losses.kind
             if kind is None:
-                found = next(_scanned(one.planned, number, 1), None)
-                one.scanned(number, None if found is None else found.level(0, found.rungs, 0))
+                one.scanned(number, _alone(one.planned, number))
             else:
-                kinds.setdefault(kind, {}).setdefault((one.planned.key, one.planned.log_drop), []).append(one)
+                laws = kinds.setdefault(kind, {}).setdefault(one.planned.look, {})
+                laws.setdefault(one.planned.key, []).append(one)
     for like in kinds.values():
-        every = list(like.values())
-        losses = like_sums([own[0].planned for own in every])
-        without = set(range(len(every)))
-        for scanned in _scanned(losses, number, len(every)):
-            without -= set(scanned.rows.tolist())
-            own = [(place, one) for place, row in enumerate(scanned.rows.tolist()) for one in every[row]]
-            places = np.array([place for place, _ in own], dtype=np.intp)
-            ratio, variance = np.array([(one.ratio, one.losses.gaussian_variance) for _, one in own]).T
-            rungs = scanned.rungs.times(places, ratio, variance)
-            for row, (place, one) in enumerate(own):
-                one.scanned(number, scanned.level(place, rungs, row))
-        for row in without:
-            for one in every[row]:
+        plans = [list(own.values()) for own in like.values()]
+        losses = together([own[0][0].planned for own in plans])
+        served: set[int] = set()
+        for rows, tops, sketches in level_sketches(losses, number):
+            if sketches is not None:
+                served.update(rows.tolist())
+                _scan(sketches, _tilts(tops, number), [plans[row] for row in rows.tolist()], number)
+        for own in (own for row, own in enumerate(plans) if row not in served):
+            for one in (one for runs in own for one in runs):
                 one.scanned(number, None)
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class _Scanned:
-    """Levels of some of R sums: which, what is found there and at how many tilts each, and the rules looked at."""
-
-    rows: NDArray[np.intp]
-    rungs: Rungs
-    sizes: NDArray[np.intp]
-    sketches: Sequence[Sketch]
-    whole: bool
-
-    def level(self, place: int, own: Rungs, row: int) -> Level:
-        """The level planned at a place, with what a row of others says of its deltas."""
-        size = int(self.sizes[place])
-        planned = (self.rungs.found.tilts, self.rungs.log_tilts, self.rungs.ladder)
-        tilts, log_tilts, ladder = (column[place, :size] for column in planned)
-        epsilon, log_delta = (column[row, :size] for column in own.smooth)
-        return Level(tilts, log_tilts, epsilon, log_delta, ladder, self._parts[place])
-
-    @cached_property
-    def _parts(self) -> list[tuple[Sketch, ...]]:
-        """The rules of each sum."""
-        if self.whole:
-            return [tuple(self.sketches)]
-        return [tuple(rough.at(slice(row, row + 1)) for rough in self.sketches) for row in range(self.rows.size)]
+def _tilts(tops: Array, number: int) -> Array:
+    """The tilts of a level that are looked at first, shape (k, R)."""
+    count = _MORE if number else _RUNGS
+    return tops * math.sqrt(2.0) ** np.arange(1.0 - count, 1.0)[:, None]
 
 
-def _scanned(losses: LossSum, number: int, runs: int) -> Iterator[_Scanned]:
-    """The levels of R sums, but those that no rule serves."""
-    for rows, tops, sketches in level_sketches(losses, number):
+def _alone(losses: PairSum, number: int) -> Level | None:
+    """A level of a composition of no kind."""
+    for _, tops, sketches in level_sketches(losses, number):
         if sketches is None:
-            continue
-        every: Any = losses.gaussian_variance
-        variance = every[rows] if np.ndim(every) else every
-        rung_count = _MORE if number else _RUNGS
-        tilts = tops * math.sqrt(2.0) ** np.arange(1.0 - rung_count, 1.0)[:, None]
-        rungs = Rungs.of(scan(sketches, variance, tilts))
-        size = np.full(rows.size, rung_count)
+            break
+        rungs = Rungs.of(scan(sketches, losses.gaussian_variance, _tilts(tops, number)))
         for most in _LONG:
-            between, count = rungs.between(most)
+            between, _ = rungs.between(most)
             if between.shape[1] == 0:
                 break
-            rungs = rungs.joined(Rungs.of(scan(sketches, variance, np.ascontiguousarray(between.T))))
-            size += count
-        yield _Scanned(rows, rungs, size, sketches, runs == 1)
+            rungs = rungs.joined(Rungs.of(scan(sketches, losses.gaussian_variance, np.ascontiguousarray(between.T))))
+        return rungs.level(0, rungs, 0, rungs.found.tilts.shape[1], sketches)
+    return None
+
+
+def _scan(sketches: Sequence[Sketch], tilts: Array, laws: Sequence[Sequence[Sequence[Stations]]], number: int) -> None:
+    """Levels of the runs of each plan of some laws, given rules of one length of the laws, a row for each."""
+    single = [replace(rough, counts=np.ones_like(rough.counts)) for rough in sketches]
+    plans = [(row, runs) for row, own in enumerate(laws) for runs in own]
+    places = np.array([row for row, _ in plans], dtype=np.intp)
+    steps, variance = np.array([_numbers(runs[0].planned) for _, runs in plans]).T
+    step = Rungs.of(scan(single, 0.0, tilts)).at(places)
+    size = np.full(places.size, len(tilts))
+    planned = step.composed(steps, variance)
+    for most in _LONG:
+        between, count = planned.between(most)
+        if between.shape[1] == 0:
+            break
+        need = np.flatnonzero(count)
+        rules = [rough.at(places[need]) for rough in single]
+        step = step.joined(step.filled(need, Rungs.of(scan(rules, 0.0, np.ascontiguousarray(between[need].T)))))
+        size += count
+        planned = step.composed(steps, variance)
+    every = [(plan, one) for plan, (_, runs) in enumerate(plans) for one in runs]
+    rows = np.array([plan for plan, _ in every], dtype=np.intp)
+    own = step.at(rows).composed(*np.array([_numbers(one.losses) for _, one in every]).T)
+    parts = [
+        [replace(rough.at(slice(row, row + 1)), counts=steps[plan : plan + 1]) for rough in sketches]
+        for plan, (row, _) in enumerate(plans)
+    ]
+    for row, (plan, one) in enumerate(every):
+        one.scanned(number, planned.level(plan, own, row, int(size[plan]), parts[plan]))
+
+
+def _numbers(losses: PairSum) -> tuple[float, float]:
+    """The number of steps, and the variance of the normal part."""
+    return losses.total_count, float(losses.gaussian_variance)
 
 
 def saddles_at(asked: Sequence[tuple[Stations, Station]]) -> Iterator[tuple[list[int], Saddle]]:

@@ -2,7 +2,7 @@
 
 By Chernoff's bound at one of a few tilts, with a rule and no line; or by a line that needs no plan of its own.
 
-Like compositions share calls (`hockeystick.laws.loss_sum.like_sums`), and nothing else: each finds what it finds alone.
+Like compositions share calls (`hockeystick.laws.loss_sum.together`), and nothing else: each finds what it finds alone.
 
 Guarantee: what is said to stay below does, rounding included. Cost: a rule without frequencies, or one line.
 """
@@ -23,11 +23,10 @@ from hockeystick.engines.contour.planned import Runs, lines_beside
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.contour.standing import DEEPEST, StandingLines
 from hockeystick.engines.contour.widths import sides
-from hockeystick.laws.loss_sum import like_sums
+from hockeystick.laws.loss_sum import together
 from hockeystick.numerics.rounding import exp_up, up
 from hockeystick.transforms.cumulants import scan
 from hockeystick.transforms.rule import Array
-from hockeystick.transforms.saddle import LossSum
 
 __all__ = ["seems_far_below", "stay_below", "stay_below_beside"]
 
@@ -55,8 +54,7 @@ def stay_below(curves: Sequence[StandingLines], epsilon: Array, delta: Array) ->
     for own in kinds.values():
         goal = np.log(delta[own]) + _DOUBT
         tilts = normal_tilts(epsilon[own], delta[own])
-        sums = [curves[row].losses.dropping(DEEPEST) for row in own]
-        logs = log_tail(like_sums(sums), tilts, epsilon[own], goal=goal)
+        logs = log_tail(together([curves[row].losses.dropping(DEEPEST) for row in own]), tilts, epsilon[own], goal=goal)
         for row, log in zip(own, logs.tolist(), strict=True):
             found[row] = up(curves[row].infinite_mass[1] + exp_up(min(log, 0.0))) <= delta[row]
     return found
@@ -113,10 +111,9 @@ def _beside(asked: Sequence[tuple[StandingLines, ContourLine]]) -> list[ContourL
         plans.setdefault((curve.plan if curve.losses.kind else place, where), []).append(place)
     order = [place for own in plans.values() for place in own]
     first = [asked[own[0]] for own in plans.values()]
-    losses: LossSum = first[0][0].losses.dropping(DEEPEST)
+    losses = together([curve.planned.dropping(DEEPEST) for curve, _ in first])
     runs: Runs | None = None
     if first[0][0].losses.kind:
-        losses = like_sums([curve.planned.dropping(DEEPEST) for curve, _ in first])
         counts, _, variance, *_ = np.array([asked[place][0].numbers for place in order]).T
         runs = Runs(np.repeat(np.arange(len(plans)), [len(own) for own in plans.values()]), counts, variance)
     finest = np.array([curve.finest for curve, _ in first])

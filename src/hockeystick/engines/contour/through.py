@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, final
+from dataclasses import dataclass, replace
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.lines import Lines
 from hockeystick.engines.contour.placing import ContourRefusal, lines_for_epsilons
 from hockeystick.engines.contour.planned import Runs
 from hockeystick.engines.contour.search import PlacedLine
+from hockeystick.engines.contour.tilt_choice import plan_lines
 from hockeystick.engines.contour.widths import sides, width_asked
 from hockeystick.transforms.rule import Array
 from hockeystick.transforms.saddle import LossSum, Saddle
@@ -60,11 +60,12 @@ def lines_through(
     rows, (counts, ratio, variance, *_) = runs.rows, runs.numbers
     own = saddle.times(rows, ratio, variance)
     shared = Runs(rows, counts, variance)
-    lines = lines_for_epsilons(losses, saddle.epsilon, finest, saddle=saddle, work=work, runs=shared)
-    theta = saddle.theta.copy()  # next to a cliff of K lines stand far below saddle points
-    for row, line in zip(rows.tolist(), lines, strict=True):
-        theta[row] = line.chernoff.theta if isinstance(line, ContourLine) else theta[row]
-    there = saddle.moved(theta, losses.gaussian_variance).times(rows, ratio, variance)
+    plan = plan_lines(losses, saddle, saddle.epsilon, tolerance=finest)
+    asked: dict[str, Any] = {"plan": plan, "sketches": saddle.sketches, "work": work, "runs": shared}
+    lines = lines_for_epsilons(losses, saddle.epsilon, finest, **asked)
+    # next to a cliff of K lines stand far below saddle points
+    spread = plan.deviation**2 - plan.theta**-2.0 - (1.0 + plan.theta) ** -2.0
+    there = replace(saddle, theta=plan.theta, variance=spread).times(rows, ratio, variance)
     deviation = np.sqrt(np.maximum(own.curvature, there.curvature))
     held = own.log_delta(own.epsilon) >= SMALLEST
     found: list[PlacedLine | ContourRefusal | None] = [None] * rows.size

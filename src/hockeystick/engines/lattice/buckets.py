@@ -21,8 +21,6 @@ from hockeystick.engines.lattice.pld import LatticePLD, Side
 from hockeystick.laws.base import Array, Pair, least_infinite
 from hockeystick.numerics.rounding import ELEMENTARY, U, up
 
-__all__ = ["bucket_cells", "buckets_down", "buckets_up"]
-
 
 def bucket_cells(pair: Pair, grid: Grid, side: Side) -> GridCells:
     """The cells to make buckets of: atoms are cut a rounding error beyond the points, so that those on them stay."""

@@ -35,8 +35,6 @@ from hockeystick.laws.base import Pair
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.transforms.cumulants import Cumulants
 
-__all__ = ["LatticeCurve"]
-
 _METHOD = "certified lattice"
 _REFINEMENTS = 8
 _AT_STATIONS = 3  # compositions tried there

@@ -25,8 +25,6 @@ from hockeystick.engines.lattice.grid import GridCells
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.numerics.rounding import ELEMENTARY, U, up
 
-__all__ = ["connect_the_dots"]
-
 _ON_POINT = 1e-13  # of a loss: how near an atom counts as on a point
 
 

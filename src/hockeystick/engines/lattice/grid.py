@@ -18,8 +18,6 @@ from hockeystick.engines.ends import largest_loss
 from hockeystick.laws.base import Array, CellMasses, Pair
 from hockeystick.numerics.rounding import U
 
-__all__ = ["Grid", "GridCells"]
-
 
 def _is_short(spacing: float) -> bool:
     """Whether ``spacing`` has at most three bits, so that its multiples by integers below 2^50 are exact."""

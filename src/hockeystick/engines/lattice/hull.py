@@ -16,8 +16,6 @@ import numpy as np
 from hockeystick.laws.base import Array
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
-__all__ = ["log_down", "spread_negative_masses"]
-
 _FARTHEST = 300.0  # nats that a mass may exceed the taker's unit by
 _LEAST = 1e-300  # more than a product that underflows to 0 can be
 _SAFETY = 16.0 * ELEMENTARY  # relative rounding of one hand-over, all of it taken from the mass received

@@ -17,8 +17,6 @@ import numpy as np
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.rounding import dyadic_below
 
-__all__ = ["Layout", "common_layout"]
-
 _CLOSE = 0.25  # of the spacing: anchors that count as one
 _TRIES = 500
 _LARGEST_RATIO = 1000  # of two quanta that still share a lattice

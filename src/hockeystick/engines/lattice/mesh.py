@@ -15,8 +15,6 @@ import numpy as np
 from hockeystick.engines.lattice.grid import Grid
 from hockeystick.laws.base import Array, Nodes
 
-__all__ = ["fitted_grid"]
-
 _GROWTH, _EXPONENT = 0.3, 0.4
 _FEW = 64  # equal cells where there are no more than these
 _MOST = 50_000  # cells of one pair: beyond, all grow alike

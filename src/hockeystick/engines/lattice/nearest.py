@@ -24,8 +24,6 @@ from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U, up
 
-__all__ = ["NearestLattice", "nearest_points"]
-
 _SPLIT = 4  # parts of a cell; even, so that its middle is a cut
 
 

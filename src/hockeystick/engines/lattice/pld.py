@@ -23,8 +23,6 @@ from hockeystick.laws.base import Array
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U
 from hockeystick.transforms.cumulants import Nodes
 
-__all__ = ["LatticePLD", "Side"]
-
 Side = Literal["upper", "lower"]
 """Which side of the pair's curve a lattice keeps to."""
 

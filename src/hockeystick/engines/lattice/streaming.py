@@ -39,8 +39,6 @@ from hockeystick.laws.base import Array
 from hockeystick.numerics.fft import POWER_STEP, integer_power
 from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, exp_down, exp_up
 
-__all__ = ["Frame", "Magnitudes", "RunningComposition", "RunningCurve"]
-
 _RENEWED = 1.25
 _GONE = 80.0  # e^-80: where the end of the window is out of sight; inside `FrequencyKernel.rounding`
 _NEWTON = 12

@@ -42,8 +42,6 @@ from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.laws.base import Array, CellMasses, Pair, least_infinite
 from hockeystick.numerics.rounding import ELEMENTARY, U, log_sums
 
-__all__ = ["tangents"]
-
 _STEEPEST = 300.0  # nats by which the units of neighbouring masses may differ
 _STEEP = 0.5  # of the distance from a cell's cut to its point: where its mean lies, or below
 _WITHIN = 0.9  # of that distance, so that the mean comes to lie above the point

@@ -19,8 +19,6 @@ from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.saddle import round_tilt
 
-__all__ = ["absolute_third_upper"]
-
 _CELLS_A_NODE = 64
 
 

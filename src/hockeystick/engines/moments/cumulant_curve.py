@@ -13,8 +13,6 @@ from hockeystick.engines.ends import composed_infinity, largest_loss
 from hockeystick.engines.moments.cumulants import CumulantWindow
 from hockeystick.laws.base import Pair
 
-__all__ = ["CumulantCurve", "Parts"]
-
 Parts = tuple[tuple[Pair, int], ...]
 
 

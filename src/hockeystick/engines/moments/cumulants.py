@@ -24,8 +24,6 @@ from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.transforms.cumulants import Nodes, TiltedCumulants, tilted_cumulants
 
-__all__ = ["CumulantWindow", "covering_losses"]
-
 _FIRST_TAIL = -80.0  # ln of the tails that the first nodes cover
 _COVERED = 42.0  # nats by which the integrand must have fallen at the ends of the nodes
 _DEEPER, _DEPTHS = 1.3, 70  # ratio and number of the tail masses looked at for a second peak

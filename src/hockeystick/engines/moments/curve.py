@@ -37,8 +37,6 @@ from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_down, exp_up,
 from hockeystick.transforms.cumulants import TiltedCumulants
 from hockeystick.transforms.saddle import round_tilt
 
-__all__ = ["Conversion", "KernelCurve", "MomentsCurve", "QuadraticCurve", "log_tight_kernel"]
-
 Conversion = Literal["tight", "classic", "quadratic"]
 
 _LARGEST_TILT = 2.0**39

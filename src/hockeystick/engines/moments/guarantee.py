@@ -25,8 +25,6 @@ from hockeystick.engines.moments.log_moment import log_moment_bounds
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import U, up
 
-__all__ = ["GuaranteeCurve"]
-
 _FIRST = 2.0 ** np.arange(-8.0, 13.0)
 _FURTHER = 2.0 ** np.arange(13.0, 41.0)  # where only guarantees are asked, which cost nothing
 _FINER = 33

@@ -34,8 +34,6 @@ from hockeystick.numerics.rounding import ELEMENTARY, U, up
 from hockeystick.transforms.log_moments import log_moments
 from hockeystick.transforms.rule import LossRule, Window
 
-__all__ = ["MomentBracket", "log_moment_bounds"]
-
 _LOG_ACCURACY = -62.0  # of a moment: K as small as 1e-13 keeps all its digits
 _LONGEST = 1 << 18  # nodes of a rule
 _NODES_AT_ONCE = 1 << 18  # of all orders evaluated together

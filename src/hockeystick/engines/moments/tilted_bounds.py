@@ -30,8 +30,6 @@ from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.cumulants import TiltedCumulants
 
-__all__ = ["Interval", "TiltedBounds", "tilted_bounds"]
-
 _BITS = 30  # steps are at least theta 2^-30, and 2^-50: added to an order of a rounded tilt they are exact
 
 

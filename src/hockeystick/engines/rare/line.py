@@ -28,7 +28,7 @@ from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.rare.excess import least_excess
 from hockeystick.engines.rare.losses import RISEN, Array, RareLosses, raised
 from hockeystick.engines.rare.pieces import Piece
-from hockeystick.engines.rare.plan import RarePlan, plan
+from hockeystick.engines.rare.plan import RarePlan, Shares, plan
 from hockeystick.numerics.rounding import U
 
 __all__ = ["RareLine", "pieces_of", "rare_line", "transform"]
@@ -120,9 +120,9 @@ def _moment(pieces: Sequence[Piece], tilt: float) -> float:
 
 
 def rare_line(
-    losses: RareLosses, epsilon: float, log_error: float, *, fewest: Sequence[float] = (1.0, 1.0)
+    losses: RareLosses, epsilon: float, log_error: float, *, least: Sequence[Shares] = ((1.0, 1.0),)
 ) -> RareLine:
-    """A line that brackets delta at and near an epsilon to about ``e^log_error``, for ``fewest`` see `plan`.
+    """A line that brackets delta at and near an epsilon to about ``e^log_error``; see `plan` for ``least``.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def rare_line(
     """
     if not 0.0 < epsilon < math.inf:
         raise ContourRefusal("tail", "no line showed where to look")
-    found = plan(losses, epsilon, log_error, fewest)
+    found = plan(losses, epsilon, log_error, least)
     step = float(few_bit_steps(np.array(2.0 * math.pi / found.period)))
     frequencies = math.ceil(found.reach / step) + 1
     if frequencies > MOST_FREQUENCIES:

@@ -19,12 +19,15 @@ from hockeystick.laws.sampled_loss import base_losses, sampled_losses
 from hockeystick.numerics.error_functions import erfcx
 from hockeystick.numerics.rounding import U
 
-__all__ = ["METHOD", "RISEN", "WIDTH", "RareLosses", "kept", "raised"]
+__all__ = ["METHOD", "MOST_DRAWN", "RISEN", "WIDTH", "RareLosses", "kept", "raised"]
 
 Array = NDArray[np.float64]
 
 METHOD: Final = "rare large losses"
 """What answers are said to be by."""
+
+MOST_DRAWN: Final = 9.0
+"""Steps of a run that draw the record, on average: of more, there is no piece without large losses."""
 
 WIDTH: Final = 0.2
 """w (nats): narrow cuts let little of the larger losses through, and smooth the transform less."""
@@ -34,8 +37,8 @@ RISEN: Final = 1.0 + 1e-9
 
 _LARGEST = 700.0  # exponent
 _LEAST_LARGE = 0.5  # deviations of the other losses together
-_NORMAL = np.arange(-2.0, 38.0, 0.25)  # of the standard normal law
-_WEIGHTS = 0.25 * np.exp(-0.5 * _NORMAL**2) / math.sqrt(2.0 * math.pi)
+_NORMAL = np.arange(-2.0, 38.0, 0.5)  # of the standard normal law
+_WEIGHTS = 0.5 * np.exp(-0.5 * _NORMAL**2) / math.sqrt(2.0 * math.pi)
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 

@@ -19,7 +19,10 @@ from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.rare.excess import least_excess
 from hockeystick.engines.rare.losses import WIDTH, Array, RareLosses, kept
 
-__all__ = ["RarePlan", "plan"]
+__all__ = ["RarePlan", "Shares", "plan"]
+
+Shares = tuple[float, float]
+"""Of the steps of a plan, and of its epsilon."""
 
 _SPACING = 0.05  # of the coarse grid, in the base loss
 _HALVINGS = 7
@@ -90,10 +93,10 @@ class _Coarse:
         return np.exp(np.minimum(tilts[:, None] * self.loss, _LARGEST))
 
 
-def plan(losses: RareLosses, epsilon: float, log_error: float, fewest: Sequence[float] = (1.0, 1.0)) -> RarePlan:
+def plan(losses: RareLosses, epsilon: float, log_error: float, least: Sequence[Shares] = ((1.0, 1.0),)) -> RarePlan:
     """A plan for delta at an epsilon to within ``e^log_error``.
 
-    The lower cut also serves the shares given of the steps and of the epsilon.
+    The lower cut serves the runs of a share of the steps, each down to a share of the epsilon.
 
     Raises
     ------
@@ -111,12 +114,11 @@ def plan(losses: RareLosses, epsilon: float, log_error: float, fewest: Sequence[
     tilts = np.geomspace(0.5, 600.0, 40) / epsilon
     factors = coarse.factors(tilts)
 
-    share, less = fewest
-
     def dropped(cut: float) -> Array:
         with np.errstate(over="ignore"):
             powers, falls = losses.steps * np.log(factors @ coarse.small(cut)), tilts * epsilon
-        return np.asarray(np.maximum(powers - falls, share * powers - less * falls) + log_constant(tilts))
+        logs = np.max([share * powers - less * falls for share, less in least], axis=0)
+        return np.asarray(logs + log_constant(tilts))
 
     low = _halved(lambda cut: float(dropped(cut).min()) <= log_error, losses.base(epsilon / 200.0), high - 2.0 * WIDTH)
     left = dropped(low)

@@ -128,6 +128,8 @@ class RareRuns:
         small, large = self.line.moments_above
         log = _log_difference(small, large, self.steps) + _log_constant(self.line.found.above)
         apart = (self.line.found.above - self.line.found.tilt) * self._period
+        if apart <= 0.0:  # nothing is proved
+            return np.full_like(self.steps, np.inf)
         return np.asarray(log - apart - math.log(-math.expm1(-apart)) + 1e-9 * (1.0 + np.abs(log) + apart))
 
     @cached_property
@@ -148,7 +150,7 @@ class RareRuns:
         """Upper bounds on the terms beyond the last frequency, over ``e^{-theta eps}``."""
         tilt, last = self.line.found.tilt, self.line.step * (self.line.frequencies - 1)
         log = np.log(self.steps * self.line.faded) + (self.steps - 1.0) * math.log(sum(self.line.moments))
-        return _exp(log + math.log(math.atan2(tilt, last) / (math.pi * tilt)))
+        return _exp(log + math.log(float(np.arctan2(tilt, last)) / (math.pi * tilt)))
 
     @cached_property
     def _terms(self) -> tuple[Array, Array, Array, Array]:

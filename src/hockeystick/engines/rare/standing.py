@@ -17,7 +17,7 @@ import numpy as np
 
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.rare.line import RareLine, rare_line
-from hockeystick.engines.rare.losses import RareLosses
+from hockeystick.engines.rare.losses import MOST_DRAWN, RareLosses
 
 __all__ = ["SHARE", "StandingRareLines", "Station", "epsilon_near", "log_error_for"]
 
@@ -26,9 +26,8 @@ SHARE: Final = 0.1
 
 _MOST_ERROR = 1e-2  # relative to delta
 _LEAST_ERROR = 1e-9
-_SPARE = 0.03  # of ln of the error: half the steps make epsilon up to a third smaller
-_FEWEST = (0.25, 0.42)  # of the steps, and of the epsilon that goes with these
-_ABOVE = 1.05  # times its guess, which is seldom too large
+_SPARE = 0.03  # of ln of the error
+_ABOVE, _BELOW = 1.05, 0.97  # times the guesses of the largest epsilon and of the smallest
 _POINTS = np.geomspace(1e-7, 300.0, 48)  # epsilons looked at
 _CLOSER = np.geomspace(0.6, 1.6, 12)  # of the one found there
 
@@ -63,10 +62,13 @@ class StandingRareLines:
         return self._lines[station]
 
     def _placed(self, power: int, depth: int) -> RareLine:
-        losses = replace(self.losses, steps=4.0**power)
+        most, fewest = min(4.0**power, math.ceil(MOST_DRAWN / self.losses.rate)), 4.0 ** (power - 1)
+        losses = replace(self.losses, steps=most)
         epsilon = _ABOVE * epsilon_near(losses, -float(depth))
-        log_error = -depth + log_error_for(losses, SHARE * self.tolerance, epsilon)
-        return rare_line(losses, epsilon, (1.0 + _SPARE) * log_error, fewest=_FEWEST)
+        log_error = (1.0 + _SPARE) * (log_error_for(losses, SHARE * self.tolerance, epsilon) - depth)
+        runs = (replace(losses, steps=steps) for steps in (most, fewest))
+        least = [(run.steps / most, _BELOW * epsilon_near(run, 1.0 - depth) / epsilon) for run in runs]
+        return rare_line(losses, epsilon, log_error, least=least)
 
 
 def epsilon_near(losses: RareLosses, log_delta: float) -> float:
