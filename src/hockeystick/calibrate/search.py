@@ -261,11 +261,12 @@ class Search:
         """Whether a pass of many runs may answer: the contour, by far the quickest, is expected to."""
         return self.problem.adapts and self.problem.target.delta_at is not None and not self._hard
 
-    def tolerance(self) -> float:
-        """The relative width at which a value half the precision from the root is decided."""
+    def tolerance(self, near: float | None = None) -> float:
+        """The relative width at which a value half the precision from the root is decided; whole ones near another."""
         step = 0.25 if self.axis.whole else _ASIDE * self.axis.precision
-        if self.axis.whole and self.history:
-            step = min(0.25, 0.3 / max(abs(self.history[-1].value), 1.0))
+        value = self.history[-1].value if near is None and self.history else near
+        if self.axis.whole and value is not None:
+            step = min(0.25, 0.3 / max(abs(value), 1.0))
         return min(max(0.5 * max(self.slope, _GENTLE) * step, FINEST), 1e-2)
 
     @property

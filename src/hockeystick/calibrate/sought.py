@@ -225,8 +225,8 @@ def certify_either_side(several: Sequence[Sought]) -> None:
     """Certify the values to either side of where estimates put the answers, in one pass; what it leaves stays open."""
     asked: list[tuple[Search, float, float, PrivacyCurve]] = []
     for one in several:
-        search, tolerance = one.search, one.search.tolerance()
-        one.root = refined(search, one.root)
+        search, one.root = one.search, refined(one.search, one.root)
+        tolerance = search.tolerance(search.axis.value(one.root))
         for value in either_side(search, one.root) if search.is_quick else ():
             with contextlib.suppress(HockeystickError):  # who asks alone hears why
                 curve = search.problem.by_contour(search.problem.run(value), tolerance)

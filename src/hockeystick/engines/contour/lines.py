@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Quantity = Literal["delta", "epsilon"]
 Rows = NDArray[np.intp]
 
-_AT_ONCE = 1 << 17  # terms of sums computed at a time
+_AT_ONCE = 1 << 15  # terms of sums computed at a time: a few arrays of them stay in the cache of a processor
 _EACH = 4  # questions of a line, up to which it is copied for each
 
 
