@@ -102,7 +102,7 @@ RARE_DELTAS: Final = (1e-10, 1.1e-4)
 questions of this kind 3 in 100 are left to the contour, of others one in two."""
 
 RARE_WIDTH: Final = 1e-6
-"""Of an epsilon (nats), that lines of rare large losses are asked for, or less: 1e-3 is half as dear, and wide."""
+"""Width of epsilon (nats) that lines of rare large losses are asked for, or less: 1e-3 takes half as long."""
 
 RARE_FINEST: Final = 1e-7
 """Tolerance down to which rounding leaves such lines narrow enough; the contour's are, to 1e-12."""
