@@ -357,6 +357,9 @@ def test_a_value_is_safe_only_when_every_direction_is(adjacency: str) -> None:
     found = hs.calibrate(sgd, epsilon=1.0, delta=1e-6, adjacency=adjacency)
     assert any(note.startswith("direction: ") for note in found.bound.notes)  # said where several were asked
     assert true_delta(sgd(found.value), 1.0, adjacency)[1] <= Fraction(1e-6)
+    # rare large losses, which no pass answers
+    alone = hs.calibrate(lambda s: hs.Gaussian(s).poisson(1e-4) * 5000, epsilon=1.0, delta=1e-6, adjacency=adjacency)
+    assert any(note.startswith("direction: ") for note in alone.bound.notes)
 
 
 @pytest.mark.parametrize("target", [{"epsilon": 1.0, "delta": 1e-3}, {"mu": 1.0, "floor": 1e-3}])
