@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from hockeystick.engines.together import Quantity
     from hockeystick.readouts.trade_off import TradeOff
 
-__all__ = ["PrivacyCurve", "stays_below"]
-
 Array = NDArray[np.float64]
 
 _THREADS: bool = sys.platform != "emscripten"  # Pyodide starts none

@@ -14,8 +14,6 @@ import re
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Literal
 
-__all__ = ["formatted", "nearest", "plain", "rounded_down", "rounded_up"]
-
 Side = Literal["lower", "upper"]
 
 _DIGITS = 5

@@ -14,8 +14,6 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import TextIO, TypeVar, final
 
-__all__ = ["Progress"]
-
 Item = TypeVar("Item")
 
 _FRAMES = "|/-\\"

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from hockeystick.engines.contour.answers import Answers
     from hockeystick.engines.together import Quantity
 
-__all__ = ["Asked", "asked_together", "each_together", "passed_together", "smaller", "worst"]
-
 _PROVED = 2  # questions of a curve, for which proofs are worth their while
 
 Array = NDArray[np.float64]

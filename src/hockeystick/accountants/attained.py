@@ -25,8 +25,6 @@ from hockeystick.bound import Bound, Estimate, agreed
 from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Pair
 
-__all__ = ["AttainedCurve", "Groups"]
-
 Groups = tuple[tuple[tuple[Pair, ...], int], ...]
 """The attained pairs that a step may show, with the number of such steps."""
 

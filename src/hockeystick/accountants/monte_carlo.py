@@ -35,8 +35,6 @@ from hockeystick.engines.lattice.plan import saddle_at_delta, saddle_at_epsilon
 from hockeystick.errors import check_choice, check_count, check_positive, set_fields
 from hockeystick.laws.base import Array, Pair
 
-__all__ = ["MonteCarlo", "samples_needed"]
-
 Proposal = Literal["tilted", "plain"]
 
 _CHUNK = 1 << 16

@@ -31,8 +31,6 @@ from hockeystick.errors import check_choice, check_count, check_delta, check_eps
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up
 
-__all__ = ["RENYI_ORDERS", "RenyiCurve", "renyi"]
-
 RENYI_ORDERS: tuple[float, ...] = (
     *(1.0 + x / 10.0 for x in range(1, 100)),
     *(float(n) for n in range(11, 65)),

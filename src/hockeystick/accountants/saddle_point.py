@@ -40,8 +40,6 @@ from hockeystick.numerics.tilted_normal import tilted_normal
 from hockeystick.transforms.cumulants import TiltedCumulants
 from hockeystick.transforms.saddle import round_tilt
 
-__all__ = ["SaddlePoint"]
-
 Variant = Literal["msd1", "msd0", "clt"]
 
 _BERRY_ESSEEN = 1.12  # twice 0.56 (Shevtsova 2010): the kernel rises and falls, so each level set has two ends

@@ -18,8 +18,6 @@ from hockeystick.audit.base import Audit
 from hockeystick.audit.claims import Claim
 from hockeystick.errors import check_count, check_finite, check_inside, public_door, set_fields
 
-__all__ = ["Counted", "ManyRuns", "counts", "scores", "scores_of"]
-
 _THRESHOLDS = 10
 Scores = NDArray[np.float64]
 

@@ -10,8 +10,6 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-__all__ = ["Axis"]
-
 _NEAR = 4.0e-16
 
 

@@ -15,8 +15,6 @@ from typing import Any
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.tilted_normal import tilted_normal
 
-__all__ = ["begun", "led_to"]
-
 _KNOWN = 6  # answers from which another is predicted
 _FARTHEST = math.log(2.0)  # that it may lie from the nearest
 _LOW, _HIGH, _NEAR = -12.0, 6.0, 1e-3  # ln mu

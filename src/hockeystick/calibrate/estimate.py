@@ -22,8 +22,6 @@ from hockeystick.engines.lattice.rare_events import plan_jumps
 from hockeystick.laws.base import Array
 from hockeystick.transforms.cumulants import Cumulants
 
-__all__ = ["FastEstimate"]
-
 _METHOD = "fast estimate"
 _COARSE = 0.05
 _CHUNK = 32  # frequencies at a time

@@ -15,8 +15,6 @@ from hockeystick.calibrate.search import Search
 from hockeystick.calibrate.targets import target_of
 from hockeystick.composition import Composition
 
-__all__ = ["foreseen_noise"]
-
 _ASIDE = 0.5  # of the precision
 _STEP = 0.05  # in ln
 

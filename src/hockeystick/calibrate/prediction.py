@@ -13,8 +13,6 @@ from typing import final
 
 from hockeystick.calibrate.axis import Axis
 
-__all__ = ["Prediction", "predicted"]
-
 _MOST = 40  # estimates in an interval
 _SECANTS = 12  # of them near the root: then their last digits are noise
 _APART = 2e-3  # between places from which a slope is taken, and between which no jump is resolved

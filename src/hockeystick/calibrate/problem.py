@@ -19,8 +19,6 @@ from hockeystick.engines.rare import RareCurve
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import any_guarantee
 
-__all__ = ["FARTHEST", "FINEST", "Problem"]
-
 FARTHEST: Final = 800.0
 """The largest excess that counts."""
 

@@ -12,8 +12,6 @@ from hockeystick.bound import Bound, Real
 from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import HockeystickError
 
-__all__ = ["Calibration", "UnreachableTargetError"]
-
 
 class UnreachableTargetError(HockeystickError):
     """No value of the family meets the target, proved at the safest one.

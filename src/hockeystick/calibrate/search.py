@@ -26,8 +26,6 @@ from hockeystick.curve import PrivacyCurve, stays_below
 from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.together import smaller, worst
 
-__all__ = ["Evaluation", "Search"]
-
 _CLEAR = 10.0  # how many times the other directions' quantity the worst one's must be, to be estimated alone
 _AROUND, _AT = 10.0, 1.0  # the excess within which that counts, and within which the worst is estimated alone anyway
 _QUICK = 0.3  # relative tolerance for a direction that does not decide

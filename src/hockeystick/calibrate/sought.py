@@ -33,8 +33,6 @@ from hockeystick.errors import HockeystickError, check_choice, check_count, chec
 from hockeystick.progress import Progress
 from hockeystick.together import passed_together
 
-__all__ = ["Sought", "calibrations", "certify_either_side", "sought"]
-
 Family = Callable[[Any], Step | Composition]
 
 _WITHIN = (1e-6, 1e9)

@@ -10,8 +10,6 @@ from hockeystick.calibrate.search import Evaluation, Search
 from hockeystick.decimals import plain, rounded_down
 from hockeystick.errors import PrecisionError
 
-__all__ = ["Bracket", "either_side", "is_astray", "is_settled", "narrow", "refined"]
-
 _ASIDE = 0.45  # of the precision: how far from the predicted root the proof is sought
 _PROBES = 60
 _SECANTS = 10  # evaluations after which every other one halves the interval

@@ -22,8 +22,6 @@ from hockeystick.readouts.summary import smallest_mu
 from hockeystick.readouts.trade_off import trade_off
 from hockeystick.together import worst
 
-__all__ = ["TARGETS", "Target", "target_of"]
-
 
 @final
 @dataclass(frozen=True)

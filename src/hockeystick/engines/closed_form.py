@@ -26,8 +26,6 @@ from hockeystick.laws.one_step import least_one_step_deltas, one_step_delta, one
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U
 
-__all__ = ["ClosedForm", "as_one_gaussian", "closed_form"]
-
 Array = NDArray[np.float64]
 
 _OFF = 1e-3  # of the guess, by which interpolation on the fan is off

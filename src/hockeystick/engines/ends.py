@@ -24,8 +24,6 @@ from hockeystick.bound import Bound, agreed, at_most
 from hockeystick.laws.base import CertifiedCurve, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, up
 
-__all__ = ["BoundedCurve", "Engine", "composed_infinity", "ever_drawn", "largest_loss"]
-
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 

@@ -23,8 +23,6 @@ from hockeystick.laws.base import Array, Extreme, InfiniteMass, Pair, Selection
 from hockeystick.laws.curve import LEAST_DELTA, ChordPair, of_reverse
 from hockeystick.laws.vectors import DiscretePair
 
-__all__ = ["above", "below", "selected_curve"]
-
 Parts = tuple[tuple[Pair, int], ...]
 
 

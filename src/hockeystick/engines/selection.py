@@ -37,8 +37,6 @@ from hockeystick.laws.selected import SHARES
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import U, up
 
-__all__ = ["OneRun", "SelectedCurve"]
-
 _METHOD = "the best of many runs"
 _DEEPEST = (1e-30, 1e-20, 1e-12, 1e-6)  # of the deltas of one run that are looked at, the first that has an epsilon
 _FIRST = 24

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, final
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["Enclosure", "float_down", "float_up"]
-
 End = Fraction | float
 """An end of an interval: a fraction, or ``math.inf``."""
 

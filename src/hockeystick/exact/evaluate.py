@@ -42,8 +42,6 @@ _FEW_PRODUCTS, _MOST_PRODUCTS = 2e7, 3e9
 
 _NOTHING = rational_atoms(((Fraction(1), Fraction(1)),))
 
-__all__ = ["curve_of", "exact_delta", "exact_epsilon", "exact_infinite_mass"]
-
 Terms = Iterable[tuple[Pair, int]]
 """Pairs and how often each is composed."""
 

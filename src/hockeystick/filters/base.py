@@ -10,8 +10,6 @@ from hockeystick.errors import HockeystickError, check_count, public_door
 from hockeystick.laws.base import Pair
 from hockeystick.state import Saved
 
-__all__ = ["BudgetError", "Filter"]
-
 Cost = TypeVar("Cost")
 
 

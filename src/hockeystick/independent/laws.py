@@ -8,8 +8,6 @@ from typing import Any
 
 from hockeystick.independent.balls import UnreachedError, coarse_integral, disc, integral, normal_tail, point, real
 
-__all__ = ["JoinedNormal", "Laplace", "Law", "Mixture"]
-
 
 class Law:
     """``E_P e^{zL}`` of one step; infinite: P's mass at loss infinity; limit: the supremum of the finite losses."""

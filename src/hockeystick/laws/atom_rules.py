@@ -20,8 +20,6 @@ from hockeystick.laws.kept_atoms import kept_atoms, may_be_cut
 from hockeystick.transforms.rule import Array, LossRule, NoQuadrature, Quadrature, RuleSource, Window
 from hockeystick.transforms.summand import Summand
 
-__all__ = ["MOST_ATOMS", "AtomSummand"]
-
 _BATCH = 128  # laws in one rule
 _FEW = 8  # of them, of many atoms: their arrays stay in the processor's cache
 MOST_ATOMS = 1 << 16

@@ -36,8 +36,6 @@ from hockeystick.laws.base import Array, CertifiedCurve, LossQuantum
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, dyadic_below, up
 from hockeystick.transforms.summand import Summand
 
-__all__ = ["LEAST_DELTA", "ChordPair", "SupportPair", "of_reverse"]
-
 LEAST_DELTA = 1e-45
 """Where tables of a curve end."""
 

@@ -33,8 +33,6 @@ from hockeystick.transforms.replicas import LatticeNormal
 from hockeystick.transforms.rule import Array, LossRule, Quadrature, RuleSource, Window
 from hockeystick.transforms.summand import SampledSummand, Summand
 
-__all__ = ["DiscreteGaussianSummand", "log_normaliser"]
-
 _MOST_INTEGERS = 1 << 16
 _FINE = 4.0  # sigma, in integers, from which replicas of the transform lie 25 of its deviations apart
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from hockeystick.numerics.rounding import ELEMENTARY, U, down
 
-__all__ = ["INFINITE", "CertifiedCurve", "Extreme", "InfiniteMass", "least_infinite"]
-
 Array = NDArray[np.float64]
 
 INFINITE = 32.0 * U

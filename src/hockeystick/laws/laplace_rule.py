@@ -29,8 +29,6 @@ from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.rule import Array, Cells, LossRule, Quadrature, RuleSource, Window
 from hockeystick.transforms.summand import Order, SampledSummand, Summand
 
-__all__ = ["NODE_ERROR", "WEIGHT_ERROR", "LaplaceSummand", "Support", "gauss_legendre"]
-
 Support = Literal["whole", "between the atoms"]
 """All of a Laplace pair, or its losses given that they lie between the atoms."""
 

@@ -33,8 +33,6 @@ from hockeystick.transforms.strip import (
 )
 from hockeystick.transforms.summand import Order, Summand
 
-__all__ = ["MixtureSummand"]
-
 _WIDEST_STEP = 1.5
 _MOST_NODES = 1 << 18
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)

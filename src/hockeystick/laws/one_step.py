@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from hockeystick.laws.base import CellMasses, Pair, least_infinite
 from hockeystick.numerics.rounding import ELEMENTARY, U, downs, exp_up, exps_down, exps_up, ups
 
-__all__ = ["least_one_step_deltas", "one_step_delta", "one_step_deltas"]
-
 Array = NDArray[np.float64]
 
 _TRIALS = 50  # each at least doubles the way back

@@ -20,8 +20,6 @@ from hockeystick.errors import check_finite, check_positive
 from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
-__all__ = ["ContinuousPair"]
-
 Function = Callable[[Array], Array]
 
 _NODES = 4000

@@ -17,8 +17,6 @@ from hockeystick.laws.base import Array, Extreme, InfiniteMass
 from hockeystick.laws.curve import LEAST_DELTA, of_reverse
 from hockeystick.numerics.rounding import ELEMENTARY
 
-__all__ = ["StatedCurve"]
-
 Bounds = Callable[[float], tuple[float, float]]
 
 _HALVINGS = 60

@@ -25,8 +25,6 @@ from hockeystick.errors import check_choice, check_count, check_positive, check_
 from hockeystick.mechanisms.gaussian import Gaussian
 from hockeystick.mechanisms.gaussian_dp import GaussianDP
 
-__all__ = ["checked_matrix", "cyclic_matrix_mechanism", "matrix_mechanism", "strategy_sensitivity"]
-
 Participation = Literal["single", "fixed-epochs", "min-separation"]
 Column = dict[int, int]
 

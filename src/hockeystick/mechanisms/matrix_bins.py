@@ -35,8 +35,6 @@ from hockeystick.numerics.rounding import U
 from hockeystick.sampling.base import AS_REMOVE
 from hockeystick.sampling.random_allocation import allocated_pairs
 
-__all__ = ["BinnedMatrix", "binned_matrix_mechanism"]
-
 Array = NDArray[np.float64]
 
 _RANGE = (1e-100, 1e100)  # of entries: squares are normal numbers

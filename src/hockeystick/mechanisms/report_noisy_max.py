@@ -21,8 +21,6 @@ from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.exponential import ExponentialMechanism
 from hockeystick.numerics.rounding import ELEMENTARY, up
 
-__all__ = ["PermuteAndFlip", "ReportNoisyMax"]
-
 Noise = Literal["gumbel", "exponential", "laplace"]
 
 _TWO_CANDIDATES = (

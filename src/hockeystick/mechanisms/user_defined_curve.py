@@ -12,8 +12,6 @@ from hockeystick.laws.base import Pair
 from hockeystick.laws.curve import ChordPair, SupportPair
 from hockeystick.laws.stated_curve import StatedCurve
 
-__all__ = ["UserDefinedCurve"]
-
 Bounds = Callable[[float], tuple[float, float]]
 
 

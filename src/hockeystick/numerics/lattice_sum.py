@@ -30,8 +30,6 @@ from hockeystick.errors import PrecisionError
 from hockeystick.numerics.fft import POWER_STEP, fft_error, integer_power, inverse_real, smooth_length, transform_real
 from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, gamma
 
-__all__ = ["LatticeSum", "PointMasses", "SumWindow"]
-
 Array = NDArray[np.float64]
 
 _REACH = 600.0  # nats of e^{-theta x} that are kept apart to the left of the reference

@@ -30,8 +30,6 @@ from numpy.typing import NDArray
 
 from hockeystick.numerics.rounding import U
 
-__all__ = ["Corners", "Enclosure", "Rates", "Side", "Value"]
-
 Array = NDArray[np.float64]
 
 _SLACK = 32.0 * U  # covers e^eps and the few operations of a line, whose terms are all of one sign

@@ -36,8 +36,6 @@ from hockeystick.together import passed_together
 if TYPE_CHECKING:
     from hockeystick.curve import PrivacyCurve
 
-__all__ = ["LARGEST_EPSILON", "Lines", "Samples", "crossed", "crossings", "sampled"]
-
 Array = NDArray[np.float64]
 
 LARGEST_EPSILON = 690.0

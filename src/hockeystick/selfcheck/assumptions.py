@@ -56,8 +56,6 @@ from hockeystick.selfcheck.sums import (
     whole,
 )
 
-__all__ = ["ASSUMPTIONS", "Assumption", "primitive"]
-
 
 class Measure(Protocol):
     """A way to measure a function."""

@@ -15,24 +15,6 @@ from hockeystick.numerics.fft import smooth_length
 from hockeystick.numerics.rounding import U, gamma
 from hockeystick.selfcheck.elementwise import Array
 
-__all__ = [
-    "Inverse",
-    "LogSum",
-    "Power",
-    "Sum",
-    "Transform",
-    "Ways",
-    "binned",
-    "conjugated_products",
-    "dots",
-    "one_list",
-    "pieces",
-    "plain",
-    "products",
-    "running",
-    "whole",
-]
-
 _BITS = 1000
 
 Call = Callable[..., Any]

@@ -18,8 +18,6 @@ from typing import Any, final
 from hockeystick.sweep.grid import Grid
 from hockeystick.sweep.plans import Plan, Row, Search
 
-__all__ = ["RowFile", "restored", "row_file"]
-
 _NOTES = " | "  # between the notes of a row
 _TEXTS = ("method", "notes", "refused", "run")
 

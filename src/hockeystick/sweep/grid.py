@@ -11,8 +11,6 @@ from typing import Any, final
 
 import numpy as np
 
-__all__ = ["Grid", "check_arguments"]
-
 _OWN = ("adjacency", "delta", "epsilon", "mu", "advantage", "tolerance", "accountant", "settings", "workers", "file")
 
 

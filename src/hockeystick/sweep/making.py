@@ -16,8 +16,6 @@ from hockeystick.sweep.plans import Plan, Search
 if TYPE_CHECKING:
     from hockeystick.engines.together import Quantity
 
-__all__ = ["plans_of", "searches_of"]
-
 _QUESTIONS = ("epsilon", "delta", "mu", "advantage", "adjacency")  # what a point of the grid holds beside the arguments
 
 

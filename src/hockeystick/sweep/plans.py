@@ -28,8 +28,6 @@ from hockeystick.together import each_together
 if TYPE_CHECKING:
     from hockeystick.engines.together import Quantity
 
-__all__ = ["Plan", "Row", "Search", "rows_of"]
-
 
 @final
 @dataclass(frozen=True)

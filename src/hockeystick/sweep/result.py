@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray
 
-__all__ = ["Sweep"]
-
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -14,8 +14,6 @@ from typing import Any, TypeAlias, TypeVar
 
 from hockeystick.errors import check_count
 
-__all__ = ["Workers", "check_workers", "done"]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

@@ -20,18 +20,6 @@ import numpy as np
 from hockeystick.errors import PrecisionError
 from hockeystick.transforms.rule import Array, Numbers, by_run
 
-__all__ = [
-    "Cumulants",
-    "NodeBatch",
-    "NodeSource",
-    "Nodes",
-    "Scan",
-    "TiltedCumulants",
-    "scan",
-    "smooth_log_delta",
-    "tilted_cumulants",
-]
-
 _AT_ONCE = 1 << 19  # nodes times tilts
 _CACHED = 1 << 16  # the same of rules that share calls: their arrays stay in the processor's cache
 _RESOLVED = 12.0  # how far (in ln) the outermost nodes must lie below the peak

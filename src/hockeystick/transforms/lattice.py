@@ -20,8 +20,6 @@ import numpy as np
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.rule import Array
 
-__all__ = ["PRECISE", "SharedLattice", "shared_lattice"]
-
 _MOST_CELLS = 1 << 20
 _SAME = 64.0 * U  # of the largest loss: how near a multiple of the lattice a loss must lie
 

@@ -24,8 +24,6 @@ from hockeystick.numerics.residuals import SWITCH
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.rule import OVERFLOW, Array, LossRule, Numbers, Rows, additions, node_sum
 
-__all__ = ["LogMoments", "TiltedRule", "log_moments", "tilt"]
-
 _SERIES = 12  # terms of psi; the first one left out is below 26 (1/4)^12 / 14! < u / 6 of the first
 _FACTORIALS = np.array([float(math.factorial(k)) for k in range(2, _SERIES + 2)])
 _SLACK = 1.02  # covers products of first-order error terms, each far below 1e-2

@@ -11,8 +11,6 @@ import numpy as np
 
 from hockeystick.transforms.sketch import Array
 
-__all__ = ["additions", "by_run", "chunk", "few_bits_up", "node_sum"]
-
 _CHUNK = 64
 _MANY = 512.0  # nodes whose number keeps three bits
 

@@ -22,8 +22,6 @@ import numpy as np
 
 from hockeystick.transforms.sketch import Array
 
-__all__ = ["LatticeNormal", "Replicas"]
-
 _DEEP = 90.0  # nats by which the leader's own replica has fallen at the ends of its window
 _DEVIATIONS = 8.0  # of the loss: deltas of 1e-15
 _REACH = 14.0  # over the deviation: where lines end

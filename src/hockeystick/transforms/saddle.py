@@ -26,19 +26,6 @@ if TYPE_CHECKING:
     from hockeystick.transforms.lattice import SharedLattice
     from hockeystick.transforms.replicas import Replicas
 
-__all__ = [
-    "SMALLEST_TILT",
-    "LossSum",
-    "Saddle",
-    "coarse_sketches",
-    "find_saddle",
-    "is_few",
-    "level_sketches",
-    "normal_epsilon",
-    "round_tilt",
-    "round_tilts",
-]
-
 _GRID = 12
 SMALLEST_TILT: Final = 2.0**-30
 """Below it a contour is not tried."""

@@ -13,8 +13,6 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Cells", "Numbers", "Rows", "Sketch"]
-
 Array = NDArray[np.float64]
 
 Rows = NDArray[np.intp] | slice

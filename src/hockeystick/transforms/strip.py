@@ -25,8 +25,6 @@ import numpy as np
 
 from hockeystick.transforms.rule import Array, Numbers, Quadrature
 
-__all__ = ["Ends", "MixtureStrip", "Strip", "choose_strip", "cross_distance", "few_bits", "half_widths"]
-
 _OUT = 1.0 + 2.0**-40  # outward factor on the parameters, which are a few roundings off
 _LOG_TWO = math.log(2.0)
 _NEARLY = 3.0  # of ln of an error, that makes no difference

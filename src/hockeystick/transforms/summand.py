@@ -18,8 +18,6 @@ from hockeystick.errors import UnknownPairError
 from hockeystick.transforms.replicas import LatticeNormal
 from hockeystick.transforms.rule import RuleSource
 
-__all__ = ["Order", "SampledSummand", "Summand"]
-
 Order = Literal["forward", "reversed"]
 """Whether the loss is that of ((1 - g) Q + g P, Q), or of the reverse."""
 

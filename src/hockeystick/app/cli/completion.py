@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping
 from hockeystick.app.cli.parsing import Parser
 from hockeystick.app.cli.status import Status
 
-__all__ = ["add", "run", "scripts"]
-
 _EXAMPLES = """examples:
   source <(hockeystick completion bash)   # put it into ~/.bashrc to keep it
   hockeystick completion zsh > ~/.zfunc/_hockeystick    # a directory of $fpath

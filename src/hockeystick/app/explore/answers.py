@@ -38,8 +38,6 @@ from hockeystick.errors import HockeystickError
 from hockeystick.readouts.outline import Lines, Samples, crossed, crossings, sampled
 from hockeystick.together import asked_together, each_together
 
-__all__ = ["VIEWS", "answered"]
-
 Array = NDArray[np.float64]
 
 _LEVELS = np.array([0.99, 0.97, 0.9, 0.75, 0.6, 0.45, 0.3])  # of delta at epsilon 0, asked while a slider moves

@@ -27,8 +27,6 @@ from hockeystick.app.spec.registry import AUTOMATIC, AUTOMATIC_ENTRY, Entry, acc
 from hockeystick.composition import ADJACENCIES
 from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, check_positive, whole
 
-__all__ = ["DocumentReader"]
-
 T = TypeVar("T")
 
 _OF_STEP = ("sampling", "count", "name", "note")

@@ -12,8 +12,6 @@ from hockeystick.app.spec.parts import DocumentReader
 from hockeystick.app.spec.positions import DuplicateKeyError, Lines, json_lines, toml_lines
 from hockeystick.app.spec.problems import OutOfRangeError, Problem, SpecificationError, read_float
 
-__all__ = ["accountant_of", "from_document", "load", "read", "tuning_of"]
-
 Format = Literal["toml", "json"]
 
 

@@ -28,8 +28,6 @@ from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up
 from hockeystick.transforms.log_moments import LogMoments
 from hockeystick.transforms.rule import Array, Numbers, by_run
 
-__all__ = ["Aliasing", "Chernoff", "chernoff", "kernel_peak", "log_constant"]
-
 _NUMBERS, _COLUMNS = ("theta", "value", "error"), ("tilts", "values", "errors")
 
 

@@ -29,8 +29,6 @@ from hockeystick.engines.rare.losses import METHOD as RARE_METHOD
 from hockeystick.numerics.rounding import TINY
 from hockeystick.transforms.rule import Array
 
-__all__ = ["METHOD", "Answers", "deltas", "epsilons", "errors_at", "solved", "unknown"]
-
 METHOD: Final = "contour"
 _PROVED_SMALLER = "delta is proved to be smaller at epsilon 0"
 _LOOSE = 8.0  # times the width of delta, over the tilt: what a bracket of epsilon may have

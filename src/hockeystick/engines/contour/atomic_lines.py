@@ -23,8 +23,6 @@ from hockeystick.numerics.rounding import U
 from hockeystick.transforms.lattice import SharedLattice
 from hockeystick.transforms.rule import Array, LossRule
 
-__all__ = ["atomic_line"]
-
 _MOST_SMOOTHED = 40_000_000  # products that one pass over the blocks of a smoothed line takes: 50 ms or so
 _MOST_FREQUENCIES = 1 << 31  # of a smoothed line: their products with a step of 21 bits are exact
 _MOST_KEPT = 1 << 17  # frequencies that may matter

@@ -39,8 +39,6 @@ from hockeystick.laws.loss_sum import PairSum
 from hockeystick.numerics.rounding import U, down, exp_up, up
 from hockeystick.transforms.saddle import Saddle
 
-__all__ = ["ContourCurve"]
-
 _TRIVIAL = "trivial"
 _ONLY = np.zeros(1, dtype=np.intp)  # the only question is of the only curve
 _TRIES = 8

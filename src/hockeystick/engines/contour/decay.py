@@ -26,8 +26,6 @@ from hockeystick.numerics.rounding import U, log_sums
 from hockeystick.transforms.log_moments import LogMoments
 from hockeystick.transforms.rule import Array, Cells, LossRule, Numbers, Rows, Sketch, by_run
 
-__all__ = ["Decay", "Rectangles", "RoughDecay", "is_cut", "rectangles"]
-
 _SAFE = 1.0 - 2.0**-30  # inward factor on masses and widths, far above their roundings
 _RIPPLE = 0.21724  # above the largest |sinc x| beyond pi: 0.217233..., where tan x = x
 _HIGHEST = 600.0  # e^600 is finite, and so are its products with widths

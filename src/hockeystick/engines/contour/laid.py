@@ -24,8 +24,6 @@ from hockeystick.transforms.log_moments import LogMoments, TiltedRule, log_momen
 from hockeystick.transforms.rule import Array, LossRule, Numbers, Window
 from hockeystick.transforms.saddle import LossSum
 
-__all__ = ["FEWEST", "TOO_LONG", "Laid", "Runs", "TiltedRules", "among", "rules_for", "scalars"]
-
 Rows = NDArray[np.intp]
 
 TOO_LONG: Final = "a rule would need too many nodes at the frequencies and tilts asked for"

@@ -38,8 +38,6 @@ from hockeystick.transforms.lattice import SharedLattice
 from hockeystick.transforms.log_moments import TiltedRule
 from hockeystick.transforms.rule import Array, LossRule
 
-__all__ = ["LatticeLine", "Runs", "prepare_lattice_line", "runs"]
-
 _SAFE = 1.0 - 2.0**-30
 _FAR = 300.0
 

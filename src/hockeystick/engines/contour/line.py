@@ -32,8 +32,6 @@ from hockeystick.numerics.rounding import U
 from hockeystick.transforms.log_moments import TiltedRule
 from hockeystick.transforms.rule import Array, LossRule, Numbers, node_sum
 
-__all__ = ["LONGEST", "ContourLine", "line_at", "line_parts", "prepare_line", "summed_line"]
-
 LONGEST: Final = 1 << 14
 """Nodes from which those that do not matter are looked for."""
 

@@ -14,8 +14,6 @@ import numpy as np
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.rule import Array
 
-__all__ = ["COLUMNS", "Curve"]
-
 _LEAST = 1e-300  # a lower bound below it counts as none, an upper bound is rounded up to it
 
 

@@ -31,8 +31,6 @@ from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.log_moments import TiltedRule
 from hockeystick.transforms.rule import Array, Numbers, chunk, node_sum
 
-__all__ = ["LineSum", "line_sum", "line_sum_at"]
-
 _COLUMNS = ("log_size", "argument", "error", "log_size_bound")
 _TABLE = 1 << 18  # entries of the largest table held at once
 _SMALL = (

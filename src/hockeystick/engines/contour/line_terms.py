@@ -15,8 +15,6 @@ from hockeystick.engines.contour.line_sum import LineSum
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.rule import Array, additions
 
-__all__ = ["LineTerms"]
-
 
 @final
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,6 @@ from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.line_curve import COLUMNS, Curve
 from hockeystick.transforms.rule import Array
 
-__all__ = ["Lines", "Quantity", "grouped"]
-
 if TYPE_CHECKING:
     from hockeystick.engines.contour.lattice_line import LatticeLine
     from hockeystick.engines.contour.smoothed_line import SmoothedLine

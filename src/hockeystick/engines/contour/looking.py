@@ -15,8 +15,6 @@ from hockeystick.engines.contour.standing import DEEPEST, StandingLines
 from hockeystick.engines.contour.stations import Station, Stations, by_epsilon, by_log_delta, scan_towards
 from hockeystick.transforms.rule import Array
 
-__all__ = ["look_for"]
-
 Rows = NDArray[np.intp]
 
 

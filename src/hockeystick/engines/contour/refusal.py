@@ -6,8 +6,6 @@ from typing import final
 
 from hockeystick.errors import PrecisionError
 
-__all__ = ["ContourRefusal"]
-
 
 @final
 class ContourRefusal(PrecisionError):  # noqa: N818 - an answer of its own, not a mistake

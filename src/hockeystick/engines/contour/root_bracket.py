@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 
 from hockeystick.transforms.rule import Array
 
-__all__ = ["LogBracket", "RootBracket", "Targets", "inverse_interpolated", "root_brackets"]
-
 _STEPS = 30
 _FIVE = np.array([-1.0, -0.45, 0.0, 0.45, 1.0])
 _ROUNDS = 5  # of interpolation, each from where the last one led

@@ -18,8 +18,6 @@ from hockeystick.transforms.cumulants import Scan
 from hockeystick.transforms.rule import Array, Sketch
 from hockeystick.transforms.saddle import round_tilt
 
-__all__ = ["APART", "Level", "Rungs"]
-
 APART: Final = 1.5
 """Deviations of the tilted loss from one station to the next."""
 

@@ -23,8 +23,6 @@ from hockeystick.transforms.saddle import normal_epsilon
 if TYPE_CHECKING:
     from hockeystick.engines.contour.lines import Line
 
-__all__ = ["REACH", "EpsilonSearch", "PlacedLine", "Ranges", "ranges_of", "targets_of"]
-
 REACH: Final = 2.5
 """Standard deviations from its own epsilon within which a line is asked."""
 

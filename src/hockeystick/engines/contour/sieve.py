@@ -31,8 +31,6 @@ from hockeystick.numerics.rounding import U
 from hockeystick.transforms.log_moments import TiltedRule
 from hockeystick.transforms.rule import Array, Numbers, Rows
 
-__all__ = ["LinePart", "Sieved", "TooManyBlocksError", "sieve", "sieve_work"]
-
 Indices = NDArray[np.int64]
 
 _TURN = 1.5  # radians by which a typical loss turns along the first blocks

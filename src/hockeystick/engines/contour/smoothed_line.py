@@ -30,8 +30,6 @@ from hockeystick.engines.contour.sieve import LinePart
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.rule import Array
 
-__all__ = ["SmoothedLine", "few_bits", "smoothed_reach", "smoothing"]
-
 _DEEP = 7.5  # standard deviations of a Gaussian's transform, to start from
 _MOVED = 400.0  # ln of how much larger the second line's scale may be
 _LARGE = 1e100  # of its upper side

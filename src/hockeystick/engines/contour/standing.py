@@ -34,8 +34,6 @@ from hockeystick.laws.loss_sum import PairSum, together
 from hockeystick.transforms.rule import Array
 from hockeystick.transforms.saddle import Saddle, is_few
 
-__all__ = ["DEEPEST", "SLOW", "StandingLines", "stand"]
-
 Rows = NDArray[np.intp]
 
 SLOW: Final = ("tail", "length")

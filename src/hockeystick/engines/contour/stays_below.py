@@ -28,8 +28,6 @@ from hockeystick.numerics.rounding import exp_up, up
 from hockeystick.transforms.cumulants import scan
 from hockeystick.transforms.rule import Array, few_bits_up
 
-__all__ = ["seems_far_below", "stay_below", "stay_below_beside"]
-
 Flags = NDArray[np.bool_]
 
 _SHORT = 512  # frequencies of a line whose plan is tried for other losses

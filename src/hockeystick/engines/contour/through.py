@@ -22,8 +22,6 @@ from hockeystick.engines.contour.widths import sides, width_asked
 from hockeystick.transforms.rule import Array
 from hockeystick.transforms.saddle import LossSum, Saddle
 
-__all__ = ["SMALLEST", "PlannedRuns", "lines_through", "too_wide"]
-
 SMALLEST: Final = -740.0
 """``ln`` of what float64 still tells from 0."""
 

@@ -21,8 +21,6 @@ from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.transforms.rule import Array, Rows
 from hockeystick.transforms.saddle import LossSum, Saddle, round_tilts
 
-__all__ = ["BEST", "LinePlan", "log_share", "plan_lines"]
-
 _FACTORS = np.array(
     [0.01, 0.03, 0.08, 0.15, 0.25, 0.35, 0.5, 0.6, 0.7, 0.8, 0.86, 0.92, 0.96, 1.0, 1.02, 1.05, 1.1, 1.2, 1.4, 1.8, 2.5]
 )

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from hockeystick.numerics.rounding import exps_down, exps_up
 from hockeystick.transforms.rule import Array, Numbers
 
-__all__ = ["is_narrow", "sides", "width_asked"]
-
 _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
 
 

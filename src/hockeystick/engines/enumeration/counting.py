@@ -15,8 +15,6 @@ import numpy as np
 from hockeystick.engines.enumeration.outcomes import log_weights, table
 from hockeystick.laws.base import Array, Pair
 
-__all__ = ["log_weight", "outcomes_but"]
-
 Parts = tuple[tuple[Pair, int], ...]
 
 _BIN = 0.25  # nats

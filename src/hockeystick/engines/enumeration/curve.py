@@ -42,8 +42,6 @@ from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import U, down, exp_up, gamma, up
 
-__all__ = ["EnumeratedCurve"]
-
 _METHOD = "enumeration"
 _FEW = 1 << 14  # outcomes of one list
 _MOST = 1 << 21  # outcomes of half the steps

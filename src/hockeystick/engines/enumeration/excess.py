@@ -16,8 +16,6 @@ from hockeystick.engines.enumeration.outcomes import Outcomes
 from hockeystick.laws.base import Array
 from hockeystick.numerics.rounding import ELEMENTARY, U, gamma
 
-__all__ = ["LOST", "Excess", "Listed", "sum_error", "sum_of"]
-
 LOST: Final = 2.0**-1068
 """What a term may lose where numbers are too small for a relative error: a few dozen of the least."""
 

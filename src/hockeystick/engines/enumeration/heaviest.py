@@ -30,8 +30,6 @@ from hockeystick.errors import PrecisionError
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.transforms.saddle import Saddle
 
-__all__ = ["HeaviestOutcomes", "TooManyOutcomesError"]
-
 _SHARE = math.log(1e-12)  # ln of the part of delta that atoms left out may be
 _CLASS = 6.0  # nats between the classes
 _LEAST = -700.0  # ln of the least mass left out

@@ -22,18 +22,6 @@ from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, up
 
-__all__ = [
-    "NONE",
-    "Omission",
-    "Outcomes",
-    "dropped_mass",
-    "halves",
-    "log_weights",
-    "number_of_outcomes",
-    "outcomes_of_all",
-    "table",
-]
-
 Parts = Sequence[tuple[Pair, int]]
 Indices = NDArray[np.intp]
 

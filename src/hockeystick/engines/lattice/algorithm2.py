@@ -30,8 +30,6 @@ from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.laws.base import Array, least_infinite
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
-__all__ = ["algorithm_2"]
-
 Indices = NDArray[np.int64]
 
 

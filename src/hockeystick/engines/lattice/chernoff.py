@@ -18,8 +18,6 @@ from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.laws.base import Array
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
-__all__ = ["TailTable", "least_log_tail", "log_tail"]
-
 Parts = Sequence[tuple[LatticePLD, int]]
 
 _LOG_GOLDEN = 0.6180339887498949

@@ -36,8 +36,6 @@ from hockeystick.laws.base import Array
 from hockeystick.numerics.fft import POWER_STEP, fft_error, integer_power, inverse_real, smooth_length, transform_real
 from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, exp_down, exp_up, gamma
 
-__all__ = ["TiltedComposition", "TiltedWindow", "composed_infinity", "log_moment"]
-
 Parts = Sequence[tuple[LatticePLD, int]]
 
 _SMALL_ALIAS = 1e-3  # a tail beyond the window that is small enough to look no further

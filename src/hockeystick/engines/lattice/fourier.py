@@ -36,8 +36,6 @@ from hockeystick.laws.base import Array
 from hockeystick.numerics.fft import POWER_STEP, fft_error, integer_power, inverse_real, transform_real
 from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, exp_up, gamma
 
-__all__ = ["Evaluation", "PeriodicComposition", "Side"]
-
 Parts = Sequence[tuple[LatticePLD, int]]
 
 Evaluation = Literal["plancherel", "inverse transform"]

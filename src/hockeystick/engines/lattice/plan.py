@@ -19,16 +19,6 @@ from hockeystick.engines.lattice.compose import TiltedWindow
 from hockeystick.numerics.roots import fan_root
 from hockeystick.transforms.cumulants import Cumulants, NodeSource, smooth_log_delta
 
-__all__ = [
-    "SaddleEstimate",
-    "saddle_at_delta",
-    "saddle_at_epsilon",
-    "saddle_on",
-    "spacing_for",
-    "tail_exponents",
-    "window_around",
-]
-
 Array = NDArray[np.float64]
 Parts = Sequence[tuple[NodeSource, int]]
 

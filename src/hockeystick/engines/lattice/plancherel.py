@@ -31,8 +31,6 @@ from numpy.typing import NDArray
 from hockeystick.laws.base import Array
 from hockeystick.numerics.rounding import U, gamma
 
-__all__ = ["FrequencyKernel"]
-
 Spectrum = NDArray[np.complex128]
 
 _GONE = 80.0  # exponents beyond which e^-x counts as zero

@@ -33,8 +33,6 @@ from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import U, exp_up
 from hockeystick.transforms.cumulants import Cumulants, Nodes, smooth_log_delta
 
-__all__ = ["JumpComposition", "JumpPlan", "epsilon_with_jumps", "plan_jumps"]
-
 Parts = Sequence[tuple[Pair, int]]
 Chosen = NDArray[np.bool_]
 

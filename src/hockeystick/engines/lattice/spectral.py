@@ -22,8 +22,6 @@ from hockeystick.engines.lattice.streaming import Frame, RunningComposition, Run
 from hockeystick.engines.lattice.streaming_spectrum import TiltedStep, band_edges
 from hockeystick.numerics.fft import smooth_length
 
-__all__ = ["SpectralComposition"]
-
 Parts = Sequence[tuple[LatticePLD, int]]
 
 _FEWEST, _MOST = 16, 4096  # frequencies kept

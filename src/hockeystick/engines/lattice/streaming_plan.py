@@ -40,8 +40,6 @@ from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.fft import smooth_length
 from hockeystick.transforms.cumulants import Cumulants
 
-__all__ = ["LiveDirection", "Plan", "Progress"]
-
 _METHOD = "certified lattice"
 _HORIZON = 4  # a plan serves up to so many times the steps it was made for
 _MIDDLE = 2

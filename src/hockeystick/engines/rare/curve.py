@@ -27,8 +27,6 @@ if TYPE_CHECKING:  # lines that few answers need load late
     from hockeystick.engines.rare.runs import RareRuns
     from hockeystick.engines.rare.standing import StandingRareLines, Station
 
-__all__ = ["RareCurve", "epsilons"]
-
 _MOST_RATE = 0.01
 _ROUNDS = 4
 _LEAST = 1e-250

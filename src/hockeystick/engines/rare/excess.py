@@ -18,8 +18,6 @@ import numpy as np
 from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.rare.losses import WIDTH, Array, RareLosses, kept
 
-__all__ = ["least_excess", "log_excess", "log_moment"]
-
 _POWERS = np.geomspace(1.5, 600.0, 18)  # over epsilon, where that is below 1
 _CELL = 0.04  # in the base loss
 _BEYOND = 4.0  # nats of base loss above epsilon, from which on one cell is enough

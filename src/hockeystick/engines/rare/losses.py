@@ -19,8 +19,6 @@ from hockeystick.laws.sampled_loss import base_losses, sampled_losses
 from hockeystick.numerics.error_functions import erfcx
 from hockeystick.numerics.rounding import U
 
-__all__ = ["METHOD", "MOST_DRAWN", "RISEN", "WIDTH", "RareLosses", "kept", "raised"]
-
 Array = NDArray[np.float64]
 
 METHOD: Final = "rare large losses"

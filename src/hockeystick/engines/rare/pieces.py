@@ -22,8 +22,6 @@ from hockeystick.laws.sampled_loss import sampled_loss_error
 from hockeystick.numerics.rounding import U, log_sums
 from hockeystick.transforms.strip import few_bits
 
-__all__ = ["Piece", "growth"]
-
 _HEIGHTS = np.linspace(0.0, 1.0, 25)  # of the ends, over the half-width
 _COARSE = 96  # points of an estimate
 _TRIED = WIDTH * np.arange(0.0, 16.0, 0.2)  # beyond a cut

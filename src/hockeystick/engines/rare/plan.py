@@ -19,8 +19,6 @@ from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.rare.excess import least_excess
 from hockeystick.engines.rare.losses import WIDTH, Array, RareLosses, kept
 
-__all__ = ["RarePlan", "Shares", "plan"]
-
 Shares = tuple[float, float]
 """Of the steps of a plan, and of its epsilon."""
 

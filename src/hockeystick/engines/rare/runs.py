@@ -24,8 +24,6 @@ from hockeystick.engines.rare.losses import RISEN, Array
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.rule import Numbers
 
-__all__ = ["RareRuns", "difference"]
-
 Complex = NDArray[np.complex128]
 
 _LEAST = 1e-280  # covers what falls below the range of float64

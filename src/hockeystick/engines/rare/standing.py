@@ -19,8 +19,6 @@ from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.rare.line import RareLine, rare_line
 from hockeystick.engines.rare.losses import MOST_DRAWN, RareLosses
 
-__all__ = ["SHARE", "StandingRareLines", "Station", "epsilon_near", "log_error_for"]
-
 SHARE: Final = 0.1
 """Of the tolerance, that a line is planned for."""
 
