@@ -18,6 +18,8 @@ from hockeystick.errors import check_finite, check_inside, check_positive, set_f
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.rule import Array
 
+__all__ = ["NegativeBinomialCount", "PoissonCount", "RunCount"]  # what a specification can name
+
 _MOST = 1e6
 
 
