@@ -178,8 +178,9 @@ class BoundedCurve:
         note = "the upper side: no loss is larger than the largest"
         if self._ever < most:
             most, note = self._ever, "the upper side: the probability that the record is ever drawn"
-        if self._about:  # the law about a curve may be above the curve's own ends: no contradiction
-            bound = replace(bound, lower=min(float(bound.lower), most))
+        if self._about:  # the law about a curve may be above the curve's own ends, or below: no contradiction
+            sides = min(float(bound.lower), most), max(float(bound.upper), self._at_infinity[0])
+            bound = replace(bound, lower=sides[0], upper=sides[1])
         agreed(bound, Bound(self._at_infinity[0], 1.0, "the mass at infinite loss"))
         return _below(bound, most, note)
 
