@@ -40,7 +40,7 @@ def poisson(noise: float) -> hs.Composition:
 
 def sides(run: hs.Composition, delta: float) -> tuple[float, float]:
     """Both sides of epsilon."""
-    low, high = hs.account(run, tolerance=1e-5).epsilon(delta).sides
+    low, high = hs.account(run).epsilon(delta).sides
     return float(low), float(high)
 
 

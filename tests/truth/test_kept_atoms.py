@@ -32,7 +32,7 @@ def test_atoms_left_out_are_worth_no_more_than_stated(log_accuracy: float, expon
             terms = np.exp(logs - logs.max())
             left = math.fsum(terms[~np.isin(table.loss, kept.loss)])
             assert left <= bound * math.fsum(terms)
-        assert kept.size <= table.size
+        assert kept.size < table.size
         assert tails.share[0] <= 4.1 * math.exp(log_accuracy)
         outside = np.array([between[0] - 1e-9, between[-1] + 1e-9])
         assert np.isinf(tails.error(outside)).all()
@@ -57,7 +57,7 @@ def test_many_laws_of_different_sizes_make_one_rule_with_the_true_moments() -> N
     batch = AtomBatch(tuple(pair.atoms for pair in pairs), np.array([3.0, 2.0]))
     exponents = np.array([1.5, 2000.0])
     rule = batch.rule(Window(tuple(exponents.tolist()), 0.0, -40.0))
-    assert 520 < rule.nodes < 8_000
+    assert 520 < rule.nodes < 6_000
     found = log_moments(rule, exponents)
     with mpmath.workdps(40):
         for column, pair in enumerate(pairs):

@@ -29,7 +29,15 @@ from hockeystick.calibrate.strategy import either_side, is_astray, is_settled, n
 from hockeystick.calibrate.targets import TARGETS, Target, target_of
 from hockeystick.composition import Composition, Step, directions
 from hockeystick.curve import PrivacyCurve
-from hockeystick.errors import HockeystickError, check_choice, check_count, check_positive, public_door
+from hockeystick.errors import (
+    HockeystickError,
+    PrecisionError,
+    UnknownPairError,
+    check_choice,
+    check_count,
+    check_positive,
+    public_door,
+)
 from hockeystick.progress import Progress
 from hockeystick.together import passed_together
 
@@ -41,6 +49,7 @@ _FAR, _NEAR = 0.5, 0.05  # first step of the search from a value made up and fro
 _NEIGHBOURS = (4.0, 1.0, 0.25)  # of the guess, where estimates are compared: much less noise is slow
 _ANCHORS = (1.0, 30.0, 1e-2, 1e3, 1e-4, 1e5, 1e-6, 1e8)  # and then: what is far off is slow, most of all tiny noise
 _STRIDE = 8  # from one calibration of a line to the next that is sought by estimates
+_REFUSALS = (PrecisionError, UnknownPairError)  # not contradictions, which are heard at once
 _TELLING = 0.1  # difference of the excess that tells a direction
 
 
@@ -226,12 +235,12 @@ def certify_either_side(several: Sequence[Sought]) -> None:
         search, one.root = one.search, refined(one.search, one.root)
         tolerance = search.tolerance(search.axis.value(one.root))
         for value in either_side(search, one.root) if search.is_quick else ():
-            with contextlib.suppress(HockeystickError):  # who asks alone hears why
+            with contextlib.suppress(*_REFUSALS):  # who asks alone hears why
                 curve = search.problem.by_contour(search.problem.run(value), tolerance)
                 if curve is not None:
                     asked.append((search, value, tolerance, curve))
     at = np.array([search.problem.target.delta_at for search, *_ in asked], dtype=np.float64)
-    with contextlib.suppress(HockeystickError):
+    with contextlib.suppress(*_REFUSALS):
         answers = passed_together([curve for *_, curve in asked], np.arange(at.size), at, "delta")
         for (search, value, tolerance, curve), answer in zip(asked, answers, strict=True):
             if isinstance(answer, Bound):

@@ -101,7 +101,7 @@ class PairSum(LossSum):
         """The sum that lines are planned for: of like runs that differ in their counts a little, all have the same.
 
         Counts are rounded up to the next of two an octave: periods are long enough for fewer steps (k of section 4 of
-        `docs/derivations/contour.md` grows with the count), and `fewest` says how few there may be.
+        `docs/derivations/contour.md` grows with the count), and `FEWEST` of `engines.contour.laid` says how few.
         """
         if self.kind is None:
             return self
