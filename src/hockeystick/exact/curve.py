@@ -46,17 +46,17 @@ class Curve(ABC):
             Where they cannot be had; its ``best`` is the narrowest enclosure found.
         """
 
-    @abstractmethod
     def infinite(self) -> arb:
-        """The limit of delta as epsilon grows: the mass of infinite losses."""
+        """The limit of delta as epsilon grows: the mass of infinite losses; none, unless a subclass says so."""
+        return arb(0)
 
     def infinite_fraction(self) -> Fraction | None:
         """The same, exactly, where it is a fraction."""
         return None
 
-    @abstractmethod
     def loss_limit(self) -> arb | None:
-        """The largest finite loss, beyond which delta is constant; None where unbounded."""
+        """The largest finite loss, beyond which delta is constant; None where unbounded, as it is unless said."""
+        return None
 
     @abstractmethod
     def guess(self, delta: Fraction) -> tuple[float, float]:
@@ -94,14 +94,6 @@ class ClosedCurve(Curve):
                 if bits > _MOST_BITS:
                     raise _out_of_reach(digits, value, f"{bits} bits are not enough")
             bits += math.ceil((digits - known) * 3.4) + 8 if known > 0.0 else bits
-
-    def infinite(self) -> arb:
-        """No mass at infinity, unless a subclass says so."""
-        return arb(0)
-
-    def loss_limit(self) -> arb | None:
-        """Unbounded, unless a subclass says otherwise."""
-        return None
 
     def guess(self, delta: Fraction) -> tuple[float, float]:
         """By bisection on the formula, at low precision."""
