@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
-from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.accountants import Certified
-from tests.closed_forms import composed_mu, gaussian_delta, gaussian_epsilon
+from tests.closed_forms import composed_mu, gaussian_delta, gaussian_epsilon, mp, mpf
 
 TARGETS = (1e-1, 1e-5, 1e-12, 1e-30, 1e-100, 1e-250)
 

@@ -6,14 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
 from scipy.special import gammaln
 
 import hockeystick as hs
 from hockeystick.accountants import Certified, Fourier
 from hockeystick.bound import Bound
 from reproduce.work import calls
-from tests.closed_forms import gaussian_delta, gaussian_epsilon
+from tests.closed_forms import gaussian_delta, gaussian_epsilon, mp, mpf
 
 
 def ramp(steps: int) -> hs.Composition:

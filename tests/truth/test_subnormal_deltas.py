@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.accountants import Certified, Contour, Moments
@@ -21,7 +20,17 @@ from hockeystick.accountants.base import Accountant
 from hockeystick.errors import PrecisionError
 from hockeystick.exact import exact_delta
 from hockeystick.laws import Pair, SubsampledPair
-from tests.mechanism_truths import Vectors, binomial, hockey_stick, mixed, shifted, shifted_discrete_laplace, turned
+from tests.mechanism_truths import (
+    Vectors,
+    binomial,
+    hockey_stick,
+    mixed,
+    mp,
+    mpf,
+    shifted,
+    shifted_discrete_laplace,
+    turned,
+)
 
 LEAST, NORMAL = 5e-324, 2.0**-1022
 
