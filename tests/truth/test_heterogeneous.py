@@ -26,7 +26,7 @@ def epsilon(run: hs.Composition, accountant: hs.accountants.Accountant | None = 
 
 
 def test_two_engines_and_the_fourier_accountant_agree() -> None:
-    run = ramp(15)
+    run = ramp(8)
     bounds = [epsilon(run), epsilon(run, Certified(1e-3, engine="lattice")), epsilon(run, Fourier(2e-5, 2.0))]
     for first in bounds:
         for second in bounds:
