@@ -7,7 +7,6 @@ from typing import cast
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.accountants.base import DirectedCurve
@@ -18,7 +17,7 @@ from hockeystick.engines.together import Quantity
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.together import Asked, each_together, worst
 from hockeystick.transforms.saddle import round_tilts
-from tests.closed_forms import gaussian_delta
+from tests.closed_forms import gaussian_delta, mp, mpf
 
 DPSGD = hs.Gaussian(1.0).poisson(0.01) * 2000
 
