@@ -61,10 +61,9 @@ class DiscreteGaussianSummand(SampledSummand):
             return super().joined(rate)
         return JoinedDiscreteGaussianSummand(self.subsampled(rate))
 
-    @classmethod
-    def sources(cls, group: Sequence[tuple[Summand, float]]) -> list[RuleSource]:
-        """One source a pair."""
-        return [_Rules(one, count) for one, count in cast("Sequence[tuple[DiscreteGaussianSummand, float]]", group)]
+    def source(self, count: float) -> RuleSource:
+        """The rules of the pair."""
+        return _Rules(self, count)
 
 
 @final
@@ -84,13 +83,9 @@ class JoinedDiscreteGaussianSummand(Summand):
             raise UnknownPairError("no certified transform is known for a sample of a joined pair")
         return self
 
-    @classmethod
-    def sources(cls, group: Sequence[tuple[Summand, float]]) -> list[RuleSource]:
-        """One source a pair."""
-        return [
-            _JoinedRules(_Rules(one.above, count), _Rules(one.above.reversed(), count))
-            for one, count in cast("Sequence[tuple[JoinedDiscreteGaussianSummand, float]]", group)
-        ]
+    def source(self, count: float) -> RuleSource:
+        """The rules of both orders."""
+        return _JoinedRules(_Rules(self.above, count), _Rules(self.above.reversed(), count))
 
 
 @final

@@ -17,17 +17,16 @@ Guarantee: every error stored bounds the true one (`docs/derivations/contour.md`
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, cast, final
+from typing import Literal, final
 
 import numpy as np
 
 from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.rule import Array, Cells, LossRule, Quadrature, RuleSource, Window, reversed_nodes
-from hockeystick.transforms.summand import Order, SampledSummand, Summand
+from hockeystick.transforms.summand import Order, SampledSummand
 
 Support = Literal["whole", "between the atoms"]
 """All of a Laplace pair, or its losses given that they lie between the atoms."""
@@ -124,11 +123,9 @@ class LaplaceSummand(SampledSummand):
     shift: float
     support: Support = "whole"
 
-    @classmethod
-    def sources(cls, group: Sequence[tuple[Summand, float]]) -> list[RuleSource]:
-        """One source a pair."""
-        every = cast("Sequence[tuple[LaplaceSummand, float]]", group)
-        return [LaplaceRules(one.shift, one.rate, count, one.order, one.support) for one, count in every]
+    def source(self, count: float) -> RuleSource:
+        """The rules of the pair."""
+        return LaplaceRules(self.shift, self.rate, count, self.order, self.support)
 
 
 @final

@@ -11,11 +11,10 @@ node and centre.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Protocol, Self, cast, final
+from typing import Protocol, Self, final
 
 import numpy as np
 
@@ -129,11 +128,9 @@ class MixtureSummand(Summand):
         """((1 - g) Q + g P, Q), or (P, (1 - g) P + g Q) in the other order: p / q still does not fall."""
         return MixtureSummand(self.pair.mixed(rate, self.order), self.order)
 
-    @classmethod
-    def sources(cls, group: Sequence[tuple[Summand, float]]) -> list[RuleSource]:
-        """One source a pair."""
-        every = cast("Sequence[tuple[MixtureSummand, float]]", group)
-        return [MixtureRules(one.pair, count, one.order) for one, count in every]
+    def source(self, count: float) -> RuleSource:
+        """The rules of the pair."""
+        return MixtureRules(self.pair, count, self.order)
 
 
 @final
