@@ -21,15 +21,7 @@ import numpy as np
 from hockeystick.numerics.rationals import Probability
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.rule import Array, Cells, LossRule, RuleSource, Window, reversed_nodes
-from hockeystick.transforms.strip import (
-    Ends,
-    MixtureStrip,
-    Strip,
-    choose_strip,
-    cross_distance,
-    few_bits,
-    half_widths,
-)
+from hockeystick.transforms.strip import Ends, MixtureStrip, Strip, choose_strip, cross_distance, few_bits, half_widths
 from hockeystick.transforms.summand import Order, Summand
 
 _WIDEST_STEP = 1.5

@@ -31,15 +31,7 @@ from hockeystick.errors import PrecisionError
 from hockeystick.numerics.lattice_sum import LatticeSum, PointMasses, SumWindow
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U
 
-__all__ = [
-    "NOISE_LOST",
-    "LinearCells",
-    "RareTerms",
-    "StopLoss",
-    "lognormal_square",
-    "noise_deviation",
-    "surely_beyond",
-]
+__all__ = ["NOISE_LOST", "LinearCells", "RareTerms", "StopLoss", "lognormal_square", "noise_deviation", "surely_beyond"]
 
 Array = NDArray[np.float64]
 

@@ -25,12 +25,7 @@ from hockeystick.engines.lattice.dots import connect_the_dots
 from hockeystick.engines.lattice.grid import GridCells
 from hockeystick.engines.lattice.layout import common_layout
 from hockeystick.engines.lattice.mesh import fitted_grid
-from hockeystick.engines.lattice.plan import (
-    SaddleEstimate,
-    saddle_at_least_zero,
-    spacing_for,
-    tail_exponents,
-)
+from hockeystick.engines.lattice.plan import SaddleEstimate, saddle_at_least_zero, spacing_for, tail_exponents
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.engines.lattice.streaming import Frame, Magnitudes, RunningComposition
 from hockeystick.engines.lattice.streaming_spectrum import StepSpectrum, TiltedStep, band_edges
