@@ -303,9 +303,10 @@ def from_sides(
     ContradictionError
         Where they exclude each other.
     """
-    above = Bound(0.0, max(upper, 0.0), f"{method}, upper side", notes, errors or {})
-    both = agreed(above, Bound(max(lower, 0.0), np.inf, f"{method}, lower side"))
-    return replace(above, lower=both.lower, method=method, decimals=decimals)
+    least, most = max(lower, 0.0), max(upper, 0.0)
+    if not least <= most:  # says which two
+        agreed(Bound(0.0, most, f"{method}, upper side"), Bound(least, np.inf, f"{method}, lower side"))
+    return Bound(least, most, method, notes, errors or {}, decimals)
 
 
 def _stated(bound: Bound) -> str:

@@ -7,7 +7,6 @@ from typing import cast
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.accountants.base import DirectedCurve
@@ -18,7 +17,7 @@ from hockeystick.engines.together import Quantity
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.together import Asked, each_together, worst
 from hockeystick.transforms.saddle import round_tilts
-from tests.closed_forms import gaussian_delta
+from tests.closed_forms import gaussian_delta, mp, mpf
 
 DPSGD = hs.Gaussian(1.0).poisson(0.01) * 2000
 
@@ -68,7 +67,7 @@ def test_nearly_equal_directions_need_one_plan() -> None:
     low, high = curve.epsilon(1e-5).sides
     assert float(low) < 0.341659939882 + 5e-13
     assert float(high) > 0.341659939882 - 5e-13
-    lines = standing_lines(curve.directed["add"].curve.engine)  # type: ignore[attr-defined]
+    lines = standing_lines(curve.directed["add"].engine.engine)  # type: ignore[attr-defined]
     assert lines is not None
     assert lines._lines == lines._ladders == {}
 
@@ -82,7 +81,7 @@ def test_nearly_equal_directions_need_one_plan_in_a_pass() -> None:
     for run, curve, answer in zip(runs, curves, found, strict=True):
         assert isinstance(answer, Bound)
         assert answer.sides == hs.account(run).epsilon(1e-5).sides
-        lines = standing_lines(curve.directed["add"].curve.engine)  # type: ignore[attr-defined]
+        lines = standing_lines(curve.directed["add"].engine.engine)  # type: ignore[attr-defined]
         assert lines is not None
         assert lines._lines == lines._ladders == {}
 

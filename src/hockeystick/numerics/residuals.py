@@ -60,11 +60,12 @@ def exponential_residual(x: Array) -> Array:
 
 def sine_residual(x: Array, sine: Array) -> Array:
     """``x - sin x``, given ``sine``, the computed ``sin x``; any shape."""
-    square = x * x
-    large = square > _SINE_SWITCH * _SINE_SWITCH
-    np.minimum(square, _SINE_SWITCH * _SINE_SWITCH, out=square)
-    found = _horner(_SINE, square)
-    found *= square
-    found *= x
-    np.copyto(found, x - sine, where=large)
-    return found
+    found = x - sine
+    small = np.abs(x) <= _SINE_SWITCH
+    near = x[small]
+    square = near * near
+    series = _horner(_SINE, square)
+    series *= square
+    series *= near
+    found[small] = series
+    return np.asarray(found)

@@ -13,6 +13,7 @@ from hockeystick.transforms.sketch import Array
 
 _CHUNK = 64
 _MANY = 512.0  # nodes whose number keeps three bits
+_MOST = 2048.0  # and five
 
 
 def chunk(nodes: int) -> int:
@@ -34,12 +35,13 @@ def node_sum(terms: Array) -> Array:
     return np.asarray(np.add.reduceat(terms, np.arange(0, nodes, chunk(nodes)), axis=-1).sum(axis=-1))
 
 
-def few_bits_up(sizes: Array) -> Array:
+def few_bits_up(sizes: Array, among: Array | float = 1.0) -> Array:
     """Whole numbers rounded up to two bits: many rules and lines then have as many nodes as others, and share calls.
 
-    To three bits where they are large: there nodes cost more than calls.
+    To three or five bits where they, times what is done at each, are large: there nodes cost more than calls.
     """
-    bits = np.where(sizes > _MANY, 2.0, 1.0)
+    work = sizes * among
+    bits = np.where(work > _MANY, np.where(work > _MOST, 4.0, 2.0), 1.0)
     unit = np.exp2(np.maximum(np.floor(np.log2(np.maximum(sizes, 1.0))) - bits, 0.0))
     return np.asarray(np.ceil(sizes / unit) * unit)
 

@@ -170,8 +170,8 @@ class Laid:
             known = self.tilted.chernoff_of(rows, runs.counts, variance)
             sizes, log_tail = self._enough(rows, length, runs)
             parts = [part.of_runs(runs.rows, runs.counts) for part in parts]
-        line = summed_line(parts, variance, chernoff=known, step=self.step[own], nodes=length, log_tail=log_tail)
-        return line, sizes
+        where: dict[str, Any] = {"step": self.step[own], "nodes": length, "most": max(sizes)}
+        return summed_line(parts, variance, chernoff=known, log_tail=log_tail, **where), sizes
 
     @cached_property
     def last(self) -> Array:

@@ -177,8 +177,10 @@ class ContourLine:
         centre, centre_rest, mean, mean_error = self._turning
         gap = (centre - epsilon) + (mean + centre_rest)
         gap_error = mean_error + 4.0 * U * (np.abs(centre - epsilon) + np.abs(mean) + np.abs(gap))
-        phase = gap[..., None] * self.frequencies[..., None, :] + terms.argument[..., None, :]
-        found = np.cos(phase) * terms.real[..., None, :] - np.sin(phase) * terms.imaginary[..., None, :]
+        found = gap[..., None] * self.frequencies[..., None, :]
+        found += terms.argument[..., None, :]
+        np.cos(found, out=found)
+        found *= terms.size[..., None, :]
         # the phase errs by gap_error, and by 3 u of the turn: a product, a sum, and what the sum rounds of the product
         rounding = terms.fixed[..., None] + terms.turning[..., None] * (gap_error + 3.0 * U * np.abs(gap))
         scale = self._columns[3] / math.pi
@@ -222,10 +224,11 @@ def summed_line(
     step: Numbers,
     nodes: int,
     log_tail: Numbers,
+    most: int | None = None,
 ) -> ContourLine:
     """The line of one run, or those of R runs, of the tilted rules given; see `prepare_line`.
 
-    Runs that share rules share the steps of these.
+    Runs that share rules share the steps of these. Only the first ``most`` nodes are summed, the same to the bit.
     """
     if nodes > LONGEST:
         theta, own, variance = (float(np.reshape(one, ())) for one in (chernoff.theta, step, gaussian_variance))
@@ -233,11 +236,11 @@ def summed_line(
         if np.ndim(step):
             kept = Sieved(kept.frequencies[None], LineSum.stacked([kept.total]), np.array([kept.left_out]))
     else:
-        sums = [line_sum(p.tilted, p.counts, step, nodes, p.quadrature, rows=p.rows) for p in parts]
+        sums = [line_sum(p.tilted, p.counts, step, nodes, p.quadrature, rows=p.rows, most=most) for p in parts]
         shared = [part.rows for part in parts if part.rows is not None]
         if shared:
             step = np.asarray(step)[shared[0]]
-        frequencies = np.asarray(step)[..., None] * np.arange(float(nodes))
+        frequencies = np.asarray(step)[..., None] * np.arange(float(most or nodes))
         nothing = np.zeros_like(frequencies)
         total = functools.reduce(operator.add, sums, LineSum(nothing, nothing, nothing, nothing))
         kept = Sieved(frequencies, total, np.zeros(np.shape(step)))

@@ -29,13 +29,14 @@ from numpy.typing import NDArray
 from hockeystick.numerics.residuals import TRIGONOMETRIC, sine_residual
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.log_moments import TiltedRule
-from hockeystick.transforms.rule import Array, Numbers, chunk, node_sum
+from hockeystick.transforms.rule import Array, Numbers, chunk
 
 _COLUMNS = ("log_size", "argument", "error", "log_size_bound")
 _TABLE = 1 << 18  # entries of the largest table held at once
 _SMALL = (
     200_000  # multiplications of one matrix product: below the size at which linear algebra libraries start threads
 )
+_PIECE = 1024  # nodes whose tables are made at a time: they stay in the cache of a processor
 
 
 @final
@@ -93,30 +94,31 @@ def line_sum(
     *,
     first: int = 0,
     rows: NDArray[np.intp] | None = None,
+    most: int | None = None,
 ) -> LineSum:
     """The sum over a batch at ``m * step``, m from ``first`` on; ``quadrature`` bounds the errors of phi, shape (B).
 
     With steps of shape (R,) every run has its own. Runs that differ in their counts alone share rules: then ``rows``,
-    increasing, are those of the runs, and counts are theirs.
+    increasing, are those of the runs, and counts are theirs. Only the first ``most`` are summed, the same to the bit.
     """
     steps = np.reshape(step, (-1, 1))
     length = math.isqrt(nodes)
-    needed = -(-nodes // length)
-    group = min(needed, max(1, _SMALL // (2 * chunk(tilted.offset.shape[1]) * length)))
-    blocks = -(-needed // group) * group
-    most = max(1, _TABLE // ((3 * tilted.offset.shape[1] + length) * (length + blocks)))
+    group = min(-(-nodes // length), max(1, _SMALL // (4 * chunk(tilted.offset.shape[1]) * length)))
+    nodes = nodes if most is None else most
+    blocks = -(-nodes // (length * group)) * group
+    together = max(1, _TABLE // ((3 * tilted.offset.shape[1] + length) * (length + blocks)))
     found = []
     near, far = steps * np.arange(float(length)), steps * (first + length * np.arange(float(blocks)))
     s = steps * (first + np.arange(float(nodes)))
-    for start in range(0, quadrature.size, most):
-        part = slice(start, start + most)
+    for start in range(0, quadrature.size, together):
+        part = slice(start, start + together)
         own = part if steps.size > 1 else slice(None)
         bend, residual = _deviation(tilted.weight[part], tilted.offset[part], (near[own], far[own]), group)
         logs = _logarithms(tilted, part, s[own], quadrature[part], bend[:, :nodes], residual[:, :nodes])
         if rows is None:
             found.append(_composed(logs, counts[part], len(s[own])))
         else:
-            runs = slice(*np.searchsorted(rows, (start, start + most)))
+            runs = slice(*np.searchsorted(rows, (start, start + together)))
             found.append(_composed(logs.rows(rows[runs] - start), counts[runs], rows[runs].size))
     if not found:
         raise ValueError("line_sum needs at least one rule")
@@ -142,7 +144,7 @@ def line_sum_at(tilted: TiltedRule, counts: Array, near: Array, far: Array, quad
 
 def _scattered(tilted: TiltedRule, near: Array, far: Array) -> tuple[Array, Array]:
     """`_deviation` for any number of blocks."""
-    group = min(far.size, max(1, _SMALL // (2 * chunk(tilted.offset.shape[1]) * near.size)))
+    group = min(far.size, max(1, _SMALL // (4 * chunk(tilted.offset.shape[1]) * near.size)))
     blocks = -(-far.size // group) * group
     padded = np.concatenate((far, np.zeros(blocks - far.size)))
     bend, residual = _deviation(tilted.weight, tilted.offset, (near[None], padded[None]), group)
@@ -154,32 +156,44 @@ def _deviation(weight: Array, offset: Array, frequencies: tuple[Array, Array], g
 
     Frequencies have the shape (R, ...).
     """
-    near, far = (part[:, :, None] for part in frequencies)
-    rows, blocks = near.shape[1], far.shape[1]
-    size = weight.shape[0]
-    w, wy = weight[:, None], (weight * offset)[:, None]
-    bends, sines, residuals = _turns(np.concatenate((near, far), axis=1) * offset[:, None])
-    bend, residual = bends[:, :rows], residuals[:, :rows]
-    far_bend, far_sine, far_residual = bends[:, rows:], sines[:, rows:], residuals[:, rows:]
-    cosine, sine = w - w * far_bend, w * far_sine  # w e^{i x_b}
-    slope = near.transpose(0, 2, 1)
-    # what needs no product: sum_j w (1 - cos x_b) + s_r sum_j w y sin x_b, and likewise for x - sin x
-    total = np.stack(
-        [
-            node_sum(w * fixed)[:, :, None] + slope * node_sum(wy * drift)[:, :, None]
-            for fixed, drift in ((far_bend, far_sine), (far_residual, far_bend))
-        ]
-    )
-    length = chunk(weight.shape[1])  # chunks keep the bound on the rounding of the sums small
-    for first in range(0, weight.shape[1], length):
-        part = slice(first, first + length)
-        right = np.concatenate((bend[:, :, part], residual[:, :, part]), axis=2).transpose(0, 2, 1)
-        for k, left in enumerate(((cosine, -sine), (sine, cosine))):
-            stacked = np.concatenate([table[:, :, part] for table in left], axis=2)
-            product = np.matmul(stacked.reshape(size, blocks // group, group, -1), right[:, None])
-            total[k] += product.reshape(size, blocks, rows)
-    flat = total.reshape(2, size, blocks * rows)
-    return flat[0], flat[1]
+    near, far = frequencies
+    every = np.concatenate((near, far), axis=1)[:, :, None]
+    rows, blocks, (size, nodes) = near.shape[1], far.shape[1], weight.shape
+    length = chunk(nodes)  # chunks keep the bound on the rounding of the sums small
+    pieces = range(0, nodes, length * max(_PIECE // length, 1))
+    total, sums = np.zeros((size, blocks // group, 2 * group, 2 * rows)), []
+    for first in pieces:
+        part = slice(first, first + pieces.step)
+        left, right, terms = _tables(weight[:, part], offset[:, part], every, rows)
+        left = left.reshape(size, blocks // group, 2 * group, -1)
+        starts = range(0, left.shape[-1], length)
+        for start in starts:
+            own = slice(start, start + length)
+            total += np.matmul(left[..., own], right[:, None, own])
+        sums.append(np.add.reduceat(terms, starts, axis=-1))
+    fixed = (sums[0] if len(sums) == 1 else np.concatenate(sums, axis=-1)).sum(axis=-1)[..., None]
+    even, odd = total.reshape(size, blocks, 2, 2, rows).transpose(2, 0, 1, 3, 4)  # those of cos x_b, and of sin x_b
+    slope = near[:, None]
+    bend = (even[:, :, 0] - odd[:, :, 1]) + (fixed[0] + slope * fixed[1])
+    residual = (odd[:, :, 0] + even[:, :, 1]) + (fixed[2] + slope * fixed[3])
+    return bend.reshape(size, -1), residual.reshape(size, -1)
+
+
+def _tables(weight: Array, offset: Array, every: Array, rows: int) -> tuple[Array, Array, Array]:
+    """What the sums of some of the nodes are made of, the first ``rows`` frequencies being s_r and the others s_b.
+
+    ``w e^{i x_b}``, shape (b, blocks, 2, n); ``1 - cos x_r`` and ``x_r - sin x_r``, shape (b, n, 2 rows); and, shape
+    (4, b, blocks, n), what needs no product: ``w (1 - cos x_b)``, ``w y sin x_b``, times s_r; and so for x - sin x.
+    """
+    w, y = weight[:, None], offset[:, None]
+    bend, sine, residual = _turns(every * y)
+    terms = np.empty((4, len(w), every.shape[1] - rows, w.shape[2]))
+    for table, place in ((bend, 0), (sine, 1), (residual, 2)):
+        np.multiply(w, table[:, rows:], out=terms[place])
+    left = np.stack((w - terms[0], terms[1]), axis=2)
+    np.multiply(terms[0], y, out=terms[3])
+    terms[1] *= y
+    return left, np.concatenate((bend[:, :rows], residual[:, :rows]), axis=1).transpose(0, 2, 1), terms
 
 
 def _turns(x: Array) -> tuple[Array, Array, Array]:

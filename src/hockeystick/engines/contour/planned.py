@@ -48,6 +48,7 @@ MOST_WORK: Final = 250_000_000
 
 _UNIT_GRID = np.linspace(0.0, 1.0, 16)
 _SPARE = 2.0  # times the work allowed, that estimates may say
+_LITTLE = 64.0  # nodes in the loss for each of which a line takes no longer than for its calls
 _CELLS = 4  # between nodes, where a rule is cut off
 
 
@@ -176,7 +177,8 @@ class _Asked:
         period = tilted.chernoff.period(self.epsilon, plan.log_error)
         known = np.isfinite(period)
         unbounded = ContourRefusal("aliasing", "no tilt bounds the aliasing")
-        step, nodes = _grids(np.where(known, period, 1.0), self.cut)
+        longest = max((rule.nodes for rule in tilted.rules), default=0)
+        step, nodes = _grids(np.where(known, period, 1.0), self.cut, longest)
         size = sum(rule.nodes * (rule.size // self.epsilon.size) for rule in tilted.rules)
         fits = (nodes <= MOST_NODES) & (nodes * size <= self.work)
         why = [_refused(length) if one else unbounded for one, length in zip(known, nodes.tolist(), strict=True)]
@@ -223,10 +225,13 @@ def _refused(nodes: float) -> ContourLine | ContourRefusal:
     return ContourRefusal("tail", f"{nodes:.0f} nodes would be needed: few steps, or atoms")
 
 
-def _grids(period: Array, cut: Array) -> tuple[Array, Array]:
-    """Distances of nodes, of 21 bits, and their numbers, of few bits: many lines have as many nodes as others."""
+def _grids(period: Array, cut: Array, longest: int) -> tuple[Array, Array]:
+    """Distances of nodes, of 21 bits, and their numbers, of few bits: many lines have as many nodes as others.
+
+    The longest rule has so many nodes in the loss.
+    """
     enough = np.ceil(cut / few_bit_steps(2.0 * math.pi / period))
-    nodes = few_bits_up(enough + 1.0)
+    nodes = few_bits_up(enough + 1.0, longest / _LITTLE)
     # the reach stays, since the rules serve no more: nodes lie closer instead
     return few_bit_steps(2.0 * math.pi / period * (enough / (nodes - 1.0))), nodes
 
