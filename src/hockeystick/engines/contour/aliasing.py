@@ -154,13 +154,15 @@ class Chernoff:
         return np.exp(np.minimum(log_sum + 8.0 * U * (1.0 + np.abs(log_sum) + gap + np.abs(spread)), 700.0))
 
     def log_delta_bound(self, epsilon: Array) -> Array:
-        """Upper bounds on ``ln delta_fin(epsilon)`` by Chernoff's bound at the positive tilts, shape (E,).
+        """Upper bounds on ``ln delta_fin(epsilon)`` by Chernoff's bound at theta and the other positive tilts.
 
         Of several (`stacked`), each at an epsilon of its own.
         """
-        size = np.abs(self.values) + np.abs(self.tilts * epsilon[:, None])
-        logs = self.values + self.errors - self.tilts * epsilon[:, None] + 8.0 * U * size + log_constant(self.tilts)
-        return _least(logs, self.tilts > 0.0)
+        pairs = ((self.theta, self.tilts), (self.value, self.values), (self.error, self.errors))
+        tilts, values, errors = (np.concatenate((np.reshape(one, (-1, 1)), more), axis=1) for one, more in pairs)
+        moved = tilts * epsilon[:, None]
+        logs = values + errors - moved + 8.0 * U * (np.abs(values) + np.abs(moved)) + log_constant(tilts)
+        return _least(logs, tilts > 0.0)
 
 
 def _least(values: Array, chosen: NDArray[np.bool_]) -> Array:

@@ -152,7 +152,8 @@ class Laid:
             own, place = part[starts], np.cumsum(starts) - 1
             some = None if own_runs is None else own_runs.of(slice(first, first + most), place)
             several, sizes = self._several(rows[own], length, some)
-            cut = [several.part(row, size) for row, size in enumerate(sizes)]
+            rules = self.tilted.rules if len(sizes) == self.step.size == 1 else ()
+            cut = [several.part(row, size, rules) for row, size in enumerate(sizes)]
             found += [_with_replicas(self.losses, line) for line in cut]
         return places, found
 

@@ -75,6 +75,8 @@ class ContourLine:
         Upper bound on ``ln prod |phi|^T`` at and beyond ``M h``.
     dropped : float
         Bound on the mass that the rules leave out on purpose: delta may be larger by that much.
+    rules : sequence of LossRule
+        What the line is the sum of, planned for about as many steps; nothing where runs share them.
     """
 
     chernoff: Chernoff
@@ -88,6 +90,7 @@ class ContourLine:
     normal_mean_error: float
     log_tail: float
     dropped: float
+    rules: Sequence[LossRule] = ()
 
     @classmethod
     def stacked(cls, lines: Sequence[ContourLine]) -> ContourLine:
@@ -109,11 +112,11 @@ class ContourLine:
         picked.__dict__["_terms"] = self._terms.rows(index)
         return picked
 
-    def part(self, row: int, nodes: int) -> ContourLine:
+    def part(self, row: int, nodes: int, rules: Sequence[LossRule]) -> ContourLine:
         """One of several lines, up to so many nodes; all that depends on where it ends but `log_tail` follows."""
         numbers: dict[str, Any] = {name: getattr(self, name)[row] for name in _NUMBERS}
         numbers["frequencies"] = self.frequencies[row, :nodes]
-        return ContourLine(chernoff=self.chernoff.rows(row), total=self.total.part(row, nodes), **numbers)
+        return ContourLine(chernoff=self.chernoff.rows(row), total=self.total.part(row, nodes), rules=rules, **numbers)
 
     @cached_property
     def _terms(self) -> LineTerms:
