@@ -284,6 +284,8 @@ def at_most(bound: Bound, upper: float, source: str) -> Bound:
     ContradictionError
         Where the bracket lies above.
     """
+    if bound.upper <= max(upper, 0.0):
+        return bound
     both = agreed(bound, Bound(0.0, max(upper, 0.0), source))
     return replace(bound, upper=both.upper, decimals=None if both.upper < bound.upper else bound.decimals)
 
@@ -303,9 +305,10 @@ def from_sides(
     ContradictionError
         Where they exclude each other.
     """
-    above = Bound(0.0, max(upper, 0.0), f"{method}, upper side", notes, errors or {})
-    both = agreed(above, Bound(max(lower, 0.0), np.inf, f"{method}, lower side"))
-    return replace(above, lower=both.lower, method=method, decimals=decimals)
+    low, high = max(lower, 0.0), max(upper, 0.0)
+    if not low <= high:
+        agreed(Bound(0.0, high, f"{method}, upper side"), Bound(low, np.inf, f"{method}, lower side"))
+    return Bound(low, high, method, notes, errors or {}, decimals)
 
 
 def _stated(bound: Bound) -> str:

@@ -70,7 +70,7 @@ def answers_together(curves: Sequence[BoundedCurve], owners: Rows, values: Array
     asked = values[rows]
     if rows.size:
         found = deltas(lines, place, asked) if is_delta else epsilons(lines, place, _targets(lines, place, asked))
-        answers.put(rows, found)
+        answers = answers.put(rows, found)
     rows = np.flatnonzero(answers.known & (answers.lower <= answers.upper))
     own, asked = owners[rows], values[rows]
     lower, upper = np.maximum(answers.lower[rows], 0.0), np.maximum(answers.upper[rows], 0.0)
@@ -130,7 +130,7 @@ def deltas_together(curves: Sequence[ContourCurve], owners: Rows, epsilon: Array
     asked = zip(owners.tolist(), epsilon.tolist(), strict=True)
     rows = np.flatnonzero([curves[owner].is_below_the_end(value) for owner, value in asked])
     if rows.size:
-        answers.put(rows, deltas([curve.standing for curve in curves], owners[rows], epsilon[rows]))
+        answers = answers.put(rows, deltas([curve.standing for curve in curves], owners[rows], epsilon[rows]))
     return answers
 
 

@@ -120,7 +120,8 @@ class Chernoff:
     def aliasing(self, epsilon: Array, period: Array | float) -> Aliasing:
         """Both sides, for a period that is Lambda or less by at most 8 u; broadcast against epsilon."""
         theta, period = np.asarray(self.theta)[..., None], np.asarray(period)
-        right, whole, direct, gap = _least(self._series(epsilon, period), self._sides)  # c(0) = 1
+        series, sides = self._series(epsilon, period), self._sides
+        right, whole, direct, gap = _least(series, sides[:, None] if sides.ndim == series.ndim else sides)  # c(0) = 1
         # By how much the logarithm of the series of tilt 0 may exceed that of e^{k(0)} / (e^{theta Lambda} - 1): twice
         # the errors of K; at most 28 u of each K, of theta eps and of theta Lambda; 15 u of ln(1 - e^{-theta Lambda}),
         # which is large where theta Lambda is small; and 34 u for expm1, exp, a product and the difference below, and

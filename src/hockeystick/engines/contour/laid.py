@@ -30,7 +30,7 @@ TOO_LONG: Final = "a rule would need too many nodes at the frequencies and tilts
 FEWEST: Final = math.sqrt(0.5)
 """Of the number of steps that lines are planned for (`PairSum.planned`): what their runs have, at least."""
 
-_TRUE = np.ones(1, dtype=np.bool_)
+_TRUE, _ONLY = np.ones(1, dtype=np.bool_), np.zeros(1, dtype=np.intp)
 _AT_ONCE = 64  # lines summed at a time
 
 
@@ -53,6 +53,8 @@ class Runs:
 
     def among(self, own: Rows) -> tuple[Rows, Runs]:
         """Those with some of the plans, which are numbered anew."""
+        if self.rows.size == own.size == 1:
+            return _ONLY, self
         place = np.minimum(np.searchsorted(own, self.rows), own.size - 1)
         which = np.flatnonzero(own[place] == self.rows)
         return which, self.of(which, place[which])

@@ -123,7 +123,7 @@ class ContourLine:
         return LineTerms.of(self.total, self.frequencies, np.asarray(self.chernoff.theta)[..., None])
 
     def curve(self, epsilon: Array) -> Curve:
-        """Brackets of delta_fin(epsilon), epsilon of shape (E,), or (R, E) for R lines."""
+        """Brackets of delta_fin(epsilon), epsilon of any shape, or (R, E) for R lines."""
         theta, k, k_error, step, truncation = self._columns
         value, rounding = self._sum(epsilon)
         aliasing = self.chernoff.aliasing(epsilon, 2.0 * math.pi / step * (1.0 - 4.0 * U))
