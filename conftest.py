@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import gc
 import importlib.util
 import io
 import os
@@ -73,6 +74,12 @@ def _transcript(block: str) -> list[tuple[str, str]]:
             command, expected = pairs[-1]
             pairs[-1] = (command, expected + line + "\n")
     return pairs
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector ten thousand tests, which live as long as it does, and most of its rounds."""
+    gc.freeze()
+    gc.set_threshold(100_000)
 
 
 pytest_collect_file = Sybil(

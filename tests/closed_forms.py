@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 
-from mpmath import mp, mpf
+import mpmath
 
+mp = mpmath.mp.clone()  # of its own: what other tests ask of mpmath needs other digits
 mp.dps = 80
+mpf = mp.mpf
 
 
 def gaussian_delta(mu: mpf, epsilon: float | mpf) -> mpf:
     """delta of mu-Gaussian DP: Phi(-eps/mu + mu/2) - e^eps Phi(-eps/mu - mu/2)."""
-    epsilon = mpf(epsilon)
+    mu, epsilon = mpf(mu), mpf(epsilon)
     first = mp.erfc((epsilon / mu - mu / 2) / mp.sqrt(2)) / 2
     second = mp.erfc((epsilon / mu + mu / 2) / mp.sqrt(2)) / 2
     return first - mp.exp(epsilon) * second
@@ -42,7 +44,7 @@ def composed_mu(noise_multiplier: float, steps: int) -> mpf:
 
 def gaussian_epsilon(mu: mpf, delta: float | mpf) -> mpf:
     """The epsilon of mu-Gaussian DP at delta, to about 60 digits: Newton's method on ln delta from the left."""
-    target = mp.log(mpf(delta))
+    mu, target = mpf(mu), mp.log(mpf(delta))
     if gaussian_delta(mu, 0) <= mpf(delta):
         return mpf(0)
     # ln delta is concave and falls: from the right every step stays on the right

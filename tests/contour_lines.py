@@ -12,7 +12,6 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-from mpmath import mp, mpf
 
 from hockeystick.engines.contour.aliasing import chernoff
 from hockeystick.engines.contour.lattice_line import LatticeLine, prepare_lattice_line
@@ -22,7 +21,7 @@ from hockeystick.laws import DiscretePair, Pair
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.transforms.log_moments import log_moments, tilt
 from hockeystick.transforms.rule import Window
-from tests.closed_forms import gaussian_delta
+from tests.closed_forms import gaussian_delta, mp, mpf
 
 Parts = list[tuple[Pair, int]]
 Delta = Callable[[float], mpf]

@@ -15,10 +15,14 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+import mpmath
 import numpy as np
-from mpmath import mp, mpf
 from numpy.typing import NDArray
 from scipy.special import ndtr
+
+mp = mpmath.mp.clone()  # of its own: what other tests ask of mpmath needs other digits
+mp.dps = 60
+mpf = mp.mpf
 
 Array = NDArray[np.float64]
 Law = tuple[tuple[Fraction, float], ...]

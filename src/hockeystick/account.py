@@ -59,7 +59,7 @@ def account(
             f" of type {type(run).__name__}"
             + ("; compose(run) makes a composition of a list" if isinstance(run, list | tuple) else "")
         )
-    size, whole = check_count("group_size", group_size), run * 1
+    size, whole = check_count("group_size", group_size), run if isinstance(run, Composition) else run * 1
     return PrivacyCurve(
         whole if size == 1 else whole.for_group(size),
         adjacency,

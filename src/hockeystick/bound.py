@@ -305,10 +305,10 @@ def from_sides(
     ContradictionError
         Where they exclude each other.
     """
-    low, high = max(lower, 0.0), max(upper, 0.0)
-    if not low <= high:
-        agreed(Bound(0.0, high, f"{method}, upper side"), Bound(low, np.inf, f"{method}, lower side"))
-    return Bound(low, high, method, notes, errors or {}, decimals)
+    least, most = max(lower, 0.0), max(upper, 0.0)
+    if not least <= most:  # says which two
+        agreed(Bound(0.0, most, f"{method}, upper side"), Bound(least, np.inf, f"{method}, lower side"))
+    return Bound(least, most, method, notes, errors or {}, decimals)
 
 
 def _stated(bound: Bound) -> str:

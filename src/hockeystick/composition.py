@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, final
 
 from hockeystick import notebook
@@ -61,6 +62,19 @@ class Step(ABC):
     def pairs(self, direction: Direction) -> tuple[tuple[Pair, int], ...]:
         """Pairs whose composition dominates the step, with their counts: `pair`, once, for nearly every step."""
         return ((self.pair(direction), 1),)
+
+    def same_pairs(self, direction: Direction) -> tuple[tuple[Pair, int], ...]:
+        """`pairs`, the same objects whenever it is asked: runs of one step share what these know of themselves."""
+        if direction not in self._same_pairs:
+            self._same_pairs[direction] = self.pairs(direction)
+        return self._same_pairs[direction]
+
+    @cached_property
+    def _same_pairs(self) -> dict[Direction, tuple[tuple[Pair, int], ...]]:
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_same_pairs"}
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         """Pairs that neighbouring datasets attain, where `pair` is an upper bound only.
@@ -232,7 +246,7 @@ class Composition:
         """Distinct dominating pairs of one direction with their counts."""
         counts: dict[Pair, int] = {}
         for step, count in self.steps:
-            for pair, times in step.pairs(direction):
+            for pair, times in step.same_pairs(direction):
                 counts[pair] = counts.get(pair, 0) + times * count
         return tuple(counts.items())
 

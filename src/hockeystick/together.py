@@ -217,7 +217,8 @@ def worst(answers: Mapping[str, Bound | Estimate], notes: tuple[str, ...] = ()) 
     lower = max(float(bound.lower) for bound in bounds.values())
     known = [bound.decimals for bound in bounds.values() if bound.decimals is not None]
     decimals = (max(low for low, _ in known), max(high for _, high in known)) if len(known) == len(bounds) else None
-    return replace(best, lower=lower, notes=(*best.notes, *_decided(direction, answers), *notes), decimals=decimals)
+    notes = (*best.notes, *_decided(direction, answers), *notes)
+    return Bound(lower, best.upper, best.method, notes, best.errors, decimals)
 
 
 def _decided(direction: str, answers: Mapping[str, Bound | Estimate]) -> tuple[str, ...]:

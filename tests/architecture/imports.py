@@ -8,6 +8,7 @@ resolved to the submodule ``a.b.c`` if there is such a file, so that a room is s
 from __future__ import annotations
 
 import ast
+import functools
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -61,9 +62,10 @@ def read_imports(importer: str, code: str) -> list[Import]:
     return collector.found
 
 
-def all_imports() -> list[Import]:
-    """All imports of the package."""
-    return [found for path in source_files() for found in read_imports(module_name(path), path.read_text("utf-8"))]
+@functools.cache
+def all_imports() -> tuple[Import, ...]:
+    """All imports of the package, read once."""
+    return tuple(found for path in source_files() for found in read_imports(module_name(path), path.read_text("utf-8")))
 
 
 class _Collector(ast.NodeVisitor):

@@ -50,8 +50,8 @@ FAST: list[tuple[str, list[Step], float, float]] = [  # relation, steps, delta a
     ("substitute", [step("gaussian", 300, fixed_size(20, 1000), noise_multiplier=6.0)], 1e-5, 0.8),
     (
         "add-remove",
-        [step("gaussian", 1, {"scheme": "random-allocation", "steps": 200}, noise_multiplier=2.0)],
-        1e-6,
+        [step("gaussian", 1, {"scheme": "random-allocation", "steps": 50}, noise_multiplier=3.0)],
+        1e-4,
         0.1,
     ),
     (

@@ -142,7 +142,7 @@ def check(mechanisms: int, orders: int, seed: int) -> int:
 
 
 def test_no_order_of_the_outputs_of_small_mechanisms_is_above_nor_all_below() -> None:
-    assert check(40, 120, seed=11) > 1000
+    assert check(24, 120, seed=11) > 600
 
 
 @pytest.mark.torture
@@ -204,7 +204,7 @@ def test_the_lower_side_is_below_the_best_order_of_gaussian_outputs() -> None:
                 first, second = (float(count.chance(np.array(p), np.array(rest))) for p, rest in parts)
                 return -(first - math.exp(epsilon) * second)
 
-            starts = [(l0, x) for l0 in (-4.0, -1.0, 0.0, 0.5, 1.0) for x in (0.5, 1.0, 2.0, 3.0, 4.0)]
+            starts = [(l0, x) for l0 in (-4.0, 0.0, 1.0) for x in (0.5, 1.0, 2.0, 4.0)]
             options = {"xatol": 1e-8, "fatol": 1e-14}
             found = min(float(minimize(gain, at, method="Nelder-Mead", options=options).fun) for at in starts)
             lower = float(curve.delta(epsilon).lower)
@@ -245,7 +245,8 @@ def test_calibration_and_refusals() -> None:
         epsilon=2.0,
         delta=1e-6,
         adjacency="remove",
-        precision=1e-2,
+        guess=9.2,
+        precision=0.3,
     )
     assert bound(found.curve.delta(2.0)).upper <= 1e-6
     base = hs.Gaussian(2.0)

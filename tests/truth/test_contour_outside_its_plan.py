@@ -12,7 +12,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
 
 from hockeystick.engines.contour.aliasing import Chernoff, chernoff
 from hockeystick.engines.contour.curve import ContourCurve
@@ -30,7 +29,7 @@ from hockeystick.laws.loss_sum import PairSum
 from hockeystick.laws.worst_case import WorstCasePair
 from hockeystick.transforms.log_moments import log_moments, tilt
 from hockeystick.transforms.rule import Window
-from tests.closed_forms import gaussian_delta
+from tests.closed_forms import gaussian_delta, mp, mpf
 from tests.contour_lines import (
     COMMON,
     EPSILONS,

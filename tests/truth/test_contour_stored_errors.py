@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
 
 from hockeystick.engines.contour.lattice_line import LatticeLine
 from hockeystick.engines.contour.line import ContourLine
@@ -17,6 +16,7 @@ from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.transforms.log_moments import log_moments, tilt
 from hockeystick.transforms.rule import Window
+from tests.closed_forms import mp, mpf
 from tests.contour_lines import (
     EPSILONS,
     LAWS,

@@ -100,7 +100,7 @@ def listed(pair: LabelledPair) -> Pair:
     return hs.DiscretePair(p, q).pair("remove")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("count", [1, 7, 60])
+@pytest.mark.parametrize("count", [1, 7, 30])
 def test_a_labelled_mixture_composes_like_the_pair_of_its_labels_and_outcomes(count: int) -> None:
     step = hs.RandomizedResponse(0.8).poisson(0.25, largest_batch=2, population=5)
     pair = step.pair("remove")
@@ -165,7 +165,12 @@ def test_samples_have_the_masses_of_the_cells() -> None:
 
 
 @pytest.mark.parametrize(
-    ("most", "peer", "least"), [(600, 2.594349, 2.5835), (550, 5.598308, 2.5830), (520, 10.270351, 2.5705)]
+    ("most", "peer", "least"),
+    [
+        (600, 2.594349, 2.5835),
+        pytest.param(550, 5.598308, 2.5830, marks=pytest.mark.torture),
+        (520, 10.270351, 2.5705),
+    ],
 )
 def test_a_run_is_never_above_what_a_substitution_pair_gives(most: int, peer: float, least: float) -> None:
     """dp-accounting 0.6.0 takes the substitution pair for full batches: its answers for 2000 steps at delta 1e-5."""
@@ -186,7 +191,7 @@ def test_a_largest_batch_of_all_records_is_a_poisson_sample_exactly() -> None:
 
 def test_the_upper_side_falls_to_that_of_poisson_samples_as_the_largest_batch_grows() -> None:
     uppers = []
-    for most in (20, 30, 40, 999):
+    for most in (20, 40, 999):
         step = hs.Gaussian(1.0).poisson(0.02, largest_batch=most, population=1000)
         uppers.append(float(hs.account(step * 100).epsilon(delta=1e-5).upper))
     assert uppers == sorted(uppers, reverse=True)

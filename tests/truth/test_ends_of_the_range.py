@@ -40,7 +40,7 @@ def _adversarial(steps: int, near: float, rng: np.random.Generator) -> list[floa
 
 def _most(run: hs.Composition) -> float:
     """The bound on the probability of ever being drawn: from there on epsilon is certified to be 0."""
-    return float(hs.account(run, "remove").directed["remove"].curve._ever)  # type: ignore[attr-defined]
+    return float(hs.account(run, "remove").directed["remove"].engine._ever)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("near", [1e-4, 1e-6, 0.003])

@@ -80,7 +80,8 @@ def composed(parts: list[tuple[Atoms, int]]) -> Atoms:
 
 
 def delta_of(outcomes: Atoms, epsilon: float) -> mpf:
-    return mp.fsum(max(p - mp.exp(mpf(epsilon)) * q, mpf(0)) for p, q in outcomes)
+    scale = mp.exp(mpf(epsilon))
+    return mp.fsum(max(p - scale * q, mpf(0)) for p, q in outcomes)
 
 
 with mpmath.workdps(TRUTH_DIGITS):

@@ -10,7 +10,6 @@ from typing import final
 
 import pytest
 from flint import arb, ctx
-from mpmath import mp, mpf
 
 from hockeystick.errors import UnknownPairError
 from hockeystick.exact import Enclosure, Log, exact_delta, exact_epsilon
@@ -21,7 +20,7 @@ from hockeystick.exact.exponent import Epsilon
 from hockeystick.exact.gaussian import GaussianTransform
 from hockeystick.exact.inverse import _Search
 from hockeystick.laws import GaussianPair, LaplacePair, Pair, ReversedPair, SubsampledPair
-from tests.closed_forms import gaussian_delta
+from tests.closed_forms import gaussian_delta, mp, mpf
 
 
 def contains(enclosure: Enclosure, value: mpf) -> bool:

@@ -216,7 +216,7 @@ def test_epsilon_just_above_the_mass_at_infinity_is_not_called_infinite(mass: Fr
     )
     delta = float(mass)
     delta = delta if Fraction(delta) > mass else math.nextafter(delta, 1.0)
-    for accountant in (Certified(0.5), Certified(0.5, engine="lattice")):
+    for accountant in (Certified(0.5, points=1 << 14), Certified(0.5, points=1 << 14, engine="lattice")):
         bound = accountant.directed(parts).epsilon(delta)
         assert isinstance(bound, Bound)
         assert bound.lower < math.inf

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
-from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.accountants import Certified
-from tests.closed_forms import composed_mu, gaussian_delta, gaussian_epsilon
+from tests.closed_forms import composed_mu, gaussian_delta, gaussian_epsilon, mp, mpf
 
 TARGETS = (1e-1, 1e-5, 1e-12, 1e-30, 1e-100, 1e-250)
 
@@ -19,7 +18,7 @@ TARGETS = (1e-1, 1e-5, 1e-12, 1e-30, 1e-100, 1e-250)
 @pytest.mark.parametrize("engine", ["automatic", "lattice"])
 def test_bracket_contains_closed_form(noise: float, steps: int, engine: str) -> None:
     mu = composed_mu(noise, steps)
-    scale = 1e-2 if steps == 1_000_000 and noise < 10.0 else 1e-3
+    scale = 3e-2 if mu > 500 else 1e-2 if mu > 50 else 1e-3
     tolerance = 1e-3 if engine == "automatic" else scale * max(1.0, 3.0 * float(mu))
     curve = hs.account(hs.Gaussian(noise) * steps, "remove", accountant=Certified(tolerance, engine=engine))
     for delta in TARGETS if engine == "automatic" else TARGETS[::2] if steps < 1_000_000 else (1e-5, 1e-250):

@@ -6,14 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
 from scipy.special import gammaln
 
 import hockeystick as hs
 from hockeystick.accountants import Certified, Fourier
 from hockeystick.bound import Bound
 from reproduce.work import calls
-from tests.closed_forms import gaussian_delta, gaussian_epsilon
+from tests.closed_forms import gaussian_delta, gaussian_epsilon, mp, mpf
 
 
 def ramp(steps: int) -> hs.Composition:
@@ -27,7 +26,7 @@ def epsilon(run: hs.Composition, accountant: hs.accountants.Accountant | None = 
 
 
 def test_two_engines_and_the_fourier_accountant_agree() -> None:
-    run = ramp(15)
+    run = ramp(8)
     bounds = [epsilon(run), epsilon(run, Certified(1e-3, engine="lattice")), epsilon(run, Fourier(2e-5, 2.0))]
     for first in bounds:
         for second in bounds:

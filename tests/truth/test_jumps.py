@@ -37,7 +37,7 @@ def test_lattices_contain_the_exact_value_between_the_modes(
     assert Fraction(float(bound.lower)) <= exact.high
     assert exact.low <= Fraction(float(bound.upper))
     assert float(bound.width) <= 5e-3 * exact.upper
-    found = Certified(engine="lattice").directed(parts).epsilon(exact.upper)
+    found = curve.epsilon(exact.upper)
     assert isinstance(found, Bound)
     assert float(found.width) <= 1e-3
     assert found.lower - 1e-9 <= epsilon <= found.upper + 1e-9  # exact.upper is delta at epsilon to eight digits

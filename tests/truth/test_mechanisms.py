@@ -11,15 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick import laws as pairs
 from hockeystick.composition import Direction, Step
 from tests import mechanism_truths as truths
-from tests.mechanism_truths import LinePair, Noise, Vectors
-
-mp.dps = 60
+from tests.mechanism_truths import LinePair, Noise, Vectors, mp, mpf
 
 RATE = 0.25  # of Poisson samples
 BATCH, POPULATION = 2, 6  # a rate of 1/3, which no float64 is

@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.accountants import Certified
@@ -16,9 +15,7 @@ from hockeystick.accountants.base import DirectedCurve, Parts
 from hockeystick.composition import Direction, Step
 from hockeystick.mechanisms import Mechanism
 from tests import mechanism_truths as truths
-from tests.mechanism_truths import LinePair
-
-mp.dps = 60
+from tests.mechanism_truths import LinePair, mp, mpf
 
 
 def delta(run: Step | hs.Composition, adjacency: str, epsilon: float, tolerance: float = 1e-3) -> hs.Bound:

@@ -9,7 +9,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
 from scipy.special import log_ndtr
 
 from hockeystick.laws import (
@@ -30,8 +29,7 @@ from hockeystick.laws.largest_result import LargestResultPair
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.transforms.rule import Window
 from tests import mechanism_truths as truths
-
-mp.dps = 60
+from tests.mechanism_truths import mp, mpf
 
 G = Fraction(1, 10)
 STATED = ContinuousPair(

@@ -158,7 +158,7 @@ def test_the_lattice_contains_listed_rounds() -> None:
 def test_brackets_agree_with_simulation(sigma: float, steps: int, epsilon: float) -> None:
     """The largest term is integrated in closed form; five standard errors: a false alarm in 1e6."""
     rng = np.random.default_rng(15)
-    m, k, draws = 1.0 / sigma, steps * math.exp(epsilon), 50_000
+    m, k, draws = 1.0 / sigma, steps * math.exp(epsilon), 20_000
     rest, largest = np.zeros(draws), np.zeros(draws)
     for _ in range(steps - 1):
         w = np.exp(m * rng.standard_normal(draws) - 0.5 * m * m)
@@ -233,9 +233,9 @@ def test_published_runs() -> None:
 
 def test_fresh_rounds_and_fixed_bins_differ_enormously() -> None:
     step = hs.Gaussian(1.0)
-    fresh = hs.account(step.random_allocation(steps=100) * 20, tolerance=1e-4).epsilon(delta=1e-5)
+    fresh = hs.account(step.random_allocation(steps=100) * 20).epsilon(delta=1e-5)
     assert 2.411 < fresh.lower < fresh.upper < 2.495
-    assert fresh.width <= 1e-4
+    assert fresh.width <= 1e-3
     fixed = hs.account(step.balls_in_bins(bins=100, epochs=20)).epsilon(delta=1e-5)
     assert fixed.width <= 1e-6
     assert 23.7 < fixed.lower < 24.0
@@ -246,7 +246,7 @@ def test_fresh_rounds_and_fixed_bins_differ_enormously() -> None:
 def test_chords_lie_above_the_curve_and_supports_below(base: Pair, mirrored: bool) -> None:
     curve = AllocatedCurve(base, 20, mirrored)
     chords, supports = ChordPair(curve).atoms, SupportPair(curve).atoms
-    for epsilon in np.linspace(-0.6, 0.9, 31):
+    for epsilon in np.linspace(-0.6, 0.9, 16):
         low, high = curve.delta(float(epsilon))
         sides = []
         for atoms, sign in ((chords, 1.0), (supports, -1.0)):
@@ -333,7 +333,7 @@ def test_several_steps_of_a_round_lie_below_rounds_of_one(steps: int, selected: 
 def test_several_steps_of_a_round_of_gaussian_noise_are_bracketed() -> None:
     """Two of three steps, by simulation; five standard errors: a false alarm in 1e6."""
     rng = np.random.default_rng(7)
-    w = np.exp(rng.standard_normal((400_000, 3)) - 0.5)
+    w = np.exp(rng.standard_normal((100_000, 3)) - 0.5)
     ratio = (w[:, 0] * w[:, 1] + w[:, 0] * w[:, 2] + w[:, 1] * w[:, 2]) / 3.0
     step = hs.Gaussian(1.0).random_allocation(steps=3, selected=2)
     for epsilon in (0.0, 0.6, 1.5):

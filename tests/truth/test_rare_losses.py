@@ -106,6 +106,18 @@ def test_a_line_contains_the_truth_far_from_its_epsilon(epsilon: float) -> None:
     assert_contains(planned(), epsilon)
 
 
+@pytest.mark.parametrize("part", [0, 2])
+@pytest.mark.parametrize("turn", [1.0, 1j, -1.0, -1j])
+def test_transforms_off_by_the_errors_that_they_state_count_as_such(part: int, turn: complex) -> None:
+    line = replace(planned())
+    found = list(line.transforms)
+    error = 1e-6 * line.moments[part // 2]
+    found[part], found[part + 1] = found[part] + error * turn, found[part + 1] + error
+    vars(line)["transforms"] = tuple(found)
+    lower, upper = assert_contains(line)
+    assert upper - lower <= 0.1 * lower
+
+
 @pytest.mark.parametrize("times", [1.25, 1.5, 2.0])
 def test_a_line_of_too_long_steps_subtracts_the_periods_below(times: float) -> None:
     """Nearly all that a longer step adds comes from below."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -61,7 +62,10 @@ def test_a_size_of_the_transform_is_above_all_within_its_window(sigma: float, se
                 assert mp.log(max(sizes)) >= bound - 0.5 * loss.variance * (4.0 * window * nearest + 1e-6)
 
 
-def on_nodes(losses: list[tuple[LatticeNormal, float]], normal: float, tilt: float, step: float, most: int) -> float:
+@functools.cache
+def on_nodes(
+    losses: tuple[tuple[LatticeNormal, float], ...], normal: float, tilt: float, step: float, most: int
+) -> float:
     """What nodes from a quarter of the smallest period on add to S, as far as ``most`` periods of the largest."""
     first = math.ceil(0.25 * min(loss.period for loss, _ in losses) / step)
     s = step * np.arange(first, most * max(loss.period for loss, _ in losses) / step)
@@ -95,7 +99,7 @@ def test_replicas_are_bounded_on_the_nodes_of_a_line(
     for share in (0.2, 0.6, 6.0):
         step = period / math.ceil(period * math.sqrt(variance) / share)  # so that nodes meet replicas
         bound = found.bound(tilt, step, 0.25 * min(loss.period for loss, _ in losses))
-        assert 0.0 < on_nodes(losses, normal, tilt, step, 50) <= bound
+        assert 0.0 < on_nodes(tuple(losses), normal, tilt, step, 50) <= bound
 
 
 def test_more_replicas_looked_at_leave_a_narrower_bound() -> None:

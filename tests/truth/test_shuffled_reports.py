@@ -248,7 +248,7 @@ def test_a_poll_composes_as_closely_as_its_curve_is_known() -> None:
     """One poll and a step that tells nothing: the curve of the poll alone, but for chords between knots."""
     poll = hs.RandomizedResponse(F(3, 4)).shuffled_reports(people=200)
     nothing = hs.DiscretePair((F(1, 2), F(1, 2)), (F(1, 2), F(1, 2)))
-    for epsilon in (0.05, 0.3, 0.6):
+    for epsilon in (0.05, 0.6):
         alone = bound(hs.account(poll, "substitute").delta(epsilon))
         composed = poll.pair("substitute"), nothing.pair("remove")
         found = bound(Certified(1e-4).directed(((composed[0], 1), (composed[1], 1))).delta(epsilon))

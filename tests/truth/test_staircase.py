@@ -10,7 +10,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.accountants import (
@@ -28,9 +27,7 @@ from hockeystick.app.spec import read
 from hockeystick.composition import Composition, Direction
 from hockeystick.exact import exact_delta
 from hockeystick.laws import StaircasePair
-from tests.mechanism_truths import Vectors, as_mpf, hockey_stick, mixed
-
-mp.dps = 60
+from tests.mechanism_truths import Vectors, as_mpf, hockey_stick, mixed, mp, mpf
 
 SHAPES = (
     (1.0, None),

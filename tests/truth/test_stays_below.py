@@ -8,7 +8,6 @@ from typing import cast
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.accountants.base import DirectedCurve
@@ -23,7 +22,7 @@ from hockeystick.transforms.log_moments import log_moments
 from hockeystick.transforms.reversed_rule import reversed_rule
 from hockeystick.transforms.rule import Window
 from hockeystick.transforms.saddle import round_tilts
-from tests.closed_forms import gaussian_delta
+from tests.closed_forms import gaussian_delta, mp, mpf
 
 DPSGD = hs.Gaussian(1.0).poisson(0.01) * 2000
 
@@ -73,7 +72,7 @@ def test_nearly_equal_directions_need_one_plan() -> None:
     low, high = curve.epsilon(1e-5).sides
     assert float(low) < 0.341659939882 + 5e-13
     assert float(high) > 0.341659939882 - 5e-13
-    lines = standing_lines(curve.directed["add"].curve.engine)  # type: ignore[attr-defined]
+    lines = standing_lines(curve.directed["add"].engine.engine)  # type: ignore[attr-defined]
     assert lines is not None
     assert lines._lines == lines._ladders == {}
 
@@ -87,7 +86,7 @@ def test_nearly_equal_directions_need_one_plan_in_a_pass() -> None:
     for run, curve, answer in zip(runs, curves, found, strict=True):
         assert isinstance(answer, Bound)
         assert answer.sides == hs.account(run).epsilon(1e-5).sides
-        lines = standing_lines(curve.directed["add"].curve.engine)  # type: ignore[attr-defined]
+        lines = standing_lines(curve.directed["add"].engine.engine)  # type: ignore[attr-defined]
         assert lines is not None
         assert lines._lines == lines._ladders == {}
 
@@ -185,7 +184,7 @@ def test_the_rule_of_a_line_bounds_the_reverse_of_its_curve(
     run = hs.Gaussian(noise).poisson(rate) * steps
     curve = hs.account(run)
     epsilon = share * float(curve.epsilon(1e-6).lower)
-    lines = standing_lines(curve.directed["remove"].curve.engine)  # type: ignore[attr-defined]
+    lines = standing_lines(curve.directed["remove"].engine.engine)  # type: ignore[attr-defined]
     assert lines is not None
     delta = float(curve.directed["remove"].delta(epsilon).sides[0])
     truth = float(hs.account(run, "add", accountant=hs.accountants.Exact()).delta(epsilon).sides[1])

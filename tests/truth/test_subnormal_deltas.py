@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.accountants import Certified, Contour, Moments
@@ -21,7 +20,17 @@ from hockeystick.accountants.base import Accountant
 from hockeystick.errors import PrecisionError
 from hockeystick.exact import exact_delta
 from hockeystick.laws import Pair, SubsampledPair
-from tests.mechanism_truths import Vectors, binomial, hockey_stick, mixed, shifted, shifted_discrete_laplace, turned
+from tests.mechanism_truths import (
+    Vectors,
+    binomial,
+    hockey_stick,
+    mixed,
+    mp,
+    mpf,
+    shifted,
+    shifted_discrete_laplace,
+    turned,
+)
 
 LEAST, NORMAL = 5e-324, 2.0**-1022
 
@@ -210,8 +219,8 @@ def as_exact(value: Any) -> mpf:
 @pytest.mark.parametrize("kind", MAKERS)
 def test_brackets_hold_below_the_normal_range(kind: str) -> None:
     rng = np.random.default_rng([22, *kind.encode()])
-    answered = [_check(MAKERS[kind](rng, kind), _delta(rng), None) for _ in range(4)]
-    assert sum(answered) >= 3
+    answered = [_check(MAKERS[kind](rng, kind), _delta(rng), None) for _ in range(3)]
+    assert sum(answered) >= 2
 
 
 @pytest.mark.torture

@@ -14,13 +14,15 @@ from itertools import combinations, combinations_with_replacement, permutations,
 from math import comb
 from typing import Any
 
+import mpmath
 import numpy as np
-from mpmath import fp, mp
+from mpmath import fp
 
 import hockeystick as hs
 
 __all__ = ["BASES", "POPULATION", "SCHEMES", "Base", "World"]
 
+mp = mpmath.mp.clone()
 mp.dps = 50
 
 Law = dict[Any, Any]

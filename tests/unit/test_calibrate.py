@@ -313,8 +313,7 @@ def test_a_number_that_repeats_nothing_more_often_is_told_by_estimates() -> None
     assert found.unsafe == found.value - 1
 
 
-@pytest.mark.parametrize("delta", [1e-300, 1e-30, 1e-12, 1e-6])
-@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize(("steps", "delta"), [(1, 1e-300), (1, 1e-30), (1, 1e-12), (1, 1e-6), (3, 1e-300), (3, 1e-12)])
 def test_a_delta_that_falls_to_0_is_followed_to_its_edge(delta: float, steps: int) -> None:
     """Laplace noise has delta 0 where its epsilon is met, and a delta that jumps from 0 beside it."""
     found = hs.calibrate(lambda s: hs.Laplace(s) * steps, epsilon=1.0, delta=delta)
@@ -380,7 +379,7 @@ def test_the_lower_side_at_a_calibrated_value_is_that_of_known_datasets() -> Non
     def family(epsilon: float) -> Composition:
         return hs.ExponentialMechanism(epsilon).poisson(0.5) * 30
 
-    found = hs.calibrate(family, epsilon=1.0, delta=1e-3, precision=1e-3, within=(0.01, 2.0))
+    found = hs.calibrate(family, epsilon=1.0, delta=1e-3, precision=0.1, within=(0.01, 2.0))
     datasets = hs.account(family(found.value)).delta(1.0)
     assert float(found.bound.lower) <= float(datasets.lower) * (1.0 + 1e-6)  # type: ignore[union-attr]
 

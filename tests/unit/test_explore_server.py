@@ -156,7 +156,7 @@ def test_a_broken_assumption_opens_every_answer(fields: dict[str, Any], tmp_path
     answer = answered("answer", asking)[1]
     assert "certified" not in answer["headline"]
     assert "NOT CERTIFIED" in answered("receipt", asking)[1]["html"]
-    assert ">NOT CERTIFIED" in answered("picture", asking)[1]["svg"].split("</title>", 1)[1]
+    assert 'class="said">NOT CERTIFIED' in answered("picture", asking)[1]["svg"]
     spec = tmp_path / "spec.json"
     spec.write_text(answer["specification"], encoding="utf-8")
     command = [str(spec) if word == "spec.json" else word for word in shlex.split(answer["command"])[1:]]
@@ -208,9 +208,9 @@ def malformed(generator: random.Random) -> dict[str, Any]:
     return {"url": path, "content": body, "headers": json_type}
 
 
-def test_a_thousand_malformed_requests_are_refused_and_the_server_lives(client: TestClient) -> None:
+def test_hundreds_of_malformed_requests_are_refused_and_the_server_lives(client: TestClient) -> None:
     generator = random.Random(18)  # noqa: S311 - no secret
-    for number in range(1000):
+    for number in range(300):
         request = malformed(generator)
         reply = client.post(**request)
         assert 400 <= reply.status_code < 500, (number, request["url"], request["content"][:200], reply.status_code)

@@ -71,7 +71,7 @@ def check_writers(url: str, processes: int, times: int, budget: Budget) -> int:
 
 
 def test_of_many_writers_as_many_are_admitted_as_the_budget_holds(url: str) -> None:
-    check_writers(url, 3, 22, Budget(epsilon=0.5, delta=1e-6))
+    check_writers(url, 2, 33, Budget(epsilon=0.5, delta=1e-6))
 
 
 @pytest.mark.torture

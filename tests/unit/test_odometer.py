@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.accountants import Certified
@@ -18,7 +17,7 @@ from hockeystick.engines.lattice.compose import TiltedComposition
 from hockeystick.exact import exact_epsilon
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.state import stamped
-from tests.closed_forms import gaussian_epsilon
+from tests.closed_forms import composed_mu, gaussian_epsilon
 
 MECHANISMS: list[Step] = [
     hs.Gaussian(1.0).poisson(0.01),
@@ -201,7 +200,7 @@ def test_steps_that_share_a_pair_are_both_restored() -> None:
     odometer.step(hs.Gaussian(1.0), count=30)
     odometer.step(hs.GaussianDP(1.0), count=20)
     restored = hs.Odometer.from_json(odometer.to_json())
-    truth = gaussian_epsilon(mp.sqrt(50), 1e-5)
+    truth = gaussian_epsilon(composed_mu(1.0, 50), 1e-5)
     for bound in (odometer.epsilon(), restored.epsilon()):
         assert bound.lower <= truth <= bound.upper
         assert bound.width <= 1e-2

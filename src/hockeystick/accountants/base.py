@@ -7,7 +7,8 @@ frozen dataclass (its settings) and a curve class (its state).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from hockeystick.laws.base import Pair
 
 if TYPE_CHECKING:
     from hockeystick.engines.contour.answers import Answers
+    from hockeystick.engines.selected import Answering
     from hockeystick.engines.together import Quantity
 
 Parts = tuple[tuple[Pair, int], ...]
@@ -66,6 +68,23 @@ class DirectedCurve(ABC):
     def is_below_beside(self, other: DirectedCurve, *, epsilon: float, delta: float, quantity: Quantity) -> bool:
         """The same, by what answered the curve of the other direction, too, which was asked for the quantity."""
         return self.is_below(epsilon, delta)
+
+
+@dataclass(frozen=True, eq=False)
+class EngineCurve(DirectedCurve):
+    """The curve of an engine, as it answers or as `read` makes of it."""
+
+    engine: Answering
+
+    def delta(self, epsilon: float) -> Bound | Estimate:
+        return self.read(lambda engine: engine.delta(epsilon))
+
+    def epsilon(self, delta: float) -> Bound | Estimate:
+        return self.read(lambda engine: engine.epsilon(delta))
+
+    def read(self, ask: Callable[[Answering], Bound | Estimate]) -> Bound | Estimate:
+        """What the engine is asked, answered."""
+        return ask(self.engine)
 
 
 class Accountant(ABC):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
+from hockeystick.accountants.base import Accountant, DirectedCurve, EngineCurve, Parts
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.choose import EngineName, choose_engine
 from hockeystick.engines.ends import BoundedCurve, Engine
@@ -25,7 +25,7 @@ from hockeystick.laws.base import Pair, any_guarantee
 
 if TYPE_CHECKING:
     from hockeystick.engines.contour.answers import Answers
-    from hockeystick.engines.moments.guarantee import GuaranteeCurve
+    from hockeystick.engines.selected import Answering
     from hockeystick.engines.selection import SelectedCurve
 
 
@@ -129,22 +129,16 @@ class Certified(Accountant):
 
 @final
 @dataclass(frozen=True, eq=False)
-class _CertifiedCurve(DirectedCurve):
+class _CertifiedCurve(EngineCurve):
     """One direction."""
 
-    curve: BoundedCurve | SelectedCurve
-
-    def delta(self, epsilon: float) -> Bound:
-        return self.curve.delta(epsilon)
-
-    def epsilon(self, delta: float) -> Bound:
-        return self.curve.epsilon(delta)
+    engine: BoundedCurve | SelectedCurve
 
     def is_below(self, epsilon: float, delta: float) -> bool:
-        return isinstance(self.curve, BoundedCurve) and self.curve.is_below(epsilon, delta)
+        return isinstance(self.engine, BoundedCurve) and self.engine.is_below(epsilon, delta)
 
     def is_below_beside(self, other: DirectedCurve, *, epsilon: float, delta: float, quantity: Quantity) -> bool:
-        own, beside = self.curve, other.curve if isinstance(other, _CertifiedCurve) else None
+        own, beside = self.engine, other.engine if isinstance(other, _CertifiedCurve) else None
         if not (isinstance(own, BoundedCurve) and isinstance(beside, BoundedCurve)):
             return self.is_below(epsilon, delta)
         return is_below_beside(own, beside, epsilon, delta, quantity)
@@ -152,46 +146,31 @@ class _CertifiedCurve(DirectedCurve):
 
 def _bounded(curves: Sequence[DirectedCurve]) -> list[BoundedCurve] | None:
     """The curves that a pass serves; None where one is of another kind."""
-    own = [curve.curve for curve in curves if isinstance(curve, _CertifiedCurve)]
+    own = [curve.engine for curve in curves if isinstance(curve, _CertifiedCurve)]
     found = [curve for curve in own if isinstance(curve, BoundedCurve)]
     return found if len(found) == len(curves) else None
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class _ByMoments(DirectedCurve):
+class _ByMoments(EngineCurve):
     """One direction of which more is proved by moments: the smaller of all upper sides.
 
     The lower side of a dominating pair is no bound for the steps that it stands for, so it is left to `attained`.
     """
 
-    moments: GuaranteeCurve
     pairs: DirectedCurve | None
 
-    def delta(self, epsilon: float) -> Bound:
-        return self._smaller(lambda curve: curve.delta(epsilon))
-
-    def epsilon(self, delta: float) -> Bound:
-        return self._smaller(lambda curve: curve.epsilon(delta))
-
-    def _smaller(self, ask: Callable[[DirectedCurve | GuaranteeCurve], Bound | Estimate]) -> Bound:
-        found = [cast("Bound", ask(curve)) for curve in (self.moments, self.pairs) if curve is not None]
+    def read(self, ask: Callable[[Answering], Bound | Estimate]) -> Bound:
+        found = [cast("Bound", ask(curve)) for curve in (self.engine, self.pairs) if curve is not None]
         return replace(min(found, key=lambda bound: float(bound.upper)), lower=0.0)
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class _UpperSide(DirectedCurve):
+class _UpperSide(EngineCurve):
     """A curve that is above every score's: its own lower side is no bound for any."""
 
-    curve: DirectedCurve
-
-    def delta(self, epsilon: float) -> Bound:
-        return self._upper(self.curve.delta(epsilon))
-
-    def epsilon(self, delta: float) -> Bound:
-        return self._upper(self.curve.epsilon(delta))
-
-    def _upper(self, answer: Bound | Estimate) -> Bound:
-        found = cast("Bound", answer)
+    def read(self, ask: Callable[[Answering], Bound | Estimate]) -> Bound:
+        found = cast("Bound", ask(self.engine))
         return Bound(0.0, found.upper, found.method, found.notes, found.errors)

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
-from hockeystick.bound import Bound
+from hockeystick.accountants.base import Accountant, DirectedCurve, EngineCurve, Parts
 from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.engines.together import Quantity, deltas_together, lines_below
 from hockeystick.errors import check_fields, check_positive
@@ -80,17 +79,11 @@ class Contour(Accountant):
 
 
 @final
-@dataclass
-class _Curve(DirectedCurve):
+@dataclass(frozen=True, eq=False)
+class _Curve(EngineCurve):
     """One direction."""
 
     engine: ContourCurve
-
-    def delta(self, epsilon: float) -> Bound:
-        return self.engine.delta(epsilon)
-
-    def epsilon(self, delta: float) -> Bound:
-        return self.engine.epsilon(delta)
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         return self.engine.is_below(epsilon, delta)

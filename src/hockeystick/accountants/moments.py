@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
-from hockeystick.bound import Bound, Estimate
-from hockeystick.engines.moments.curve import Conversion, KernelCurve, MomentsCurve, QuadraticCurve
+from hockeystick.accountants.base import Accountant, DirectedCurve, EngineCurve, Parts
+from hockeystick.engines.moments.curve import Conversion, KernelCurve, QuadraticCurve
 from hockeystick.errors import check_choice
 
 
@@ -39,20 +38,5 @@ class Moments(Accountant):
         check_choice("conversion", self.conversion, ("tight", "classic", "quadratic"))
 
     def directed(self, parts: Parts) -> DirectedCurve:
-        if self.conversion == "quadratic":
-            return _Curve(QuadraticCurve(parts))
-        return _Curve(KernelCurve(parts, self.conversion))
-
-
-@final
-@dataclass
-class _Curve(DirectedCurve):
-    """One direction."""
-
-    engine: MomentsCurve
-
-    def delta(self, epsilon: float) -> Bound | Estimate:
-        return self.engine.delta(epsilon)
-
-    def epsilon(self, delta: float) -> Bound | Estimate:
-        return self.engine.epsilon(delta)
+        quadratic = self.conversion == "quadratic"
+        return EngineCurve(QuadraticCurve(parts) if quadratic else KernelCurve(parts, self.conversion))

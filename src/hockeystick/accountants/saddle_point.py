@@ -27,7 +27,7 @@ from typing import Literal, final
 
 import numpy as np
 
-from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
+from hockeystick.accountants.base import Accountant, DirectedCurve, EngineCurve, Parts
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.contour.aliasing import kernel_peak
 from hockeystick.engines.moments.cumulant_curve import CumulantCurve
@@ -74,7 +74,7 @@ class SaddlePoint(Accountant):
         check_choice("variant", self.variant, ("msd1", "msd0", "clt"))
 
     def directed(self, parts: Parts) -> DirectedCurve:
-        return _TiltedNormalCurve(parts) if self.variant == "clt" else _DescentCurve(parts, self.variant)
+        return EngineCurve(_TiltedNormalCurve(parts) if self.variant == "clt" else _DescentCurve(parts, self.variant))
 
 
 def _saddle_excess(c: TiltedCumulants) -> float:
@@ -82,15 +82,15 @@ def _saddle_excess(c: TiltedCumulants) -> float:
     return c.mean - 1.0 / c.theta - 1.0 / (1.0 + c.theta)
 
 
-class _SaddleCurve(CumulantCurve, DirectedCurve):
+class _SaddleCurve(CumulantCurve):
     """What the variants share: the ends of the range."""
 
-    def trivial_epsilon(self, delta: float) -> Bound | None:
-        """Epsilon for delta 1, and up to the mass of infinite losses, or 0."""
+    def epsilon(self, delta: float) -> Bound | Estimate:
+        """The same; up to the mass of infinite losses, or 0, from that alone."""
         high = self.infinity[1]
         if self.infinity[0] <= delta <= high and delta < 1.0:
             return Bound(0.0, max(self.largest_loss, 0.0) if delta == high else math.inf, self.method)
-        return super().trivial_epsilon(delta)
+        return super().epsilon(delta)
 
 
 @final
@@ -126,10 +126,7 @@ class _DescentCurve(_SaddleCurve):
         left_out = ", and it is left out" if self._first_order and abs(correction) >= 1.0 else ""
         return (f"the correction of first order is {correction:.2g}: too few steps for this approximation{left_out}",)
 
-    def delta(self, epsilon: float) -> Bound | Estimate:
-        trivial = self.trivial_delta(epsilon)
-        if trivial is not None:
-            return trivial
+    def delta_inside(self, epsilon: float) -> Bound | Estimate:
         theta = self.window.tilt_where(lambda c: _saddle_excess(c) - epsilon, tolerance=_TILT_TOLERANCE)
         c = self.window.checked(min(theta, _LARGEST_TILT))
         log_value, correction = self._log_delta(c, epsilon)
@@ -138,10 +135,7 @@ class _DescentCurve(_SaddleCurve):
         error = min(finite * self._relative_error(c, correction), 1.0)
         return Estimate(value, error, self.method, self._notes(correction))
 
-    def epsilon(self, delta: float) -> Bound | Estimate:
-        trivial = self.trivial_epsilon(delta)
-        if trivial is not None:
-            return trivial
+    def epsilon_inside(self, delta: float) -> Bound | Estimate:
         log_delta = math.log(delta - self.infinity[1])
         # along the curve (epsilon, delta) both depend on the tilt alone: one root, none inside it
         theta = self.window.tilt_where(
@@ -166,10 +160,7 @@ class _TiltedNormalCurve(_SaddleCurve):
         """Whether K is bounded for these pairs."""
         return math.isfinite(float(log_moment_bounds(self.parts, np.array([2.0])).upper[0]))
 
-    def delta(self, epsilon: float) -> Bound | Estimate:
-        trivial = self.trivial_delta(epsilon)
-        if trivial is not None:
-            return trivial
+    def delta_inside(self, epsilon: float) -> Bound | Estimate:
         theta = round_tilt(min(self.window.tilt_where(lambda c: _saddle_excess(c) - epsilon), _LARGEST_TILT))
         if not self.is_certified:
             low, high = _bracket(TiltedBounds.of_estimates(self.window.checked(theta)), epsilon)
@@ -185,10 +176,7 @@ class _TiltedNormalCurve(_SaddleCurve):
         notes = () if bounds.is_known else (_NO_VARIANCE,)
         return Bound(min(low, high), high, self.method, notes, {"berry-esseen": 0.5 * (high - low)})
 
-    def epsilon(self, delta: float) -> Bound | Estimate:
-        trivial = self.trivial_epsilon(delta)
-        if trivial is not None:
-            return trivial
+    def epsilon_inside(self, delta: float) -> Bound | Estimate:
         start = _DescentCurve(self.parts, "msd0").epsilon(delta)
         guess = float(start.sides[1])
         slope = max(self.window.tilt_where(lambda c: _saddle_excess(c) - guess), 1e-6)

@@ -13,7 +13,6 @@ from typing import Any, Literal
 from hockeystick.accountants.base import Accountant
 from hockeystick.calibrate.result import Calibration, UnreachableTargetError
 from hockeystick.calibrate.sought import certify_either_side, sought
-from hockeystick.calibrate.targets import target_of
 from hockeystick.composition import Composition, Step
 from hockeystick.errors import public_door
 from hockeystick.progress import Progress
@@ -97,28 +96,7 @@ def calibrate(
     >>> steps.unsafe - steps.value
     1
     """
-    target = target_of(
-        epsilon=epsilon,
-        delta=delta,
-        mu=mu,
-        floor=floor,
-        true_positive_rate=true_positive_rate,
-        false_positive_rate=false_positive_rate,
-        advantage=advantage,
-        bayes_risk=bayes_risk,
-        prior=prior,
-    )
-    one = sought(
-        family,
-        target,
-        adjacency=adjacency,
-        values=values,
-        within=within,
-        safe=safe,
-        precision=precision,
-        guess=guess,
-        accountant=accountant,
-    )
+    one = sought(**locals())
     with Progress("calibrating"):
         one.foresee()
         certify_either_side([one])

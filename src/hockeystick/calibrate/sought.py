@@ -26,7 +26,7 @@ from hockeystick.calibrate.problem import Problem
 from hockeystick.calibrate.result import Calibration, UnreachableTargetError
 from hockeystick.calibrate.search import Search
 from hockeystick.calibrate.strategy import either_side, is_astray, is_settled, narrow, refined
-from hockeystick.calibrate.targets import TARGETS, Target, target_of
+from hockeystick.calibrate.targets import target_of
 from hockeystick.composition import Composition, Step, directions
 from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import (
@@ -119,7 +119,6 @@ class Sought:
 
 def sought(
     family: Family,
-    target: Target,
     *,
     adjacency: str = "add-remove",
     values: str = "real",
@@ -128,8 +127,10 @@ def sought(
     precision: float = 1e-5,
     guess: float | None = None,
     accountant: Accountant | Literal["automatic"] | None = None,
+    **target: Any,
 ) -> Sought:
     """A calibration that has not begun; arguments as for `hockeystick.calibrate`."""
+    aim = target_of(**target)
     if not callable(family):
         raise TypeError(f"family must be a function from a number to a run, got {family!r}")
     directions(adjacency)
@@ -138,7 +139,7 @@ def sought(
     method = check_accountant(accountant, Certified())
     low, high = _limits(within, whole=whole)
     start = _start(guess, low, high, whole=whole, given=within is not None)
-    problem = Problem(family, target, adjacency, method)
+    problem = Problem(family, aim, adjacency, method)
     if within is None:
         low, high = (problem.defined_towards(start, end) for end in (low, high))
     width = max(check_positive("precision", precision), _FINEST)
@@ -218,9 +219,7 @@ class _Line:
         """One that begins where its neighbours lead; where they are far, by estimates."""
         (family, settings), place = self._asked[number], self._places[number]
         guess = led_to([(at, one.value) for at, one in self._known], place)
-        own = {name: value for name, value in settings.items() if name in TARGETS}
-        others = {name: value for name, value in settings.items() if name not in own}
-        one = sought(family, target_of(**own), **{"guess": guess, **others})
+        one = sought(family, **{"guess": guess, **settings})
         if guess is not None and number % _STRIDE and one.sign and "guess" not in settings:
             one.led_by(min(self._known, key=lambda known: abs(math.log(known[0] / place)))[1], guess)
         else:

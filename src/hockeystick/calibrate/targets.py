@@ -97,38 +97,26 @@ def target_of(
     prior: float | None = None,
 ) -> Target:
     """The one target that was given."""
-    given = {
-        "epsilon and delta": epsilon is not None or delta is not None,
-        "mu": mu is not None,
-        "true_positive_rate and false_positive_rate": true_positive_rate is not None or false_positive_rate is not None,
-        "advantage": advantage is not None,
-        "bayes_risk and prior": bayes_risk is not None or prior is not None,
-    }
-    named = [name for name, present in given.items() if present]
-    if len(named) != 1:
-        raise TypeError(
-            f"give one target ({'; or '.join(given)}), got {' as well as '.join(named) if named else 'none'}"
-        )
+    given = dict(locals())
+    asked = [names for names in _ASKED if any(given[name] is not None for name in names)]
+    if len(asked) != 1:
+        said = " as well as ".join(map(" and ".join, asked))
+        raise TypeError(f"give one target ({'; or '.join(map(' and '.join, _ASKED))}), got {said or 'none'}")
     if mu is not None:
         return _mu(check_positive("mu", mu), check_probability("floor", floor))
     if floor != 0.0:
         raise TypeError("floor belongs to the target mu")
-    if advantage is not None:
-        return _delta(0.0, check_inside("advantage", advantage))
-    if true_positive_rate is not None or false_positive_rate is not None:
-        return _attack(true_positive_rate, false_positive_rate)
-    if bayes_risk is not None or prior is not None:
-        return _risk(bayes_risk, prior)
-    return _epsilon_delta(epsilon, delta)
+    values = [given[name] for name in asked[0]]
+    if any(value is None for value in values):
+        raise TypeError(f"{' and '.join(asked[0])} go together: give both")
+    return _ASKED[asked[0]](*values)
 
 
 TARGETS: Final = tuple(inspect.signature(target_of).parameters)
 """The names by which a target is given."""
 
 
-def _epsilon_delta(epsilon: float | None, delta: float | None) -> Target:
-    if epsilon is None or delta is None:
-        raise TypeError("epsilon and delta go together: give both")
+def _epsilon_delta(epsilon: float, delta: float) -> Target:
     smallest = check_probability("delta", delta)
     if smallest == 1.0:
         raise ValueError("delta must be below 1: every run meets it")
@@ -141,9 +129,7 @@ def _epsilon_delta(epsilon: float | None, delta: float | None) -> Target:
     return _delta(largest, smallest)
 
 
-def _attack(true_positive_rate: float | None, false_positive_rate: float | None) -> Target:
-    if true_positive_rate is None or false_positive_rate is None:
-        raise TypeError("true_positive_rate and false_positive_rate go together: give both")
+def _attack(true_positive_rate: float, false_positive_rate: float) -> Target:
     most = check_inside("true_positive_rate", true_positive_rate)
     alpha = check_probability("false_positive_rate", false_positive_rate)
     if not alpha < most:
@@ -158,10 +144,8 @@ def _attack(true_positive_rate: float | None, false_positive_rate: float | None)
     return Target(f"true-positive rate {plain(most)} {at}", f"the true-positive rate {at}", most, measured)
 
 
-def _risk(bayes_risk: float | None, prior: float | None) -> Target:
+def _risk(bayes_risk: float, prior: float) -> Target:
     """At least this risk of error is at most this delta at the epsilon that the prior decides."""
-    if bayes_risk is None or prior is None:
-        raise TypeError("bayes_risk and prior go together: give both")
     least, believed = check_inside("bayes_risk", bayes_risk), check_inside("prior", prior)
     rarer = min(believed, 1.0 - believed)
     if not least < rarer:
@@ -184,3 +168,13 @@ def _risk(bayes_risk: float | None, prior: float | None) -> Target:
         down(rarer - least),
         missing,
     )
+
+
+_ASKED: Final[dict[tuple[str, ...], Callable[..., Target]]] = {
+    ("epsilon", "delta"): _epsilon_delta,
+    ("mu",): _mu,
+    ("true_positive_rate", "false_positive_rate"): _attack,
+    ("advantage",): lambda most: _delta(0.0, check_inside("advantage", most)),
+    ("bayes_risk", "prior"): _risk,
+}
+"""What makes a target of the arguments that say it together."""

@@ -123,8 +123,6 @@ MOST_STEPS: Final = 1 << 40
 MOST_LOSS: Final = 1e7
 """Nats of one step: beyond, float64 does not tell losses apart."""
 
-_LOG_TAIL = -60.0  # ln of the mass of one step whose losses are looked at for that
-
 
 def choose_engine(
     parts: Parts, *, tolerance: float, points: int, largest_loss: float, engine: EngineName = "automatic"
@@ -324,9 +322,8 @@ def _check_reach(parts: Parts) -> None:
     if steps > MOST_STEPS:
         raise PrecisionError(f"{steps} steps are more than the 2^40 that brackets are proved for")
     for pair, _ in parts:
-        low, high = pair.loss_range(_LOG_TAIL, _LOG_TAIL)
-        if max(-low, high) > MOST_LOSS:
+        if pair.reach > MOST_LOSS:
             raise PrecisionError(
-                f"one step of {pair!r} has losses of up to {max(-low, high):.3g} nats, more than the {MOST_LOSS:g}"
+                f"one step of {pair!r} has losses of up to {pair.reach:.3g} nats, more than the {MOST_LOSS:g}"
                 " that brackets are computed for: epsilon is enormous; use more noise"
             )

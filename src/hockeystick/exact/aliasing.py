@@ -20,10 +20,9 @@ from typing import final
 from flint import arb
 
 from hockeystick.errors import PrecisionError
-from hockeystick.exact.balls import ball, precision
+from hockeystick.exact.balls import LOW_BITS, ball, precision
 from hockeystick.exact.composite import Composite
 
-_LOW_BITS = 64
 _RUNG = 1.12
 _BELOW, _ABOVE = 16, 9  # rungs tried on either side of the saddle point
 _LARGEST_TILT = 1e7
@@ -49,7 +48,7 @@ class Aliasing:
     def _chernoff(self) -> tuple[tuple[arb, arb, arb], ...]:
         """``(t, ln(c(t) M(t)), ratio of the series)`` for each tilt."""
         result = []
-        with precision(_LOW_BITS):
+        with precision(LOW_BITS):
             for tilt in self.tilts:
                 t = ball(tilt)
                 constant = self.composite.log_moment(tilt) + t * t.log() - (1 + t) * (1 + t).log()
@@ -58,7 +57,7 @@ class Aliasing:
 
     def bound(self, epsilon: arb) -> arb:
         """An upper bound on the aliasing at one epsilon."""
-        with precision(_LOW_BITS):
+        with precision(LOW_BITS):
             fall = (-ball(self.theta) * self.period).exp()
             left = fall / (1 - fall)
             limit = self.composite.loss_limit()
@@ -80,6 +79,17 @@ class Choice:
     period: float
     tilt: float
     lead: float
+
+    @property
+    def tilts(self) -> tuple[Fraction, ...]:
+        """Candidates for the tilt of Chernoff's bound."""
+        theta = float(dyadic(self.theta))
+        return tuple(dyadic(theta + (self.tilt - theta) * share) for share in (0.9, 1.0))
+
+    def bits(self, composite: Composite, digits: int, spare: int) -> int:
+        """The working precision for so many digits of delta."""
+        lost = digits * math.log2(10.0) + self.lead / math.log(2.0)
+        return math.ceil(lost) + composite.count.bit_length() + spare
 
 
 def choose(composite: Composite, epsilon: float, digits: int) -> Choice:

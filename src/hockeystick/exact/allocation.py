@@ -33,7 +33,7 @@ from flint import acb, acb_mat, arb
 
 from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.exact.aliasing import dyadic
-from hockeystick.exact.balls import ball, precision, working_bits
+from hockeystick.exact.balls import LOW_BITS, ball, precision, working_bits
 from hockeystick.exact.curve import Curve, relative_digits
 from hockeystick.exact.enclosure import Enclosure
 from hockeystick.exact.exponent import Epsilon, nats
@@ -42,7 +42,6 @@ from hockeystick.exact.shapes import AllocationShape, shape_of
 from hockeystick.laws.allocated import AllocatedCurve
 from hockeystick.laws.curve import ChordPair, SupportPair
 
-_LOW_BITS = 64
 _MOST_NODES = 400_000
 _MOST_ENTRIES = 2_000_000  # of a matrix of balls: a gigabyte or so
 _ZERO = Fraction(0)
@@ -244,7 +243,7 @@ class AllocationCurve(Curve):
         while nats_below < _LAST:
             if best > 0:
                 nats_below = -float(best.abs_lower().log())
-            with precision(_LOW_BITS):
+            with precision(LOW_BITS):
                 at = float(nats(epsilon))
             line = _Line(self._shape, _planned(self._shape, at, nats_below + (digits + 2) * math.log(10.0)))
             value = self._on(line, epsilon)

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,10 +18,8 @@ from typing import final
 from flint import acb, arb
 
 from hockeystick.exact.atoms import Atoms, Outcome
-from hockeystick.exact.balls import ball, precision
-from hockeystick.exact.transform import Decay, Line, NoDecay, Sketch, Transform, integer_power
-
-_LOW_BITS = 64
+from hockeystick.exact.balls import LOW_BITS, ball, precision
+from hockeystick.exact.transform import Decay, Line, NoDecay, Sketch, Transform
 
 
 def log_ratio(outcome: Outcome) -> arb:
@@ -74,7 +71,7 @@ class AtomicTransform(Transform):
     @cached_property
     def _floats(self) -> tuple[tuple[float, float], ...]:
         """``(loss, ln p)`` of every outcome of finite loss."""
-        with precision(_LOW_BITS):
+        with precision(LOW_BITS):
             return tuple((float(log_ratio(o)), float(o[0].log())) for o in self.finite())
 
     @cached_property
@@ -94,13 +91,7 @@ class AtomicTransform(Transform):
 
     def sketch(self, theta: float) -> Sketch:
         """Estimates at one tilt."""
-        exponents = [theta * loss + log_p for loss, log_p in self._floats]
-        peak = max(exponents)
-        weights = [math.exp(e - peak) for e in exponents]
-        mass = math.fsum(weights)
-        mean = math.fsum(w * loss for w, (loss, _) in zip(weights, self._floats, strict=True)) / mass
-        square = math.fsum(w * (loss - mean) ** 2 for w, (loss, _) in zip(weights, self._floats, strict=True)) / mass
-        return Sketch(peak + math.log(mass), mean, square)
+        return Sketch.of([(theta * loss + log_p, loss) for loss, log_p in self._floats])
 
     def log_moment(self, theta: Fraction) -> arb:
         """Enclosure of ``K(theta)``."""
@@ -114,10 +105,6 @@ class AtomicTransform(Transform):
         return [
             sum((acb(0, angle * m).exp() * weight for weight, angle in tilted), acb(0)) for m in range(line.nodes + 1)
         ]
-
-    def powers(self, line: Line, count: int) -> list[acb]:
-        """Enclosures of ``M(z)^count``."""
-        return [integer_power(value, count) for value in self.on_line(line)]
 
     def decay(self, theta: Fraction) -> Decay:
         """None."""

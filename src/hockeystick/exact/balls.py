@@ -13,6 +13,9 @@ from fractions import Fraction
 
 from flint import arb, ctx, fmpq
 
+LOW_BITS = 64
+"""The precision of bounds and choices."""
+
 
 @contextmanager
 def precision(bits: int) -> Iterator[None]:

@@ -15,10 +15,9 @@ from typing import final
 
 from flint import acb, arb
 
-from hockeystick.exact.balls import precision
+from hockeystick.exact.balls import LOW_BITS, precision
 from hockeystick.exact.transform import Decay, Line, Sketch, Transform
 
-_LOW_BITS = 64
 _MOST_POWERS = 2000
 
 
@@ -148,7 +147,7 @@ class Composite:
     @lru_cache(maxsize=64)  # noqa: B019 - frozen and hashable; asked for by plan and bound alike
     def log_moment(self, theta: Fraction) -> arb:
         """Enclosure of ``K(theta)``, to a precision that does for bounds."""
-        with precision(_LOW_BITS + self.count.bit_length()):
+        with precision(LOW_BITS + self.count.bit_length()):
             return sum((part.log_moment(theta) * count for part, count in self.parts), arb(0))
 
     def on_line(self, line: Line) -> list[acb]:

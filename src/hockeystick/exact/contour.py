@@ -22,13 +22,12 @@ from flint import acb, arb
 
 from hockeystick.errors import PrecisionError
 from hockeystick.exact.aliasing import Aliasing, choose, dyadic
-from hockeystick.exact.balls import ball, precision
+from hockeystick.exact.balls import LOW_BITS, ball, precision
 from hockeystick.exact.composite import Composite, CompositeDecay
 from hockeystick.exact.curve import EpsilonLine, LineCurve
 from hockeystick.exact.exponent import Epsilon, nats
 from hockeystick.exact.transform import Line
 
-_LOW_BITS = 64
 _MOST_NODES = 400_000
 
 
@@ -53,17 +52,15 @@ def plan_contour(composite: Composite, epsilon: float, *, digits: int) -> Plan:
     choice = choose(composite, epsilon, digits)
     theta = dyadic(choice.theta)
     step = dyadic(2.0 * math.pi / (1.02 * choice.period))
-    bits = math.ceil(digits * math.log2(10.0) + choice.lead / math.log(2.0)) + composite.count.bit_length() + 24
     nodes = _nodes(composite.decay(theta), float(theta), float(step), -choice.lead - digits * math.log(10.0) - 1.0)
-    tilts = tuple(dyadic(float(theta) + (choice.tilt - float(theta)) * f) for f in (0.9, 1.0))
-    return Plan(Line(theta, step, nodes), tilts, bits)
+    return Plan(Line(theta, step, nodes), choice.tilts, choice.bits(composite, digits, 24))
 
 
 def _nodes(decay: CompositeDecay, theta: float, step: float, room: float) -> int:
     """How many points leave out less than ``e^room`` of the integrand's peak."""
 
     def missing(s: float) -> float:
-        with precision(_LOW_BITS):
+        with precision(LOW_BITS):
             bound = decay.bound(arb(s))
             tail = math.log(math.atan(theta / s) / (math.pi * theta))
             return (-math.inf if not bound > 0 else float(bound.log())) + tail - room
@@ -104,14 +101,14 @@ class Contour(EpsilonLine):
     def _cut(self) -> arb:
         """Bound on what lies beyond the last point, without its factor ``e^{-theta eps}``."""
         line = self.plan.line
-        with precision(_LOW_BITS):
+        with precision(LOW_BITS):
             theta, reach = ball(line.theta), ball(line.reach)
             decay = self.composite.decay(line.theta).bound(reach)
             return self.composite.log_moment(line.theta).exp() * decay * (theta / reach).atan() / (arb.pi() * theta)
 
     @cached_property
     def _aliasing(self) -> Aliasing:
-        with precision(_LOW_BITS):
+        with precision(LOW_BITS):
             period = 2 * arb.pi() / ball(self.plan.line.step)
         return Aliasing(self.composite, self.plan.line.theta, self.plan.tilts, period)
 

@@ -10,14 +10,13 @@ from typing import final
 from flint import arb
 
 from hockeystick.errors import PrecisionError
-from hockeystick.exact.balls import ball, precision
+from hockeystick.exact.balls import LOW_BITS, ball, precision
 from hockeystick.exact.composite import Composite
 from hockeystick.exact.enclosure import Enclosure
 from hockeystick.exact.exponent import Epsilon, nats
 
 _MOST_BITS = 60_000
 _ZERO_BITS = 4_000
-_LOW_BITS = 64
 _ZERO = Fraction(0)
 
 
@@ -30,7 +29,7 @@ def relative_digits(value: arb) -> float:
     size = value.abs_lower()
     if not size > 0:
         return 0.0
-    with precision(_LOW_BITS):
+    with precision(LOW_BITS):
         return -float((2 * value.rad() / size).log()) / math.log(10.0)
 
 
@@ -111,7 +110,7 @@ class ClosedCurve(Curve):
             value = self.delta(Fraction(epsilon), 4)
             return float(value.log()) if value > 0 else -math.inf
 
-        with precision(_LOW_BITS):
+        with precision(LOW_BITS):
             target = float(ball(delta).log())
             low, high = 0.0, 1.0
             while log_delta(high) > target and high < 1e300:
@@ -148,7 +147,7 @@ class CompositeCurve(ClosedCurve):
 
     def guess(self, delta: Fraction) -> tuple[float, float]:
         """By the saddle-point formula on the finite losses."""
-        with precision(_LOW_BITS):
+        with precision(LOW_BITS):
             rest = (ball(delta) - self.infinite()).max(ball(delta) * arb(2) ** -40)
             theta, epsilon = self._composite.saddle_of_delta(float(rest.log()))
         return epsilon, theta
@@ -192,14 +191,14 @@ class LineCurve(Curve):
 
     def guess(self, delta: Fraction) -> tuple[float, float]:
         """By the saddle-point formula."""
-        with precision(_LOW_BITS):
+        with precision(LOW_BITS):
             theta, epsilon = self._composite.saddle_of_delta(float(ball(delta).log()))
         return epsilon, theta
 
     def _near_total(self, epsilon: Epsilon, digits: int) -> arb | None:
         """Delta where it is its largest value but for less than the digits asked for, by Chernoff's bound."""
         at_zero = self._composite.sketch(0.0)
-        with precision(_LOW_BITS):
+        with precision(LOW_BITS):
             point = float(nats(epsilon))
         if not point < at_zero.mean or not at_zero.variance > 0.0:
             return None
@@ -212,7 +211,7 @@ class LineCurve(Curve):
 
     def delta(self, epsilon: Epsilon, digits: int, *, floor: Fraction = _ZERO) -> arb:
         """Enclosure of delta to so many digits."""
-        with precision(math.ceil(digits * math.log2(10.0)) + _LOW_BITS):
+        with precision(math.ceil(digits * math.log2(10.0)) + LOW_BITS):
             limit, point = self.loss_limit(), nats(epsilon)
             estimate = float(point)
             if limit is not None and limit <= point and relative_digits(self.infinite()) >= digits:

@@ -56,6 +56,10 @@ class GaussianTransform(Transform):
         """Enclosure of ``K(theta)``."""
         return ball(self.mu_squared * theta * (1 + theta) / 2)
 
+    def on_line(self, line: Line) -> list[acb]:
+        """Enclosures of ``M(z)``."""
+        return self.powers(line, 1)
+
     def powers(self, line: Line, count: int) -> list[acb]:
         """Enclosures of ``M(z)^count``."""
         scale = ball(self.mu_squared) * count / 2

@@ -20,11 +20,10 @@ from typing import final
 
 from flint import arb
 
-from hockeystick.exact.balls import ball, precision
+from hockeystick.exact.balls import LOW_BITS, ball, precision
 from hockeystick.exact.layers import Layers, rectangles
 from hockeystick.exact.logsum import LogSum
 
-_LOW_BITS = 64
 _CELLS = 250
 _DENSITY_CUTOFF = 9.0
 _MARGIN = 1.15  # what a cell may lose: phase and height are taken at different ends of it
@@ -235,7 +234,7 @@ class Integrand:
     def _lifted(self, runs: list[list[Fraction]], y: Fraction, step: Fraction) -> LiftedCells:
         """Cells of one or two runs, and what is beyond; a cell holds at most ``length / step + 1`` lattice points."""
         least = min(Fraction(0), y * (self.p.low - self.q.high), y * (self.p.high - self.q.low))  # no phase is below
-        with precision(_LOW_BITS):
+        with precision(LOW_BITS):
             height, tilt = ball(abs(y)), ball(max(self.theta, Fraction(0)))
             p, q, offset = self.p.terms(), self.q.terms(), ball(y * (self.p.low - self.q.low))
             constant = height * height / 2 - (2 * arb.pi()).log() / 2
@@ -259,7 +258,7 @@ class Integrand:
     def layers(self, log_moment: arb) -> Layers:
         """Rectangles under the density ``t(x) / (M(theta) |L'(x)|)`` of the tilted loss."""
         points = self._bulk()
-        with precision(_LOW_BITS):
+        with precision(LOW_BITS):
             scale = (-log_moment).exp() / (2 * arb.pi()).sqrt()
             p, q = self.p.terms(), self.q.terms()
             losses = [self.p.value(p, ball(x)) - self.q.value(q, ball(x)) for x in points]
@@ -298,7 +297,7 @@ class LiftedCells:
 
     def bound(self, low: arb, high: arb) -> arb:
         """Upper bound on the whole, for every s in ``[low, high]``."""
-        with precision(_LOW_BITS):
+        with precision(LOW_BITS):
             total = arb(0)
             for log, phase in zip(self.logs, self.phases, strict=True):
                 total += (log - (low if phase >= 0 else high) * phase).exp()

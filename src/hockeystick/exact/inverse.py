@@ -13,11 +13,10 @@ from typing import final
 from flint import arb
 
 from hockeystick.errors import PrecisionError
-from hockeystick.exact.balls import ball, precision
+from hockeystick.exact.balls import LOW_BITS, ball, precision
 from hockeystick.exact.curve import Curve
 from hockeystick.exact.enclosure import Enclosure
 
-_LOW_BITS = 64
 _MOST_STEPS = 200
 _ROUGH = 6  # digits of the first steps
 
@@ -34,7 +33,7 @@ class _Search:
 
     def excess(self, epsilon: Fraction, digits: int) -> arb:
         """``ln delta(epsilon) - ln delta*``, and what its sign proves is kept."""
-        with precision(math.ceil(digits * math.log2(10.0)) + _LOW_BITS):
+        with precision(math.ceil(digits * math.log2(10.0)) + LOW_BITS):
             value = self._curve.delta(epsilon, digits, floor=self._delta)
             gap = value / ball(self._delta) - 1
             if gap > 0:
@@ -79,7 +78,7 @@ def epsilon_of(curve: Curve, delta: Fraction, *, digits: int) -> Enclosure:
         return Enclosure(Fraction(0), Fraction(0))
     if delta in {0, curve.infinite_fraction()}:
         return _end(curve, delta, digits)
-    with precision(_LOW_BITS):
+    with precision(LOW_BITS):
         if ball(delta) < curve.infinite():
             return Enclosure(math.inf, math.inf)
     search = _Search(curve, delta, digits)
@@ -130,7 +129,7 @@ def _step(value: arb, slope: float) -> Fraction:
 
 def _end(curve: Curve, delta: Fraction, digits: int) -> Enclosure:
     """The largest finite loss, where delta is no more than what is lost at infinity."""
-    with precision(math.ceil(digits * math.log2(10.0)) + _LOW_BITS):
+    with precision(math.ceil(digits * math.log2(10.0)) + LOW_BITS):
         limit = curve.loss_limit()
         if limit is None or (delta == 0 and curve.infinite() > 0):
             return Enclosure(math.inf, math.inf)

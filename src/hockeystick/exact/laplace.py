@@ -20,13 +20,11 @@ from typing import final
 
 from flint import acb, arb
 
-from hockeystick.exact.balls import ball, precision, working_bits
+from hockeystick.exact.balls import LOW_BITS, ball, precision, working_bits
 from hockeystick.exact.layers import Layers, rectangles
-from hockeystick.exact.transform import Decay, Line, Sketch, Transform, integer_power
+from hockeystick.exact.transform import Decay, Line, Sketch, Transform, turned
 
-_LOW_BITS = 64
 _CELLS = 200
-_RESEED = 10
 _SKETCH_NODES = 24
 _RHOS = (2.0, 3.0, 5.0, 9.0, 17.0, 33.0)
 
@@ -88,7 +86,7 @@ class LaplaceTransform(Transform):
     @cached_property
     def _sketch_points(self) -> list[tuple[float, float]]:
         """``(ln weight under P, loss)`` of atoms and nodes in floats."""
-        with precision(_LOW_BITS):
+        with precision(LOW_BITS):
             panels = max(1, math.ceil(float(self.m) / 4.0))
             return [
                 (float(node.value.log()), float(node.loss))
@@ -97,14 +95,7 @@ class LaplaceTransform(Transform):
 
     def sketch(self, theta: float) -> Sketch:
         """Estimates at one tilt."""
-        points = self._sketch_points
-        exponents = [log + theta * loss for log, loss in points]
-        peak = max(exponents)
-        weights = [math.exp(e - peak) for e in exponents]
-        mass = math.fsum(weights)
-        mean = math.fsum(w * loss for w, (_, loss) in zip(weights, points, strict=True)) / mass
-        variance = math.fsum(w * (loss - mean) ** 2 for w, (_, loss) in zip(weights, points, strict=True)) / mass
-        return Sketch(peak + math.log(mass), mean, variance)
+        return Sketch.of([(log + theta * loss, loss) for log, loss in self._sketch_points])
 
     # ------------------------------------------------------------------------------------------------------ enclosures
 
@@ -139,7 +130,7 @@ class LaplaceTransform(Transform):
         best: tuple[float, tuple[int, int], arb] | None = None
         panels = 1
         while best is None or panels <= 4 * best[1][0]:
-            with precision(_LOW_BITS):
+            with precision(LOW_BITS):
                 half = ball(self.m / (2 * panels))
                 for rho in _RHOS:
                     total = arb(0)
@@ -166,17 +157,8 @@ class LaplaceTransform(Transform):
         rule, error = self._rule(line.theta, line.reach)
         nodes = self._nodes(line.theta, [rule])
         blur = acb(arb(0, error), arb(0, error))
-        result = [acb(sum((node.value for node in nodes), arb(0)) + arb(0, error))]
-        angles = [acb(0, node.loss * ball(line.step)) for node in nodes]
-        turns = [angle.exp() for angle in angles]
-        state: list[acb] = []
-        for k in range(1, line.nodes + 1):
-            if k % _RESEED == 1:  # a turned box grows by up to sqrt(2): start afresh before that is felt
-                state = [(angle * k).exp() * node.value for angle, node in zip(angles, nodes, strict=True)]
-            else:
-                state = [x * y for x, y in zip(state, turns, strict=True)]
-            result.append(sum(state, acb(0)) + blur)
-        return result
+        sums = turned([node.value for node in nodes], [acb(0, node.loss) for node in nodes], line)
+        return [acb(sum((node.value for node in nodes), arb(0)) + arb(0, error)), *(one + blur for one in sums)]
 
     def _elementary(self, z: acb) -> acb:
         """``e^{-m/2} (cosh(zeta m) + sinh(zeta m) / (2 zeta))``, ``zeta = z + 1/2``, for a plain pair."""
@@ -184,17 +166,9 @@ class LaplaceTransform(Transform):
         sinh, cosh = (zeta * m).sinh_cosh()
         return (cosh + sinh / (2 * zeta)) * (-m / 2).exp()
 
-    def powers(self, line: Line, count: int) -> list[acb]:
-        """Enclosures of ``M(z)^count``."""
-        return [integer_power(value, count) for value in self.on_line(line)]
-
-    def log_moment(self, theta: Fraction) -> arb:
-        """Enclosure of ``K(theta)``."""
-        return self.on_line(Line(theta, Fraction(1), 0))[0].real.log()
-
     def decay(self, theta: Fraction) -> Decay:
         """Rectangles under the density between the atoms."""
-        with precision(_LOW_BITS):
+        with precision(LOW_BITS):
             log_moment, tilt, m = self.log_moment(theta), ball(theta), ball(self.m)
             width = m / _CELLS
             edges = [float(self._logs(acb(2 * width * k - m))[1].real) for k in range(_CELLS + 1)]

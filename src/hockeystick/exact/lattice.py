@@ -26,7 +26,7 @@ from flint import acb, arb
 from hockeystick.errors import PrecisionError
 from hockeystick.exact.aliasing import Aliasing, choose, dyadic
 from hockeystick.exact.atomic import AtomicTransform
-from hockeystick.exact.balls import ball, precision
+from hockeystick.exact.balls import LOW_BITS, ball, precision
 from hockeystick.exact.composite import Composite
 from hockeystick.exact.curve import EpsilonLine, LineCurve
 from hockeystick.exact.exponent import Epsilon, nats
@@ -34,7 +34,6 @@ from hockeystick.exact.layers import rectangles
 from hockeystick.exact.quantum import Lattice, Quantum
 from hockeystick.exact.transform import integer_power
 
-_LOW_BITS = 64
 _MOST_POINTS = 2_000_000
 _Parts = list[tuple[AtomicTransform, int, tuple[int, ...]]]
 
@@ -119,7 +118,7 @@ class LatticeLine(EpsilonLine):
 
     @cached_property
     def _aliasing(self) -> Aliasing:
-        with precision(_LOW_BITS):
+        with precision(LOW_BITS):
             period = self.quantum.value() * self.plan.period
         return Aliasing(self.composite, self.plan.theta, self.plan.tilts, period)
 
@@ -129,7 +128,7 @@ class LatticeLine(EpsilonLine):
         plan = self.plan
         if 2 * plan.nodes >= plan.period:
             return arb(0)
-        with precision(_LOW_BITS):
+        with precision(LOW_BITS):
             decay = _decay(self.parts, plan.theta, self.quantum, arb.pi() * 2 * plan.nodes / plan.period)
             moment = self.composite.log_moment(plan.theta).exp()
             return moment * decay * 2 / (1 - (-ball(plan.theta) * self.quantum.value()).exp())
@@ -162,7 +161,7 @@ class LatticeLine(EpsilonLine):
 
 def _kernel(part: AtomicTransform, indices: tuple[int, ...], theta: Fraction, quantum: Quantum) -> _Kernel:
     """The runs of one step's tilted law, masses from below."""
-    with precision(_LOW_BITS):
+    with precision(LOW_BITS):
         tilt, spacing, scale = ball(theta), quantum.value(), (-part.log_moment(theta)).exp()
         low = part.loss_floor()
         heights = [0.0] * (max(indices) + 1)
@@ -209,23 +208,20 @@ class LatticeCurve(LineCurve):
             Where a period has too many points.
         """
         choice = choose(self.composite, estimate, digits)
-        with precision(_LOW_BITS):
+        with precision(LOW_BITS):
             spacing = float(self._quantum.value())
         period = 2 * math.ceil(0.51 * choice.period / spacing) + 2
         theta = dyadic(choice.theta)
         room = -choice.lead - digits * math.log(10.0) - 1.0 + math.log(-math.expm1(-choice.theta * spacing)) - 0.7
         nodes = self._enough(theta, period, room)
-        bits = (
-            math.ceil(digits * math.log2(10.0) + choice.lead / math.log(2.0)) + self.composite.count.bit_length() + 40
-        )
-        tilts = tuple(dyadic(float(theta) + (choice.tilt - float(theta)) * f) for f in (0.9, 1.0))
-        return LatticeLine(self.composite, self._parts, self._quantum, _Plan(theta, period, nodes, tilts, bits))
+        plan = _Plan(theta, period, nodes, choice.tilts, choice.bits(self.composite, digits, 40))
+        return LatticeLine(self.composite, self._parts, self._quantum, plan)
 
     def _enough(self, theta: Fraction, period: int, room: float) -> int:
         """How many points leave out less than ``e^room`` of the integrand's peak."""
         nodes = 2
         while 2 * nodes < period:
-            with precision(_LOW_BITS):
+            with precision(LOW_BITS):
                 bound = _decay(self._parts, theta, self._quantum, arb.pi() * 2 * nodes / period)
                 if not bound > 0 or float(bound.log()) < room:
                     break

@@ -22,14 +22,12 @@ from typing import final
 
 from flint import acb, arb
 
-from hockeystick.exact.balls import ball, precision, working_bits
+from hockeystick.exact.balls import LOW_BITS, ball, precision, working_bits
 from hockeystick.exact.integrand import Integrand, LiftedCells
 from hockeystick.exact.layers import Layers
 from hockeystick.exact.logsum import LogSum
-from hockeystick.exact.transform import Decay, Line, Sketch, Transform, integer_power
+from hockeystick.exact.transform import Decay, Line, Sketch, Transform, turned
 
-_RESEED = 10
-_LOW_BITS = 64
 _FAR = 30.0  # in standard deviations of the loss: where shifted lines begin to be the better bound
 
 
@@ -81,12 +79,7 @@ class MixtureTransform(Transform):
         left, right = integrand.extent(40.0)
         step = 0.35 * integrand.scale
         points = [integrand.estimate(left + i * step) for i in range(math.ceil((right - left) / step) + 1)]
-        peak = max(t for t, _ in points)
-        weights = [(math.exp(t - peak), loss) for t, loss in points if t > peak - 60.0]
-        mass = math.fsum(w for w, _ in weights)
-        mean = math.fsum(w * loss for w, loss in weights) / mass
-        variance = math.fsum(w * (loss - mean) ** 2 for w, loss in weights) / mass
-        return Sketch(peak + math.log(mass * step / math.sqrt(2.0 * math.pi)), mean, variance)
+        return Sketch.of(points, step / math.sqrt(2.0 * math.pi))
 
     def _rule(self, integrand: Integrand, reach: Fraction) -> _Rule:
         """A rule whose errors are about an ulp of ``M(theta)`` at the working precision, for ``0 <= Im z <= reach``."""
@@ -94,7 +87,7 @@ class MixtureTransform(Transform):
         low, high = integrand.strip(target, float(reach))
         height, width = (low + high) / 2, (high - low) / 2
         modulus = sum((integrand.lifted_cells(y, reach).bound(arb(0), ball(reach)) for y in (low, high)), arb(0))
-        with precision(_LOW_BITS):
+        with precision(LOW_BITS):
             growth = float(modulus.log()) - self.sketch(integrand.tilt).log_moment
         longest = 2.0 * math.pi * float(width) / (target + max(0.0, growth))
         scale = Fraction(2) ** (math.floor(math.log2(longest)) - 12)
@@ -102,7 +95,7 @@ class MixtureTransform(Transform):
         left, right = integrand.extent(target + 8.0 + max(0.0, growth))
         first, last = math.floor(left / step), math.ceil(right / step)
         rest = integrand.left_out(height, reach, (first * step, last * step), step).bound(arb(0), ball(reach))
-        with precision(_LOW_BITS):
+        with precision(LOW_BITS):
             error = modulus / ((2 * arb.pi() * ball(width) / ball(step)).exp() - 1) + rest
             return _Rule(step, height, first, last, error.upper())
 
@@ -125,25 +118,8 @@ class MixtureTransform(Transform):
         blur = acb(arb(0, rule.error), arb(0, rule.error))
         with precision(working_bits() + math.ceil(0.75 * float(rule.height) ** 2)):
             values, losses = self._points(line.theta, rule)
-            result = [acb((sum(values, acb(0)) + blur).real)]  # M is real on the real line
-            angles = [loss * ball(line.step) for loss in losses]
-            turns = [angle.exp() for angle in angles]
-            state: list[acb] = []
-            for m in range(1, line.nodes + 1):
-                if m % _RESEED == 1:  # a turned box grows by up to sqrt(2): start afresh before that is felt
-                    state = [(angle * m).exp() * value for angle, value in zip(angles, values, strict=True)]
-                else:
-                    state = [a * b for a, b in zip(state, turns, strict=True)]
-                result.append(sum(state, acb(0)) + blur)
-        return result
-
-    def powers(self, line: Line, count: int) -> list[acb]:
-        """Enclosures of ``M(z)^count``."""
-        return [integer_power(value, count) for value in self.on_line(line)]
-
-    def log_moment(self, theta: Fraction) -> arb:
-        """Enclosure of ``K(theta)``."""
-        return self.on_line(Line(theta, Fraction(1), 0))[0].real.log()
+            first = acb((sum(values, acb(0)) + blur).real)  # M is real on the real line
+            return [first, *(one + blur for one in turned(values, losses, line))]
 
     def decay(self, theta: Fraction) -> Decay:
         """Rectangles under the density of the tilted loss, and shifted lines where s is large."""
@@ -186,7 +162,7 @@ class MixtureDecay(Decay):
         """At least ``|phi(t)|`` for all ``t >= s``."""
         best = self.layers.bound(s)
         if s > self.far:
-            with precision(_LOW_BITS):
+            with precision(LOW_BITS):
                 scale = (-self.log_moment).exp()
                 for line in self._lines:
                     other = line.bound(s, arb.pos_inf()) * scale

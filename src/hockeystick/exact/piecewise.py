@@ -30,12 +30,11 @@ from flint import acb, arb, arb_mat, fmpz_poly
 
 from hockeystick.errors import PrecisionError
 from hockeystick.exact.atomic import AtomicTransform, finite_outcomes
-from hockeystick.exact.balls import ball, precision, working_bits
+from hockeystick.exact.balls import LOW_BITS, ball, precision, working_bits
 from hockeystick.exact.composite import Composite
 from hockeystick.exact.curve import CompositeCurve
 from hockeystick.exact.laplace import LaplaceTransform
 
-_LOW_BITS = 64
 _BIT_STEP = 32
 _SPARE_BITS = 24  # of those that a closed form starts with
 _RHOS = (1.1, 1.15, 1.2, 1.25, 1.3, 1.35, 1.4, 1.5, 1.6, 1.8, 2.0, 2.25, 2.5, 3.0, 4.0, 5.0, 9.0, 17.0, 33.0)
@@ -136,7 +135,7 @@ def _modulus(function: Callable[[acb], acb], rho: float) -> arb | None:
 def _series(function: Callable[[acb], acb], bits: int) -> _Series:
     """A function on [0, 1] as the series that agrees with it at Chebyshev's points, to about ``2^-bits``."""
     best: tuple[int, arb] | None = None
-    with precision(_LOW_BITS):
+    with precision(LOW_BITS):
         size = abs(function(acb(arb(1) / 2))).upper()
         for rho in _RHOS:
             modulus = _modulus(function, rho)
@@ -281,7 +280,7 @@ def _next(
     """One step more: ``columns`` and ``errors`` from the cell before the first to the one after the last."""
     whole = arb_mat([list(column) for column in columns]).transpose()
     parts = [(passage.matrix * whole).transpose().tolist() for passage in (same, before)]
-    with precision(_LOW_BITS):
+    with precision(LOW_BITS):
         sizes = arb_mat([[abs(c).upper() for c in column] for column in columns]).transpose()
         lost = [(passage.lost * sizes).entries() for passage in (same, before)]
         totals = (arb_mat([[1] * sizes.nrows()]) * sizes).entries()

@@ -6,12 +6,18 @@ Guarantee: everything named *enclosure* is proved; a ``Sketch`` is a float estim
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
 from flint import acb, arb
+
+from hockeystick.exact.balls import ball
+
+_RESEED = 10
 
 
 @final
@@ -22,6 +28,16 @@ class Sketch:
     log_moment: float
     mean: float
     variance: float
+
+    @classmethod
+    def of(cls, points: Sequence[tuple[float, float]], weight: float = 1.0) -> Sketch:
+        """Of a sum of terms: the logarithm and the loss of each, and what weighs all of them."""
+        peak = max(log for log, _ in points)
+        terms = [(math.exp(log - peak), loss) for log, loss in points]
+        mass = math.fsum(term for term, _ in terms)
+        mean = math.fsum(term * loss for term, loss in terms) / mass
+        variance = math.fsum(term * (loss - mean) ** 2 for term, loss in terms) / mass
+        return cls(peak + math.log(mass * weight), mean, variance)
 
 
 @final
@@ -76,16 +92,35 @@ class Transform(ABC):
         """Estimates at one tilt."""
 
     @abstractmethod
+    def on_line(self, line: Line) -> list[acb]:
+        """Enclosures of ``M(z)`` at the points of a line."""
+
     def log_moment(self, theta: Fraction) -> arb:
         """Enclosure of ``K(theta)``, for real ``theta > -1``."""
+        return self.on_line(Line(theta, Fraction(1), 0))[0].real.log()
 
-    @abstractmethod
     def powers(self, line: Line, count: int) -> list[acb]:
         """Enclosures of ``M(z)^count`` at the points of a line."""
+        return [integer_power(value, count) for value in self.on_line(line)]
 
     @abstractmethod
     def decay(self, theta: Fraction) -> Decay:
         """A bound on ``|phi|`` at one tilt."""
+
+
+def turned(values: Sequence[acb | arb], losses: Sequence[acb], line: Line) -> list[acb]:
+    """Enclosures of ``sum_j values_j e^{m step losses_j}`` at the points m >= 1 of a line, losses times i."""
+    angles = [loss * ball(line.step) for loss in losses]
+    turns = [angle.exp() for angle in angles]
+    state: list[acb] = []
+    sums = []
+    for m in range(1, line.nodes + 1):
+        if m % _RESEED == 1:  # a turned box grows by up to sqrt(2): start afresh before that is felt
+            state = [(angle * m).exp() * value for angle, value in zip(angles, values, strict=True)]
+        else:
+            state = [a * b for a, b in zip(state, turns, strict=True)]
+        sums.append(sum(state, acb(0)))
+    return sums
 
 
 def integer_power(base: acb, count: int) -> acb:

@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeVar, final
 
 import numpy as np
@@ -50,6 +51,7 @@ __all__ = [
 Array = NDArray[np.float64]
 
 _ANY_ORDER = np.array([2.0])
+_LOG_TAIL = -60.0  # ln of the mass of one step whose losses are looked at for its reach
 
 Measure = Literal["P", "Q"]
 """Which of the two distributions."""
@@ -164,7 +166,7 @@ class Pair(ABC):
         """P(L = +inf), rounded up by at most `INFINITE` relative; 0 where P is absolutely continuous."""
         return 0.0
 
-    @property
+    @cached_property
     def infinite_mass(self) -> InfiniteMass:
         """Both sides of `mass_at_infinity`."""
         return InfiniteMass.rounded_up(self.mass_at_infinity)
@@ -277,6 +279,17 @@ class Pair(ABC):
             Where no certified transform is known.
         """
         raise UnknownPairError(f"no certified transform is known for {self!r}: use the certified lattice accountant")
+
+    @cached_property
+    def same_summand(self) -> Summand:
+        """`summand`, the same object whenever it is asked."""
+        return self.summand()
+
+    @cached_property
+    def reach(self) -> float:
+        """The size of the losses (nats) beyond which there is next to no mass: a guide, like `loss_range`."""
+        low, high = self.loss_range(_LOG_TAIL, _LOG_TAIL)
+        return max(-low, high)
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -61,7 +62,7 @@ class GaussianPair(Pair):
     def supremum(self) -> Extreme:
         return Extreme(math.inf)
 
-    @property
+    @cached_property
     def gaussian_mu(self) -> Fraction:
         return Fraction(self.sensitivity) / Fraction(self.sigma)
 

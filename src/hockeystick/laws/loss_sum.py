@@ -56,7 +56,7 @@ class PairSum(LossSum):
         self.log_drop = -math.inf
         counts: dict[Summand, int] = {}
         for pair, count in self.parts:
-            summand = pair.summand()
+            summand = pair.same_summand
             counts[summand] = counts.get(summand, 0) + count
         if sum(counts.values()) > _MOST_STEPS:
             raise UnknownPairError("the transform of more than 2^40 steps is not certified")

@@ -40,19 +40,19 @@ class ReversedPair(Pair):
 
     base: Pair
 
-    @property
+    @cached_property
     def infimum(self) -> Extreme:
         return -self.base.supremum
 
-    @property
+    @cached_property
     def supremum(self) -> Extreme:
         return -self.base.infimum
 
-    @property
+    @cached_property
     def sampling_rate(self) -> float:
         return self.base.sampling_rate
 
-    @property
+    @cached_property
     def gaussian_mu(self) -> Fraction | None:
         return self.base.gaussian_mu  # mirror the line
 

@@ -50,11 +50,11 @@ class SubsampledPair(Pair):
     def __post_init__(self) -> None:
         check_fields(self, rate=check_rate)
 
-    @property
+    @cached_property
     def infimum(self) -> Extreme:
         return self._extreme(Extreme(-math.inf) if self._has_bottom else self.base.infimum)
 
-    @property
+    @cached_property
     def supremum(self) -> Extreme:
         return self._extreme(self.base.supremum)
 
@@ -71,12 +71,12 @@ class SubsampledPair(Pair):
             float(loss[0]), float(sampled_loss_error(loss, np.array([base.value]), self.rate, base.error)[0])
         )
 
-    @property
+    @cached_property
     def sampling_rate(self) -> float:
         inner = self.base.sampling_rate  # a product is rounded up, and kept where it has relative accuracy
         return self.rate if inner == 1.0 else max(up(self.rate * inner, 2.0 * U), TINY)
 
-    @property
+    @cached_property
     def sampled_gaussian(self) -> tuple[Fraction, float] | None:
         mu = self.base.gaussian_mu
         return None if mu is None or self.rate == 1.0 else (mu, self.rate)

@@ -60,12 +60,13 @@ class GaussianMixture(Step):
             raise ValueError(
                 f"sensitivities must be at least 0, got {self.sensitivities!r}; turn negative shifts around"
             )
-        pair = GaussianMixturePair(
-            self.noise_multiplier, tuple(self.probabilities), tuple(self.sensitivities), (Fraction(1),), (0.0,)
-        )
-        set_fields(self, sensitivities=pair.p_centres)
+        set_fields(self, sensitivities=self._pair().p_centres)
         given = (weight if isinstance(weight, Fraction) else float(weight) for weight in self.probabilities)
         set_fields(self, probabilities=tuple(given))
+
+    def _pair(self) -> GaussianMixturePair:
+        weights, shifts = tuple(self.probabilities), tuple(self.sensitivities)
+        return GaussianMixturePair(self.noise_multiplier, weights, shifts, (Fraction(1),), (0.0,))
 
     @classmethod
     def poisson_group(cls, noise_multiplier: float, *, rate: float, size: int) -> GaussianMixture:
@@ -101,11 +102,8 @@ class GaussianMixture(Step):
         size : int
             Records in the group, at least 1.
         """
-        b, n, k = (
-            check_count("batch_size", batch_size),
-            check_count("population", population),
-            check_count("size", size),
-        )
+        sizes = {"batch_size": batch_size, "population": population, "size": size}
+        b, n, k = (check_count(name, given) for name, given in sizes.items())
         if b > n - k:
             raise ValueError(f"without the group of {k} there are {n - k} records, which fill no batch of {b}")
         drawn = range(min(b, k) + 1)
@@ -117,7 +115,4 @@ class GaussianMixture(Step):
             raise UnknownPairError(
                 "no dominating pair is proved for a group of records under 'substitute'; use adjacency 'add-remove'"
             )
-        pair = GaussianMixturePair(
-            self.noise_multiplier, self.probabilities, self.sensitivities, (Fraction(1),), (0.0,)
-        )
-        return pair if direction in {"remove", "zero-out"} else pair.reversed()
+        return self._pair() if direction in {"remove", "zero-out"} else self._pair().reversed()

@@ -43,12 +43,8 @@ class UserDefined(Mechanism):
     substitute: Pair | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        stated: tuple[tuple[str, object], ...] = (
-            ("remove", self.remove),
-            ("add", self.add),
-            ("substitute", self.substitute),
-        )
-        for name, pair in stated:
+        for name in ("remove", "add", "substitute"):
+            pair = getattr(self, name)
             if not isinstance(pair, Pair) and (pair is not None or name == "remove"):
                 raise TypeError(f"{name} must be a pair of hockeystick.laws, such as LaplacePair(2.0), got {pair!r}")
 

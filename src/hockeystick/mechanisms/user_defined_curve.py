@@ -52,8 +52,8 @@ class UserDefinedCurve(Step):
     infinite: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
-        stated: tuple[tuple[str, object], ...] = (("remove", self.remove), ("add", self.add))
-        for name, bounds in stated:
+        for name in ("remove", "add"):
+            bounds = getattr(self, name)
             if not callable(bounds) and (bounds is not None or name == "remove"):
                 raise TypeError(f"{name} must be a function from epsilon to two bounds on delta, got {bounds!r}")
 

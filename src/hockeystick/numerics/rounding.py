@@ -148,16 +148,6 @@ def _scaled_exp(log: float) -> float:
     return half * half
 
 
-def log_sum_exp(logs: NDArray[np.float64]) -> float:
-    """``ln sum exp(logs)``, with ``-inf`` for an empty or vanishing sum."""
-    if logs.size == 0:
-        return -math.inf
-    peak = float(logs.max())
-    if math.isinf(peak):
-        return peak
-    return peak + math.log(float(np.exp(logs - peak).sum()))
-
-
 def log_sums(logs: NDArray[np.float64]) -> NDArray[np.float64]:
     """``ln sum exp(logs)`` over the last axis; infinite where a term is ``inf`` or all are ``-inf``."""
     peak = logs.max(axis=-1, keepdims=True)

@@ -23,7 +23,7 @@ from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.decimals import plain
 from hockeystick.engines.ends import largest_loss
 from hockeystick.engines.lattice.streaming_plan import LiveDirection
-from hockeystick.errors import check_count, check_positive, check_probability, public_door
+from hockeystick.errors import check_count, check_inside, check_positive, public_door
 from hockeystick.laws.base import Pair
 from hockeystick.odometer.products import decode_progress, encode_progress
 from hockeystick.odometer.steps import decode_step, encode_step
@@ -68,9 +68,7 @@ class Odometer(Saved):
     def __init__(
         self, delta: float, adjacency: str = "add-remove", *, tolerance: float = 1e-3, points: int = 1 << 22
     ) -> None:
-        self._delta = check_probability("delta", delta)
-        if not 0.0 < self._delta < 1.0:
-            raise ValueError(f"delta must be above 0 and below 1, got {delta!r}")
+        self._delta = check_inside("delta", delta)
         names = directions(adjacency)
         self._adjacency = adjacency
         self._tolerance = check_positive("tolerance", tolerance)

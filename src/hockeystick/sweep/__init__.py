@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Sweep", "sweep"]
 
-_PLANS = 1024  # in a chunk, at most: a few seconds' work
+_PLANS = 4096  # in a chunk, at most: a few seconds' work
 _SEARCHES = 64  # in a chunk, along a line of the grid: however many workers there are, each begins from the same guess
-_EACH = 8  # chunks a worker gets at least, where there are enough plans
+_EACH = 4  # chunks a worker gets at least, where there are enough plans
 _MAPPED = 64  # chunks for workers of an unknown number
 _INTERRUPTED = "not asked: the sweep was interrupted"
 
@@ -116,8 +116,9 @@ def sweep(
             raise TypeError("settings belong to a calibration: say what to find with find=")
         quantity: str = (asked := _quantity(grid, given))
         method = check_accountant(accountant, default)
-        plans: Sequence[Plan | Search] = plans_of(family, grid, asked, method)
-        chunks, words = _runs(len(plans), helpers), repr(method)
+        runs = plans_of(family, grid, asked, method)
+        plans: Sequence[Plan | Search] = runs
+        chunks, words = _runs(runs, helpers), repr(method)
     else:
         own = {} if accountant in (None, AUTOMATIC) else {"accountant": check_accountant(accountant, default)}
         chosen = dict(settings or {}) | own
@@ -144,11 +145,21 @@ def _quantity(grid: Grid, given: Mapping[str, Any]) -> Quantity:
     return "epsilon" if "delta" in given else "delta"
 
 
-def _runs(size: int, workers: Workers) -> list[list[int]]:
-    """The numbers of plans that follow each other, chunk by chunk."""
+def _runs(plans: Sequence[Plan], workers: Workers) -> list[list[int]]:
+    """The numbers of plans, chunk by chunk: the runs of one law share lines, so they stay together where they fit."""
     parts = _EACH * workers if isinstance(workers, int) else _MAPPED
-    length = min(max(-(-size // parts), 1), _PLANS)
-    return [list(range(start, min(start + length, size))) for start in range(0, size, length)]
+    most = min(max(-(-len(plans) // parts), 1), _PLANS)
+    laws: dict[Hashable, list[int]] = {}
+    for number, plan in enumerate(plans):
+        laws.setdefault(plan.law, []).append(number)
+    chunks: list[list[int]] = [[]]
+    for own in laws.values():
+        for start in range(0, len(own), most):
+            part = own[start : start + most]
+            if len(chunks[-1]) + len(part) > most:
+                chunks.append([])
+            chunks[-1].extend(part)
+    return chunks
 
 
 def _lines(grid: Grid) -> list[list[int]]:

@@ -23,9 +23,10 @@ def plans_of(family: Callable[..., Any], grid: Grid, quantity: Quantity, account
     """The plan of every point of the grid; one whose run is refused carries the refusal."""
     given = "delta" if quantity == "epsilon" else "epsilon"
     plans: list[Plan] = []
+    known: dict[Step, Step] = {}
     for point in grid.points():
         arguments = {name: value for name, value in point.items() if name not in _QUESTIONS}
-        run = _run(family, arguments)
+        run = _run(family, arguments, known)
         plans.append(Plan(run, quantity, float(point[given]), point["adjacency"], accountant))
     first = plans[0].run
     if isinstance(first, ValueError) and all(isinstance(plan.run, ValueError) for plan in plans):
@@ -33,8 +34,8 @@ def plans_of(family: Callable[..., Any], grid: Grid, quantity: Quantity, account
     return plans
 
 
-def _run(family: Callable[..., Any], arguments: Mapping[str, Any]) -> Composition | Exception:
-    """The run at one point, or why there is none."""
+def _run(family: Callable[..., Any], arguments: Mapping[str, Any], known: dict[Step, Step]) -> Composition | Exception:
+    """The run at one point, or why there is none; of steps that are equal one is kept for all runs."""
     try:
         run = family(**arguments)
     except (HockeystickError, ValueError) as error:
@@ -47,7 +48,7 @@ def _run(family: Callable[..., Any], arguments: Mapping[str, Any]) -> Compositio
             "family must turn named arguments into a step or a composition, such as"
             f" lambda noise, steps: Gaussian(noise).poisson(0.01) * steps; got {run!r} from {_words(arguments)}"
         )
-    return run * 1
+    return Composition(tuple((known.setdefault(step, step), count) for step, count in (run * 1).steps))
 
 
 def _words(arguments: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
@@ -83,6 +83,11 @@ class Plan:
     at: float
     adjacency: str
     accountant: Accountant
+
+    @property
+    def law(self) -> Hashable:
+        """What runs have in common that differ in their counts alone."""
+        return () if isinstance(self.run, Exception) else tuple(step for step, _ in self.run.steps)
 
     def trivial(self, refused: str) -> Row:
         """The bracket that is true of anything."""

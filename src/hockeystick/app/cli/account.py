@@ -29,7 +29,6 @@ def add(commands: Any) -> None:
     add_specification(parser)
     add_changes(parser)
     add_json(parser)
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(options: argparse.Namespace) -> Status:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -29,6 +29,8 @@ from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
 from hockeystick.curve import PrivacyCurve
 
+_Each = Callable[[Iterable[tuple[str, float]]], Iterable[tuple[str, float]]]
+
 _LABEL = 13
 _FEW = 3  # names of steps that are otherwise alike
 
@@ -42,11 +44,18 @@ class Answer:
     given: float
     result: Bound | Estimate
 
+    @property
+    def other(self) -> str:
+        """What is given."""
+        return "delta" if self.quantity == "epsilon" else "epsilon"
 
-def answers(specification: Specification, curve: PrivacyCurve) -> list[Answer]:
-    """Epsilon at every delta of the specification, and delta at every epsilon."""
-    found = [Answer("epsilon", delta, curve.epsilon(delta)) for delta in specification.deltas]
-    return found + [Answer("delta", epsilon, curve.delta(epsilon)) for epsilon in specification.epsilons]
+
+def answers(specification: Specification, curve: PrivacyCurve, each: _Each = iter) -> list[Answer]:
+    """Epsilon at every delta of the specification, and delta at every epsilon, counted one by one if asked for."""
+    return [
+        Answer(quantity, level, curve.epsilon(level) if quantity == "epsilon" else curve.delta(level))
+        for quantity, level in each(specification.questions)
+    ]
 
 
 def answer_document(specification: Specification, found: Sequence[Answer]) -> dict[str, Any]:
@@ -57,7 +66,7 @@ def answer_document(specification: Specification, found: Sequence[Answer]) -> di
         "results": [
             {
                 "quantity": answer.quantity,
-                "at": {"delta" if answer.quantity == "epsilon" else "epsilon": answer.given},
+                "at": {answer.other: answer.given},
                 **result_document(answer.result),
                 "statement": statement(specification, answer.quantity, answer.given, answer.result),
             }
@@ -98,11 +107,10 @@ def answer_text(specification: Specification, found: Sequence[Answer]) -> str:
     lines: list[str] = []
     assumed = IF_HELD if broken(specification) else ""
     for answer in found:
-        other = "delta" if answer.quantity == "epsilon" else "epsilon"
         lines += [headline(answer.quantity, answer.given, answer.result, assumed=assumed), ""]
         bound = "at most " if isinstance(answer.result, Bound) else ""
         lines.append(_row(answer.quantity, bound + result_words(answer.result)))
-        lines += [_row(f"at {other}", plain(answer.given)), ""]
+        lines += [_row(f"at {answer.other}", plain(answer.given)), ""]
     lines += ["What this covers", *_covered(specification, found), "", "What it does not cover"]
     lines += [_item(item) for item in not_included(specification)]
     return "\n".join(lines)

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from hockeystick import audit
 from hockeystick.app.cli.answer import print_json
-from hockeystick.app.cli.files import specification_of
+from hockeystick.app.cli.files import in_file
 from hockeystick.app.cli.options import add_json
 from hockeystick.app.cli.parsing import Parser, count, delta, listed, option
 from hockeystick.app.cli.picture import check_picture, write_figure
@@ -60,7 +60,6 @@ def add(commands: Any) -> None:
         "--plot", metavar="FILE", help="draw what is claimed at most and seen at least: .svg, .png, .pdf"
     )
     add_json(parser)
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(options: argparse.Namespace) -> Status:
@@ -69,7 +68,7 @@ def run(options: argparse.Namespace) -> Status:
     seen = _audit(options)
     verdict = claim = None
     if options.claim is not None:
-        claim = specification_of(argparse.Namespace(specification=options.claim)).curve
+        claim = in_file(options.claim).curve
         verdict = seen.verdict(claim)
     if options.plot:
         from hockeystick.app import plots  # matplotlib, only where a picture is asked for
@@ -98,7 +97,6 @@ def _document(seen: Audit, epsilons: dict[float, float], verdict: Verdict | None
 
 def _audit(options: argparse.Namespace) -> Audit:
     """The audit that the options describe, in one of three ways."""
-    parser: Parser = options.parser
     given = {name for name in (*_MANY, *_ONE, "scores") if getattr(options, name) is not None}
     if given in ({"scores"}, {"scores", "guesses"}):
         members, nonmembers = _scores(options.scores)
@@ -115,7 +113,7 @@ def _audit(options: argparse.Namespace) -> Audit:
         )
     if given == set(_ONE):
         return audit.one_run(options.canaries, options.guesses, correct=options.correct, confidence=options.confidence)
-    return _refused(parser)
+    return _refused(options.parser)
 
 
 def _refused(parser: Parser) -> NoReturn:

@@ -8,18 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from hockeystick.app.cli.answer import Answer, answer_text, opening, print_json, status_of
-from hockeystick.app.cli.files import specification_of
-from hockeystick.app.cli.options import (
-    UNIT,
-    add_adjacency,
-    add_group_size,
-    add_json,
-    add_save,
-    add_tuning,
-    add_unit,
-    relation_of,
-    save_as,
-)
+from hockeystick.app.cli.files import stated
+from hockeystick.app.cli.options import add_json, add_of_run, run_of, save_as
 from hockeystick.app.cli.parsing import WIDTH, Parser, count, delta, epsilon, option, positive
 from hockeystick.app.cli.sampler import IN_ROUNDS, OF_ONE_SCHEME, add_length, add_sampler, entry_of
 from hockeystick.app.cli.status import CommandError, Status
@@ -27,7 +17,7 @@ from hockeystick.app.cli.unknown import ROUND, Unknown, round_name
 from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.numbers import is_number, nearest, plain, result_document
 from hockeystick.app.report.words import IF_HELD
-from hockeystick.app.spec.model import Choice, Circumstances, Specification
+from hockeystick.app.spec.model import Choice, Specification
 from hockeystick.app.spec.problems import suggestion
 from hockeystick.app.spec.registry import samplings
 from hockeystick.calibrate import Calibration, UnreachableTargetError, calibrate
@@ -85,13 +75,8 @@ def add(commands: Any) -> None:
         "--tolerance",
         default=1e-5,
     )
-    add_save(parser)
-    add_tuning(parser)
-    add_adjacency(parser)
-    add_unit(parser)
-    add_group_size(parser)
+    add_of_run(parser)
     add_json(parser)
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(options: argparse.Namespace) -> Status:
@@ -114,8 +99,10 @@ def run(options: argparse.Namespace) -> Status:
             )
         except UnreachableTargetError as error:
             raise CommandError(f"{parser.prog}: no answer: {' '.join(str(error).split())}", Status.NO_ANSWER) from None
-    save_as(options, replace(unknown.at(found.value), **_asked(options)))
-    specification = replace(unknown.at(found.value), deltas=() if options.delta is None else (options.delta,))
+    specification = unknown.at(found.value)
+    asked = specification.deltas if options.delta is None else (options.delta,)
+    save_as(options, replace(specification, deltas=asked))
+    specification = replace(specification, deltas=() if options.delta is None else asked)
     if options.json:
         print_json({"broken_assumptions": list(broken(specification)), **_document(unknown, found)})
     else:
@@ -125,20 +112,15 @@ def run(options: argparse.Namespace) -> Status:
 
 
 def _target(options: argparse.Namespace) -> dict[str, float]:
-    parser: Parser = options.parser
     given = {name: getattr(options, name) for name in ("epsilon", "delta", "mu", "advantage")}
     target = {name: value for name, value in given.items() if value is not None}
     if set(target) not in ({"epsilon", "delta"}, {"mu"}, {"advantage"}):
-        parser.error("give one target: --epsilon with --delta, or --mu, or --advantage")
+        options.parser.error("give one target: --epsilon with --delta, or --mu, or --advantage")
     if options.floor is not None:
         if options.mu is None:
-            parser.error("--floor goes with --mu: it is the delta above which mu-GDP must hold")
+            options.parser.error("--floor goes with --mu: it is the delta above which mu-GDP must hold")
         target["floor"] = options.floor
     return target
-
-
-def _asked(options: argparse.Namespace) -> dict[str, Any]:
-    return {} if options.delta is None else {"deltas": (options.delta,)}
 
 
 def _target_words(options: argparse.Namespace) -> str:
@@ -150,10 +132,9 @@ def _target_words(options: argparse.Namespace) -> str:
 
 def _from_options(options: argparse.Namespace) -> Unknown:
     """The run of the options, with a value to start from in place of the one to find."""
-    parser: Parser = options.parser
     name = _absent(options)
     if options.epochs is not None and name in {"rate", "batch-size"}:
-        parser.error(
+        options.parser.error(
             f"--epochs are counted in batches, whose size is what is looked for: give --steps to find the {name}"
         )
     filled = argparse.Namespace(**vars(options))
@@ -166,26 +147,17 @@ def _from_options(options: argparse.Namespace) -> Unknown:
     noise = 1.0 if options.noise_multiplier is None else options.noise_multiplier
     entry = entry_of(filled, Choice.of("gaussian", noise_multiplier=noise))
     sampling = entry.sampling or Choice("none")
-    specification = Specification(
-        (entry,),
-        relation_of(options),
-        options.unit or UNIT,
-        circumstances=Circumstances(examples=options.population),
-        group_size=options.group_size or 1,
-        tuning=options.tuning,
-    )
     place = {"noise-multiplier": "mechanism", "steps": "count"}.get(name, "sampling")
     found = "count" if place == "count" else name.replace("-", "_")
     if name == "steps" and "epochs" in sampling.mapping:
         place, found = "sampling", "epochs"
     if name == "round-steps":
         found = ROUND[sampling.name]
-    return Unknown(specification, 0, place, found)
+    return Unknown(run_of(options, entry), 0, place, found)
 
 
 def _absent(options: argparse.Namespace) -> str:
     """The one option that is left out, to be found."""
-    parser: Parser = options.parser
     in_rounds = options.sampling in IN_ROUNDS
     if in_rounds:
         size, alone = "round-steps", options.round_steps is None and options.batch_size is None
@@ -199,14 +171,14 @@ def _absent(options: argparse.Namespace) -> str:
     absent = [name for name, is_missing in missing.items() if is_missing]
     if len(absent) != 1 or options.find not in {None, absent[0]}:
         sizes = "--round-steps" if in_rounds else "--rate (or --batch-size with --population)"
-        parser.error(
+        options.parser.error(
             f"give all but one of --noise-multiplier, --steps, and {sizes};"
             f" missing: {', '.join(absent) or 'none'}; to find: {options.find or 'the missing one'}"
         )
     if absent == ["round-steps"] and options.epochs is None:
-        parser.error("give --epochs, the passes over the data, to find how many steps each has")
+        options.parser.error("give --epochs, the passes over the data, to find how many steps each has")
     if absent == ["batch-size"] and options.sampling == "shuffled":
-        parser.error(
+        options.parser.error(
             "--sampling shuffled: nothing is proved to get better with smaller batches; give --batch-size, and find"
             " the noise or the steps"
         )
@@ -223,13 +195,7 @@ def _from_file(options: argparse.Namespace) -> Unknown:
     given = [name for name in _OF_RUN if getattr(options, name.replace("-", "_")) is not None]
     if given:
         parser.error(f"--{given[0]} describes a run, which {options.specification} does already; leave out one of them")
-    specification = specification_of(
-        argparse.Namespace(specification=options.specification, adjacency=options.adjacency)
-    )
-    if options.unit is not None:
-        specification = replace(specification, unit=options.unit)
-    if options.group_size is not None:
-        specification = replace(specification, group_size=options.group_size)
+    specification = stated(options)
     if options.step > len(specification.steps):
         parser.error(
             f"--step is {options.step} but {options.specification} has {len(specification.steps)} kinds of steps"

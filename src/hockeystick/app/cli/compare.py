@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, final
 
 from hockeystick.app.cli.answer import opening, print_json, status_of
-from hockeystick.app.cli.files import add_specification, specification_of
+from hockeystick.app.cli.files import add_specification, in_file
 from hockeystick.app.cli.options import add_json
 from hockeystick.app.cli.parsing import WIDTH, Parser, delta, epsilon, option
 from hockeystick.app.cli.status import CommandError, Status
@@ -67,7 +67,6 @@ def add(commands: Any) -> None:
     option(asked, "--delta", delta, "D", "compare epsilon at this delta")
     option(asked, "--epsilon", epsilon, "E", "compare delta at this epsilon")
     add_json(parser)
-    parser.set_defaults(run=run, parser=parser)
 
 
 @final
@@ -84,7 +83,7 @@ class _Line:
 
 def run(options: argparse.Namespace) -> Status:
     """Account every combination and print the table."""
-    specification = specification_of(argparse.Namespace(specification=options.specification))
+    specification = in_file(options.specification)
     quantity, level = _asked(options, specification)
     combinations = list(_combinations(options, specification, (level,) if quantity == "epsilon" else ()))
     with Progress("comparing") as progress:
@@ -121,10 +120,8 @@ def _asked(options: argparse.Namespace, specification: Specification) -> tuple[s
         return "epsilon", options.delta
     if options.epsilon is not None:
         return "delta", options.epsilon
-    if specification.deltas:
-        return "epsilon", specification.deltas[0]
-    if specification.epsilons:
-        return "delta", specification.epsilons[0]
+    if specification.questions:
+        return specification.questions[0]
     raise CommandError(f"{options.specification}: error: no delta and no epsilon: give --delta or --epsilon")
 
 
@@ -153,9 +150,13 @@ def _accountants(given: str | None, specification: Specification) -> list[Choice
         known = [entry for entry in accountants().values() if entry.name not in apart]
         plain_ones = [entry.name for entry in known if not entry.required]
         return [own, *(Choice(name) for name in plain_ones)]
+    return [accountant_of(part, "--accountants") for part in _listed(given) if part]
+
+
+def _listed(given: str) -> list[str]:
+    """Names with their parameters, separated by semicolons where one has several, else by commas."""
     by_semicolon = ";" in given or "," in given.partition(":")[2]
-    parts = given.split(";" if by_semicolon else ",")
-    return [accountant_of(part, "--accountants") for part in parts if part.strip()]
+    return [part.strip() for part in given.split(";" if by_semicolon else ",")]
 
 
 def _sampled(given: str | None, specification: Specification) -> list[tuple[str, Specification]]:
@@ -166,8 +167,7 @@ def _sampled(given: str | None, specification: Specification) -> list[tuple[str,
     if given == "all":
         names = ["none", *of_sizes]
     else:
-        by_semicolon = ";" in given or "," in given.partition(":")[2]
-        names = [name.strip() for name in given.split(";" if by_semicolon else ",")]
+        names = _listed(given)
     found: list[tuple[str, Specification]] = []
     for written in names:
         name, _, own = written.partition(":")

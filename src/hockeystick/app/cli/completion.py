@@ -32,7 +32,7 @@ def add(commands: Subparsers[Parser]) -> None:
         epilog=_EXAMPLES,
     )
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish")
-    parser.set_defaults(run=run, parser=parser, commands=commands)
+    parser.set_defaults(commands=commands)
 
 
 def run(options: argparse.Namespace) -> Status:

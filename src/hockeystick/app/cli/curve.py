@@ -17,7 +17,6 @@ from hockeystick.app.cli.table import table
 from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.numbers import nearest, plain, result_document, rounded_down, rounded_up
 from hockeystick.app.report.words import IF_HELD
-from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound
 from hockeystick.progress import Progress
 
@@ -40,7 +39,6 @@ def add(commands: Any) -> None:
     add_changes(parser)
     parser.add_argument("--plot", metavar="FILE", help="draw the curve: .svg, or .png and .pdf with matplotlib")
     add_json(parser)
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(options: argparse.Namespace) -> Status:
@@ -52,7 +50,7 @@ def run(options: argparse.Namespace) -> Status:
         specification = replace(specification, deltas=DELTAS, epsilons=())
     with Progress("reading the curve") as progress:
         curve = specification.curve
-        found = [answer for one in progress.each(_each(specification)) for answer in answers(one, curve)]
+        found = answers(specification, curve, progress.each)
     if options.plot:  # first: who reads the table may have seen enough of it
         draw(options.plot, asked, found, curve)
     if options.json:
@@ -65,14 +63,8 @@ def run(options: argparse.Namespace) -> Status:
     return status_of(asked)
 
 
-def _each(specification: Specification) -> list[Specification]:
-    one_by_one = [replace(specification, deltas=(level,), epsilons=()) for level in specification.deltas]
-    return one_by_one + [replace(specification, deltas=(), epsilons=(level,)) for level in specification.epsilons]
-
-
 def _document(answer: Answer) -> dict[str, Any]:
-    other = "delta" if answer.quantity == "epsilon" else "epsilon"
-    return {"quantity": answer.quantity, other: answer.given, **result_document(answer.result)}
+    return {"quantity": answer.quantity, answer.other: answer.given, **result_document(answer.result)}
 
 
 def _print_tables(found: Sequence[Answer], worth: str) -> None:

@@ -7,25 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 from hockeystick.app.cli.answer import answer_document, answers, print_answers, print_json, status_of
-from hockeystick.app.cli.options import (
-    UNIT,
-    add_adjacency,
-    add_group_size,
-    add_json,
-    add_save,
-    add_tolerance,
-    add_tuning,
-    add_unit,
-    relation_of,
-    save_as,
-)
+from hockeystick.app.cli.options import add_json, add_of_run, add_tolerance, run_of, save_as
 from hockeystick.app.cli.parsing import Parser, delta, epsilon, listed, option, positive
-from hockeystick.app.cli.picture import check_picture, draw, points, warning
+from hockeystick.app.cli.picture import check_picture, draw, points
 from hockeystick.app.cli.sampler import add_length, add_sampler, batches_of, entry_of
 from hockeystick.app.cli.status import Status
 from hockeystick.app.cli.table import table
+from hockeystick.app.report.cautions import warning
 from hockeystick.app.report.numbers import count_text, plain, rounded_up
-from hockeystick.app.spec.model import Choice, Circumstances, Specification
+from hockeystick.app.spec.model import Choice, Specification
 from hockeystick.app.spec.registry import AUTOMATIC, schemes
 from hockeystick.progress import Progress
 
@@ -67,14 +57,9 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--plot", metavar="FILE", help="draw the privacy curve, or with --by-epoch epsilon by epoch: .svg, .png, .pdf"
     )
-    add_tuning(parser)
-    add_save(parser)
-    add_adjacency(parser)
-    add_unit(parser)
-    add_group_size(parser)
+    add_of_run(parser)
     add_tolerance(parser)
     add_json(parser)
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(options: argparse.Namespace) -> Status:
@@ -85,16 +70,12 @@ def run(options: argparse.Namespace) -> Status:
     if options.by_epoch and options.tuning is not None:
         options.parser.error("--by-epoch is about one run: give it without --tuning")
     mechanism = Choice.of("gaussian", noise_multiplier=options.noise_multiplier)
-    specification = Specification(
-        steps=(entry_of(options, mechanism),),
-        adjacency=relation_of(options),
-        unit=options.unit or UNIT,
+    specification = run_of(
+        options,
+        entry_of(options, mechanism),
         deltas=options.delta or (),
         epsilons=options.epsilon or (),
         accountant=Choice.of(AUTOMATIC, tolerance=options.tolerance),
-        circumstances=Circumstances(examples=options.population),
-        group_size=options.group_size or 1,
-        tuning=options.tuning,
     )
     with Progress(f"accounting {_total(specification)} steps") as progress:
         curve = specification.curve

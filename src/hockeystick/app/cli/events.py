@@ -32,7 +32,6 @@ def add(commands: Any) -> None:
     add_unit(parser)
     option(parser, "--delta", listed(delta), "D[,D]", "report epsilon at these", default=())
     add_json(parser)  # as every command; a specification is printed as JSON in any case
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(options: argparse.Namespace) -> Status:

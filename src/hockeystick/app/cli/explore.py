@@ -30,7 +30,6 @@ def add(commands: Any) -> None:
         "--port", type=count("--port", 0), default=_PORT, metavar="N", help="0 for any (default: %(default)s)"
     )
     parser.add_argument("--no-browser", action="store_true", help="print the address, and open nothing")
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(options: argparse.Namespace) -> Status:

@@ -34,15 +34,17 @@ def add_changes(parser: Parser) -> None:
     option(changes, "--tolerance", positive, "W", "width of the bracket asked for")
 
 
+def stated(options: argparse.Namespace) -> Specification:
+    """The specification in the file, with the relation, the unit and the group's size that are said in place of it."""
+    said = {name: getattr(options, name, None) for name in ("adjacency", "unit", "group_size")}
+    return replace(in_file(options.specification), **{name: one for name, one in said.items() if one is not None})
+
+
 def specification_of(options: argparse.Namespace) -> Specification:
     """The specification in the file, with the options' changes."""
-    found = _read(options.specification)
+    found = stated(options)
     if getattr(options, "delta", None) is not None or getattr(options, "epsilon", None) is not None:
         found = replace(found, deltas=options.delta or (), epsilons=options.epsilon or ())
-    if getattr(options, "adjacency", None) is not None:
-        found = replace(found, adjacency=options.adjacency)
-    if getattr(options, "group_size", None) is not None:
-        found = replace(found, group_size=options.group_size)
     if getattr(options, "accountant", None) is not None:
         from hockeystick.app.spec.reader import accountant_of  # loaded where something is read
 
@@ -58,7 +60,7 @@ def specification_of(options: argparse.Namespace) -> Specification:
 def asked_specification(options: argparse.Namespace) -> Specification:
     """The same, and an error where it asks for nothing."""
     found = specification_of(options)
-    if not found.deltas and not found.epsilons:
+    if not found.questions:
         raise CommandError(
             f"{options.specification}: error: no delta and no epsilon: write delta = 1e-5 under [guarantee],"
             " or give --delta"
@@ -66,7 +68,8 @@ def asked_specification(options: argparse.Namespace) -> Specification:
     return found
 
 
-def _read(name: str) -> Specification:
+def in_file(name: str) -> Specification:
+    """The specification that is in a file."""
     from hockeystick.app.spec.reader import load, read  # loaded where something is read
 
     if name == "-":

@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> Status:
 def _action(actions: Any, name: str, act: Any, words: str) -> Parser:
     parser: Parser = actions.add_parser(name, help=words, description=words[0].upper() + words[1:] + ".")
     parser.add_argument("--ledger", metavar="URL", help=f"such as sqlite:///ledger.db (default: ${_VARIABLE})")
-    parser.set_defaults(run=run, act=act, parser=parser)
+    parser.set_defaults(act=act)
     return parser
 
 

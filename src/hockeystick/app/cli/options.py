@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from hockeystick.app.cli.parsing import Parser, count, option, positive
 from hockeystick.app.cli.status import CommandError
-from hockeystick.app.spec.model import Choice, Specification
+from hockeystick.app.spec.model import Choice, Circumstances, Specification, StepEntry
 from hockeystick.composition import ADJACENCIES
 
 ADJACENCY, UNIT = "add-remove", "example"
@@ -45,8 +46,8 @@ def add_tolerance(parser: Parser) -> None:
     )
 
 
-def add_tuning(parser: Parser) -> None:
-    """Add ``--tuning``."""
+def add_of_run(parser: Parser) -> None:
+    """Add what is said of a whole run, and what `run_of` reads."""
     parser.add_argument(
         "--tuning",
         type=_tuning,
@@ -54,6 +55,10 @@ def add_tuning(parser: Parser) -> None:
         help="the whole run is made a random number of times and the best one alone is released: poisson:mean=10, or"
         " negative-binomial:stopping=0.1,shape=1",
     )
+    parser.add_argument("--save", metavar="FILE", help="write the run as a specification, for account and report")
+    add_adjacency(parser)
+    add_unit(parser)
+    add_group_size(parser)
 
 
 def _tuning(text: str) -> Choice:
@@ -65,14 +70,17 @@ def _tuning(text: str) -> Choice:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def relation_of(options: argparse.Namespace) -> str:
-    """The relation asked for, or the usual one of the sampling scheme."""
-    return options.adjacency or ("zero-out" if options.sampling == "shuffled" else ADJACENCY)
-
-
-def add_save(parser: Parser) -> None:
-    """Add ``--save``."""
-    parser.add_argument("--save", metavar="FILE", help="write the run as a specification, for account and report")
+def run_of(options: argparse.Namespace, entry: StepEntry, **asked: Any) -> Specification:
+    """The run of one kind of step that the options describe, under the relation asked for or its scheme's usual one."""
+    return Specification(
+        (entry,),
+        options.adjacency or ("zero-out" if options.sampling == "shuffled" else ADJACENCY),
+        options.unit or UNIT,
+        circumstances=Circumstances(examples=options.population),
+        group_size=options.group_size or 1,
+        tuning=options.tuning,
+        **asked,
+    )
 
 
 def save_as(options: argparse.Namespace, specification: Specification) -> None:

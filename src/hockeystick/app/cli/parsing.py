@@ -21,13 +21,14 @@ WIDTH = 80
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises `CommandError` with one line, and shows an example under its help."""
+    """A parser that raises `CommandError` with one line, shows an example under its help, and goes with the options."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("formatter_class", partial(argparse.RawDescriptionHelpFormatter, width=WIDTH))
         kwargs["description"] = textwrap.fill(kwargs.get("description") or "", WIDTH, break_on_hyphens=False)
         kwargs.setdefault("allow_abbrev", False)
         super().__init__(*args, **kwargs)
+        self.set_defaults(parser=self)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """The options read; a misspelt one is named before any other is found missing."""

@@ -12,7 +12,7 @@ from typing import Any
 from hockeystick.app.cli.answer import Answer, answers
 from hockeystick.app.cli.files import write_text
 from hockeystick.app.cli.status import CommandError, Status
-from hockeystick.app.report.cautions import broken, verdict
+from hockeystick.app.report.cautions import warning
 from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound
 from hockeystick.curve import PrivacyCurve
@@ -31,12 +31,6 @@ def check_picture(options: argparse.Namespace) -> None:
 def points(specification: Specification, curve: PrivacyCurve) -> list[Answer]:
     """The curve from 1e-1 to 1e-30."""
     return answers(replace(specification, deltas=DELTAS, epsilons=()), curve)
-
-
-def warning(specification: Specification) -> str:
-    """What a picture says of itself where an assumption is broken; else empty."""
-    texts = broken(specification)
-    return verdict(texts) if texts else ""
 
 
 def draw(name: str, specification: Specification, found: Sequence[Answer], curve: PrivacyCurve) -> None:

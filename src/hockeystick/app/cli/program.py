@@ -105,7 +105,7 @@ def _run(given: list[str]) -> int:
         return Status.OK
     if options.command is None:
         whole.error("no command given")
-    return int(options.run(options))
+    return int(import_module(f"hockeystick.app.cli.{_MODULES[options.command]}").run(options))
 
 
 def _one_line(error: Exception) -> str:

@@ -77,7 +77,6 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--format", choices=tuple(_WRITERS), help="format for stdout (default: markdown)")
     add_json(parser)
-    parser.set_defaults(run=run_report, parser=parser)
     checker: Parser = commands.add_parser(
         "verify",
         help="compute a receipt again and say whether it holds",
@@ -93,10 +92,14 @@ def add(commands: Any) -> None:
         " if all are proved, 1 if one is wrong, 3 if one is out of reach; needs python-flint, and may take minutes",
     )
     add_json(checker)
-    checker.set_defaults(run=run_verify, parser=checker)
 
 
-def run_report(options: argparse.Namespace) -> Status:
+def run(options: argparse.Namespace) -> Status:
+    """Make a receipt, or check one."""
+    return _report(options) if options.command == "report" else _verify(options)
+
+
+def _report(options: argparse.Namespace) -> Status:
     """Make the receipt and write it in every form asked for."""
     outputs = [(name, _format(name)) for name in options.output or []]
     specification = asked_specification(options)
@@ -122,7 +125,7 @@ def _format(name: str) -> str:
     return _FORMATS[suffix]
 
 
-def run_verify(options: argparse.Namespace) -> Status:
+def _verify(options: argparse.Namespace) -> Status:
     """Compute the receipt again and print what came of it."""
     try:
         given = read_text(options.receipt)

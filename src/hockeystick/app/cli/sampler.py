@@ -81,12 +81,11 @@ def entry_of(options: argparse.Namespace, mechanism: Choice) -> StepEntry:
     30 epochs of 60,000 examples in batches of 256 are 30 x 235 = 7,050 steps at rate 256/60,000: a data loader keeps
     the last, short batch, and whoever drops it (7,031 or 7,020 steps) spends no more than that.
     """
-    parser: Parser = options.parser
     if options.steps is not None and options.epochs is not None:
-        parser.error("give either --steps or --epochs, not both")
+        options.parser.error("give either --steps or --epochs, not both")
     name = options.sampling or next(iter(schemes()))
     if options.round_steps is not None and name not in IN_ROUNDS:
-        parser.error(f"--round-steps is for --sampling {' or '.join(IN_ROUNDS)}")
+        options.parser.error(f"--round-steps is for --sampling {' or '.join(IN_ROUNDS)}")
     _check_sizes(options, name)
     _check_selected(options, name)
     sampling = _rounds(options, name) if name in IN_ROUNDS else _batches(options, name)
@@ -142,14 +141,13 @@ def _check_selected(options: argparse.Namespace, name: str) -> None:
 
 def _rounds(options: argparse.Namespace, name: str) -> Choice:
     """Random allocation, or fixed bins for one epoch."""
-    parser: Parser = options.parser
     for own in OF_ONE_SCHEME:
         if getattr(options, own) is not None:
-            parser.error(f"--{own.replace('_', '-')} is not for {name} sampling")
+            options.parser.error(f"--{own.replace('_', '-')} is not for {name} sampling")
     if options.rate is not None:
-        parser.error(f"--sampling {name} takes --round-steps instead of --rate")
+        options.parser.error(f"--sampling {name} takes --round-steps instead of --rate")
     if (options.round_steps is None) == (options.batch_size is None):
-        parser.error(f"--sampling {name} needs either --round-steps, the steps of a round, or --batch-size")
+        options.parser.error(f"--sampling {name} needs either --round-steps, the steps of a round, or --batch-size")
     steps = options.round_steps or options.population // options.batch_size
     if name != IN_ROUNDS[0]:
         return Choice.of(name, bins=steps, epochs=1)
@@ -176,18 +174,17 @@ def _in_passes(options: argparse.Namespace, mechanism: Choice, sampling: Choice)
 
 def _batches(options: argparse.Namespace, name: str) -> Choice:
     """A scheme that draws batches, by a rate or by two sizes."""
-    parser: Parser = options.parser
     if options.batch_size is None and options.rate is None:
-        parser.error("give --rate, or --batch-size with --population")
+        options.parser.error("give --rate, or --batch-size with --population")
     known = {"rate": options.rate, "batch_size": options.batch_size, "population": options.population}
     known = {parameter: value for parameter, value in known.items() if value is not None}
     known |= _of_one_scheme(options, name)
     needed = samplings()[name].written_with(known).required
     missing = [parameter for parameter in needed if parameter not in known]
     if missing == ["population"]:
-        parser.error(f"--sampling {name} needs --population")
+        options.parser.error(f"--sampling {name} needs --population")
     if missing:
-        parser.error(f"--sampling {name} needs --batch-size and --population")
+        options.parser.error(f"--sampling {name} needs --batch-size and --population")
     return Choice(name, tuple((parameter, known[parameter]) for parameter in needed))
 
 

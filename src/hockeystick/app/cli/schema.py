@@ -53,7 +53,6 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--example", action="store_true", help="print an example specification instead")
     parser.add_argument("--json", action="store_true", help="print the example as JSON; the schema always is JSON")
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(options: argparse.Namespace) -> Status:

@@ -32,7 +32,6 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--quick", action="store_true", help="fewer points: what a receipt records")
     add_json(parser)
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(options: argparse.Namespace) -> Status:

@@ -58,7 +58,6 @@ def add(commands: Any) -> None:
     kept.add_argument("--file", metavar="FILE", help="write rows as they come, to FILE.csv or FILE.parquet")
     kept.add_argument("--resume", metavar="FILE", help="the same, continuing with the rows already there")
     add_json(parser)
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(options: argparse.Namespace) -> Status:

@@ -20,9 +20,9 @@ from hockeystick.account import account
 from hockeystick.accountants.gaussian_limit import GaussianLimit
 from hockeystick.app.canvas import last, lowest
 from hockeystick.app.explore.question import RANGES, TOLERANCE, BadQuestionError, Question
-from hockeystick.app.report.cautions import broken, cautions, verdict
+from hockeystick.app.report.cautions import broken, cautions, warning
 from hockeystick.app.report.figures import privacy_chart, standalone
-from hockeystick.app.report.markup import Markup, tag
+from hockeystick.app.report.markup import Markup
 from hockeystick.app.report.numbers import bracket, jsonable, plain, result_document, rounded_up
 from hockeystick.app.report.page import page
 from hockeystick.app.report.receipt import receipt
@@ -130,10 +130,9 @@ def _met(question: Question, found: Calibration | None) -> dict[str, Any] | None
 
 def _worth(specification: Specification) -> dict[str, Any]:
     """What stands beside every number: which assumptions are broken, and what is not stated."""
-    texts = broken(specification)
     return {
-        "verdict": verdict(texts) if texts else None,
-        "broken": list(texts),
+        "verdict": warning(specification) or None,
+        "broken": list(broken(specification)),
         "unstated": [caution.text for caution in cautions(specification) if not caution.broken],
     }
 
@@ -308,13 +307,9 @@ def _picture(question: Question) -> dict[str, Any]:
     specification = question.specification(noise)
     shown = _Shown(question, _curve(specification))
     mark = (float(shown.bound.sides[1]), question.delta)
-    texts = broken(specification)
-    title = verdict(texts) if texts else "Privacy curve"
-    drawn = str(privacy_chart(shown.samples, shown.least, [mark], title=title) or Markup(""))
-    if texts:
-        said = tag("text", title, x="470", y="30", text_anchor="end", style="fill:#b42318;font-weight:bold")
-        drawn = drawn.replace("</svg>", f"{said}</svg>")
-    return {"svg": standalone(Markup(drawn))}
+    said = warning(specification)
+    drawn = privacy_chart(shown.samples, shown.least, [mark], title=said or "Privacy curve")
+    return {"svg": standalone(drawn or Markup(""), said)}
 
 
 def _python(question: Question, noise: float) -> str:

@@ -54,6 +54,12 @@ def verdict(texts: Sequence[str]) -> str:
     return f"NOT CERTIFIED: {many} broken"
 
 
+def warning(specification: Specification) -> str:
+    """The same words as all that is said; empty where nothing is broken."""
+    texts = broken(specification)
+    return verdict(texts) if texts else ""
+
+
 def _broken(name: str, text: str) -> Caution:
     return Caution(name, broken=True, text=text)
 

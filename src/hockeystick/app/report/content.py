@@ -21,6 +21,7 @@ from hockeystick.app.report.words import (
     IF_HELD,
     choice_words,
     noise_words,
+    null_words,
     sampling_words,
     times_text,
     tuning_words,
@@ -277,10 +278,9 @@ class Content:
     def attacked(self) -> str:
         """What an attack tells apart."""
         one = self.specification.protected
-        null = "a null record" if self.specification.group_size == 1 else "null records"
         of_relation = {
             "substitute": f"which of two {self._members()} is in the data",
-            "zero-out": f"whether {one} is in the data or {null}",
+            "zero-out": f"whether {one} is in the data or {null_words(self.specification)}",
         }
         return of_relation.get(self.specification.adjacency, f"whether {one} is in the data")
 

@@ -10,7 +10,7 @@ from hockeystick.app.report.charts import Axis, Points, Series, chart
 from hockeystick.app.report.content import Row
 from hockeystick.app.report.deployments import deployment_record
 from hockeystick.app.report.markup import Markup, tag, text
-from hockeystick.app.report.numbers import count_text, jsonable, plain, rounded_down, rounded_up
+from hockeystick.app.report.numbers import count_text, jsonable, number_of, plain, rounded_down, rounded_up
 from hockeystick.app.report.page import document, rows, table
 from hockeystick.app.report.receipt import receipt, software, today
 from hockeystick.app.report.words import RELATIONS, noise_words, sampling_words
@@ -93,10 +93,11 @@ class Account:
         if not self.runs:
             return [Row("Nothing", "so far")]
         entries = of_run(compose(list(self.runs.items())), self.known.adjacency).steps
-        return [Row(_times(entry.count), f"{noise_words(entry)}; {self._sampling(entry)}") for entry in entries]
+        return [self._kind(entry) for entry in entries]
 
-    def _sampling(self, entry: StepEntry) -> str:
-        return f"sampling: {sampling_words(entry.sampling, self.known.unit)}"
+    def _kind(self, entry: StepEntry) -> Row:
+        times = "Once" if entry.count == 1 else f"{count_text(entry.count)} times"
+        return Row(times, f"{noise_words(entry)}; sampling: {sampling_words(entry.sampling, self.known.unit)}")
 
     def history(self) -> list[tuple[str, ...]]:
         """The last entries, newest first."""
@@ -167,6 +168,7 @@ def data_set_record(account: Account) -> str:
 def _claim(account: Account) -> Markup:
     total = account.total
     high, low = rounded_up(float(total.epsilon.upper)), rounded_down(float(total.epsilon.lower))
+    releases, holds = number_of(total.releases, "release"), f"{total.statement[0].upper()}{total.statement[1:]}"
     kind, worth = ("proved", "certified") if total.within_budget else ("refuted", "over budget")
     if account.adaptive and total.within_budget:
         words = "A filter promises its whole budget from the first release on: what is left is for later releases."
@@ -176,10 +178,7 @@ def _claim(account: Account) -> Markup:
     return tag(
         "section",
         tag("p", f"epsilon = {high} at delta = {plain(total.delta)} ", badge, class_="figure"),
-        tag(
-            "blockquote",
-            f"{_releases(total.releases)} so far{account.where}. {total.statement[0].upper()}{total.statement[1:]}.",
-        ),
+        tag("blockquote", f"{releases} so far{account.where}. {holds}."),
         tag("p", words, class_="worth"),
         class_=f"claim {kind}",
     )
@@ -233,14 +232,6 @@ def _stairs(points: Points, last: float) -> Points:
         stairs += [(at, height), (at, value)]
         height = value
     return [*stairs, (last, height)]
-
-
-def _times(count: int) -> str:
-    return "Once" if count == 1 else f"{count_text(count)} times"
-
-
-def _releases(count: int) -> str:
-    return "1 release" if count == 1 else f"{count_text(count)} releases"
 
 
 def _action(entry: Entry) -> str:

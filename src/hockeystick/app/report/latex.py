@@ -12,6 +12,7 @@ from typing import Any
 from hockeystick.app.report.cautions import verdict
 from hockeystick.app.report.content import Content
 from hockeystick.app.report.numbers import nearest, number, plain, rounded_down, rounded_up
+from hockeystick.app.report.words import null_words
 
 _MARKS = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"}
 _CHANGES = {
@@ -50,8 +51,8 @@ def _sentence(content: Content, result: Mapping[str, Any]) -> str:
     symbols = {"epsilon": r"\varepsilon", "delta": r"\delta"}
     symbol, other = symbols[result["quantity"]], symbols[given]
     at = f"${other} = {_number(plain(number(level)))}$"
-    null = "a null record" if content.specification.group_size == 1 else "null records"
-    change = _CHANGES[content.specification.adjacency].format(one=content.specification.protected, null=null)
+    known = content.specification
+    change = _CHANGES[known.adjacency].format(one=known.protected, null=null_words(known))
     setting = f"where neighbouring datasets differ in that {_escaped(change)}"
     if not result["certified"]:
         about = _number(nearest(number(result["value"])))

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from hockeystick.accountants.base import DirectedCurve
 from hockeystick.app.report.cautions import cautions
 from hockeystick.app.report.numbers import jsonable, result_document
 from hockeystick.app.report.words import method_words, not_included, relation_words, statement
@@ -53,10 +52,11 @@ def receipt(specification: Specification, *, created: str | None = None) -> dict
     dict
         The receipt as JSON holds it.
     """
-    if not specification.deltas and not specification.epsilons:
+    if not specification.questions:
         raise ValueError("a receipt states a guarantee: give delta or epsilon in the specification")
     curve = specification.curve
-    results, points = _results(specification, curve), _curve(specification, curve)
+    results = [_result(specification, curve, *asked) for asked in specification.questions]
+    points = _curve(specification, curve)
     contents = {
         "receipt": FORMAT,
         "created": today() if created is None else created,
@@ -68,7 +68,7 @@ def receipt(specification: Specification, *, created: str | None = None) -> dict
         "tradeoff": _tradeoff(specification, curve),
         "cautions": [{"name": c.name, "broken": c.broken, "text": c.text} for c in cautions(specification)],
         "not_included": list(not_included(specification)),
-        "software": software(),
+        "software": dict(software()),
         "selfcheck": recorded_self_check(),
     }
     document: dict[str, Any] = jsonable(contents)
@@ -86,11 +86,6 @@ def checksum(document: Mapping[str, Any]) -> str:
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
-def software() -> dict[str, str]:
-    """The versions that made a receipt."""
-    return dict(_software())
-
-
 def recorded_self_check() -> dict[str, Any] | None:
     """What the quick self-check measured where the receipt is made; None where it cannot be run."""
     try:
@@ -100,7 +95,8 @@ def recorded_self_check() -> dict[str, Any] | None:
 
 
 @functools.cache
-def _software() -> dict[str, str]:
+def software() -> Mapping[str, str]:
+    """The versions that made a receipt."""
     from importlib.metadata import version  # needed here only, and slow to import
 
     return {
@@ -119,14 +115,11 @@ def today() -> str:
     return moment.date().isoformat()
 
 
-def _results(specification: Specification, curve: PrivacyCurve) -> list[dict[str, Any]]:
-    asked = [("epsilon", "delta", level) for level in specification.deltas]
-    asked += [("delta", "epsilon", level) for level in specification.epsilons]
-    return [_result(specification, curve, quantity, at, level) for quantity, at, level in asked]
-
-
-def _result(specification: Specification, curve: PrivacyCurve, quantity: str, at: str, level: float) -> dict[str, Any]:
-    by_direction = curve.by_direction(lambda directed: _ask(directed, quantity, level))
+def _result(specification: Specification, curve: PrivacyCurve, quantity: str, level: float) -> dict[str, Any]:
+    at = "delta" if quantity == "epsilon" else "epsilon"
+    by_direction = curve.by_direction(
+        lambda directed: directed.epsilon(level) if quantity == "epsilon" else directed.delta(level)
+    )
     result = worst(by_direction, curve.composition.notes)
     return {
         "quantity": quantity,
@@ -136,10 +129,6 @@ def _result(specification: Specification, curve: PrivacyCurve, quantity: str, at
         "statement": statement(specification, quantity, level, result),
         "directions": {direction: _sides(found) for direction, found in by_direction.items()},
     }
-
-
-def _ask(curve: DirectedCurve, quantity: str, level: float) -> Bound | Estimate:
-    return curve.epsilon(level) if quantity == "epsilon" else curve.delta(level)
 
 
 def _sides(result: Bound | Estimate) -> dict[str, float]:

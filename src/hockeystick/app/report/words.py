@@ -35,10 +35,11 @@ _CHANGES = {
 
 def relation_words(specification: Specification) -> str:
     """What neighbouring means."""
-    return RELATIONS[specification.adjacency].format(one=specification.protected, null=_null(specification))
+    return RELATIONS[specification.adjacency].format(one=specification.protected, null=null_words(specification))
 
 
-def _null(specification: Specification) -> str:
+def null_words(specification: Specification) -> str:
+    """What a record is replaced by under zero-out."""
     return "a null record" if specification.group_size == 1 else "null records"
 
 
@@ -153,7 +154,7 @@ def statement(specification: Specification, quantity: str, given: float, result:
 
 def _statement(specification: Specification, quantity: str, given: float, result: Bound | Estimate) -> str:
     one = specification.protected.removeprefix("a ")
-    change = _CHANGES[specification.adjacency].format(one=one, null=_null(specification))
+    change = _CHANGES[specification.adjacency].format(one=one, null=null_words(specification))
     total = sum(entry.count * entry.step.releases for entry in specification.steps)
     steps = "the one release" if total == 1 else f"all {count_text(total)} releases together"
     if specification.tuning is not None:

@@ -233,6 +233,11 @@ class Specification:
     group_size: int = 1
 
     @property
+    def questions(self) -> list[tuple[str, float]]:
+        """Where to read the curve: what is asked for, "epsilon" or "delta", and at which value of the other."""
+        return [("epsilon", delta) for delta in self.deltas] + [("delta", epsilon) for epsilon in self.epsilons]
+
+    @property
     def composition(self) -> Composition:
         """What is released: the run, or the best of many, as it counts for a group of the size stated."""
         run, runs = compose([(entry.step, entry.count) for entry in self.steps]), self.runs

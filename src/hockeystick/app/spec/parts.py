@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from hockeystick.app.spec.model import (
@@ -28,6 +29,7 @@ from hockeystick.composition import ADJACENCIES
 from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, check_positive, whole
 
 T = TypeVar("T")
+_Check = Callable[[str, Any], Any]
 
 _OF_STEP = ("sampling", "count", "name", "note")
 _TOP = ("version", "title", "steps", "tuning", "guarantee", "accountant", "circumstances")
@@ -69,10 +71,10 @@ class DocumentReader:
                 hint = f"; did you mean {close!r}?" if close else ("" if possible else suggestion(key, known))
                 self.problem((*path, key), f"unknown key {key!r} in {_named(path)}{hint}")
 
-    def checked(self, path: Path, check: Callable[[Any], T], value: object) -> T | None:
-        """The value if the check passes, else None and a problem."""
+    def checked(self, path: Path, check: Callable[[str, Any], T], value: object) -> T | None:
+        """The value if the check, which is told its name, passes; else None and a problem."""
         try:
-            return check(value)
+            return check(str(path[-1]), value)
         except (TypeError, ValueError) as error:
             self.problem(path, str(error))
             return None
@@ -129,7 +131,7 @@ class DocumentReader:
             mechanism, built = None, StepEntry(_PROBE)
         elif mechanism is not None and not set(mechanism.mapping) <= set(mechanisms()[mechanism.name].names):
             mechanism = described(built.step)  # written in another way
-        count = self.checked((*path, "count"), lambda value: check_count("count", value), table.get("count", 1))
+        count = self.checked((*path, "count"), check_count, table.get("count", 1))
         sampling = self.sampling((*path, "sampling"), table.get("sampling", "none"))
         sampled = None if sampling == _UNSAMPLED else sampling
         if sampled is not None and not self.builds(
@@ -226,16 +228,10 @@ class DocumentReader:
             return {}
         self.unknown(path, table, ("adjacency", "unit", "group_size", "delta", "epsilon"))
         found: dict[str, Any] = {}
-        if "adjacency" in table:
-            found["adjacency"] = self.checked(
-                (*path, "adjacency"), lambda value: check_choice("adjacency", value, ADJACENCIES), table["adjacency"]
-            )
         if "unit" in table:
             found["unit"] = self.text((*path, "unit"), table["unit"])
-        if "group_size" in table:
-            found["group_size"] = self.checked(
-                (*path, "group_size"), lambda value: check_count("group_size", value), table["group_size"]
-            )
+        for key in filter(table.__contains__, _GUARANTEE):
+            found[key] = self.checked((*path, key), _GUARANTEE[key], table[key])
         for key, plural, check in (("delta", "deltas", check_delta), ("epsilon", "epsilons", check_epsilon)):
             if key in table:
                 found[plural] = self.levels((*path, key), table[key], check)
@@ -251,7 +247,7 @@ class DocumentReader:
             if not _is_a(int | float, item):
                 self.problem(place, f"{path[-1]} must be a number or a list of numbers, got {item!r}")
                 continue
-            level = self.checked(place, check, item)
+            level = self.checked(place, lambda _, value: check(value), item)
             if level is not None:
                 found.append(float(level))
         if many and not value:
@@ -304,14 +300,15 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 }
 """What stands for a kind of parameter: in words, and whether a value does."""
 
-_CIRCUMSTANCES: dict[str, Callable[[Any], Any]] = {
-    "examples": lambda value: check_count("examples", value),
-    "tuning_runs": lambda value: check_count("tuning_runs", value, minimum=0),
-    "batches": lambda value: check_choice("batches", value, BATCHES),
-    "clipping_norm": lambda value: check_positive("clipping_norm", value),
-    "tuning": lambda value: check_choice("tuning", value, TUNING),
-    "adaptive": lambda value: check_choice("adaptive", value, ADAPTIVE),
+_CIRCUMSTANCES: dict[str, _Check] = {
+    "examples": check_count,
+    "tuning_runs": partial(check_count, minimum=0),
+    "batches": partial(check_choice, choices=BATCHES),
+    "clipping_norm": check_positive,
+    "tuning": partial(check_choice, choices=TUNING),
+    "adaptive": partial(check_choice, choices=ADAPTIVE),
 }
+_GUARANTEE: dict[str, _Check] = {"adjacency": partial(check_choice, choices=ADJACENCIES), "group_size": check_count}
 
 
 def _named(path: Path) -> str:

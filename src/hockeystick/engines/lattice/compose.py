@@ -131,8 +131,8 @@ class TiltedComposition:
         floor = np.ones(n // 2 + 1)
         log_scales, relative, transform_error, shift = [], 0.0, 0.0, 0
         for pld, count in parts:
-            tilted, log_scale, error = _tilted(pld, theta)
-            folded, start = _folded(tilted, pld.index, n)
+            masses, log_scale, error = tilted(pld, theta)
+            folded, start = _folded(masses, pld.index, n)
             spectrum = transform_real(folded)
             magnitude = np.abs(spectrum)
             power = integer_power(spectrum, count)
@@ -246,10 +246,12 @@ class TiltedComposition:
         return self._offset + (self._low_index + high) * self.spacing
 
 
-def _tilted(pld: LatticePLD, theta: float) -> tuple[Array, float, float]:
-    """Tilted masses that sum to about one, the log of their scale, and the relative error of each."""
+def tilted(pld: LatticePLD, theta: float) -> tuple[Array, float, float]:
+    """Tilted masses that sum to about one, the log of their scale, and the relative error of each; none of no mass."""
     exponents = pld.log_mass + theta * pld.losses
     peak = float(exponents.max())
+    if peak == -math.inf:
+        return np.zeros(pld.size), 0.0, 32.0 * U + 2.0 * ELEMENTARY
     weights = np.exp(exponents - peak)
     log_scale = peak + math.log(float(weights.sum()))
     present = weights > 0.0

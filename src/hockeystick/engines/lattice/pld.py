@@ -112,12 +112,6 @@ class LatticePLD:
         total = self.total_mass * (1.0 + 2.0 * ELEMENTARY) + self.size * TINY
         return max(total - 1.0, 0.0) + 2.0 * U
 
-    @cached_property
-    def total_q_mass(self) -> float:
-        """Sum of ``mass * e^{-loss}`` over the finite points."""
-        with np.errstate(over="ignore"):
-            return float(np.exp(self.log_mass - self.losses).sum())
-
     def hockey_stick(self, epsilon: float) -> float:
         """The curve at ``a = e^epsilon``, slack not applied: for looking at one step, rounded to nearest."""
         loss = self.losses

@@ -28,7 +28,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.lattice.compose import TiltedWindow, log_moment
+from hockeystick.engines.lattice.compose import TiltedWindow, log_moment, tilted
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.laws.base import Array
 from hockeystick.numerics.fft import fft_error, transform_real
@@ -139,19 +139,8 @@ class TiltedStep:
     """
 
     def __init__(self, pld: LatticePLD, window: TiltedWindow) -> None:
-        theta = window.theta
-        exponents = pld.log_mass + theta * pld.losses
-        peak = float(exponents.max())
-        if peak == -math.inf:  # no finite loss: the step carries all of its mass to infinity
-            peak, log_scale, weights = 0.0, 0.0, np.zeros(pld.size)
-        else:
-            weights = np.exp(exponents - peak)
-            log_scale = peak + math.log(float(weights.sum()))
-        present = weights > 0.0
-        sizes = np.abs(pld.log_mass[present]) + 2.0 * np.abs(theta * pld.losses[present])
-        relative = U * (2.0 * float(np.max(sizes, initial=0.0)) + 2.0 * abs(peak) + 32.0) + 2.0 * ELEMENTARY
-        self.start = int(pld.index[int(weights.argmax())])
-        self.masses = weights * math.exp(peak - log_scale)
+        self.masses, log_scale, relative = tilted(pld, window.theta)
+        self.start = int(pld.index[int(self.masses.argmax())])
         self.index: NDArray[np.int64] = pld.index - self.start
         below, error_below = log_moment(pld, window.theta_below)
         above, error_above = log_moment(pld, window.theta_above)

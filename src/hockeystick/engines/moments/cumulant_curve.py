@@ -6,9 +6,10 @@ Guarantee: brackets at the ends are certified. Cost: none beyond the masses at i
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from functools import cached_property
 
-from hockeystick.bound import Bound
+from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.ends import composed_infinity, largest_loss
 from hockeystick.engines.moments.cumulants import CumulantWindow
 from hockeystick.laws.base import Pair
@@ -16,8 +17,8 @@ from hockeystick.laws.base import Pair
 Parts = tuple[tuple[Pair, int], ...]
 
 
-class CumulantCurve:
-    """One direction; a subclass names its method."""
+class CumulantCurve(ABC):
+    """One direction; a subclass names its method, and answers between the ends of the range."""
 
     method: str
 
@@ -31,16 +32,24 @@ class CumulantCurve:
         """The largest finite loss of the composition, rounded up."""
         return largest_loss(self.parts)[1]
 
-    def trivial_delta(self, epsilon: float) -> Bound | None:
-        """Delta where no finite loss lies above epsilon."""
-        if epsilon < self.largest_loss:
-            return None
-        return Bound(*self.infinity, self.method, ("epsilon is beyond the largest loss",))
+    def delta(self, epsilon: float) -> Bound | Estimate:
+        """delta(epsilon), for an epsilon of at least 0 (nats)."""
+        if epsilon >= self.largest_loss:
+            return Bound(*self.infinity, self.method, ("epsilon is beyond the largest loss",))
+        return self.delta_inside(epsilon)
 
-    def trivial_epsilon(self, delta: float) -> Bound | None:
-        """Epsilon for delta 1, and below the mass of infinite losses."""
+    def epsilon(self, delta: float) -> Bound | Estimate:
+        """Epsilon at ``delta``, in [0, 1] (nats)."""
         if delta >= 1.0:
             return Bound(0.0, 0.0, self.method)
         if delta < self.infinity[0]:
             return Bound(math.inf, math.inf, self.method, ("delta is below the mass at infinite loss",))
-        return None
+        return self.epsilon_inside(delta)
+
+    @abstractmethod
+    def delta_inside(self, epsilon: float) -> Bound | Estimate:
+        """Delta where some finite loss lies above epsilon."""
+
+    @abstractmethod
+    def epsilon_inside(self, delta: float) -> Bound | Estimate:
+        """Epsilon for a delta below 1, and not below the mass of infinite losses."""

@@ -20,7 +20,7 @@ lower side is trivial. Elsewhere an estimate. Cost: a one-dimensional search, th
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from functools import cached_property
 from typing import Literal, final
 
@@ -49,7 +49,7 @@ def log_tight_kernel(theta: Array) -> Array:
     return value + 4.0 * ELEMENTARY * np.abs(value)
 
 
-class MomentsCurve(CumulantCurve, ABC):
+class MomentsCurve(CumulantCurve):
     """What the conversions share: what becomes of a bound that is not certified."""
 
     @cached_property
@@ -57,11 +57,7 @@ class MomentsCurve(CumulantCurve, ABC):
         """Whether K is bounded for these pairs."""
         return math.isfinite(self._log_moment_upper(1.0))
 
-    def delta(self, epsilon: float) -> Bound | Estimate:
-        """Bound on delta(epsilon)."""
-        trivial = self.trivial_delta(epsilon)
-        if trivial is not None:
-            return trivial
+    def delta_inside(self, epsilon: float) -> Bound | Estimate:
         low, high = self.infinity
         finite = exp_up(min(self._log_delta(epsilon), 0.0))
         upper = min(up(finite + high, 4.0 * ELEMENTARY), 1.0)
@@ -69,11 +65,7 @@ class MomentsCurve(CumulantCurve, ABC):
             return Bound(low, upper, self.method, ("the lower side is trivial",))
         return Estimate(upper, math.nan, self.method, (_NOT_CERTIFIED,))
 
-    def epsilon(self, delta: float) -> Bound | Estimate:
-        """Bound on the epsilon at ``delta``."""
-        trivial = self.trivial_epsilon(delta)
-        if trivial is not None:
-            return trivial
+    def epsilon_inside(self, delta: float) -> Bound | Estimate:
         high = self.infinity[1]
         left = delta if high == 0.0 else max(down(delta - high, 2.0 * U), 0.0)
         upper = self._epsilon(math.log(left)) if left > 0.0 else math.inf

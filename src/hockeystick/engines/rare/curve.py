@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # lines that few answers need load late
 _MOST_RATE = 0.01
 _ROUNDS = 4
 _LEAST = 1e-250
+_FEW_DRAWN = 4.0  # steps on average, of the most that a line serves: more make a line long that serves fewer, too
 _AT_ONCE = 64  # runs whose powers are held at once
 _SHARES = np.geomspace(0.38, 1.1, 12)  # of the epsilon of a line that stands, that are looked at
 _SPAN = np.geomspace(1.0 / 1.4, 1.4, 24)  # the same, of a line of a question's own
@@ -137,7 +138,11 @@ class RareCurve:
 
     def station(self, log_delta: float) -> Station:
         """Where the line for the epsilon of a delta stands."""
-        return -(-(int(self.losses.steps) - 1).bit_length() // 2), math.ceil(-log_delta)
+        power, depth = (int(self.losses.steps) - 1).bit_length(), math.ceil(-log_delta)
+        fourth = power + power % 2
+        if self.losses.rate * 2.0**fourth <= _FEW_DRAWN:
+            return fourth, fourth - 2, depth
+        return power, power - 1, depth
 
 
 def epsilons(curves: Sequence[RareCurve], owners: Rows, targets: Targets) -> tuple[Array, Array]:

@@ -187,18 +187,27 @@ def transform(pieces: Sequence[Piece], tilt: float, step: float, frequencies: in
     blocks = groups * group
     shape = (chunks, 1, _CHUNK)
     w, y = padded_weight.reshape(shape), padded_loss.reshape(shape)
-    near = _turn(y * (step * np.arange(float(rows)))[:, None])
-    far = w * _turn(y * (step * rows * np.arange(float(blocks)))[:, None])
+    near, far = _turns(y, step, rows), w * _turns(y, step * rows, blocks)
     grouped = far.reshape(chunks, groups, group, _CHUNK)
     value = np.matmul(grouped, near.transpose(0, 2, 1)[:, None]).sum(axis=0).ravel()[:frequencies]
-    # a phase is off by the error of the loss and two roundings of products; a table's entry by its sine and cosine
+    # a phase is off by the error of the loss and two roundings of products; four entries of tables by their sines and
+    # cosines, 6 u each, and by two products of them and one by the weight, 6 u in all
     own = relative + last * (slip + 3.0 * U * np.abs(loss)) + (40.0 + 3.0 * (_CHUNK + chunks)) * U
     rounding = float((weight * own).sum()) * 1.01
     logs = [piece.log_error(exponent, last) for piece in pieces]
     return value, rounding + math.fsum(raised(log) for log in logs) * RISEN
 
 
-def _turn(angle: Array) -> Complex:
+def _turns(loss: Array, step: float, count: int) -> Complex:
+    """``e^{i k h l}`` for ``k < count`` along the middle axis, products of the entries of two tables."""
+    length = math.isqrt(count - 1) + 1
+    near = turn(loss * (step * np.arange(float(length)))[:, None])
+    far = turn(loss * (step * length * np.arange(float(-(-count // length))))[:, None])
+    every = far[:, :, None] * near[:, None]
+    return every.reshape(loss.shape[0], -1, loss.shape[2])[:, :count]
+
+
+def turn(angle: Array) -> Complex:
     """``e^{i angle}``."""
     found = np.empty(angle.shape, dtype=np.complex128)
     np.cos(angle, out=found.real)

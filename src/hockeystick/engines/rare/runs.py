@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.contour.root_bracket import LogBracket, Rows
 from hockeystick.engines.rare.excess import log_excess
-from hockeystick.engines.rare.line import RareLine
+from hockeystick.engines.rare.line import RareLine, turn
 from hockeystick.engines.rare.losses import RISEN, Array
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.rule import Numbers
@@ -55,8 +55,7 @@ class RareRuns:
 
     def epsilons(self, log_delta: Array, shares: Array) -> Array:
         """About the epsilon of a delta of each run, by those at shares of the line's own, increasing."""
-        points = self.line.planned * shares + np.zeros((self.steps.size, 1))
-        rows = np.arange(self.steps.size)
+        points, rows = self.line.planned * shares[None], np.arange(self.steps.size)
         with np.errstate(over="ignore", invalid="ignore"):
             value = self._sum(rows, points)[0] + self._largest(rows, points)[0]
             logs = np.minimum.accumulate(np.log(np.maximum(value, _LEAST)), axis=1)
@@ -151,15 +150,17 @@ class RareRuns:
         return _exp(log + math.log(float(np.arctan2(tilt, last)) / (math.pi * tilt)))
 
     @cached_property
-    def _terms(self) -> tuple[Array, Array, Array, Array]:
-        """Both parts of ``D(z) / (z (1 + z))``, halved at 0; bounds on the sums of their errors and of ``s |term|``."""
+    def _terms(self) -> tuple[Complex, Array, Array]:
+        """``D(z) / (z (1 + z))``, halved at 0, shape (R, blocks, length), with zeros at the end.
+
+        And bounds on the sums of the errors and of ``s |term|``.
+        """
         line, tilt, steps = self.line, self.line.found.tilt, self.steps[:, None]
         a, a_error, b, b_error = line.transforms
         value, rounding = difference(a, b, steps)
-        small, large = line.moments
-        most = small + large + a_error + b_error
-        power = _exp((steps - 2.0) * math.log(most))
-        inner = steps * power * (most * b_error + (steps - 1.0) * (large + b_error) * a_error) * RISEN
+        most = (np.maximum(np.abs(a), np.abs(a + b)) + (a_error + b_error)) * (1.0 + 8.0 * U)
+        power = _exp((steps - 2.0) * np.log(most))
+        inner = steps * power * (most * b_error + (steps - 1.0) * (np.abs(b) + b_error) * a_error) * RISEN
         s = self._frequencies
         z = tilt + 1j * s
         half = np.where(s > 0.0, 1.0, 0.5)
@@ -169,18 +170,28 @@ class RareRuns:
         own = np.abs(term)
         fixed = error.sum(axis=1) + (line.frequencies + 16) * U * own.sum(axis=1)
         turning = (s * own).sum(axis=1) * RISEN
-        return np.ascontiguousarray(term.real), np.ascontiguousarray(term.imag), fixed * RISEN, turning
+        near, far = self._tables
+        blocks = np.zeros((steps.size, far.size, near.size), dtype=np.complex128)
+        blocks.reshape(steps.size, -1)[:, : line.frequencies] = term
+        return blocks, fixed * RISEN, turning
 
     @cached_property
     def _frequencies(self) -> Array:
         return np.asarray(self.line.step * np.arange(float(self.line.frequencies)))
 
+    @cached_property
+    def _tables(self) -> tuple[Array, Array]:
+        """The first frequencies, and by how much those of each block are larger: their sums are all frequencies."""
+        length = math.isqrt(self.line.frequencies - 1) + 1
+        return self._frequencies[:length], self._frequencies[::length]
+
     def _sum(self, rows: Rows, epsilon: Array) -> tuple[Array, Array]:
         """The sum on the line, and a bound on the errors of its terms."""
-        real, imaginary, fixed, turning = (one[rows, None] for one in self._terms)
+        terms, fixed, turning = (one[rows, None] for one in self._terms)
         tilt = self.line.found.tilt
-        phase = epsilon[..., None] * self._frequencies
-        found = (np.cos(phase) * real + np.sin(phase) * imaginary).sum(axis=-1)
+        near, far = (turn(-epsilon[..., None] * part) for part in self._tables)
+        # of sums of blocks: 17 u for two entries of tables and two products, and one for each term and block added
+        found = ((terms * near[..., None, :]).sum(axis=-1) * far).sum(axis=-1).real
         scale = self.line.step / math.pi * np.exp(-tilt * epsilon)
         value = scale * found
         own = scale * (fixed + 2.0 * U * np.abs(epsilon) * turning) * RISEN
