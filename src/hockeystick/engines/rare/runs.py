@@ -187,7 +187,8 @@ class RareRuns:
 
     def _sum(self, rows: Rows, epsilon: Array) -> tuple[Array, Array]:
         """The sum on the line, and a bound on the errors of its terms."""
-        terms, fixed, turning = (one[rows] for one in self._terms)
+        every, fixed, turning = self._terms
+        terms, fixed, turning = every[rows], fixed[rows], turning[rows]
         tilt = self.line.found.tilt
         near, far = (turn(-epsilon[..., None] * part) for part in self._tables)
         # 14 u for two entries of tables and a product; 3 u for each term of a block, and one for each block added
