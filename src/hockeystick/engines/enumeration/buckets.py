@@ -106,7 +106,7 @@ class Buckets:
         others = _density([*transforms, np.fft.rfft(kernel[-np.arange(_PERIOD)])])
         others = np.maximum(others, np.roll(others, 1)) + _NOISE * others.max()
         beyond = np.floor((epsilon - start) / cell) - np.arange(float(_CELLS))
-        share = np.cbrt(own * others[np.mod(beyond, _PERIOD).astype(np.intp)])
+        share = (own * others[np.mod(beyond, _PERIOD).astype(np.intp)]) ** (1.0 / 3.0)
         share = np.maximum(share, np.maximum(np.append(0.0, share[:-1]), np.append(share[1:], 0.0)))
         number = most * share / max(float(share.sum()), 1e-300)
         number = 2.0 ** np.clip(np.rint(np.log2(np.maximum(number, 1.0))), 0, _FINEST)
