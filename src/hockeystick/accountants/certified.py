@@ -118,10 +118,7 @@ class Certified(Accountant):
         delta: NDArray[np.float64],
         quantity: Quantity,
     ) -> NDArray[np.bool_]:
-        own, beside = _bounded(curves), _bounded(others)
-        if own is None or beside is None:
-            return super().below_together(curves, others, epsilon=epsilon, delta=delta, quantity=quantity)
-        return below_together(own, beside, epsilon, delta, quantity)
+        return below_together(_bounded(curves) or [], _bounded(others) or [], epsilon, delta, quantity)
 
 
 @final

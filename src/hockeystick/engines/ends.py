@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, agreed, at_most
 from hockeystick.laws.base import CertifiedCurve, Pair
-from hockeystick.numerics.rounding import ELEMENTARY, U, down, up
+from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_up, up
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -169,7 +169,7 @@ class BoundedCurve:
     def __init__(
         self, parts: tuple[tuple[Pair, int], ...], make_engine: Callable[[float], Engine], tolerance: float
     ) -> None:
-        self._make_engine, self._tolerance = make_engine, tolerance
+        self._make_engine, self._tolerance, self._parts = make_engine, tolerance, parts
         # a pair given by its curve: the ends are the pair's own, not those of the laws about it
         own = tuple((pair.curve or pair, count) for pair, count in parts)
         self._least_largest, self._largest_loss = largest_loss(own)
@@ -243,6 +243,16 @@ class BoundedCurve:
         """Whether ``delta(epsilon) <= delta`` is proved at once, for far less than an answer costs."""
         known = self.ends_below(epsilon, delta)
         return self.engine.is_below(epsilon, delta) if known is None else known
+
+    def is_reverse_of(self, other: BoundedCurve) -> bool:
+        """Whether the pairs are those of the other with P and Q exchanged."""
+        return len(self._parts) == len(other._parts) == 1 and self._parts == tuple(
+            (pair.reversed(), count) for pair, count in other._parts
+        )
+
+    def is_below_if(self, log_finite: float, delta: float) -> bool:
+        """Whether delta of the finite losses of at most ``e^log_finite`` proves ``delta(epsilon) <= delta``."""
+        return up(self._at_infinity[1] + exp_up(min(log_finite, 0.0))) <= delta
 
     def ends_below(self, epsilon: float, delta: float) -> bool | None:
         """The same where the ends of the range tell; None where the engine is to be asked."""

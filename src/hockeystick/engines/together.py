@@ -21,7 +21,7 @@ from hockeystick.engines.contour.lines import Quantity
 from hockeystick.engines.contour.root_bracket import Targets
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.contour.standing import StandingLines
-from hockeystick.engines.contour.stays_below import seems_far_below, stay_below, stay_below_beside
+from hockeystick.engines.contour.stays_below import log_reverse, seems_far_below, stay_below, stay_below_beside
 from hockeystick.engines.ends import BoundedCurve, Ends, Engine
 from hockeystick.engines.rare import RareCurve
 from hockeystick.engines.rare import epsilons as rare_epsilons
@@ -62,7 +62,7 @@ def answers_together(curves: Sequence[BoundedCurve], owners: Rows, values: Array
     asked = values[rows]
     if rows.size:
         found = deltas(lines, place, asked) if is_delta else epsilons(lines, place, _targets(lines, place, asked))
-        answers.put(rows, found)
+        answers = answers.put(rows, found)
     rows = np.flatnonzero(answers.known & (answers.lower <= answers.upper))
     own, lower, upper = ends.at(rows), np.maximum(answers.lower[rows], 0.0), np.maximum(answers.upper[rows], 0.0)
     answers.known[:] = False
@@ -115,16 +115,22 @@ def deltas_together(curves: Sequence[ContourCurve], owners: Rows, epsilon: Array
     asked = zip(owners.tolist(), epsilon.tolist(), strict=True)
     rows = np.flatnonzero([curves[owner].is_below_the_end(value) for owner, value in asked])
     if rows.size:
-        answers.put(rows, deltas([curve.standing for curve in curves], owners[rows], epsilon[rows]))
+        answers = answers.put(rows, deltas([curve.standing for curve in curves], owners[rows], epsilon[rows]))
     return answers
 
 
 def is_below_beside(curve: BoundedCurve, other: BoundedCurve, epsilon: float, delta: float, quantity: Quantity) -> bool:
     """Whether a line such as the one by which another curve answers proves ``delta(epsilon) <= delta``."""
-    own, beside = standing_lines(curve.engine), _asked_lines(other.engine, delta, quantity)
+    beside = _asked_lines(other.engine, delta, quantity)
+    tilt = None if beside is None else seems_far_below(beside, epsilon, delta)
+    if beside is not None and tilt is not None and curve.is_reverse_of(other):
+        log_finite = log_reverse(beside, tilt, epsilon, delta, quantity)
+        if curve.is_below_if(log_finite, delta):
+            return True
+    own = standing_lines(curve.engine)
     if own is None or beside is None:
         return curve.is_below(epsilon, delta)
-    if seems_far_below(beside, epsilon, delta) and curve.is_below(epsilon, delta):
+    if tilt is not None and curve.is_below(epsilon, delta):
         return True
     return bool(stay_below_beside([own], [beside], np.array([epsilon]), np.array([delta]), quantity)[0])
 
