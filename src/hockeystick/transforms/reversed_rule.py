@@ -10,29 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-import numpy as np
-
-from hockeystick.numerics.rounding import U
-from hockeystick.transforms.rule import Array, LossRule, Quadrature
+from hockeystick.transforms.rule import Array, LossRule, Quadrature, reversed_nodes
 
 __all__ = ["reversed_rule"]
 
 
 def reversed_rule(rule: LossRule) -> LossRule:
     """The same nodes for the reverse, without cells: q and p trade places."""
-    log_p = rule.log_weight_p
-    return LossRule(
-        loss=-rule.loss,
-        loss_error=rule.loss_error,
-        log_weight=log_p,
-        weight_error=rule.weight_error + rule.loss_error + U * np.abs(log_p),
-        missing_p=rule.missing_q,
-        missing_q=rule.missing_p,
-        counts=rule.counts,
-        quadrature=_Reversed(rule.quadrature),
-        cells=None,
-        dropped=rule.dropped,
-    )
+    nodes = reversed_nodes(rule.loss, rule.loss_error, rule.log_weight, rule.weight_error)
+    quadrature = _Reversed(rule.quadrature)
+    return LossRule(*nodes, rule.missing_q, rule.missing_p, rule.counts, quadrature, None, rule.dropped)
 
 
 @final
