@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, Literal, final
 
 from hockeystick.bound import Bound, agreed
@@ -24,7 +24,8 @@ from hockeystick.engines.contour.placing import ContourRefusal
 from hockeystick.engines.contour.standing import SLOW, StandingLines
 from hockeystick.engines.ends import Engine, composed_infinity
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
-from hockeystick.engines.enumeration.heaviest import HeaviestOutcomes, TooManyOutcomesError
+from hockeystick.engines.enumeration.heaviest import HeaviestOutcomes
+from hockeystick.engines.enumeration.outcomes import TooManyOutcomesError
 from hockeystick.engines.rare import RareCurve
 from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.laws.base import Pair
@@ -46,15 +47,16 @@ SOME_OUTCOMES: Final = 1 << 20
 """Outcomes of half the steps that are listed where the contour refuses: a second an answer, where the contour for fewer
 digits, and lattices, are a million times wider."""
 
-SHORT_LISTS: Final = 1 << 18
-"""Outcomes of half of few steps of atoms without end, or very many, that matter to a question: 0.1 s an answer. They
-are listed before the contour is tried, which is a thousand times wider where such losses share no lattice."""
-
-MATTERING_OUTCOMES: Final = 5 << 17
-"""The same where the contour refuses: 0.2 to 0.4 s an answer, of four or five digits more than it then gives."""
+SHORT_LISTS: Final = 5 << 17
+"""Outcomes of half of few steps of atoms without end, or very many, that matter to a question: 0.1 to 0.4 s an answer.
+They are listed before the contour is tried, which is a thousand times wider where such losses share no lattice."""
 
 MOST_OUTCOMES: Final = 1 << 21
 """The same for a tolerance finer than everyday: 2 s an answer, and 40 a receipt."""
+
+BUCKETS: Final = 1 << 18
+"""Of losses, in which more outcomes than that are merged: half a second an answer, of a relative width of 1e-9 to 1e-7,
+where the contour leaves 1e-7 to 1e-5, and lattices 1e-3."""
 
 CONTOUR_TOLERANCE: Final = 1e-9
 """Relative width of delta that the contour is asked for: digits cost it next to nothing, 3.3 ms for 1e-9, 3.0 for
@@ -147,12 +149,7 @@ def choose_engine(
     PrecisionError
         For more steps, or larger losses, than float64 tells apart.
     """
-
-    def lattice(share: float = 1.0) -> LatticeCurve:
-        from hockeystick.engines.lattice.curve import LatticeCurve  # loaded where it is needed
-
-        return LatticeCurve(parts, share * tolerance, points, largest_loss)
-
+    lattice = partial(_lattice, parts, tolerance, points, largest_loss)
     if engine == "lattice":
         _check_reach(parts)
         return lattice()
@@ -190,13 +187,19 @@ def asks_rare(engine: Engine, delta: float) -> bool:
     return isinstance(engine, _ContourFirst) and engine.asks_rare(delta)
 
 
+def _lattice(parts: Parts, tolerance: float, points: int, largest_loss: float, share: float = 1.0) -> LatticeCurve:
+    from hockeystick.engines.lattice.curve import LatticeCurve  # loaded where it is needed
+
+    return LatticeCurve(parts, share * tolerance, points, largest_loss)
+
+
 @final
 class _ContourFirst:
     """The contour, first for many digits and then for fewer, and lattices where it hands over.
 
     Where large losses are rare, lines that take these apart come before a contour of much work, or before any. Of few
-    steps of atoms the outcomes that matter are listed first where these are few, and after the contour where they are
-    some more.
+    steps of atoms the outcomes that matter are listed first, or merged, and after the contour where losses share a
+    lattice.
     """
 
     def __init__(self, losses: PairSum, tolerance: float, make_lattice: Callable[[], LatticeCurve]) -> None:
@@ -251,12 +254,12 @@ class _ContourFirst:
 
     def _engines(self, *, rare_first: bool = False) -> Iterator[Engine]:
         if self.lists_first:
-            yield self._heaviest(FEW_OUTCOMES if self._on_lattice else SHORT_LISTS)
+            yield self._heaviest(FEW_OUTCOMES, 0) if self._on_lattice else self._all_heaviest
         if self.rare is not None and rare_first:
             yield self.rare
         yield self.contour
-        if self.lists_first:
-            yield self._heaviest(MATTERING_OUTCOMES if self._tolerance >= EVERYDAY_TOLERANCE else MOST_OUTCOMES)
+        if self.lists_first and self._on_lattice:
+            yield self._all_heaviest
         if self.rare is not None:
             if not rare_first:
                 yield self.rare
@@ -268,9 +271,13 @@ class _ContourFirst:
     def _is_listed(self) -> bool:
         return EnumeratedCurve.serves_in_halves(self._parts, SOME_OUTCOMES)
 
-    def _heaviest(self, most: int) -> HeaviestOutcomes:
+    @property
+    def _all_heaviest(self) -> HeaviestOutcomes:
+        return self._heaviest(SHORT_LISTS if self._tolerance >= EVERYDAY_TOLERANCE else MOST_OUTCOMES, BUCKETS)
+
+    def _heaviest(self, most: int, buckets: int) -> HeaviestOutcomes:
         if most not in self._lists:
-            self._lists[most] = HeaviestOutcomes(self._losses, composed_infinity(self._parts), most)
+            self._lists[most] = HeaviestOutcomes(self._losses, composed_infinity(self._parts), most, buckets=buckets)
         return self._lists[most]
 
     @cached_property

@@ -12,8 +12,8 @@ Guarantee: the numbers are certified on the sides stated.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, final
 
@@ -110,6 +110,49 @@ class Engine(Protocol):
 
 
 @final
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """The ends of the ranges of the curves that questions are asked of, and the tolerances: arrays of shape (E,)."""
+
+    largest: Array
+    low: Array
+    high: Array
+    ever: Array
+    tolerance: Array
+
+    @classmethod
+    def of(cls, curves: Sequence[BoundedCurve], owners: NDArray[np.intp]) -> Ends:
+        """Those of ``curves[owners[i]]``."""
+        return cls(*np.array([curve.ends for curve in curves])[owners].T)
+
+    def at(self, rows: NDArray[np.intp]) -> Ends:
+        """Those of some of the questions."""
+        return Ends(*(one[rows] for one in (self.largest, self.low, self.high, self.ever, self.tolerance)))
+
+    def asks_delta(self, epsilon: Array) -> Flags:
+        """At which epsilons delta is what the engine says, if `keeps_delta`."""
+        finite = np.isfinite(epsilon)
+        value = np.where(finite, epsilon, 0.0)
+        away = self.largest - value > 1e-9 * (1.0 + value)
+        return np.asarray(finite & away & (self.high < 1.0))
+
+    def keeps_delta(self, epsilon: Array, lower: Array, upper: Array) -> Flags:
+        """Which of the engine's brackets are what `delta` answers: narrow, and within what is known besides."""
+        narrow = (upper - lower <= 0.999 * self.tolerance * lower) | (upper <= _LEAST)
+        most = self.high - np.expm1(np.minimum(epsilon - self.largest, 0.0))
+        most = np.minimum(most * _INSIDE, self.ever)
+        return np.asarray(narrow & (upper <= most) & (upper >= self.low))
+
+    def asks_epsilon(self, delta: Array) -> Flags:
+        """At which deltas epsilon is what the engine says, if `keeps_epsilon`."""
+        return np.asarray((delta > self.high) & (delta < np.minimum(self.ever, 1.0)))
+
+    def keeps_epsilon(self, lower: Array, upper: Array) -> Flags:
+        """Which of the engine's brackets are what `epsilon` answers."""
+        return np.asarray((upper - lower <= self.tolerance) & (upper <= np.maximum(self.largest, 0.0)))
+
+
+@final
 class BoundedCurve:
     """The curve of one direction: its ends, and between them an engine.
 
@@ -139,27 +182,10 @@ class BoundedCurve:
         """What answers between the ends."""
         return self._make_engine(math.inf if self._about else self._largest_loss)
 
-    def asks_delta(self, epsilon: Array) -> Flags:
-        """At which epsilons delta is what the engine says, if `keeps_delta`."""
-        finite = np.isfinite(epsilon)
-        value = np.where(finite, epsilon, 0.0)
-        away = self._largest_loss - value > 1e-9 * (1.0 + value)
-        return np.asarray(finite & away & (self._at_infinity[1] < 1.0))
-
-    def keeps_delta(self, epsilon: Array, lower: Array, upper: Array) -> Flags:
-        """Which of the engine's brackets are what `delta` answers: narrow, and within what is known besides."""
-        narrow = (upper - lower <= 0.999 * self._tolerance * lower) | (upper <= _LEAST)
-        most = self._at_infinity[1] - np.expm1(np.minimum(epsilon - self._largest_loss, 0.0))
-        most = np.minimum(most * _INSIDE, self._ever)
-        return np.asarray(narrow & (upper <= most) & (upper >= self._at_infinity[0]))
-
-    def asks_epsilon(self, delta: Array) -> Flags:
-        """At which deltas epsilon is what the engine says, if `keeps_epsilon`."""
-        return np.asarray((delta > self._at_infinity[1]) & (delta < min(self._ever, 1.0)))
-
-    def keeps_epsilon(self, lower: Array, upper: Array) -> Flags:
-        """Which of the engine's brackets are what `epsilon` answers."""
-        return np.asarray((upper - lower <= self._tolerance) & (upper <= max(self._largest_loss, 0.0)))
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """The numbers that `Ends` holds."""
+        return self._largest_loss, *self._at_infinity, self._ever, self._tolerance
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon), epsilon at least 0 and possibly infinite (nats)."""

@@ -29,9 +29,12 @@ import numpy as np
 from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.enumeration.excess import LOST, Excess, Listed, sum_error, sum_of
+from hockeystick.engines.enumeration.merging import Merging, merged_sides
 from hockeystick.engines.enumeration.outcomes import (
     NONE,
     Omission,
+    Outcomes,
+    Parts,
     dropped_mass,
     halves,
     number_of_outcomes,
@@ -91,6 +94,27 @@ def _block(first: Listed, second: Excess, epsilon: float) -> tuple[float, float,
 
 
 @final
+@dataclass(frozen=True, eq=False)
+class _Halves:
+    """Two lists, and the largest loss of both together."""
+
+    first: Listed
+    second: Excess
+    largest: float
+
+    @classmethod
+    def of(cls, own: Outcomes, other: Outcomes) -> Self:
+        """Of the outcomes of both."""
+        first = Listed.of(own)
+        rest = first if other is own else Listed.of(other)
+        return cls(first, Excess.of(rest), float(max(first.loss[-1] + rest.loss[-1], 0.0)))
+
+    def at(self, epsilon: float) -> _Sum:
+        """The sum at epsilon."""
+        return _Sum.of(self.first, self.second, epsilon)
+
+
+@final
 class EnumeratedCurve:
     """The curve of one direction.
 
@@ -102,21 +126,31 @@ class EnumeratedCurve:
         Bounds on the mass at infinite loss.
     omitted : Omission
         What lists may leave out: the upper side adds it.
+    merging : Merging, optional
+        How outcomes are merged; by default none are.
     """
 
     def __init__(
-        self, parts: Sequence[tuple[Pair, int]], at_infinity: tuple[float, float], omitted: Omission = NONE
+        self,
+        parts: Sequence[tuple[Pair, int]],
+        at_infinity: tuple[float, float],
+        omitted: Omission = NONE,
+        merging: Merging | None = None,
     ) -> None:
-        few = number_of_outcomes(parts, _FEW) is not None
+        few = merging is None and number_of_outcomes(parts, _FEW) is not None
         first, second = (None if few else halves(parts, omitted.log_drop)) or (parts, ())
-        own, other = outcomes_of_all(first, omitted), outcomes_of_all(second, omitted) if second != first else None
-        self._first = Listed.of(own)
-        rest = self._first if other is None else Listed.of(other)
-        self._second = Excess.of(rest)
-        self._largest = float(max(self._first.loss[-1] + rest.loss[-1], 0.0))
+        own = _lists(first, second, omitted, merging)
+        other = own if second == first else _lists(second, first, omitted, merging)
+        below = _Halves.of(own[0], other[0])
+        self._halves = below, below if own[0] is own[1] and other[0] is other[1] else _Halves.of(own[1], other[1])
         self._dropped = dropped_mass(parts, omitted.log_drop) if omitted.log_drop > -math.inf else 0.0
-        self._theta, self._log_omitted = omitted.theta, own.weights_beside(own if other is None else other)[1]
+        self._theta, self._log_omitted = omitted.theta, own[1].weights_beside(other[1])[1]
         self._at_infinity = at_infinity
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether outcomes are merged, so that the sides are those of two lists."""
+        return self._halves[0] is not self._halves[1]
 
     @staticmethod
     def serves(parts: Sequence[tuple[Pair, int]], most: int) -> bool:
@@ -140,25 +174,26 @@ class EnumeratedCurve:
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
-        lower, upper = self._sides(epsilon)
-        return from_sides(lower, upper, _METHOD, errors={"rounding": upper - lower})
+        return self._bound(*self._sides(epsilon))
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
         guess, slope = self._guessed(delta)
         step = 1e-13 * max(1.0, guess)
-        seen: dict[float, tuple[float, float]] = {}
+        seen: dict[tuple[float, bool], tuple[float, float]] = {}
 
         def beyond(side: int) -> float:
+            halves = self._halves[side]
+
             def at(point: float) -> float:
-                if point not in seen:
-                    seen[point] = self._sides(point)
-                return seen[point][side]
+                key = point, halves is self._halves[0]
+                if key not in seen:
+                    seen[key] = self._ends(halves.at(point), point)
+                return seen[key][side]
 
             return one_sided_root(at, delta, guess=guess, slope=slope, step=step, above=side == 1)
 
-        lower, upper = beyond(0), beyond(1)
-        return from_sides(lower, upper, _METHOD, errors={"rounding": upper - lower})
+        return self._bound(beyond(0), beyond(1))
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether ``delta(epsilon) <= delta``: proving that takes one evaluation."""
@@ -166,28 +201,47 @@ class EnumeratedCurve:
 
     def _sides(self, epsilon: float) -> tuple[float, float]:
         """Lower and upper bound of delta."""
-        found, (least, most) = _Sum.of(self._first, self._second, epsilon), self._at_infinity
+        below, above = self._halves
+        found = below.at(epsilon)
+        other = found if above is below else above.at(epsilon)
+        return self._ends(found, epsilon)[0], self._ends(other, epsilon)[1]
+
+    def _ends(self, found: _Sum, epsilon: float) -> tuple[float, float]:
+        """Bounds of delta from those of the sum of one side."""
+        least, most = self._at_infinity
         left_out = self.left_out(epsilon)
         most = up(most + left_out) if left_out else most
         return max(down(found.lower + least), 0.0), min(up(found.upper + most), 1.0)
 
     def _guessed(self, delta: float) -> tuple[float, float]:
         """About epsilon at ``delta``, and ``-d ln(delta) / d epsilon`` there."""
-        finite = max(delta - self._at_infinity[1], 1e-320)
+        finite, halves = max(delta - self._at_infinity[1], 1e-320), self._halves[0]
         guess = increasing_root(
-            lambda point: math.log(finite / max(_Sum.of(self._rough, self._second, point).value, 1e-320)),
+            lambda point: math.log(finite / max(_Sum.of(self._rough, halves.second, point).value, 1e-320)),
             0.0,
-            self._largest,
-            _NEAR * self._largest,
+            halves.largest,
+            _NEAR * halves.largest,
         )
-        here = _Sum.of(self._first, self._second, guess)
+        here = halves.at(guess)
         if not (here.slope > 0.0 and here.value > 0.0):
             return guess, 1.0
         slope = here.slope / here.value
         nearer = guess + math.log(here.value / finite) / slope
-        return (nearer, slope * finite / delta) if 0.0 <= nearer <= self._largest else (guess, 1.0)
+        return (nearer, slope * finite / delta) if 0.0 <= nearer <= halves.largest else (guess, 1.0)
 
     @cached_property
     def _rough(self) -> Listed:
         """The first list with neighbours together, for guesses."""
-        return self._first.grouped(_ROUGH)
+        return self._halves[0].first.grouped(_ROUGH)
+
+    def _bound(self, lower: float, upper: float) -> Bound:
+        error = "merging" if self.is_merged else "rounding"
+        return from_sides(lower, upper, _METHOD, errors={error: upper - lower})
+
+
+def _lists(own: Parts, beside: Parts, omitted: Omission, merging: Merging | None) -> tuple[Outcomes, Outcomes]:
+    """The outcomes of some steps, on the lower side and on the upper."""
+    if merging is None:
+        found = outcomes_of_all(own, omitted)
+        return found, found
+    return merged_sides(own, beside, omitted, merging)

@@ -23,10 +23,11 @@ import numpy as np
 from hockeystick.bound import Bound
 from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.contour.placing import ContourRefusal, saddle_of_delta, saddle_of_epsilon
+from hockeystick.engines.enumeration.buckets import CLASSES
 from hockeystick.engines.enumeration.counting import log_weight, outcomes_but
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
-from hockeystick.engines.enumeration.outcomes import Omission, halves
-from hockeystick.errors import PrecisionError
+from hockeystick.engines.enumeration.merging import Merging
+from hockeystick.engines.enumeration.outcomes import Omission, TooManyOutcomesError, halves
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.transforms.saddle import Saddle
 
@@ -34,16 +35,13 @@ _SHARE = math.log(1e-12)  # ln of the part of delta that atoms left out may be
 _CLASS = 6.0  # nats between the classes
 _LEAST = -700.0  # ln of the least mass left out
 _TRIES = 8
+_ROUGH = 1 << 13  # buckets that tell what matters
 _KEPT = 4  # lists
 _ENOUGH = 1e-10  # of delta, that what is left out may be
 _AIM = math.log(0.25 * _ENOUGH)  # what lists are planned for, of about delta
 _FINE = 2.0  # nats between the classes of shares of outcomes left out
 _COARSEST = -20.0  # the largest: a list is never empty
 _MOST_STEPS = 1 << 10  # of which outcomes are counted
-
-
-class TooManyOutcomesError(PrecisionError):
-    """Too many outcomes matter to a question."""
 
 
 @final
@@ -58,12 +56,15 @@ class HeaviestOutcomes:
         Bounds on the mass at infinite loss.
     most : int
         Outcomes of half the steps that are listed.
+    buckets : int
+        Of losses, in which more outcomes are merged; by default none are.
     """
 
-    def __init__(self, losses: PairSum, at_infinity: tuple[float, float], most: int) -> None:
+    def __init__(self, losses: PairSum, at_infinity: tuple[float, float], most: int, *, buckets: int = 0) -> None:
         self._losses, self._parts, self._at_infinity, self._most = losses, losses.parts, at_infinity, most
+        self._buckets = buckets
         self._steps = sum(count for _, count in self._parts)
-        self._kept: dict[Omission, EnumeratedCurve] = {}
+        self._kept: dict[tuple[Omission, Merging | None], EnumeratedCurve] = {}
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon).
@@ -78,51 +79,62 @@ class HeaviestOutcomes:
     def _answer_at(self, epsilon: float) -> tuple[Bound, EnumeratedCurve]:
         theta, saddle = _tilt(lambda: saddle_of_epsilon(self._losses, epsilon))
         size = 1.0 if saddle is None else math.exp(min(float(saddle.log_delta(epsilon)), 0.0))
+        most = min(_ROUGH, self._buckets)
         for _ in range(_TRIES):
-            curve = self._curve(theta, epsilon, size)
+            curve = self._curve(theta, epsilon, size, most)
             found = curve.delta(epsilon)
-            if curve.left_out(epsilon) <= _ENOUGH * float(found.lower):
+            if curve.left_out(epsilon) > _ENOUGH * float(found.lower):
+                size = min(float(found.lower) or float(found.upper), 0.125 * size)
+            elif most == self._buckets or not curve.is_merged:
                 return found, curve
-            size = min(float(found.lower) or float(found.upper), 0.125 * size)
+            else:
+                most = self._buckets  # what matters is known
         raise TooManyOutcomesError(f"delta at epsilon {epsilon:g} is too small to be told what matters")
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``; raises as `delta`."""
         size = max(delta - self._at_infinity[1], 1e-320)
         theta, saddle = _tilt(lambda: saddle_of_delta(self._losses, math.log(size)))
-        point = 0.0 if saddle is None else max(float(saddle.epsilon), 0.0)
+        point, most = 0.0 if saddle is None else max(float(saddle.epsilon), 0.0), min(_ROUGH, self._buckets)
         for _ in range(_TRIES):
-            curve = self._curve(theta, point, size)
+            curve = self._curve(theta, point, size, most)
             found = curve.epsilon(delta)
             point = float(found.lower)
             if curve.left_out(point) <= _ENOUGH * size:
-                return found
+                if most == self._buckets or not curve.is_merged:
+                    return found
+                most = self._buckets
         raise TooManyOutcomesError(f"the epsilon of delta {delta:g} is too far from what was looked at")
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether ``delta(epsilon) <= delta``: proving that takes one evaluation; raises as `delta`."""
         return self._answer_at(epsilon)[1].is_below(epsilon, delta)
 
-    def _curve(self, theta: float, epsilon: float, size: float) -> EnumeratedCurve:
+    def _curve(self, theta: float, epsilon: float, size: float, buckets: int) -> EnumeratedCurve:
         """The list for deltas of a size at about an epsilon."""
         log_size = math.log(size) if size > 0.0 else -math.inf
         log_drop = _CLASS * float(np.floor((log_size + _SHARE - math.log(self._steps)) / _CLASS))
         both = halves(self._parts, log_drop) if log_drop >= _LEAST and self._steps <= _MOST_STEPS else None
         if both is None:
             raise TooManyOutcomesError(f"not all outcomes that matter at {size:g} are known")
+        shares: dict[float, float] = {}
         for tilt in (theta, 0.0):  # tilted to a jump of the loss, outcomes may weigh far more than delta
             log_whole = log_weight(self._parts, tilt, log_drop) - tilt * epsilon + float(log_constant(np.array(tilt)))
             log_share = _FINE * math.floor(min(log_size + _AIM - log_whole, _COARSEST) / _FINE)
             found = [outcomes_but(tuple(half), tilt, log_drop, log_share) for half in both]
             if max(number for _, number in found) <= self._most:
-                return self._listed(Omission(log_drop, tilt, min(log_least for log_least, _ in found)))
-        raise TooManyOutcomesError(f"more than {self._most} outcomes of half the steps matter at {size:g}")
+                return self._listed(Omission(log_drop, tilt, min(log_least for log_least, _ in found)), None)
+            shares[tilt] = log_share
+        if not self._buckets:
+            raise TooManyOutcomesError(f"more than {self._most} outcomes of half the steps matter at {size:g}")
+        near = round(CLASSES * theta * epsilon) / (CLASSES * theta) if theta > 0.0 else epsilon
+        return self._listed(Omission(log_drop, theta, shares[theta]), Merging(buckets, near))
 
-    def _listed(self, omitted: Omission) -> EnumeratedCurve:
-        curve = self._kept.get(omitted)
+    def _listed(self, omitted: Omission, merging: Merging | None) -> EnumeratedCurve:
+        curve = self._kept.get((omitted, merging))
         if curve is None:
-            curve = EnumeratedCurve(self._parts, self._at_infinity, omitted)
-            self._kept = dict([*self._kept.items(), (omitted, curve)][-_KEPT:])  # lists are long
+            curve = EnumeratedCurve(self._parts, self._at_infinity, omitted, merging)
+            self._kept = dict([*self._kept.items(), ((omitted, merging), curve)][-_KEPT:])  # lists are long
         return curve
 
 

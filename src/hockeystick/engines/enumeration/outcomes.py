@@ -18,6 +18,7 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.errors import PrecisionError
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, up
@@ -27,7 +28,11 @@ Indices = NDArray[np.intp]
 
 _MOST_ATOMS = 1 << 12
 _WIDEST = 600.0  # nats between losses, whose exponentials float64 holds
-_SLACK = 1e-9  # of a logarithm of a weight, for its roundings
+SLACK = 1e-9  # of a logarithm of a weight, for its roundings
+
+
+class TooManyOutcomesError(PrecisionError):
+    """Too many outcomes matter to a question."""
 
 
 @final
@@ -89,7 +94,7 @@ class Outcomes:
             first, second = (np.indices((self.loss.size, other.loss.size), sparse=True)[axis] for axis in (0, 1))
         else:
             first, second, light = self._pairs(other, omitted)
-            log_omitted = _added(log_omitted, light)
+            log_omitted = added(log_omitted, light)
         loss, log_p = self.loss[first] + other.loss[second], self.log_p[first] + other.log_p[second]
         loss_error = (self.loss_error[first] + other.loss_error[second]) * (1.0 + 4.0 * U) + U * np.abs(loss)
         error = (self.error[first] + other.error[second]) * (1.0 + 4.0 * U) + U * np.abs(log_p)
@@ -108,7 +113,7 @@ class Outcomes:
         falling = np.argsort(-logs, kind="stable")
         logs = logs[falling]
         number = np.searchsorted(-logs, own - (omitted.log_least + self.log_weight + other.log_weight), side="right")
-        rest = np.append(np.logaddexp.accumulate(logs[::-1])[::-1] + _SLACK, -math.inf)  # of each and those after it
+        rest = np.append(np.logaddexp.accumulate(logs[::-1])[::-1] + SLACK, -math.inf)  # of each and those after it
         first = np.repeat(np.arange(number.size), number)
         second = falling[np.arange(first.size) - np.repeat(np.cumsum(number) - number, number)]
         return first, second, (own + rest[number])[number < logs.size]
@@ -125,18 +130,18 @@ class Outcomes:
         logs = log_weights(self, omitted.theta)
         kept = logs >= omitted.log_least + self.log_weight
         loss, loss_error, log_p, error = (one[kept] for one in (self.loss, self.loss_error, self.log_p, self.error))
-        return Outcomes(loss, loss_error, log_p, error, self.log_weight, _added(self.log_omitted, logs[~kept]))
+        return Outcomes(loss, loss_error, log_p, error, self.log_weight, added(self.log_omitted, logs[~kept]))
 
 
 def log_weights(one: Outcomes | AtomTable, theta: float) -> Array:
-    """``ln (p e^{theta l})`` of outcomes or atoms, at least; some roundings and `_SLACK` above."""
+    """``ln (p e^{theta l})`` of outcomes or atoms, at least; some roundings and `SLACK` above."""
     size = np.abs(one.log_p) + theta * np.abs(one.loss)
-    return np.asarray(one.log_p + one.error + theta * (one.loss + one.loss_error) + (_SLACK + 16.0 * U * size))
+    return np.asarray(one.log_p + one.error + theta * (one.loss + one.loss_error) + (SLACK + 16.0 * U * size))
 
 
-def _added(log_sum: float, logs: Array) -> float:
+def added(log_sum: float, logs: Array) -> float:
     """``ln`` of a sum and some more, at least."""
-    return float(np.logaddexp(log_sum, np.logaddexp.reduce(logs) + _SLACK)) if logs.size else log_sum
+    return float(np.logaddexp(log_sum, np.logaddexp.reduce(logs) + SLACK)) if logs.size else log_sum
 
 
 _NOTHING = Outcomes(*np.zeros((4, 1)))
@@ -202,7 +207,7 @@ def outcomes_of_all(parts: Parts, omitted: Omission = NONE) -> Outcomes:
         atoms = table(pair, omitted.log_drop)
         if atoms is None:
             raise ValueError(f"the outcomes of {pair!r} are not known")
-        weight = float(np.logaddexp.reduce(log_weights(atoms, omitted.theta))) + _SLACK
+        weight = float(np.logaddexp.reduce(log_weights(atoms, omitted.theta))) + SLACK
         one = Outcomes(atoms.loss, atoms.loss_error, atoms.log_p, atoms.error, weight)
         found.append(_repeated(one, count, omitted) if count > 1 else one)
     while len(found) > 1:  # the two shortest first: few long lists are made
@@ -216,7 +221,7 @@ def _repeated(one: Outcomes, count: int, omitted: Omission) -> Outcomes:
     orders, terms = _log_factorials(count), (min(one.loss.size, count) + 2) * U
     logs = log_weights(one, omitted.theta)
     heaviest_first = np.argsort(-logs, kind="stable")
-    rest = np.logaddexp.accumulate(logs[heaviest_first][::-1])[::-1] + _SLACK  # of an atom and those after it
+    rest = np.logaddexp.accumulate(logs[heaviest_first][::-1])[::-1] + SLACK  # of an atom and those after it
     log_weight, log_omitted = count * one.log_weight, -math.inf
     columns = (one.loss, one.loss_error + terms * np.abs(one.loss), one.log_p, one.error + terms * np.abs(one.log_p))
     atoms = np.stack((*columns, np.zeros_like(one.loss)), axis=1)[heaviest_first]
@@ -227,7 +232,7 @@ def _repeated(one: Outcomes, count: int, omitted: Omission) -> Outcomes:
             ways = orders[count] - orders[left] - sums[:, 4]
             all_ways = log_weights(so_far, omitted.theta) + ways + left * log_rest
             kept = all_ways >= omitted.log_least + log_weight
-            log_omitted = _added(log_omitted, all_ways[~kept])
+            log_omitted = added(log_omitted, all_ways[~kept])
             left, sums = left[kept], sums[kept]
         found.append(sums + left[:, None] * atom)  # all that are left are this atom's
         found[-1][:, 4] += orders[left]
