@@ -47,17 +47,17 @@ def _starts(nodes: int) -> NDArray[np.intp]:
     return starts
 
 
-def few_bits_up(sizes: Array, among: Array | float = 1.0) -> Array:
+def few_bits_up(sizes: Array, among: float = 1.0) -> Array:
     """Whole numbers rounded up to two bits: many rules and lines then have as many nodes as others, and share calls.
 
     To three or five bits where they, times what is done at each, are large: there nodes cost more than calls.
     """
-    if np.size(sizes) == np.size(among) == 1:  # the same on a float, ten times as fast
-        size = float(np.reshape(sizes, ()))
-        done = size * float(np.reshape(among, ()))
+    if sizes.size == 1:  # the same on a float, ten times as fast
+        size = sizes.item()
+        done = size * among
         kept = (4 if done > _MOST else 2) if done > _MANY else 1
         step = math.ldexp(1.0, max(math.frexp(max(size, 1.0))[1] - 1 - kept, 0))
-        return np.full(np.shape(sizes), float(np.ceil(size / step)) * step)
+        return np.full(sizes.shape, np.ceil(size / step) * step)
     work = sizes * among
     bits = np.where(work > _MANY, np.where(work > _MOST, 4, 2), 1)
     unit = np.ldexp(1.0, np.maximum(np.frexp(np.maximum(sizes, 1.0))[1] - 1 - bits, 0))

@@ -229,7 +229,7 @@ def chernoff(
 
     Of R sums: tilts of shape (K, R), variances of shape (R,).
     """
-    every = np.reshape(np.asarray(tilts), (len(tilts), -1))
+    every = np.asarray(tilts).reshape(len(tilts), -1)
     runs = every.shape[1]
     terms: list[Array] = []
     errors: list[Array] = []
