@@ -284,6 +284,8 @@ def at_most(bound: Bound, upper: float, source: str) -> Bound:
     ContradictionError
         Where the bracket lies above.
     """
+    if bound.upper <= max(upper, 0.0):
+        return bound
     both = agreed(bound, Bound(0.0, max(upper, 0.0), source))
     return replace(bound, upper=both.upper, decimals=None if both.upper < bound.upper else bound.decimals)
 

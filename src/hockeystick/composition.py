@@ -244,9 +244,13 @@ class Composition:
 
     def pairs(self, direction: Direction) -> tuple[tuple[Pair, int], ...]:
         """Distinct dominating pairs of one direction with their counts."""
+        several = [(step.same_pairs(direction), count) for step, count in self.steps]
+        if len(several) == 1 and len(several[0][0]) == 1:
+            ((((pair, times),), count),) = several
+            return ((pair, times * count),)
         counts: dict[Pair, int] = {}
-        for step, count in self.steps:
-            for pair, times in step.same_pairs(direction):
+        for own, count in several:
+            for pair, times in own:
                 counts[pair] = counts.get(pair, 0) + times * count
         return tuple(counts.items())
 

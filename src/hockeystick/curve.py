@@ -67,9 +67,10 @@ class PrivacyCurve:
                 composition.attained(direction),
                 composition.provenance(direction),
             )
-            if of_pairs not in shared:
-                shared[of_pairs] = _directed(accountant, composition, *of_pairs)
-            directed[direction] = shared[of_pairs]
+            known = shared.get(of_pairs)
+            if known is None:
+                known = shared[of_pairs] = _directed(accountant, composition, *of_pairs)
+            directed[direction] = known
         self.directed: Mapping[str, DirectedCurve] = directed
 
     def __reduce__(self) -> tuple[object, ...]:

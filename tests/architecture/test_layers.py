@@ -175,7 +175,7 @@ ALLOWED = [
     ("accountants", "from hockeystick.accountants.moments import Moments"),
     ("exact.gaussian", "import flint\nfrom hockeystick.laws import GaussianPair"),
     ("independent.run", "from hockeystick.independent.laws import Law\ndef f():\n    import flint"),
-    ("app.cli.receipt", "from hockeystick.independent import check"),
+    ("app.cli.verify", "from hockeystick.independent import check"),
     ("calibrate", "import math\ndef f():\n    from scipy.optimize import brentq"),
     ("app.plots", "def f():\n    import matplotlib.pyplot"),
     ("app.explore.server", "def f():\n    import uvicorn"),

@@ -152,13 +152,13 @@ def test_what_a_chart_draws_is_what_is_proved(run: hs.Composition) -> None:
     assert chart is not None
     (line,) = svg_lines(chart, "line")
     width, left, height, top = 480.0 - 62.0 - 14.0, 62.0, 340.0 - 14.0 - 48.0, 14.0
-    at = np.linspace(0.01, 0.99 * end, 40)
+    at = np.linspace(0.01, 0.99 * end, 80)
     across = left + width * at / samples.epsilon[-2]
     down = top - height * np.log10(np.asarray(curve.delta(at).sides[0])) / 9.0
     shown = down < top + height
     assert np.all((np.interp(across - ROUNDED, line[:, 0], line[:, 1]) <= down + ROUNDED)[shown])
     (below,) = svg_lines(tradeoff_chart(samples, "remove"), "line")
-    alphas = np.linspace(0.0, 1.0, 40)
+    alphas = np.linspace(0.0, 1.0, 80)
     most = np.asarray(curve.trade_off(alphas, direction="remove", tolerance=1e-4).false_negative_rate.sides[1])
     drawn = np.interp(left + width * alphas + ROUNDED, below[:, 0], below[:, 1])
     assert np.all(drawn >= top + height * (1.0 - most) - ROUNDED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -13,9 +14,13 @@ from hockeystick.accountants.base import DirectedCurve
 from hockeystick.bound import Bound
 from hockeystick.engines.choose import standing_lines
 from hockeystick.engines.contour.placing import log_tail
+from hockeystick.engines.contour.stays_below import log_reverse
 from hockeystick.engines.together import Quantity
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.together import Asked, each_together, worst
+from hockeystick.transforms.log_moments import log_moments
+from hockeystick.transforms.reversed_rule import reversed_rule
+from hockeystick.transforms.rule import Window
 from hockeystick.transforms.saddle import round_tilts
 from tests.closed_forms import gaussian_delta, mp, mpf
 
@@ -169,3 +174,30 @@ def test_the_larger_of_each_side_is_that_of_all_directions(one: tuple[float, flo
     found = cast(Bound, worst({"remove": Bound(*one, "one"), "add": Bound(*two, "two")}))
     assert (found.lower, found.upper) == (max(one[0], two[0]), max(one[1], two[1]))
     assert found.notes == (f"direction: {'remove' if one[1] > two[1] else 'add'}",)
+
+
+@pytest.mark.parametrize(("noise", "rate", "steps"), [(1.0, 0.02, 300), (2.0, 0.1, 400), (3.0, 0.05, 2000)])
+@pytest.mark.parametrize("share", [0.3, 0.6, 1.0])
+def test_the_rule_of_a_line_bounds_the_reverse_of_its_curve(
+    noise: float, rate: float, steps: int, share: float
+) -> None:
+    run = hs.Gaussian(noise).poisson(rate) * steps
+    curve = hs.account(run)
+    epsilon = share * float(curve.epsilon(1e-6).lower)
+    lines = standing_lines(curve.directed["remove"].engine.engine)  # type: ignore[attr-defined]
+    assert lines is not None
+    delta = float(curve.directed["remove"].delta(epsilon).sides[0])
+    truth = float(hs.account(run, "add", accountant=hs.accountants.Exact()).delta(epsilon).sides[1])
+    found = [log_reverse(lines, tilt, epsilon, delta, "delta") for tilt in round_tilts(np.geomspace(0.5, 40.0, 30))]
+    assert math.log(truth) < min(found) < math.log(truth) + 4.0
+
+
+def test_a_reversed_rule_has_the_moments_of_the_reverse() -> None:
+    pair = hs.Gaussian(1.5).poisson(0.1)
+    exponents = np.array([1.5, 3.0, 9.0])
+    window = Window(tuple(1.0 - exponents), 0.0, -40.0)
+    (rule,) = PairSum([(pair.pair("remove"), 7)]).rules(replace(window, log_accuracy=-8.0)) or ()  # to see its error
+    (other,) = PairSum([(pair.pair("add"), 7)]).rules(replace(window, exponents=tuple(exponents))) or ()
+    turned, own = (log_moments(one, exponents) for one in (reversed_rule(rule), other))
+    assert (np.abs(turned.value - own.value) <= turned.total_error + own.total_error).all()
+    assert (turned.total_error <= 0.1 * np.abs(turned.value)).all()

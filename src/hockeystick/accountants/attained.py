@@ -98,9 +98,8 @@ class AttainedCurve(DirectedCurve):
                     continue
                 if isinstance(found, Bound) and float(found.lower) > float(below.lower):
                     below, note = replace(found, upper=math.inf, decimals=None), self._described(split)
-        both = agreed(
-            replace(upper, lower=0.0, decimals=None), below
-        )  # the pair's own lower side holds for the pair alone
+        # the pair's own lower side holds for the pair alone
+        both = agreed(replace(upper, lower=0.0, decimals=None), below)
         return replace(upper, lower=both.lower, decimals=None, notes=(*upper.notes, note, *self._provenance))
 
     def _curve(self, split: Split) -> DirectedCurve:

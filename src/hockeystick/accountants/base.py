@@ -126,11 +126,8 @@ class Accountant(ABC):
         delta: NDArray[np.float64],
         quantity: Quantity,
     ) -> NDArray[np.bool_]:
-        """`DirectedCurve.is_below_beside` another of each curve, at a point of its own."""
-        found = np.zeros(epsilon.size, dtype=np.bool_)
-        for row, (curve, other, e, d) in enumerate(zip(curves, others, epsilon.tolist(), delta.tolist(), strict=True)):
-            found[row] = curve.is_below_beside(other, epsilon=e, delta=d, quantity=quantity)
-        return found
+        """`DirectedCurve.is_below_beside` another of each curve, at a point of its own, where one pass answers all."""
+        raise NotImplementedError
 
     def shown_by(self, pair: Pair) -> Pair:
         """What datasets are known to show of a step: the pair itself, where it can be looked at among others."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, cast, final
 
 import numpy as np
@@ -90,16 +91,12 @@ class Certified(Accountant):
         return below(self, pair)
 
     def _by_windows(self, parts: Parts) -> DirectedCurve:
-        def make_engine(largest_loss: float) -> Engine:
-            return choose_engine(
-                parts,
-                tolerance=self.tolerance,
-                points=self.points,
-                largest_loss=largest_loss,
-                engine=self.engine,
-            )
+        return _CertifiedCurve(BoundedCurve(parts, partial(self._engine, parts), self.tolerance))
 
-        return _CertifiedCurve(BoundedCurve(parts, make_engine, self.tolerance))
+    def _engine(self, parts: Parts, largest_loss: float) -> Engine:
+        return choose_engine(
+            parts, tolerance=self.tolerance, points=self.points, largest_loss=largest_loss, engine=self.engine
+        )
 
     def together(
         self,
@@ -121,10 +118,7 @@ class Certified(Accountant):
         delta: NDArray[np.float64],
         quantity: Quantity,
     ) -> NDArray[np.bool_]:
-        own, beside = _bounded(curves), _bounded(others)
-        if own is None or beside is None:
-            return super().below_together(curves, others, epsilon=epsilon, delta=delta, quantity=quantity)
-        return below_together(own, beside, epsilon, delta, quantity)
+        return below_together(_bounded(curves) or [], _bounded(others) or [], epsilon, delta, quantity)
 
 
 @final

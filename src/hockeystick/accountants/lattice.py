@@ -30,6 +30,7 @@ from hockeystick.engines.lattice.plan import (
     SaddleEstimate,
     saddle_at_delta,
     saddle_at_epsilon,
+    saddle_at_least_zero,
     tail_exponents,
     window_around,
 )
@@ -159,10 +160,7 @@ class _OneSidedCurve(DirectedCurve):
                 return saddle, made
         _, rough = saddle_at_delta(self._parts, delta)
         plds = self._plds(rough.theta, *tail_exponents(self._steps, rough, _RELATIVE))
-        cumulants, saddle = saddle_at_delta(plds, delta)
-        if saddle.epsilon < 0.0:
-            cumulants, saddle = saddle_at_epsilon(plds, 0.0)
-        return self._composed(plds, (cumulants, saddle))
+        return self._composed(plds, saddle_at_least_zero(plds, delta))
 
     def _composed(
         self, plds: list[tuple[LatticePLD, int]], at: tuple[Cumulants, SaddleEstimate]

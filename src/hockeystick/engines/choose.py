@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, Literal, final
 
 from hockeystick.bound import Bound, agreed
@@ -153,12 +153,7 @@ def choose_engine(
     PrecisionError
         For more steps, or larger losses, than float64 tells apart.
     """
-
-    def lattice(share: float = 1.0) -> LatticeCurve:
-        from hockeystick.engines.lattice.curve import LatticeCurve  # loaded where it is needed
-
-        return LatticeCurve(parts, share * tolerance, points, largest_loss)
-
+    lattice = partial(_lattice, parts, tolerance, points, largest_loss)
     if engine == "lattice":
         _check_reach(parts)
         return lattice()
@@ -194,6 +189,12 @@ def rare_lines(engine: Engine) -> RareCurve | None:
 def asks_rare(engine: Engine, delta: float) -> bool:
     """Whether lines of rare large losses are asked first for the epsilon of a delta."""
     return isinstance(engine, _ContourFirst) and engine.asks_rare(delta)
+
+
+def _lattice(parts: Parts, tolerance: float, points: int, largest_loss: float, share: float = 1.0) -> LatticeCurve:
+    from hockeystick.engines.lattice.curve import LatticeCurve  # loaded where it is needed
+
+    return LatticeCurve(parts, share * tolerance, points, largest_loss)
 
 
 @final

@@ -12,8 +12,8 @@ Guarantee: the numbers are certified on the sides stated.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, final
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, agreed, at_most
 from hockeystick.laws.base import CertifiedCurve, Pair
-from hockeystick.numerics.rounding import ELEMENTARY, U, down, up
+from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_up, up
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -110,6 +110,49 @@ class Engine(Protocol):
 
 
 @final
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """The ends of the ranges of the curves that questions are asked of, and the tolerances: arrays of shape (E,)."""
+
+    largest: Array
+    low: Array
+    high: Array
+    ever: Array
+    tolerance: Array
+
+    @classmethod
+    def of(cls, curves: Sequence[BoundedCurve], owners: NDArray[np.intp]) -> Ends:
+        """Those of ``curves[owners[i]]``."""
+        return cls(*np.array([curve.ends for curve in curves])[owners].T)
+
+    def at(self, rows: NDArray[np.intp]) -> Ends:
+        """Those of some of the questions."""
+        return Ends(*(one[rows] for one in (self.largest, self.low, self.high, self.ever, self.tolerance)))
+
+    def asks_delta(self, epsilon: Array) -> Flags:
+        """At which epsilons delta is what the engine says, if `keeps_delta`."""
+        finite = np.isfinite(epsilon)
+        value = np.where(finite, epsilon, 0.0)
+        away = self.largest - value > 1e-9 * (1.0 + value)
+        return np.asarray(finite & away & (self.high < 1.0))
+
+    def keeps_delta(self, epsilon: Array, lower: Array, upper: Array) -> Flags:
+        """Which of the engine's brackets are what `delta` answers: narrow, and within what is known besides."""
+        narrow = (upper - lower <= 0.999 * self.tolerance * lower) | (upper <= _LEAST)
+        most = self.high - np.expm1(np.minimum(epsilon - self.largest, 0.0))
+        most = np.minimum(most * _INSIDE, self.ever)
+        return np.asarray(narrow & (upper <= most) & (upper >= self.low))
+
+    def asks_epsilon(self, delta: Array) -> Flags:
+        """At which deltas epsilon is what the engine says, if `keeps_epsilon`."""
+        return np.asarray((delta > self.high) & (delta < np.minimum(self.ever, 1.0)))
+
+    def keeps_epsilon(self, lower: Array, upper: Array) -> Flags:
+        """Which of the engine's brackets are what `epsilon` answers."""
+        return np.asarray((upper - lower <= self.tolerance) & (upper <= np.maximum(self.largest, 0.0)))
+
+
+@final
 class BoundedCurve:
     """The curve of one direction: its ends, and between them an engine.
 
@@ -126,7 +169,7 @@ class BoundedCurve:
     def __init__(
         self, parts: tuple[tuple[Pair, int], ...], make_engine: Callable[[float], Engine], tolerance: float
     ) -> None:
-        self._make_engine, self._tolerance = make_engine, tolerance
+        self._make_engine, self._tolerance, self._parts = make_engine, tolerance, parts
         # a pair given by its curve: the ends are the pair's own, not those of the laws about it
         own = tuple((pair.curve or pair, count) for pair, count in parts)
         self._least_largest, self._largest_loss = largest_loss(own)
@@ -139,27 +182,10 @@ class BoundedCurve:
         """What answers between the ends."""
         return self._make_engine(math.inf if self._about else self._largest_loss)
 
-    def asks_delta(self, epsilon: Array) -> Flags:
-        """At which epsilons delta is what the engine says, if `keeps_delta`."""
-        finite = np.isfinite(epsilon)
-        value = np.where(finite, epsilon, 0.0)
-        away = self._largest_loss - value > 1e-9 * (1.0 + value)
-        return np.asarray(finite & away & (self._at_infinity[1] < 1.0))
-
-    def keeps_delta(self, epsilon: Array, lower: Array, upper: Array) -> Flags:
-        """Which of the engine's brackets are what `delta` answers: narrow, and within what is known besides."""
-        narrow = (upper - lower <= 0.999 * self._tolerance * lower) | (upper <= _LEAST)
-        most = self._at_infinity[1] - np.expm1(np.minimum(epsilon - self._largest_loss, 0.0))
-        most = np.minimum(most * _INSIDE, self._ever)
-        return np.asarray(narrow & (upper <= most) & (upper >= self._at_infinity[0]))
-
-    def asks_epsilon(self, delta: Array) -> Flags:
-        """At which deltas epsilon is what the engine says, if `keeps_epsilon`."""
-        return np.asarray((delta > self._at_infinity[1]) & (delta < min(self._ever, 1.0)))
-
-    def keeps_epsilon(self, lower: Array, upper: Array) -> Flags:
-        """Which of the engine's brackets are what `epsilon` answers."""
-        return np.asarray((upper - lower <= self._tolerance) & (upper <= max(self._largest_loss, 0.0)))
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """The numbers that `Ends` holds."""
+        return self._largest_loss, *self._at_infinity, self._ever, self._tolerance
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon), epsilon at least 0 and possibly infinite (nats)."""
@@ -217,6 +243,16 @@ class BoundedCurve:
         """Whether ``delta(epsilon) <= delta`` is proved at once, for far less than an answer costs."""
         known = self.ends_below(epsilon, delta)
         return self.engine.is_below(epsilon, delta) if known is None else known
+
+    def is_reverse_of(self, other: BoundedCurve) -> bool:
+        """Whether the pairs are those of the other with P and Q exchanged."""
+        return len(self._parts) == len(other._parts) == 1 and self._parts == tuple(
+            (pair.reversed(), count) for pair, count in other._parts
+        )
+
+    def is_below_if(self, log_finite: float, delta: float) -> bool:
+        """Whether delta of the finite losses of at most ``e^log_finite`` proves ``delta(epsilon) <= delta``."""
+        return up(self._at_infinity[1] + exp_up(min(log_finite, 0.0))) <= delta
 
     def ends_below(self, epsilon: float, delta: float) -> bool | None:
         """The same where the ends of the range tell; None where the engine is to be asked."""

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from hockeystick.engines.choose import asks_rare, rare_lines, standing_lines
 from hockeystick.engines.contour.answers import Answers, deltas, epsilons, unknown
 from hockeystick.engines.contour.curve import ContourCurve
-from hockeystick.engines.contour.lines import Quantity, grouped
+from hockeystick.engines.contour.lines import Quantity
 from hockeystick.engines.contour.root_bracket import Targets
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.contour.standing import StandingLines
-from hockeystick.engines.contour.stays_below import seems_far_below, stay_below, stay_below_beside
-from hockeystick.engines.ends import BoundedCurve, Engine
+from hockeystick.engines.contour.stays_below import log_reverse, seems_far_below, stay_below, stay_below_beside
+from hockeystick.engines.ends import BoundedCurve, Ends, Engine
 from hockeystick.engines.rare import RareCurve
 from hockeystick.engines.rare import epsilons as rare_epsilons
 
@@ -48,19 +48,11 @@ def answers_together(curves: Sequence[BoundedCurve], owners: Rows, values: Array
     quantity : {"delta", "epsilon"}
         What is wanted there.
     """
-    is_delta = quantity == "delta"
-
-    def asks(curve: BoundedCurve, own: Rows) -> Flags:
-        return curve.asks_delta(values[own]) if is_delta else curve.asks_epsilon(values[own])
-
-    def is_rare(curve: BoundedCurve, own: Rows) -> Flags:
-        some = plain[own] & (not is_delta)
-        return np.array(
-            [ask and asks_rare(curve.engine, one) for ask, one in zip(some, values[own].tolist(), strict=True)]
-        )
-
-    plain = _by_owner(curves, owners, asks)
-    rare = _by_owner(curves, owners, is_rare)
+    is_delta, ends = quantity == "delta", Ends.of(curves, owners)
+    plain = ends.asks_delta(values) if is_delta else ends.asks_epsilon(values)
+    rare = np.zeros(values.size, dtype=np.bool_)
+    for row in np.flatnonzero(plain & (not is_delta)).tolist():
+        rare[row] = asks_rare(curves[owners[row]].engine, float(values[row]))
     answers = unknown(values.size)
     rows, place, few = _served(curves, owners, rare, rare_lines)
     if rows.size:
@@ -70,18 +62,11 @@ def answers_together(curves: Sequence[BoundedCurve], owners: Rows, values: Array
     asked = values[rows]
     if rows.size:
         found = deltas(lines, place, asked) if is_delta else epsilons(lines, place, _targets(lines, place, asked))
-        answers.put(rows, found)
+        answers = answers.put(rows, found)
     rows = np.flatnonzero(answers.known & (answers.lower <= answers.upper))
-    own, asked = owners[rows], values[rows]
-    lower, upper = np.maximum(answers.lower[rows], 0.0), np.maximum(answers.upper[rows], 0.0)
-
-    def keeps(curve: BoundedCurve, one: Rows) -> Flags:
-        if is_delta:
-            return curve.keeps_delta(asked[one], lower[one], upper[one])
-        return curve.keeps_epsilon(lower[one], upper[one])
-
+    own, lower, upper = ends.at(rows), np.maximum(answers.lower[rows], 0.0), np.maximum(answers.upper[rows], 0.0)
     answers.known[:] = False
-    answers.known[rows] = _by_owner(curves, own, keeps)
+    answers.known[rows] = own.keeps_delta(values[rows], lower, upper) if is_delta else own.keeps_epsilon(lower, upper)
     return answers
 
 
@@ -130,16 +115,22 @@ def deltas_together(curves: Sequence[ContourCurve], owners: Rows, epsilon: Array
     asked = zip(owners.tolist(), epsilon.tolist(), strict=True)
     rows = np.flatnonzero([curves[owner].is_below_the_end(value) for owner, value in asked])
     if rows.size:
-        answers.put(rows, deltas([curve.standing for curve in curves], owners[rows], epsilon[rows]))
+        answers = answers.put(rows, deltas([curve.standing for curve in curves], owners[rows], epsilon[rows]))
     return answers
 
 
 def is_below_beside(curve: BoundedCurve, other: BoundedCurve, epsilon: float, delta: float, quantity: Quantity) -> bool:
     """Whether a line such as the one by which another curve answers proves ``delta(epsilon) <= delta``."""
-    own, beside = standing_lines(curve.engine), _asked_lines(other.engine, delta, quantity)
+    beside = _asked_lines(other.engine, delta, quantity)
+    tilt = None if beside is None else seems_far_below(beside, epsilon, delta)
+    if beside is not None and tilt is not None and curve.is_reverse_of(other):
+        log_finite = log_reverse(beside, tilt, epsilon, delta, quantity)
+        if curve.is_below_if(log_finite, delta):
+            return True
+    own = standing_lines(curve.engine)
     if own is None or beside is None:
         return curve.is_below(epsilon, delta)
-    if seems_far_below(beside, epsilon, delta) and curve.is_below(epsilon, delta):
+    if tilt is not None and curve.is_below(epsilon, delta):
         return True
     return bool(stay_below_beside([own], [beside], np.array([epsilon]), np.array([delta]), quantity)[0])
 
@@ -164,11 +155,3 @@ def _targets(lines: Sequence[StandingLines | RareCurve], owners: Rows, delta: Ar
     asked = zip(owners.tolist(), delta.tolist(), strict=True)
     exceeded, undercut = np.array([targets_of(value, *lines[owner].infinite_mass) for owner, value in asked]).T
     return Targets(exceeded, undercut)
-
-
-def _by_owner(curves: Sequence[BoundedCurve], owners: Rows, flags: Callable[[BoundedCurve, Rows], Flags]) -> Flags:
-    """What a function says of the questions of each curve."""
-    found = np.zeros(owners.size, dtype=np.bool_)
-    for place, own in grouped(owners):
-        found[own] = flags(curves[place], own)
-    return found

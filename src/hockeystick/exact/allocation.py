@@ -197,17 +197,9 @@ class AllocationCurve(Curve):
         self._shape = shape
         self._lines: list[_Line] = []
 
-    def infinite(self) -> arb:
-        """No mass at infinity."""
-        return arb(0)
-
     def infinite_fraction(self) -> Fraction | None:
         """None at all."""
         return _ZERO
-
-    def loss_limit(self) -> arb | None:
-        """Unbounded; of the reverse: all W near 0."""
-        return None
 
     def guess(self, delta: Fraction) -> tuple[float, float]:
         """By a secant on the curve, to a few digits."""

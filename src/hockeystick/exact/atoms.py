@@ -27,11 +27,6 @@ class Source(ABC):
         """Masses at the working precision."""
 
     @property
-    @abstractmethod
-    def size(self) -> int:
-        """Number of outcomes."""
-
-    @property
     def lattice(self) -> tuple[Fraction, tuple[int, ...]] | None:
         """A number (nats) and integers k: the finite losses lie k times the number above the smallest, in order.
 
@@ -52,11 +47,6 @@ class RationalSource(Source):
 
     masses: tuple[tuple[Fraction, Fraction], ...]
 
-    @property
-    def size(self) -> int:
-        """Number of outcomes."""
-        return len(self.masses)
-
     def outcomes(self) -> list[Outcome]:
         """The fractions as balls."""
         return [(ball(p), ball(q)) for p, q in self.masses]
@@ -75,11 +65,6 @@ class LaplaceSource(Source):
 
     scale: Fraction
     shift: int
-
-    @property
-    def size(self) -> int:
-        """D + 1: one outcome for every loss."""
-        return self.shift + 1
 
     @property
     def lattice(self) -> tuple[Fraction, tuple[int, ...]]:
@@ -104,11 +89,6 @@ class BinomialSource(Source):
     probability: Fraction
     shift: int
 
-    @property
-    def size(self) -> int:
-        """n + 1 + D."""
-        return self.trials + 1 + self.shift
-
     def outcomes(self) -> list[Outcome]:
         """Masses of 0..n+D."""
         n, p, none = self.trials, self.probability, arb(0)
@@ -125,11 +105,6 @@ class WorstCaseSource(Source):
 
     epsilon: Fraction
     delta: Fraction
-
-    @property
-    def size(self) -> int:
-        """Losses inf, epsilon, -epsilon, -inf."""
-        return 4
 
     @property
     def lattice(self) -> tuple[Fraction, tuple[int, ...]] | None:

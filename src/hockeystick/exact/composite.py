@@ -110,14 +110,12 @@ class Composite:
 
     def saddle(self, epsilon: float) -> float:
         """The tilt at the saddle point of one epsilon (an estimate)."""
+        # below it K is tame, above it there may be a cliff
+        return _tilts(lambda theta: self._epsilon_at(theta) - epsilon)[0]
 
-        def excess(theta: float) -> float:
-            return self.sketch(theta).mean - epsilon - 1.0 / theta - 1.0 / (1.0 + theta)
-
-        low, high = 1e-6, 1.0
-        while excess(high) < 0.0 and high < 1e7:
-            low, high = high, 4.0 * high
-        return bisect(excess, low, high)[0]  # below it K is tame, above it there may be a cliff
+    def _epsilon_at(self, theta: float) -> float:
+        """The epsilon whose saddle point a tilt is."""
+        return self.sketch(theta).mean - 1.0 / theta - 1.0 / (1.0 + theta)
 
     def log_delta(self, theta: float, epsilon: float) -> float:
         """``ln delta_finite`` by the saddle-point formula at its tilt (an estimate)."""
@@ -128,18 +126,8 @@ class Composite:
 
     def saddle_of_delta(self, log_delta: float) -> tuple[float, float]:
         """``(theta, epsilon)`` where the saddle-point formula gives this delta (an estimate)."""
-
-        def epsilon_at(theta: float) -> float:
-            return self.sketch(theta).mean - 1.0 / theta - 1.0 / (1.0 + theta)
-
-        def shortfall(theta: float) -> float:
-            return log_delta - self.log_delta(theta, epsilon_at(theta))
-
-        low, high = 1e-6, 1.0
-        while shortfall(high) < 0.0 and high < 1e7:
-            low, high = high, 4.0 * high
-        low, high = bisect(shortfall, low, high)
-        epsilon = epsilon_at(low)
+        low, _ = _tilts(lambda theta: log_delta - self.log_delta(theta, self._epsilon_at(theta)))
+        epsilon = self._epsilon_at(low)
         return low, epsilon + (self.log_delta(low, epsilon) - log_delta) / low  # delta falls like e^{-theta eps} there
 
     # ------------------------------------------------------------------------------------------------------- enclosures
@@ -161,3 +149,11 @@ class Composite:
     def decay(self, theta: Fraction) -> CompositeDecay:
         """A bound on ``|M(theta + i s)| / M(theta)``."""
         return CompositeDecay(tuple((part.decay(theta), count) for part, count in self.parts))
+
+
+def _tilts(excess: Callable[[float], float]) -> tuple[float, float]:
+    """Two tilts next to each other between which a function grows through 0."""
+    low, high = 1e-6, 1.0
+    while excess(high) < 0.0 and high < 1e7:
+        low, high = high, 4.0 * high
+    return bisect(excess, low, high)

@@ -46,17 +46,17 @@ class Curve(ABC):
             Where they cannot be had; its ``best`` is the narrowest enclosure found.
         """
 
-    @abstractmethod
     def infinite(self) -> arb:
-        """The limit of delta as epsilon grows: the mass of infinite losses."""
+        """The limit of delta as epsilon grows: the mass of infinite losses; none, unless a subclass says so."""
+        return arb(0)
 
     def infinite_fraction(self) -> Fraction | None:
         """The same, exactly, where it is a fraction."""
         return None
 
-    @abstractmethod
     def loss_limit(self) -> arb | None:
-        """The largest finite loss, beyond which delta is constant; None where unbounded."""
+        """The largest finite loss, beyond which delta is constant; None where unbounded, as it is unless said."""
+        return None
 
     @abstractmethod
     def guess(self, delta: Fraction) -> tuple[float, float]:
@@ -95,14 +95,6 @@ class ClosedCurve(Curve):
                     raise _out_of_reach(digits, value, f"{bits} bits are not enough")
             bits += math.ceil((digits - known) * 3.4) + 8 if known > 0.0 else bits
 
-    def infinite(self) -> arb:
-        """No mass at infinity, unless a subclass says so."""
-        return arb(0)
-
-    def loss_limit(self) -> arb | None:
-        """Unbounded, unless a subclass says otherwise."""
-        return None
-
     def guess(self, delta: Fraction) -> tuple[float, float]:
         """By bisection on the formula, at low precision."""
 
@@ -122,34 +114,33 @@ class ClosedCurve(Curve):
         return 0.5 * (low + high), max(1e-3, slope) if math.isfinite(slope) else 1.0
 
 
-class CompositeCurve(ClosedCurve):
-    """A formula for a composition that need not be of one kind."""
+class OfComposite(Curve):
+    """The curve of a composition: the ends that any way of computing it has."""
 
     def __init__(self, composite: Composite) -> None:
-        self._composite = composite
-
-    @property
-    def composite(self) -> Composite:
-        """What is composed."""
-        return self._composite
+        self.composite = composite
 
     def infinite(self) -> arb:
         """The mass of infinite losses."""
-        return self._composite.infinite()
+        return self.composite.infinite()
 
     def infinite_fraction(self) -> Fraction | None:
         """The mass of infinite losses, exactly."""
-        return self._composite.infinite_fraction()
+        return self.composite.infinite_fraction()
 
     def loss_limit(self) -> arb | None:
         """The largest finite loss."""
-        return self._composite.loss_limit()
+        return self.composite.loss_limit()
+
+
+class CompositeCurve(OfComposite, ClosedCurve):
+    """A formula for a composition that need not be of one kind."""
 
     def guess(self, delta: Fraction) -> tuple[float, float]:
         """By the saddle-point formula on the finite losses."""
         with precision(LOW_BITS):
             rest = (ball(delta) - self.infinite()).max(ball(delta) * arb(2) ** -40)
-            theta, epsilon = self._composite.saddle_of_delta(float(rest.log()))
+            theta, epsilon = self.composite.saddle_of_delta(float(rest.log()))
         return epsilon, theta
 
 
@@ -161,43 +152,26 @@ class EpsilonLine(ABC):
         """Enclosure of delta at one epsilon, narrow near the one the line was planned for."""
 
 
-class LineCurve(Curve):
+class LineCurve(OfComposite):
     """A composition by quadrature on a line; a line once computed serves every epsilon it is good for."""
 
     def __init__(self, composite: Composite) -> None:
-        self._composite = composite
+        super().__init__(composite)
         self._lines: list[EpsilonLine] = []
-
-    @property
-    def composite(self) -> Composite:
-        """What is composed."""
-        return self._composite
-
-    def infinite_fraction(self) -> Fraction | None:
-        """The mass of infinite losses, exactly."""
-        return self._composite.infinite_fraction()
 
     @abstractmethod
     def new_line(self, estimate: float, digits: int) -> EpsilonLine:
         """A line planned for one epsilon."""
 
-    def infinite(self) -> arb:
-        """The mass of infinite losses."""
-        return self._composite.infinite()
-
-    def loss_limit(self) -> arb | None:
-        """The largest finite loss."""
-        return self._composite.loss_limit()
-
     def guess(self, delta: Fraction) -> tuple[float, float]:
         """By the saddle-point formula."""
         with precision(LOW_BITS):
-            theta, epsilon = self._composite.saddle_of_delta(float(ball(delta).log()))
+            theta, epsilon = self.composite.saddle_of_delta(float(ball(delta).log()))
         return epsilon, theta
 
     def _near_total(self, epsilon: Epsilon, digits: int) -> arb | None:
         """Delta where it is its largest value but for less than the digits asked for, by Chernoff's bound."""
-        at_zero = self._composite.sketch(0.0)
+        at_zero = self.composite.sketch(0.0)
         with precision(LOW_BITS):
             point = float(nats(epsilon))
         if not point < at_zero.mean or not at_zero.variance > 0.0:
@@ -205,7 +179,7 @@ class LineCurve(Curve):
         tilt = max(-0.999, (point - at_zero.mean) / at_zero.variance)
         theta = Fraction(tilt)
         with precision(math.ceil(digits * math.log2(10.0)) + 64):
-            gap = (self._composite.log_moment(theta) - ball(theta) * nats(epsilon)).exp().upper()
+            gap = (self.composite.log_moment(theta) - ball(theta) * nats(epsilon)).exp().upper()
             value = 1 - arb(0).union(gap)
             return value if relative_digits(value) >= digits else None
 

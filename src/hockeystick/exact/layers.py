@@ -11,20 +11,18 @@ docs/derivations/exact.md, section 4.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 from flint import arb
 
-from hockeystick.exact.balls import precision
+from hockeystick.exact.balls import LOW_BITS, precision
 from hockeystick.exact.transform import Decay
 
 # |sin x| / x beyond its first zero is largest at tan x = x = 4.49340...: 0.217233...
 _RIPPLE = 0.21724
 _SLACK = 2.0**-40  # relative, larger than all float roundings of rectangles and masses together
-_BITS = 64
 
 
 def rectangles(edges: Sequence[float], heights: Sequence[float]) -> list[tuple[float, float]]:
@@ -65,27 +63,17 @@ class Layers(Decay):
         kept = [(c * l * (1.0 - _SLACK), l) for c, l in shrunk if c > 0.0 and l > 0.0]
         return cls(tuple(m for m, _ in kept), tuple(l for _, l in kept))
 
-    def sketch(self, s: float) -> float:
-        """The bound in floats (an estimate)."""
-        return 1.0 - sum(m * (1.0 - _majorant(0.5 * s * l)) for m, l in zip(self.masses, self.widths, strict=True))
-
     def bound(self, s: arb) -> arb:
         """At least ``|phi(t)|`` for all ``t >= s``."""
-        with precision(_BITS):
+        with precision(LOW_BITS):
             half = s.lower() / 2
             total = arb(1)
             for m, l in zip(self.masses, self.widths, strict=True):
-                total -= arb(m) * (1 - _majorant_ball(half * arb(l)))
+                total -= arb(m) * (1 - _majorant(half * arb(l)))
             return total
 
 
-def _majorant(x: float) -> float:
-    if x <= 3.0:
-        return max(_RIPPLE, math.sin(x) / x) if x > 0.0 else 1.0
-    return min(_RIPPLE, 1.0 / x)
-
-
-def _majorant_ball(x: arb) -> arb:
+def _majorant(x: arb) -> arb:
     """``sup |sin y| / y`` over ``y >= x``, from above: sinc falls on [0, pi], and is below the ripple at 3."""
     if x < 3:
         return x.sinc().max(arb(_RIPPLE))

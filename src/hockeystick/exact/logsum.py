@@ -138,11 +138,14 @@ class LogSum:
 
     def estimate(self, x: float) -> float:
         """``g(x)`` in floats."""
+        top, sizes = self._sizes(x)
+        return top + math.log(sum(sizes))
+
+    def _sizes(self, x: float) -> tuple[float, list[float]]:
+        """``ln`` of the largest term, and all terms over it."""
         exponents = [slope * x + offset for slope, offset in self._floats]
-        if len(exponents) == 1:
-            return exponents[0]
         top = max(exponents)
-        return top + math.log(sum(math.exp(e - top) for e in exponents))
+        return top, [math.exp(e - top) for e in exponents]
 
     def rest_estimate(self, x: float, side: int) -> float:
         """The other terms over that of the outermost centre on one side, each at most 1, in floats."""
@@ -152,18 +155,14 @@ class LogSum:
 
     def bend_estimate(self, x: float) -> float:
         """``g''(x)`` in floats: the variance of the centre."""
-        exponents = [slope * x + offset for slope, offset in self._floats]
-        top = max(exponents)
-        sizes = [math.exp(e - top) for e in exponents]
+        _, sizes = self._sizes(x)
         total = sum(sizes)
         mean = sum(size * f[0] for size, f in zip(sizes, self._floats, strict=True)) / total
         return sum(size * (f[0] - mean) ** 2 for size, f in zip(sizes, self._floats, strict=True)) / total
 
     def slope_estimate(self, x: float) -> float:
         """``g'(x)`` in floats."""
-        exponents = [slope * x + offset for slope, offset in self._floats]
-        top = max(exponents)
-        sizes = [math.exp(e - top) for e in exponents]
+        _, sizes = self._sizes(x)
         return sum(size * f[0] for size, f in zip(sizes, self._floats, strict=True)) / sum(sizes)
 
     def lifted_estimate(self, x: float, y: float) -> tuple[float, float]:

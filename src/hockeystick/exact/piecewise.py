@@ -63,10 +63,6 @@ class _Series:
     coefficients: tuple[arb, ...]
     error: arb
 
-    def size(self) -> arb:
-        """A bound on its values."""
-        return _sum(abs(c) for c in self.coefficients)
-
 
 @final
 @dataclass(frozen=True)

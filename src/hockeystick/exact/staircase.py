@@ -30,11 +30,6 @@ class StaircaseSource(Source):
     shift: int
 
     @property
-    def size(self) -> int:
-        """Number of losses, the outer ones on the half-lines."""
-        return len(self._pieces)
-
-    @property
     def lattice(self) -> tuple[Fraction, tuple[int, ...]]:
         """Losses are multiples of epsilon; with gamma 1/2, of every other one."""
         rises = [k + self.shift for k in sorted(self._pieces)]

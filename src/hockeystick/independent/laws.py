@@ -37,9 +37,8 @@ class Mixture(Law):
         self.reach = max(map(abs, centres))
         self.spread = max(side[-1][0] - side[0][0] for side in (self.p, self.q))
         several = [abs(c) for side in (self.p, self.q) for c, _ in side if len(side) > 1]
-        self.widest = math.pi / float(
-            max([self.spread, *several, Fraction(1, 10**6)])
-        )  # the logarithms keep off their cut
+        # the logarithms keep off their cut
+        self.widest = math.pi / float(max([self.spread, *several, Fraction(1, 10**6)]))
         low_p, high_p, low_q, high_q = self.p[0][0], self.p[-1][0], self.q[0][0], self.q[-1][0]
         self.side = 1 if low_p >= high_q else -1  # the loss rises, or falls, with x
         if self.side < 0 and not high_p <= low_q:

@@ -57,7 +57,7 @@ class StopLossLine:
         self._panels = LognormalPanels(shift, plan.low, plan.top, plan.theta + plan.reach)
         self._rare = self._beyond_top(shift)
         self._nodes()
-        self._steepness = plan.theta * reference
+        self.steepness = plan.theta * reference  # how fast the errors fall with ln k, about the reference: nats a nat
 
     def _beyond_top(self, shift: float) -> RareTerms:
         """What lies above b."""
@@ -101,11 +101,6 @@ class StopLossLine:
         self._centre = t * found.centre
         if not (math.isfinite(self._error + self._tail + self._log_scale) and self._scale_error < 0.01):
             raise PrecisionError("the transform of the sum is not known well enough")
-
-    @property
-    def steepness(self) -> float:
-        """How fast the errors fall with ln k, about the reference: nats a nat."""
-        return self._steepness
 
     def bounds(self, k: Array) -> tuple[Array, Array]:
         """Lower and upper bounds, arrays of the shape of ``k``, at least 0."""

@@ -22,14 +22,8 @@ _LOG_OUTSIDE = -42.0  # ln of the tilted mass that may lie outside the window on
 _MOST_EXPONENT = 500.0  # of a tilt over one term
 _COARSE_POINTS = 2048
 _NARROWEST = 1e-5  # deviation of one term, over the largest, that a plan is made for
-_TILTS = (
-    1.0,
-    0.9,
-    0.8,
-    0.7,
-    0.6,
-    0.5,
-)  # of the saddle point: below it single large terms weigh less, the window is shorter
+# of the saddle point: below it single large terms weigh less, the window is shorter
+_TILTS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
 _GIVEN_UP = 3.5  # nats of the errors' size that a shorter window may cost
 _SHARES = tuple(0.05 * 1.5**k for k in range(16))  # tilts beside theta, in units of 1 / standard deviation
 

@@ -30,7 +30,7 @@ from hockeystick.errors import UnknownPairError
 from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.replicas import LatticeNormal
-from hockeystick.transforms.rule import Array, LossRule, Quadrature, RuleSource, Window
+from hockeystick.transforms.rule import Array, LossRule, Quadrature, RuleSource, Window, reversed_nodes
 from hockeystick.transforms.summand import SampledSummand, Summand
 
 _MOST_INTEGERS = 1 << 16
@@ -61,10 +61,9 @@ class DiscreteGaussianSummand(SampledSummand):
             return super().joined(rate)
         return JoinedDiscreteGaussianSummand(self.subsampled(rate))
 
-    @classmethod
-    def sources(cls, group: Sequence[tuple[Summand, float]]) -> list[RuleSource]:
-        """One source a pair."""
-        return [_Rules(one, count) for one, count in cast("Sequence[tuple[DiscreteGaussianSummand, float]]", group)]
+    def source(self, count: float) -> RuleSource:
+        """The rules of the pair."""
+        return _Rules(self, count)
 
 
 @final
@@ -84,13 +83,9 @@ class JoinedDiscreteGaussianSummand(Summand):
             raise UnknownPairError("no certified transform is known for a sample of a joined pair")
         return self
 
-    @classmethod
-    def sources(cls, group: Sequence[tuple[Summand, float]]) -> list[RuleSource]:
-        """One source a pair."""
-        return [
-            _JoinedRules(_Rules(one.above, count), _Rules(one.above.reversed(), count))
-            for one, count in cast("Sequence[tuple[JoinedDiscreteGaussianSummand, float]]", group)
-        ]
+    def source(self, count: float) -> RuleSource:
+        """The rules of both orders."""
+        return _JoinedRules(_Rules(self.above, count), _Rules(self.above.reversed(), count))
 
 
 @final
@@ -194,23 +189,10 @@ class _Rules(RuleSource):
         log_z, z_error = log_normaliser(s)
         log_weight = -x * x / (2.0 * s * s) - log_z
         error = U * (6.0 * x * x / (2.0 * s * s) + 2.0 * np.abs(log_weight)) + z_error
-        if not forward:
-            log_weight = log_weight + loss
-            error = error + loss_error + U * np.abs(log_weight)
-            loss = -loss
-        zero = np.zeros(1)
-        return LossRule(
-            loss[None],
-            loss_error[None],
-            log_weight[None],
-            error[None],
-            zero,
-            zero,
-            np.array([self.count]),
-            quadrature=_IntegerTails(first, last, self.of, log_weight, loss),
-            cells=None,
-            dropped=zero,
-        )
+        nodes: tuple[Array, ...] = loss, loss_error, log_weight, error
+        nodes = nodes if forward else reversed_nodes(*nodes)
+        tails = _IntegerTails(first, last, self.of, nodes[2], nodes[0])
+        return LossRule.of_pair(*nodes, count=self.count, quadrature=tails)
 
 
 @final
@@ -263,17 +245,13 @@ class _JoinedRules(RuleSource):
         def joined(name: str, rest: float) -> Array:
             return np.concatenate((getattr(low, name), [[rest]], getattr(high, name)), axis=1)
 
-        return LossRule(
-            joined("loss", 0.0),
-            joined("loss_error", 0.0),
-            joined("log_weight", log_rest),
-            joined("weight_error", rest_error),
-            low.missing_p,
-            low.missing_q,
-            low.counts,
+        return replace(
+            low,
+            loss=joined("loss", 0.0),
+            loss_error=joined("loss_error", 0.0),
+            log_weight=joined("log_weight", log_rest),
+            weight_error=joined("weight_error", rest_error),
             quadrature=_BothTails((low_tails, high_tails)),
-            cells=None,
-            dropped=low.dropped,
         )
 
     def _rest(self) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast, final, get_args
 
 import numpy as np
@@ -110,7 +110,7 @@ class SubsampledGaussians(RuleSource):
         return self.shift.item(), self.rate.item()
 
     def counted(self, steps: float) -> SubsampledGaussians:
-        return replace(self, counts=np.array([steps]))
+        return SubsampledGaussians(self.shift, self.rate, np.array([steps]), self.order)
 
     @property
     def row_steps(self) -> Array:

@@ -17,17 +17,16 @@ Guarantee: every error stored bounds the true one (`docs/derivations/contour.md`
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, cast, final
+from typing import Literal, final
 
 import numpy as np
 
 from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
 from hockeystick.numerics.rounding import ELEMENTARY, U
-from hockeystick.transforms.rule import Array, Cells, LossRule, Quadrature, RuleSource, Window
-from hockeystick.transforms.summand import Order, SampledSummand, Summand
+from hockeystick.transforms.rule import Array, Cells, LossRule, Quadrature, RuleSource, Window, reversed_nodes
+from hockeystick.transforms.summand import Order, SampledSummand
 
 Support = Literal["whole", "between the atoms"]
 """All of a Laplace pair, or its losses given that they lie between the atoms."""
@@ -124,11 +123,9 @@ class LaplaceSummand(SampledSummand):
     shift: float
     support: Support = "whole"
 
-    @classmethod
-    def sources(cls, group: Sequence[tuple[Summand, float]]) -> list[RuleSource]:
-        """One source a pair."""
-        every = cast("Sequence[tuple[LaplaceSummand, float]]", group)
-        return [LaplaceRules(one.shift, one.rate, count, one.order, one.support) for one, count in every]
+    def source(self, count: float) -> RuleSource:
+        """The rules of the pair."""
+        return LaplaceRules(self.shift, self.rate, count, self.order, self.support)
 
 
 @final
@@ -178,22 +175,12 @@ class LaplaceRules(RuleSource):
         u, log_q, u_error, weight_error = self._nodes(panels)
         loss = sampled_losses(u, self.rate)
         loss_error = sampled_loss_error(loss, u, self.rate, u_error) if self.rate < 1.0 else u_error
-        if self.order == "reversed":
-            log_q = log_q + loss
-            weight_error = weight_error + loss_error + U * np.abs(log_q)
-            loss = -loss
-        zero = np.zeros(1)
-        return LossRule(
-            loss[None],
-            loss_error[None],
-            log_q[None],
-            weight_error[None],
-            zero,
-            zero,
-            np.array([self.count]),
+        nodes = loss, loss_error, log_q, weight_error
+        return LossRule.of_pair(
+            *(reversed_nodes(*nodes) if self.order == "reversed" else nodes),
+            count=self.count,
             quadrature=_Panels(self.shift / panels * (1.0 + 1e-12), self.rate == 1.0, self.order),
             cells=self._cells(window.cells) if window.cells else None,
-            dropped=zero,
         )
 
     def _nodes(self, panels: int) -> tuple[Array, Array, Array, Array]:

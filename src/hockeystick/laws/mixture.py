@@ -172,9 +172,8 @@ class GaussianMixturePair(Pair):
                 gap = min((abs(c - centres[index]) for c in centres if c != centres[index]), default=1.0)
                 end += 45.0 / gap
             else:
-                own = float(
-                    self._sides[0 if index == 0 else 1].centres[index]
-                )  # of the side that lacks the outermost one
+                # of the side that lacks the outermost one
+                own = float(self._sides[0 if index == 0 else 1].centres[index])
                 slope = abs(own - centres[index])
                 logs = sum(float(np.abs(side.log_weights).max() + np.max(side.centres**2)) for side in self._sides)
                 end += (float(np.abs(losses).max(initial=0.0)) + logs + 2.0) / slope

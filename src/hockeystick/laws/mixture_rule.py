@@ -11,26 +11,17 @@ node and centre.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Protocol, Self, cast, final
+from typing import Protocol, Self, final
 
 import numpy as np
 
 from hockeystick.numerics.rationals import Probability
 from hockeystick.numerics.rounding import ELEMENTARY, U
-from hockeystick.transforms.rule import Array, Cells, LossRule, RuleSource, Window
-from hockeystick.transforms.strip import (
-    Ends,
-    MixtureStrip,
-    Strip,
-    choose_strip,
-    cross_distance,
-    few_bits,
-    half_widths,
-)
+from hockeystick.transforms.rule import Array, Cells, LossRule, RuleSource, Window, reversed_nodes
+from hockeystick.transforms.strip import Ends, MixtureStrip, Strip, choose_strip, cross_distance, few_bits, half_widths
 from hockeystick.transforms.summand import Order, Summand
 
 _WIDEST_STEP = 1.5
@@ -129,11 +120,9 @@ class MixtureSummand(Summand):
         """((1 - g) Q + g P, Q), or (P, (1 - g) P + g Q) in the other order: p / q still does not fall."""
         return MixtureSummand(self.pair.mixed(rate, self.order), self.order)
 
-    @classmethod
-    def sources(cls, group: Sequence[tuple[Summand, float]]) -> list[RuleSource]:
-        """One source a pair."""
-        every = cast("Sequence[tuple[MixtureSummand, float]]", group)
-        return [MixtureRules(one.pair, count, one.order) for one, count in every]
+    def source(self, count: float) -> RuleSource:
+        """The rules of the pair."""
+        return MixtureRules(self.pair, count, self.order)
 
 
 @final
@@ -273,11 +262,8 @@ class MixtureRules(RuleSource):
         constant = math.log(float(step[0])) - _LOG_SQRT_2PI
         log_weight = constant - 0.5 * t * t + looks.log_q
         weight_error = looks.log_q_error + U * (2.0 * t * t + 4.0 * np.abs(log_weight) + 4.0 * abs(constant) + 8.0)
-        loss, loss_error = looks.loss, looks.loss_error
-        if not forward:
-            log_weight = log_weight + loss
-            weight_error = weight_error + loss_error + U * np.abs(log_weight)
-            loss = -loss
+        nodes: tuple[Array, ...] = looks.loss, looks.loss_error, log_weight, weight_error
+        nodes = nodes if forward else reversed_nodes(*nodes)
         ends_p, ends_q = _ends(self._sides.used_p, looks.mean_p), _ends(self._sides.used_q, looks.mean_q)
         quadrature = MixtureStrip(
             step=step,
@@ -286,23 +272,12 @@ class MixtureRules(RuleSource):
             strip=strip,
             p=ends_p if forward else ends_q,
             q=ends_q if forward else ends_p,
-            loss=loss[None],
-            log_weight=log_weight[None],
+            loss=nodes[0][None],
+            log_weight=nodes[2][None],
             growth=np.array([0.5]),
             fall=np.zeros(1),
         )
-        return LossRule(
-            loss[None],
-            loss_error[None],
-            log_weight[None],
-            weight_error[None],
-            np.zeros(1),
-            np.zeros(1),
-            np.array([self.count]),
-            quadrature=quadrature,
-            cells=cells,
-            dropped=np.zeros(1),
-        )
+        return LossRule.of_pair(*nodes, count=self.count, quadrature=quadrature, cells=cells)
 
     def _cells(self, t: Array, step: float, between: int) -> Cells:
         """The density of the loss, ``between`` cells to a step."""

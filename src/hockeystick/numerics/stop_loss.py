@@ -31,15 +31,7 @@ from hockeystick.errors import PrecisionError
 from hockeystick.numerics.lattice_sum import LatticeSum, PointMasses, SumWindow
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U
 
-__all__ = [
-    "NOISE_LOST",
-    "LinearCells",
-    "RareTerms",
-    "StopLoss",
-    "lognormal_square",
-    "noise_deviation",
-    "surely_beyond",
-]
+__all__ = ["NOISE_LOST", "LinearCells", "RareTerms", "StopLoss", "lognormal_square", "noise_deviation", "surely_beyond"]
 
 Array = NDArray[np.float64]
 
@@ -238,19 +230,9 @@ class StopLoss:
         self._cells, self._count, self._sign = cells, count, -1.0 if below else 1.0
         masses = cells.spread()
         self._sum = LatticeSum(masses.mirrored() if below else masses, count, window, reference=self._sign * reference)
-        self._steepness = window.theta * reference
+        self.steepness = window.theta * reference  # how fast the errors fall with ln k, about the reference: nats a nat
         self._deviation = noise_deviation(cells.spacing * _WIDER, count)
         self._stretch = 2.0 * cells.slack + 16.0 * U
-
-    @property
-    def steepness(self) -> float:
-        """How fast the errors fall with ln k, about the reference: nats a nat."""
-        return self._steepness
-
-    @property
-    def reach(self) -> float:
-        """How far about k the sum is looked at."""
-        return TENTS[-1] * self._deviation * (1.0 + 1e-9)
 
     def bounds(self, k: Array) -> tuple[Array, Array]:
         """Lower and upper bounds, arrays of the shape of ``k``, at least 0.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
@@ -148,13 +149,8 @@ def mu_below(epsilon: float, delta: float) -> float:
         return 0.0
     if delta >= 1.0:
         return math.inf
-    guess, step = _mu_guess(epsilon, delta), _CLOSE
-    while step < 1.0:
-        mu_low = guess * (1.0 - step)
-        if mu_low > 0.0 and _closed_form(mu_low, epsilon).at_most(delta):
-            return mu_low
-        step *= 4.0
-    return 0.0
+    mus = _mus_beside(epsilon, delta, -1.0)
+    return next((mu for mu in mus if mu > 0.0 and _closed_form(mu, epsilon).at_most(delta)), 0.0)
 
 
 def _mu_above(epsilon: float, delta: float) -> float:
@@ -163,13 +159,16 @@ def _mu_above(epsilon: float, delta: float) -> float:
         return 0.0
     if delta >= 1.0:
         return math.inf
+    mus = _mus_beside(epsilon, delta, 1.0)
+    return next((mu for mu in mus if _closed_form(mu, epsilon).at_least(delta)), math.inf)
+
+
+def _mus_beside(epsilon: float, delta: float, sign: float) -> Iterator[float]:
+    """Numbers on one side of the root, ever farther from it."""
     guess, step = _mu_guess(epsilon, delta), _CLOSE
     while step < 1.0:
-        mu_high = guess * (1.0 + step)
-        if _closed_form(mu_high, epsilon).at_least(delta):
-            return mu_high
+        yield guess * (1.0 + sign * step)
         step *= 4.0
-    return math.inf
 
 
 def _log_phi(x: float) -> tuple[float, float]:

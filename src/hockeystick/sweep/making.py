@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hockeystick.accountants.base import Accountant
-from hockeystick.calibrate.targets import TARGETS, target_of
 from hockeystick.composition import Composition, Step
 from hockeystick.errors import HockeystickError
 from hockeystick.sweep.grid import Grid
@@ -69,4 +68,6 @@ def searches_of(family: Callable[..., Any], grid: Grid, find: str, settings: Map
 
 def _check_target(given: Mapping[str, Any]) -> None:
     """Refuse what is no target before anything is sought."""
+    from hockeystick.calibrate.targets import TARGETS, target_of  # what accounting plans does not need loads late
+
     target_of(**{name: given[name] for name in TARGETS if name in given})

@@ -10,22 +10,20 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from hockeystick.account import account
 from hockeystick.accountants.base import Accountant
 from hockeystick.bound import Bound, Estimate
-from hockeystick.calibrate import Calibration
-from hockeystick.calibrate.sought import calibrations
 from hockeystick.composition import Composition
 from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import HockeystickError
 from hockeystick.together import each_together
 
 if TYPE_CHECKING:
+    from hockeystick.calibrate import Calibration
     from hockeystick.engines.together import Quantity
 
 
@@ -57,6 +55,10 @@ class Row:
     notes: tuple[str, ...] = ()
     refused: str = ""
     run: str = ""
+
+    def of(self, run: str) -> Row:
+        """The same of a run."""
+        return Row(self.lower, self.upper, self.safe, self.method, self.notes, self.refused, run)
 
 
 @final
@@ -146,7 +148,7 @@ def rows_of(chunk: Sequence[Plan | Search]) -> list[Row]:
         found = _accounted(plans)
     else:
         found = _calibrated([one for one in chunk if isinstance(one, Search)])
-    return [replace(row, run=one.fingerprint(row)) for one, row in zip(chunk, found, strict=True)]
+    return [row.of(one.fingerprint(row)) for one, row in zip(chunk, found, strict=True)]
 
 
 def _accounted(plans: Sequence[Plan]) -> list[Row]:
@@ -160,14 +162,15 @@ def _accounted(plans: Sequence[Plan]) -> list[Row]:
             rows[number] = plan.trivial(_reason(plan.run))
             continue
         key = plan.run, plan.adjacency
-        if key not in places:
+        place = places.setdefault(key, len(curves))
+        if place == len(curves):
             try:
-                curves.append(account(plan.run, plan.adjacency, accountant=plan.accountant))
+                curves.append(PrivacyCurve(plan.run, plan.adjacency, plan.accountant))
             except HockeystickError as error:
                 rows[number] = plan.trivial(_reason(error))
+                del places[key]
                 continue
-            places[key] = len(curves) - 1
-        asked.append((number, places[key]))
+        asked.append((number, place))
     if asked:
         numbers, owners = np.array(asked, dtype=np.intp).T
         values = np.array([plans[number].at for number in numbers.tolist()])
@@ -189,6 +192,9 @@ def _row(plan: Plan, answer: Bound | Estimate | HockeystickError) -> Row:
 
 def _calibrated(searches: Sequence[Search]) -> list[Row]:
     """Each search begins where its neighbours' answers lead."""
+    from hockeystick.calibrate import Calibration  # what accounting plans does not need loads late
+    from hockeystick.calibrate.sought import calibrations
+
     asked = [(search.run, search.settings) for search in searches]
     found = calibrations(asked, [search.place for search in searches])
     return [

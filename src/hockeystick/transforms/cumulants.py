@@ -211,8 +211,6 @@ class TiltedCumulants:
     error : float
         Estimated error of the first five, each relative to its own scale: |K| and ``theta^2 K''`` for K, the deviation
         for the mean, powers of it for the others; ``nan`` where it was not asked for.
-    absolute_third_error : float
-        Estimated relative error of ``absolute_third``.
     """
 
     theta: float
@@ -223,7 +221,6 @@ class TiltedCumulants:
     fourth: float
     absolute_third: float
     error: float = math.nan
-    absolute_third_error: float = math.nan
 
 
 def tilted_cumulants(nodes: Nodes, theta: float) -> TiltedCumulants:

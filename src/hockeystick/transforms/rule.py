@@ -126,6 +126,14 @@ class LossRule:
     cells: Cells | None
     dropped: Array
 
+    @classmethod
+    def of_pair(cls, *nodes: Array, count: float, quadrature: Quadrature, cells: Cells | None = None) -> LossRule:
+        """The rule of one pair that misses no mass: losses and weights with their errors, each of shape (n,)."""
+        loss, loss_error, log_weight, weight_error = (part[None] for part in nodes)
+        none = np.zeros(1)
+        counts = np.array([count])
+        return cls(loss, loss_error, log_weight, weight_error, none, none, counts, quadrature, cells, none)
+
     @property
     def size(self) -> int:
         """B, the number of rules."""
@@ -205,6 +213,12 @@ class LossRule:
             value = np.where(large, together - w, value)
             error = np.where(large, U * (together + w) * self._reach(x), error)
         return Grown(value, error)
+
+
+def reversed_nodes(loss: Array, loss_error: Array, log_weight: Array, weight_error: Array) -> tuple[Array, ...]:
+    """Losses and weights of the reversed pair, with their errors, from those of the pair."""
+    log_p = log_weight + loss
+    return -loss, loss_error, log_p, weight_error + loss_error + U * np.abs(log_p)
 
 
 @final

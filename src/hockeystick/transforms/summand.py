@@ -59,10 +59,14 @@ class Summand(ABC):
         """
         raise UnknownPairError("no certified transform is known for this noise in batches of a fixed size")
 
+    def source(self, count: float) -> RuleSource:
+        """A source of its own, composed so often; laws of which many make one batch have none."""
+        raise NotImplementedError
+
     @classmethod
-    @abstractmethod
     def sources(cls, group: Sequence[tuple[Summand, float]]) -> list[RuleSource]:
         """Batches for summands of this class, each with the number of times it is composed."""
+        return [one.source(count) for one, count in group]
 
 
 @dataclass(frozen=True, kw_only=True)

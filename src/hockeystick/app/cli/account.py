@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from hockeystick.app.cli.answer import answers, print_answers
 from hockeystick.app.cli.files import add_changes, add_specification, asked_specification
@@ -12,20 +11,16 @@ from hockeystick.app.cli.parsing import Parser
 from hockeystick.app.cli.status import Status
 from hockeystick.progress import Progress
 
-_EXAMPLES = """examples:
+HELP = "the guarantee of a specification file"
+DESCRIPTION = "Epsilon at the deltas of a specification file, and delta at its epsilons."
+EXAMPLES = """examples:
   hockeystick account spec.toml
   hockeystick account spec.toml --delta 1e-5,1e-6 --adjacency remove --json
 """
 
 
-def add(commands: Any) -> None:
-    """Add the command."""
-    parser: Parser = commands.add_parser(
-        "account",
-        help="the guarantee of a specification file",
-        description="Epsilon at the deltas of a specification file, and delta at its epsilons.",
-        epilog=_EXAMPLES,
-    )
+def add(parser: Parser) -> None:
+    """Add the command's options."""
     add_specification(parser)
     add_changes(parser)
     add_json(parser)

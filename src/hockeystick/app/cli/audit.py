@@ -18,7 +18,10 @@ from hockeystick.app.cli.table import table
 from hockeystick.app.report.numbers import plain, rounded_down
 from hockeystick.audit.base import Audit, Verdict
 
-_EXAMPLES = """examples:
+HELP = "lower bounds on epsilon from what an attack saw, and whether they refute a claim"
+DESCRIPTION = """From an attack on canaries (planted records), a lower bound on epsilon and mu at a stated confidence,
+and whether it refutes a specification. Exit status 1: the claim is refuted."""
+EXAMPLES = """examples:
   hockeystick audit --true-positives 90 --positives 100 \\
       --false-positives 5 --negatives 100
   hockeystick audit --canaries 900 --guesses 200 --correct 180 --claim a.toml
@@ -30,15 +33,8 @@ _MANY = ("true_positives", "positives", "false_positives", "negatives")
 _ONE = ("canaries", "guesses", "correct")
 
 
-def add(commands: Any) -> None:
-    """Add the command."""
-    parser: Parser = commands.add_parser(
-        "audit",
-        help="lower bounds on epsilon from what an attack saw, and whether they refute a claim",
-        description="From an attack on canaries (planted records), a lower bound on epsilon and mu at a stated"
-        " confidence, and whether it refutes a specification. Exit status 1: the claim is refuted.",
-        epilog=_EXAMPLES,
-    )
+def add(parser: Parser) -> None:
+    """Add the command's options."""
     many = parser.add_argument_group("one canary a run, many runs: counts of independent outcomes")
     many.add_argument("--true-positives", type=count("--true-positives", 0), metavar="N", help='said "in", and was in')
     option(many, "--positives", count, "N", "canaries that were in")

@@ -23,7 +23,10 @@ from hockeystick.app.spec.registry import samplings
 from hockeystick.calibrate import Calibration, UnreachableTargetError, calibrate
 from hockeystick.progress import Progress
 
-_EXAMPLES = """examples:
+HELP = "the noise, rate, batch size or number of steps that meets a target"
+DESCRIPTION = """The smallest noise multiplier, or the largest rate, batch size or number of steps, that is proved to
+meet a target. The value is proved safe, and the value just beyond it proved unsafe."""
+EXAMPLES = """examples:
   hockeystick calibrate --epsilon 1 --delta 1e-6 --rate 0.001 --steps 10000
   hockeystick calibrate --advantage 0.1 --rate 0.1 --noise-multiplier 1
   hockeystick calibrate spec.toml --epsilon 2 --delta 1e-5 --find rate
@@ -40,15 +43,8 @@ _OF_RUN = ("noise-multiplier", "rate", "batch-size", "population", "sampling", "
 _FOUND = ("noise-multiplier", "rate", "batch-size", "round-steps", "steps")
 
 
-def add(commands: Any) -> None:
-    """Add the command."""
-    parser: Parser = commands.add_parser(
-        "calibrate",
-        help="the noise, rate, batch size or number of steps that meets a target",
-        description="The smallest noise multiplier, or the largest rate, batch size or number of steps, that is proved"
-        " to meet a target. The value is proved safe, and the value just beyond it proved unsafe.",
-        epilog=_EXAMPLES,
-    )
+def add(parser: Parser) -> None:
+    """Add the command's options."""
     parser.add_argument(
         "specification", metavar="SPEC", nargs="?", help="a specification, instead of the options of a run"
     )

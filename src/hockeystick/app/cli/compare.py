@@ -27,7 +27,10 @@ from hockeystick.composition import ADJACENCIES
 from hockeystick.errors import HockeystickError, check_choice
 from hockeystick.progress import Progress
 
-_EXAMPLES = """examples:
+HELP = "one run under several accountants, relations and sampling schemes"
+DESCRIPTION = """The same run under several accountants, neighbouring relations and sampling schemes, in one table.
+Every combination is a row; where no theorem covers one, the row says so."""
+EXAMPLES = """examples:
   hockeystick compare spec.toml
   hockeystick compare spec.toml --adjacencies all --samplings none,poisson
   hockeystick compare spec.toml --accountants automatic,lattice:spacing=1e-3
@@ -37,15 +40,8 @@ _EXAMPLES = """examples:
 _SIMULATION = "monte-carlo"
 
 
-def add(commands: Any) -> None:
-    """Add the command."""
-    parser: Parser = commands.add_parser(
-        "compare",
-        help="one run under several accountants, relations and sampling schemes",
-        description="The same run under several accountants, neighbouring relations and sampling schemes, in one table."
-        " Every combination is a row; where no theorem covers one, the row says so.",
-        epilog=_EXAMPLES,
-    )
+def add(parser: Parser) -> None:
+    """Add the command's options."""
     add_specification(parser)
     parser.add_argument(
         "--accountants",

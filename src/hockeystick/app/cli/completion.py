@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping
 from hockeystick.app.cli.parsing import Parser
 from hockeystick.app.cli.status import Status
 
-_EXAMPLES = """examples:
+HELP = "a script that completes commands and options in your shell"
+DESCRIPTION = "Print a completion script for a shell."
+EXAMPLES = """examples:
   source <(hockeystick completion bash)   # put it into ~/.bashrc to keep it
   hockeystick completion zsh > ~/.zfunc/_hockeystick    # a directory of $fpath
   hockeystick completion fish > ~/.config/fish/completions/hockeystick.fish
@@ -23,16 +25,9 @@ Options = dict[str, tuple[str, ...]]
 """The options of a command, each with its few values."""
 
 
-def add(commands: Subparsers[Parser]) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "completion",
-        help="a script that completes commands and options in your shell",
-        description="Print a completion script for a shell.",
-        epilog=_EXAMPLES,
-    )
+def add(parser: Parser) -> None:
+    """Add the command's options."""
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish")
-    parser.set_defaults(commands=commands)
 
 
 def run(options: argparse.Namespace) -> Status:

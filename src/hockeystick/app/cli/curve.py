@@ -20,21 +20,17 @@ from hockeystick.app.report.words import IF_HELD
 from hockeystick.bound import Bound
 from hockeystick.progress import Progress
 
-_EXAMPLES = """examples:
+HELP = "the privacy curve as a table and a picture"
+DESCRIPTION = "The privacy curve of a specification: epsilon at the deltas given, or at 1e-1 to 1e-30."
+EXAMPLES = """examples:
   hockeystick curve spec.toml
   hockeystick curve spec.toml --delta 1e-3,1e-6,1e-9 --plot curve.png
   hockeystick curve spec.toml --epsilon 0.5,1,2,4 --json
 """
 
 
-def add(commands: Any) -> None:
-    """Add the command."""
-    parser: Parser = commands.add_parser(
-        "curve",
-        help="the privacy curve as a table and a picture",
-        description="The privacy curve of a specification: epsilon at the deltas given, or at 1e-1 to 1e-30.",
-        epilog=_EXAMPLES,
-    )
+def add(parser: Parser) -> None:
+    """Add the command's options."""
     add_specification(parser)
     add_changes(parser)
     parser.add_argument("--plot", metavar="FILE", help="draw the curve: .svg, or .png and .pdf with matplotlib")

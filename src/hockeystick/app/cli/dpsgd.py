@@ -19,7 +19,9 @@ from hockeystick.app.spec.model import Choice, Specification
 from hockeystick.app.spec.registry import AUTOMATIC, schemes
 from hockeystick.progress import Progress
 
-_EXAMPLES = """examples:
+HELP = "the privacy of a DP-SGD run, from its hyperparameters"
+DESCRIPTION = "The privacy of one DP-SGD run: epsilon at a delta, or delta at an epsilon."
+EXAMPLES = """examples:
   hockeystick dpsgd --noise-multiplier 1 --rate 0.01 --steps 2000 --delta 1e-5
   hockeystick dpsgd --noise-multiplier 1 --rate 1/235 --steps 7050 --epsilon 2
   hockeystick dpsgd --noise-multiplier 1 --batch-size 256 --population 60000 \\
@@ -32,14 +34,8 @@ _ROWS = 40
 _WIDE = 2  # deltas side by side in a table
 
 
-def add(commands: Any) -> None:
-    """Add the command."""
-    parser: Parser = commands.add_parser(
-        "dpsgd",
-        help="the privacy of a DP-SGD run, from its hyperparameters",
-        description="The privacy of one DP-SGD run: epsilon at a delta, or delta at an epsilon.",
-        epilog=_EXAMPLES,
-    )
+def add(parser: Parser) -> None:
+    """Add the command's options."""
     option(
         parser,
         "--noise-multiplier",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
 
 from hockeystick.app.cli.files import read_text
 from hockeystick.app.cli.options import ADJACENCY, UNIT, add_adjacency, add_json, add_unit
@@ -12,21 +11,17 @@ from hockeystick.app.cli.parsing import Parser, delta, listed, option
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.spec.write import from_event
 
-_EXAMPLES = """examples:
+HELP = "make a specification from an event of dp-accounting"
+DESCRIPTION = """Read an event of dp-accounting, as JSON with class_name and fields (its named tuple, written out),
+and print the specification of what it releases."""
+EXAMPLES = """examples:
   hockeystick import event.json --delta 1e-5 > spec.json
   hockeystick report spec.json -o receipt.html
 """
 
 
-def add(commands: Any) -> None:
-    """Add the command."""
-    parser: Parser = commands.add_parser(
-        "import",
-        help="make a specification from an event of dp-accounting",
-        description="Read an event of dp-accounting, as JSON with class_name and fields (its named tuple, written out),"
-        " and print the specification of what it releases.",
-        epilog=_EXAMPLES,
-    )
+def add(parser: Parser) -> None:
+    """Add the command's options."""
     parser.add_argument("event", metavar="EVENT", help="the event, JSON; - reads stdin")
     add_adjacency(parser)
     add_unit(parser)

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import argparse
 import webbrowser
-from typing import Any
 
 from hockeystick.app.cli.parsing import Parser, count
 from hockeystick.app.cli.status import CommandError, Status
 
 _PORT, _MOST_PORTS = 8321, 65535
 
-_EXAMPLES = """examples:
+HELP = "a page in your browser: move a slider and see the certified curve move"
+DESCRIPTION = """Serve a page, on this machine's own address only, whose sliders move certified curves. It needs no
+network. Stop it with Ctrl-C."""
+EXAMPLES = """examples:
   hockeystick explore
   hockeystick explore --port 0 --no-browser
 """
 
 
-def add(commands: Any) -> None:
-    """Add the command."""
-    parser: Parser = commands.add_parser(
-        "explore",
-        help="a page in your browser: move a slider and see the certified curve move",
-        description="Serve a page, on this machine's own address only, whose sliders move certified curves. It needs no"
-        " network. Stop it with Ctrl-C.",
-        epilog=_EXAMPLES,
-    )
+def add(parser: Parser) -> None:
+    """Add the command's options."""
     parser.add_argument(
         "--port", type=count("--port", 0), default=_PORT, metavar="N", help="0 for any (default: %(default)s)"
     )

@@ -24,7 +24,10 @@ from hockeystick.progress import Progress
 
 _VARIABLE = "HOCKEYSTICK_LEDGER"
 
-_EXAMPLES = f"""examples:
+HELP = "what has been spent on data sets, and whether the next release may run"
+DESCRIPTION = """A ledger of privacy budgets in a database. Exit status 1: a release does not fit, or the ledger does
+not verify."""
+EXAMPLES = f"""examples:
   export {_VARIABLE}=sqlite:///ledger.db
   hockeystick ledger init
   hockeystick ledger add-dataset census --epsilon 1 --delta 1e-6 --unit person
@@ -37,15 +40,8 @@ _EXAMPLES = f"""examples:
 """
 
 
-def add(commands: Any) -> None:
-    """Add the command and its own commands."""
-    parser: Parser = commands.add_parser(
-        "ledger",
-        help="what has been spent on data sets, and whether the next release may run",
-        description="A ledger of privacy budgets in a database. Exit status 1: a release does not fit, or the"
-        " ledger does not verify.",
-        epilog=_EXAMPLES,
-    )
+def add(parser: Parser) -> None:
+    """Add the command's own commands."""
     actions = parser.add_subparsers(title="commands", metavar="ACTION", dest="action", required=True)
     _add_administration(actions)
     _add_releases(actions)

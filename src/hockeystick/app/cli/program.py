@@ -7,6 +7,7 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 from hockeystick.app.cli.parsing import WIDTH, Parser, joined_negatives
 from hockeystick.app.cli.status import STATUS_MEANING, CommandError, Status
@@ -20,8 +21,8 @@ _MODULES = {
     "compare": "compare",
     "curve": "curve",
     "sweep": "sweep",
-    "report": "receipt",
-    "verify": "receipt",
+    "report": "report",
+    "verify": "verify",
     "import": "events",
     "explore": "explore",
     "audit": "audit",
@@ -51,9 +52,16 @@ def parser(command: str | None = None) -> Parser:
     whole.add_argument("--version", action="store_true", help="print the version and exit")
     commands = whole.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     alone = command in _MODULES and command not in _ALL_NEEDED
-    for module in [_MODULES[command]] if command is not None and alone else dict.fromkeys(_MODULES.values()):
-        import_module(f"hockeystick.app.cli.{module}").add(commands)
+    for name in (command,) if command is not None and alone else _MODULES:
+        module = _module(name)
+        own = commands.add_parser(name, help=module.HELP, description=module.DESCRIPTION, epilog=module.EXAMPLES)
+        module.add(own)
+    whole.set_defaults(commands=commands)
     return whole
+
+
+def _module(command: str) -> Any:
+    return import_module(f"hockeystick.app.cli.{_MODULES[command]}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -105,7 +113,7 @@ def _run(given: list[str]) -> int:
         return Status.OK
     if options.command is None:
         whole.error("no command given")
-    return int(import_module(f"hockeystick.app.cli.{_MODULES[options.command]}").run(options))
+    return int(_module(options.command).run(options))
 
 
 def _one_line(error: Exception) -> str:

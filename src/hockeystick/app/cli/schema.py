@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from hockeystick.app.cli.answer import print_json
 from hockeystick.app.cli.parsing import Parser
@@ -37,20 +36,16 @@ adaptive = "no"
 """
 """A specification that uses every part."""
 
-_EXAMPLES = """examples:
+HELP = "the JSON schema of specification files, or an example of one"
+DESCRIPTION = "Print the JSON schema of specification files, for editors and checkers."
+EXAMPLES = """examples:
   hockeystick schema > spec.schema.json
   hockeystick schema --example > spec.toml
 """
 
 
-def add(commands: Any) -> None:
-    """Add the command."""
-    parser: Parser = commands.add_parser(
-        "schema",
-        help="the JSON schema of specification files, or an example of one",
-        description="Print the JSON schema of specification files, for editors and checkers.",
-        epilog=_EXAMPLES,
-    )
+def add(parser: Parser) -> None:
+    """Add the command's options."""
     parser.add_argument("--example", action="store_true", help="print an example specification instead")
     parser.add_argument("--json", action="store_true", help="print the example as JSON; the schema always is JSON")
 

@@ -13,7 +13,10 @@ from hockeystick.app.cli.table import table
 from hockeystick.progress import Progress
 from hockeystick.selfcheck import Measurement, SelfCheck, self_check
 
-_EXAMPLES = """examples:
+HELP = "measure on this machine the error bounds that certified numbers assume"
+DESCRIPTION = """Measure the functions, sums and transforms that every certified number rests on against ball
+arithmetic. Exit status 0: every assumed bound was kept; 1: one was exceeded."""
+EXAMPLES = """examples:
   hockeystick selfcheck
   hockeystick selfcheck --quick --json
 """
@@ -21,15 +24,8 @@ _EXAMPLES = """examples:
 _HEADS = ("primitive", "assumed", "worst seen", "")
 
 
-def add(commands: Any) -> None:
-    """Add the command."""
-    parser: Parser = commands.add_parser(
-        "selfcheck",
-        help="measure on this machine the error bounds that certified numbers assume",
-        description="Measure the functions, sums and transforms that every certified number rests on against ball"
-        " arithmetic. Exit status 0: every assumed bound was kept; 1: one was exceeded.",
-        epilog=_EXAMPLES,
-    )
+def add(parser: Parser) -> None:
+    """Add the command's options."""
     parser.add_argument("--quick", action="store_true", help="fewer points: what a receipt records")
     add_json(parser)
 

@@ -15,7 +15,10 @@ from hockeystick.app.report.numbers import plain, rounded_down, rounded_up
 from hockeystick.app.spec.registry import schemes
 from hockeystick.sweep import Sweep, sweep
 
-_EXAMPLES = """examples:
+HELP = "a grid of DP-SGD plans in one table, or the best noise for each"
+DESCRIPTION = """Epsilon of every combination of noise multiplier, rate and number of steps, all with commas for
+several; or, without noise multipliers, the smallest one that meets each target."""
+EXAMPLES = """examples:
   hockeystick sweep --noise-multiplier 0.8,1,1.5 --rate 0.005,0.01 \\
       --steps 1000,2000 --delta 1e-5
   hockeystick sweep --epsilon 1,2,4 --delta 1e-6 --rate 0.001,0.01 --steps 10000
@@ -29,15 +32,8 @@ _BY_SIZES = tuple(name for name in schemes() if name not in {"cut-batches", "mic
 """The schemes that two sizes describe."""
 
 
-def add(commands: Any) -> None:
-    """Add the command."""
-    parser: Parser = commands.add_parser(
-        "sweep",
-        help="a grid of DP-SGD plans in one table, or the best noise for each",
-        description="Epsilon of every combination of noise multiplier, rate and number of steps, all with commas for"
-        " several; or, without noise multipliers, the smallest one that meets each target.",
-        epilog=_EXAMPLES,
-    )
+def add(parser: Parser) -> None:
+    """Add the command's options."""
     for name, read, letter, words in (
         ("--noise-multiplier", positive, "S", "noise over clipping norm; if left out, the noise is found"),
         ("--rate", rate, "Q", "Poisson sampling rates, in (0, 1]; or, instead:"),

@@ -8,15 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from hockeystick.app.report.numbers import (
-    nearest,
-    number,
-    number_of,
-    plain,
-    plural,
-    rounded_down,
-    rounded_up,
-)
+from hockeystick.app.report.numbers import nearest, number, number_of, plain, plural, rounded_down, rounded_up
 from hockeystick.app.report.words import (
     IF_HELD,
     choice_words,

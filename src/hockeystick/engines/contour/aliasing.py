@@ -119,21 +119,23 @@ class Chernoff:
 
     def aliasing(self, epsilon: Array, period: Array | float) -> Aliasing:
         """Both sides, for a period that is Lambda or less by at most 8 u; broadcast against epsilon."""
-        theta, period = np.asarray(self.theta)[..., None], np.asarray(period)
-        right, whole, direct, gap = _least(self._series(epsilon, period), self._sides)  # c(0) = 1
+        return self.copies(period).at(epsilon)
+
+    def copies(self, period: Array | float) -> Copies:
+        """The same for any epsilons."""
+        gap = np.abs(self._gap)[..., None, :] * np.asarray(period)[..., None]
+        spread = np.log(-np.expm1(-gap * (1.0 - 4.0 * U)))  # far below 0 where the gap is small
         # By how much the logarithm of the series of tilt 0 may exceed that of e^{k(0)} / (e^{theta Lambda} - 1): twice
         # the errors of K; at most 28 u of each K, of theta eps and of theta Lambda; 15 u of ln(1 - e^{-theta Lambda}),
         # which is large where theta Lambda is small; and 34 u for expm1, exp, a product and the difference below, and
         # for the rounding of x = theta Lambda, since d ln(1 - e^{-x}) / d ln x <= 1.
-        spread = np.abs(np.log(-np.expm1(-theta * period)))
-        own_size, error = self._of_both
-        size = own_size + theta * (np.abs(epsilon) + period) + spread
-        doubt = 2.0 * error + 40.0 * U * (1.0 + size)
-        below = whole * np.exp(-1.01 * doubt) - gap
-        return Aliasing(right, np.minimum(np.maximum(below, 0.0), direct), np.minimum(direct, whole))
+        turn = np.asarray(self.theta)[..., None] * np.asarray(period)
+        size, error = self._of_both
+        doubt = 2.0 * error + 40.0 * U * (1.0 + size + turn + np.abs(np.log(-np.expm1(-turn))))
+        return Copies(self, gap, spread, 1.0 + gap + np.abs(spread), doubt)
 
     @cached_property
-    def _sides(self) -> NDArray[np.bool_]:
+    def sides(self) -> NDArray[np.bool_]:
         """Which tilts bound the terms j > 0; which is 0; which bound the terms j < 0, and what they lie above."""
         above = self._gap > 0.0
         sides = (above, self.tilts == 0.0, (self.tilts >= 0.0) & ~above, self.tilts <= 0.0)
@@ -146,21 +148,53 @@ class Chernoff:
         sizes, errors = (np.where(zero, part, 0.0).max(axis=-1) for part in (np.abs(self.values), self.errors))
         return (np.abs(self.value) + sizes)[..., None], (errors + self.error)[..., None]
 
-    def _series(self, epsilon: Array, period: Array) -> Array:
-        """The geometric series of each tilt, rounded up, shape (..., E, k)."""
-        gap = np.abs(self._gap)[..., None, :] * period[..., None]
-        spread = np.log(-np.expm1(-gap * (1.0 - 4.0 * U)))  # far below 0 where the gap is small
-        log_sum = self.log_bounds(epsilon) - gap - spread
-        return np.exp(np.minimum(log_sum + 8.0 * U * (1.0 + np.abs(log_sum) + gap + np.abs(spread)), 700.0))
-
     def log_delta_bound(self, epsilon: Array) -> Array:
-        """Upper bounds on ``ln delta_fin(epsilon)`` by Chernoff's bound at the positive tilts, shape (E,).
+        """Upper bounds on ``ln delta_fin(epsilon)`` by Chernoff's bound at theta and the other positive tilts.
 
         Of several (`stacked`), each at an epsilon of its own.
         """
-        size = np.abs(self.values) + np.abs(self.tilts * epsilon[:, None])
-        logs = self.values + self.errors - self.tilts * epsilon[:, None] + 8.0 * U * size + log_constant(self.tilts)
-        return _least(logs, self.tilts > 0.0)
+        pairs = ((self.theta, self.tilts), (self.value, self.values), (self.error, self.errors))
+        tilts, values, errors = (np.concatenate((np.reshape(one, (-1, 1)), more), axis=1) for one, more in pairs)
+        moved = tilts * epsilon[:, None]
+        logs = values + errors - moved + 8.0 * U * (np.abs(values) + np.abs(moved)) + log_constant(tilts)
+        return _least(logs, tilts > 0.0)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """What the terms j != 0 add at any epsilons, for one period; `Chernoff.copies`.
+
+    Attributes
+    ----------
+    chernoff : Chernoff
+        K around the line.
+    gap, spread : ndarray, shape (..., 1, k)
+        ``|t - theta| Lambda``, and ``ln`` of one minus its exponential.
+    size : ndarray
+        What the rounding of the series grows with.
+    doubt : ndarray, shape (..., 1)
+        By how much the logarithm of the series of tilt 0 may be off, but for what grows with epsilon.
+    """
+
+    chernoff: Chernoff
+    gap: Array
+    spread: Array
+    size: Array
+    doubt: Array
+
+    def at(self, epsilon: Array) -> Aliasing:
+        """Both sides."""
+        series, sides = self._series(epsilon), self.chernoff.sides
+        right, whole, direct, gap = _least(series, sides[:, None] if sides.ndim == series.ndim else sides)  # c(0) = 1
+        doubt = self.doubt + 40.0 * U * np.asarray(self.chernoff.theta)[..., None] * np.abs(epsilon)
+        below = whole * np.exp(-1.01 * doubt) - gap
+        return Aliasing(right, np.minimum(np.maximum(below, 0.0), direct), np.minimum(direct, whole))
+
+    def _series(self, epsilon: Array) -> Array:
+        """The geometric series of each tilt, rounded up, shape (..., E, k)."""
+        log_sum = self.chernoff.log_bounds(epsilon) - self.gap - self.spread
+        return np.exp(np.minimum(log_sum + 8.0 * U * (np.abs(log_sum) + self.size), 700.0))
 
 
 def _least(values: Array, chosen: NDArray[np.bool_]) -> Array:

@@ -68,10 +68,13 @@ class Answers:
     point: Array
     rare: Flags
 
-    def put(self, rows: Rows | Flags, found: Answers) -> None:
-        """Put what was found of some questions in its place."""
+    def put(self, rows: Rows, found: Answers) -> Answers:
+        """These, with what was found of some questions, in increasing order, in its place."""
+        if rows.size == self.known.size:
+            return found
         for name in _PARTS:
             getattr(self, name)[..., rows] = getattr(found, name)
+        return self
 
     def followed_by(self, more: Answers) -> Answers:
         """Those of both, one after the other."""
@@ -174,7 +177,7 @@ def epsilons(curves: Sequence[StandingLines], owners: Rows, targets: Targets) ->
     rows, before = np.arange(owners.size), stations
     for turn in range(_ROUNDS):
         found, following = _epsilons_at(stations, curves, owners[rows], targets.at(rows), refused=turn == 0)
-        answers.put(rows, found)
+        answers = answers.put(rows, found)
         left = [k for k, one in enumerate(following) if one is not None and one != before[k]]
         if not left:
             break
@@ -210,7 +213,7 @@ def _epsilons_at(
     if rows.size:
         width = asked.numbers("width")[reached]
         start, slope = ranges.guess(which, goals[rows])
-        answers.put(rows, solved(asked.placed, which, targets.at(rows), start, width, slope))
+        answers = answers.put(rows, solved(asked.placed, which, targets.at(rows), start, width, slope))
     return answers, following
 
 
@@ -241,12 +244,12 @@ def solved(
     """
     lines = Lines([one.line for one in placed])
 
-    last = Curve(*(np.empty(which.size) for _ in COLUMNS))  # at the first point that each was asked last
+    last = Curve(*[np.empty(which.size)] * len(COLUMNS))  # at the first point that each was asked last
 
     def brackets(rows: Rows, points: Array) -> LogBracket:
+        nonlocal last
         curve = lines.curve(which[rows], points)
-        for name in COLUMNS:
-            getattr(last, name)[rows] = getattr(curve, name)[:, 0]
+        last = curve.first(rows, last)
         return LogBracket(curve.log_lower(), curve.log_upper())
 
     theta = np.array([one.line.chernoff.theta for one in placed])[which]

@@ -30,7 +30,7 @@ TOO_LONG: Final = "a rule would need too many nodes at the frequencies and tilts
 FEWEST: Final = math.sqrt(0.5)
 """Of the number of steps that lines are planned for (`PairSum.planned`): what their runs have, at least."""
 
-_TRUE = np.ones(1, dtype=np.bool_)
+_TRUE, _ONLY = np.ones(1, dtype=np.bool_), np.zeros(1, dtype=np.intp)
 _AT_ONCE = 64  # lines summed at a time
 
 
@@ -53,6 +53,8 @@ class Runs:
 
     def among(self, own: Rows) -> tuple[Rows, Runs]:
         """Those with some of the plans, which are numbered anew."""
+        if self.rows.size == own.size == 1:
+            return _ONLY, self
         place = np.minimum(np.searchsorted(own, self.rows), own.size - 1)
         which = np.flatnonzero(own[place] == self.rows)
         return which, self.of(which, place[which])
@@ -152,7 +154,8 @@ class Laid:
             own, place = part[starts], np.cumsum(starts) - 1
             some = None if own_runs is None else own_runs.of(slice(first, first + most), place)
             several, sizes = self._several(rows[own], length, some)
-            cut = [several.part(row, size) for row, size in enumerate(sizes)]
+            rules = self.tilted.rules if len(sizes) == self.step.size == 1 else ()
+            cut = [several.part(row, size, rules) for row, size in enumerate(sizes)]
             found += [_with_replicas(self.losses, line) for line in cut]
         return places, found
 

@@ -23,7 +23,7 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.contour.aliasing import Chernoff
+from hockeystick.engines.contour.aliasing import Chernoff, Copies
 from hockeystick.engines.contour.line_curve import Curve
 from hockeystick.engines.contour.line_sum import LineSum, line_sum
 from hockeystick.engines.contour.line_terms import LineTerms
@@ -75,6 +75,8 @@ class ContourLine:
         Upper bound on ``ln prod |phi|^T`` at and beyond ``M h``.
     dropped : float
         Bound on the mass that the rules leave out on purpose: delta may be larger by that much.
+    rules : sequence of LossRule
+        What the line is the sum of, planned for about as many steps; nothing where runs share them.
     """
 
     chernoff: Chernoff
@@ -88,6 +90,7 @@ class ContourLine:
     normal_mean_error: float
     log_tail: float
     dropped: float
+    rules: Sequence[LossRule] = ()
 
     @classmethod
     def stacked(cls, lines: Sequence[ContourLine]) -> ContourLine:
@@ -109,25 +112,26 @@ class ContourLine:
         picked.__dict__["_terms"] = self._terms.rows(index)
         return picked
 
-    def part(self, row: int, nodes: int) -> ContourLine:
+    def part(self, row: int, nodes: int, rules: Sequence[LossRule]) -> ContourLine:
         """One of several lines, up to so many nodes; all that depends on where it ends but `log_tail` follows."""
         numbers: dict[str, Any] = {name: getattr(self, name)[row] for name in _NUMBERS}
         numbers["frequencies"] = self.frequencies[row, :nodes]
-        return ContourLine(chernoff=self.chernoff.rows(row), total=self.total.part(row, nodes), **numbers)
+        return ContourLine(chernoff=self.chernoff.rows(row), total=self.total.part(row, nodes), rules=rules, **numbers)
 
     @cached_property
     def _terms(self) -> LineTerms:
         return LineTerms.of(self.total, self.frequencies, np.asarray(self.chernoff.theta)[..., None])
 
     def curve(self, epsilon: Array) -> Curve:
-        """Brackets of delta_fin(epsilon), epsilon of shape (E,), or (R, E) for R lines."""
-        theta, k, k_error, step, truncation = self._columns
+        """Brackets of delta_fin(epsilon), epsilon of any shape, or (R, E) for R lines."""
+        theta, k, k_error, truncation = self._columns
         value, rounding = self._sum(epsilon)
-        aliasing = self.chernoff.aliasing(epsilon, 2.0 * math.pi / step * (1.0 - 4.0 * U))
+        aliasing = self._copies.at(epsilon)
         above = aliasing.right + aliasing.left_upper
-        log_scale = k - theta * epsilon
+        moved = theta * epsilon
+        log_scale = k - moved
         lower = value - rounding - truncation - above
-        log_scale_error = k_error + 4.0 * U * (np.abs(k) + theta * np.abs(epsilon))
+        log_scale_error = k_error + 4.0 * U * np.abs(moved)
         upper = value + rounding + truncation + self._left_out(log_scale - log_scale_error) - aliasing.left_lower
         slack = 4.0 * U * (np.abs(value) + rounding + truncation + above)
         return Curve(
@@ -136,21 +140,28 @@ class ContourLine:
             upper=upper + slack,
             log_scale_error=log_scale_error,
             rounding=rounding + slack,
-            truncation=np.zeros_like(epsilon) + truncation,
+            truncation=np.broadcast_to(truncation, epsilon.shape),
             aliasing=above - aliasing.left_lower,
         )
 
     @cached_property
+    def _copies(self) -> Copies:
+        return self.chernoff.copies(2.0 * math.pi / np.asarray(self.step)[..., None] * (1.0 - 4.0 * U))
+
+    @cached_property
     def _columns(self) -> tuple[Array, ...]:
-        """Theta, K and its error, the step and the truncation, to broadcast against epsilons."""
+        """Theta, K and the error of ``ln E`` at epsilon 0, and the truncation, to broadcast against epsilons."""
         c = self.chernoff
-        every = (c.theta, c.value, c.error, self.step, self._truncation)
+        every = (c.theta, c.value, c.error + 4.0 * U * np.abs(c.value), self._truncation)
         return tuple(np.asarray(number)[..., None] for number in every)
 
     @cached_property
     def _turning(self) -> tuple[Array, ...]:
-        """Both parts of the centre, the normal mean and its error, to broadcast against epsilons."""
-        every = (self.centre, self.centre_rest, self.normal_mean, self.normal_mean_error)
+        """The first part of the centre, what else is in the gap, h over pi, and what the rounding of S is made of."""
+        terms, scale, mean = self._terms, np.asarray(self.step) / math.pi, np.asarray(self.normal_mean)
+        turning = scale * (1.0 + 1e-6) * terms.turning
+        fixed = scale * (1.0 + 1e-6) * terms.fixed + turning * (self.normal_mean_error + 4.0 * U * np.abs(mean))
+        every = (self.centre, mean + self.centre_rest, scale, fixed, turning)
         return tuple(np.asarray(number)[..., None] for number in every)
 
     def _left_out(self, log_scale: Array) -> Array | float:
@@ -174,17 +185,16 @@ class ContourLine:
     def _sum(self, epsilon: Array) -> tuple[Array, Array]:
         """S and a bound on its rounding error, of the shape of epsilon."""
         terms = self._terms
-        centre, centre_rest, mean, mean_error = self._turning
-        gap = (centre - epsilon) + (mean + centre_rest)
-        gap_error = mean_error + 4.0 * U * (np.abs(centre - epsilon) + np.abs(mean) + np.abs(gap))
+        centre, rest, scale, fixed, turning = self._turning
+        away = centre - epsilon
+        gap = away + rest
         found = gap[..., None] * self.frequencies[..., None, :]
         found += terms.argument[..., None, :]
         np.cos(found, out=found)
         found *= terms.size[..., None, :]
-        # the phase errs by gap_error, and by 3 u of the turn: a product, a sum, and what the sum rounds of the product
-        rounding = terms.fixed[..., None] + terms.turning[..., None] * (gap_error + 3.0 * U * np.abs(gap))
-        scale = self._columns[3] / math.pi
-        return scale * node_sum(found), scale * rounding * (1.0 + 1e-6)
+        # The gap errs by its mean's error, and by 4 u of what it is made of. The phase errs by that times s, and by 3 u
+        # of the turn: a product, a sum, and what the sum rounds of the product.
+        return scale * node_sum(found), fixed + turning * U * (4.0 * np.abs(away) + 7.0 * np.abs(gap))
 
 
 def prepare_line(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Final, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.rule import Array
@@ -47,6 +48,16 @@ class Curve:
     def reshaped(self, shape: tuple[int, ...]) -> Curve:
         """The same in another shape."""
         return Curve(*(getattr(self, name).reshape(shape) for name in COLUMNS))
+
+    def first(self, rows: NDArray[np.intp], others: Curve) -> Curve:
+        """What stands at the first point of each of some rows, in increasing order, among that of others."""
+        own = [getattr(self, name)[:, 0] for name in COLUMNS]
+        if rows.size < others.lower.size:
+            whole = [getattr(others, name).copy() for name in COLUMNS]
+            for column, part in zip(whole, own, strict=True):
+                column[rows] = part
+            own = whole
+        return Curve(*own)
 
     def log_lower(self) -> Array:
         """``ln`` of the lower bounds, rounded down; ``-inf`` where they are not above 0."""

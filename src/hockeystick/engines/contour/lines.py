@@ -65,8 +65,10 @@ class Lines:
 
     def _asked(self, number: int, which: Rows, points: Array) -> Curve:
         count, _, line = self._stacks[number]
-        if count == 1 or not isinstance(line, ContourLine):
+        if not isinstance(line, ContourLine):
             return line.curve(points.ravel()).reshaped(points.shape)
+        if count == 1:
+            return line.curve(points)
         place = self._place[which]
         if place.size <= _EACH * count:
             return line.rows(place, whole=False).curve(points)

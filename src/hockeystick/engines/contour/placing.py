@@ -140,7 +140,7 @@ def log_tail(losses: LossSum, tilts: Array, epsilon: Array, *, goal: Array | flo
         if not near.any():
             continue
         best = own[np.argmin(about, axis=0), np.arange(rows.size)]
-        every = np.array([best, best])  # the first is that of no line
+        every = best[None]
         moments = [log_moments(rule, 1.0 + every if rows.size > 1 else 1.0 + every[:, 0]) for rule in rules]
         counts = [rule.counts for rule in rules]
         finite = chernoff(counts, moments, some.gaussian_variance, every).log_delta_bound(epsilon[rows])

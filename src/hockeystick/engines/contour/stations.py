@@ -96,19 +96,20 @@ class Stations:
     def found(self, values: Array, along: Along) -> list[Station | None]:
         """The stations where what increases along a level takes the values."""
         found: list[Station | None] = [None] * values.size
-        left = np.arange(values.size)
+        left = list(enumerate(values.tolist()))
         for number in range(_LEVELS):
-            level = self.level(number) if left.size else None
+            level = self.level(number) if left else None
             if level is None:
                 break
             line = along(level)
-            left = left[values[left] >= line[0]]
-            own = left[values[left] <= line[-1]]
-            places = level.places(np.interp(values[own], line, level.log_tilts))
-            stations = {place: Station(number, place, self._log_drop) for place in set(places)}
-            for row, place in zip(own.tolist(), places, strict=True):
-                found[row] = stations[place]
-            left = left[values[left] > line[-1]]
+            first, last = float(line[0]), float(line[-1])
+            own = [(row, value) for row, value in left if first <= value <= last]
+            if own:
+                places = level.places(np.interp([value for _, value in own], line, level.log_tilts))
+                stations = {place: Station(number, place, self._log_drop) for place in set(places)}
+                for (row, _), place in zip(own, places, strict=True):
+                    found[row] = stations[place]
+            left = [(row, value) for row, value in left if value > last]
         return found
 
     def leaves_out(self, station: Station | None) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.contour.aliasing import log_constant
+from hockeystick.engines.contour.aliasing import chernoff, log_constant
 from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.lines import Lines, Quantity
 from hockeystick.engines.contour.placing import ContourRefusal, log_tail, normal_tilts
@@ -26,6 +26,8 @@ from hockeystick.engines.contour.widths import sides
 from hockeystick.laws.loss_sum import together
 from hockeystick.numerics.rounding import exp_up, up
 from hockeystick.transforms.cumulants import scan
+from hockeystick.transforms.log_moments import log_moments
+from hockeystick.transforms.reversed_rule import reversed_rule
 from hockeystick.transforms.rule import Array, few_bits_up
 
 Flags = NDArray[np.bool_]
@@ -58,17 +60,35 @@ def stay_below(curves: Sequence[StandingLines], epsilon: Array, delta: Array) ->
     return found
 
 
-def seems_far_below(other: StandingLines, epsilon: float, delta: float) -> bool:
-    """Whether Chernoff's bound seems to prove ``delta(epsilon) <= delta`` of the reverse of another: an estimate.
+def seems_far_below(other: StandingLines, epsilon: float, delta: float) -> float | None:
+    """The tilt at which Chernoff's bound seems to prove ``delta(epsilon) <= delta`` of the reverse of another, if any.
 
-    The losses of (Q, P) have ``K(-1 - t)`` where those of (P, Q) have ``K(t)``.
+    An estimate: the losses of (Q, P) have ``K(-1 - t)`` where those of (P, Q) have ``K(t)``. Not above 0 where it is
+    not known.
     """
     level = other.stations(DEEPEST).level(0)
     if level is None or not (epsilon > 0.0 and 0.0 < delta < 1.0):
-        return True
+        return 0.0
     tilts = normal_tilts(np.array([epsilon]), np.array([delta]))[:, 0]
     value = scan(level.sketches, other.losses.gaussian_variance, -1.0 - tilts).value
-    return bool((value - tilts * epsilon + log_constant(tilts)).min() <= math.log(delta))
+    logs = value - tilts * epsilon + log_constant(tilts)
+    best = np.argmin(logs)
+    return float(tilts[best]) if logs[best] <= math.log(delta) else None
+
+
+def log_reverse(other: StandingLines, tilt: float, epsilon: float, delta: float, quantity: Quantity) -> float:
+    """Upper bound on ``ln delta_fin(epsilon)`` of the reverse of another curve, by Chernoff's bound at a tilt.
+
+    By the rule of the line by which the other answers when asked for the quantity, which serves both; infinite where
+    there is none, or several share it.
+    """
+    line = _line_of(other, epsilon, delta, quantity) if tilt > 0.0 else None
+    if line is None or len(line.rules) != 1 or line.dropped > 0.0:
+        return math.inf
+    every = np.array([[tilt]])
+    moments = [log_moments(reversed_rule(line.rules[0]), 1.0 + every[:, 0])]
+    known = chernoff([np.array([other.losses.total_count])], moments, other.losses.gaussian_variance, every)
+    return float(known.log_delta_bound(np.array([epsilon]))[0])
 
 
 def stay_below_beside(
@@ -123,6 +143,12 @@ def _beside(asked: Sequence[tuple[StandingLines, ContourLine]], count: int) -> l
 
 def _short_line(curve: StandingLines, epsilon: float, delta: float, quantity: Quantity) -> ContourLine | None:
     """The line by which a curve answers there, if it is short."""
+    line = _line_of(curve, epsilon, delta, quantity)
+    return None if line is None or line.frequencies.size > _SHORT else line
+
+
+def _line_of(curve: StandingLines, epsilon: float, delta: float, quantity: Quantity) -> ContourLine | None:
+    """The line by which a curve answers there."""
     try:
         if quantity == "delta":
             placed = curve.near(epsilon=epsilon)
@@ -130,6 +156,4 @@ def _short_line(curve: StandingLines, epsilon: float, delta: float, quantity: Qu
             placed = curve.near(log_delta=targets_of(delta, *curve.infinite_mass)[1])
     except ContourRefusal:
         return None
-    if placed is None or not isinstance(placed.line, ContourLine) or placed.line.frequencies.size > _SHORT:
-        return None
-    return placed.line
+    return placed.line if placed is not None and isinstance(placed.line, ContourLine) else None

@@ -22,8 +22,8 @@ from hockeystick.engines.lattice.layout import Layout, common_layout
 from hockeystick.engines.lattice.mesh import fitted_grid
 from hockeystick.engines.lattice.plan import (
     SaddleEstimate,
-    saddle_at_delta,
     saddle_at_epsilon,
+    saddle_at_least_zero,
     spacing_for,
     tail_exponents,
     window_around,
@@ -118,9 +118,7 @@ class LatticeCurve:
         """
         number = max(round(-log_delta / _APART), 0)
         if (asked, number) not in self._stations:
-            cumulants, saddle = saddle_at_delta(self.parts, max(math.exp(-_APART * (number or 0.25)), 1e-320))
-            if saddle.epsilon < 0.0:
-                cumulants, saddle = saddle_at_epsilon(self.parts, 0.0)
+            cumulants, saddle = saddle_at_least_zero(self.parts, math.exp(-_APART * (number or 0.25)))
             tolerance = self.tolerance * (saddle.theta if asked == "epsilon" else 1.0)  # of delta, relative
             bound, bracket = self._delta_around((cumulants, saddle), saddle.epsilon, tolerance, _AT_STATIONS)
             serves = self._relative_width(bound) <= _HOPEFUL * tolerance
@@ -148,9 +146,7 @@ class LatticeCurve:
     def _epsilon_around(self, delta: float) -> Bound:
         """The bracket by lattices for this delta."""
         tolerance = self.tolerance
-        cumulants, saddle = saddle_at_delta(self.parts, max(delta, 1e-320))
-        if saddle.epsilon < 0.0:
-            cumulants, saddle = saddle_at_epsilon(self.parts, 0.0)
+        cumulants, saddle = saddle_at_least_zero(self.parts, delta)
         better = epsilon_with_jumps(self.parts, math.log(max(delta, 1e-320)), saddle)
         if better is not None:
             cumulants, saddle = saddle_at_epsilon(self.parts, better)

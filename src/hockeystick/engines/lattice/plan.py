@@ -72,6 +72,12 @@ def saddle_at_delta(parts: Parts, delta: float) -> tuple[Cumulants, SaddleEstima
     return cumulants, saddle_on(cumulants, epsilon)
 
 
+def saddle_at_least_zero(parts: Parts, delta: float) -> tuple[Cumulants, SaddleEstimate]:
+    """The same for any delta, at epsilon 0 where its own would come out below."""
+    cumulants, saddle = saddle_at_delta(parts, max(delta, 1e-320))
+    return (cumulants, saddle) if saddle.epsilon >= 0.0 else saddle_at_epsilon(parts, 0.0)
+
+
 def saddle_on(cumulants: Cumulants, epsilon: float) -> SaddleEstimate:
     """The saddle point for one epsilon, on given nodes; theta at most 1e6."""
 

@@ -34,18 +34,17 @@ class SpectralComposition:
 
     Attributes
     ----------
-    side : "upper" or "lower"
-        Which side of the curve its lattices keep to.
     length : int
         Points of the window.
     kept : int
         Frequencies kept.
+    curve : RunningCurve
+        The curve, on the points of the lattice.
     """
 
     def __init__(self, composition: RunningComposition, frame: Frame) -> None:
-        self.side = composition.side
         self.length, self.kept = frame.length, frame.kept
-        self._curve: RunningCurve = composition.curve()
+        self.curve: RunningCurve = composition.curve()
 
     @classmethod
     def of(cls, parts: Parts, window: TiltedWindow, *, deviation: float) -> SpectralComposition | None:
@@ -85,21 +84,13 @@ class SpectralComposition:
     @property
     def delta_at_infinity(self) -> float:
         """Mass at infinity, rounded outward."""
-        return self._curve.delta_at_infinity
+        return self.curve.delta_at_infinity
 
     @property
     def slack(self) -> float:
         """Nats by which the true losses may lie beyond the lattice's: inside every answer."""
-        return self._curve.slack
+        return self.curve.slack
 
     def delta(self, epsilon: float) -> float:
         """The side's bound on delta at one epsilon (nats), in [0, 1]."""
-        return self._curve.between(epsilon)
-
-    def epsilon(self, delta: float, guess: float) -> float:
-        """The side's bound on the epsilon of at least 0 at ``delta`` above 0 (nats)."""
-        return self._curve.epsilon(delta, guess)
-
-    def budget(self, epsilon: float) -> dict[str, float]:
-        """Sizes of the errors inside ``delta(epsilon)``, in units of delta: aliasing, rounding, truncation."""
-        return {**self._curve.budget(epsilon), "truncation": self.delta_at_infinity}
+        return self.curve.between(epsilon)

@@ -120,11 +120,6 @@ class RunningComposition:
         self._bands = np.vstack((self._bands, spectrum.log_bands))
         return len(self._spectra) - 1
 
-    @property
-    def known(self) -> tuple[StepSpectrum, ...]:
-        """The distinct steps, in the order of their numbers."""
-        return tuple(self._spectra)
-
     def add(self, number: int, count: int) -> None:
         """Add ``count`` more of a known step: one vector product."""
         values = self._spectra[number].values

@@ -25,13 +25,7 @@ from hockeystick.engines.lattice.dots import connect_the_dots
 from hockeystick.engines.lattice.grid import GridCells
 from hockeystick.engines.lattice.layout import common_layout
 from hockeystick.engines.lattice.mesh import fitted_grid
-from hockeystick.engines.lattice.plan import (
-    SaddleEstimate,
-    saddle_at_delta,
-    saddle_at_epsilon,
-    spacing_for,
-    tail_exponents,
-)
+from hockeystick.engines.lattice.plan import SaddleEstimate, saddle_at_least_zero, spacing_for, tail_exponents
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.engines.lattice.streaming import Frame, Magnitudes, RunningComposition
 from hockeystick.engines.lattice.streaming_spectrum import StepSpectrum, TiltedStep, band_edges
@@ -265,9 +259,7 @@ def _planned(parts: tuple[tuple[Pair, int], ...], delta: float, width: float, *,
     """A plan with all frequencies kept, for the steps as they are up to the horizon."""
     steps = sum(count for _, count in parts)
     middle = tuple((pair, _MIDDLE * count) for pair, count in parts)
-    _, saddle = saddle_at_delta(middle, max(delta, 1e-320))
-    if saddle.epsilon < 0.0:
-        _, saddle = saddle_at_epsilon(middle, 0.0)
+    _, saddle = saddle_at_least_zero(middle, delta)
     # near the largest loss the saddle point runs off; where delta falls fast a lower tilt costs little in epsilon
     theta = min(max(saddle.theta, _LEAST_THETA), _STEEPEST / tolerance)
     relative = 1e-4 * min(width * theta, 1.0)

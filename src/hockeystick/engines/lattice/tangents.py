@@ -264,9 +264,8 @@ def _masses(log_p: Array, deviation: Array, positions: Array) -> Array | None:
     if deviation[-1] < 0.0:
         return None  # the highest mean loss must not lie below its point
     gaps = np.diff(positions)
-    up_gap = np.append(
-        np.exp(-gaps) / -np.expm1(-gaps), 0.0
-    )  # a_i / (a_{i+1} - a_i); nothing lies above the last point
+    # a_i / (a_{i+1} - a_i); nothing lies above the last point
+    up_gap = np.append(np.exp(-gaps) / -np.expm1(-gaps), 0.0)
     down_gap = np.append(1.0, -1.0 / np.expm1(-gaps))  # a_i / (a_i - a_{i-1}); below the first lies a = 0
     scale = _units(_filled(log_p))
     share = np.exp(log_p - scale)  # p in its unit

@@ -33,6 +33,7 @@ _ACCURATE = 1e-11
 _SMALL = 0.1  # moments nearer to one than this are summed as their difference from one
 _SMALLEST_TILT, _LARGEST_TILT = 2.0**-60, 2.0**40
 _TILT_TOLERANCE = 1e-8  # relative; bounds hold at any tilt, and are flat at the best
+_CUMULANTS = ("log_moment", "mean", "variance", "third", "fourth")
 _ROOT_8_OVER_PI = math.sqrt(8.0 / math.pi)  # E|N|^3 of a standard normal
 
 
@@ -161,19 +162,9 @@ class CumulantWindow:
     def at(self, theta: float, *, refine: int = 1) -> TiltedCumulants:
         """Cumulants at one tilt of at least 0, errors not looked at."""
         steps = [(quadrature.at(theta, refine), count) for quadrature, count in self._parts]
-
-        def total(field: Callable[[TiltedCumulants], float]) -> float:
-            return math.fsum(count * field(step) for step, count in steps)
-
-        return TiltedCumulants(
-            theta=theta,
-            log_moment=total(lambda step: step.log_moment),
-            mean=total(lambda step: step.mean),
-            variance=total(lambda step: step.variance),
-            third=total(lambda step: step.third),
-            fourth=total(lambda step: step.fourth),
-            absolute_third=total(lambda step: step.absolute_third),
-        )
+        names = (*_CUMULANTS, "absolute_third")
+        total = {name: math.fsum(count * getattr(step, name) for step, count in steps) for name in names}
+        return TiltedCumulants(theta, **total)
 
     def checked(self, theta: float) -> TiltedCumulants:
         """Cumulants at one tilt with their estimated errors, refined until these are near rounding."""
@@ -185,11 +176,11 @@ class CumulantWindow:
             except PrecisionError:
                 if refine == 2:
                     raise
-                return replace(coarse, error=before, absolute_third_error=absolute_error)
+                return replace(coarse, error=before)
             error, absolute_error = _difference(coarse, fine)
             settled = error <= _ACCURATE or error > 0.25 * before  # what is left is rounding
             if (settled and absolute_error <= 1e-3) or refine >= _FINEST:
-                return replace(fine, error=error, absolute_third_error=absolute_error)
+                return replace(fine, error=error)
             coarse, before = fine, error
 
     def tilt_where(self, excess: Callable[[TiltedCumulants], float], *, tolerance: float = _TILT_TOLERANCE) -> float:
@@ -220,14 +211,10 @@ def _difference(coarse: TiltedCumulants, fine: TiltedCumulants) -> tuple[float, 
         max(deviation**3, 1e-300),
         max(fine.variance**2, 1e-300),
     )
-    pairs = zip(_first_five(coarse), _first_five(fine), scales, strict=True)
-    error = max(abs(a - b) / scale for a, b, scale in pairs)
+    changes = [abs(getattr(coarse, name) - getattr(fine, name)) for name in _CUMULANTS]
+    error = max(change / scale for change, scale in zip(changes, scales, strict=True))
     absolute = abs(coarse.absolute_third - fine.absolute_third) / max(fine.absolute_third, 1e-300)
     return error, absolute
-
-
-def _first_five(c: TiltedCumulants) -> tuple[float, ...]:
-    return c.log_moment, c.mean, c.variance, c.third, c.fourth
 
 
 def covering_losses(pair: Pair, theta: float, *, refine: int) -> Array:

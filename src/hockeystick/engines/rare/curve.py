@@ -173,7 +173,9 @@ def _lines(curves: Sequence[RareCurve], owners: Rows, log_delta: Array) -> Itera
     asked: dict[tuple[StandingRareLines, Station], list[int]] = {}
     for row, (owner, log) in enumerate(zip(owners.tolist(), log_delta.tolist(), strict=True)):
         curve = curves[owner]
-        standing = laws.setdefault(curve.law, curve.standing)
+        standing = laws.get(curve.law)
+        if standing is None:
+            standing = laws[curve.law] = curve.standing
         if log >= math.log(_LEAST):
             asked.setdefault((standing, curve.station(log)), []).append(row)
     for (standing, station), rows in asked.items():

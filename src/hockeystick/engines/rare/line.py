@@ -39,10 +39,12 @@ MOST_FREQUENCIES = 1 << 14
 MOST_WORK = 60_000_000
 """Products of frequencies and nodes that a line may take: about a fifth of a second."""
 
+SMALL = 50_000
+"""Complex products of one matrix product: below that no linear algebra library starts threads."""
+
 _GAP = 1.0  # from one cut to the next, in the base loss
 _LEAST_ANGLE = 2.0  # of the largest frequency, below which losses share a piece
 _CHUNK = 64
-_SMALL = 50_000  # complex products of one matrix product: below that no linear algebra library starts threads
 
 
 @final
@@ -182,7 +184,7 @@ def transform(pieces: Sequence[Piece], tilt: float, step: float, frequencies: in
     padded_weight, padded_loss = (np.concatenate((one, np.zeros(missing))) for one in (weight, loss))
     rows = math.isqrt(frequencies - 1) + 1
     needed = -(-frequencies // rows)
-    groups = -(-needed * rows * _CHUNK // _SMALL)
+    groups = -(-needed * rows * _CHUNK // SMALL)
     group = -(-needed // groups)
     blocks = groups * group
     shape = (chunks, 1, _CHUNK)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.contour.root_bracket import LogBracket, Rows
 from hockeystick.engines.rare.excess import log_excess
-from hockeystick.engines.rare.line import RareLine, turn
+from hockeystick.engines.rare.line import SMALL, RareLine, turn
 from hockeystick.engines.rare.losses import RISEN, Array
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.rule import Numbers
@@ -168,7 +168,7 @@ class RareRuns:
         term = half * value * np.reciprocal(z * (1.0 + z))
         error = size * (inner + rounding + 64.0 * U * np.abs(value))
         own = np.abs(term)
-        fixed = error.sum(axis=1) + (line.frequencies + 16) * U * own.sum(axis=1)
+        fixed = error.sum(axis=1) + (line.frequencies + 24) * U * own.sum(axis=1)
         turning = (s * own).sum(axis=1) * RISEN
         near, far = self._tables
         blocks = np.zeros((steps.size, far.size, near.size), dtype=np.complex128)
@@ -187,15 +187,23 @@ class RareRuns:
 
     def _sum(self, rows: Rows, epsilon: Array) -> tuple[Array, Array]:
         """The sum on the line, and a bound on the errors of its terms."""
-        terms, fixed, turning = (one[rows, None] for one in self._terms)
+        every, fixed, turning = self._terms
+        terms, fixed, turning = every[rows], fixed[rows], turning[rows]
         tilt = self.line.found.tilt
         near, far = (turn(-epsilon[..., None] * part) for part in self._tables)
-        # of sums of blocks: 17 u for two entries of tables and two products, and one for each term and block added
-        found = ((terms * near[..., None, :]).sum(axis=-1) * far).sum(axis=-1).real
+        # 14 u for two entries of tables and a product; 3 u for each term of a block, and one for each block added
+        found = (_by_block(terms, near) * far).sum(axis=-1).real
         scale = self.line.step / math.pi * np.exp(-tilt * epsilon)
         value = scale * found
-        own = scale * (fixed + 2.0 * U * np.abs(epsilon) * turning) * RISEN
+        own = scale * (fixed[:, None] + 2.0 * U * np.abs(epsilon) * turning[:, None]) * RISEN
         return value, own + U * (16.0 + 3.0 * tilt * np.abs(epsilon)) * np.abs(value)
+
+
+def _by_block(terms: Complex, near: Complex) -> Complex:
+    """The sum over each block of terms (R, blocks, length) at points (R, P, length): (R, P, blocks)."""
+    most = max(SMALL // (terms.shape[1] * terms.shape[2]), 1)
+    parts = [near[:, first : first + most].transpose(0, 2, 1) for first in range(0, near.shape[1], most)]
+    return np.concatenate([np.matmul(terms, part) for part in parts], axis=2).transpose(0, 2, 1)
 
 
 def difference(a: Complex, b: Complex, steps: Numbers) -> tuple[Complex, Array]:
