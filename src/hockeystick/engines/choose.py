@@ -119,6 +119,10 @@ EVERYDAY_TOLERANCE: Final = 1e-3
 FEW_STEPS: Final = 16
 """Steps up to which the transform of a density nearly always decays slowly or not: lattices are as fast as a retry."""
 
+SOME_STEPS: Final = 64
+"""Steps of atoms up to which lists are merged in place of lattices: a second an answer, a hundred thousand times as
+narrow."""
+
 MOST_STEPS: Final = 1 << 40
 """Steps that brackets are proved for: counts are exact floats with room for their roundings."""
 
@@ -209,7 +213,9 @@ class _ContourFirst:
         discrete = [pair.is_discrete for pair, _ in losses.parts]
         self._few = few and not any(discrete)  # whose enumeration may take longer
         self._hasty = SLOW if self._few else ()
-        self.lists_first = sum(count for _, count in losses.parts) <= FEW_STEPS and all(discrete)
+        steps = sum(count for _, count in losses.parts)
+        self.lists_first = steps <= FEW_STEPS and all(discrete)
+        self._lists_last = FEW_STEPS < steps <= SOME_STEPS and all(discrete)
         self._on_lattice = all(pair.loss_quantum is not None for pair, _ in losses.parts)
         self._parts, self._make_lattice = losses.parts, make_lattice
         self._lists: dict[int, HeaviestOutcomes] = {}
@@ -318,7 +324,10 @@ class _ContourFirst:
                     note = note or f"the contour handed over: {refusal}"
                 if refusal.reason not in {*SLOW, "width", "atoms"}:
                     break
-        bound = ask(self._rest)
+        try:
+            bound = ask(self._all_heaviest if self._lists_last else self._rest)
+        except TooManyOutcomesError:
+            bound = ask(self._rest)
         bound = replace(bound, notes=(*bound.notes, note))
         return bound if enough(bound) else agreed(bound, *found)
 

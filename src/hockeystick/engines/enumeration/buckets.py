@@ -107,8 +107,8 @@ class Buckets:
         others = np.maximum(others, np.roll(others, 1)) + _NOISE * others.max()
         left = epsilon - start - cell * np.arange(float(_CELLS))  # for the others
         near = np.maximum(left, -_BEYOND / max(theta, 1e-9))  # farther beyond epsilon weights are no longer tilted
-        share = own * np.exp(left - near) * others[np.mod(near / cell, _PERIOD).astype(np.intp)]
-        share **= 1.0 / 3.0
+        there = others[np.mod(near / cell, _PERIOD).astype(np.intp)]
+        share = (own * np.exp(left - near) * there) ** (1.0 / 3.0)
         share = np.maximum(share, np.maximum(np.append(0.0, share[:-1]), np.append(share[1:], 0.0)))
         number = most * share / max(float(share.sum()), 1e-300)
         number = 2.0 ** np.clip(np.rint(np.log2(np.maximum(number, 1.0))), 0, _FINEST)
