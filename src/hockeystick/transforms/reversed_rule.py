@@ -11,10 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-import numpy as np
-
-from hockeystick.numerics.rounding import U
-from hockeystick.transforms.rule import Array, Cells, LossRule, Numbers, Quadrature, Sketch, Window
+from hockeystick.transforms.rule import Array, Cells, LossRule, Numbers, Quadrature, Sketch, Window, reversed_nodes
 from hockeystick.transforms.saddle import LossSum
 
 __all__ = ["ReversedSum", "reversed_rule"]
@@ -22,19 +19,9 @@ __all__ = ["ReversedSum", "reversed_rule"]
 
 def reversed_rule(rule: LossRule, cells: Cells | None = None) -> LossRule:
     """The same nodes for the reverse: q and p trade places. ``cells`` are those of the law itself."""
-    log_p = rule.log_weight_p
-    return LossRule(
-        loss=-rule.loss,
-        loss_error=rule.loss_error,
-        log_weight=log_p,
-        weight_error=rule.weight_error + rule.loss_error + U * np.abs(log_p),
-        missing_p=rule.missing_q,
-        missing_q=rule.missing_p,
-        counts=rule.counts,
-        quadrature=_Reversed(rule.quadrature),
-        cells=None if cells is None else cells.reversed(),
-        dropped=rule.dropped,
-    )
+    nodes = reversed_nodes(rule.loss, rule.loss_error, rule.log_weight, rule.weight_error)
+    quadrature, turned = _Reversed(rule.quadrature), None if cells is None else cells.reversed()
+    return LossRule(*nodes, rule.missing_q, rule.missing_p, rule.counts, quadrature, turned, rule.dropped)
 
 
 @final

@@ -221,7 +221,9 @@ class LossRule:
         return Grown(value, error)
 
 
-def reversed_nodes(loss: Array, loss_error: Array, log_weight: Array, weight_error: Array) -> tuple[Array, ...]:
+def reversed_nodes(
+    loss: Array, loss_error: Array, log_weight: Array, weight_error: Array
+) -> tuple[Array, Array, Array, Array]:
     """Losses and weights of the reversed pair, with their errors, from those of the pair."""
     log_p = log_weight + loss
     return -loss, loss_error, log_p, weight_error + loss_error + U * np.abs(log_p)

@@ -105,8 +105,10 @@ class Buckets:
         kernel[np.arange(-about, about + 1)] += 1.0 / (2 * about + 1)
         others = _density([*transforms, np.fft.rfft(kernel[-np.arange(_PERIOD)])])
         others = np.maximum(others, np.roll(others, 1)) + _NOISE * others.max()
-        beyond = np.floor((epsilon - start) / cell) - np.arange(float(_CELLS))
-        share = (own * others[np.mod(beyond, _PERIOD).astype(np.intp)]) ** (1.0 / 3.0)
+        left = epsilon - start - cell * np.arange(float(_CELLS))  # for the others
+        near = np.maximum(left, -_BEYOND / max(theta, 1e-9))  # farther beyond epsilon weights are no longer tilted
+        share = own * np.exp(left - near) * others[np.mod(near / cell, _PERIOD).astype(np.intp)]
+        share **= 1.0 / 3.0
         share = np.maximum(share, np.maximum(np.append(0.0, share[:-1]), np.append(share[1:], 0.0)))
         number = most * share / max(float(share.sum()), 1e-300)
         number = 2.0 ** np.clip(np.rint(np.log2(np.maximum(number, 1.0))), 0, _FINEST)

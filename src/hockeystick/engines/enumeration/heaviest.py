@@ -37,6 +37,7 @@ _LEAST = -700.0  # ln of the least mass left out
 _TRIES = 8
 _ROUGH = 1 << 13  # buckets that tell what matters
 _KEPT = 4  # lists
+_TILTS = (0.0, -0.25, -0.5, -0.75, -1.0)  # powers of 2 times one near the saddle point
 _ENOUGH = 1e-10  # of delta, that what is left out may be
 _AIM = math.log(0.25 * _ENOUGH)  # what lists are planned for, of about delta
 _FINE = 2.0  # nats between the classes of shares of outcomes left out
@@ -117,18 +118,23 @@ class HeaviestOutcomes:
         both = halves(self._parts, log_drop) if log_drop >= _LEAST and self._steps <= _MOST_STEPS else None
         if both is None:
             raise TooManyOutcomesError(f"not all outcomes that matter at {size:g} are known")
+
+        def log_whole(tilt: float) -> float:
+            return log_weight(self._parts, tilt, log_drop) - tilt * epsilon + float(log_constant(np.array(tilt)))
+
+        # tilted beyond a jump of the loss, outcomes weigh far more than delta
+        best = min((theta * 2.0**power for power in _TILTS), key=log_whole)
         shares: dict[float, float] = {}
-        for tilt in (theta, 0.0):  # tilted to a jump of the loss, outcomes may weigh far more than delta
-            log_whole = log_weight(self._parts, tilt, log_drop) - tilt * epsilon + float(log_constant(np.array(tilt)))
-            log_share = _FINE * math.floor(min(log_size + _AIM - log_whole, _COARSEST) / _FINE)
+        for tilt in (best, 0.0):
+            log_share = _FINE * math.floor(min(log_size + _AIM - log_whole(tilt), _COARSEST) / _FINE)
             found = [outcomes_but(tuple(half), tilt, log_drop, log_share) for half in both]
             if max(number for _, number in found) <= self._most:
                 return self._listed(Omission(log_drop, tilt, min(log_least for log_least, _ in found)), None)
             shares[tilt] = log_share
         if not self._buckets:
             raise TooManyOutcomesError(f"more than {self._most} outcomes of half the steps matter at {size:g}")
-        near = round(CLASSES * theta * epsilon) / (CLASSES * theta) if theta > 0.0 else epsilon
-        return self._listed(Omission(log_drop, theta, shares[theta]), Merging(buckets, near))
+        near = round(CLASSES * best * epsilon) / (CLASSES * best) if best > 0.0 else epsilon
+        return self._listed(Omission(log_drop, best, shares[best]), Merging(buckets, near))
 
     def _listed(self, omitted: Omission, merging: Merging | None) -> EnumeratedCurve:
         curve = self._kept.get((omitted, merging))
