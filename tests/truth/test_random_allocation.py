@@ -233,9 +233,9 @@ def test_published_runs() -> None:
 
 def test_fresh_rounds_and_fixed_bins_differ_enormously() -> None:
     step = hs.Gaussian(1.0)
-    fresh = hs.account(step.random_allocation(steps=100) * 20).epsilon(delta=1e-5)
+    fresh = hs.account(step.random_allocation(steps=100) * 20, tolerance=1e-4).epsilon(delta=1e-5)
     assert 2.411 < fresh.lower < fresh.upper < 2.495
-    assert fresh.width <= 1e-3
+    assert fresh.width <= 1e-4
     fixed = hs.account(step.balls_in_bins(bins=100, epochs=20)).epsilon(delta=1e-5)
     assert fixed.width <= 1e-6
     assert 23.7 < fixed.lower < 24.0
