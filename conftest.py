@@ -76,10 +76,14 @@ def _transcript(block: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def pytest_collection_finish() -> None:
-    """Spare the garbage collector ten thousand tests, which live as long as it does, and most of its rounds."""
-    gc.freeze()
+def pytest_sessionstart() -> None:
+    """Spare the garbage collector most of its rounds: tests make little that only it could free."""
     gc.set_threshold(100_000)
+
+
+def pytest_collection_finish() -> None:
+    """Spare it ten thousand tests, which live as long as it does."""
+    gc.freeze()
 
 
 pytest_collect_file = Sybil(

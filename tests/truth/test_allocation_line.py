@@ -88,6 +88,9 @@ def test_exact_accounts_for_a_round() -> None:
         bound, ours = exact.delta(epsilon=epsilon), found.delta(epsilon=epsilon)
         assert bound.width <= 1e-14 * float(bound)
         assert ours.lower <= bound.lower <= bound.upper <= ours.upper
+    bound, ours = exact.epsilon(delta=0.01), found.epsilon(delta=0.01)
+    assert bound.width <= 1e-14 * float(bound)
+    assert ours.lower <= bound.lower <= bound.upper <= ours.upper
     with pytest.raises(hs.UnknownPairError, match="alone"):
         hs.account(step * 2, accountant=hs.accountants.Exact()).delta(epsilon=0.3)
 

@@ -327,6 +327,23 @@ def test_many_runs_of_one_law_share_two_lines(monkeypatch: pytest.MonkeyPatch) -
     assert len(placed) == 2  # up to 256 steps, and up to 1024
 
 
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps", "octaves"),
+    [(0.65, 1e-4, 30_000, 1.0), (0.65, 1e-4, 46_340, 0.5), (0.65, 1e-4, 46_341, 0.5), (0.9, 4.6e-4, 4_097, 1.0)],
+)
+def test_where_several_steps_draw_the_record_lines_serve_fewer_runs(
+    noise: float, rate: float, steps: int, octaves: float
+) -> None:
+    curve, goal = RareCurve(RareLosses(1.0 / noise, rate, float(steps)), 1e-6), math.log(1e-6)
+    most, least, _ = curve.station(goal)
+    assert most - least == octaves
+    assert 2.0**least < steps <= 2.0**most
+    targets = Targets(np.array([goal + 1e-12]), np.array([goal - 1e-12]))
+    (lower,), (upper,) = rare_epsilons([curve], np.zeros(1, dtype=int), targets)
+    assert upper - lower <= 1e-6
+    assert truth(float(upper), noise, rate, steps)[0] <= 1e-6 <= truth(float(lower), noise, rate, steps)[1]
+
+
 @pytest.mark.parametrize(("noise", "rate", "steps"), [(0.6, 1e-3, 500), (1.0, 1e-4, 1000), (2.0, 1e-3, 100)])
 def test_epsilon_is_guessed_to_a_tenth(noise: float, rate: float, steps: int) -> None:
     losses = RareLosses(1.0 / noise, rate, float(steps))

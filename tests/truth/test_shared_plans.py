@@ -15,6 +15,7 @@ from hockeystick.engines.contour.planned import FEWEST
 from hockeystick.exact import exact_delta
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.together import asked_together
+from hockeystick.transforms.rule import few_bits_up
 
 STEP = hs.Gaussian(noise_multiplier=1.2).poisson(rate=0.008)
 
@@ -71,3 +72,11 @@ def test_next_to_a_cliff_a_pass_answers(rate: float) -> None:
     together = asked_together(curves, np.arange(4), np.full(4, 1e-6), "epsilon")
     assert float(np.max(np.asarray(together.upper) - np.asarray(together.lower))) <= 1e-10
     assert together.method == "contour"
+
+
+@pytest.mark.parametrize("among", [1.0, 5.0, 80.0])
+def test_numbers_of_nodes_are_rounded_alone_as_among_others(among: float) -> None:
+    sizes = np.concatenate((np.arange(1.0, 3000.0, 7.0), 2.0 ** np.arange(20.0)))
+    together = few_bits_up(sizes, among)
+    assert together.tolist() == [few_bits_up(np.array([size]), among).item() for size in sizes]
+    assert ((together >= sizes) & (together <= 1.5 * sizes)).all()

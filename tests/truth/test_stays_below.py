@@ -13,6 +13,7 @@ import hockeystick as hs
 from hockeystick.accountants.base import DirectedCurve
 from hockeystick.bound import Bound
 from hockeystick.engines.choose import standing_lines
+from hockeystick.engines.contour.decay import rectangles
 from hockeystick.engines.contour.placing import log_tail
 from hockeystick.engines.contour.stays_below import log_reverse
 from hockeystick.engines.together import Quantity
@@ -201,3 +202,18 @@ def test_a_reversed_rule_has_the_moments_of_the_reverse() -> None:
     turned, own = (log_moments(one, exponents) for one in (reversed_rule(rule), other))
     assert (np.abs(turned.value - own.value) <= turned.total_error + own.total_error).all()
     assert (turned.total_error <= 0.1 * np.abs(turned.value)).all()
+
+
+def test_reversed_cells_bound_the_transform_of_the_reverse() -> None:
+    pair, exponent, frequencies = hs.Gaussian(0.6).poisson(0.7), 1.5, np.linspace(0.2, 12.0, 60)
+    (sketch,) = PairSum([(pair.pair("remove"), 1)]).sketches(Window((1.0, 9.0), 0.0, -16.0, cells=4)) or ()
+    (rule,) = PairSum([(pair.pair("add"), 1)]).rules(Window((1.0, exponent), 12.0, -40.0)) or ()
+    moment = log_moments(rule, np.array([exponent]))
+    weight = np.exp(rule.log_weight + exponent * rule.loss - moment.value[0])[0]
+    size = np.abs(np.exp(1j * frequencies[:, None] * rule.loss[0]) @ weight)
+    assert sketch.cells is not None
+    highest = moment.value[0] + moment.total_error[0]
+    bound = np.exp(rectangles(sketch.cells.reversed(), exponent, highest).log_bound(frequencies)[:, 0])
+    assert (size <= bound).all()
+    assert bound[0] - size[0] < 0.01
+    assert bound[-1] < 0.7

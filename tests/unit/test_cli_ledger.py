@@ -46,9 +46,16 @@ def test_a_year_of_releases(table: str, capsys: Capture) -> None:
     found = json.loads(capsys.readouterr().out.partition("\n")[2])
     assert found["releases"] == 20
     assert 0.608 < found["lower"] <= found["upper"] < 0.609
+    assert main(["ledger", "total", "census"]) == 0
+    assert "epsilon between 0.608" in capsys.readouterr().out
     assert main(["ledger", "correct", "census", "1", "--why", "never published"]) == 0
     assert main(["ledger", "history", "census"]) == 0
     assert "it did not start" in capsys.readouterr().out
+    assert main(["ledger", "history", "census", "--json"]) == 0
+    entries = json.loads(capsys.readouterr().out)
+    assert [entry["number"] for entry in entries] == list(range(len(entries)))
+    assert main(["ledger", "migrate"]) == 0
+    assert "was of version 2" in capsys.readouterr().out
     assert main(["ledger", "verify"]) == 0
     assert main(["ledger", "export"]) == 0
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()[1:]]

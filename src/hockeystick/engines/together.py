@@ -123,7 +123,7 @@ def is_below_beside(curve: BoundedCurve, other: BoundedCurve, epsilon: float, de
     """Whether a line such as the one by which another curve answers proves ``delta(epsilon) <= delta``."""
     beside = _asked_lines(other.engine, delta, quantity)
     tilt = None if beside is None else seems_far_below(beside, epsilon, delta)
-    if beside is not None and tilt is not None and curve.is_reverse_of(other):
+    if beside is not None and curve.is_reverse_of(other):
         log_finite = log_reverse(beside, tilt, epsilon, delta, quantity)
         if curve.is_below_if(log_finite, delta):
             return True

@@ -168,8 +168,9 @@ class SubsampledGaussians(RuleSource):
         own = np.array([np.minimum(powers.min(axis=0), 0.0), np.maximum(powers.max(axis=0), 1.0)])  # and 0 and 1
         cut = self._cut(own, window)
         zero = np.zeros_like(m)
-        turn = self._turn(powers[0], np.asarray(window.frequency), cut)
-        strip = choose_strip(own, window.log_accuracy, spread_p=m, spread_q=zero, growth=cut.growth, log_turn=turn)
+        b = half_widths(m, zero)
+        turn = self._turn(b, powers[0], np.asarray(window.frequency), cut)
+        strip = choose_strip(b, own, window.log_accuracy, spread_p=m, spread_q=zero, growth=cut.growth, log_turn=turn)
         step = few_bits(np.minimum(strip.step, _WIDEST_STEP) * m)
         first, size = self._extent(own, step, window, cut)
         return first, size, step, strip, cut
@@ -201,12 +202,12 @@ class SubsampledGaussians(RuleSource):
         beyond = power * loss - 0.5 * t * t - np.square(t - place[:, None]) / width**2
         return np.asarray(beyond.max(axis=1) < -30.0)
 
-    def _turn(self, power: Array, frequency: Array, cut: CutOff) -> Array:
+    def _turn(self, b: Array, power: Array, frequency: Array, cut: CutOff) -> Array:
         """About ``ln`` of the tilted mean of ``e^{s |arg r|}`` on every strip: what `SampledStrip` will find."""
         m = self.shift
-        b = half_widths(m, np.zeros_like(m))
-        everywhere = (frequency * m)[:, None] * b
-        gentle = frequency * m < 3.0
+        rate = frequency * m
+        everywhere = rate[:, None] * b
+        gentle = rate < 3.0
         if gentle.all():
             return everywhere
         high = cut.highest(np.maximum(power, 1.0) * m)[:, None] + 30.0

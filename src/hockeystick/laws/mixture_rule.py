@@ -170,13 +170,15 @@ class MixtureRules(RuleSource):
         own = exponents if self.order == "forward" else 1.0 - exponents
         rough_p, rough_q = _whole(self._sides.used_p), _whole(self._sides.used_q)
         cross = cross_distance(rough_p, rough_q)[:, None]
+        b = half_widths(rough_p.spread, rough_q.spread)
         strip = choose_strip(
+            b,
             own,
             window.log_accuracy,
             spread_p=rough_p.spread,
             spread_q=rough_q.spread,
             growth=np.array([0.5]),
-            log_turn=window.frequency * cross * half_widths(rough_p.spread, rough_q.spread),
+            log_turn=window.frequency * cross * b,
         )
         step = few_bits(np.minimum(strip.step, _WIDEST_STEP))
         reach = math.sqrt(-2.0 * window.log_accuracy) + 0.5

@@ -5,6 +5,7 @@ The distributing is done by others: `concurrent.futures`, an executor such as a 
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -65,13 +66,17 @@ def _own_processes(work: Callable[[Item], Result], chunks: Sequence[Item], count
             f"with workers={count} the plans are sent to other processes, and these cannot be ({error}): define the"
             " family with def in a module, not as a lambda or inside a function"
         ) from error
-    with ProcessPoolExecutor(min(count, len(chunks)), initializer=_ignore_interrupts) as pool:
+    with ProcessPoolExecutor(min(count, len(chunks)), initializer=_prepare) as pool:
         yield from _submitted(work, chunks, pool)
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl-C reaches every process of a terminal: the one that was asked decides what it means."""
+def _prepare() -> None:
+    """Ctrl-C reaches every process of a terminal: the one that was asked decides what it means.
+
+    What a process of our own begins with stays, so that its garbage collector need not look at it again.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.freeze()
 
 
 def _submitted(work: Callable[[Item], Result], chunks: Sequence[Item], executor: Any) -> Results[Result]:

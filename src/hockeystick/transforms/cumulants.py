@@ -152,14 +152,18 @@ def scan(batches: Sequence[Weighted], gaussian_variance: Numbers, tilts: Array) 
     """
     each = tilts.reshape(len(tilts), -1)
     runs = each.shape[1]
-    value = 0.5 * gaussian_variance * each * (1.0 + each)
-    mean = gaussian_variance * (each + 0.5)
-    variance = np.zeros_like(each) + gaussian_variance
+    columns: list[tuple[Array, ...]] = []
     for batch in batches:
-        log_moment, own, spread = _tilted_moments(batch, each)
-        value = value + by_run(log_moment * batch.counts, runs)
-        mean = mean + by_run(own * batch.counts, runs)
-        variance = variance + by_run(spread * batch.counts, runs)
+        moments = _tilted_moments(batch, each)
+        columns.append(tuple(by_run(moment * batch.counts, runs) for moment in moments))
+    if np.ndim(gaussian_variance) or gaussian_variance or not columns:
+        spread = np.zeros_like(each) + gaussian_variance
+        columns.insert(0, (0.5 * gaussian_variance * each * (1.0 + each), gaussian_variance * (each + 0.5), spread))
+    value, mean, variance = columns[0]
+    for more in columns[1:]:
+        value, mean, variance = value + more[0], mean + more[1], variance + more[2]
+    if tilts.ndim == 2:
+        return Scan(tilts, value, mean, variance)
     return Scan(tilts, *(column.reshape(tilts.shape) for column in (value, mean, variance)))
 
 

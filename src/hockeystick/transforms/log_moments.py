@@ -130,9 +130,10 @@ def _small_psi(a: Array, loss: Array) -> Array:
 
     ``psi_a(l) = a (a - 1) l^2 sum_{k>=2} g_k l^{k-2} / k!``, and ``g_k = (a^{k-1} - 1) / (a - 1) = 1 + a g_{k-1} > 0``.
     """
-    weights = np.ones((_SERIES, *a.shape))
-    for k in range(1, _SERIES):
-        weights[k] += a * weights[k - 1]
+    weights = np.empty((_SERIES, *a.shape))
+    weights[0], weights[1:] = 1.0, a
+    np.multiply.accumulate(weights, out=weights)
+    np.add.accumulate(weights, out=weights)  # k powers, whose roundings are no more than k, and k sums
     weights /= _FACTORIALS.reshape(-1, *(1,) * a.ndim)
     total: Array = weights[-1] * loss
     for weight in weights[-2:0:-1]:  # Horner in l

@@ -7,32 +7,55 @@ Guarantee: every error bounds the true one. Cost: none beyond the arrays.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-import numpy as np
+from hockeystick.transforms.rule import Array, Cells, LossRule, Numbers, Quadrature, Sketch, Window, reversed_nodes
+from hockeystick.transforms.saddle import LossSum
 
-from hockeystick.numerics.rounding import U
-from hockeystick.transforms.rule import Array, LossRule, Quadrature
-
-__all__ = ["reversed_rule"]
+__all__ = ["ReversedSum", "reversed_rule"]
 
 
-def reversed_rule(rule: LossRule) -> LossRule:
-    """The same nodes for the reverse, without cells: q and p trade places."""
-    log_p = rule.log_weight_p
-    return LossRule(
-        loss=-rule.loss,
-        loss_error=rule.loss_error,
-        log_weight=log_p,
-        weight_error=rule.weight_error + rule.loss_error + U * np.abs(log_p),
-        missing_p=rule.missing_q,
-        missing_q=rule.missing_p,
-        counts=rule.counts,
-        quadrature=_Reversed(rule.quadrature),
-        cells=None,
-        dropped=rule.dropped,
-    )
+def reversed_rule(rule: LossRule, cells: Cells | None = None) -> LossRule:
+    """The same nodes for the reverse: q and p trade places. ``cells`` are those of the law itself."""
+    nodes = reversed_nodes(rule.loss, rule.loss_error, rule.log_weight, rule.weight_error)
+    quadrature, turned = _Reversed(rule.quadrature), None if cells is None else cells.reversed()
+    return LossRule(*nodes, rule.missing_q, rule.missing_p, rule.counts, quadrature, turned, rule.dropped)
+
+
+@final
+class ReversedSum(LossSum):
+    """The loss of the reverse of one part and a normal one, by a rule that is at hand: it serves every window.
+
+    Parameters
+    ----------
+    rule : LossRule
+        That of the part, of one run.
+    cells : Cells
+        Those of the part.
+    gaussian_variance : float
+        Of the normal part, which is its own reverse.
+    """
+
+    def __init__(self, rule: LossRule, cells: Cells, gaussian_variance: Numbers) -> None:
+        self.gaussian_variance = gaussian_variance
+        self._rule = reversed_rule(rule, cells)
+
+    @property
+    def total_count(self) -> float:
+        return float(self._rule.counts[0])
+
+    @property
+    def typical_shift(self) -> float:
+        raise NotImplementedError
+
+    def rules(self, window: Window) -> Sequence[LossRule]:
+        """The rule at hand, as wide as its errors say."""
+        return [self._rule]
+
+    def sketches(self, window: Window) -> Sequence[Sketch]:
+        return [self._rule.sketch]
 
 
 @final

@@ -200,22 +200,30 @@ class LossRule:
             Ones and zeros.
         """
         leaning = lean > 0.5
-        w, log_w = (self.weight_p, self.log_weight_p) if leaning.all() else (self.weight, self.log_weight)
-        if leaning.any() and w is self.weight:
+        scale: Array | float = 10.0
+        if leaning.all():
+            w, log_w = self.weight_p, self.log_weight_p
+        elif leaning.any():
             w = np.where(leaning, self.weight_p, self.weight)
             log_w = np.where(leaning, self.log_weight_p, self.log_weight)
+        else:
+            w, log_w = self.weight, self.log_weight
+        if w is not self.weight:
+            scale = 10.0 + lean * np.abs(log_w)
         large = x >= _LARGE
-        value = w * np.expm1(np.minimum(x, _LARGE))
-        size = np.abs(x)
-        error = U * ((10.0 + lean * np.abs(log_w)) * np.abs(value) + 2.0 * size * (value + w))
-        if large.any():
+        is_large = bool(large.any())
+        value = w * np.expm1(np.minimum(x, _LARGE) if is_large else x)
+        error = U * (scale * np.abs(value) + 2.0 * np.abs(x) * (value + w))
+        if is_large:
             together = np.exp(np.where(large, log_w + x, -np.inf))
             value = np.where(large, together - w, value)
             error = np.where(large, U * (together + w) * self._reach(x), error)
         return Grown(value, error)
 
 
-def reversed_nodes(loss: Array, loss_error: Array, log_weight: Array, weight_error: Array) -> tuple[Array, ...]:
+def reversed_nodes(
+    loss: Array, loss_error: Array, log_weight: Array, weight_error: Array
+) -> tuple[Array, Array, Array, Array]:
     """Losses and weights of the reversed pair, with their errors, from those of the pair."""
     log_p = log_weight + loss
     return -loss, loss_error, log_p, weight_error + loss_error + U * np.abs(log_p)

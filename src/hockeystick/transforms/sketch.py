@@ -6,7 +6,7 @@ Guarantee: cells are bounds, sketches are not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, final
 
@@ -62,6 +62,11 @@ class Cells:
     def at(self, rows: Rows) -> Cells:
         """Those of some rows."""
         return Cells(*(getattr(self, name)[rows] for name in _CELLS))
+
+    def reversed(self) -> Cells:
+        """Those of (Q, P): minus the losses, and the density of P, ``ln`` of which is that of Q and the loss."""
+        turned = {"loss": -self.loss, "log_density": self.log_density + self.loss}
+        return replace(self, curvature_p=self.curvature_q, curvature_q=self.curvature_p, **turned)
 
     def sag(self, exponent: Numbers) -> Array:
         """How far ``ln`` of the tilted density can lie below the smaller end of a cell, shape (B,)."""

@@ -59,13 +59,20 @@ class Strip:
 
 
 def choose_strip(
-    exponents: Array, log_accuracy: Numbers, *, spread_p: Array, spread_q: Array, growth: Array, log_turn: Array
+    b: Array,
+    exponents: Array,
+    log_accuracy: Numbers,
+    *,
+    spread_p: Array,
+    spread_q: Array,
+    growth: Array,
+    log_turn: Array,
 ) -> Strip:
     """The strips of the largest steps whose error is about ``e^log_accuracy`` at every exponent, shape (K,) or (K, R).
 
-    ``log_turn``, shape (B, 8), is ``ln`` of about how much the frequency adds to the integrand on each strip.
+    Those tried are `half_widths`. ``log_turn``, of their shape, is ``ln`` of about how much the frequency adds to the
+    integrand on each.
     """
-    b = half_widths(spread_p, spread_q)
     log_kappa = growth[:, None] * b * b + log_turn
     every = exponents.reshape(len(exponents), -1)
     for power, spread in ((-every.min(axis=0), spread_p), (every.max(axis=0) - 1.0, spread_q)):

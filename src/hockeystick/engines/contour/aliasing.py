@@ -229,10 +229,13 @@ def chernoff(
 
     Of R sums: tilts of shape (K, R), variances of shape (R,).
     """
-    every = np.reshape(np.asarray(tilts), (len(tilts), -1))
+    every = np.asarray(tilts).reshape(len(tilts), -1)
     runs = every.shape[1]
-    normal = 0.5 * gaussian_variance * every * (1.0 + every)
-    terms, errors = [normal], [24.0 * U * np.abs(normal)]
+    terms: list[Array] = []
+    errors: list[Array] = []
+    if np.ndim(gaussian_variance) or gaussian_variance or not counts:
+        normal = 0.5 * gaussian_variance * every * (1.0 + every)
+        terms, errors = [normal], [24.0 * U * np.abs(normal)]
     for each, moment in zip(counts, moments, strict=True):
         product = moment.value * each
         terms.append(by_run(product, runs))

@@ -140,7 +140,7 @@ class ContourLine:
             upper=upper + slack,
             log_scale_error=log_scale_error,
             rounding=rounding + slack,
-            truncation=np.broadcast_to(truncation, epsilon.shape),
+            truncation=np.full(epsilon.shape, truncation),
             aliasing=above - aliasing.left_lower,
         )
 

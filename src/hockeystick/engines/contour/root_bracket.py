@@ -133,7 +133,7 @@ class _Search:
         found = self._curve(rows, points)
         values = found.middles - self._goal[rows, None]
         with np.errstate(invalid="ignore"):
-            falls = np.isfinite(values).all(axis=1) & (np.diff(values, axis=1) < 0.0).all(axis=1)
+            falls = np.isfinite(values).all(axis=1) & (values[:, 1:] < values[:, :-1]).all(axis=1)
             steep = (values[:, 0] - values[:, -1]) / (points[:, -1] - points[:, 0])
         self.slope[rows] = np.where(falls, steep, self.slope[rows])
         falls &= (values[:, 0] > 0.0) & (values[:, -1] < 0.0)

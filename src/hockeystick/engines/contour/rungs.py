@@ -61,14 +61,14 @@ class Rungs:
         tilts = self.found.tilts
         deviation = np.sqrt(self.found.variance + 1.0 / np.square(tilts) + 1.0 / np.square(1.0 + tilts))
         speed = deviation * tilts  # over the logarithm of the tilt
-        steps = 0.5 * (speed[:, 1:] + speed[:, :-1]) * np.diff(self.log_tilts)
-        deep = np.diff(np.maximum(self.smooth[1], _DEEPEST), axis=1)
+        steps = 0.5 * (speed[:, 1:] + speed[:, :-1]) * _gaps(self.log_tilts)
+        deep = _gaps(np.maximum(self.smooth[1], _DEEPEST))
         steps = np.maximum(steps, APART / _DEEP * -deep)
         return np.concatenate((np.zeros((len(steps), 1)), np.cumsum(steps, axis=1)), axis=1)
 
     def between(self, most: float) -> tuple[Array, NDArray[np.intp]]:
         """Tilts to look at as well, where ladders rise by more for deltas that float64 holds, and how many each."""
-        rises = np.diff(self.ladder)
+        rises = _gaps(self.ladder)
         long = (rises > most) & (self.smooth[1][:, :-1] > _LEAST)
         if not long.any():
             return self.found.tilts[:, :0], np.zeros(len(rises), dtype=np.intp)
@@ -80,7 +80,7 @@ class Rungs:
         row, place, each = (np.repeat(one, each) for one in (row, place, each))
         own = np.arange(row.size) - (np.cumsum(size) - size)[row]  # and in its row
         found = np.repeat(self.found.tilts[:, -1:], int(size.max()), axis=1)
-        gap = np.diff(self.log_tilts)[row, place]
+        gap = _gaps(self.log_tilts)[row, place]
         found[row, own] = np.exp(self.log_tilts[row, place] + gap * ((number + 1.0) / (each + 1.0)))
         return found, size
 
@@ -116,6 +116,11 @@ class Rungs:
         tilts, log_tilts, ladder = (column[place, :size] for column in (self.found.tilts, self.log_tilts, self.ladder))
         epsilon, log_delta = (column[row, :size] for column in own.smooth)
         return Level(tilts, log_tilts, epsilon, log_delta, ladder, tuple(sketches))
+
+
+def _gaps(columns: Array) -> Array:
+    """From each column to the next."""
+    return np.asarray(columns[:, 1:] - columns[:, :-1])
 
 
 @final

@@ -27,7 +27,7 @@ from hockeystick.laws.loss_sum import together
 from hockeystick.numerics.rounding import exp_up, up
 from hockeystick.transforms.cumulants import scan
 from hockeystick.transforms.log_moments import log_moments
-from hockeystick.transforms.reversed_rule import reversed_rule
+from hockeystick.transforms.reversed_rule import ReversedSum, reversed_rule
 from hockeystick.transforms.rule import Array, few_bits_up
 
 Flags = NDArray[np.bool_]
@@ -76,19 +76,30 @@ def seems_far_below(other: StandingLines, epsilon: float, delta: float) -> float
     return float(tilts[best]) if logs[best] <= math.log(delta) else None
 
 
-def log_reverse(other: StandingLines, tilt: float, epsilon: float, delta: float, quantity: Quantity) -> float:
-    """Upper bound on ``ln delta_fin(epsilon)`` of the reverse of another curve, by Chernoff's bound at a tilt.
+def log_reverse(other: StandingLines, tilt: float | None, epsilon: float, delta: float, quantity: Quantity) -> float:
+    """Upper bound on ``ln delta_fin(epsilon)`` of the reverse of another curve.
 
-    By the rule of the line by which the other answers when asked for the quantity, which serves both; infinite where
-    there is none, or several share it.
+    By Chernoff's bound at a tilt, or, without one, by a line where the one stands by which the other answers when asked
+    for the quantity; either by the rule of that line, which serves both. Infinite where there is none, or several share
+    it.
     """
-    line = _line_of(other, epsilon, delta, quantity) if tilt > 0.0 else None
+    line = _line_of(other, epsilon, delta, quantity) if tilt is None or tilt > 0.0 else None
     if line is None or len(line.rules) != 1 or line.dropped > 0.0:
         return math.inf
-    every = np.array([[tilt]])
-    moments = [log_moments(reversed_rule(line.rules[0]), 1.0 + every[:, 0])]
-    known = chernoff([np.array([other.losses.total_count])], moments, other.losses.gaussian_variance, every)
-    return float(known.log_delta_bound(np.array([epsilon]))[0])
+    (rule,) = line.rules
+    variance, count, at = other.losses.gaussian_variance, np.array([other.losses.total_count]), np.array([epsilon])
+    if tilt is not None:
+        every = np.array([[tilt]])
+        moments = [log_moments(reversed_rule(rule), 1.0 + every[:, 0])]
+        return float(chernoff([count], moments, variance, every).log_delta_bound(at)[0])
+    level, nodes = other.stations(DEEPEST).level(0), line.frequencies.size
+    cells = None if level is None or len(level.sketches) != 1 else level.sketches[0].cells
+    if cells is None or nodes > _SHORT or rule.nodes > _FEW:
+        return math.inf
+    runs = Runs(np.zeros(1, dtype=np.intp), count, np.array([variance]))
+    losses = ReversedSum(rule, cells, variance)
+    (found,) = lines_beside(losses, [line], np.array([other.finest]), count=nodes, nodes=_FEW, runs=runs)
+    return math.inf if found is None else float(found.curve(at).log_upper()[0])
 
 
 def stay_below_beside(

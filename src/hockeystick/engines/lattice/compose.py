@@ -116,7 +116,7 @@ class TiltedComposition:
         self._offset = offset
         self.slack = math.fsum(count * pld.slack for pld, count in parts) * (1.0 + 4.0 * U) + 8.0 * U * reach
         self._low_index = math.floor((window.low - self._margin - offset) / first.spacing)
-        self.delta_at_infinity = composed_infinity(parts)
+        self.delta_at_infinity = composed_infinity(parts)[self.side == "upper"]
         if all((pld.log_mass > -math.inf).any() for pld, _ in parts):
             self.masses, self.log_scale, self.relative_error, self.mass_error = self._compose(parts)
             self.aliased_mass = self._aliased(parts)
@@ -267,14 +267,13 @@ def _folded(masses: Array, index: NDArray[np.int64], length: int) -> tuple[Array
     return folded.astype(np.float64, copy=False), start
 
 
-def composed_infinity(parts: Parts) -> float:
-    """Mass at infinity of the composition, rounded outward: 1 - prod (1 - p_j)^{T_j}."""
-    log_finite = math.fsum(count * math.log1p(-min(pld.mass_at_infinity, 1.0 - U)) for pld, count in parts)
-    if log_finite == 0.0:
-        return 0.0
-    mass = -math.expm1(log_finite * (1.0 + 8.0 * U))
+def composed_infinity(parts: Parts) -> tuple[float, float]:
+    """Bounds on the mass at infinity of the composition, ``1 - prod (1 - p_j)^{T_j}``."""
+    if any(pld.mass_at_infinity >= 1.0 for pld, _ in parts):
+        return 1.0 - 4.0 * U, 1.0
+    log_finite = math.fsum(count * math.log1p(-pld.mass_at_infinity) for pld, count in parts)
     excess = math.fsum(count * pld.excess for pld, count in parts)
-    lost = sum(count for _, count in parts) * UNDERFLOW
-    if parts[0][0].side == "upper":
-        return min(mass * (1.0 + 16.0 * U) * math.exp(min(excess, 700.0)) + lost, 1.0)
-    return max(-math.expm1(log_finite * (1.0 - 8.0 * U)) * (1.0 - 16.0 * U) - lost, 0.0)
+    mass = -math.expm1(log_finite)
+    lost = sum(count for _, count in parts) * UNDERFLOW if mass > 0.0 else 0.0
+    high = min(mass * (1.0 + 16.0 * U) * math.exp(min(excess, 700.0)) + lost, 1.0)
+    return max(mass * (1.0 - 16.0 * U) - lost, 0.0), high

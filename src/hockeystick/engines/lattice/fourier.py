@@ -29,12 +29,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.lattice.chernoff import TailTable, least_log_tail
+from hockeystick.engines.lattice.compose import composed_infinity
 from hockeystick.engines.lattice.plancherel import FrequencyKernel
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Array
 from hockeystick.numerics.fft import POWER_STEP, fft_error, integer_power, inverse_real, transform_real
-from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, exp_up, gamma
+from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up, gamma
 
 Parts = Sequence[tuple[LatticePLD, int]]
 
@@ -84,7 +85,7 @@ class PeriodicComposition:
         self.slack = math.fsum(count * pld.slack for pld, count in parts) * (1.0 + 4.0 * U)
         self.slack += 8.0 * U * (self.half_width + math.fsum(count * abs(pld.offset) for pld, count in parts))
         self._low_index = -points // 2
-        self.infinity = _composed_infinity(parts)
+        self.infinity = composed_infinity(parts)
 
     @cached_property
     def log_tail_above(self) -> float:
@@ -190,15 +191,3 @@ class PeriodicComposition:
     @cached_property
     def _tails(self) -> TailTable:
         return TailTable.of(self.parts)
-
-
-def _composed_infinity(parts: Parts) -> Side:
-    """Bounds on the mass at infinity of the composition, ``1 - prod (1 - p_j)^{T_j}``."""
-    if any(pld.mass_at_infinity >= 1.0 for pld, _ in parts):
-        return 1.0 - 4.0 * U, 1.0
-    log_finite = math.fsum(count * math.log1p(-pld.mass_at_infinity) for pld, count in parts)
-    excess = math.fsum(count * pld.excess for pld, count in parts)
-    mass = -math.expm1(log_finite)
-    lost = sum(count for _, count in parts) * UNDERFLOW if mass > 0.0 else 0.0
-    high = min(mass * (1.0 + 16.0 * U) * math.exp(min(excess, 700.0)) + lost, 1.0)
-    return max(mass * (1.0 - 16.0 * U) - lost, 0.0), high

@@ -261,7 +261,7 @@ class JumpComposition:
         self.side: Side = parts[0][0].side
         self.spacing = parts[0][0].spacing
         self._epsilon = plan.epsilon
-        self.delta_at_infinity = composed_infinity(parts)
+        self.delta_at_infinity = composed_infinity(parts)[self.side == "upper"]
         pld, count = parts[plan.part]
         band = np.searchsorted(plan.cuts, pld.losses)
         others = [(replace(own, mass_at_infinity=0.0), n) for k, (own, n) in enumerate(parts) if k != plan.part]

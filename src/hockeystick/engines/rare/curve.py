@@ -138,11 +138,13 @@ class RareCurve:
 
     def station(self, log_delta: float) -> Station:
         """Where the line for the epsilon of a delta stands."""
-        power, depth = (int(self.losses.steps) - 1).bit_length(), math.ceil(-log_delta)
-        fourth = power + power % 2
-        if self.losses.rate * 2.0**fourth <= _FEW_DRAWN:
-            return fourth, fourth - 2, depth
-        return power, power - 1, depth
+        steps, depth = int(self.losses.steps), math.ceil(-log_delta)
+        power = (steps - 1).bit_length()
+        for octaves, most in ((2.0, float(power + power % 2)), (1.0, float(power))):
+            if self.losses.rate * 2.0**most <= _FEW_DRAWN:
+                return most, most - octaves, depth
+        most = power - 0.5 * (2 * steps * steps <= 1 << 2 * power)
+        return most, most - 0.5, depth
 
 
 def epsilons(curves: Sequence[RareCurve], owners: Rows, targets: Targets) -> tuple[Array, Array]:

@@ -45,6 +45,8 @@ SMALL = 50_000
 _GAP = 1.0  # from one cut to the next, in the base loss
 _LEAST_ANGLE = 2.0  # of the largest frequency, below which losses share a piece
 _CHUNK = 64
+_TABLE = 1 << 15  # entries of tables at a time: they stay in the processor's cache
+_FEW, _SHORT = 1024, 16  # nodes of which shorter chunks cost little, and lose less
 
 
 @final
@@ -179,25 +181,30 @@ def transform(pieces: Sequence[Piece], tilt: float, step: float, frequencies: in
     loss = np.concatenate([piece.loss for piece in pieces])
     slip = np.concatenate([piece.loss_error for piece in pieces])
     relative = np.concatenate([piece.relative_error(exponent) for piece in pieces])
-    missing = -weight.size % _CHUNK
-    chunks = (weight.size + missing) // _CHUNK
+    length = _SHORT if weight.size <= _FEW else _CHUNK
+    missing = -weight.size % length
+    chunks = (weight.size + missing) // length
     padded_weight, padded_loss = (np.concatenate((one, np.zeros(missing))) for one in (weight, loss))
     rows = math.isqrt(frequencies - 1) + 1
     needed = -(-frequencies // rows)
-    groups = -(-needed * rows * _CHUNK // SMALL)
+    groups = -(-needed * rows * length // SMALL)
     group = -(-needed // groups)
     blocks = groups * group
-    shape = (chunks, 1, _CHUNK)
+    shape = (chunks, 1, length)
     w, y = padded_weight.reshape(shape), padded_loss.reshape(shape)
-    near, far = _turns(y, step, rows), w * _turns(y, step * rows, blocks)
-    grouped = far.reshape(chunks, groups, group, _CHUNK)
-    value = np.matmul(grouped, near.transpose(0, 2, 1)[:, None]).sum(axis=0).ravel()[:frequencies]
+    value = np.zeros((groups, group, rows), dtype=np.complex128)
+    most = max(_TABLE // (length * (rows + blocks)), 1)
+    for first in range(0, chunks, most):
+        part = slice(first, first + most)
+        near, far = _turns(y[part], step, rows), w[part] * _turns(y[part], step * rows, blocks)
+        grouped = far.reshape(-1, groups, group, length)
+        value += np.matmul(grouped, near.transpose(0, 2, 1)[:, None]).sum(axis=0)
     # a phase is off by the error of the loss and two roundings of products; four entries of tables by their sines and
     # cosines, 6 u each, and by two products of them and one by the weight, 6 u in all
-    own = relative + last * (slip + 3.0 * U * np.abs(loss)) + (40.0 + 3.0 * (_CHUNK + chunks)) * U
+    own = relative + last * (slip + 3.0 * U * np.abs(loss)) + (30.0 + 3.0 * length + chunks) * U
     rounding = float((weight * own).sum()) * 1.01
     logs = [piece.log_error(exponent, last) for piece in pieces]
-    return value, rounding + math.fsum(raised(log) for log in logs) * RISEN
+    return value.ravel()[:frequencies], rounding + math.fsum(raised(log) for log in logs) * RISEN
 
 
 def _turns(loss: Array, step: float, count: int) -> Complex:

@@ -117,7 +117,8 @@ class Piece:
         """What both cuts keep, and a bound on its relative error."""
         above = (self.nodes - self.above) / WIDTH
         if math.isinf(self.below):
-            return kept(above), 40.0 * U * (1.0 + np.square(np.maximum(above, 0.0)))
+            own = 40.0 * (1.0 + np.square(np.maximum(above, 0.0)))
+            return kept(above), np.where(above < -3.0, 2.0, own) * U  # there what is taken from 1 is below 2e-5
         below = (self.nodes - self.below) / WIDTH
         # the difference of two tails on the side where both are small, one at most a seventh of the other or so
         upper = above + below > 0.0

@@ -187,15 +187,14 @@ class RareRuns:
 
     def _sum(self, rows: Rows, epsilon: Array) -> tuple[Array, Array]:
         """The sum on the line, and a bound on the errors of its terms."""
-        every, fixed, turning = self._terms
-        terms, fixed, turning = every[rows], fixed[rows], turning[rows]
+        terms, fixed, turning = self._terms
         tilt = self.line.found.tilt
         near, far = (turn(-epsilon[..., None] * part) for part in self._tables)
         # 14 u for two entries of tables and a product; 3 u for each term of a block, and one for each block added
-        found = (_by_block(terms, near) * far).sum(axis=-1).real
+        found = (_by_block(terms[rows], near) * far).sum(axis=-1).real
         scale = self.line.step / math.pi * np.exp(-tilt * epsilon)
         value = scale * found
-        own = scale * (fixed[:, None] + 2.0 * U * np.abs(epsilon) * turning[:, None]) * RISEN
+        own = scale * (fixed[rows, None] + 2.0 * U * np.abs(epsilon) * turning[rows, None]) * RISEN
         return value, own + U * (16.0 + 3.0 * tilt * np.abs(epsilon)) * np.abs(value)
 
 

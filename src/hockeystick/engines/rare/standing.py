@@ -1,8 +1,9 @@
 """Where lines of rare large losses stand, so that many runs of one law share them.
 
 A line's pieces and transforms know nothing of the number of steps. So that an answer depends on the question alone,
-lines stand at stations: one for all numbers of steps from a power of four to the next (of two, where several steps draw
-the record), and for deltas between two whole powers of e. A line is planned for the largest epsilon that it serves.
+lines stand at stations: one for all numbers of steps from a power of four to the next (of two, or of its root, where
+several steps draw the record), and for deltas between two whole powers of e. A line is planned for the largest epsilon
+that it serves.
 
 Estimates only: a line proves what it says wherever it stands. Cost: 4 ms a line.
 """
@@ -29,7 +30,7 @@ _ABOVE, _BELOW = 1.05, 0.97  # times the guesses of the largest epsilon and of t
 _POINTS = np.geomspace(1e-7, 300.0, 48)  # epsilons looked at
 _CLOSER = np.geomspace(0.6, 1.6, 12)  # of the one found there
 
-Station = tuple[int, int, int]
+Station = tuple[float, float, int]
 """``log2`` of the most steps and of what is less than the fewest; ``-ln`` of the smallest delta."""
 
 
@@ -59,11 +60,13 @@ class StandingRareLines:
                 self._lines[station] = None
         return self._lines[station]
 
-    def _placed(self, power: int, least_power: int, depth: int) -> RareLine:
-        most, fewest = min(2.0**power, math.ceil(MOST_DRAWN / self.losses.rate)), 2.0**least_power
+    def _placed(self, power: float, least_power: float, depth: int) -> RareLine:
+        most, fewest = min(math.floor(2.0**power), math.ceil(MOST_DRAWN / self.losses.rate)), 2.0**least_power
         losses = replace(self.losses, steps=most)
         epsilon = _ABOVE * epsilon_near(losses, -float(depth))
-        log_error = (1.0 + _SPARE) * (log_error_for(losses, SHARE * self.tolerance, epsilon) - depth)
+        # of fewer runs none is far from those that the line is planned for, where it is as wide as that allows
+        share = SHARE * min(0.25 + 0.375 * (power - least_power), 1.0)
+        log_error = (1.0 + _SPARE) * (log_error_for(losses, share * self.tolerance, epsilon) - depth)
         runs = (replace(losses, steps=steps) for steps in (most, fewest))
         least = [(run.steps / most, _BELOW * epsilon_near(run, 1.0 - depth) / epsilon) for run in runs]
         return rare_line(losses, epsilon, log_error, least=least)
