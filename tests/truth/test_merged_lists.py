@@ -225,6 +225,15 @@ def test_every_loss_lies_between_the_edges_of_its_bucket() -> None:
     assert (places == np.searchsorted(buckets.edges, inside, side="right") - 1).all()
 
 
+def test_buckets_are_chosen_where_epsilon_is_a_rounding_before_a_cell() -> None:
+    loss = np.linspace(0.0, 1.0, 50)
+    listed = Weights.of(loss, np.zeros(50), 1.0, 0.5)
+    for cell in range(0, 4096, 97):
+        epsilon = float(np.nextafter(cell / 4096.0, -1.0))
+        buckets = Buckets.between((0.0, 1.0), 1 << 12, (listed,), (listed,), epsilon, 1.0)
+        assert buckets.edges[-1] >= 1.0 - buckets.start
+
+
 RUNS = (
     (hs.DiscreteGaussian(2.0).poisson(0.5) * 14, 5.334),
     (hs.Binomial(100).poisson(0.1) * 8, 0.3),

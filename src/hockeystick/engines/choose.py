@@ -1,10 +1,11 @@
 """Which engine answers, and what it may spend: every such choice is here, with the measurement that fixed it.
 
-In this order: closed forms (one step; Gaussians alone); the outcomes one by one, where these are few; lines of rare
-large losses, where these are known to be much shorter; the contour, whose cost does not grow with the number of steps
-and whose brackets are a million times narrower than usually asked for; where it hands over, lines of rare large losses,
-the outcomes one by one where these are some more, else the contour for fewer digits, and lattices. Decision 0009 says
-why the contour comes first. What answered is the ``method`` of the result, and a note says why the contour did not.
+In this order: closed forms (one step; Gaussians alone); the outcomes one by one, where these are few, or of few steps
+of atoms those that matter, merged where these are many; lines of rare large losses, where these are known to be much
+shorter; the contour, whose cost does not grow with the number of steps and whose brackets are a million times narrower
+than usually asked for; where it hands over, lines of rare large losses, the outcomes one by one where these are some
+more, else the contour for fewer digits, merged lists, and lattices. Decision 0009 says why the contour comes first.
+What answered is the ``method`` of the result, and a note says why the contour did not.
 
 Nothing here is proved: each engine proves what it answers.
 """

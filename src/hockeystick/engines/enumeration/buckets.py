@@ -22,7 +22,7 @@ from hockeystick.laws.base import Array
 
 Indices = NDArray[np.intp]
 
-CLASSES: Final = 4.0
+CLASSES: Final = 1.0
 """Of epsilons, for each nat of the tilt: they share buckets."""
 
 _CELLS = 1 << 13  # of the histogram, or half as many
@@ -107,7 +107,7 @@ class Buckets:
         others = np.maximum(others, np.roll(others, 1)) + _NOISE * others.max()
         left = epsilon - start - cell * np.arange(float(_CELLS))  # for the others
         near = np.maximum(left, -_BEYOND / max(theta, 1e-9))  # farther beyond epsilon weights are no longer tilted
-        there = others[np.mod(near / cell, _PERIOD).astype(np.intp)]
+        there = others[np.floor(near / cell).astype(np.intp) % _PERIOD]
         share = (own * np.exp(left - near) * there) ** (1.0 / 3.0)
         share = np.maximum(share, np.maximum(np.append(0.0, share[:-1]), np.append(share[1:], 0.0)))
         number = most * share / max(float(share.sum()), 1e-300)

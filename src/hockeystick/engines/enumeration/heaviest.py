@@ -32,15 +32,15 @@ from hockeystick.laws.loss_sum import PairSum
 from hockeystick.transforms.saddle import Saddle
 
 _SHARE = math.log(1e-12)  # ln of the part of delta that atoms left out may be
-_CLASS = 6.0  # nats between the classes
+_CLASS = 12.0  # nats between the classes
 _LEAST = -700.0  # ln of the least mass left out
 _TRIES = 8
 _ROUGH = 1 << 13  # buckets that tell what matters
-_KEPT = 4  # lists
-_TILTS = (0.0, -0.25, -0.5, -0.75, -1.0)  # powers of 2 times one near the saddle point
+_KEPT = 8  # lists, half of them short
+_TILTS = (0.0, -0.5, -1.0)  # powers of 2 times one near the saddle point
 _ENOUGH = 1e-10  # of delta, that what is left out may be
 _AIM = math.log(0.25 * _ENOUGH)  # what lists are planned for, of about delta
-_FINE = 2.0  # nats between the classes of shares of outcomes left out
+_FINE = 6.0  # nats between the classes of shares of outcomes left out
 _COARSEST = -20.0  # the largest: a list is never empty
 _MOST_STEPS = 1 << 10  # of which outcomes are counted
 
