@@ -1,11 +1,10 @@
 """Which engine answers, and what it may spend: every such choice is here, with the measurement that fixed it.
 
-In this order: closed forms (one step; Gaussians alone); the outcomes one by one, where these are few, or of few steps
-of atoms those that matter, merged where these are many; lines of rare large losses, where these are known to be much
-shorter; the contour, whose cost does not grow with the number of steps and whose brackets are a million times narrower
-than usually asked for; where it hands over, lines of rare large losses, the outcomes one by one where these are some
-more, else the contour for fewer digits, merged lists, and lattices. Decision 0009 says why the contour comes first.
-What answered is the ``method`` of the result, and a note says why the contour did not.
+In this order: closed forms; the outcomes one by one, where these are few, or of few steps of atoms those that matter,
+merged where these are many; lines of rare large losses, where these are known to be much shorter; the contour, whose
+cost does not grow with the number of steps; where it hands over, lines of rare large losses, the outcomes one by one
+where these are some more, else the contour for fewer digits, merged lists, and lattices. Decision 0009 says why the
+contour comes first. What answered is the ``method`` of the result, and a note says why the contour did not.
 
 Nothing here is proved: each engine proves what it answers.
 """
@@ -56,8 +55,8 @@ MOST_OUTCOMES: Final = 1 << 21
 """The same for a tolerance finer than everyday: 2 s an answer, and 40 a receipt."""
 
 BUCKETS: Final = 1 << 16
-"""Of losses, in which more outcomes than that are merged: 0.2 to 0.8 s an answer and 20 a receipt, of a relative width of
-1e-8 to 1e-6 and epsilons mostly to 1e-9, where the contour leaves 1e-7 to 1e-5, and lattices 1e-3."""
+"""Of losses, in which more outcomes than that are merged: 0.2 to 0.8 s an answer and 20 a receipt, delta to 1e-8 to
+1e-6 of itself and epsilon mostly to 1e-9, where the contour leaves 1e-7 to 1e-5, and lattices 1e-3."""
 
 MOST_BUCKETS: Final = 1 << 18
 """The same for a tolerance finer than everyday: three times as long, a sixteenth as wide."""
