@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import cast, final, get_args
+from typing import cast, final
 
 import numpy as np
 
@@ -53,13 +53,12 @@ class GaussianSummand(SampledSummand):
     def sources(cls, group: Sequence[tuple[Summand, float]]) -> list[RuleSource]:
         """Batches of like pairs."""
         found: list[RuleSource] = []
-        for order in get_args(Order):
-            # like shifts need rules of like length
-            rows = sorted(
-                (one.shift, one.rate, count)
-                for one, count in cast("Sequence[tuple[GaussianSummand, float]]", group)
-                if one.order == order and one.rate < 1.0
-            )
+        sampled: dict[Order, list[tuple[float, float, float]]] = {}
+        for one, count in cast("Sequence[tuple[GaussianSummand, float]]", group):
+            if one.rate < 1.0:
+                sampled.setdefault(one.order, []).append((one.shift, one.rate, count))
+        for order, rows in sorted(sampled.items()):
+            rows.sort()  # like shifts need rules of like length
             for i in range(0, len(rows), _BATCH):
                 shift, rate, counts = np.array(rows[i : i + _BATCH]).T
                 found.append(SubsampledGaussians(shift, rate, counts, order))

@@ -47,7 +47,8 @@ def _run(family: Callable[..., Any], arguments: Mapping[str, Any], known: dict[S
             "family must turn named arguments into a step or a composition, such as"
             f" lambda noise, steps: Gaussian(noise).poisson(0.01) * steps; got {run!r} from {_words(arguments)}"
         )
-    return Composition(tuple((known.setdefault(step, step), count) for step, count in (run * 1).steps))
+    steps = run.steps if isinstance(run, Composition) else ((run, 1),)
+    return Composition(tuple((known.setdefault(step, step), count) for step, count in steps))
 
 
 def _words(arguments: Mapping[str, Any]) -> str:
