@@ -34,7 +34,7 @@ __all__ = ["Sweep", "sweep"]
 _PLANS = 4096  # in a chunk, at most: a few seconds' work
 _SEARCHES = 64  # in a chunk, along a line of the grid: however many workers there are, each begins from the same guess
 _EACH = 4  # chunks a worker gets at least, where there are enough plans
-_MAPPED = 64  # chunks for workers of an unknown number
+_MAPPED = 24  # chunks for workers of an unknown number
 _INTERRUPTED = "not asked: the sweep was interrupted"
 
 
