@@ -14,7 +14,7 @@ from hockeystick.accountants.base import DirectedCurve
 from hockeystick.bound import Bound
 from hockeystick.engines.choose import standing_lines
 from hockeystick.engines.contour.decay import rectangles
-from hockeystick.engines.contour.placing import log_tail
+from hockeystick.engines.contour.placing import log_tail, normal_tilts
 from hockeystick.engines.contour.stays_below import log_reverse
 from hockeystick.engines.together import Quantity
 from hockeystick.laws.loss_sum import PairSum
@@ -217,3 +217,16 @@ def test_reversed_cells_bound_the_transform_of_the_reverse() -> None:
     assert (size <= bound).all()
     assert bound[0] - size[0] < 0.01
     assert bound[-1] < 0.7
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-20, 1e-3), (1e-30, 1e-300), (5e-324, 0.5), (1.0, 1e-300)])
+def test_tilts_to_look_at_are_numbers_however_small_epsilon_is(epsilon: float, delta: float) -> None:
+    tilts = normal_tilts(np.array([epsilon]), np.array([delta]))
+    assert np.isfinite(tilts).all()
+    assert (tilts > 0.0).all()
+
+
+def test_the_other_direction_is_told_apart_at_the_smallest_epsilons() -> None:
+    curve = hs.account(hs.Gaussian(1.0).poisson(0.01) * 300)
+    for epsilon in (1e-18, 1e-30, 1e-300):
+        assert curve.delta(epsilon).sides == pytest.approx(curve.delta(0.0).sides, rel=1e-9, abs=0.0)

@@ -49,6 +49,7 @@ __all__ = [
     "saddle_of_epsilon",
 ]
 
+_LEAST_EPSILON = 1e-100  # tilts for a smaller one are no guide
 _ABOUT = np.array([0.25, 0.5, 0.7, 1.0, 1.4, 2.0])  # times a tilt, where the best one may be
 
 
@@ -117,8 +118,8 @@ def log_complement(losses: LossSum, saddle: Saddle, epsilon: float) -> float:
 def normal_tilts(epsilon: Array, delta: Array) -> Array:
     """Tilts about the saddle point of a normal loss whose curve passes through each point, shape (k, n)."""
     depth = np.sqrt(-2.0 * np.log(delta))
-    mu = np.sqrt(depth * depth + 2.0 * epsilon) - depth
-    saddle = np.maximum(epsilon / (mu * mu) - 0.5, SMALLEST_TILT)
+    twice = np.sqrt(depth * depth + 2.0 * epsilon) + depth  # 2 epsilon over the mu of the normal loss
+    saddle = np.maximum(0.25 * twice * twice / np.maximum(epsilon, _LEAST_EPSILON) - 0.5, SMALLEST_TILT)
     return np.ascontiguousarray(round_tilts(saddle[:, None] * _ABOUT).T)
 
 
