@@ -14,7 +14,7 @@ import hockeystick as hs
 from hockeystick.bound import Bound
 from hockeystick.laws import GaussianPair
 from hockeystick.laws.one_step import one_step_delta
-from hockeystick.readouts.envelope import Enclosure, Value
+from hockeystick.readouts.envelope import Enclosure, Side, Value
 
 ALPHAS = (0.0, 1e-12, 1e-6, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.999, 1.0 - 1e-9, 1.0)
 
@@ -217,3 +217,14 @@ def test_bad_rates_are_refused_by_name(alpha: Any, error: type[Exception], words
         curve.trade_off(alpha)
     with pytest.raises(ValueError, match="direction"):
         curve.trade_off(0.1, direction="sideways")
+
+
+def test_a_point_looked_at_twice_says_nothing_of_slopes() -> None:
+    def known(epsilon: float) -> Value:
+        return Value(0.5 * math.exp(-epsilon), 0.5 * math.exp(-epsilon))
+
+    once, twice = Side(known), Side(known)
+    once.add(1.0)
+    twice.add(0.0, 1.0)
+    found = Side(known).corners(twice)
+    assert (found.lower <= Side(known).corners(once).lower + 1e-12).all()

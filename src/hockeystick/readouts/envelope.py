@@ -152,7 +152,9 @@ class Side:
             height = -np.expm1(-beyond) + np.exp(-beyond) * other.upper[1 : _NEIGHBOURS + 1]
             for index in range(min(_NEIGHBOURS, a.size)):
                 gap = a[index] * -np.expm1(-beyond - epsilon[index])
-                slope[index] = min(slope[index], float(np.min(np.maximum(height - low[index], 0.0) / gap)))
+                rise = np.maximum(height - low[index], 0.0)
+                steepest = np.divide(rise, gap, out=np.full_like(gap, np.inf), where=gap > 0.0)
+                slope[index] = min(slope[index], float(steepest.min()))
         return slope * (1.0 + _SLACK)
 
     def _flattest(self, a: Array) -> Array:
