@@ -53,7 +53,7 @@ class Runs:
 
     def among(self, own: Rows) -> tuple[Rows, Runs]:
         """Those with some of the plans, which are numbered anew."""
-        if self.rows.size == own.size == 1:
+        if self.rows.size == own.size == 1 and self.rows[0] == own[0] == 0:
             return _ONLY, self
         place = np.minimum(np.searchsorted(own, self.rows), own.size - 1)
         which = np.flatnonzero(own[place] == self.rows)
