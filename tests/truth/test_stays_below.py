@@ -16,7 +16,12 @@ from hockeystick.engines.choose import standing_lines
 from hockeystick.engines.contour.decay import rectangles
 from hockeystick.engines.contour.placing import log_tail, normal_tilts
 from hockeystick.engines.contour.stays_below import log_reverse
+from hockeystick.engines.ends import BoundedCurve
 from hockeystick.engines.together import Quantity
+from hockeystick.laws import GaussianPair
+from hockeystick.laws.allocated import AllocatedCurve
+from hockeystick.laws.base import Pair
+from hockeystick.laws.curve import ChordPair
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.together import Asked, each_together, worst
 from hockeystick.transforms.log_moments import log_moments
@@ -191,6 +196,18 @@ def test_the_rule_of_a_line_bounds_the_reverse_of_its_curve(
     truth = float(hs.account(run, "add", accountant=hs.accountants.Exact()).delta(epsilon).sides[1])
     found = [log_reverse(lines, tilt, epsilon, delta, "delta") for tilt in round_tilts(np.geomspace(0.5, 40.0, 30))]
     assert math.log(truth) < min(found) < math.log(truth) + 4.0
+
+
+def test_no_law_about_a_curve_is_taken_for_the_curve_reversed() -> None:
+    """Its mass at infinity is not the curve's, by whose ends the two sides are told apart."""
+
+    def ends(pair: Pair) -> BoundedCurve:
+        return BoundedCurve(((pair, 3),), lambda _: pytest.fail("no engine is needed"), 1e-9)
+
+    plain = hs.Gaussian(1.5).poisson(0.1).pair("remove")
+    assert ends(plain.reversed()).is_reverse_of(ends(plain))
+    about = ChordPair(AllocatedCurve(GaussianPair(1.5), 3))
+    assert not ends(about.reversed()).is_reverse_of(ends(about))
 
 
 def test_a_reversed_rule_has_the_moments_of_the_reverse() -> None:
