@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+import hockeystick as hs
 from hockeystick.bound import Bound
 from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.engines.contour.placing import ContourRefusal
@@ -275,3 +276,14 @@ def test_atoms_without_a_lattice_are_refused_by_name(parts: Parts, epsilon: floa
 
 
 # -------------------------------------------------------------------------------------------------------- random sweeps
+
+
+@pytest.mark.parametrize(("sigma", "rate", "steps"), [(1.25, 3e-4, 2000), (1.437, 8.663e-4, 3520), (2.0, 3e-4, 2106)])
+def test_a_search_that_starts_beyond_a_cliff_comes_back(sigma: float, rate: float, steps: int) -> None:
+    """There estimates of delta are far too large: no line says anything but that the crossing lies below."""
+    run = hs.DiscreteGaussian(sigma).poisson(rate) * steps
+    found = hs.account(run, "remove").epsilon(1e-6)
+    assert found.method == "contour"
+    assert float(found.width) < 1e-9
+    other = hs.account(run, "remove", accountant=hs.accountants.Certified(engine="lattice")).epsilon(1e-6)
+    assert float(other.lower) <= float(found.lower) <= float(found.upper) <= float(other.upper)
