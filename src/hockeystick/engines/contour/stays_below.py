@@ -29,7 +29,7 @@ from hockeystick.numerics.rounding import exp_up, up
 from hockeystick.transforms.cumulants import scan
 from hockeystick.transforms.log_moments import log_moments
 from hockeystick.transforms.reversed_rule import ReversedSum, reversed_rule
-from hockeystick.transforms.rule import Array, Sketch, few_bits_up
+from hockeystick.transforms.rule import Array, Numbers, Sketch, few_bits_up
 
 Flags = NDArray[np.bool_]
 
@@ -72,7 +72,7 @@ def seems_far_below(other: StandingLines, epsilon: float, delta: float) -> bool:
     return _seeming_tilt(level.sketches, other.losses.gaussian_variance, epsilon, delta) is not None
 
 
-def _seeming_tilt(sketches: Sequence[Sketch], gaussian_variance: float, epsilon: float, delta: float) -> Array | None:
+def _seeming_tilt(sketches: Sequence[Sketch], gaussian_variance: Numbers, epsilon: float, delta: float) -> Array | None:
     """The tilt, shape (1, 1), at which that seems to be so, if any, of the reverse of what is sketched.
 
     The losses of (Q, P) have ``K(-1 - t)`` where those of (P, Q) have ``K(t)``.
