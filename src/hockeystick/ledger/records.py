@@ -19,19 +19,6 @@ from hockeystick.ledger.errors import LedgerError
 from hockeystick.ledger.rules import Budget, check_rule
 from hockeystick.odometer.steps import decode_step, encode_step
 
-__all__ = [
-    "GENESIS",
-    "PERIODS",
-    "DataSet",
-    "Entry",
-    "Release",
-    "canonical",
-    "composition_of",
-    "digest",
-    "kind_of",
-    "read_kind",
-]
-
 GENESIS = "0" * 64
 """What stands for the hash before the first entry."""
 
