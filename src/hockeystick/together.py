@@ -155,8 +155,9 @@ def _passed(curves: Sequence[Asked], owners: Rows, values: Array, quantity: Quan
     accountant, flat = curves[0].accountant, [one for curve in curves for one in curve.directed.values()]
     count = np.array([len(curve.directed) for curve in curves])
     first = (np.cumsum(count) - count)[owners]
-    answers = accountant.together(flat, first, values=values, quantity=quantity)
-    if answers is None:
+    together = accountant.together(flat)
+    answers = None if together is None else together.answers(first, values, quantity)
+    if together is None or answers is None:
         return None
     known, rows = answers.known.copy(), np.arange(values.size)
     second = np.flatnonzero(known & (count[owners] > 1))
@@ -165,11 +166,10 @@ def _passed(curves: Sequence[Asked], owners: Rows, values: Array, quantity: Quan
     proved = second[few[second]]
     at, lower = values[proved], answers.lower[proved]
     epsilon, delta = (at, lower) if quantity == "delta" else (lower, at)
-    own, beside = ([flat[row] for row in first[proved] + place] for place in (1, 0))
-    below = accountant.below_together(own, beside, epsilon=epsilon, delta=delta, quantity=quantity)
+    below = together.are_below(first[proved] + 1, first[proved], epsilon, delta, quantity)
     second = np.setdiff1d(second, proved[below])
     if second.size:
-        more = accountant.together(flat, first[second] + 1, values=values[second], quantity=quantity)
+        more = together.answers(first[second] + 1, values[second], quantity)
         if more is None:
             return None
         answers, rows = answers.followed_by(more), np.concatenate((rows, second))

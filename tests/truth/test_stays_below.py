@@ -162,9 +162,10 @@ def test_what_is_proved_of_many_is_proved_of_each() -> None:
     others = [directed(hs.Gaussian(1.0), "remove")] * len(curves)  # which has no line
     least = np.array([least_proved(*one) for one in zip(curves, epsilon.tolist(), strict=True)])
     for factor, proved in ((1.0 + 1e-9, True), (1.0 - 1e-9, False)):
-        found = hs.accountants.Certified().below_together(
-            curves, others, epsilon=epsilon, delta=least * factor, quantity="delta"
-        )
+        together = hs.accountants.Certified().together([*curves, *others])
+        assert together is not None
+        own = np.arange(len(curves))
+        found = together.are_below(own, own + len(curves), epsilon, least * factor, "delta")
         assert (found == proved).all()
 
 

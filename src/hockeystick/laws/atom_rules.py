@@ -86,10 +86,7 @@ class AtomBatch(RuleSource):
         """The largest size of a loss."""
         return max(float(np.abs(table.loss).max()) for table in self.tables)
 
-    @property
-    def is_atomic(self) -> bool:
-        """They are."""
-        return True
+    is_atomic = True
 
     @property
     def leaves_out(self) -> bool:
