@@ -11,6 +11,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.bound import Bound
+from hockeystick.engines.contour.answers import deltas
 from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.engines.contour.placing import ContourRefusal
 from hockeystick.exact import exact_delta
@@ -55,11 +56,11 @@ def group(sigma: float, rate: Fraction, size: int) -> Pair:
     return GaussianMixturePair(sigma, weights, tuple(map(float, range(size + 1))), (Fraction(1),), (0.0,))
 
 
-def assert_contains(bound: Bound, parts: Parts, epsilon: float) -> None:
+def assert_contains(bound: Bound, parts: Parts, epsilon: float, tolerance: float = TOLERANCE) -> None:
     exact = exact_delta(parts, epsilon, digits=14)
     assert Fraction(float(bound.lower)) <= exact.low
     assert exact.high <= Fraction(float(bound.upper))
-    assert float(bound.width) <= TOLERANCE * float(bound.lower)
+    assert float(bound.width) <= tolerance * float(bound.lower)
 
 
 DP_SGD = [
@@ -178,6 +179,20 @@ def test_epsilon_behind_a_cliff(sigma: float, rate: float, steps: int, delta: fl
 
 
 # ------------------------------------------------------------------------------------------------------ laws, refusals
+
+
+@pytest.mark.parametrize(("sigma", "rate"), [(0.7123408506191142, 0.0006273274445378194), (0.6209, 0.00025046505634)])
+def test_sharper_lines_answer_between_the_modes_of_a_tilted_loss(sigma: float, rate: float) -> None:
+    parts: Parts = [(sampled(sigma, rate), 10_000)]
+    curve = ContourCurve(PairSum(parts), 7e-5)
+    answers = deltas([curve.standing], np.zeros(1, dtype=np.intp), np.ones(1))
+    assert answers.known.all()  # by lines that stand, before one is made for the question
+    (station,) = curve.standing.of_epsilons(np.ones(1))
+    assert station is not None
+    assert curve.standing.has(station)
+    assert curve.standing.has(station.sharper)
+    assert curve.delta(1.0).sides == answers.bound(0).sides
+    assert_contains(answers.bound(0), parts, 1.0, 7e-5)
 
 
 def test_nearby_epsilons_share_one_line() -> None:
