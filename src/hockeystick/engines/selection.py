@@ -29,7 +29,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.bound import Bound
+from hockeystick.bound import Bound, from_sides
 from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Array
 from hockeystick.laws.run_count import RunCount
@@ -125,8 +125,8 @@ class SelectedCurve:
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
         upper = self.upper(epsilon)
-        lower = 0.0 if math.isinf(epsilon) else min(self._lower(epsilon), upper)
-        return Bound(lower, upper, _METHOD, (self._count.words,))
+        lower = 0.0 if math.isinf(epsilon) else self._lower(epsilon)
+        return from_sides(lower, upper, _METHOD, (self._count.words,))
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
@@ -138,7 +138,7 @@ class SelectedCurve:
         find = partial(one_sided_root, target=delta, slope=5.0, step=1e-6 * max(guess, 1.0))
         upper = find(self.upper, guess=guess, above=True)
         lower = find(self._lower, guess=max(0.9 * guess, 0.0), above=False)
-        return Bound(min(lower, upper), upper, _METHOD, (self._count.words,))
+        return from_sides(lower, upper, _METHOD, (self._count.words,))
 
     def guess(self, delta: float) -> float:
         """About the epsilon at this delta: that of one run."""
@@ -230,23 +230,30 @@ class SelectedCurve:
 
     def _proved(self, order: int, x: float, apart: float, epsilon: float) -> float:
         """Lower bound of delta(epsilon) for l = ``x`` and the order of this number: none above, l0 >= 0, l0 <= 0."""
-        forward, backward = self._forward.nodes[0], self._backward.nodes[0]
-        masses = self._forward.masses(x, apart)
-        rest: tuple[float, float] | None = (0.0, 0.0)  # of P from above, of Q from below
-        if order > forward.size:  # losses above y of the reverse are those below -y
-            known = self._backward.masses(float(backward[order - 1 - forward.size]), apart)
-            rest = None if known is None else (known[2], known[0])
-        elif order > 0:
-            known = self._forward.masses(float(forward[order - 1]), apart)
-            rest = None if known is None else (1.0 - known[0], 1.0 - known[2])
-        if masses is None or rest is None:
+        masses, bottom = self._forward.masses(x, apart), self._bottom(order, apart)
+        if masses is None or bottom is None:
             return 0.0
+        (most_p, rest_p), (most_q, rest_q) = bottom
         error = self._count.error + 32.0 * U
         # the chance rises with the event and falls with the rest: P's from below, Q's from above
-        p, q = (np.array(min(part, 1.0 - better)) for part, better in zip((masses[0], masses[2]), rest, strict=True))
-        first = float(self._count.chance(p, np.array(rest[0]))) * (1.0 - error)
-        second = float(self._count.chance(q, np.array(rest[1]))) * (1.0 + error)
+        p, q = np.array(min(masses[0], most_p)), np.array(min(masses[2], most_q))
+        first = float(self._count.chance(p, np.array(rest_p))) * (1.0 - error)
+        second = float(self._count.chance(q, np.array(rest_q))) * (1.0 + error)
         return max(first - math.exp(epsilon) * second * (1.0 + 8.0 * U), 0.0)
+
+    def _bottom(self, order: int, apart: float) -> tuple[tuple[float, float], tuple[float, float]] | None:
+        """What ranks at the bottom and the rest, of P from below and of Q from above; None where unknown.
+
+        Neither is computed from the other where it is small: one less a small number is rounded.
+        """
+        if order == 0:
+            return (1.0, 0.0), (1.0, 0.0)
+        forward, backward = self._forward.nodes[0], self._backward.nodes[0]
+        if order > forward.size:  # losses above y of the reverse are those below -y
+            known = self._backward.masses(float(backward[order - 1 - forward.size]), apart)
+            return None if known is None else ((1.0 - known[2], known[2]), (1.0 - known[0], known[0]))
+        known = self._forward.masses(float(forward[order - 1]), apart)
+        return None if known is None else ((known[0], 1.0 - known[0]), (known[2], 1.0 - known[2]))
 
     def ranked(self, share: float) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
         """Masses under P and Q of some outcomes of the winner in one order of the outputs: a pair it attains.
