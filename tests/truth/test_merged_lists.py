@@ -307,6 +307,18 @@ def test_few_steps_of_many_atoms_are_answered_to_seven_digits(run: hs.Compositio
     assert max(float(found.lower), float(lattice.lower)) <= min(float(found.upper), float(lattice.upper))
 
 
+def test_nothing_is_merged_for_datasets_that_show_a_pair_and_its_reverse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They stand below a bound joined of both, from which they are far."""
+    monkeypatch.delattr(sys.modules[EnumeratedCurve.__module__], "merged_sides")
+    pair = hs.DiscreteGaussian(2.0).poisson(0.1).pair("remove")
+    curve = hs.accountants.Certified().directed(((pair, 13), (pair.reversed(), 1)))
+    found = curve.epsilon(1e-6)
+    assert isinstance(found, Bound)
+    assert 0.0 < float(found.width) < 1e-3
+    with pytest.raises(NameError):
+        hs.accountants.Certified().directed(((pair, 14),)).epsilon(1e-6)
+
+
 def test_a_merged_answer_is_the_same_whatever_was_asked_before() -> None:
     parts = (hs.DiscreteGaussian(2.0).poisson(0.1) * 10).pairs("remove")
 

@@ -82,12 +82,12 @@ class HeaviestOutcomes:
         return self._answer_at(epsilon)[0]
 
     def _answer_at(self, epsilon: float) -> tuple[Bound, EnumeratedCurve]:
-        saddle = _saddle(lambda: saddle_of_epsilon(self._losses, epsilon))
+        saddle = _saddle(saddle_of_epsilon, self._losses, epsilon)
         number = 0 if saddle is None else round(_place_of(float(saddle.log_delta(epsilon))))
         for tried in range(_TRIES):
             curve = self._curve(number)
             found = curve.delta(epsilon)
-            there = _place_of(_log(float(found.lower) or float(found.upper)))
+            there = _place_of(_log(curve.about(epsilon) or float(found.upper)))
             enough = curve.left_out(epsilon) <= _ENOUGH * float(found.lower)
             if enough and (tried or not curve.is_merged or abs(there - number) <= 0.5 + _BESIDE):
                 return found, curve
@@ -123,14 +123,17 @@ class HeaviestOutcomes:
     def _made(self, number: int) -> EnumeratedCurve:
         """Lists for deltas from one end of a station to the other."""
         sizes = [math.exp(max(_log_size(number + shift), _LEAST)) for shift in (0.5, 0.0, -0.5)]
-        saddle = _saddle(lambda: saddle_of_delta(self._losses, math.log(sizes[1])))
+        saddles = (_saddle(saddle_of_delta, self._losses, math.log(size)) for size in sizes[1:])
+        saddle = next((one for one in saddles if one is not None), None)
         theta, middle = (0.0, 0.0) if saddle is None else (float(saddle.theta), max(float(saddle.epsilon), 0.0))
         epsilons = [max(middle + math.log(sizes[1] / size) / theta, 0.0) if theta > 0.0 else middle for size in sizes]
         epsilons = self._about(self._omitted(theta, epsilons, sizes)[0], sizes)
+        made: dict[tuple[Omission, Merging | None], EnumeratedCurve] = {}
         for tried in range(_TRIES):
             omitted, is_merged = self._omitted(theta, epsilons, sizes)
-            merging = Merging(self._buckets, epsilons[2], epsilons[0]) if is_merged else None
-            curve = EnumeratedCurve(self._parts, self._at_infinity, omitted, merging)
+            plan = omitted, Merging(self._buckets, epsilons[2], epsilons[0]) if is_merged else None
+            curve = made.get(plan) or EnumeratedCurve(self._parts, self._at_infinity, *plan)
+            made[plan] = curve
             enough = all(
                 curve.left_out(at) <= _MARGIN * _ENOUGH * size for at, size in zip(epsilons, sizes, strict=True)
             )
@@ -190,9 +193,9 @@ def _log(value: float) -> float:
     return math.log(value) if value > 0.0 else 2.0 * _LEAST
 
 
-def _saddle(find: Callable[[], Saddle]) -> Saddle | None:
+def _saddle(find: Callable[[PairSum, float], Saddle], losses: PairSum, value: float) -> Saddle | None:
     """The saddle point, where there is one."""
     try:
-        return find()
+        return find(losses, value)
     except ContourRefusal:
         return None

@@ -247,7 +247,7 @@ class _Making:
             while len(lists) <= level:
                 lists.append(_Lightness(lists[-1].side.coarser(above=above), self.omitted.theta, log_unit))
             one = lists[level].side
-            some, others = lists[level].but(math.exp(min(least - weight, 700.0)))
+            some, others = lists[level].but(math.exp(min(least - weight, 100.0)))
             if some.start < some.stop:
                 sums.add(one.loss[some] + (loss - sums.buckets.start), one.mass[some] * math.exp(log_p))
             light += math.exp(weight - steps.max()) * others
