@@ -19,6 +19,7 @@ from hockeystick.calibrate.search import Problem, Search
 from hockeystick.calibrate.sought import calibrations
 from hockeystick.calibrate.targets import target_of
 from hockeystick.composition import Composition, directions
+from hockeystick.engines.contour import standing
 from hockeystick.exact import exact_delta
 from hockeystick.together import passed_together
 
@@ -180,6 +181,19 @@ def test_a_line_of_neighbours_takes_few_evaluations_each(scheme: str) -> None:
     assert sum(one.evaluations for one in found) <= 3.2 * len(found)  # most of them in a few passes
     assert sum(one.estimates for one in found) <= 1.6 * len(found)
     assert all(one.unsafe is not None and one.precision <= 1e-4 for one in found)
+
+
+@pytest.mark.parametrize("rate", [1e-4, 1.8e-4])  # the largest loss of the other direction tells, or Chernoff's bound
+def test_no_line_stands_where_rare_losses_answer(monkeypatch: pytest.MonkeyPatch, rate: float) -> None:
+    stood: list[int] = []
+    monkeypatch.setattr(standing, "stand", lambda asked: stood.append(len(asked)))
+    target = target_of(epsilon=1.0, delta=1e-6)
+    problem = Problem(lambda noise: hs.Gaussian(noise).poisson(rate) * 10_000, target, "add-remove", Certified())
+    found = Search(problem, Axis(0.1, 10.0, False, -1, 1e-4)).evaluate(0.65, 1e-3)
+    assert found.safe
+    assert found.bound.method == "rare large losses"
+    assert found.bound.notes == ("direction: remove",)
+    assert not stood
 
 
 def test_lines_side_by_side_find_what_each_finds_alone_in_a_few_passes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,10 +80,6 @@ class Sought:
         self.root = search.predicted_root(self.start, self.step)
         return float(search.axis.value(self.root))
 
-    def led_by(self, other: Sought, guess: float) -> None:
-        """Begin from a guess, with what the search of a neighbour has learned."""
-        self.root = self.search.along(self.sign).like(other.search).axis.place(guess)
-
     @property
     def is_near(self) -> bool:
         """Whether evaluations tell where the answer is, and do not prove it yet."""
@@ -200,7 +196,7 @@ class _Line:
     numbers: Sequence[int]
     found: dict[int, Calibration | HockeystickError | ValueError]
     _begun: dict[int, Sought] = field(default_factory=dict)
-    _known: dict[int, Sought] = field(default_factory=dict)  # at places that are numbers
+    _known: dict[int, tuple[float, float, Sought]] = field(default_factory=dict)  # places that are numbers, and values
 
     def begin(self, start: int, step: int) -> list[Sought]:
         """Some: the first lead from one to the next, by estimates; the others lie between what is known."""
@@ -228,19 +224,20 @@ class _Line:
 
     def _keep(self, number: int, one: Sought) -> None:
         if not math.isnan(self.places[number]):
-            self._known[number] = one
+            self._known[number] = self.places[number], one.value, one
 
     def _sought(self, number: int, *, foreseen: bool) -> Sought:
         """One that begins where its neighbours lead; where they are far, by estimates."""
         (family, settings), place = self.asked[number], self.places[number]
-        guess = led_to([(self.places[known], one.value) for known, one in self._known.items()], place)
+        known = self._known.values()
+        guess = led_to([(at, value) for at, value, _ in known], place)
         one = sought(family, **{"guess": guess, **settings})
+        if guess is not None:
+            one.search.like(min(known, key=lambda other: abs(math.log(other[0] / place)))[2].search)
         if guess is None or foreseen or not one.sign or "guess" in settings:
             one.foresee()
         else:
-            one.led_by(
-                self._known[min(self._known, key=lambda known: abs(math.log(self.places[known] / place)))], guess
-            )
+            one.root = one.search.along(one.sign).axis.place(guess)
         return one
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Sweep", "sweep"]
 
 _PLANS = 4096  # in a chunk, at most: a few seconds' work
-_SEARCHES = 256  # in a chunk, of several lines: a second's work
+_SEARCHES = 512  # in a chunk, of several lines: some seconds' work
 _EACH = 4  # chunks a worker gets at least, where there are enough plans
 _MAPPED = 24  # chunks for workers of an unknown number
 _INTERRUPTED = "not asked: the sweep was interrupted"

@@ -15,7 +15,7 @@ from hockeystick.sweep.plans import Plan, Search
 if TYPE_CHECKING:
     from hockeystick.engines.together import Quantity
 
-_LINE = 64  # searches of a line, at most
+_LINE = 128  # searches of a line, at most
 _QUESTIONS = ("epsilon", "delta", "mu", "advantage", "adjacency")  # what a point of the grid holds beside the arguments
 
 
