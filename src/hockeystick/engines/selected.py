@@ -40,6 +40,13 @@ class Answering(Protocol):
         """epsilon at ``delta`` (nats)."""
 
 
+class Pass(Protocol):
+    """What answers many questions of curves at once."""
+
+    def answers(self, owners: NDArray[np.intp], values: Array, quantity: Quantity) -> Answers | None:
+        """``quantity`` of the curve ``owners[i]`` at ``values[i]``, where one answers."""
+
+
 class Method(Protocol):
     """What accounts for one run: frozen, hashable."""
 
@@ -53,20 +60,18 @@ class Method(Protocol):
     def directed(self, parts: Parts) -> Answering:
         """The curve of one run."""
 
-    def together(
-        self, curves: Sequence[Any], owners: NDArray[np.intp], *, values: Array, quantity: Quantity
-    ) -> Answers | None:
-        """Answers of such curves, where one pass has them."""
+    def together(self, curves: Sequence[Any]) -> Pass | None:
+        """What answers many questions of such curves in one pass."""
 
 
 @lru_cache(maxsize=8)
 def _one_run(method: Method, parts: Parts) -> OneRun:
     """The curve of one of many runs, kept since both directions ask for it."""
     curve = method.directed(parts)
+    several = method.together([curve])
 
     def deltas(at: Array) -> tuple[Array, Array]:
-        owners = np.zeros(at.size, dtype=np.intp)
-        passed = method.together([curve], owners, values=at, quantity="delta") if at.size > 1 else None
+        passed = several.answers(np.zeros(at.size, dtype=np.intp), at, "delta") if several and at.size > 1 else None
         found = unknown(at.size) if passed is None else passed
         for row in np.flatnonzero(~found.known).tolist():
             one = cast("Bound", curve.delta(float(at[row])))
