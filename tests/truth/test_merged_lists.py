@@ -16,7 +16,7 @@ from mpmath import mp, mpf
 import hockeystick as hs
 from hockeystick.bound import Bound
 from hockeystick.engines.enumeration import merging, outcomes
-from hockeystick.engines.enumeration.buckets import Buckets, Weights
+from hockeystick.engines.enumeration.buckets import Asked, Buckets, Weights, about_epsilons
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
 from hockeystick.engines.enumeration.heaviest import HeaviestOutcomes
 from hockeystick.engines.enumeration.merging import Merging
@@ -120,7 +120,7 @@ def test_both_sides_hold_the_truth_between_them(number: int, seed: int, monkeypa
             epsilon = share * top
             log_least = float(random.choice([-60.0, -8.0]))
             omitted = Omission(-math.inf, float(random.choice([0.0, 0.5, 3.0])), log_least)
-            curve = EnumeratedCurve(pairs, (0.0, 0.0), omitted, Merging(4 * number, epsilon))
+            curve = EnumeratedCurve(pairs, (0.0, 0.0), omitted, Merging(4 * number, epsilon, epsilon))
             assert curve.is_merged
             found, exact = curve.delta(epsilon), delta_of(every, epsilon)
             assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
@@ -180,9 +180,63 @@ def test_atoms_as_wrong_as_their_errors_keep_the_bracket_true(
         monkeypatch.setattr(module, "table", wrong)
     with mpmath.workdps(60):
         for epsilon in (0.0, 0.7, 2.0, 5.0, 8.0):
-            curve = EnumeratedCurve(pairs_of(parts), (0.0, 0.0), merging=Merging(1 << 14, epsilon))
+            curve = EnumeratedCurve(pairs_of(parts), (0.0, 0.0), merging=Merging(1 << 14, epsilon, epsilon))
             found, exact = curve.delta(epsilon), delta_of(every, epsilon)
             assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
+
+
+@pytest.mark.usefixtures("every_step_is_merged")
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_coarser_lists_as_wrong_as_their_errors_keep_the_bracket_true(
+    sign: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true, made = merging._Side.coarser, 0
+
+    def wrong(self: merging._Side, *, above: bool) -> merging._Side:
+        nonlocal made
+        made += 1
+        found = true(self, above=above)
+        # far less than a cell
+        return replace(found, loss=found.loss + sign * 0.999e-5, shift=found.shift + 1e-5)
+
+    monkeypatch.setattr(merging._Side, "coarser", wrong)
+    parts = [(hs.DiscretePair((0.75, 0.1875, 0.0625), (0.4375, 0.0625, 0.5)), 6)]
+    every = every_way(
+        [(hs.DiscretePair(*([Fraction(x) for x in side] for side in (pair.p, pair.q))), n) for pair, n in parts]
+    )
+    with mpmath.workdps(60):
+        for epsilon in (0.0, 0.7, 2.0, 5.0):
+            curve = EnumeratedCurve(pairs_of(parts), (0.0, 0.0), merging=Merging(1 << 14, epsilon, epsilon))
+            found, exact = curve.delta(epsilon), delta_of(every, epsilon)
+            assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
+    assert made > 10
+
+
+@pytest.mark.usefixtures("every_step_is_merged")
+def test_lists_of_a_range_of_epsilons_serve_all_of_it() -> None:
+    """No more than ten times as wide anywhere in a range as lists made for the one epsilon."""
+    parts = (hs.DiscreteGaussian(2.0).poisson(0.1) * 10).pairs("remove")
+    omitted = Omission(-60.0, 12.0, -35.0)
+    curve = EnumeratedCurve(parts, (0.0, 0.0), omitted, Merging(1 << 13, 0.8, 1.0))
+    for epsilon in (0.8, 0.9, 1.0):
+        alone = EnumeratedCurve(parts, (0.0, 0.0), omitted, Merging(1 << 13, epsilon, epsilon)).delta(epsilon)
+        found = curve.delta(epsilon)
+        assert max(found.lower, alone.lower) <= min(found.upper, alone.upper)
+        assert float(found.width) <= 10.0 * float(alone.width)
+
+
+def test_epsilons_are_about_where_deltas_are() -> None:
+    """Also where large losses are rare, and a saddle point tells an epsilon to a factor of two or so."""
+    for rate, theta in ((0.1, 12.0), (0.01, 33.0)):
+        parts = (hs.DiscreteGaussian(2.0).poisson(rate) * 8).pairs("remove")
+        atoms = outcomes.table(parts[0][0], -60.0)
+        assert atoms is not None
+        steps = [Weights.of(atoms.loss, atoms.log_p, theta, math.inf, 8)]
+        sizes = (1e-8, 1e-5)
+        log_whole = 8.0 * float(np.logaddexp.reduce(atoms.log_p + theta * atoms.loss))
+        curve = HeaviestOutcomes(PairSum(parts), (0.0, 0.0), 1 << 19)
+        for size, epsilon in zip(sizes, about_epsilons(steps, log_whole, theta, sizes), strict=True):
+            assert epsilon == pytest.approx(float(curve.epsilon(size).upper), rel=1e-2)
 
 
 @pytest.mark.parametrize("signs", [(-1.0, 1.0), (1.0, -1.0), (-1.0, -1.0), (1.0, 1.0)])
@@ -196,7 +250,7 @@ def test_sums_as_wrong_as_their_errors_keep_what_they_say(
     random = np.random.default_rng(5)
     loss, mass = np.sort(random.uniform(0.0, 3.0, 2000)), random.uniform(0.1, 1.0, 2000)
     listed = Weights.of(loss, np.log(mass), 1.0, 1.5)
-    sums = merging._Sums(Buckets.between((0.0, 3.0), 128, (listed,), (listed,), 1.5, 1.0))
+    sums = merging._Sums(Buckets.between((0.0, 3.0), 128, [listed], Asked((1.5, 1.5), 1.0, [listed])))
     start = sums.buckets.start
     sums.add(loss - start, mass)
     sums.mass *= 1.0 + signs[0] * unit * sums.terms
@@ -214,7 +268,7 @@ def test_every_loss_lies_between_the_edges_of_its_bucket() -> None:
     random = np.random.default_rng(1)
     loss = np.sort(random.normal(size=1000))
     listed = Weights.of(loss, -0.5 * loss**2, 1.0, 2.0)
-    buckets = Buckets.between((float(loss[0]), float(loss[-1])), 1 << 15, (listed,), (listed,), 2.0, 1.0)
+    buckets = Buckets.between((float(loss[0]), float(loss[-1])), 1 << 15, [listed], Asked((1.0, 2.0), 1.0, [listed]))
     between = buckets.edges[random.integers(0, buckets.edges.size - 1, 4000)]
     near = np.concatenate((between, *(np.nextafter(between[between > 0.0], side) for side in (0.0, 1e9))))
     inside = np.concatenate((near, random.uniform(0.0, float(buckets.edges[-1]), 4000)))
@@ -230,7 +284,7 @@ def test_buckets_are_chosen_where_epsilon_is_a_rounding_before_a_cell() -> None:
     listed = Weights.of(loss, np.zeros(50), 1.0, 0.5)
     for cell in range(0, 4096, 97):
         epsilon = float(np.nextafter(cell / 4096.0, -1.0))
-        buckets = Buckets.between((0.0, 1.0), 1 << 12, (listed,), (listed,), epsilon, 1.0)
+        buckets = Buckets.between((0.0, 1.0), 1 << 12, [listed], Asked((epsilon, epsilon), 1.0, [listed]))
         assert buckets.edges[-1] >= 1.0 - buckets.start
 
 
@@ -251,6 +305,18 @@ def test_few_steps_of_many_atoms_are_answered_to_seven_digits(run: hs.Compositio
     assert float(found.width) <= 1e-7 * float(found.lower)
     lattice = hs.account(run, "remove", accountant=hs.accountants.Certified(engine="lattice")).delta(epsilon)
     assert max(float(found.lower), float(lattice.lower)) <= min(float(found.upper), float(lattice.upper))
+
+
+def test_nothing_is_merged_for_datasets_that_show_a_pair_and_its_reverse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They stand below a bound joined of both, from which they are far."""
+    monkeypatch.delattr(sys.modules[EnumeratedCurve.__module__], "merged_sides")
+    pair = hs.DiscreteGaussian(2.0).poisson(0.1).pair("remove")
+    curve = hs.accountants.Certified().directed(((pair, 13), (pair.reversed(), 1)))
+    found = curve.epsilon(1e-6)
+    assert isinstance(found, Bound)
+    assert 0.0 < float(found.width) < 1e-3
+    with pytest.raises(NameError):
+        hs.accountants.Certified().directed(((pair, 14),)).epsilon(1e-6)
 
 
 def test_a_merged_answer_is_the_same_whatever_was_asked_before() -> None:
@@ -274,4 +340,4 @@ def test_masses_too_small_to_be_multiplied_are_refused() -> None:
         (Fraction(1, 10**150), 1 - Fraction(1, 10**150)), (Fraction(1, 10**100), 1 - Fraction(1, 10**100))
     )
     with pytest.raises(TooManyOutcomesError, match="no mass"):
-        EnumeratedCurve(pairs_of([(pair, 8)]), (0.0, 0.0), merging=Merging(1 << 13, 0.0))
+        EnumeratedCurve(pairs_of([(pair, 8)]), (0.0, 0.0), merging=Merging(1 << 13, 0.0, 0.0))

@@ -55,8 +55,8 @@ MOST_OUTCOMES: Final = 1 << 21
 """The same for a tolerance finer than everyday: 2 s an answer, and 40 a receipt."""
 
 BUCKETS: Final = 1 << 16
-"""Of losses, in which more outcomes than that are merged: 0.2 to 0.8 s an answer and 20 a receipt, delta to 1e-8 to
-1e-6 of itself and epsilon mostly to 1e-9, where the contour leaves 1e-7 to 1e-5, and lattices 1e-3."""
+"""Of losses, in which more outcomes than that are merged: 0.1 to 0.4 s an answer and 4 a receipt, delta to 1e-8 to
+1e-7 of itself and epsilon mostly to 1e-9, where the contour leaves 1e-7 to 1e-5, and lattices 1e-3."""
 
 MOST_BUCKETS: Final = 1 << 18
 """The same for a tolerance finer than everyday: three times as long, a sixteenth as wide."""
@@ -204,19 +204,19 @@ def _lattice(parts: Parts, tolerance: float, points: int, largest_loss: float, s
 class _ContourFirst:
     """The contour, first for many digits and then for fewer, and lattices where it hands over.
 
-    Where large losses are rare, lines that take these apart come before a contour of much work, or before any. Of few
-    steps of atoms the outcomes that matter are listed first, or merged, and after the contour where losses share a
-    lattice.
+    Where large losses are rare, lines that take these apart come before a contour of much work, or before any. What
+    matters of few steps of atoms is listed first, or merged; after the contour where losses share a lattice.
     """
 
     def __init__(self, losses: PairSum, tolerance: float, make_lattice: Callable[[], LatticeCurve]) -> None:
         finer = min(max(math.sqrt(EVERYDAY_TOLERANCE / tolerance), 1.0), 25.0)  # lattices then take longer, too
         self._work = int(CONTOUR_WORK * finer) * (1 + len(losses.parts) // SEVERAL_PARTS)
-        few = losses.total_count <= FEW_STEPS and tolerance >= EVERYDAY_TOLERANCE
-        discrete = [pair.is_discrete for pair, _ in losses.parts]
-        self._few = few and not any(discrete)  # whose enumeration may take longer
+        discrete, steps = [pair.is_discrete for pair, _ in losses.parts], sum(count for _, count in losses.parts)
+        self._few = losses.total_count <= FEW_STEPS and tolerance >= EVERYDAY_TOLERANCE and not any(discrete)
         self._hasty = SLOW if self._few else ()
-        steps = sum(count for _, count in losses.parts)
+        pairs = {pair for pair, _ in losses.parts}
+        # a pair beside its reverse is what a bound joined of both is compared with, from which it is far
+        self._merges = not any(pair.reversed() in pairs - {pair} for pair in pairs)
         self.lists_first = steps <= FEW_STEPS and all(discrete)
         self._lists_last = FEW_STEPS < steps <= SOME_STEPS and all(discrete)
         self._on_lattice = all(pair.loss_quantum is not None for pair, _ in losses.parts)
@@ -282,9 +282,9 @@ class _ContourFirst:
 
     @property
     def _all_heaviest(self) -> HeaviestOutcomes:
-        if self._tolerance >= EVERYDAY_TOLERANCE:
-            return self._heaviest(SHORT_LISTS, BUCKETS)
-        return self._heaviest(MOST_OUTCOMES, MOST_BUCKETS)
+        finer = self._tolerance < EVERYDAY_TOLERANCE
+        most, buckets = (MOST_OUTCOMES, MOST_BUCKETS) if finer else (SHORT_LISTS, BUCKETS)
+        return self._heaviest(most, buckets if self._merges else 0)
 
     def _heaviest(self, most: int, buckets: int) -> HeaviestOutcomes:
         if most not in self._lists:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
 
+from hockeystick.accountants.attained import directed_curve
 from hockeystick.accountants.base import Accountant, DirectedCurve
 from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import Composition, Direction
@@ -100,5 +101,4 @@ class Asked:
         known = self._curve.directed.get(name)
         if known is not None:
             return known
-        direction = cast("Direction", name)
-        return self._curve.accountant.directed(self._curve.composition.pairs(direction))
+        return directed_curve(self._curve.accountant, self._curve.composition, cast("Direction", name))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Self, final
+from typing import Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,6 @@ from numpy.typing import NDArray
 from hockeystick.laws.base import Array
 
 Indices = NDArray[np.intp]
-
-CLASSES: Final = 1.0
-"""Of epsilons, for each nat of the tilt: they share buckets."""
 
 _CELLS = 1 << 13  # of the histogram, or half as many
 _PERIOD = 4 * _CELLS  # of the transforms: what lies farther away is taken for nearer
@@ -44,7 +41,7 @@ class Weights:
 
     @classmethod
     def of(cls, loss: Array, log_p: Array, theta: float, epsilon: float, count: int = 1) -> Self:
-        """Of losses and masses; those far beyond epsilon, whose weight may be all there is, are tilted less."""
+        """Of losses and masses; those far beyond every epsilon, whose weight may be all there is, are tilted less."""
         logs = log_p + theta * np.minimum(loss, epsilon + _BEYOND / max(theta, 1e-9))
         return cls(loss, np.exp(logs - logs.max()), count)
 
@@ -56,6 +53,30 @@ class Weights:
         counts = (np.bincount(low % _PERIOD, self.weight - part, _PERIOD), np.bincount(low % _PERIOD, part, _PERIOD))
         found = np.fft.rfft(counts[0] + np.roll(counts[1], 1))
         return np.asarray((found / abs(found[0])) ** self.count)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Epsilons from the least to the largest, and all steps but those that are listed, in the law tilted by theta."""
+
+    epsilons: tuple[float, float]
+    theta: float
+    rest: Sequence[Weights]
+
+    def density(self, loss: Array, cell: float) -> Array:
+        """About the weights of what completes losses to these epsilons, by cells of some width."""
+        least, largest = self.epsilons
+        # at a loss of about epsilon curves bend; beyond, mean losses stand for means of x
+        kernel = cell * np.exp(-(1.0 + self.theta) * cell * np.arange(float(_PERIOD)))
+        several = min(int((largest - least) / cell) + 1, _CELLS // 2)
+        kernel[np.arange(-several, 1)] += 1.0 / (several + 1)
+        transforms = [one.transform(cell) for one in self.rest]
+        found = _density([*transforms, np.fft.rfft(kernel[-np.arange(_PERIOD)])])
+        found = np.maximum(found, np.roll(found, 1)) + _NOISE * found.max()
+        left = largest - loss
+        near = np.maximum(left, -_BEYOND / max(self.theta, 1e-9))  # farther beyond weights are no longer tilted
+        return np.asarray(np.exp(left - near) * found[np.floor(near / cell).astype(np.intp) % _PERIOD])
 
 
 @final
@@ -84,38 +105,29 @@ class Buckets:
     edges: Array
 
     @classmethod
-    def between(
-        cls,
-        ends: tuple[float, float],
-        most: int,
-        listed: Sequence[Weights],
-        rest: Sequence[Weights],
-        epsilon: float,
-        theta: float,
-    ) -> Self:
-        """About so many, for outcomes listed that all the rest complete to epsilon, in the law tilted by theta."""
+    def between(cls, ends: tuple[float, float], most: int, listed: Sequence[Weights], asked: Asked) -> Self:
+        """About so many, for outcomes of some steps that the rest complete to what is asked for."""
         width = max(ends[1] - ends[0], _NARROWEST, _NARROWEST * abs(ends[0]), _NARROWEST * abs(ends[1]))
         cell = 2.0 ** math.ceil(math.log2(width / (_CELLS - 4)))
         start = (math.floor(ends[0] / cell) - 1.0) * cell
         own = _density([one.transform(cell, start if place == 0 else 0.0) for place, one in enumerate(listed)])[:_CELLS]
-        transforms = [one.transform(cell) for one in rest]
-        # at a loss of about epsilon curves bend; beyond, mean losses stand for means of x
-        kernel = cell * np.exp(-(1.0 + theta) * cell * np.arange(float(_PERIOD)))
-        about = min(int(0.5 / (CLASSES * max(theta, 1e-9) * cell)), _CELLS // 8)
-        kernel[np.arange(-about, about + 1)] += 1.0 / (2 * about + 1)
-        others = _density([*transforms, np.fft.rfft(kernel[-np.arange(_PERIOD)])])
-        others = np.maximum(others, np.roll(others, 1)) + _NOISE * others.max()
-        left = epsilon - start - cell * np.arange(float(_CELLS))  # for the others
-        near = np.maximum(left, -_BEYOND / max(theta, 1e-9))  # farther beyond epsilon weights are no longer tilted
-        there = others[np.floor(near / cell).astype(np.intp) % _PERIOD]
-        share = (own * np.exp(left - near) * there) ** (1.0 / 3.0)
+        share = (own * asked.density(start + cell * np.arange(float(_CELLS)), cell)) ** (1.0 / 3.0)
         share = np.maximum(share, np.maximum(np.append(0.0, share[:-1]), np.append(share[1:], 0.0)))
         number = most * share / max(float(share.sum()), 1e-300)
         number = 2.0 ** np.clip(np.rint(np.log2(np.maximum(number, 1.0))), 0, _FINEST)
+        return cls._cut(start, cell, number)
+
+    @classmethod
+    def _cut(cls, start: float, cell: float, number: Array) -> Self:
+        """Cells, each cut into a number of buckets."""
         widths = np.repeat(1.0 / number, number.astype(np.intp))
         ends_of_cells = np.cumsum(number).astype(np.intp)
         # sums of powers of 2 from 2^-16 to 2^13: exact
         return cls(start, cell, number, np.append(0, ends_of_cells[:-1]), np.append(0.0, np.cumsum(widths)) * cell)
+
+    def coarser(self) -> Self:
+        """Any two of a cell together, and one cell more: losses may lie at the last edge, too."""
+        return self._cut(self.start, self.cell, np.append(np.maximum(0.5 * self.number, 1.0), 1.0))
 
     def places_of(self, beyond: Array) -> NDArray[np.intp]:
         """The bucket of each loss, from ``start`` on."""
@@ -135,3 +147,19 @@ def _density(transforms: Sequence[NDArray[np.complex128]]) -> Array:
     for one in transforms:
         product *= one
     return np.maximum(np.fft.irfft(product, _PERIOD), 0.0)
+
+
+def about_epsilons(steps: Sequence[Weights], log_whole: float, theta: float, sizes: Sequence[float]) -> list[float]:
+    """About where delta falls to each size, given the weights of all steps, of a whole of ``e^log_whole``."""
+    least, most = (sum(one.count * float(end(one.loss)) for one in steps) for end in (np.min, np.max))
+    cell = max(most - least, _NARROWEST * max(abs(least), abs(most), 1.0)) / (_PERIOD - 4)
+    start = math.floor(least / cell) - 1
+    shares = np.roll(_density([one.transform(cell) for one in steps]), -start)
+    loss = cell * (start + np.arange(float(_PERIOD)))
+    # from the largest loss on, so that nothing is lost beside what is larger
+    loss, mass = (
+        loss[::-1],
+        np.exp(np.minimum(np.log(np.maximum(shares, 1e-300)) + log_whole - theta * loss, 0.0))[::-1],
+    )
+    delta = np.maximum.accumulate(np.cumsum(mass) - np.exp(loss - loss[0]) * np.cumsum(mass * np.exp(loss[0] - loss)))
+    return [max(float(np.interp(size, delta, loss)), 0.0) for size in sizes]

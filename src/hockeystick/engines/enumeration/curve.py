@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Self, final
 
 import numpy as np
@@ -51,6 +51,7 @@ _MOST = 1 << 21  # outcomes of half the steps
 _BLOCK = 1 << 14  # of them at once: arrays that stay near
 _ROUGH = 1 << 12  # groups of outcomes: a guess is good to a millionth of a nat
 _NEAR = 1e-6  # of the largest loss: how good a guess is looked for
+_PART = 1e-2  # of what the sides are apart, that roots need not be nearer to
 
 
 @final
@@ -152,6 +153,11 @@ class EnumeratedCurve:
         """Whether outcomes are merged, so that the sides are those of two lists."""
         return self._halves[0] is not self._halves[1]
 
+    @property
+    def size(self) -> int:
+        """How many outcomes are kept."""
+        return sum(one.first.size + one.second.ranks.size for one in set(self._halves))
+
     @staticmethod
     def serves(parts: Sequence[tuple[Pair, int]], most: int) -> bool:
         """Whether a composition has at most so many outcomes, all known."""
@@ -178,22 +184,26 @@ class EnumeratedCurve:
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
-        guess, slope = self._guessed(delta)
-        step = 1e-13 * max(1.0, guess)
+        finite = max(delta - self._at_infinity[1], 1e-320)
+        guess, slope = self._guessed(finite)
+        slope *= finite / delta
         seen: dict[tuple[float, bool], tuple[float, float]] = {}
 
-        def beyond(side: int) -> float:
+        def value(side: int, point: float) -> float:
             halves = self._halves[side]
+            key = point, halves is self._halves[0]
+            if key not in seen:
+                seen[key] = self._ends(halves.at(point), point)
+            return seen[key][side]
 
-            def at(point: float) -> float:
-                key = point, halves is self._halves[0]
-                if key not in seen:
-                    seen[key] = self._ends(halves.at(point), point)
-                return seen[key][side]
-
-            return one_sided_root(at, delta, guess=guess, slope=slope, step=step, above=side == 1)
-
-        return self._bound(beyond(0), beyond(1))
+        apart = (value(1, guess) - value(0, guess)) / (slope * delta) if self.is_merged else 0.0
+        step = max(1e-13 * max(1.0, guess), _PART * apart)
+        return self._bound(
+            *(
+                one_sided_root(partial(value, side), delta, guess=guess, slope=slope, step=step, above=side == 1)
+                for side in (0, 1)
+            )
+        )
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether ``delta(epsilon) <= delta``: proving that takes one evaluation."""
@@ -213,11 +223,19 @@ class EnumeratedCurve:
         most = up(most + left_out) if left_out else most
         return max(down(found.lower + least), 0.0), min(up(found.upper + most), 1.0)
 
-    def _guessed(self, delta: float) -> tuple[float, float]:
-        """About epsilon at ``delta``, and ``-d ln(delta) / d epsilon`` there."""
-        finite, halves = max(delta - self._at_infinity[1], 1e-320), self._halves[0]
+    def about(self, epsilon: float) -> float:
+        """About delta, but for the mass at infinite loss."""
+        return _Sum.of(self._rough, self._halves[0].second, epsilon).value
+
+    def guess(self, finite: float) -> float:
+        """About the epsilon at which so much of delta is left, but for the mass at infinite loss."""
+        return self._guessed(finite)[0]
+
+    def _guessed(self, finite: float) -> tuple[float, float]:
+        """The same, and ``-d ln(delta) / d epsilon`` there, of that part of delta."""
+        halves = self._halves[0]
         guess = increasing_root(
-            lambda point: math.log(finite / max(_Sum.of(self._rough, halves.second, point).value, 1e-320)),
+            lambda point: math.log(finite / max(self.about(point), 1e-320)),
             0.0,
             halves.largest,
             _NEAR * halves.largest,
@@ -227,7 +245,7 @@ class EnumeratedCurve:
             return guess, 1.0
         slope = here.slope / here.value
         nearer = guess + math.log(here.value / finite) / slope
-        return (nearer, slope * finite / delta) if 0.0 <= nearer <= halves.largest else (guess, 1.0)
+        return (nearer, slope) if 0.0 <= nearer <= halves.largest else (guess, 1.0)
 
     @cached_property
     def _rough(self) -> Listed:

@@ -7,15 +7,16 @@ would add is at most
 
     c(theta) sum p e^{theta (l - eps)}        over the outcomes left out.
 
-The upper side adds both. How much is left out, and the tilt, are of few classes that the question alone decides.
+The upper side adds both. Lists serve all deltas from one end of a *station* to the other. Stations are the same for
+all compositions, and the question alone decides which one answers: kept lists make it faster, never different.
 
-Guarantee: lower and upper are certified. Cost: a list for each class.
+Guarantee: lower and upper are certified. Cost: lists for each station.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import final
 
 import numpy as np
@@ -23,11 +24,11 @@ import numpy as np
 from hockeystick.bound import Bound
 from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.contour.placing import ContourRefusal, saddle_of_delta, saddle_of_epsilon
-from hockeystick.engines.enumeration.buckets import CLASSES
+from hockeystick.engines.enumeration.buckets import Weights, about_epsilons
 from hockeystick.engines.enumeration.counting import log_weight, outcomes_but
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
 from hockeystick.engines.enumeration.merging import Merging
-from hockeystick.engines.enumeration.outcomes import Omission, TooManyOutcomesError, halves
+from hockeystick.engines.enumeration.outcomes import Omission, TooManyOutcomesError, halves, table
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.transforms.saddle import Saddle
 
@@ -35,12 +36,15 @@ _SHARE = math.log(1e-12)  # ln of the part of delta that atoms left out may be
 _CLASS = 12.0  # nats between the classes
 _LEAST = -700.0  # ln of the least mass left out
 _TRIES = 8
-_ROUGH = 1 << 13  # buckets that tell what matters
-_KEPT = 8  # lists, half of them short
+_KEPT = 1 << 22  # outcomes of lists, of some hundred bytes each
+_APART = 1.0  # standard deviations of a normal loss from one station to the next
+_FIRST = 0.25  # of the first station
+_MARGIN = 0.5  # of what may be left out
+_BESIDE = 0.25  # of a station, that a question may lie beyond its ends
+_NEAR = 0.5  # of the way to the next station's, that estimates of deltas may be off by
 _TILTS = (0.0, -0.5, -1.0)  # powers of 2 times one near the saddle point
 _ENOUGH = 1e-10  # of delta, that what is left out may be
-_AIM = math.log(0.25 * _ENOUGH)  # what lists are planned for, of about delta
-_FINE = 6.0  # nats between the classes of shares of outcomes left out
+_AIM = math.log(0.02 * _ENOUGH)  # what lists are planned for, of about delta
 _COARSEST = -20.0  # the largest: a list is never empty
 _MOST_STEPS = 1 << 10  # of which outcomes are counted
 
@@ -65,7 +69,7 @@ class HeaviestOutcomes:
         self._losses, self._parts, self._at_infinity, self._most = losses, losses.parts, at_infinity, most
         self._buckets = buckets
         self._steps = sum(count for _, count in self._parts)
-        self._kept: dict[tuple[Omission, Merging | None], EnumeratedCurve] = {}
+        self._kept: dict[int, EnumeratedCurve] = {}
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon).
@@ -78,76 +82,120 @@ class HeaviestOutcomes:
         return self._answer_at(epsilon)[0]
 
     def _answer_at(self, epsilon: float) -> tuple[Bound, EnumeratedCurve]:
-        theta, saddle = _tilt(lambda: saddle_of_epsilon(self._losses, epsilon))
-        size = 1.0 if saddle is None else math.exp(min(float(saddle.log_delta(epsilon)), 0.0))
-        most = min(_ROUGH, self._buckets)
-        for _ in range(_TRIES):
-            curve = self._curve(theta, epsilon, size, most)
+        saddle = _saddle(saddle_of_epsilon, self._losses, epsilon)
+        number = 0 if saddle is None else round(_place_of(float(saddle.log_delta(epsilon))))
+        for tried in range(_TRIES):
+            curve = self._curve(number)
             found = curve.delta(epsilon)
-            if curve.left_out(epsilon) > _ENOUGH * float(found.lower):
-                size = min(float(found.lower) or float(found.upper), 0.125 * size)
-            elif most == self._buckets or not curve.is_merged:
+            there = _place_of(_log(curve.about(epsilon) or float(found.upper)))
+            enough = curve.left_out(epsilon) <= _ENOUGH * float(found.lower)
+            if enough and (tried or not curve.is_merged or abs(there - number) <= 0.5 + _BESIDE):
                 return found, curve
-            else:
-                most = self._buckets  # what matters is known
+            number = round(there) if round(there) != number else number + 1
         raise TooManyOutcomesError(f"delta at epsilon {epsilon:g} is too small to be told what matters")
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``; raises as `delta`."""
         size = max(delta - self._at_infinity[1], 1e-320)
-        theta, saddle = _tilt(lambda: saddle_of_delta(self._losses, math.log(size)))
-        point, most = 0.0 if saddle is None else max(float(saddle.epsilon), 0.0), min(_ROUGH, self._buckets)
-        for _ in range(_TRIES):
-            curve = self._curve(theta, point, size, most)
+        first = round(_place_of(math.log(size)))
+        for number in range(first, first + _TRIES):
+            curve = self._curve(number)
             found = curve.epsilon(delta)
-            point = float(found.lower)
-            if curve.left_out(point) <= _ENOUGH * size:
-                if most == self._buckets or not curve.is_merged:
-                    return found
-                most = self._buckets
+            if curve.left_out(float(found.lower)) <= _ENOUGH * size:
+                return found
         raise TooManyOutcomesError(f"the epsilon of delta {delta:g} is too far from what was looked at")
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether ``delta(epsilon) <= delta``: proving that takes one evaluation; raises as `delta`."""
         return self._answer_at(epsilon)[1].is_below(epsilon, delta)
 
-    def _curve(self, theta: float, epsilon: float, size: float, buckets: int) -> EnumeratedCurve:
-        """The list for deltas of a size at about an epsilon."""
-        log_size = math.log(size) if size > 0.0 else -math.inf
-        log_drop = _CLASS * float(np.floor((log_size + _SHARE - math.log(self._steps)) / _CLASS))
+    def _curve(self, number: int) -> EnumeratedCurve:
+        """The lists of a station, which may be kept: they are the same whenever they are made."""
+        found = self._kept.get(number)
+        if found is None:
+            found = self._made(number)
+            kept = [*self._kept.items(), (number, found)]
+            while len(kept) > 1 and sum(curve.size for _, curve in kept) > _KEPT:
+                kept.pop(0)
+            self._kept = dict(kept)
+        return found
+
+    def _made(self, number: int) -> EnumeratedCurve:
+        """Lists for deltas from one end of a station to the other."""
+        sizes = [math.exp(max(_log_size(number + shift), _LEAST)) for shift in (0.5, 0.0, -0.5)]
+        saddles = (_saddle(saddle_of_delta, self._losses, math.log(size)) for size in sizes[1:])
+        saddle = next((one for one in saddles if one is not None), None)
+        theta, middle = (0.0, 0.0) if saddle is None else (float(saddle.theta), max(float(saddle.epsilon), 0.0))
+        epsilons = [max(middle + math.log(sizes[1] / size) / theta, 0.0) if theta > 0.0 else middle for size in sizes]
+        epsilons = self._about(self._omitted(theta, epsilons, sizes)[0], sizes)
+        made: dict[tuple[Omission, Merging | None], EnumeratedCurve] = {}
+        for tried in range(_TRIES):
+            omitted, is_merged = self._omitted(theta, epsilons, sizes)
+            plan = omitted, Merging(self._buckets, epsilons[2], epsilons[0]) if is_merged else None
+            curve = made.get(plan) or EnumeratedCurve(self._parts, self._at_infinity, *plan)
+            made[plan] = curve
+            enough = all(
+                curve.left_out(at) <= _MARGIN * _ENOUGH * size for at, size in zip(epsilons, sizes, strict=True)
+            )
+            off = _log(curve.about(epsilons[1])) - math.log(sizes[1])
+            near = abs(off) <= _NEAR * math.log(sizes[1] / sizes[0]) or (epsilons[1] == 0.0 and off < 0.0)
+            if enough and (near or tried):
+                return curve
+            epsilons = [curve.guess(size) for size in sizes]
+        raise TooManyOutcomesError(f"what matters to a delta of {sizes[1]:g} is too far from what was looked at")
+
+    def _about(self, omitted: Omission, sizes: Sequence[float]) -> list[float]:
+        """About the epsilons of some deltas, that much better than a saddle point tells where losses are rare."""
+        theta, steps = omitted.theta, []
+        for pair, count in self._parts:
+            atoms = table(pair, omitted.log_drop)
+            if atoms is not None:
+                steps.append(Weights.of(atoms.loss, atoms.log_p, theta, math.inf, count))
+        return about_epsilons(steps, log_weight(self._parts, theta, omitted.log_drop), theta, sizes)
+
+    def _omitted(self, theta: float, epsilons: Sequence[float], sizes: Sequence[float]) -> tuple[Omission, bool]:
+        """What lists for deltas of some sizes leave out, at about these epsilons, and whether others are merged."""
+        log_drop = _CLASS * float(np.floor((math.log(sizes[0]) + _SHARE - math.log(self._steps)) / _CLASS))
         both = halves(self._parts, log_drop) if log_drop >= _LEAST and self._steps <= _MOST_STEPS else None
         if both is None:
-            raise TooManyOutcomesError(f"not all outcomes that matter at {size:g} are known")
+            raise TooManyOutcomesError(f"not all outcomes that matter at {sizes[0]:g} are known")
 
-        def log_whole(tilt: float) -> float:
-            return log_weight(self._parts, tilt, log_drop) - tilt * epsilon + float(log_constant(np.array(tilt)))
+        def log_part(tilt: float) -> float:
+            """``ln`` of the least part of the weight that any of the deltas is."""
+            whole = log_weight(self._parts, tilt, log_drop) + float(log_constant(np.array(tilt)))
+            return min(math.log(size) + tilt * at for at, size in zip(epsilons, sizes, strict=True)) - whole
 
         # tilted beyond a jump of the loss, outcomes weigh far more than delta
-        best = min((theta * 2.0**power for power in _TILTS), key=log_whole)
+        best = max((theta * 2.0**power for power in _TILTS), key=log_part)
         shares: dict[float, float] = {}
         for tilt in (best, 0.0):
-            log_share = _FINE * math.floor(min(log_size + _AIM - log_whole(tilt), _COARSEST) / _FINE)
+            log_share = min(log_part(tilt) + _AIM, _COARSEST)
             found = [outcomes_but(tuple(half), tilt, log_drop, log_share) for half in both]
             if max(number for _, number in found) <= self._most:
-                return self._listed(Omission(log_drop, tilt, min(log_least for log_least, _ in found)), None)
+                return Omission(log_drop, tilt, min(log_least for log_least, _ in found)), False
             shares[tilt] = log_share
         if not self._buckets:
-            raise TooManyOutcomesError(f"more than {self._most} outcomes of half the steps matter at {size:g}")
-        near = round(CLASSES * best * epsilon) / (CLASSES * best) if best > 0.0 else epsilon
-        return self._listed(Omission(log_drop, best, shares[best]), Merging(buckets, near))
-
-    def _listed(self, omitted: Omission, merging: Merging | None) -> EnumeratedCurve:
-        curve = self._kept.get((omitted, merging))
-        if curve is None:
-            curve = EnumeratedCurve(self._parts, self._at_infinity, omitted, merging)
-            self._kept = dict([*self._kept.items(), ((omitted, merging), curve)][-_KEPT:])  # lists are long
-        return curve
+            raise TooManyOutcomesError(f"more than {self._most} outcomes of half the steps matter at {sizes[0]:g}")
+        return Omission(log_drop, best, shares[best]), True
 
 
-def _tilt(find: Callable[[], Saddle]) -> tuple[float, Saddle | None]:
-    """A tilt of few classes near the saddle point; 0 where there is none."""
+def _log_size(number: float) -> float:
+    """``ln`` of the delta at a station, or between: of a normal loss, at epsilons as far apart as it spreads."""
+    return -0.5 * (_APART * max(number, _FIRST)) ** 2
+
+
+def _place_of(log_delta: float) -> float:
+    """Where among the stations, the nearest of which answers."""
+    return math.sqrt(-2.0 * min(log_delta, 0.0)) / _APART
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0.0 else 2.0 * _LEAST
+
+
+def _saddle(find: Callable[[PairSum, float], Saddle], losses: PairSum, value: float) -> Saddle | None:
+    """The saddle point, where there is one."""
     try:
-        saddle = find()
+        return find(losses, value)
     except ContourRefusal:
-        return 0.0, None
-    return 2.0 ** (0.5 * round(2.0 * math.log2(float(saddle.theta)))), saddle
+        return None

@@ -15,12 +15,13 @@ Guarantee: both sides, rounding included. Cost: some ten nanoseconds for each ou
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self, final
 
 import numpy as np
 
-from hockeystick.engines.enumeration.buckets import Buckets, Weights
+from hockeystick.engines.enumeration.buckets import Asked, Buckets, Indices, Weights
 from hockeystick.engines.enumeration.counting import outcomes_but
 from hockeystick.engines.enumeration.outcomes import (
     SLACK,
@@ -39,59 +40,20 @@ from hockeystick.numerics.rounding import ELEMENTARY, U
 
 _BLOCK = 1 << 15  # outcomes at once: arrays that stay near
 _SMALLEST = -640.0  # ln of the mass of an outcome that is merged: products keep their digits
-_HEAVY = 1e-6  # of the heaviest: atoms that most of the work is for
-_ROWS = 128  # of them, one for each step: of more, buckets are fewer
+_ROWS = 128  # atoms, one for each step, in lists as fine as they need: of more, buckets are fewer
 _FEWEST = 1 << 13
+_LEVELS = 6  # of coarser lists
 _LOOSE = 16.0  # times what each pair may weigh for all of them to weigh enough: most weigh far less
 
 
 @final
 @dataclass(frozen=True)
 class Merging:
-    """How lists are merged: into how many buckets, and about the epsilon that is asked for."""
+    """How lists are merged: into how many buckets, and for which epsilons, from the least to the largest."""
 
     buckets: int
-    epsilon: float
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """Outcomes by loss, taken as exact: the truth is below or above them.
-
-    Attributes
-    ----------
-    loss, mass : ndarray, shape (n,)
-        Losses, nondecreasing (nats), and masses under P.
-    shift, error : float
-        The truth is below, or above, with every loss and every logarithm of a mass moved by so much outwards.
-    log_omitted : float
-        ``ln`` of a bound on the weight of outcomes not listed; see `Omission`.
-    """
-
-    loss: Array
-    mass: Array
-    shift: float
-    error: float
-    log_omitted: float
-
-    @classmethod
-    def of(cls, found: Outcomes) -> Self:
-        """All outcomes of a list, as they are."""
-        order = np.argsort(found.loss)
-        shift, error = float(found.loss_error.max()), _error_of_masses(found)
-        return cls(found.loss[order], np.exp(found.log_p[order]), shift, error, found.log_omitted)
-
-    def outcomes(self) -> Outcomes:
-        """The same as a list."""
-        log_p = np.log(self.mass)
-        error = self.error + 2.0 * ELEMENTARY * (1.0 + np.abs(log_p))
-        return Outcomes(self.loss, np.full(self.loss.size, self.shift), log_p, error, log_omitted=self.log_omitted)
-
-    def weighed(self, theta: float) -> Outcomes:
-        """The same, with the weight of all of it."""
-        found = self.outcomes()
-        return replace(found, log_weight=added(self.log_omitted, log_weights(found, theta)))
+    least: float
+    largest: float
 
 
 @final
@@ -139,64 +101,161 @@ class _Sums:
 
 
 @final
-@dataclass(frozen=True)
-class _Making:
-    """How lists of one side are made.
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """Outcomes by loss, taken as exact: the truth is below or above them.
 
     Attributes
     ----------
-    omitted, merging : Omission, Merging
-        What may be left out, and merged.
-    rest : tuple of Weights
-        The steps that are not in a list.
-    above : bool
-        Which side.
+    loss, mass : ndarray, shape (n,)
+        Losses, nondecreasing (nats), and masses under P.
+    shift, error : float
+        The truth is below, or above, with every loss and every logarithm of a mass moved by so much outwards.
+    log_omitted : float
+        ``ln`` of a bound on the weight of outcomes not listed; see `Omission`.
+    buckets : Buckets
+        Of one outcome each, or a few.
     """
 
-    omitted: Omission
-    merging: Merging
-    rest: tuple[Weights, ...]
-    above: bool
+    loss: Array
+    mass: Array
+    shift: float
+    error: float
+    log_omitted: float
+    buckets: Buckets
 
-    def one_more(self, side: _Side, step: AtomTable) -> _Side:
-        """A list with one more step."""
-        if float(side.mass.min()) < math.exp(min(_SMALLEST - float(step.log_p.min()), 0.0)):
-            raise TooManyOutcomesError("many outcomes of next to no mass matter")
-        listed = self._weights(side.loss, np.log(side.mass)), self._weights(step.loss, step.log_p)
-        ends = float(side.loss[0] + step.loss[0]), float(side.loss[-1] + step.loss[-1])
-        buckets, epsilon = self.merging.buckets, self.merging.epsilon
-        sums = _Sums(Buckets.between(ends, buckets, listed, self.rest, epsilon, self.omitted.theta))
-        log_light = self._add_all(sums, side, step)
-        loss, mass = sums.above() if self.above else sums.below()
+    @classmethod
+    def of(cls, found: Outcomes, buckets: Buckets) -> Self:
+        """All outcomes of a list, as they are."""
+        order = np.argsort(found.loss)
+        shift, error = float(found.loss_error.max()), _error_of_masses(found)
+        return cls(found.loss[order], np.exp(found.log_p[order]), shift, error, found.log_omitted, buckets)
+
+    @classmethod
+    def merged(cls, sums: _Sums, known: _Known, *, above: bool) -> Self:
+        """What buckets hold, in one outcome each or at their edges, given what is known of what went in."""
+        loss, mass = sums.above() if above else sums.below()
         kept = mass > 0.0
         # losses are moved by the start of the buckets, added, and moved back
         start, width = sums.buckets.start, float(sums.buckets.edges[-1])
-        size = float(np.abs(step.loss).max()) + 2.0 * abs(start) + 4.0 * width
-        shift = side.shift + float(step.loss_error.max()) + 2.0 * U * size
-        error = side.error + _error_of_masses(step) + 8.0 * U
-        return _Side(loss[kept] + start, mass[kept], shift * (1.0 + 4.0 * U), error, log_light)
+        shift = known.shift + 2.0 * U * (known.size + 2.0 * abs(start) + 4.0 * width)
+        return cls(
+            loss[kept] + start, mass[kept], shift * (1.0 + 4.0 * U), known.error, known.log_omitted, sums.buckets
+        )
 
-    def _weights(self, loss: Array, log_p: Array) -> Weights:
-        return Weights.of(loss, log_p, self.omitted.theta, self.merging.epsilon)
+    def coarser(self, *, above: bool) -> Self:
+        """The same with those of any two buckets merged."""
+        sums = _Sums(self.buckets.coarser())
+        sums.add(self.loss - sums.buckets.start, self.mass)
+        return self.merged(sums, _Known(self.shift, self.error, self.log_omitted), above=above)
 
-    def _add_all(self, sums: _Sums, side: _Side, step: AtomTable) -> float:
-        """Add all pairs of an outcome and an atom that weigh enough; ``ln`` of what all others weigh."""
-        logs, steps = log_weights(side.outcomes(), self.omitted.theta), log_weights(step, self.omitted.theta)
-        own = np.exp(logs - logs.max())
-        before, after = (np.append(0.0, np.cumsum(one)) for one in (own, own[::-1]))
-        # from the first to the last that weigh enough beside an atom
-        rising, falling = np.maximum.accumulate(own), np.maximum.accumulate(own[::-1])
-        all_steps = float(np.logaddexp.reduce(steps))
-        least = self.omitted.log_least + math.log(_LOOSE * before[-1] / (own.size * steps.size)) + all_steps
+    def outcomes(self) -> Outcomes:
+        """The same as a list."""
+        log_p = np.log(self.mass)
+        error = self.error + 2.0 * ELEMENTARY * (1.0 + np.abs(log_p))
+        return Outcomes(self.loss, np.full(self.loss.size, self.shift), log_p, error, log_omitted=self.log_omitted)
+
+    def weighed(self, theta: float) -> Outcomes:
+        """The same, with the weight of all of it."""
+        found = self.outcomes()
+        return replace(found, log_weight=added(self.log_omitted, log_weights(found, theta)))
+
+
+@final
+@dataclass(frozen=True)
+class _Known:
+    """Of outcomes that are added up: as of a `_Side`, and the size of losses that they are sums with."""
+
+    shift: float
+    error: float
+    log_omitted: float
+    size: float = 0.0
+
+
+@final
+class _Lightness:
+    """How much weighs before and after each outcome of a list, by the same unit as in others."""
+
+    def __init__(self, side: _Side, theta: float, log_unit: float | None = None) -> None:
+        logs = log_weights(side.outcomes(), theta)
+        self.side, self.log_unit = side, float(logs.max()) if log_unit is None else log_unit
+        own = np.exp(logs - self.log_unit)
+        self.before, self.after = (np.append(0.0, np.cumsum(one)) for one in (own, own[::-1]))
+        self._rising, self._falling = np.maximum.accumulate(own), np.maximum.accumulate(own[::-1])
+
+    def but(self, part: float) -> tuple[slice, float]:
+        """From the first to the last outcome that weighs so large a part of the mean, and what all others weigh."""
+        size = self.side.loss.size
+        least = part * self.before[-1] / size
+        first, last = int(np.searchsorted(self._rising, least)), size - int(np.searchsorted(self._falling, least))
+        return slice(first, last), float(self.before[min(first, last)] + self.after[size - last])
+
+
+@final
+@dataclass(frozen=True)
+class _Making:
+    """How lists are made: what may be left out, and merged."""
+
+    omitted: Omission
+    merging: Merging
+
+    def weights(self, one: _Side | Outcomes | AtomTable) -> Weights:
+        """In the tilted law."""
+        log_p = np.log(one.mass) if isinstance(one, _Side) else one.log_p
+        return Weights.of(one.loss, log_p, self.omitted.theta, self.merging.largest)
+
+    def asked(self, rest: Sequence[Weights]) -> Asked:
+        """Of steps in no list yet."""
+        return Asked((self.merging.least, self.merging.largest), self.omitted.theta, rest)
+
+    def first(self, found: Outcomes, rest: Sequence[Weights]) -> _Side:
+        """All outcomes of a list, as they are."""
+        ends = float(found.loss.min()), float(found.loss.max())
+        buckets = Buckets.between(ends, self.merging.buckets, [self.weights(found)], self.asked(rest))
+        return _Side.of(found, buckets)
+
+    def one_more(self, sides: tuple[_Side, _Side], step: AtomTable, rest: Sequence[Weights]) -> tuple[_Side, _Side]:
+        """Lists with one more step, in the same buckets."""
+        # each coarser list may begin at the start of a cell, and end a cell later
+        starts = [side.loss[0] - side.buckets.cell for side in sides]
+        stops = [side.loss[-1] + _LEVELS * side.buckets.cell for side in sides]
+        ends = float(min(starts) + step.loss[0]), float(max(stops) + step.loss[-1])
+        (below, above), listed, atoms = sides, self.weights(sides[1]), self.weights(step)
+        buckets = Buckets.between(ends, self.merging.buckets, [listed, atoms], self.asked(rest))
+        # atoms that matter little need no fine list
+        matter = atoms.weight * self.asked([listed, *rest]).density(atoms.loss, buckets.cell)
+        halvings = -np.log2(np.maximum(matter / max(float(matter.max()), 1e-300), 1e-300)) / 3.0
+        levels = np.minimum(halvings, _LEVELS).astype(np.intp)
+        return (
+            self._one_more(below, step, buckets, levels, above=False),
+            self._one_more(above, step, buckets, levels, above=True),
+        )
+
+    def _one_more(self, side: _Side, step: AtomTable, buckets: Buckets, levels: Indices, *, above: bool) -> _Side:
+        if float(side.mass.min()) < math.exp(min(_SMALLEST - float(step.log_p.min()), 0.0)):
+            raise TooManyOutcomesError("many outcomes of next to no mass matter")
+        sums = _Sums(buckets)
+        return _Side.merged(sums, self._add_all(sums, side, step, levels, above=above), above=above)
+
+    def _add_all(self, sums: _Sums, side: _Side, step: AtomTable, levels: Indices, *, above: bool) -> _Known:
+        """Add all pairs of an outcome and an atom that weigh enough."""
+        lists, steps = [_Lightness(side, self.omitted.theta)], log_weights(step, self.omitted.theta)
+        log_unit, all_steps = lists[0].log_unit, float(np.logaddexp.reduce(steps))
+        least = self.omitted.log_least + math.log(_LOOSE / steps.size) + all_steps
         light = 1e-300  # of what is too small for float64
-        for loss, log_p, weight in zip(step.loss, step.log_p, steps, strict=True):
-            edge = math.exp(min(least - weight, 1.0))
-            first, last = int(np.searchsorted(rising, edge)), own.size - int(np.searchsorted(falling, edge))
-            if first < last:
-                sums.add(side.loss[first:last] + (loss - sums.buckets.start), side.mass[first:last] * math.exp(log_p))
-            light += math.exp(weight - steps.max()) * (before[min(first, last)] + after[own.size - last])
-        log_light = math.log(light) + float(logs.max() + steps.max()) + SLACK
-        return float(np.logaddexp(log_light, side.log_omitted + all_steps + SLACK)) + SLACK
+        for loss, log_p, weight, level in zip(step.loss, step.log_p, steps, levels, strict=True):
+            while len(lists) <= level:
+                lists.append(_Lightness(lists[-1].side.coarser(above=above), self.omitted.theta, log_unit))
+            one = lists[level].side
+            some, others = lists[level].but(math.exp(min(least - weight, 100.0)))
+            if some.start < some.stop:
+                sums.add(one.loss[some] + (loss - sums.buckets.start), one.mass[some] * math.exp(log_p))
+            light += math.exp(weight - steps.max()) * others
+        log_light = math.log(light) + float(log_unit + steps.max()) + SLACK
+        log_omitted = float(np.logaddexp(log_light, side.log_omitted + all_steps + SLACK)) + SLACK
+        shift = lists[-1].side.shift + float(step.loss_error.max())  # the coarsest has the largest
+        error = side.error + _error_of_masses(step) + 8.0 * U
+        return _Known(shift, error, log_omitted, float(np.abs(step.loss).max()))
 
 
 def _error_of_masses(one: Outcomes | AtomTable) -> float:
@@ -215,24 +274,26 @@ def merged_sides(parts: Parts, beside: Parts, omitted: Omission, merging: Mergin
     if not parts:
         return (outcomes_of_all(()),) * 2
     tables = {pair: _table(pair, omitted) for pair, _ in (*parts, *beside)}
-    weights = {pair: Weights.of(one.loss, one.log_p, omitted.theta, merging.epsilon) for pair, one in tables.items()}
+    making = _Making(omitted, merging)
+    weights = {pair: making.weights(one) for pair, one in tables.items()}
     (pair, count), *others = sorted(parts, key=lambda part: -tables[part[0]].size)
     few, log_least = _listed_at_once(pair, count, omitted, merging)
     found = outcomes_of_all([(pair, few)], replace(omitted, log_least=log_least))
     left = [(pair, count - few), *others] if few < count else others
     if not left:
         return found, found
-    rows = sum(number * int(np.count_nonzero(weights[own].weight > _HEAVY)) for own, number in left)
-    merging = replace(merging, buckets=min(merging.buckets, max(merging.buckets * _ROWS // max(rows, 1), _FEWEST)))
-    sides = (_Side.of(found),) * 2
+    rows = sum(number * float((weights[own].weight ** (1.0 / 3.0)).sum()) for own, number in left)
+    buckets = min(merging.buckets, max(int(merging.buckets * _ROWS / max(rows, 1.0)), _FEWEST))
+    making = _Making(omitted, replace(merging, buckets=buckets))
+
+    def rest() -> list[Weights]:
+        return [replace(weights[own], count=number) for own, number in (*left, *beside)]
+
+    sides = (making.first(found, rest()),) * 2
     while left:
         (pair, count), *others = left
         left = [(pair, count - 1), *others] if count > 1 else others
-        rest = tuple(replace(weights[own], count=number) for own, number in (*left, *beside))
-        sides = (
-            _Making(omitted, merging, rest, above=False).one_more(sides[0], tables[pair]),
-            _Making(omitted, merging, rest, above=True).one_more(sides[1], tables[pair]),
-        )
+        sides = making.one_more(sides, tables[pair], rest())
     return sides[0].weighed(omitted.theta), sides[1].weighed(omitted.theta)
 
 
