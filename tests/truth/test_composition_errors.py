@@ -169,9 +169,9 @@ def test_running_compositions_in_any_window_keep_to_their_side(
     found = composition.curve()
     for epsilon in np.linspace(-3.0, 8.0, 34).tolist():
         if side == "upper":
-            assert mpf(found.between(epsilon)) >= min(truth(epsilon), mpf(1))
+            assert mpf(found.delta(epsilon)) >= min(truth(epsilon), mpf(1))
         else:
-            assert mpf(found.between(epsilon)) <= truth(epsilon)
+            assert mpf(found.delta(epsilon)) <= truth(epsilon)
 
 
 @pytest.mark.parametrize("evaluation", ["plancherel", "inverse transform"])
@@ -221,7 +221,7 @@ def test_a_running_curve_whose_scale_is_off_keeps_to_its_side(sign: float) -> No
     found._log_scale -= sign * 0.99 * error
     found._relative += error
     for epsilon in np.linspace(0.0, 4.0, 17).tolist():
-        assert sign * (mpf(found.between(epsilon)) - truth(epsilon)) >= 0
+        assert sign * (mpf(found.delta(epsilon)) - truth(epsilon)) >= 0
 
 
 def test_terms_of_all_numbers_of_jumps_are_the_whole() -> None:

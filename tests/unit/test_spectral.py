@@ -14,7 +14,7 @@ from hockeystick.engines.lattice.dots import connect_the_dots
 from hockeystick.engines.lattice.grid import Grid, GridCells
 from hockeystick.engines.lattice.plan import saddle_at_epsilon, window_around
 from hockeystick.engines.lattice.pld import LatticePLD
-from hockeystick.engines.lattice.spectral import SpectralComposition
+from hockeystick.engines.lattice.spectral import spectral_curve
 from hockeystick.engines.lattice.tangents import tangents
 
 RUNS = [
@@ -43,23 +43,23 @@ def test_equals_the_composition_by_fft(run: Composition, epsilon: float, spacing
     sides, window, deviation = lattices(run, epsilon, spacing)
     for parts in sides:
         whole = TiltedComposition(parts, window)
-        low = SpectralComposition.of(parts, window, deviation=deviation)
+        low = spectral_curve(parts, window, deviation=deviation)
         assert low is not None
-        assert low.kept < 0.25 * low.length
+        assert low.frame.kept < 0.25 * low.frame.length
         for point in (0.8 * epsilon, epsilon, 1.2 * epsilon):
             first, second = whole.delta(point), low.delta(point)
-            allowed = sum(whole.budget(point).values()) + sum(low.curve.budget(point).values()) + low.delta_at_infinity
+            allowed = sum(whole.budget(point).values()) + sum(low.budget(point).values()) + low.delta_at_infinity
             assert abs(first - second) <= allowed + 1e-12 * first
             assert allowed < 1e-4 * first
-        crossing = low.curve.epsilon(whole.delta(epsilon), epsilon)
+        crossing = low.epsilon(whole.delta(epsilon), epsilon)
         assert crossing == pytest.approx(epsilon, rel=1e-8, abs=0.0)
 
 
 def test_upper_stays_above_lower() -> None:
     run, epsilon, spacing = RUNS[0]
     (above, below), window, deviation = lattices(run, epsilon, spacing)
-    upper = SpectralComposition.of(above, window, deviation=deviation)
-    lower = SpectralComposition.of(below, window, deviation=deviation)
+    upper = spectral_curve(above, window, deviation=deviation)
+    lower = spectral_curve(below, window, deviation=deviation)
     assert upper is not None
     assert lower is not None
     for point in np.linspace(0.5 * epsilon, 1.5 * epsilon, 50).tolist():
@@ -69,4 +69,4 @@ def test_upper_stays_above_lower() -> None:
 def test_few_steps_or_few_atoms_are_left_to_the_fft() -> None:
     for run in (hs.Gaussian(1.0) * 2, hs.RandomizedResponse(probability=0.75) * 50):
         sides, window, deviation = lattices(run, 1.0, 0.01)
-        assert SpectralComposition.of(sides[0], window, deviation=deviation) is None
+        assert spectral_curve(sides[0], window, deviation=deviation) is None

@@ -35,7 +35,8 @@ from hockeystick.engines.lattice.plan import (
     window_around,
 )
 from hockeystick.engines.lattice.pld import LatticePLD
-from hockeystick.engines.lattice.spectral import SpectralComposition
+from hockeystick.engines.lattice.spectral import spectral_curve
+from hockeystick.engines.lattice.streaming import RunningCurve
 from hockeystick.engines.lattice.tangents import tangents
 from hockeystick.errors import PrecisionError, check_choice, check_fields, check_positive
 from hockeystick.laws.base import Pair
@@ -50,7 +51,7 @@ _POINTS = 1 << 24
 _LONG = 1 << 16  # points beyond which low frequencies alone are tried first
 _KEPT = 3
 
-_Composed = TiltedComposition | SpectralComposition
+_Composed = TiltedComposition | RunningCurve
 
 _BUILDERS: dict[str, Callable[[Pair, Grid, float], LatticePLD]] = {
     "connect-the-dots": lambda pair, grid, _: connect_the_dots(GridCells.of(pair, grid)),
@@ -170,7 +171,7 @@ class _OneSidedCurve(DirectedCurve):
         points = (window.high - window.low) / self._settings.spacing
         made: _Composed | None = None
         if points > _LONG:
-            made = SpectralComposition.of(plds, window, deviation=math.sqrt(cumulants(window.theta)[2]))
+            made = spectral_curve(plds, window, deviation=math.sqrt(cumulants(window.theta)[2]))
         if made is None and points > _POINTS:
             raise PrecisionError(
                 f"spacing {self._settings.spacing!r} makes {points:.2g} lattice points over"

@@ -295,6 +295,10 @@ class Pair(ABC):
         """The pair (Q, P)."""
         return _DERIVED["reversed"](self)
 
+    def under(self, direction: str) -> Pair:
+        """Of the pair under remove (zero-out) the pair under it, or under add (zero-in), its reverse."""
+        return self if direction in {"remove", "zero-out"} else self.reversed()
+
     def subsampled(self, rate: float | Fraction) -> Pair:
         """The pair ((1 - rate) Q + rate P, Q): the record takes part with probability ``rate``."""
         return self if rate == 1 else _DERIVED["subsampled"](self, float(rate))

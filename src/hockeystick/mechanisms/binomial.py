@@ -65,5 +65,4 @@ class Binomial(IntegerSum):
                     " differ; use probability 0.5, or adjacency 'add-remove'"
                 )
             return BinomialPair(self.trials, self.probability, self.shift(direction))
-        pair = BinomialPair(self.trials, self.probability, self.sensitivity)
-        return pair if direction in {"remove", "zero-out"} else pair.reversed()
+        return BinomialPair(self.trials, self.probability, self.sensitivity).under(direction)

@@ -49,5 +49,4 @@ class DiscretePair(Mechanism):
                 "two vectors, with and without the record, say nothing about 'substitute'; state that pair with"
                 " UserDefined(remove=..., substitute=...), or use adjacency 'add-remove'"
             )
-        pair = vectors.DiscretePair(self.p, self.q)
-        return pair if direction in {"remove", "zero-out"} else pair.reversed()
+        return vectors.DiscretePair(self.p, self.q).under(direction)

@@ -106,12 +106,8 @@ class Gaussian(Mechanism):
         other, known = (0.0, 2.0) if direction == "substitute" else (1.0, 1.0)
         largest: Pair = LargestResultPair(self.noise_multiplier, batches, 2.0, other)
         if self.noise_multiplier < _LITTLE or batches < _FEW:
-            return (largest, largest.reversed()) if direction == "substitute" else (_turned(largest, direction),)
+            return (largest, largest.reversed()) if direction == "substitute" else (largest.under(direction),)
         allocated = SupportPair(AllocatedCurve(GaussianPair(self.noise_multiplier, known), batches))
         if direction == "substitute":
             return allocated, allocated.reversed()
-        return _turned(largest, direction), _turned(allocated, direction)
-
-
-def _turned(pair: Pair, direction: Direction) -> Pair:
-    return pair if direction == "zero-out" else pair.reversed()
+        return largest.under(direction), allocated.under(direction)

@@ -115,4 +115,4 @@ class GaussianMixture(Step):
             raise UnknownPairError(
                 "no dominating pair is proved for a group of records under 'substitute'; use adjacency 'add-remove'"
             )
-        return self._pair() if direction in {"remove", "zero-out"} else self._pair().reversed()
+        return self._pair().under(direction)

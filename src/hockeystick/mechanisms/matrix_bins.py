@@ -32,7 +32,6 @@ from hockeystick.laws.base import Pair
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.mechanisms.matrix import checked_matrix
 from hockeystick.numerics.rounding import U
-from hockeystick.sampling.base import AS_REMOVE
 from hockeystick.sampling.random_allocation import allocated_pairs
 
 Array = NDArray[np.float64]
@@ -75,7 +74,7 @@ def _round(steps: int, mu: float, direction: Direction) -> tuple[Pair, Pair]:
             "no dominating pair is proved for matrix mechanisms on fixed bins under 'substitute'; use adjacency"
             " 'add-remove' or 'zero-out'"
         )
-    return allocated_pairs(GaussianPair(1.0, mu), steps, AS_REMOVE.get(direction, direction))
+    return allocated_pairs(GaussianPair(1.0, mu), steps, direction)
 
 
 @public_door

@@ -9,7 +9,7 @@ from typing import ClassVar, final
 from hockeystick.composition import Direction, Step
 from hockeystick.errors import UnknownPairError, check_count, check_fields
 from hockeystick.laws.base import Pair
-from hockeystick.sampling.base import AS_REMOVE, Sampled
+from hockeystick.sampling.base import Sampled
 from hockeystick.sampling.random_allocation import allocated_pairs, attained_by, pair_with_ratio
 
 
@@ -78,7 +78,6 @@ class BallsInBins(Sampled):
     def _pairs(self, direction: Direction) -> tuple[Pair, Pair]:
         """Pairs above and below that of the run."""
         base = pair_with_ratio(self.mechanism, direction, "balls in bins")
-        direction = AS_REMOVE.get(direction, direction)
         repeated = (base, base) if self.epochs == 1 else base.repeated(self.epochs)
         if repeated is None:
             raise UnknownPairError(

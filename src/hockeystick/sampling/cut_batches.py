@@ -96,8 +96,7 @@ class CutBatches(Sampled):
         # the curve grows with the rate
         share = float_beside(Fraction(self.rate) * Fraction(self._tail.mean_share) * (1 + _SLIP), up=True)
         rare = self.mechanism.pair("substitute").subsampled(share)
-        pair = LabelledPair(usual.pair("remove"), rare, self._tail)
-        return pair if direction == "remove" else pair.reversed()
+        return LabelledPair(usual.pair("remove"), rare, self._tail).under(direction)
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         if self._tail is None:

@@ -61,7 +61,7 @@ class WithoutReplacement(InBatches):
         """A hypergeometric number of the group is drawn, and each of them pushes another record out."""
         if direction in {"remove", "add"} and isinstance(self.mechanism, Samplable):
             pair = self.mechanism.drawn_together(batch_size=self.batch_size, population=self.population, size=size)
-            return pair if direction == "remove" else pair.reversed()
+            return pair.under(direction)
         return super().pair_of_group(direction, size)
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
@@ -103,4 +103,4 @@ class WithoutReplacement(InBatches):
                 f"the smaller of two neighbouring datasets has {self.population - 1} records and no batch of"
                 f" {self.batch_size}; use adjacency 'substitute', or a population that counts one more record"
             )
-        return (mixture if direction == "remove" else mixture.reversed(),)
+        return (mixture.under(direction),)

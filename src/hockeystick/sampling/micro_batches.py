@@ -10,7 +10,7 @@ from hockeystick.composition import Direction, Step
 from hockeystick.decimals import plain
 from hockeystick.errors import UnknownPairError, check_count, check_fields, check_rate
 from hockeystick.laws.base import Pair
-from hockeystick.sampling.base import AS_REMOVE, Samplable, Sampled
+from hockeystick.sampling.base import Samplable, Sampled
 from hockeystick.sampling.poisson import Poisson
 
 
@@ -63,10 +63,8 @@ class MicroBatches(Sampled):
     def pair(self, direction: Direction) -> Pair:
         if self.micro_batches == 1:
             return Poisson(self.mechanism, self.rate).pair(direction)
-        direction = AS_REMOVE.get(direction, direction)
-        if direction in {"remove", "add"} and isinstance(self.mechanism, Samplable):
-            pair = self.mechanism.drawn_repeatedly(self.rate, self.micro_batches)
-            return pair if direction == "remove" else pair.reversed()
+        if direction != "substitute" and isinstance(self.mechanism, Samplable):
+            return self.mechanism.drawn_repeatedly(self.rate, self.micro_batches).under(direction)
         raise UnknownPairError(
             f"no dominating pair is proved for micro-batches under {direction!r}; use adjacency 'add-remove' or"
             " 'zero-out', or one micro-batch"

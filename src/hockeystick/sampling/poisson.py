@@ -69,11 +69,8 @@ class Poisson(Sampled):
         return f"Poisson: every {unit} joins each batch independently, with probability {rate}"
 
     def pair(self, direction: Direction) -> Pair:
-        direction = AS_REMOVE.get(direction, direction)
-        if direction == "remove":
-            return self.mechanism.pair("remove").subsampled(self.rate)
-        if direction == "add":
-            return self.mechanism.pair("remove").subsampled(self.rate).reversed()
+        if direction != "substitute":
+            return self.mechanism.pair("remove").subsampled(self.rate).under(direction)
         if self.rate == 1.0:
             return self.mechanism.pair(direction)
         if isinstance(self.mechanism, Samplable):
@@ -86,20 +83,17 @@ class Poisson(Sampled):
         if self.rate == 1.0:
             return self.mechanism.pair_of_group(direction, size)
         if direction in {"remove", "add"} and isinstance(self.mechanism, Samplable):
-            pair = self.mechanism.drawn_repeatedly(self.rate, size)
-            return pair if direction == "remove" else pair.reversed()
+            return self.mechanism.drawn_repeatedly(self.rate, size).under(direction)
         return super().pair_of_group(direction, size)
 
     def attained_by_group(self, direction: Direction, size: int) -> tuple[Pair, ...] | None:
         return self.mechanism.attained_by_group(direction, size) if self.rate == 1.0 else None
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
-        direction = AS_REMOVE.get(direction, direction)
         if direction == "substitute":
             return self.mechanism.attained(direction) if self.rate == 1.0 else None
         known = self.mechanism.attained("remove")
-        sampled = None if known is None else tuple(pair.subsampled(self.rate) for pair in known)
-        return sampled if sampled is None or direction == "remove" else tuple(pair.reversed() for pair in sampled)
+        return None if known is None else tuple(pair.subsampled(self.rate).under(direction) for pair in known)
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
         return self.mechanism.provenance(AS_REMOVE.get(direction, direction))

@@ -9,7 +9,7 @@ from typing import ClassVar, final
 from hockeystick.composition import Direction, Step
 from hockeystick.errors import UnknownPairError, set_fields
 from hockeystick.laws.base import Pair
-from hockeystick.sampling.base import AS_REMOVE, Samplable, Sampled, check_part
+from hockeystick.sampling.base import Samplable, Sampled, check_part
 
 
 def allocated_pairs(base: Pair, steps: int, direction: Direction) -> tuple[Pair, Pair]:
@@ -27,7 +27,7 @@ def allocated_pairs(base: Pair, steps: int, direction: Direction) -> tuple[Pair,
     else:
         curve = AllocatedCurve(base, steps)
         above, below = ChordPair(curve), SupportPair(curve)
-    return (above, below) if direction == "remove" else (above.reversed(), below.reversed())
+    return above.under(direction), below.under(direction)
 
 
 @final
@@ -101,7 +101,7 @@ class RandomAllocation(Sampled):
                 "several steps of a round are accounted for noise without outcomes that only one dataset has; use"
                 " selected=1"
             )
-        direction, block = AS_REMOVE.get(direction, direction), self.steps // k
+        block = self.steps // k
         sizes = ((block + 1, self.steps % k), (block, k - self.steps % k))
         return tuple((allocated_pairs(base, size, direction)[0], count) for size, count in sizes if count)
 
@@ -126,7 +126,7 @@ class RandomAllocation(Sampled):
         )
 
     def _pairs(self, direction: Direction) -> tuple[Pair, Pair]:
-        return allocated_pairs(self._base(direction), self.steps, AS_REMOVE.get(direction, direction))
+        return allocated_pairs(self._base(direction), self.steps, direction)
 
     def _base(self, direction: Direction) -> Pair:
         """The pair of a step under remove."""

@@ -178,7 +178,7 @@ class RunningCurve:
         self, of: RunningComposition, counts: Array, magnitudes: Magnitudes, scalars: Array, bands: Array
     ) -> None:
         frame = of.frame
-        self._frame, self._sign = frame, 1.0 if of.side == "upper" else -1.0
+        self.frame, self._sign = frame, 1.0 if of.side == "upper" else -1.0
         total = dict(zip(SCALARS, (counts @ scalars).tolist(), strict=True))
         size = dict(zip(SCALARS, (counts @ np.abs(scalars)).tolist(), strict=True))
         adding = (counts.size + 4.0) * U  # rounding of the sums over distinct steps
@@ -204,7 +204,7 @@ class RunningCurve:
 
     def _alias(self, total: dict[str, float], size: dict[str, float], adding: float) -> float:
         """Bound on the composed tilted mass outside the window, and on what the kernel loses where the window ends."""
-        window, result = self._frame.window, 0.0
+        window, result = self.frame.window, 0.0
         for name, tilt, edge in (
             ("log_below", window.theta_below, window.low),
             ("log_above", window.theta_above, window.high),
@@ -217,26 +217,26 @@ class RunningCurve:
     @cached_property
     def _ends(self) -> tuple[float, float]:
         """What the endless series would add beyond the window's end, each in units of its decay up to there."""
-        phases = self._frame.kernel.phases(self._origin - self.last - 1)
-        first, second = (float(np.dot(phases, series * self._product).real) for series in self._frame.series)
+        phases = self.frame.kernel.phases(self._origin - self.last - 1)
+        first, second = (float(np.dot(phases, series * self._product).real) for series in self.frame.series)
         return first, second
 
     def point(self, index: int) -> float:
         """Where the curve is known by evaluating at lattice index ``index`` (nats): the slack is applied."""
-        return self._offset + index * self._frame.spacing + self._sign * self.slack
+        return self._offset + index * self.frame.spacing + self._sign * self.slack
 
     def index_near(self, epsilon: float) -> int:
         """The lattice index whose point is at or just below ``epsilon``."""
-        return math.floor(min((epsilon - self._sign * self.slack - self._offset) / self._frame.spacing, 2.0**62))
+        return math.floor(min((epsilon - self._sign * self.slack - self._offset) / self.frame.spacing, 2.0**62))
 
     @property
     def last(self) -> int:
         """The highest lattice index of the window."""
-        return self._low + self._frame.length - 1
+        return self._low + self.frame.length - 1
 
     def sum_at(self, index: int) -> float:
         """S_k, to rounding, for an index of the window or just below it."""
-        frame, terms = self._frame, self.last - index
+        frame, terms = self.frame, self.last - index
         theta, h = frame.window.theta, frame.spacing
         if terms <= 0:
             return 0.0
@@ -246,9 +246,9 @@ class RunningCurve:
             value -= math.exp(-theta * terms * h) * first - math.exp(-(1.0 + theta) * terms * h) * second
         return value
 
-    def delta(self, index: int) -> float:
+    def at_index(self, index: int) -> float:
         """The side's bound on delta at ``point(index)``: rounded up for the upper side, down for the lower."""
-        frame, sign = self._frame, self._sign
+        frame, sign = self.frame, self._sign
         theta, h = frame.window.theta, frame.spacing
         if index < self.last - frame.length:  # below the window
             if sign > 0.0:
@@ -267,34 +267,34 @@ class RunningCurve:
         finite = (exp_up if sign > 0.0 else exp_down)(log_value) if log_value < 0.0 else 1.0
         return min(max((finite + self.delta_at_infinity) * (1.0 + sign * 8.0 * U), 0.0), 1.0)
 
-    def between(self, epsilon: float) -> float:
+    def delta(self, epsilon: float) -> float:
         """The side's bound on delta at any epsilon (nats): the chord of the two lattice points around it."""
-        index, h = self.index_near(epsilon), self._frame.spacing
+        index, h = self.index_near(epsilon), self.frame.spacing
         share = min(max(math.expm1(epsilon - self.point(index)) / math.expm1(h), 0.0), 1.0)
         slip = 4.0 * U * (abs(epsilon) + abs(self.point(index)) + h) / h  # of the share
         share = min(max(share - self._sign * slip, 0.0), 1.0)
-        near, far = self.delta(index), self.delta(index + 1)
+        near, far = self.at_index(index), self.at_index(index + 1)
         value = ((1.0 - share) * near + share * far) * (1.0 + self._sign * 8.0 * U) + self._sign * UNDERFLOW
         return min(max(value, 0.0), 1.0)
 
     def budget(self, epsilon: float) -> dict[str, float]:
         """Sizes of the errors inside the bound at one epsilon, in units of delta: aliasing, rounding."""
-        scale = math.exp(min(self._log_scale - self._frame.window.theta * epsilon, 700.0))
+        scale = math.exp(min(self._log_scale - self.frame.window.theta * epsilon, 700.0))
         sums = max(self._error - self._alias_error, 0.0) * scale
         return {
             "aliasing": min(self._alias_error * scale, 1.0),
-            "rounding": min(sums + self._relative * self.between(epsilon), 1.0),
+            "rounding": min(sums + self._relative * self.delta(epsilon), 1.0),
         }
 
     def epsilon(self, delta: float, guess: float) -> float:
         """The side's bound on the epsilon of at least 0 at ``delta`` above 0: from the two lattice points around it."""
-        theta, h = self._frame.window.theta, self._frame.spacing
+        theta, h = self.frame.window.theta, self.frame.spacing
         target, floor = math.log(delta), self.index_near(0.0)
         low, high = -(1 << 62), 1 << 62  # indices known to have delta above and at most the target
         value_low = value_high = math.nan
         at = min(max(self.index_near(guess), floor), self.last)
         for trial in range(200):
-            value = self.delta(at)
+            value = self.at_index(at)
             if value > delta:
                 low, value_low = at, value
             else:
