@@ -40,7 +40,7 @@ from hockeystick.numerics.rounding import ELEMENTARY, U
 
 _BLOCK = 1 << 15  # outcomes at once: arrays that stay near
 _SMALLEST = -640.0  # ln of the mass of an outcome that is merged: products keep their digits
-_ROWS = 128  # atoms, one for each step, in lists as fine as they need: of more, buckets are fewer
+_ROWS = 104  # atoms, one for each step, in lists as fine as they need: of more, buckets are fewer
 _FEWEST = 1 << 13
 _LEVELS = 6  # of coarser lists
 _LOOSE = 16.0  # times what each pair may weigh for all of them to weigh enough: most weigh far less
