@@ -280,6 +280,32 @@ def test_sums_as_wrong_as_their_errors_keep_what_they_say(
         assert above <= below * (1.0 + 1e-2)
 
 
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_means_as_wrong_as_their_errors_keep_what_they_say(sign: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same of means alone, whose roundings are larger than what merging does."""
+    unit = 1e-3
+    monkeypatch.setattr(merging, "U", unit)
+    cells(64, monkeypatch)
+    random = np.random.default_rng(6)
+    loss, mass = np.sort(random.uniform(0.0, 3.0, 2000)), random.uniform(0.1, 1.0, 2000)
+    listed = Weights.of(loss, np.log(mass), 1.0, 1.5)
+    sums = merging._Sums(Buckets.between((0.0, 3.0), 128, [listed], Asked((1.5, 1.5), 1.0, [listed])))
+    start = sums.buckets.start
+    sums.add(loss - start, mass)
+    sums.moment *= 1.0 + sign * unit * sums.terms
+    mean, doubt, relative = sums.means()
+    monkeypatch.setattr(sums, "means", lambda: (mean, doubt, 0.0 * relative))
+    for bend in (-1.0, 0.5, 1.5):
+        true, below, above = (
+            float(weights @ np.maximum(-np.expm1(bend - at), 0.0))
+            for at, weights in ((loss, mass), *((at + start, weights) for at, weights in (sums.below(), sums.above())))
+        )
+        assert below <= true
+        # beyond the factor of roundings that masses have once more
+        assert true * (1.0 + 8.0 * unit) <= above
+        assert above <= below * (1.0 + 0.2)
+
+
 def test_every_loss_lies_between_the_edges_of_its_bucket() -> None:
     random = np.random.default_rng(1)
     loss = np.sort(random.normal(size=1000))
@@ -289,7 +315,8 @@ def test_every_loss_lies_between_the_edges_of_its_bucket() -> None:
     near = np.concatenate((between, *(np.nextafter(between[between > 0.0], side) for side in (0.0, 1e9))))
     inside = np.concatenate((near, random.uniform(0.0, float(buckets.edges[-1]), 4000)))
     inside = inside[inside < buckets.edges[-1]]
-    places = buckets.places_of(inside)
+    places, beyond = buckets.places_of(inside)
+    assert (beyond * np.diff(buckets.edges)[places] == inside - buckets.edges[places]).all()
     assert (buckets.edges[places] <= inside).all()
     assert (inside < buckets.edges[places + 1]).all()
     assert (places == np.searchsorted(buckets.edges, inside, side="right") - 1).all()

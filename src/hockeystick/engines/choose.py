@@ -54,8 +54,8 @@ They are listed before the contour is tried, which is a thousand times wider whe
 MOST_OUTCOMES: Final = 1 << 21
 """The same for a tolerance finer than everyday: 2 s an answer, and 40 a receipt."""
 
-BUCKETS: Final = 1 << 16
-"""Of losses, in which more outcomes than that are merged: 0.1 to 0.4 s an answer and 4 a receipt, delta to 1e-8 to
+BUCKETS: Final = 3 << 15
+"""Of losses, in which more outcomes than that are merged: 0.1 to 0.4 s an answer and 4 a receipt, delta to 1e-9 to
 1e-7 of itself and epsilon mostly to 1e-9, where the contour leaves 1e-7 to 1e-5, and lattices 1e-3."""
 
 MOST_BUCKETS: Final = 1 << 18

@@ -129,16 +129,17 @@ class Buckets:
         """Any two of a cell together, and one cell more: losses may lie at the last edge, too."""
         return self._cut(self.start, self.cell, np.append(np.maximum(0.5 * self.number, 1.0), 1.0))
 
-    def places_of(self, beyond: Array) -> NDArray[np.intp]:
-        """The bucket of each loss, from ``start`` on."""
+    def places_of(self, beyond: Array) -> tuple[Indices, Array]:
+        """The bucket of each loss, from ``start`` on, and how far inside, in parts of its width."""
         # exact: products with powers of 2, and what is left of a number without its whole part
         part = beyond * (1.0 / self.cell)
         cells = part.astype(np.intp)
         part -= cells
         part *= self.number.take(cells)
         places = part.astype(np.intp)
+        part -= places
         places += self.first.take(cells)
-        return places
+        return places, part
 
 
 def _density(transforms: Sequence[NDArray[np.complex128]]) -> Array:

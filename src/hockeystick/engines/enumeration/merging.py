@@ -40,7 +40,7 @@ from hockeystick.numerics.rounding import ELEMENTARY, U
 
 _BLOCK = 1 << 15  # outcomes at once: arrays that stay near
 _SMALLEST = -640.0  # ln of the mass of an outcome that is merged: products keep their digits
-_ROWS = 128  # atoms, one for each step, in lists as fine as they need: of more, buckets are fewer
+_ROWS = 104  # atoms, one for each step, in lists as fine as they need: of more, buckets are fewer
 _FEWEST = 1 << 13
 _LEVELS = 6  # of coarser lists
 _LOOSE = 16.0  # times what each pair may weigh for all of them to weigh enough: most weigh far less
@@ -58,7 +58,7 @@ class Merging:
 
 @final
 class _Sums:
-    """What buckets hold: masses, their products with losses from the start of the buckets on, and numbers of terms."""
+    """What buckets hold: masses, their products with how far inside losses are (in widths), and numbers of terms."""
 
     def __init__(self, buckets: Buckets) -> None:
         self.buckets = buckets
@@ -68,33 +68,32 @@ class _Sums:
         """Outcomes from the start of the buckets on, by loss."""
         for at in range(0, loss.size, _BLOCK):
             some = slice(at, at + _BLOCK)
-            places = self.buckets.places_of(loss[some])
+            places, beyond = self.buckets.places_of(loss[some])
             here = slice(places[0], places[-1] + 1)
             places -= places[0]
             self.mass[here] += np.bincount(places, mass[some])
-            self.moment[here] += np.bincount(places, mass[some] * loss[some])
+            self.moment[here] += np.bincount(places, mass[some] * beyond)
             self.terms[here] += np.bincount(places)
 
     def means(self) -> tuple[Array, Array, Array]:
-        """Mean losses, bounds on their errors, and those of masses relative to these."""
-        low, high = self.buckets.edges[:-1], self.buckets.edges[1:]
-        mean = np.clip(np.divide(self.moment, self.mass, out=low.copy(), where=self.mass > 0.0), low, high)
+        """Mean parts of the widths, bounds on their errors, and those of masses relative to these."""
+        mean = np.minimum(np.divide(self.moment, self.mass, out=np.zeros_like(self.mass), where=self.mass > 0.0), 1.0)
         # of n terms: two products each, n additions, and as many of blocks at most
         relative = 1.01 * U * (2.0 * self.terms + 8.0)
-        return mean, 2.0 * relative * high, relative
+        return mean, 2.0 * relative * mean, relative
 
     def below(self) -> tuple[Array, Array]:
         """Losses and masses of one outcome a bucket, at its mean or before it."""
-        (mean, doubt, relative), edges = self.means(), self.buckets.edges
-        loss = mean - doubt - 0.125 * (1.0 + 4.0 * U) * np.diff(edges) ** 2
-        return np.maximum(loss, edges[:-1]), self.mass * (1.0 - relative)
+        (mean, doubt, relative), low, width = self.means(), self.buckets.edges[:-1], np.diff(self.buckets.edges)
+        loss = low + width * ((mean - doubt) - 0.125 * (1.0 + 4.0 * U) * width)
+        return np.maximum(loss, low), self.mass * (1.0 - relative)
 
     def above(self) -> tuple[Array, Array]:
         """Losses and masses of outcomes at the edges, of the same means or larger ones."""
         (mean, doubt, relative), edges = self.means(), self.buckets.edges
-        mean = np.minimum(mean + doubt, edges[1:])
-        # rounded up: what goes to the upper edge makes delta larger
-        share = np.expm1(edges[:-1] - mean) / np.expm1(-np.diff(edges)) * (1.0 + 4.0 * ELEMENTARY)
+        width = np.diff(edges)
+        # rounded up: what goes to the upper edge makes delta larger; of outcomes at the lower one nothing does
+        share = np.expm1(-width * (mean + doubt)) / np.expm1(-width) * (1.0 + 4.0 * ELEMENTARY)
         whole = self.mass * (1.0 + relative)
         upwards = whole * np.minimum(share, 1.0)
         return edges, (np.append(whole - upwards, 0.0) + np.append(0.0, upwards)) * (1.0 + 8.0 * U)
@@ -136,9 +135,9 @@ class _Side:
         """What buckets hold, in one outcome each or at their edges, given what is known of what went in."""
         loss, mass = sums.above() if above else sums.below()
         kept = mass > 0.0
-        # losses are moved by the start of the buckets, added, and moved back
+        # losses are moved by the start of the buckets, added, and moved back; means are added to edges
         start, width = sums.buckets.start, float(sums.buckets.edges[-1])
-        shift = known.shift + 2.0 * U * (known.size + 2.0 * abs(start) + 4.0 * width)
+        shift = known.shift + 2.0 * U * (known.size + 2.0 * abs(start) + 8.0 * width)
         return cls(
             loss[kept] + start, mass[kept], shift * (1.0 + 4.0 * U), known.error, known.log_omitted, sums.buckets
         )
