@@ -196,6 +196,16 @@ def test_no_line_stands_where_rare_losses_answer(monkeypatch: pytest.MonkeyPatch
     assert not stood
 
 
+def test_rare_losses_leave_a_direction_out_only_where_it_is_proved_to_stay_below() -> None:
+    curve, target = hs.account(hs.Gaussian(0.65).poisson(1.8e-4) * 10_000), target_of(epsilon=0.1, delta=1e-3)
+    truth = curve.directed["add"].delta(0.1)
+    assert isinstance(truth, Bound)
+    for share, proved in ((0.4, False), (100.0, True)):
+        decides = Bound(share * float(truth.lower), 2.0 * share * float(truth.upper), "rare large losses")
+        found = Search._below(curve, "add", {"remove": decides}, target)
+        assert (found is not None) == proved
+
+
 def test_lines_side_by_side_find_what_each_finds_alone_in_a_few_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     passes: list[int] = []
 
