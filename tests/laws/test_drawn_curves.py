@@ -212,3 +212,13 @@ def test_a_picture_that_ends_early_says_little_of_what_lies_beyond() -> None:
     at = np.array([0.0, 1e-4, 1e-3])
     lower, _ = sides(curve.trade_off(at, tolerance=1e-3).false_negative_rate)
     assert np.all(np.interp(at, *samples.trade_off().above) >= lower)
+
+
+def test_directions_of_one_pair_of_which_datasets_show_different_things_are_drawn_apart() -> None:
+    curve = hs.account(hs.Gaussian(5.0).shuffled(batch_size=1, population=5), "zero-out")
+    drawn = sampled(curve, 0.4, least=1e-3, seen=np.inf)
+    for name, values in drawn.values.items():
+        for epsilon, value in zip(drawn.epsilon[:-1], values[:-1], strict=True):
+            low, high = sides(curve.directed[name].delta(epsilon))
+            assert (value.lower, value.upper) == (low, high), (name, epsilon)
+    assert drawn.values["zero-out"][1].lower < drawn.values["zero-in"][1].lower

@@ -284,6 +284,24 @@ def test_discrete_gaussians_are_normalised_whatever_their_width(sigma: float) ->
             assert abs(mpf(float(log)) - mp.log(weight[first + k] / total)) <= mpf(float(error))
 
 
+@pytest.mark.parametrize(("sigma", "batches"), [(1.9198105190583046, 1000), (0.0625, 10)])
+def test_masses_of_the_largest_result_below_the_normal_range_are_within_their_errors(
+    sigma: float, batches: int
+) -> None:
+    """The last intervals: whatever law is that far out has masses of e^-700 and less there."""
+    pair = LargestResultPair(sigma, batches, 2.0, 0.0)
+    levels = np.linspace(min(-math.sqrt(120.0 / batches), 0.0) - 1.0, 2.0 / sigma + 38.0, 1500)
+    log_mass, error = pair._masses(levels, 0.0)
+    far = np.flatnonzero(np.isfinite(log_mass[1:-1]) & (log_mass[1:-1] < -690.0) & (levels[:-1] > 0.0))
+    assert far.size > 3
+    with mp.workdps(50):
+        for index in far[-6:]:
+            a, b = (mpf(float(level)) for level in levels[index : index + 2])
+            # T Q(a < X <= b), but for a part of it that is the mass above
+            truth = mp.log(batches * (mp.ncdf(-a) - mp.ncdf(-b)))
+            assert abs(mpf(float(log_mass[index + 1])) - truth) <= error, float(truth)
+
+
 @pytest.mark.parametrize("sigma", [1e-3, 1e-6, 1e-8, 1e-100])
 def test_the_largest_of_results_with_next_to_no_noise_overflows_nowhere(sigma: float) -> None:
     """Warnings are errors: losses of a trillion nats are atoms still, and what is left out is counted."""

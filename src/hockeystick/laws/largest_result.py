@@ -29,6 +29,8 @@ from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U
 
 _LEVELS = 1500
 _REACH = 38.0  # standard deviations: beyond, a float64 holds no mass
+_SMALL = 1e-280  # far above where a relative error ceases to hold
+_VANISHED = -745.0  # ln of a mass that is left out
 
 
 @final
@@ -68,7 +70,7 @@ class LargestResultPair(AtomicPair):
         (log_p, error_p), (log_q, error_q) = (self._masses(levels, shift) for shift in shifts)
         # an interval without mass in float64 under one measure is left out, and its mass under the other counted
         present = np.isfinite(log_p) & np.isfinite(log_q)
-        left_out = np.exp(np.maximum(log_p, log_q)[~present]).sum() * (1.0 + 1e-9) + 2.0**-1060
+        left_out = np.exp(np.maximum(log_p, log_q)[~present]).sum() * (1.0 + 1e-9) + 2.0 * _SMALL
         log_p, log_q = log_p[present], log_q[present]
         loss = log_p - log_q
         order = np.argsort(loss, kind="stable")
@@ -85,16 +87,19 @@ class LargestResultPair(AtomicPair):
             own + others * rest,
             own_error + others * rest_error + 2.0 * U * np.abs(own + others * rest),
         )
-        own_step, own_step_error = _log_steps(levels, shift, own, own_error)
-        rest_step, rest_step_error = _log_steps(levels, 0.0, rest, rest_error)
+        own_step, own_ratio, own_step_error = _log_steps(levels, shift, own, own_error)
+        rest_step, rest_ratio, rest_step_error = _log_steps(levels, 0.0, rest, rest_error)
         rise = own_step + others * rest_step  # S
         rise_error = np.maximum(own_step_error, rest_step_error) + 4.0 * U  # relative
-        with np.errstate(divide="ignore"):  # no mass where the results' masses underflow
-            between = log_f[:-1] + rise + np.log(-np.expm1(-rise))  # ln (e^S - 1)
+        least = np.logaddexp(own_ratio, rest_ratio + (math.log(others) if others else -math.inf))
+        with np.errstate(divide="ignore"):
+            between = rise + np.log(-np.expm1(-rise))  # ln (e^S - 1), and ln S where S may be below the normal range
+        between = log_f[:-1] + np.where(rise > _SMALL, between, least)
+        between = np.where(between > _VANISHED, between, -np.inf)
         between_error = log_f_error[:-1] + rise_error * (1.0 + rise) + 3.0 * ELEMENTARY
-        log_top = math.log(-math.expm1(float(log_f[-1]))) if log_f[-1] < 0.0 else -math.inf
+        log_top = math.log(-math.expm1(float(log_f[-1]))) if log_f[-1] < -_SMALL else -math.inf
         log_mass = np.concatenate(([log_f[0]], between, [log_top]))
-        top_error = float(log_f_error[-1] / abs(log_f[-1])) + 3.0 * ELEMENTARY if log_f[-1] < 0.0 else 0.0
+        top_error = float(log_f_error[-1] / abs(log_f[-1])) + 3.0 * ELEMENTARY if log_f[-1] < -_SMALL else 0.0
         errors = np.concatenate(([log_f_error[0]], between_error, [top_error]))
         kept = np.isfinite(log_mass)
         return log_mass, float(errors[kept].max() + 4.0 * U * np.abs(log_mass[kept]).max())
@@ -113,8 +118,11 @@ def _log_cdf(levels: Array, shift: float) -> tuple[Array, Array]:
     return np.where(levels > shift, high, tail), np.where(levels > shift, high_error, tail_error)
 
 
-def _log_steps(levels: Array, shift: float, log_cdf: Array, log_cdf_error: Array) -> tuple[Array, Array]:
-    """``ln (Phi(next) / Phi(level))`` for all but the last level, with bounds on the relative errors."""
+def _log_steps(levels: Array, shift: float, log_cdf: Array, log_cdf_error: Array) -> tuple[Array, Array, Array]:
+    """``ln (Phi(next) / Phi(level))`` for all but the last level, with bounds on the relative errors.
+
+    Between them ``ln (Phi(next) / Phi(level) - 1)``, which keeps what is too small for a float, to the same errors.
+    """
     part = normal_intervals(levels, shift, U * abs(shift))
     exponent = part.log_mass - log_cdf[:-1]
     # ln(1 + e^x), as x + ln(1 + e^-x) where e^x is large
@@ -122,4 +130,4 @@ def _log_steps(levels: Array, shift: float, log_cdf: Array, log_cdf_error: Array
     error = (
         part.error + log_cdf_error[:-1] + 2.0 * U * (np.abs(part.log_mass) + np.abs(log_cdf[:-1])) + 3.0 * ELEMENTARY
     )
-    return step, error  # |d ln log1p(e^x) / dx| <= 1
+    return step, exponent, error  # |d ln log1p(e^x) / dx| <= 1

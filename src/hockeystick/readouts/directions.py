@@ -6,7 +6,7 @@ What is read off a curve knows it as a `Curve`: what was composed, by which acco
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast, final
 
@@ -62,8 +62,7 @@ class Asked:
 
     def __call__(self, *names: str) -> Callable[[float], Value]:
         """The largest delta over some directions, as a function of epsilon."""
-        composition = self._curve.composition
-        distinct = {composition.pairs(cast("Direction", name)): name for name in names}  # a pair may be its own reverse
+        distinct = {self.kind(name): name for name in names}  # a pair may be its own reverse
         curves = [self._directed(name) for name in distinct.values()]
 
         def evaluate(epsilon: float) -> Value:
@@ -74,8 +73,13 @@ class Asked:
 
         return evaluate
 
+    def kind(self, name: str) -> Hashable:
+        """What tells the curve of a direction from that of another: what dominates, and what datasets show."""
+        composition, direction = self._curve.composition, cast("Direction", name)
+        return composition.pairs(direction), composition.attained(direction)
+
     def each(self, names: Sequence[str], epsilons: Sequence[float]) -> dict[str, list[Value]]:
-        """delta of each direction at several epsilons, asked in one pass; the directions have different pairs."""
+        """delta of each direction at several epsilons, asked in one pass; the directions are of different kinds."""
         one_way = [
             _OneWay(self._curve.composition, self._curve.accountant, {name: self._directed(name)}) for name in names
         ]

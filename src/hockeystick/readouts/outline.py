@@ -22,13 +22,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, Estimate
-from hockeystick.composition import Direction
 from hockeystick.readouts.directions import OPPOSITE, Asked
 from hockeystick.readouts.envelope import Corners, Enclosure, Side, Value
 from hockeystick.together import Curve, passed_together
@@ -178,8 +177,8 @@ def sampled(
     """
     most = math.ceil(_MOST * math.sqrt(_SEEN / seen))
     ask = Asked(curve)
-    pairs = {name: curve.composition.pairs(cast("Direction", name)) for name in names or curve.directed}
-    distinct = {pair: name for name, pair in pairs.items()}  # once where a pair is its own reverse
+    kinds = {name: ask.kind(name) for name in names or curve.directed}
+    distinct = {kind: name for name, kind in kinds.items()}  # once where a pair is its own reverse
     known: dict[float, dict[Any, Value]] = {}
     end = min(end, LARGEST_EPSILON)
     # a value beyond the end tells how steep the curve is there
@@ -187,10 +186,10 @@ def sampled(
     while True:
         found = ask.each(list(distinct.values()), wanted)
         known |= {
-            epsilon: {pair: found[name][at] for pair, name in distinct.items()} for at, epsilon in enumerate(wanted)
+            epsilon: {kind: found[name][at] for kind, name in distinct.items()} for at, epsilon in enumerate(wanted)
         }
         epsilons = tuple(sorted(known))
-        values = {name: tuple(known[epsilon][pair] for epsilon in epsilons) for name, pair in pairs.items()}
+        values = {name: tuple(known[epsilon][kind] for epsilon in epsilons) for name, kind in kinds.items()}
         samples = Samples(epsilons, values, ask.certified)
         wanted = samples.cuts(end, least, seen)[: max(most - len(known), 0)] if seen < math.inf else []
         if not wanted:
