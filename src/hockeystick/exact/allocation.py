@@ -39,6 +39,7 @@ from hockeystick.exact.enclosure import Enclosure
 from hockeystick.exact.exponent import Epsilon, nats
 from hockeystick.exact.gaussian import normal_tail
 from hockeystick.exact.shapes import AllocationShape, shape_of
+from hockeystick.exact.transform import half_sum
 from hockeystick.laws.allocated import AllocatedCurve
 from hockeystick.laws.curve import ChordPair, SupportPair
 
@@ -167,13 +168,10 @@ class _Line:
 
     def put(self, k: arb) -> arb:
         """Enclosure of E (k - S)+."""
-        plan, values = self.plan, self._values
+        plan = self.plan
         c, h = ball(plan.tilt), ball(plan.step)
-        turn, angle = (c * k).exp(), h * k
-        total = values[0].real / 2
-        for n, value in enumerate(values[1:], start=1):
-            total += (value * acb(0, angle * n).exp()).real
-        total *= h / arb.pi() * turn
+        turn = (c * k).exp()
+        total = half_sum(self._values, h * k) * (h / arb.pi() * turn)
         cut = (self._decay * turn / (arb.pi() * h * (plan.nodes - 1))).upper()
         return total + arb(0, cut) - arb(0).union(self._aliasing(k))
 

@@ -26,7 +26,7 @@ from hockeystick.exact.balls import LOW_BITS, ball, precision
 from hockeystick.exact.composite import Composite, CompositeDecay
 from hockeystick.exact.curve import EpsilonLine, LineCurve
 from hockeystick.exact.exponent import Epsilon, nats
-from hockeystick.exact.transform import Line
+from hockeystick.exact.transform import Line, half_sum
 
 _MOST_NODES = 400_000
 
@@ -117,12 +117,8 @@ class Contour(EpsilonLine):
         line = self.plan.line
         with precision(self.plan.bits):
             point = nats(epsilon)
-            angle = -ball(line.step) * point
-            total = self._values[0].real / 2
-            for m, value in enumerate(self._values[1:], start=1):
-                total += (value * acb(0, angle * m).exp()).real
             scale = (-ball(line.theta) * point).exp()
-            total *= ball(line.step) / arb.pi() * scale
+            total = half_sum(self._values, -ball(line.step) * point) * (ball(line.step) / arb.pi() * scale)
             cut = (self._cut * scale).upper()
             finite = total + arb(0, cut) - arb(0).union(self._aliasing.bound(point))
             return finite + self.composite.infinite()

@@ -93,10 +93,8 @@ class LaplaceCurve(CompositeCurve):
 
     def formula(self, epsilon: arb) -> arb:
         """Delta at the working precision."""
-        total = self.composite.infinite()
-        for loss, mass in finite_outcomes(self._atomic):
-            total += mass * self._laplace_delta(epsilon - loss)
-        return total
+        shifted = (mass * self._laplace_delta(epsilon - loss) for loss, mass in finite_outcomes(self._atomic))
+        return sum(shifted, self.composite.infinite())
 
     def _laplace_delta(self, epsilon: arb) -> arb:
         """The Laplace pairs' own delta."""

@@ -21,7 +21,7 @@ where losses are large; every further epsilon is almost free.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import final
@@ -71,13 +71,6 @@ class _Cells:
 
     columns: tuple[tuple[arb, ...], ...]
     errors: tuple[arb, ...]
-
-
-def _sum(values: Iterable[arb]) -> arb:
-    total = arb(0)
-    for value in values:
-        total += value
-    return total
 
 
 def _values(x: arb, degree: int) -> list[arb]:
@@ -233,7 +226,7 @@ def _passage(density: Sequence[arb], degree: int, atom: arb, mass: arb, *, mirro
     rows = (_series_of_powers(top) * (arb_mat(convolved) * _powers_of_series(degree))).tolist()
     if mirrored:
         rows = [[-x if (i + j) % 2 else x for j, x in enumerate(row)] for i, row in enumerate(rows)]
-    lost = [_sum(abs(row[j]) for row in rows[degree + 1 :]).upper() for j in range(degree + 1)]
+    lost = [sum((abs(row[j]) for row in rows[degree + 1 :]), arb(0)).upper() for j in range(degree + 1)]
     kept = [[x + atom if i == j else x for j, x in enumerate(row)] for i, row in enumerate(rows[: degree + 1])]
     return _Passage(arb_mat(kept), arb_mat([lost]), mass)
 
@@ -303,7 +296,7 @@ class PiecewiseCurve(CompositeCurve):
     def formula(self, epsilon: arb) -> arb:
         """Delta at the working precision."""
         shifted = (mass * self._laplace_delta(epsilon - loss) for loss, mass in finite_outcomes(self._atomic))
-        return _sum(shifted) + self.composite.infinite()
+        return sum(shifted, self.composite.infinite())
 
     def _laplace_delta(self, epsilon: arb) -> arb:
         """The Laplace pair's own delta."""
@@ -333,6 +326,6 @@ def _value(cells: _Cells, index: int, u: arb) -> arb:
     column = cells.columns[index]
     with precision(working_bits() + 2 * len(column)):
         middle = u.mid().max(arb(0)).min(arb(1))
-        value = _sum(c * x for c, x in zip(column, _values(2 * middle - 1, len(column) - 1), strict=True))
-        slope = _sum(2 * j * j * abs(c) for j, c in enumerate(column))
+        value = sum((c * x for c, x in zip(column, _values(2 * middle - 1, len(column) - 1), strict=True)), arb(0))
+        slope = sum((2 * j * j * abs(c) for j, c in enumerate(column)), arb(0))
         return value + arb(0, (slope * u.rad() + cells.errors[index]).upper())

@@ -123,6 +123,12 @@ def turned(values: Sequence[acb | arb], losses: Sequence[acb], line: Line) -> li
     return sums
 
 
+def half_sum(values: Sequence[acb], angle: arb) -> arb:
+    """Enclosure of the real part of ``values_0 / 2 + sum_m values_m e^{i m angle}``."""
+    turned_on = ((value * acb(0, angle * m).exp()).real for m, value in enumerate(values[1:], start=1))
+    return sum(turned_on, values[0].real / 2)
+
+
 def integer_power(base: acb, count: int) -> acb:
     """Enclosure of ``base^count``; the branch of the logarithm does not matter, count being an integer."""
     if base.abs_lower() > 0:

@@ -54,25 +54,27 @@ def run(options: argparse.Namespace) -> Status:
     if not url:
         raise CommandError(f"hockeystick ledger: error: which ledger? give --ledger URL, or set {_VARIABLE}")
     try:
-        return Status(options.act(options, url))
+        return Status(options.act(options, url) or Status.OK)
     except ledger.OverBudgetError as error:
         raise CommandError(f"hockeystick ledger: {error}", Status.REFUTED) from None
     except (ledger.LedgerError, ModuleNotFoundError) as error:
         raise CommandError(f"hockeystick ledger: error: {error}") from None
 
 
-def _action(actions: Any, name: str, act: Any, words: str) -> Parser:
+def _action(actions: Any, name: str, act: Any, words: str, *, datasets: str | None = None) -> Parser:
+    """A command about so many data sets: one, or as argparse says it; "" for a command about the ledger."""
     parser: Parser = actions.add_parser(name, help=words, description=words[0].upper() + words[1:] + ".")
     parser.add_argument("--ledger", metavar="URL", help=f"such as sqlite:///ledger.db (default: ${_VARIABLE})")
     parser.set_defaults(act=act)
+    if datasets != "":
+        parser.add_argument("dataset", metavar="NAME", nargs=datasets)
     return parser
 
 
 def _add_administration(actions: Any) -> None:
-    _action(actions, "init", _init, "make a new, empty ledger")
-    _action(actions, "migrate", _migrate, "bring a ledger of an older version to this one")
+    _action(actions, "init", _init, "make a new, empty ledger", datasets="")
+    _action(actions, "migrate", _migrate, "bring a ledger of an older version to this one", datasets="")
     parser = _action(actions, "add-dataset", _add_dataset, "open a data set with its budget")
-    parser.add_argument("dataset", metavar="NAME")
     option(parser, "--epsilon", positive, "E", "budget, with --delta")
     option(parser, "--delta", delta, "D")
     option(parser, "--mu", positive, "MU", "budget of Gaussian DP instead")
@@ -102,11 +104,9 @@ def _add_releases(actions: Any) -> None:
         ("release", "give a reservation back: the run did not touch the data"),
     ):
         parser = _action(actions, name, _settle, words)
-        parser.add_argument("dataset", metavar="NAME")
         parser.add_argument("number", type=count("NUMBER", 0), metavar="NUMBER", help="of the reservation")
         parser.add_argument("--why", default="done" if name == "commit" else None, required=name == "release")
     parser = _action(actions, "correct", _correct, "correct an entry by a later one")
-    parser.add_argument("dataset", metavar="NAME")
     parser.add_argument("number", type=count("NUMBER", 0), metavar="NUMBER", help="of the entry")
     parser.add_argument("specification", nargs="?", metavar="SPEC", help="what took place instead, if anything")
     parser.add_argument("--why", required=True, metavar="TEXT")
@@ -116,7 +116,6 @@ def _add_questions(actions: Any) -> None:
     _add_release(_action(actions, "would-fit", _would_fit, "whether a release would be admitted now"))
     _add_release(_action(actions, "remaining", _remaining, "how many more such releases fit"))
     parser = _action(actions, "total", _total, "what has been spent on a data set")
-    parser.add_argument("dataset", metavar="NAME")
     option(parser, "--delta", delta, "D", "where epsilon is read")
     _add_account(parser)
     add_json(parser)
@@ -125,14 +124,12 @@ def _add_questions(actions: Any) -> None:
         ("verify", _verify, "replay the chain and recompute every total"),
         ("export", _export, "everything as JSON lines, or a data set as a draft record for the OpenDP registry"),
     ):
-        parser = _action(actions, name, act, words)
-        parser.add_argument("dataset", metavar="NAME", nargs=None if name == "history" else "?")
+        parser = _action(actions, name, act, words, datasets=None if name == "history" else "?")
         if name == "history":
             add_json(parser)
         elif name == "export":
             parser.add_argument("--format", choices=("json-lines", "opendp"), default="json-lines")
     parser = _action(actions, "report", _report, "the receipt of a data set, with its history drawn")
-    parser.add_argument("dataset", metavar="NAME")
     parser.add_argument("-o", "--output", metavar="FILE", default="-", help="where to write: .html or .json")
     _add_account(parser)
 
@@ -145,43 +142,37 @@ def _add_account(parser: Parser) -> None:
 
 
 def _add_release(parser: Parser) -> None:
-    parser.add_argument("dataset", metavar="NAME")
     add_specification(parser)
     parser.add_argument("--partition", default="", metavar="PART", help="the part of the data that it looks at")
 
 
-def _init(_: argparse.Namespace, url: str) -> Status:
+def _init(_: argparse.Namespace, url: str) -> None:
     ledger.Ledger.create(url)
     print(f"a new ledger: {url}")
-    return Status.OK
 
 
-def _migrate(_: argparse.Namespace, url: str) -> Status:
+def _migrate(_: argparse.Namespace, url: str) -> None:
     print(f"was of version {ledger.Ledger.migrate(url)}")
-    return Status.OK
 
 
-def _add_dataset(options: argparse.Namespace, url: str) -> Status:
+def _add_dataset(options: argparse.Namespace, url: str) -> None:
     budget = ledger.Budget(epsilon=options.epsilon, delta=options.delta, mu=options.mu)
     dataset = ledger.DataSet(
         options.dataset, budget, options.unit, options.adjacency, rule=options.rule, period=options.period
     )
     ledger.Ledger(url).add_dataset(dataset)
     print(f"{dataset.name}: {budget} for each {dataset.unit}, {dataset.adjacency}, rule {dataset.rule}")
-    return Status.OK
 
 
-def _spend(options: argparse.Namespace, url: str) -> Status:
+def _spend(options: argparse.Namespace, url: str) -> None:
     entry = ledger.Ledger(url).spend(options.dataset, **_release(options))
     print(f"entry {entry.number}: recorded")
-    return Status.OK
 
 
-def _reserve(options: argparse.Namespace, url: str) -> Status:
+def _reserve(options: argparse.Namespace, url: str) -> None:
     reservation = ledger.Ledger(url).reserve(options.dataset, **_release(options))
     print(f"entry {reservation.number}: reserved")
     print(f"afterwards: hockeystick ledger commit {options.dataset} {reservation.number}")
-    return Status.OK
 
 
 def _release(options: argparse.Namespace) -> dict[str, Any]:
@@ -190,17 +181,15 @@ def _release(options: argparse.Namespace) -> dict[str, Any]:
     return {"release": release, "why": options.why, "chosen": chosen, "partition": options.partition}
 
 
-def _settle(options: argparse.Namespace, url: str) -> Status:
+def _settle(options: argparse.Namespace, url: str) -> None:
     entry = ledger.Ledger(url).settle(options.dataset, options.number, action=options.action, why=options.why)
     print(f"entry {entry.number}: {options.action} of entry {options.number}")
-    return Status.OK
 
 
-def _correct(options: argparse.Namespace, url: str) -> Status:
+def _correct(options: argparse.Namespace, url: str) -> None:
     instead = specification_of(options) if options.specification else None
     entry = ledger.Ledger(url).correct(options.dataset, options.number, why=options.why, release=instead)
     print(f"entry {entry.number}: corrects entry {options.number}")
-    return Status.OK
 
 
 def _would_fit(options: argparse.Namespace, url: str) -> Status:
@@ -211,10 +200,9 @@ def _would_fit(options: argparse.Namespace, url: str) -> Status:
     return Status.OK if fits else Status.REFUTED
 
 
-def _remaining(options: argparse.Namespace, url: str) -> Status:
+def _remaining(options: argparse.Namespace, url: str) -> None:
     release = specification_of(options)
     print(ledger.Ledger(url).remaining(options.dataset, release, partition=options.partition))
-    return Status.OK
 
 
 def _total(options: argparse.Namespace, url: str) -> Status:
@@ -232,11 +220,11 @@ def _total(options: argparse.Namespace, url: str) -> Status:
     return Status.OK if found.within_budget else Status.REFUTED
 
 
-def _history(options: argparse.Namespace, url: str) -> Status:
+def _history(options: argparse.Namespace, url: str) -> None:
     entries = ledger.Ledger(url).history(options.dataset)
     if options.json:
         print_json([{"number": entry.number, **json.loads(entry.content)} for entry in entries])
-        return Status.OK
+        return
     rows = [
         (
             str(entry.number),
@@ -250,7 +238,6 @@ def _history(options: argparse.Namespace, url: str) -> Status:
         for entry in entries
     ]
     print(table(("", "when (UTC)", "who", "action", "releases", "account", "why"), rows, right=(0, 4)))
-    return Status.OK
 
 
 def _times(entry: ledger.Entry) -> str:
@@ -278,12 +265,11 @@ def _report(options: argparse.Namespace, url: str) -> Status:
     return Status.OK if account.total.within_budget else Status.REFUTED
 
 
-def _export(options: argparse.Namespace, url: str) -> Status:
+def _export(options: argparse.Namespace, url: str) -> None:
     if options.format == "opendp":
         if options.dataset is None:
             raise ledger.LedgerError("a record for the registry is about one data set: name it")
         print(data_set_record(Account(ledger.Ledger(url), options.dataset)), end="")
-        return Status.OK
+        return
     for record in ledger.Ledger(url).export(options.dataset):
         print(json.dumps(record))
-    return Status.OK
