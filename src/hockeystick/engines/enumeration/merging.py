@@ -281,7 +281,7 @@ def merged_sides(parts: Parts, beside: Parts, omitted: Omission, merging: Mergin
     left = [(pair, count - few), *others] if few < count else others
     if not left:
         return found, found
-    rows = sum(number * float(np.cbrt(weights[own].weight).sum()) for own, number in left)
+    rows = sum(number * float((weights[own].weight ** (1.0 / 3.0)).sum()) for own, number in left)
     buckets = min(merging.buckets, max(int(merging.buckets * _ROWS / max(rows, 1.0)), _FEWEST))
     making = _Making(omitted, replace(merging, buckets=buckets))
 
