@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick import notebook
-from hockeystick.accountants.attained import AttainedCurve, Groups
-from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
+from hockeystick.accountants.attained import directed_curve
+from hockeystick.accountants.base import Accountant, DirectedCurve
 from hockeystick.accountants.certified import Certified
 from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import Composition, directions
@@ -69,7 +69,7 @@ class PrivacyCurve:
             )
             known = shared.get(of_pairs)
             if known is None:
-                known = shared[of_pairs] = _directed(accountant, composition, *of_pairs)
+                known = shared[of_pairs] = directed_curve(accountant, composition, direction)
             directed[direction] = known
         self.directed: Mapping[str, DirectedCurve] = directed
 
@@ -325,13 +325,3 @@ def stays_below(curve: DirectedCurve, other: DirectedCurve, decides: Bound, valu
         return False
     epsilon, delta = (value, lower) if quantity == "delta" else (lower, value)
     return curve.is_below_beside(other, epsilon=epsilon, delta=delta, quantity=quantity)
-
-
-def _directed(
-    method: Accountant, composition: Composition, parts: Parts, groups: Groups | None, provenance: tuple[str, ...]
-) -> DirectedCurve:
-    """The curve of one direction; its lower side from attained pairs where the dominating ones are not."""
-    curve = method.directed(parts)
-    if groups is None or (composition.total_steps == 1 and parts[0][0].selection is not None):  # knows both sides
-        return curve
-    return AttainedCurve(curve, method, groups, provenance=provenance)

@@ -18,27 +18,6 @@ from typing import Any, ParamSpec, SupportsFloat, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "ContradictionError",
-    "HockeystickError",
-    "NoBallArithmeticError",
-    "PrecisionError",
-    "UnknownPairError",
-    "check_choice",
-    "check_count",
-    "check_epsilon",
-    "check_finite",
-    "check_inside",
-    "check_positive",
-    "check_probability",
-    "check_rate",
-    "check_ratio",
-    "needs_extra",
-    "public_door",
-    "require_ball_arithmetic",
-    "whole",
-]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

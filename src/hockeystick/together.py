@@ -28,8 +28,8 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 
-class Asked(Protocol):
-    """What is needed of a privacy curve."""
+class Curve(Protocol):
+    """A privacy curve, as `hockeystick.PrivacyCurve` is one: what is asked, and what answers are read off."""
 
     composition: Composition
     accountant: Accountant
@@ -40,7 +40,7 @@ class Asked(Protocol):
 
 
 @public_door
-def asked_together(curves: Sequence[Asked], owners: Rows, values: Array, quantity: Quantity) -> Bound | Estimate:
+def asked_together(curves: Sequence[Curve], owners: Rows, values: Array, quantity: Quantity) -> Bound | Estimate:
     """``quantity`` of ``curves[owners[i]]`` at ``values[i]``, in one pass where the accountant has one.
 
     Parameters
@@ -74,7 +74,7 @@ def asked_together(curves: Sequence[Asked], owners: Rows, values: Array, quantit
 
 @public_door
 def each_together(
-    curves: Sequence[Asked], owners: Rows, values: Array, quantity: Quantity
+    curves: Sequence[Curve], owners: Rows, values: Array, quantity: Quantity
 ) -> list[Bound | Estimate | HockeystickError]:
     """The same with every answer by itself, as it is given alone, notes and all; a refusal stands in its place.
 
@@ -97,7 +97,7 @@ def each_together(
 
 
 def passed_together(
-    curves: Sequence[Asked], owners: Rows, values: Array, quantity: Quantity
+    curves: Sequence[Curve], owners: Rows, values: Array, quantity: Quantity
 ) -> list[Bound | Estimate | None]:
     """What one pass answers; None where a question is to be asked alone."""
     passed = _passed(curves, owners, values, quantity)
@@ -118,7 +118,7 @@ def passed_together(
 
 
 def _in_one_pass(
-    curves: Sequence[Asked], owners: Rows, values: Array, quantity: Quantity
+    curves: Sequence[Curve], owners: Rows, values: Array, quantity: Quantity
 ) -> tuple[NDArray[np.bool_], Bound | None]:
     """Which questions a pass answers, and these answers: the larger of each side over the directions."""
     passed = _passed(curves, owners, values, quantity)
@@ -148,15 +148,16 @@ class _Passed:
     known: NDArray[np.bool_]
 
 
-def _passed(curves: Sequence[Asked], owners: Rows, values: Array, quantity: Quantity) -> _Passed | None:
+def _passed(curves: Sequence[Curve], owners: Rows, values: Array, quantity: Quantity) -> _Passed | None:
     """One pass over all questions; None where there is none."""
     if values.size < 2:
         return None
     accountant, flat = curves[0].accountant, [one for curve in curves for one in curve.directed.values()]
     count = np.array([len(curve.directed) for curve in curves])
     first = (np.cumsum(count) - count)[owners]
-    answers = accountant.together(flat, first, values=values, quantity=quantity)
-    if answers is None:
+    together = accountant.together(flat)
+    answers = None if together is None else together.answers(first, values, quantity)
+    if together is None or answers is None:
         return None
     known, rows = answers.known.copy(), np.arange(values.size)
     second = np.flatnonzero(known & (count[owners] > 1))
@@ -165,11 +166,10 @@ def _passed(curves: Sequence[Asked], owners: Rows, values: Array, quantity: Quan
     proved = second[few[second]]
     at, lower = values[proved], answers.lower[proved]
     epsilon, delta = (at, lower) if quantity == "delta" else (lower, at)
-    own, beside = ([flat[row] for row in first[proved] + place] for place in (1, 0))
-    below = accountant.below_together(own, beside, epsilon=epsilon, delta=delta, quantity=quantity)
+    below = together.are_below(first[proved] + 1, first[proved], epsilon, delta, quantity)
     second = np.setdiff1d(second, proved[below])
     if second.size:
-        more = accountant.together(flat, first[second] + 1, values=values[second], quantity=quantity)
+        more = together.answers(first[second] + 1, values[second], quantity)
         if more is None:
             return None
         answers, rows = answers.followed_by(more), np.concatenate((rows, second))
@@ -177,7 +177,7 @@ def _passed(curves: Sequence[Asked], owners: Rows, values: Array, quantity: Quan
     return _Passed(answers, rows, known)
 
 
-def _worst_of(curves: Sequence[Asked], owners: Rows, answers: Answers, rows: Rows, known: NDArray[np.bool_]) -> Bound:
+def _worst_of(curves: Sequence[Curve], owners: Rows, answers: Answers, rows: Rows, known: NDArray[np.bool_]) -> Bound:
     """The maximum over directions of each known question, with the direction that decides among the notes."""
     lower, upper = np.full(known.size, -np.inf), np.full(known.size, -np.inf)
     np.maximum.at(lower, rows, np.maximum(answers.lower, 0.0))

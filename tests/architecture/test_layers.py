@@ -41,6 +41,8 @@ EXACT = "exact"
 EXACT_MAY_IMPORT = frozenset({"errors", "bound", "laws", "composition"})
 EXACT_IS_IMPORTED_FROM = LEVEL["accountants"]  # `hs.accountants.Exact` is its public door
 
+OF_BALLS = frozenset({EXACT, INDEPENDENT, "selfcheck"})  # python-flint's rooms
+
 SHARED_BY_ACCOUNTANTS = frozenset({"base"})  # the abstract interface
 
 CORE_AT_IMPORT = frozenset({"numpy", "scipy.special", "scipy.fft"})
@@ -52,7 +54,7 @@ NEEDED_BY = {  # optional or slow third-party packages, and the rooms that may a
     "xarray": frozenset({"sweep"}),
     "starlette": frozenset({"app"}),
     "uvicorn": frozenset({"app"}),
-    "flint": frozenset({EXACT, INDEPENDENT, "selfcheck"}),
+    "flint": OF_BALLS,
 }
 FIRST_CLASS = frozenset({"numpy", "scipy"})
 
@@ -109,8 +111,8 @@ def breaks_import_budget(found: Import) -> bool:
     if importer == INDEPENDENT and package != "flint":
         return True
     if package in NEEDED_BY:
-        at_top_in_exact = package == "flint" and importer == EXACT
-        return importer not in NEEDED_BY[package] or (found.when is When.AT_IMPORT and not at_top_in_exact)
+        at_import = found.when is When.AT_IMPORT and package != "flint"  # whose rooms are asked for when they are used
+        return importer not in NEEDED_BY[package] or at_import
     if package not in FIRST_CLASS:
         its_framework = importer == "integrations" and FRAMEWORKS.get(found.importer.split(".")[-1]) == package
         return importer != "integrations" or (found.when is When.AT_IMPORT and not its_framework)
@@ -118,6 +120,15 @@ def breaks_import_budget(found: Import) -> bool:
         return False
     allowed = any(found.target == name or found.target.startswith(name + ".") for name in CORE_AT_IMPORT)
     return not allowed
+
+
+def asks_for_balls_at_import(found: Import) -> bool:
+    """Whether a module whose import must work without python-flint asks for it, or for a module that imports it."""
+    importer, target = room_of(found.importer), room_of(found.target)
+    if found.when is not When.AT_IMPORT or (importer in OF_BALLS and found.importer != f"{PACKAGE}.selfcheck"):
+        return False
+    of_balls = is_ours(found) and target in OF_BALLS and found.target.removeprefix(PACKAGE) != ".selfcheck"
+    return of_balls or found.target.split(".")[0] == "flint"
 
 
 def violations(imports: Iterable[Import], rule: Callable[[Import], bool]) -> list[str]:
@@ -130,7 +141,10 @@ def test_every_module_has_a_room() -> None:
     assert not homeless, f"give these modules a row in ROOMS: {homeless}"
 
 
-@pytest.mark.parametrize("rule", [breaks_room_order, breaks_accountant_separation, breaks_import_budget])
+RULES = (breaks_room_order, breaks_accountant_separation, breaks_import_budget, asks_for_balls_at_import)
+
+
+@pytest.mark.parametrize("rule", RULES)
 def test_imports_obey(rule: Callable[[Import], bool]) -> None:
     imports = all_imports()
     assert imports, "no import found: the test looks in the wrong place"
@@ -149,7 +163,11 @@ BROKEN = [
     ("independent.laws", "from hockeystick.laws import GaussianPair", breaks_room_order),
     ("independent.laws", "def f():\n    from hockeystick.exact import balls", breaks_room_order),
     ("independent.laws", "from hockeystick.bound import Bound", breaks_room_order),
-    ("independent.laws", "import flint", breaks_import_budget),
+    ("independent.laws", "import mpmath", breaks_import_budget),
+    ("app.cli.verify", "from hockeystick.independent import check", asks_for_balls_at_import),
+    ("accountants.exact", "from hockeystick.exact import gaussian", asks_for_balls_at_import),
+    ("selfcheck", "from hockeystick.selfcheck.sums import Sum", asks_for_balls_at_import),
+    ("selfcheck", "import flint", asks_for_balls_at_import),
     ("independent.laws", "def f():\n    import numpy", breaks_import_budget),
     ("laws.gaussian", "from hockeystick.independent import check", breaks_room_order),
     ("accountants.moments", "from hockeystick.accountants.contour import Contour", breaks_accountant_separation),
@@ -174,8 +192,11 @@ ALLOWED = [
     ("accountants.exact", "def f():\n    from hockeystick.exact import gaussian"),
     ("accountants", "from hockeystick.accountants.moments import Moments"),
     ("exact.gaussian", "import flint\nfrom hockeystick.laws import GaussianPair"),
-    ("independent.run", "from hockeystick.independent.laws import Law\ndef f():\n    import flint"),
-    ("app.cli.verify", "from hockeystick.independent import check"),
+    ("independent.run", "from hockeystick.independent.laws import Law\nimport flint"),
+    ("selfcheck.sums", "import flint\nfrom hockeystick.exact.balls import precision"),
+    ("selfcheck", "if TYPE_CHECKING:\n    from hockeystick.selfcheck.sums import Sum"),
+    ("app.cli.verify", "def f():\n    from hockeystick.independent import check"),
+    ("app.cli.verify", "from hockeystick.selfcheck import self_check"),
     ("calibrate", "import math\ndef f():\n    from scipy.optimize import brentq"),
     ("app.plots", "def f():\n    import matplotlib.pyplot"),
     ("app.explore.server", "def f():\n    import uvicorn"),
@@ -194,7 +215,7 @@ def test_a_broken_rule_is_seen(module: str, code: str, rule: Callable[[Import], 
 def test_what_is_allowed_passes(module: str, code: str) -> None:
     imports = read_imports(f"{PACKAGE}.{module}", code)
     assert imports
-    for rule in (breaks_room_order, breaks_accountant_separation, breaks_import_budget):
+    for rule in RULES:
         assert not violations(imports, rule)
 
 

@@ -47,6 +47,48 @@ def test_what_a_lower_side_claims_is_shown_by_neighbours(mechanism: str, scheme:
     assert check(mechanism, scheme, direction, 1, 0.125)
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "scheme", "direction"),
+    [
+        ("PermuteAndFlip", "none", "remove"),
+        ("PermuteAndFlip", "random allocation", "remove"),
+        ("RandomizedResponse", "fixed size", "substitute"),
+    ],
+)
+def test_the_best_of_many_runs_claims_what_datasets_of_one_run_show(
+    mechanism: str, scheme: str, direction: str
+) -> None:
+    tuned = hs.select_best(SCHEMES[scheme][0](BASES[mechanism].step), count=hs.PoissonCount(3.0))
+    shown = world(mechanism, scheme, direction).most_of_best(0.5, 3.0)
+    bound = hs.account(tuned, direction).delta(0.5)
+    assert bound.lower <= shown <= bound.upper
+
+
+def test_the_best_of_runs_of_which_no_datasets_are_known_has_no_lower_side() -> None:
+    tuned = hs.select_best(hs.AboveThreshold(1.0, 1.0) * 2, count=hs.PoissonCount(3.0))
+    assert hs.account(tuned).delta(0.5).lower == 0.0
+    # what else is in the run counts, as if those steps released nothing
+    both = hs.select_best(hs.AboveThreshold(1.0, 1.0) + hs.RandomizedResponse(), count=hs.PoissonCount(3.0))
+    alone = hs.select_best(hs.RandomizedResponse(), count=hs.PoissonCount(3.0))
+    lower, known = (hs.account(it).delta(0.5).lower for it in (both, alone))
+    assert 0.9 * known < lower <= known
+
+
+@pytest.mark.parametrize("direction", ["remove", "add", "add-remove"])
+def test_the_way_back_of_a_one_sided_relation_claims_what_datasets_show(direction: str) -> None:
+    curve = hs.account(BASES["PermuteAndFlip"].step, direction)
+    ways = (world("PermuteAndFlip", "none", way) for way in ("remove", "add"))
+    least = (1 - max(way.most(0.0, 1) for way in ways)) / 2
+    risk = curve.bayes_risk(0.5)
+    assert risk.lower <= least <= risk.upper  # type: ignore[operator]
+    missed = curve.trade_off(float(least)).false_negative_rate
+    assert missed.sides[0] <= least * (1 + 2**-50)  # type: ignore[operator]
+    assert missed.sides[1] >= least * (1 - 2**-50)  # type: ignore[operator]
+    nothing = hs.account(hs.AboveThreshold(1.0, 1.0), direction)
+    assert nothing.bayes_risk(0.5).sides[1] == 0.5
+    assert nothing.mu().sides[0] == 0.0
+
+
 def test_one_step_of_a_round_may_show_how_little_is_in_it_where_the_others_show_nothing() -> None:
     assert check("ApproximateDP", "random allocation", "add", 1, 0.75)
 

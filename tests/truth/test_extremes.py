@@ -8,7 +8,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from mpmath import mpf
+from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.accountants import Certified, Contour
@@ -249,6 +249,24 @@ def test_next_to_no_noise_a_record_is_found_whenever_it_is_drawn() -> None:
         bound = hs.account(hs.Gaussian(0.05).poisson(1e-3) * 10, direction).delta(0.0)
         assert isinstance(bound, Bound)
         assert float(bound.upper) >= ever * (1.0 - 1e-9)
+
+
+def test_an_epsilon_of_ten_digits_is_found_where_the_curve_is_flat_to_rounding() -> None:
+    run = hs.Gaussian(8.392507898528976e-06).poisson(0.0007942644911771856, micro_batches=2)
+    bound = hs.account(run, "remove").epsilon(0.0005215944987335947)
+    with mp.workdps(60):
+        g, s, delta = mpf(0.0007942644911771856), mpf(8.392507898528976e-06), mpf(0.0005215944987335947)
+        chances = ((1 - g) ** 2, 2 * g * (1 - g), g * g)
+
+        def log_ratio(t: mpf) -> mpf:
+            return mp.log(sum(w * mp.exp(j * t / s - j * j / (2 * s * s)) for j, w in enumerate(chances)))
+
+        def excess(t: mpf) -> mpf:
+            seen = sum(w * mp.ncdf(j / s - t) for j, w in enumerate(chances))
+            return seen - mp.exp(log_ratio(t)) * mp.ncdf(-t) - delta
+
+        epsilon = log_ratio(mp.findroot(excess, (1 / s, 1 / s + 1)))
+        assert bound.lower <= epsilon <= bound.upper
 
 
 def test_where_rounding_forbids_fine_lattices_none_is_built() -> None:

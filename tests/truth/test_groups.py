@@ -101,6 +101,15 @@ def test_approximate_dp_of_a_group_is_the_chain_rounded_up() -> None:
     assert lower.sides[0] == 0.0  # no datasets are known
 
 
+@pytest.mark.parametrize("units", [1, 3, 10])
+@pytest.mark.parametrize("epsilon", [0.1, 0.2, 0.7])
+def test_a_delta_below_the_normal_range_is_rounded_up_too(units: int, epsilon: float) -> None:
+    delta = units * 5e-324
+    pair = hs.ApproximateDP(epsilon, delta).pair_of_group("remove", 2)
+    with mp.workdps(400):
+        assert mpf(delta) * (1 + mp.exp(mpf(epsilon))) <= mpf(pair.delta)  # type: ignore[attr-defined]
+
+
 def test_a_stated_mu_is_rounded_to_both_sides() -> None:
     step = hs.GaussianDP(0.1)
     upper = step.pair_of_group("remove", 3)

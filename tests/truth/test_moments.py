@@ -191,6 +191,40 @@ def test_renyi_curves_agree_with_high_precision(rate: float, sigma: float) -> No
             assert high - low <= 1e-8 * high
 
 
+def test_a_round_has_the_divergence_of_its_likelihood_ratio_and_no_infinite_one() -> None:
+    step = hs.Gaussian(1.0).random_allocation(steps=10)
+    bound = hs.renyi(step, [2.0], adjacency="remove").divergence
+    with mpmath.workdps(30):  # E_Q of the squared mean of ten ratios, each of variance e - 1
+        truth = mpmath.log1p(mpmath.expm1(1) / 10)
+        assert bound.sides[0][0] <= truth <= bound.sides[1][0]  # type: ignore[index]
+        assert bound.sides[0][0] > 0.99 * truth  # type: ignore[index]
+
+
+def test_a_divergence_is_no_more_than_known_candidates_show() -> None:
+    noise, orders = mpmath.mpf(1), [1.5, 2.0, 8.0]
+    bound = hs.renyi(hs.PermuteAndFlip(1.0) * 3, orders).divergence
+    # the chances of the lower one of two candidates, whose gap moves by the noise: to the other side, or from a tie
+    pairs = [(1 - loser, loser) for loser in (mpmath.exp(-noise / 2) / 2, mpmath.exp(-noise) / 2, mpmath.mpf(0.5))]
+    moves = [(pairs[0], pairs[0][::-1]), (pairs[2], pairs[1]), (pairs[1], pairs[2])]
+    for order, low in zip(orders, np.asarray(bound.sides[0]), strict=True):
+        shown = (
+            mpmath.log(sum(a**order * b ** (1 - order) for a, b in zip(p, q, strict=True))) / (order - 1)
+            for p, q in moves
+        )
+        truth = 3 * max(shown)
+        assert 0.999 * truth < low <= truth
+    nothing = hs.renyi(hs.AboveThreshold(1.0, 1.0), orders).divergence
+    assert not np.asarray(nothing.sides[0]).any()
+
+
+def test_a_count_that_is_no_float_is_rounded_outward() -> None:
+    values = np.linspace(1.9, 2.0, 200, endpoint=False)  # where a unit in the last place is the smallest part
+    curve = RenyiCurve(2.0 + values, hs.Bound(values, values, "stated"))
+    for count in (2**53 + 13, 10**40 + 1):
+        for value, low, high in zip(values, *map(np.asarray, (curve * count).divergence.sides), strict=True):
+            assert Fraction(float(low)) <= count * Fraction(float(value)) <= Fraction(float(high))
+
+
 def test_add_remove_takes_the_larger_divergence() -> None:
     step = hs.Gaussian(1.0).poisson(0.1)
     both = hs.renyi(step, [2.0, 20.0]).divergence

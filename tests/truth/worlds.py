@@ -251,6 +251,19 @@ class World:
         a = mp.exp(mp.mpf(epsilon))
         return max(_delta([self._vectors(mp, self._ways[i]) for i in runs[int(k)]], a) for k in best)
 
+    def most_of_best(self, epsilon: float, mean: float) -> Any:
+        """The largest delta of the best of a Poisson number of releases, the outputs ranked in any order."""
+        a, found = mp.exp(mp.mpf(epsilon)), mp.mpf(0)
+        for way in self._ways:
+            masses = list(zip(*self._vectors(mp, way), strict=True))
+            for order in permutations(masses):
+                # that all releases rank up to here, under either law; the best is the last of these
+                ends = range(len(order) + 1)
+                p, q = ([mp.exp(mean * (sum(row[:k]) - 1)) for k in ends] for row in zip(*order, strict=True))
+                gains = (p[k + 1] - p[k] - a * (q[k + 1] - q[k]) for k in ends[:-1])
+                found = max(found, mp.fsum(max(gain, mp.mpf(0)) for gain in gains))
+        return found
+
     def _about(self, run: tuple[int, ...], epsilon: float) -> float:
         u = v = np.ones(1)
         for p, q in (self._rough[i] for i in run):

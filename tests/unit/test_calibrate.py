@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from fractions import Fraction
 from typing import Any
 
@@ -15,9 +16,12 @@ from hockeystick.accountants.certified import Certified
 from hockeystick.bound import Bound
 from hockeystick.calibrate.axis import Axis
 from hockeystick.calibrate.search import Problem, Search
+from hockeystick.calibrate.sought import calibrations
 from hockeystick.calibrate.targets import target_of
 from hockeystick.composition import Composition, directions
+from hockeystick.engines.contour import standing
 from hockeystick.exact import exact_delta
+from hockeystick.together import passed_together
 
 THRESHOLD = 0.7876178  # true noise multiplier at epsilon 1, delta 1e-6, rate 0.001, 10,000 steps, rounded up
 
@@ -177,6 +181,44 @@ def test_a_line_of_neighbours_takes_few_evaluations_each(scheme: str) -> None:
     assert sum(one.evaluations for one in found) <= 3.2 * len(found)  # most of them in a few passes
     assert sum(one.estimates for one in found) <= 1.6 * len(found)
     assert all(one.unsafe is not None and one.precision <= 1e-4 for one in found)
+
+
+@pytest.mark.parametrize("rate", [1e-4, 1.8e-4])  # the largest loss of the other direction tells, or Chernoff's bound
+def test_no_line_stands_where_rare_losses_answer(monkeypatch: pytest.MonkeyPatch, rate: float) -> None:
+    stood: list[int] = []
+    monkeypatch.setattr(standing, "stand", lambda asked: stood.append(len(asked)))
+    target = target_of(epsilon=1.0, delta=1e-6)
+    problem = Problem(lambda noise: hs.Gaussian(noise).poisson(rate) * 10_000, target, "add-remove", Certified())
+    found = Search(problem, Axis(0.1, 10.0, False, -1, 1e-4)).evaluate(0.65, 1e-3)
+    assert found.safe
+    assert found.bound.method == "rare large losses"
+    assert found.bound.notes == ("direction: remove",)
+    assert not stood
+
+
+def test_lines_side_by_side_find_what_each_finds_alone_in_a_few_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes: list[int] = []
+
+    def counted(curves: Any, *rest: Any) -> Any:
+        passes.append(len(curves))
+        return passed_together(curves, *rest)
+
+    monkeypatch.setattr(sys.modules[calibrations.__module__], "passed_together", counted)
+    rates = [0.005 * 1.2**i for i in range(10)]
+
+    def asked(epsilon: float) -> list[Any]:
+        settings = {"epsilon": epsilon, "delta": 1e-6, "safe": "larger", "precision": 1e-4}
+        return [(lambda s, rate=rate: hs.Gaussian(s).poisson(rate) * 1000, settings) for rate in rates]
+
+    def seen(found: list[Any]) -> list[Any]:
+        return [(one.value, one.unsafe, one.bound.sides, one.bound_at_unsafe.sides) for one in found]
+
+    each = [calibrations(asked(epsilon), rates) for epsilon in (1.0, 4.0)]
+    passes.clear()
+    both = calibrations(asked(1.0) + asked(4.0), rates * 2, [0] * 10 + [1] * 10)
+    assert seen(both) == seen(each[0]) + seen(each[1])
+    assert sum(size > 0 for size in passes) <= 8
+    assert max(passes) >= 20  # the values to either side of half of the answers, at once
 
 
 @pytest.mark.torture

@@ -72,7 +72,7 @@ def transform_of_batch(odometer: hs.Odometer, direction: str) -> tuple[float, fl
     found = []
     for side in (0, 1):
         parts = [(live.plan.lattices(pair)[side], count) for pair, count in live.counts.items()]
-        composed = TiltedComposition(parts, live.plan.window)
+        composed = TiltedComposition(parts, live.plan)
         found.append(
             one_sided_root(
                 composed.delta, odometer.delta, guess=live.guess, slope=live.plan.theta, step=1e-11, above=side == 0

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick import selfcheck
 from hockeystick.app.cli import main
 from hockeystick.app.cli.status import Status
 from hockeystick.app.report.content import Content
@@ -22,7 +21,7 @@ from hockeystick.app.report.receipt import checksum, receipt
 from hockeystick.app.report.verification import verify
 from hockeystick.app.spec.reader import from_document
 from hockeystick.numerics import rounding
-from hockeystick.selfcheck import NoBallArithmeticError, quick_self_check, self_check
+from hockeystick.selfcheck import NoBallArithmeticError, assumptions, quick_self_check, self_check
 from hockeystick.selfcheck.assumptions import ASSUMPTIONS, Assumption, primitive
 
 ROUNDING = [  # of numpy, math and scipy.special
@@ -73,9 +72,9 @@ def test_the_same_points_at_every_run() -> None:
 @pytest.mark.parametrize("assumption", ASSUMPTIONS, ids=lambda assumption: assumption.name)
 def test_a_primitive_16_ulp_off_is_found(assumption: Assumption, monkeypatch: pytest.MonkeyPatch) -> None:
     ulps = WIDER.get(assumption.name, lambda _: 16.0)
-    monkeypatch.setattr(selfcheck, "ASSUMPTIONS", (assumption,))
+    monkeypatch.setattr(assumptions, "ASSUMPTIONS", (assumption,))
     assert self_check("quick").passed
-    monkeypatch.setattr(selfcheck, "primitive", lambda path: off(primitive(path), ulps))
+    monkeypatch.setattr(assumptions, "primitive", lambda path: off(primitive(path), ulps))
     assert self_check("quick").failures == (assumption.name,)
 
 
@@ -194,7 +193,7 @@ def test_verification_fails_where_a_bound_is_exceeded_here(monkeypatch: pytest.M
     made = receipt(from_document(SPECIFICATION))
     quick_self_check.cache_clear()
     try:
-        monkeypatch.setattr(selfcheck, "primitive", lambda path: off(primitive(path)))
+        monkeypatch.setattr(assumptions, "primitive", lambda path: off(primitive(path)))
         found = verify(made)
     finally:
         quick_self_check.cache_clear()

@@ -17,7 +17,7 @@ from hockeystick.bound import Bound
 from hockeystick.composition import Composition
 from hockeystick.exact import exact_delta
 from hockeystick.progress import Progress
-from hockeystick.sweep import Sweep
+from hockeystick.sweep import Sweep, making
 from hockeystick.sweep.grid import Grid
 from hockeystick.sweep.making import plans_of
 from hockeystick.sweep.plans import rows_of
@@ -148,8 +148,9 @@ def test_values_found_are_proved_safe_and_their_neighbours_unsafe() -> None:
                 assert (truth <= Fraction(1e-6)) == met
 
 
-def test_what_is_found_does_not_depend_on_the_workers() -> None:
-    rates = [0.01 * 1.03**i for i in range(66)]  # more than a chunk
+def test_what_is_found_does_not_depend_on_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(making, "_LINE", 8)
+    rates = [0.01 * 1.03**i for i in range(18)]  # of three lines, side by side or not
     one, two = (hs.sweep(plan, **LEAST | {"rate": rates}, epsilon=1.0, workers=workers) for workers in (1, 2))
     assert one.rows == two.rows
 
@@ -383,4 +384,4 @@ def test_bad_input_is_refused_by_name(ask: Callable[[], Any], error: type[Except
 
 def test_a_family_that_cannot_be_sent_is_refused_by_name() -> None:
     with pytest.raises(TypeError, match="define the family with def in a module"):
-        hs.sweep(lambda noise: hs.Gaussian(noise) * 2, find="noise", epsilon=[1.0] * 80, delta=1e-5, workers=2)
+        hs.sweep(lambda noise: hs.Gaussian(noise) * 2, find="noise", epsilon=[1.0] * 160, delta=1e-5, workers=2)

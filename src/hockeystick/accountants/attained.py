@@ -22,6 +22,7 @@ from typing import final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate, agreed
+from hockeystick.composition import Composition, Direction
 from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Pair
 
@@ -35,6 +36,24 @@ more, which of them all its steps show."""
 _ALL = 5  # so many splits are all accounted
 _BEST = 3  # otherwise: the best splits by estimate, and the two pure ones
 _COARSE = 16  # intervals of the first pass over a group's splits
+
+
+def directed_curve(accountant: Accountant, composition: Composition, direction: Direction) -> DirectedCurve:
+    """The curve of one direction; its lower side from attained pairs where the dominating ones are not."""
+    curve = accountant.directed(composition.pairs(direction))
+    groups = composition.attained(direction)
+    if groups is None or _knows_both_sides(composition, direction, groups):
+        return curve
+    return AttainedCurve(curve, accountant, groups, provenance=composition.provenance(direction))
+
+
+def _knows_both_sides(composition: Composition, direction: Direction, groups: Groups) -> bool:
+    """Whether it is the best of many runs alone, and its own curve's lower side that of orders datasets attain."""
+    ((pairs, count), *others) = groups
+    run = composition.pairs(direction)[0][0].selection
+    if others or run is None or not count == composition.total_steps == 1:
+        return False
+    return any(pair.selection is not None and pair.selection.parts == run.parts for pair in pairs)
 
 
 @final

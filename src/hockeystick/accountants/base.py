@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from hockeystick.engines.selected import Answering
     from hockeystick.engines.together import Quantity
 
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
 Parts = tuple[tuple[Pair, int], ...]
 """Distinct dominating pairs of one direction with their counts."""
-
 
 AUTOMATIC = "automatic"
 """What leaves the choice of the accountant to the library, as None does in Python."""
@@ -87,6 +88,18 @@ class EngineCurve(DirectedCurve):
         return ask(self.engine)
 
 
+class Together(ABC):
+    """Several curves that answer many questions in one pass, each the same to the bit as alone."""
+
+    @abstractmethod
+    def answers(self, owners: Rows, values: Array, quantity: Quantity) -> Answers | None:
+        """``quantity`` of the curve ``owners[i]`` at ``values[i]``, where one answers; None where none does."""
+
+    @abstractmethod
+    def are_below(self, own: Rows, beside: Rows, epsilon: Array, delta: Array, quantity: Quantity) -> NDArray[np.bool_]:
+        """`DirectedCurve.is_below_beside` ``beside[i]`` of the curve ``own[i]``, each at a point of its own."""
+
+
 class Accountant(ABC):
     """A method of accounting, with its settings.
 
@@ -103,31 +116,9 @@ class Accountant(ABC):
         """The method's name, as results carry it."""
         return type(self).__name__
 
-    def together(
-        self,
-        curves: Sequence[DirectedCurve],
-        owners: NDArray[np.intp],
-        *,
-        values: NDArray[np.float64],
-        quantity: Quantity,
-    ) -> Answers | None:
-        """``quantity`` of ``curves[owners[i]]`` at ``values[i]``, where one pass answers; None where none does.
-
-        What it answers is the same to the bit as what the curve answers alone.
-        """
+    def together(self, curves: Sequence[DirectedCurve]) -> Together | None:
+        """What answers many questions of these curves in one pass; None where nothing does."""
         return None
-
-    def below_together(
-        self,
-        curves: Sequence[DirectedCurve],
-        others: Sequence[DirectedCurve],
-        *,
-        epsilon: NDArray[np.float64],
-        delta: NDArray[np.float64],
-        quantity: Quantity,
-    ) -> NDArray[np.bool_]:
-        """`DirectedCurve.is_below_beside` another of each curve, at a point of its own, where one pass answers all."""
-        raise NotImplementedError
 
     def shown_by(self, pair: Pair) -> Pair:
         """What datasets are known to show of a step: the pair itself, where it can be looked at among others."""

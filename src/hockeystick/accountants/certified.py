@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.accountants.base import Accountant, DirectedCurve, EngineCurve, Parts
+from hockeystick.accountants.base import Accountant, Array, DirectedCurve, EngineCurve, Parts, Rows, Together
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.choose import EngineName, choose_engine
 from hockeystick.engines.ends import BoundedCurve, Engine
@@ -98,27 +98,25 @@ class Certified(Accountant):
             parts, tolerance=self.tolerance, points=self.points, largest_loss=largest_loss, engine=self.engine
         )
 
-    def together(
-        self,
-        curves: Sequence[DirectedCurve],
-        owners: NDArray[np.intp],
-        *,
-        values: NDArray[np.float64],
-        quantity: Quantity,
-    ) -> Answers | None:
-        own = _bounded(curves)
-        return None if own is None else answers_together(own, owners, values, quantity)
+    def together(self, curves: Sequence[DirectedCurve]) -> Together | None:
+        own = [curve.engine for curve in curves if isinstance(curve, _CertifiedCurve)]
+        found = [engine for engine in own if isinstance(engine, BoundedCurve)]
+        return _CertifiedCurves(found) if len(found) == len(curves) else None
 
-    def below_together(
-        self,
-        curves: Sequence[DirectedCurve],
-        others: Sequence[DirectedCurve],
-        *,
-        epsilon: NDArray[np.float64],
-        delta: NDArray[np.float64],
-        quantity: Quantity,
-    ) -> NDArray[np.bool_]:
-        return below_together(_bounded(curves) or [], _bounded(others) or [], epsilon, delta, quantity)
+
+@final
+@dataclass(frozen=True, eq=False)
+class _CertifiedCurves(Together):
+    """Curves that a pass serves."""
+
+    engines: Sequence[BoundedCurve]
+
+    def answers(self, owners: Rows, values: Array, quantity: Quantity) -> Answers:
+        return answers_together(self.engines, owners, values, quantity)
+
+    def are_below(self, own: Rows, beside: Rows, epsilon: Array, delta: Array, quantity: Quantity) -> NDArray[np.bool_]:
+        curves, others = ([self.engines[row] for row in rows] for rows in (own, beside))
+        return below_together(curves, others, epsilon, delta, quantity)
 
 
 @final
@@ -136,13 +134,6 @@ class _CertifiedCurve(EngineCurve):
         if not (isinstance(own, BoundedCurve) and isinstance(beside, BoundedCurve)):
             return self.is_below(epsilon, delta)
         return is_below_beside(own, beside, epsilon, delta, quantity)
-
-
-def _bounded(curves: Sequence[DirectedCurve]) -> list[BoundedCurve] | None:
-    """The curves that a pass serves; None where one is of another kind."""
-    own = [curve.engine for curve in curves if isinstance(curve, _CertifiedCurve)]
-    found = [curve for curve in own if isinstance(curve, BoundedCurve)]
-    return found if len(found) == len(curves) else None
 
 
 @final

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.accountants.base import Accountant, DirectedCurve, EngineCurve, Parts
+from hockeystick.accountants.base import Accountant, Array, DirectedCurve, EngineCurve, Parts, Rows, Together
 from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.engines.together import Quantity, deltas_together, lines_below
 from hockeystick.errors import check_fields, check_positive
@@ -52,30 +52,24 @@ class Contour(Accountant):
     def directed(self, parts: Parts) -> DirectedCurve:
         return _Curve(ContourCurve(PairSum(parts), self.tolerance))
 
-    def together(
-        self,
-        curves: Sequence[DirectedCurve],
-        owners: NDArray[np.intp],
-        *,
-        values: NDArray[np.float64],
-        quantity: Quantity,
-    ) -> Answers | None:
+    def together(self, curves: Sequence[DirectedCurve]) -> Together | None:
         own = [curve.engine for curve in curves if isinstance(curve, _Curve)]
-        if len(own) < len(curves) or quantity != "delta":
-            return None
-        return deltas_together(own, owners, values)
+        return _Curves(own) if len(own) == len(curves) else None
 
-    def below_together(
-        self,
-        curves: Sequence[DirectedCurve],
-        others: Sequence[DirectedCurve],
-        *,
-        epsilon: NDArray[np.float64],
-        delta: NDArray[np.float64],
-        quantity: Quantity,
-    ) -> NDArray[np.bool_]:
-        own, beside = ([one.engine.standing for one in part if isinstance(one, _Curve)] for part in (curves, others))
-        return lines_below(own, beside, epsilon, delta, quantity)
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Curves(Together):
+    """Directions whose deltas a pass answers."""
+
+    engines: Sequence[ContourCurve]
+
+    def answers(self, owners: Rows, values: Array, quantity: Quantity) -> Answers | None:
+        return deltas_together(self.engines, owners, values) if quantity == "delta" else None
+
+    def are_below(self, own: Rows, beside: Rows, epsilon: Array, delta: Array, quantity: Quantity) -> NDArray[np.bool_]:
+        lines, others = ([self.engines[row].standing for row in rows] for rows in (own, beside))
+        return lines_below(lines, others, epsilon, delta, quantity)
 
 
 @final

@@ -18,17 +18,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick.bound import Bound, Estimate, Real
-from hockeystick.composition import Composition, Step, directions
+from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.engines.moments.cumulants import CumulantWindow
 from hockeystick.engines.moments.log_moment import log_moment_bounds
 from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, public_door, set_fields
 from hockeystick.laws.base import Array, Pair
+from hockeystick.numerics.rationals import float_beside
 from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up
 
 RENYI_ORDERS: tuple[float, ...] = (
@@ -100,7 +102,8 @@ class RenyiCurve:
         times = float(check_count("count", count))
         d = self.divergence
         if isinstance(d, Bound):
-            lower, upper = _down(times * np.asarray(d.lower)), _up(times * np.asarray(d.upper))
+            least, most = (float_beside(Fraction(count), up=side) for side in (False, True))
+            lower, upper = _down(least * np.asarray(d.lower)), _up(most * np.asarray(d.upper))
             return RenyiCurve(self.orders, Bound(lower, upper, d.method, d.notes))
         return RenyiCurve(
             self.orders, Estimate(times * np.asarray(d.value), times * np.asarray(d.error), d.method, d.notes)
@@ -205,8 +208,7 @@ def renyi(
     if not isinstance(run, Step | Composition):
         raise TypeError(f"run must be a pair, a step or a composition, got {run!r} of type {type(run).__name__}")
     composition = run * 1
-    curves = [_divergence(composition.pairs(direction), grid) for direction in directions(adjacency)]
-    return RenyiCurve(grid, _largest(curves))
+    return RenyiCurve(grid, _largest([_of_run(composition, direction, grid) for direction in directions(adjacency)]))
 
 
 def _checked_orders(orders: ArrayLike) -> Array:
@@ -220,6 +222,19 @@ def _checked_orders(orders: ArrayLike) -> Array:
         raise ValueError(f"orders must be one or more finite numbers above 1, got {orders!r}")
     grid.setflags(write=False)
     return grid
+
+
+def _of_run(composition: Composition, direction: Direction, orders: Array) -> Bound | Estimate:
+    """Divergences of one direction, at least those of datasets that are known where the pairs are not attained."""
+    found, groups = _divergence(composition.pairs(direction), orders), composition.attained(direction)
+    if groups is None or not isinstance(found, Bound):
+        return found
+    lower = np.zeros_like(orders)
+    for pairs, count in groups:
+        shown = [_divergence(((pair, count),), orders) for pair in pairs]
+        each = [np.asarray(one.lower) for one in shown if isinstance(one, Bound)]
+        lower = np.maximum(_down(lower + np.max(each, axis=0, initial=0.0)), 0.0)
+    return Bound(lower, found.upper, found.method, (*found.notes, *composition.provenance(direction)))
 
 
 def _divergence(parts: Iterable[tuple[Pair, int]], orders: Array) -> Bound | Estimate:

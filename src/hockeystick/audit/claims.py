@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from hockeystick.bound import Bound
-from hockeystick.readouts.directions import Asked, Curve
+from hockeystick.readouts.directions import Asked
+from hockeystick.together import Curve
 
 _POINTS = 129
 _FAR = 1e-12  # delta up to whose epsilon a curve is asked: beyond it a claim says nothing that an audit could see

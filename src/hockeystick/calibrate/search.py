@@ -23,6 +23,7 @@ from hockeystick.calibrate.problem import FARTHEST, FINEST, Problem
 from hockeystick.calibrate.targets import Target
 from hockeystick.composition import Composition, Direction, directions
 from hockeystick.curve import PrivacyCurve, stays_below
+from hockeystick.engines.rare.losses import METHOD
 from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.together import smaller, worst
 
@@ -187,7 +188,10 @@ class Search:
         if not answers or target.delta_at is None:
             return None
         other, decides = max(answers.items(), key=lambda one: float(one[1].lower))
-        below = stays_below(fast.directed[name], fast.directed[other], decides, target.delta_at, "delta")
+        own, at = fast.directed[name], target.delta_at
+        # where rare losses were taken apart no line stands whose rule serves the other direction, too
+        at_once = decides.method == METHOD and own.is_below(at, float(decides.lower))
+        below = at_once or stays_below(own, fast.directed[other], decides, at, "delta")
         return smaller(decides) if below else None
 
     def _dominated(self, fast: PrivacyCurve, name: str, target: Target) -> Bound | None:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, final
 
 import numpy as np
@@ -48,7 +48,7 @@ _FINEST = 1e-12
 _FAR, _NEAR = 0.5, 0.05  # first step of the search from a value made up and from one given, in ln
 _NEIGHBOURS = (4.0, 1.0, 0.25)  # of the guess, where estimates are compared: much less noise is slow
 _ANCHORS = (1.0, 30.0, 1e-2, 1e3, 1e-4, 1e5, 1e-6, 1e8)  # and then: what is far off is slow, most of all tiny noise
-_STRIDE = 8  # from one calibration of a line to the next that is sought by estimates
+_ROUNDS = ((0, 8), (4, 8), (2, 4), (1, 2))  # of a line: where each begins, and its steps
 _REFUSALS = (PrecisionError, UnknownPairError)  # not contradictions, which are heard at once
 _TELLING = 0.1  # difference of the excess that tells a direction
 
@@ -79,10 +79,6 @@ class Sought:
         search = self.search.along(self.sign or _detected(self.search, self.start))
         self.root = search.predicted_root(self.start, self.step)
         return float(search.axis.value(self.root))
-
-    def led_by(self, other: Sought, guess: float) -> None:
-        """Begin from a guess, with what the search of a neighbour has learned."""
-        self.root = self.search.along(self.sign).like(other.search).axis.place(guess)
 
     @property
     def is_near(self) -> bool:
@@ -151,16 +147,20 @@ def sought(
 
 @public_door
 def calibrations(
-    asked: Sequence[tuple[Family, Mapping[str, Any]]], places: Sequence[float]
+    asked: Sequence[tuple[Family, Mapping[str, Any]]],
+    places: Sequence[float],
+    lines: Sequence[int] | None = None,
 ) -> list[Calibration | HockeystickError | ValueError]:
-    """Several calibrations along a line, each begun where the last few lead; a refusal stands in its place.
+    """Several calibrations along lines, each begun where its neighbours lead; a refusal stands in its place.
 
     Parameters
     ----------
     asked : sequence of (callable, mapping)
         The family of each, and the settings of `hockeystick.calibrate`; a guess among these goes first.
     places : sequence of float
-        Where each is on the line, increasing or decreasing; NaN for one that is at no positive number.
+        Where each is on its line, increasing or decreasing; NaN for one that is at no positive number.
+    lines : sequence of int, optional
+        The line of each: those of several are sought side by side, and none leads to another. One by default.
 
     Examples
     --------
@@ -170,60 +170,74 @@ def calibrations(
     >>> [f"{one.value:.3f}" for one in calibrations([(run, settings) for run in runs], [0.001, 0.002])]
     ['0.697', '0.785']
     """
-    line = _Line(asked, places)
+    numbers: dict[int, list[int]] = {}
+    for number, which in enumerate(lines or [0] * len(asked)):
+        numbers.setdefault(which, []).append(number)
+    found: dict[int, Calibration | HockeystickError | ValueError] = {}
+    every = [_Line(asked, places, own, found) for own in numbers.values()]
     with Progress("calibrating") as progress:
-        for numbers in _rounds(len(asked)):
-            line.solve(numbers)
-            progress.count(len(line.found), len(asked))
-    return [line.found[number] for number in range(len(asked))]
-
-
-def _rounds(size: int) -> Iterator[list[int]]:
-    """Numbers along a line: some far apart, one after the other; then those half way between, all at once."""
-    yield from ([number] for number in range(0, size, _STRIDE))
-    step = _STRIDE
-    while step > 1:
-        yield list(range(step // 2, size, step))
-        step //= 2
+        for start, step in _ROUNDS:
+            begun = [one for line in every for one in line.begin(start, step)]
+            certify_either_side(begun)
+            certify_either_side([one for one in begun if one.is_near])  # once more, where that leads
+            for line in every:
+                line.finish()
+                progress.count(len(found), len(asked))
+    return [found[number] for number in range(len(asked))]
 
 
 @final
+@dataclass(eq=False)
 class _Line:
-    """Calibrations along a line."""
+    """The numbers of the calibrations along a line, among others; `found` is where all answers go."""
 
-    def __init__(self, asked: Sequence[tuple[Family, Mapping[str, Any]]], places: Sequence[float]) -> None:
-        self._asked, self._places = asked, places
-        self.found: dict[int, Calibration | HockeystickError | ValueError] = {}
-        self._known: list[tuple[float, Sought]] = []  # places and what was found there
+    asked: Sequence[tuple[Family, Mapping[str, Any]]]
+    places: Sequence[float]
+    numbers: Sequence[int]
+    found: dict[int, Calibration | HockeystickError | ValueError]
+    _begun: dict[int, Sought] = field(default_factory=dict)
+    _known: dict[int, tuple[float, float, Sought]] = field(default_factory=dict)  # places that are numbers, and values
 
-    def solve(self, numbers: Sequence[int]) -> None:
-        """Find some, side by side."""
-        begun: dict[int, Sought] = {}
-        for number in numbers:
+    def begin(self, start: int, step: int) -> list[Sought]:
+        """Some: the first lead from one to the next, by estimates; the others lie between what is known."""
+        self._begun = {}
+        for number in self.numbers[start::step]:
             try:
-                begun[number] = self._begun(number)
+                one = self._begun[number] = self._sought(number, foreseen=start == 0)
             except (HockeystickError, ValueError) as error:
                 self.found[number] = error
-        certify_either_side(list(begun.values()))
-        certify_either_side([one for one in begun.values() if one.is_near])  # once more, where that leads
-        for number, one in begun.items():
+                continue
+            if start == 0:
+                self._keep(number, one)
+        return list(self._begun.values())
+
+    def finish(self) -> None:
+        """Prove those that were begun."""
+        for number, one in self._begun.items():
             try:
                 self.found[number] = one.found()
             except (HockeystickError, ValueError) as error:
                 self.found[number] = error
-                continue
-            if not math.isnan(self._places[number]):
-                self._known.append((self._places[number], one))
+                self._known.pop(number, None)
+            else:
+                self._keep(number, one)
 
-    def _begun(self, number: int) -> Sought:
+    def _keep(self, number: int, one: Sought) -> None:
+        if not math.isnan(self.places[number]):
+            self._known[number] = self.places[number], one.value, one
+
+    def _sought(self, number: int, *, foreseen: bool) -> Sought:
         """One that begins where its neighbours lead; where they are far, by estimates."""
-        (family, settings), place = self._asked[number], self._places[number]
-        guess = led_to([(at, one.value) for at, one in self._known], place)
+        (family, settings), place = self.asked[number], self.places[number]
+        known = self._known.values()
+        guess = led_to([(at, value) for at, value, _ in known], place)
         one = sought(family, **{"guess": guess, **settings})
-        if guess is not None and number % _STRIDE and one.sign and "guess" not in settings:
-            one.led_by(min(self._known, key=lambda known: abs(math.log(known[0] / place)))[1], guess)
-        else:
+        if guess is not None:
+            one.search.like(min(known, key=lambda other: abs(math.log(other[0] / place)))[2].search)
+        if guess is None or foreseen or not one.sign or "guess" in settings:
             one.foresee()
+        else:
+            one.root = one.search.along(one.sign).axis.place(guess)
         return one
 
 

@@ -11,13 +11,17 @@ Cost: some thousand deltas of the best run, once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Protocol, cast, final
+from typing import Any, Protocol, cast, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, Estimate
+from hockeystick.engines.contour.answers import Answers, unknown
+from hockeystick.engines.contour.lines import Quantity
 from hockeystick.engines.selection import OneRun, SelectedCurve
 from hockeystick.laws.base import Array, Extreme, InfiniteMass, Pair, Selection
 from hockeystick.laws.curve import LEAST_DELTA, ChordPair, of_reverse
@@ -36,6 +40,13 @@ class Answering(Protocol):
         """epsilon at ``delta`` (nats)."""
 
 
+class Pass(Protocol):
+    """What answers many questions of curves at once."""
+
+    def answers(self, owners: NDArray[np.intp], values: Array, quantity: Quantity) -> Answers | None:
+        """``quantity`` of the curve ``owners[i]`` at ``values[i]``, where one answers."""
+
+
 class Method(Protocol):
     """What accounts for one run: frozen, hashable."""
 
@@ -49,16 +60,25 @@ class Method(Protocol):
     def directed(self, parts: Parts) -> Answering:
         """The curve of one run."""
 
+    def together(self, curves: Sequence[Any]) -> Pass | None:
+        """What answers many questions of such curves in one pass."""
+
 
 @lru_cache(maxsize=8)
 def _one_run(method: Method, parts: Parts) -> OneRun:
     """The curve of one of many runs, kept since both directions ask for it."""
     curve = method.directed(parts)
-    return OneRun(
-        lambda epsilon: cast("Bound", curve.delta(epsilon)),
-        lambda delta: cast("Bound", curve.epsilon(delta)),
-        method.tolerance,
-    )
+    several = method.together([curve])
+
+    def deltas(at: Array) -> tuple[Array, Array]:
+        passed = several.answers(np.zeros(at.size, dtype=np.intp), at, "delta") if several and at.size > 1 else None
+        found = unknown(at.size) if passed is None else passed
+        for row in np.flatnonzero(~found.known).tolist():
+            one = cast("Bound", curve.delta(float(at[row])))
+            found.lower[row], found.upper[row] = one.lower, one.upper
+        return np.maximum(found.lower, 0.0), found.upper
+
+    return OneRun(deltas, lambda delta: cast("Bound", curve.epsilon(delta)), method.tolerance)
 
 
 @lru_cache(maxsize=8)

@@ -21,7 +21,7 @@ hundreds of deltas of one run, once; a few more for each lower side.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import pairwise
@@ -29,7 +29,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.bound import Bound
+from hockeystick.bound import Bound, from_sides
 from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Array
 from hockeystick.laws.run_count import RunCount
@@ -53,8 +53,8 @@ class OneRun:
 
     Parameters
     ----------
-    delta : callable
-        Certified delta, from epsilon of at least 0, infinity included.
+    deltas : callable
+        Certified sides of delta, from epsilons of at least 0, infinity included.
     epsilon : callable
         Certified epsilon, from delta: how far to look.
     tolerance : float
@@ -62,9 +62,12 @@ class OneRun:
     """
 
     def __init__(
-        self, delta: Callable[[float], Bound], epsilon: Callable[[float], Bound], tolerance: float = 1e-3
+        self,
+        deltas: Callable[[Array], tuple[Array, Array]],
+        epsilon: Callable[[float], Bound],
+        tolerance: float = 1e-3,
     ) -> None:
-        self.delta, self._epsilon = delta, epsilon
+        self.deltas, self._epsilon = deltas, epsilon
         self._masses: dict[tuple[float, float], tuple[float, float, float] | None] = {}
         self._fall = min(max(math.sqrt(40.0 * tolerance), 0.2), 1.0)
 
@@ -73,13 +76,12 @@ class OneRun:
         """Epsilons from 0 on between which delta falls by about the same factor, and upper bounds of it."""
         reach = next((e for e in (float(self._epsilon(delta).upper) for delta in _DEEPEST) if math.isfinite(e)), 1.0)
         first = np.linspace(0.0, max(min(reach, 600.0), 1e-6), _FIRST)
-        logs = np.log(np.maximum([float(self.delta(float(at)).upper) for at in first], 1e-40))
+        logs = np.log(np.maximum(self.deltas(first)[1], 1e-40))
         epsilons = [first[:1]]
         for left, right, fall in zip(first[:-1], first[1:], logs[:-1] - logs[1:], strict=True):
             epsilons.append(np.linspace(left, right, min(max(math.ceil(fall / self._fall), 1), 64) + 1)[1:])
         x = np.concatenate(epsilons)
-        high = np.array([float(self.delta(float(at)).upper) for at in x])
-        return x, np.minimum.accumulate(high)  # delta falls: a bound holds at every larger epsilon
+        return x, np.minimum.accumulate(self.deltas(x)[1])  # delta falls: a bound holds at every larger epsilon
 
     @cached_property
     def about(self) -> tuple[Array, Array, Array]:
@@ -88,23 +90,30 @@ class OneRun:
         q = np.clip(-np.gradient(high, np.exp(x)), 0.0, 1.0)
         return x, np.minimum(high + np.exp(x) * q, 1.0), q
 
-    def masses(self, x: float, apart: float) -> tuple[float, float, float] | None:
-        """P(L > x) from below, Q(L > x) from below and from above, for an x next to this one; None where unknown."""
-        if (x, apart) not in self._masses:
-            self._masses[x, apart] = self._measured(x, apart)
-        return self._masses[x, apart]
+    def masses(self, points: Sequence[tuple[float, float]]) -> list[tuple[float, float, float] | None]:
+        """P(L > x) from below, Q(L > x) from below and from above, for an x next to each; None where unknown.
 
-    def _measured(self, x: float, apart: float) -> tuple[float, float, float] | None:
-        x = max(x, 2.0 * apart)
-        before, here, after = (self.delta(at) for at in (x - apart, x, x + apart))
-        a, low = math.exp(x), float(here.lower)
-        # Q(L > x) = -h'(a) lies between the slopes of the chords on either side
-        gap_before, gap_after = a - math.exp(x - apart), math.exp(x + apart) - a
-        most = (float(before.upper) - low) / gap_before * (1.0 + 1e-9)
-        least = (low - float(after.upper)) / gap_after * (1.0 - 1e-9)
-        if not 0.0 <= least <= most:
-            return None
-        return min((low + a * least) * (1.0 - 32.0 * U), 1.0), least, min(most, 1.0)
+        Each by what it is and how far apart the epsilons are that tell.
+        """
+        missing = [point for point in dict.fromkeys(points) if point not in self._masses]
+        if missing:
+            at, apart = np.array(missing).T
+            x = np.maximum(at, 2.0 * apart)
+            sides = (side.reshape(3, -1).T for side in self.deltas(np.concatenate((x - apart, x, x + apart))))
+            for point, one, gap, low, high in zip(missing, x.tolist(), apart.tolist(), *sides, strict=True):
+                self._masses[point] = _masses(one, gap, float(low[1]), float(high[0]), float(high[2]))
+        return [self._masses[point] for point in points]
+
+
+def _masses(x: float, apart: float, low: float, before: float, after: float) -> tuple[float, float, float] | None:
+    """The same from a lower side of delta at x, and upper ones to either side."""
+    a = math.exp(x)
+    # Q(L > x) = -h'(a) lies between the slopes of the chords on either side
+    most = (before - low) / (a - math.exp(x - apart)) * (1.0 + 1e-9)
+    least = (low - after) / (math.exp(x + apart) - a) * (1.0 - 1e-9)
+    if not 0.0 <= least <= most:
+        return None
+    return min((low + a * least) * (1.0 - 32.0 * U), 1.0), least, min(most, 1.0)
 
 
 @final
@@ -125,8 +134,8 @@ class SelectedCurve:
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
         upper = self.upper(epsilon)
-        lower = 0.0 if math.isinf(epsilon) else min(self._lower(epsilon), upper)
-        return Bound(lower, upper, _METHOD, (self._count.words,))
+        lower = 0.0 if math.isinf(epsilon) else self._lower(epsilon)
+        return from_sides(lower, upper, _METHOD, (self._count.words,))
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
@@ -138,7 +147,7 @@ class SelectedCurve:
         find = partial(one_sided_root, target=delta, slope=5.0, step=1e-6 * max(guess, 1.0))
         upper = find(self.upper, guess=guess, above=True)
         lower = find(self._lower, guess=max(0.9 * guess, 0.0), above=False)
-        return Bound(min(lower, upper), upper, _METHOD, (self._count.words,))
+        return from_sides(lower, upper, _METHOD, (self._count.words,))
 
     def guess(self, delta: float) -> float:
         """About the epsilon at this delta: that of one run."""
@@ -201,7 +210,7 @@ class SelectedCurve:
         weights, ends = self._hinges
         if math.isinf(epsilon):
             # E_P phi on infinite losses alone, phi(0) = sum w_i b_i
-            return min(up(float(weights @ ends) * float(self._forward.delta(epsilon).upper), 1e-12), 1.0)
+            return min(up(float(weights @ ends) * float(self._forward.deltas(np.array([epsilon]))[1][0]), 1e-12), 1.0)
         epsilon = min(epsilon, 600.0)  # delta falls
         at = ends * math.exp(-epsilon) * (1.0 + 16.0 * U)
         total = float(weights @ self._above_c(at)) * math.exp(epsilon)
@@ -230,23 +239,30 @@ class SelectedCurve:
 
     def _proved(self, order: int, x: float, apart: float, epsilon: float) -> float:
         """Lower bound of delta(epsilon) for l = ``x`` and the order of this number: none above, l0 >= 0, l0 <= 0."""
-        forward, backward = self._forward.nodes[0], self._backward.nodes[0]
-        masses = self._forward.masses(x, apart)
-        rest: tuple[float, float] | None = (0.0, 0.0)  # of P from above, of Q from below
-        if order > forward.size:  # losses above y of the reverse are those below -y
-            known = self._backward.masses(float(backward[order - 1 - forward.size]), apart)
-            rest = None if known is None else (known[2], known[0])
-        elif order > 0:
-            known = self._forward.masses(float(forward[order - 1]), apart)
-            rest = None if known is None else (1.0 - known[0], 1.0 - known[2])
-        if masses is None or rest is None:
+        (masses,), bottom = self._forward.masses([(x, apart)]), self._bottom(order, apart)
+        if masses is None or bottom is None:
             return 0.0
+        (most_p, rest_p), (most_q, rest_q) = bottom
         error = self._count.error + 32.0 * U
         # the chance rises with the event and falls with the rest: P's from below, Q's from above
-        p, q = (np.array(min(part, 1.0 - better)) for part, better in zip((masses[0], masses[2]), rest, strict=True))
-        first = float(self._count.chance(p, np.array(rest[0]))) * (1.0 - error)
-        second = float(self._count.chance(q, np.array(rest[1]))) * (1.0 + error)
+        p, q = np.array(min(masses[0], most_p)), np.array(min(masses[2], most_q))
+        first = float(self._count.chance(p, np.array(rest_p))) * (1.0 - error)
+        second = float(self._count.chance(q, np.array(rest_q))) * (1.0 + error)
         return max(first - math.exp(epsilon) * second * (1.0 + 8.0 * U), 0.0)
+
+    def _bottom(self, order: int, apart: float) -> tuple[tuple[float, float], tuple[float, float]] | None:
+        """What ranks at the bottom and the rest, of P from below and of Q from above; None where unknown.
+
+        Neither is computed from the other where it is small: one less a small number is rounded.
+        """
+        if order == 0:
+            return (1.0, 0.0), (1.0, 0.0)
+        forward, backward = self._forward.nodes[0], self._backward.nodes[0]
+        if order > forward.size:  # losses above y of the reverse are those below -y
+            (known,) = self._backward.masses([(float(backward[order - 1 - forward.size]), apart)])
+            return None if known is None else ((1.0 - known[2], known[2]), (1.0 - known[0], known[0]))
+        (known,) = self._forward.masses([(float(forward[order - 1]), apart)])
+        return None if known is None else ((known[0], 1.0 - known[0]), (known[2], 1.0 - known[2]))
 
     def ranked(self, share: float) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
         """Masses under P and Q of some outcomes of the winner in one order of the outputs: a pair it attains.
@@ -282,8 +298,9 @@ class SelectedCurve:
         tails: list[tuple[float, float]] = []
         for run, most in ((self._forward, _TAILS), (self._backward, _TAILS // 2)):
             x = run.nodes[0]
-            for at in x[:: max(x.size // most, 1)].tolist():
-                found = [known for apart in _APART if (known := run.masses(at, apart)) is not None]
+            every = run.masses([(at, apart) for at in x[:: max(x.size // most, 1)].tolist() for apart in _APART])
+            for start in range(0, len(every), len(_APART)):
+                found = [known for known in every[start : start + len(_APART)] if known is not None]
                 if found:
                     least, _, high = min(found, key=lambda known: known[2] - known[1])
                     tails.append((least, high) if run is self._forward else (1.0 - high, 1.0 - least))

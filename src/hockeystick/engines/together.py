@@ -122,15 +122,14 @@ def deltas_together(curves: Sequence[ContourCurve], owners: Rows, epsilon: Array
 def is_below_beside(curve: BoundedCurve, other: BoundedCurve, epsilon: float, delta: float, quantity: Quantity) -> bool:
     """Whether a line such as the one by which another curve answers proves ``delta(epsilon) <= delta``."""
     beside = _asked_lines(other.engine, delta, quantity)
-    tilt = None if beside is None else seems_far_below(beside, epsilon, delta)
     if beside is not None and curve.is_reverse_of(other):
-        log_finite = log_reverse(beside, tilt, epsilon, delta, quantity)
+        log_finite = log_reverse(beside, epsilon, delta, quantity)
         if curve.is_below_if(log_finite, delta):
             return True
     own = standing_lines(curve.engine)
     if own is None or beside is None:
         return curve.is_below(epsilon, delta)
-    if tilt is not None and curve.is_below(epsilon, delta):
+    if seems_far_below(beside, epsilon, delta) and curve.is_below(epsilon, delta):
         return True
     return bool(stay_below_beside([own], [beside], np.array([epsilon]), np.array([delta]), quantity)[0])
 

@@ -207,7 +207,7 @@ class AllocationCurve(Curve):
         low, high, point = 0.0, math.inf, 1.0 / (1.0 + math.sqrt(self._shape.steps))
         slope = 1.0
         for _ in range(40):
-            near, far = (self._log_delta(at) for at in (point, 1.01 * point))
+            near, far = (self.log_delta(at, 3) for at in (point, 1.01 * point))
             slope = max((near - far) / (0.01 * point), 1e-3)
             low, high = (point, high) if near > target else (low, point)
             trial = point + (near - target) / slope
@@ -218,10 +218,6 @@ class AllocationCurve(Curve):
             if point < 1e-12:
                 break
         return point, slope
-
-    def _log_delta(self, epsilon: float) -> float:
-        value = self.delta(Fraction(epsilon), 3)
-        return float(value.log()) if value > 0 else -math.inf
 
     def delta(self, epsilon: Epsilon, digits: int, *, floor: Fraction = _ZERO) -> arb:
         """Enclosure of delta to so many digits."""

@@ -58,6 +58,11 @@ class Curve(ABC):
         """The largest finite loss, beyond which delta is constant; None where unbounded, as it is unless said."""
         return None
 
+    def log_delta(self, epsilon: float, digits: int) -> float:
+        """``ln delta``, an estimate, from so many digits."""
+        value = self.delta(Fraction(epsilon), digits)
+        return float(value.log()) if value > 0 else -math.inf
+
     @abstractmethod
     def guess(self, delta: Fraction) -> tuple[float, float]:
         """About where the curve has this value, and about ``-d ln delta / d epsilon`` there (estimates)."""
@@ -97,20 +102,15 @@ class ClosedCurve(Curve):
 
     def guess(self, delta: Fraction) -> tuple[float, float]:
         """By bisection on the formula, at low precision."""
-
-        def log_delta(epsilon: float) -> float:
-            value = self.delta(Fraction(epsilon), 4)
-            return float(value.log()) if value > 0 else -math.inf
-
         with precision(LOW_BITS):
             target = float(ball(delta).log())
             low, high = 0.0, 1.0
-            while log_delta(high) > target and high < 1e300:
+            while self.log_delta(high, 4) > target and high < 1e300:
                 low, high = high, 2.0 * high
             for _ in range(30):
                 middle = 0.5 * (low + high)
-                low, high = (middle, high) if log_delta(middle) > target else (low, middle)
-            slope = (log_delta(low) - log_delta(high)) / (high - low)
+                low, high = (middle, high) if self.log_delta(middle, 4) > target else (low, middle)
+            slope = (self.log_delta(low, 4) - self.log_delta(high, 4)) / (high - low)
         return 0.5 * (low + high), max(1e-3, slope) if math.isfinite(slope) else 1.0
 
 

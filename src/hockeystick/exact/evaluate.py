@@ -32,7 +32,7 @@ from hockeystick.exact.mixture import MixtureTransform
 from hockeystick.exact.one_step import OneStepCurve
 from hockeystick.exact.piecewise import PiecewiseCurve, piecewise_size
 from hockeystick.exact.quantum import common_lattice
-from hockeystick.exact.shapes import AllocationShape, LaplaceShape, MixtureShape, Shape, rational_atoms, shape_of
+from hockeystick.exact.shapes import AllocationShape, MixtureShape, Shape, rational_atoms, shape_of
 from hockeystick.exact.transform import Transform
 from hockeystick.laws import Pair
 
@@ -195,8 +195,8 @@ def _best_curve(composite: Composite) -> Curve:
 def _transform(shape: Shape) -> Transform:
     if isinstance(shape, Atoms):
         return AtomicTransform(shape)
-    if isinstance(shape, LaplaceShape):
-        return LaplaceTransform(shape.m, shape.a, shape.b)
+    if isinstance(shape, LaplaceTransform):
+        return shape
     if isinstance(shape, AllocationShape):
         raise UnknownPairError(
             "no exact transform is known of rounds of random allocation composed: one alone is exact"

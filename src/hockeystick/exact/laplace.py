@@ -54,6 +54,14 @@ class LaplaceTransform(Transform):
     a: Fraction
     b: Fraction
 
+    def reversed(self) -> LaplaceTransform:
+        """(Q, P)."""
+        return LaplaceTransform(self.m, self.b, self.a)
+
+    def subsampled(self, rate: Fraction) -> LaplaceTransform:
+        """((1 - rate) Q + rate P, Q)."""
+        return LaplaceTransform(self.m, (1 - rate) * self.b + rate * self.a, self.b)
+
     @property
     def is_plain(self) -> bool:
         """Whether neither side is mixed."""

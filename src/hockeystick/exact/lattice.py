@@ -27,12 +27,12 @@ from hockeystick.errors import PrecisionError
 from hockeystick.exact.aliasing import Aliasing, choose, dyadic
 from hockeystick.exact.atomic import AtomicTransform
 from hockeystick.exact.balls import LOW_BITS, ball, precision
-from hockeystick.exact.composite import Composite
+from hockeystick.exact.composite import Composite, CompositeDecay
 from hockeystick.exact.curve import EpsilonLine, LineCurve
 from hockeystick.exact.exponent import Epsilon, nats
 from hockeystick.exact.layers import rectangles
 from hockeystick.exact.quantum import Lattice, Quantum
-from hockeystick.exact.transform import integer_power
+from hockeystick.exact.transform import Decay, integer_power
 
 _MOST_POINTS = 2_000_000
 _Parts = list[tuple[AtomicTransform, int, tuple[int, ...]]]
@@ -40,16 +40,16 @@ _Parts = list[tuple[AtomicTransform, int, tuple[int, ...]]]
 
 @final
 @dataclass(frozen=True)
-class _Kernel:
+class _Kernel(Decay):
     """Dirichlet kernels: runs of consecutive lattice points under the tilted law of one step, ``(mass, length)``."""
 
     runs: tuple[tuple[float, int], ...]
 
-    def bound(self, angle: arb) -> arb:
+    def bound(self, s: arb) -> arb:
         """At least ``|phi|`` at every angle from this one to pi (radians a lattice point)."""
         total = arb(1)
         for mass, length in self.runs:
-            total -= arb(mass) * (1 - _dirichlet(angle, length))
+            total -= arb(mass) * (1 - _dirichlet(s, length))
         return total.upper()
 
 
@@ -175,15 +175,8 @@ def _kernel(part: AtomicTransform, indices: tuple[int, ...], theta: Fraction, qu
 
 def _decay(parts: _Parts, theta: Fraction, quantum: Quantum, angle: arb) -> arb:
     """At least ``|M(theta + i s)| / M(theta)`` from this angle (s times the spacing) to pi."""
-    total = arb(0)
-    for part, count, indices in parts:
-        bound = _kernel(part, indices, theta, quantum).bound(angle)
-        if not bound.is_finite() or bound >= 1:
-            continue  # nothing is known: |phi| <= 1
-        if bound <= 0:
-            return arb(0)
-        total += bound.log() * count
-    return total.exp()
+    kernels = ((_kernel(part, indices, theta, quantum), count) for part, count, indices in parts)
+    return CompositeDecay(tuple(kernels)).bound(angle)
 
 
 @final

@@ -170,8 +170,6 @@ class LogSum:
         floats = self._floats
         if len(floats) == 1:
             return 0.0, 0.0
-        exponents = [slope * x + offset for slope, offset in floats]
-        top, low = max(exponents), floats[0][0]
-        sizes = [math.exp(e - top) for e in exponents]
+        (_, sizes), low = self._sizes(x), floats[0][0]
         total = sum(size * cmath.rect(1.0, (f[0] - low) * y) for size, f in zip(sizes, floats, strict=True))
         return math.log(max(1e-300, abs(total)) / sum(sizes)), cmath.phase(total)

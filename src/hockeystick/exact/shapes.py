@@ -3,7 +3,7 @@
 Every shape is closed under reversal, (P, Q) -> (Q, P), and under Poisson subsampling, (P, Q) -> ((1-g) Q + g P, Q):
 
 - ``MixtureShape``: two mixtures of Gaussians of one width, centres in units of it;
-- ``LaplaceShape``: ``P = (1-a) Q0 + a P0``, ``Q = (1-b) Q0 + b P0`` for one Laplace pair (P0, Q0);
+- ``LaplaceTransform``: ``P = (1-a) Q0 + a P0``, ``Q = (1-b) Q0 + b P0`` for one Laplace pair (P0, Q0);
 - ``Atoms``: finitely many outcomes.
 
 All numbers are fractions: the floats of a pair stand for themselves, and nothing is rounded here.
@@ -19,6 +19,7 @@ from typing import final
 
 from hockeystick.errors import UnknownPairError
 from hockeystick.exact.atoms import Atoms, BinomialSource, LaplaceSource, RationalSource, WorstCaseSource
+from hockeystick.exact.laplace import LaplaceTransform
 from hockeystick.laws import (
     BinomialPair,
     DiscreteLaplacePair,
@@ -69,24 +70,6 @@ class MixtureShape:
         return (self.p[0][0] - self.q[0][0]) ** 2
 
 
-@final
-@dataclass(frozen=True)
-class LaplaceShape:
-    """``P = (1-a) Q0 + a P0``, ``Q = (1-b) Q0 + b P0``, ``P0 = Lap(m, 1)``, ``Q0 = Lap(0, 1)``."""
-
-    m: Fraction
-    a: Fraction
-    b: Fraction
-
-    def reversed(self) -> LaplaceShape:
-        """(Q, P)."""
-        return LaplaceShape(self.m, self.b, self.a)
-
-    def subsampled(self, rate: Fraction) -> LaplaceShape:
-        """((1 - rate) Q + rate P, Q)."""
-        return LaplaceShape(self.m, (1 - rate) * self.b + rate * self.a, self.b)
-
-
 def rational_atoms(pairs: Iterable[tuple[Fraction, Fraction]]) -> Atoms:
     """Two rational vectors; outcomes of equal likelihood ratio are merged, those of no mass left out."""
     merged: dict[Fraction | None, tuple[Fraction, Fraction]] = {}
@@ -116,7 +99,7 @@ class AllocationShape:
         raise UnknownPairError(f"no exact transform is known of a round that is itself sampled (rate {float(rate)!r})")
 
 
-Shape = MixtureShape | LaplaceShape | Atoms | AllocationShape
+Shape = MixtureShape | LaplaceTransform | Atoms | AllocationShape
 
 
 @singledispatch
@@ -142,7 +125,7 @@ def _(pair: GaussianPair) -> Shape:
 
 @shape_of.register
 def _(pair: LaplacePair) -> Shape:
-    return LaplaceShape(Fraction(pair.sensitivity) / Fraction(pair.scale), Fraction(1), Fraction(0))
+    return LaplaceTransform(Fraction(pair.sensitivity) / Fraction(pair.scale), Fraction(1), Fraction(0))
 
 
 @shape_of.register

@@ -19,7 +19,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from hockeystick.independent.balls import UnreachedError, disc, integral, normal_tail, point, real
+from flint import acb, arb, ctx
+
+from hockeystick.independent.balls import UnreachedError, disc, integral, normal_tail, precision, real
 from hockeystick.independent.laws import Law
 
 _MOST_NODES = 1500
@@ -37,33 +39,26 @@ class Allocated(Law):
 
     def one_step(self, epsilon: Any) -> Any:
         """Delta of one round."""
-        from flint import ctx
-
         t, bits = self.steps, 64 * math.ceil(ctx.prec / 64)
         a = epsilon.exp()
         k = t * a if self.kind == "remove" else t / a
         size = float(k)
         accuracy = ctx.prec * math.log(2.0) - math.log(size if self.kind == "add" else t)
         c, h, count, room = _plan(self.square, t, Fraction(size), math.ceil(accuracy))
-        before, ctx.prec = ctx.prec, bits + 64 * math.ceil(max(room, 0.0) / 40.0)
-        try:
+        with precision(bits + 64 * math.ceil(max(room, 0.0) / 40.0)):
             values, beyond = _line(self.square, t, c, h, count, ctx.prec)
             p = _put(values, beyond, real(c), real(h), k)
             return (p + t - k) / t if self.kind == "remove" else a * p / t
-        finally:
-            ctx.prec = before
 
 
 def _put(values: list[Any], beyond: Any, c: Any, h: Any, k: Any) -> Any:
     """p(k)."""
-    from flint import arb
-
     scale, period = (c * k).exp(), 2 * arb.pi() / h
     if not period > k:
         raise UnreachedError("the copies of a round's curve overlap")
     total = values[0].real / 2
     for n, value in enumerate(values[1:], start=1):
-        total += (value * point(0, h * k * n).exp()).real
+        total += (value * acb(0, h * k * n).exp()).real
     q = (-c * period).exp()
     added = (k + period / (1 - q)) * q / (1 - q)
     cut = beyond * scale / (arb.pi() * h * (len(values) - 1))
@@ -73,21 +68,17 @@ def _put(values: list[Any], beyond: Any, c: Any, h: Any, k: Any) -> Any:
 @lru_cache(maxsize=16)
 def _line(square: Fraction, t: int, c: Fraction, h: Fraction, count: int, bits: int) -> tuple[list[Any], Any]:
     """``phi(z_n)^t / z_n^2``, and at least ``|phi|^t`` beyond the last; bits are the working precision."""
-    from flint import arb
-
-    points = [point(real(c), real(h) * n) for n in range(count)]
+    points = [acb(real(c), real(h) * n) for n in range(count)]
     values = [_phi(square, z, bits) ** t / (z * z) for z in points]
     m, s, best = real(square).sqrt(), real(h) * (count - 1), arb(1)
     for angle in map(arb, _ANGLES):
         z = real(c) * angle.cos() + s * angle.sin()
-        best = best.min(((angle / m) ** 2 / 2).exp() * abs(_phi(square, point(z), bits)))
+        best = best.min(((angle / m) ** 2 / 2).exp() * abs(_phi(square, acb(z), bits)))
     return values, (best**t).upper()
 
 
 def _phi(square: Fraction, z: Any, bits: int) -> Any:
     """``E e^{-zW}``, z in the first quadrant."""
-    from flint import arb
-
     m = real(square).sqrt()
     v = Fraction(round(2**20 * min(0.78 / math.sqrt(square), 2.0)), 2**20)
     if not 2 * real(v) * m < arb.pi() / 2:
@@ -96,7 +87,7 @@ def _phi(square: Fraction, z: Any, bits: int) -> Any:
     root = (2 * arb.pi()).sqrt()
 
     def f(x: Any, _: bool) -> Any:
-        w = x - point(0, real(v))
+        w = x - acb(0, real(v))
         return (-w * w / 2 - z * (m * w - m * m / 2).exp()).exp() / root
 
     rest = 2 * (real(v * v) / 2).exp() * normal_tail(real(end))

@@ -9,6 +9,8 @@ from functools import reduce
 from itertools import pairwise
 from typing import Any
 
+from flint import acb, arb, ctx
+
 from hockeystick.independent.balls import UnreachedError, real
 from hockeystick.independent.laws import Law
 
@@ -44,8 +46,6 @@ class Atoms(Law):
             self.limit = Fraction(0)
 
     def moment(self, z: Any, size: Any = 1) -> Any:
-        from flint import acb, arb
-
         if len(self.atoms) > 500 or self.missing:
             raise UnreachedError("too many outcomes for a contour")
         return sum((acb(p) * (z * real(loss)).exp() for p, loss in self.atoms), acb(arb(0)))
@@ -111,8 +111,6 @@ def outcomes_of(
     name: str, given: Mapping[str, Any], moved: int, count: int
 ) -> tuple[list[tuple[Any, Any, int | None]], Any, Any]:
     """The outcomes of an unsampled discrete mechanism under remove, the unit of its losses, the mass left out."""
-    from flint import arb, ctx
-
     unit: Any
     if name == "discrete-pair":
         p, q = normalised(given["p"]), normalised(given["q"])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
+
+from flint import acb, arb, ctx, fmpq
 
 
 class UnreachedError(Exception):
@@ -13,22 +16,21 @@ class UnreachedError(Exception):
 
 def real(x: Any) -> Any:
     """A real number as a ball."""
-    from flint import arb, fmpq
-
     return arb(fmpq(x.numerator, x.denominator)) if isinstance(x, Fraction) else arb(x)
 
 
-def point(*parts: Any) -> Any:
-    """A complex number as a ball."""
-    from flint import acb
-
-    return acb(*parts)
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Work at so many bits, then as before."""
+    before, ctx.prec = ctx.prec, bits
+    try:
+        yield
+    finally:
+        ctx.prec = before
 
 
 def integral(f: Callable[[Any, bool], Any], low: Any, high: Any, size: Any = 1) -> Any:
     """An enclosure of an integral, to about an ulp of ``size``; ``f`` takes a point and whether it must be analytic."""
-    from flint import acb, arb, ctx
-
     return acb.integral(f, low, high, abs_tol=arb(2) ** -ctx.prec * size, rel_tol=arb(2) ** -ctx.prec)
 
 
@@ -39,13 +41,9 @@ def normal_tail(x: Any) -> Any:
 
 def coarse_integral(f: Callable[[Any, bool], Any], low: Any, high: Any) -> Any:
     """An enclosure that need be good to three digits only."""
-    from flint import acb, arb
-
     return acb.integral(f, low, high, rel_tol=arb(2) ** -9, abs_tol=arb(2) ** -100)
 
 
 def disc(radius: Any) -> Any:
     """All complex numbers of at most this size."""
-    from flint import acb, arb
-
     return acb(arb(0, radius.upper()), arb(0, radius.upper()))

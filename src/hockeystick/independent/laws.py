@@ -6,7 +6,9 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from hockeystick.independent.balls import UnreachedError, coarse_integral, disc, integral, normal_tail, point, real
+from flint import acb, arb, ctx
+
+from hockeystick.independent.balls import UnreachedError, coarse_integral, disc, integral, normal_tail, precision, real
 
 
 class Law:
@@ -21,7 +23,7 @@ class Law:
 
     def tail(self, theta: Fraction, s: Any) -> Any:
         """At least ``|moment(theta + it)|`` for every t >= s."""
-        return abs(self.moment(point(real(theta))))
+        return abs(self.moment(acb(real(theta))))
 
     def one_step(self, epsilon: Any) -> Any:
         """Delta of one step by closed form, without the mass at infinity; None where there is none."""
@@ -46,7 +48,7 @@ class Mixture(Law):
         top_p, top_q = (self.p[-1], self.q[-1]) if self.side > 0 else (self.p[0], self.q[0])
         if top_p[0] == top_q[0]:
             self.limit = (real(top_p[1]) / real(top_q[1])).log()
-        self.plain = len(self.p) == len(self.q) == 1
+        self.shift = self.p[0][0] - self.q[0][0] if len(self.p) == len(self.q) == 1 else None
         self._terms = [[(real(c), real(w).log() - real(c * c) / 2) for c, w in side] for side in (self.p, self.q)]
 
     def _log(self, side: int, x: Any, analytic: bool) -> Any:
@@ -64,8 +66,6 @@ class Mixture(Law):
 
         For x > 0: p <= e^{Cx}, C the largest |centre|, and q is at least its last term, times cos(y spread / 2).
         """
-        from flint import arb, ctx
-
         c = real(self.reach)
         least = min(real(side[i][1]) for side in (self.q,) for i in (0, -1))
         slope = (1 + 2 * theta) * c
@@ -75,26 +75,21 @@ class Mixture(Law):
         return x, (size + slope * slope / 2).exp() * 2 * normal_tail(x - slope)
 
     def moment(self, z: Any, size: Any = 1) -> Any:
-        if self.plain:
-            shift = real(self.p[0][0] - self.q[0][0])
-            return (z * (1 + z) * shift * shift / 2).exp()
+        if self.shift is not None:
+            return (z * (1 + z) * real(self.shift) ** 2 / 2).exp()
         cut, rest = self._cut(z.real, real(0))
         value = integral(lambda x, analytic: self._integrand(z, x, analytic).exp(), -cut, cut, size)
         return value / (2 * real(0).pi()).sqrt() + disc(rest)
 
     def tail(self, theta: Fraction, s: Any) -> Any:
-        from flint import arb, ctx
-
-        if self.plain:
-            shift = real(self.p[0][0] - self.q[0][0])
-            return ((real(theta * (1 + theta)) - s * s) * shift * shift / 2).exp()
-        best, bits = super().tail(theta, s), ctx.prec
-        z, zc = point(real(theta), s), point(real(theta), -s)
-        try:
-            ctx.prec = 40
+        if self.shift is not None:
+            return ((real(theta * (1 + theta)) - s * s) * real(self.shift) ** 2 / 2).exp()
+        best = super().tail(theta, s)
+        z, zc = acb(real(theta), s), acb(real(theta), -s)
+        with precision(40):
             for share in (0.03, 0.08, 0.18, 0.32, 0.5, 0.7, 0.88):
                 y = arb(min(share * self.widest, 12.0)) * self.side
-                shift = point(0, y)
+                shift = acb(0, y)
 
                 def modulus(x: Any, analytic: bool, shift: Any = shift) -> Any:
                     above = self._integrand(z, x + shift, analytic)
@@ -104,17 +99,14 @@ class Mixture(Law):
                 value = coarse_integral(modulus, -cut, cut)
                 value = abs(value) / (2 * arb.pi()).sqrt() + rest
                 best = best.min(value) if value.is_finite() else best
-        finally:
-            ctx.prec = bits
         return best.upper()
 
     def one_step(self, epsilon: Any) -> Any:
         """P(x > t) - e^eps Q(x > t), t the root of L = eps, which lies between two points of proved signs."""
-        from flint import arb, ctx
 
         def loss(x: Fraction) -> Any:
             at = real(x)
-            return self._log(0, point(at), analytic=False).real - self._log(1, point(at), analytic=False).real - epsilon
+            return self._log(0, acb(at), analytic=False).real - self._log(1, acb(at), analytic=False).real - epsilon
 
         def beyond(side: int, t: Any) -> Any:
             pairs = (self.p, self.q)[side]
@@ -157,14 +149,10 @@ class Laplace(Powers):
 
     def __init__(self, shift: Fraction, g: Fraction, kind: str) -> None:
         super().__init__(shift, g, kind)
-        if kind == "add":
-            self.limit = -self.r(-self.m).log()
-        elif g == 1:
+        if g == 1:
             self.limit = shift
         else:
-            self.limit = self.r(self.m).log()
-        if kind == "add" and g == 1:
-            self.limit = shift
+            self.limit = -self.r(-self.m).log() if kind == "add" else self.r(self.m).log()
         self.start = self.m / 2 if kind == "joined" else real(0)
 
     def _ends(self, w: Any) -> Any:
@@ -176,7 +164,7 @@ class Laplace(Powers):
         return (1 - self.g) * (1 - (-self.m / 2).exp()) if self.kind == "joined" else 0  # 1 - 2 Q0(u > 0)
 
     def moment(self, z: Any, size: Any = 1) -> Any:
-        total = point(self._centre())
+        total = acb(self._centre())
         for w in self._powers(z):
             if self.g == 1:
                 k = 2 * w - 1
@@ -220,13 +208,14 @@ class Laplace(Powers):
 class JoinedNormal(Powers):
     """Batches of fixed size under substitution, Gaussian noise: u = m x - m^2 / 2, x > m/2 under N(0, 1)."""
 
+    def _base(self, x: Any) -> Any:
+        return self.m * x - self.m * self.m / 2
+
     def _centre(self) -> Any:
         return (1 - self.g) * (1 - 2 * normal_tail(self.m / 2))
 
     def _cut(self, theta: Any) -> tuple[Any, Any]:
         """On x > m/2, 1 <= r <= e^{mx}: beyond X lies at most e^{b^2/2} (tail at X - b), b = (3 + theta) m."""
-        from flint import arb, ctx
-
         b = (3 + theta) * self.m
         x = arb(math.ceil(float((self.m + b + (2 * ctx.prec * arb(2).log() + b * b + 1).sqrt()).upper())))
         return x, (b * b / 2).exp() * normal_tail(x - b)
@@ -236,7 +225,7 @@ class JoinedNormal(Powers):
         root = (2 * real(0).pi()).sqrt()
 
         def f(x: Any, analytic: bool) -> Any:
-            log = self.r(self.m * x - self.m * self.m / 2).log(analytic=analytic)
+            log = self.r(self._base(x)).log(analytic=analytic)
             return ((log * (1 + z)).exp() + (-log * z).exp()) * (-x * x / 2).exp() / root
 
         return integral(f, self.m / 2, cut, size) + disc(2 * rest) + self._centre()
@@ -248,16 +237,16 @@ class JoinedNormal(Powers):
         for w in self._powers(real(theta)):
 
             def density(x: Any, analytic: bool, w: Any = w) -> Any:
-                u = self.m * x - self.m * self.m / 2
+                u = self._base(x)
                 return (self.r(u).log(analytic=analytic) * (w + 1) - x * x / 2 - u).exp() / (root * self.m * self.g)
 
             def slope(x: Any, analytic: bool, w: Any = w, density: Any = density) -> Any:
-                u = self.m * x - self.m * self.m / 2
+                u = self._base(x)
                 return density(x, analytic) * (x + self.m + abs(w + 1) * self.m * self.g * u.exp() / self.r(u))
 
             # beyond the cut: e^{-u} <= 1 there, and the linear factor is below e^x
             far = ((3 + real(theta)) * self.m + 1) ** 2 / 2
             outer = far.exp() * normal_tail(cut - (3 + real(theta)) * self.m - 1) * (1 + self.m * (3 + real(theta)))
             variation = abs(coarse_integral(slope, self.m / 2, cut)) + outer / (self.m * self.g)
-            bound += (abs(density(point(self.m / 2), analytic=False)) + variation) / s
+            bound += (abs(density(acb(self.m / 2), analytic=False)) + variation) / s
         return bound.min(super().tail(theta, s)).upper()

@@ -9,8 +9,10 @@ from fractions import Fraction
 from functools import lru_cache, reduce
 from typing import Any
 
+from flint import acb, arb, arb_poly, ctx
+
 from hockeystick.independent.atoms import MOST_DEGREE, Atoms
-from hockeystick.independent.balls import UnreachedError, normal_tail, point, real
+from hockeystick.independent.balls import UnreachedError, normal_tail, precision, real
 from hockeystick.independent.laws import Law, Mixture
 from hockeystick.independent.steps import SampledStep
 
@@ -36,16 +38,12 @@ class Run:
         self._beyond = lru_cache(4096)(self._bound)
 
     def _built(self, bits: int) -> list[tuple[Law, int]]:
-        from flint import ctx
-
         if ctx.prec != bits:
             raise ValueError(f"laws of {bits} bits were asked for at {ctx.prec}")
         return [(step.law(), step.count) for step in self.steps]
 
     def laws(self) -> list[tuple[Law, int]]:
         """The laws at the working precision, with their counts."""
-        from flint import ctx
-
         return self._laws(ctx.prec)
 
     def infinite(self) -> Any:
@@ -70,11 +68,7 @@ class Run:
 
         An exact 0 for the first where no finite loss exceeds epsilon.
         """
-        from flint import arb, ctx
-
-        before = ctx.prec
-        try:
-            ctx.prec = goal + 34 + self.count.bit_length() + max(0, math.ceil(float(abs(epsilon))).bit_length())
+        with precision(goal + 34 + self.count.bit_length() + math.ceil(float(abs(epsilon))).bit_length()):
             limit = self.limit()
             at = epsilon if isinstance(limit, Fraction) else real(epsilon)
             if limit is not None and at >= limit:
@@ -88,15 +82,12 @@ class Run:
                     ctx.prec = deep
                     return found, self.infinite()
             raise UnreachedError("no enclosure of the transform was found")
-        finally:
-            ctx.prec = before
 
     def _gaussian(self, epsilon: Fraction, goal: int) -> Any:
         """Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu), mu^2 the sum of the squared shifts."""
-        laws = [law for law, _ in self.laws()]
-        if not all(isinstance(law, Mixture) and law.plain for law in laws):
+        shifts = [(law.shift, n) for law, n in self.laws() if isinstance(law, Mixture) and law.shift is not None]
+        if len(shifts) < len(self.steps):
             return None
-        shifts = ((law.p[0][0] - law.q[0][0], n) for law, n in self.laws() if isinstance(law, Mixture))
         mu = real(sum((n * shift**2 for shift, n in shifts), Fraction(0))).sqrt()
         e = real(epsilon)
         return normal_tail(e / mu - mu / 2) - e.exp() * normal_tail(e / mu + mu / 2)
@@ -107,8 +98,6 @@ class Run:
     # ------------------------------------------------------------------------------------------------- discrete steps
 
     def _discrete(self, epsilon: Fraction, goal: int) -> Any:
-        from flint import arb, ctx
-
         found = self._outcomes(ctx.prec)
         if found is None:
             return None
@@ -123,14 +112,12 @@ class Run:
 
     def _convolved(self, bits: int) -> list[tuple[Any, Any]] | None:
         """All outcomes of the composition with their losses; None where there are too many."""
-        laws = self._laws(bits)
-        if not all(isinstance(law, Atoms) for law, _ in laws):
+        laws = [(law, n) for law, n in self._laws(bits) if isinstance(law, Atoms)]
+        if len(laws) < len(self.steps):
             return None
         parts: list[list[tuple[Any, Any]]] = []
         lattices: dict[Any, list[tuple[Atoms, list[int], int]]] = {}
         for law, n in laws:
-            if not isinstance(law, Atoms):
-                return None
             if law.indices is not None:
                 key = law.unit if isinstance(law.unit, Fraction) else id(law)
                 lattices.setdefault(key, []).append((law, law.indices, n))
@@ -150,8 +137,6 @@ class Run:
 
     def _product(self, theta: Fraction, step: Fraction, m: int, bits: int) -> Any:
         """M at theta + i m step."""
-        from flint import acb
-
         total = acb(1)
         sizes = self._sizes(theta, bits) if m else [1] * len(self.steps)
         for (law, n), size in zip(self.laws(), sizes, strict=True):
@@ -160,18 +145,13 @@ class Run:
 
     def _moduli(self, theta: Fraction, bits: int) -> list[Any]:
         """The steps' moments at a real point."""
-        return [abs(law.moment(point(real(theta)))) for law, _ in self._laws(bits)]
+        return [abs(law.moment(acb(real(theta)))) for law, _ in self._laws(bits)]
 
     def _log_moment(self, theta: Fraction) -> Any:
         """ln M(theta), to a few digits."""
-        from flint import ctx
-
-        before, ctx.prec = ctx.prec, 40
-        try:
+        with precision(40):
             sizes = self._sizes(theta, 40)
             return sum((n * x.log() for x, (_, n) in zip(sizes, self.laws(), strict=True)), real(0))
-        finally:
-            ctx.prec = before
 
     def _plan(self, epsilon: Fraction, goal: int) -> tuple[Fraction, Fraction, Fraction, float]:
         """Tilt, step, the tilt of Chernoff's bound, ln of the error asked for: estimates, which prove nothing."""
@@ -213,36 +193,29 @@ class Run:
         return math.prod((law.tail(theta, real(s)) ** n for law, n in self.laws()), start=real(1))
 
     def _nodes(self, theta: Fraction, step: Fraction, epsilon: Fraction, error: float) -> tuple[int, Any]:
-        from flint import arb, ctx
-
-        bits, ctx.prec = ctx.prec, 64
-        best, k = None, math.floor(3 * math.log2(4 * float(step)))
-        while True:
-            s = Fraction(round(2 ** (k % 3 / 3) * 2**10), 2**10) * Fraction(2) ** (k // 3)  # shared by near epsilons
-            n = math.ceil(s / step)
-            beyond = self._beyond(theta, s) * (real(theta) / real(s)).atan() / (arb.pi() * real(theta))
-            beyond *= (-real(theta * epsilon)).exp()
-            if beyond.is_finite():
-                best = n, beyond.upper()
-                if beyond == 0 or float(beyond.log()) < error:
-                    break
-            k += 1
-            if n > _MOST_NODES:
-                break
-        ctx.prec = bits
+        best, k, n = None, math.floor(3 * math.log2(4 * float(step))), 0
+        with precision(64):
+            while n <= _MOST_NODES:
+                s = Fraction(round(2 ** (k % 3 / 3) * 2**10), 2**10) * Fraction(2) ** (k // 3)  # near epsilons share it
+                n = math.ceil(s / step)
+                beyond = self._beyond(theta, s) * (real(theta) / real(s)).atan() / (arb.pi() * real(theta))
+                beyond *= (-real(theta * epsilon)).exp()
+                if beyond.is_finite():
+                    best = n, beyond.upper()
+                    if beyond == 0 or float(beyond.log()) < error:
+                        break
+                k += 1
         if best is None:
             raise UnreachedError("the transform has no bound beyond the last node")
         return best
 
     def _contour(self, epsilon: Fraction, goal: int) -> Any:
-        from flint import arb, ctx
-
         theta, step, tilt, error = self._plan(epsilon, goal)
         nodes, beyond = self._nodes(theta, step, epsilon, error)
         e, t, h = real(epsilon), real(theta), real(step)
         total = arb(0)
         for m in range(nodes + 1):
-            z = point(t, h * m)
+            z = acb(t, h * m)
             term = (self._moment(theta, step, m, ctx.prec) * (-z * e).exp() / (z * (1 + z))).real
             total += term / 2 if m == 0 else term
         total *= h / arb.pi()
@@ -274,8 +247,6 @@ def _multinomial(atoms: list[tuple[Any, Any]], n: int) -> Iterator[tuple[Any, An
 
 def _powers(group: list[tuple[Atoms, list[int], int]]) -> list[tuple[Any, Any]]:
     """Outcomes of steps whose losses are multiples of one unit: the coefficients of a product of polynomials."""
-    from flint import arb, arb_poly
-
     total, start, unit = arb_poly([1]), 0, group[0][0].unit
     for law, indices, n in group:
         low = min(indices, default=0)

@@ -162,10 +162,6 @@ def _lower(curves: Sequence[Directed], quantity: str, level: float, value: float
     return NOT_REACHED, reason or "no known datasets that the checker tried reach it"
 
 
-def _number(value: Any) -> float:
-    return float(value)
-
-
 def check(document: Mapping[str, Any]) -> tuple[Finding, ...]:
     """Prove every number of a receipt again.
 
@@ -190,14 +186,14 @@ def _findings(document: Mapping[str, Any]) -> Iterator[Finding]:
     for result in document["results"]:
         ((_, level),) = result["at"].items()
         where = f"{result['quantity']} at {next(iter(result['at']))} {level}"
-        yield from _both(result, where, curves, list(curves), result["quantity"], _number(level))
+        yield from _both(result, where, curves, list(curves), result["quantity"], float(level))
         for direction, sides in result["directions"].items():
-            yield from _both(sides, f"{where}, {direction}", curves, [direction], result["quantity"], _number(level))
+            yield from _both(sides, f"{where}, {direction}", curves, [direction], result["quantity"], float(level))
     for point in document.get("curve") or ():
         where = f"curve, epsilon at delta {point['delta']}"
-        yield from _both(point, where, curves, list(curves), "epsilon", _number(point["delta"]))
+        yield from _both(point, where, curves, list(curves), "epsilon", float(point["delta"]))
     drawn = document.get("drawn") or {"epsilon": ()}
-    for place, level in enumerate(map(_number, drawn["epsilon"])):
+    for place, level in enumerate(map(float, drawn["epsilon"])):
         for direction, (lowers, uppers) in drawn["directions"].items():
             sides = {"lower": lowers[place], "upper": uppers[place]} if drawn["certified"] else {}
             where = f"drawn, delta at epsilon {level}, {direction}"
@@ -236,7 +232,7 @@ def _both(
         if missing:
             yield Finding(f"{where}, {name}", NOT_REACHED, missing[0])
             continue
-        value = _number(sides[name])
+        value = float(sides[name])
         if name == "upper":
             verdict, reason = _upper([curve.upper for curve in chosen], quantity, level, value)
         else:
@@ -255,7 +251,7 @@ def _trade_off(claims: Mapping[str, Any], curves: Mapping[str, Directed | str]) 
         for name in ("lower", "upper"):
             try:
                 sign = TradeOff.of(curve.upper).sign(
-                    Fraction(alpha), Fraction(_number(sides[name])), upper=name == "upper"
+                    Fraction(alpha), Fraction(float(sides[name])), upper=name == "upper"
                 )
             except UnreachedError as reason:
                 yield Finding(f"{where}, {name}", NOT_REACHED, str(reason))

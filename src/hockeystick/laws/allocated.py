@@ -112,9 +112,7 @@ class AllocatedCurve:
             return InfiniteMass(0.0, 0.0, 0.0, 0.0)
         log_low, log_high = (self.steps * math.log(each) for each in (mass, least_infinite(mass) or TINY))
         low, high = exp_down(log_high * (1.0 + 8.0 * ELEMENTARY)), exp_up(log_low * (1.0 - 8.0 * ELEMENTARY))
-        log_low = math.log1p(-high) * (1.0 + ELEMENTARY) if high < 1.0 else -math.inf
-        log_high = math.log1p(-low) * (1.0 - ELEMENTARY) if low < 1.0 else -math.inf
-        return InfiniteMass(low, min(high, 1.0), log_low, log_high)
+        return InfiniteMass.between(low, min(high, 1.0))
 
     @lru_cache(maxsize=64)  # noqa: B019 - frozen and hashable; both sides of a bracket start from it
     def guess(self, delta: float) -> float:

@@ -86,10 +86,7 @@ class AtomBatch(RuleSource):
         """The largest size of a loss."""
         return max(float(np.abs(table.loss).max()) for table in self.tables)
 
-    @property
-    def is_atomic(self) -> bool:
-        """They are."""
-        return True
+    is_atomic = True
 
     @property
     def leaves_out(self) -> bool:
@@ -112,18 +109,9 @@ class AtomBatch(RuleSource):
         if may_be_cut(tables[0]):
             tables, quadrature = kept_atoms(tables, window)
 
-        def stacked(name: str) -> Array:
-            return np.array([getattr(table, name) for table in tables])
-
-        return LossRule(
-            stacked("loss"),
-            stacked("loss_error"),
-            stacked("log_q"),
-            stacked("error"),
-            stacked("infinite_p"),
-            stacked("infinite_q"),
-            self.counts,
-            quadrature=quadrature,
-            cells=None,
-            dropped=stacked("dropped"),
+        names = ("loss", "loss_error", "log_q", "error", "infinite_p", "infinite_q", "dropped")
+        loss, loss_error, log_q, error, p, q, dropped = (
+            np.array([getattr(one, name) for one in tables]) for name in names
         )
+        nodes = loss, loss_error, log_q, error, p, q
+        return LossRule(*nodes, self.counts, quadrature=quadrature, cells=None, dropped=dropped)

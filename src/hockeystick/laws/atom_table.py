@@ -113,7 +113,7 @@ class AtomTable:
             log_p,
             log_q,
             error + loss_error + U * np.abs(log_p),
-            infinite_p=product_up(g, self.infinite_p) if self.infinite_p > 0.0 else 0.0,
+            infinite_p=product_up(g, self.infinite_p),
             dropped=self.dropped,
             exact_losses=(lambda: self._sampled_exactly(rate)) if exact else None,
         )

@@ -23,30 +23,17 @@ from numpy.typing import NDArray
 
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.atom_table import AtomTable
-from hockeystick.laws.extent import INFINITE, CertifiedCurve, Extreme, InfiniteMass, least_infinite
+from hockeystick.laws.extent import INFINITE as INFINITE
+from hockeystick.laws.extent import CertifiedCurve as CertifiedCurve
+from hockeystick.laws.extent import Extreme as Extreme
+from hockeystick.laws.extent import InfiniteMass as InfiniteMass
+from hockeystick.laws.extent import least_infinite as least_infinite
 from hockeystick.numerics.rounding import U, up
-from hockeystick.transforms.cumulants import Nodes
+from hockeystick.transforms.cumulants import Nodes as Nodes
 from hockeystick.transforms.summand import Summand
 
 if TYPE_CHECKING:
     from hockeystick.laws.run_count import RunCount
-
-__all__ = [
-    "INFINITE",
-    "CellMasses",
-    "CertifiedCurve",
-    "Extreme",
-    "GaussianTail",
-    "InfiniteMass",
-    "LossQuantum",
-    "Measure",
-    "Nodes",
-    "Pair",
-    "Selection",
-    "any_guarantee",
-    "derives",
-    "least_infinite",
-]
 
 Array = NDArray[np.float64]
 

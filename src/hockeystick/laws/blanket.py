@@ -29,7 +29,8 @@ from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import Array, Extreme, InfiniteMass, Pair
 from hockeystick.laws.binomial import binomial_log_masses
-from hockeystick.laws.curve import LEAST_DELTA, of_reverse
+from hockeystick.laws.curve import LEAST_DELTA, of_reverse, undercut
+from hockeystick.numerics.rationals import float_beside
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_up, up
 
 Column = tuple[Fraction, Fraction, Fraction]
@@ -64,13 +65,12 @@ class BlanketCurve:
     @property
     def infinite_mass(self) -> InfiniteMass:
         """That of a single report: an outcome which x' never has. No datasets are known to have it."""
-        high = max(_up(sum((a for a, b, _ in columns if b == 0), Fraction(0))) for columns in self.choices)
+        high = max(
+            float_beside(sum((a for a, b, _ in columns if b == 0), Fraction(0)), up=True) for columns in self.choices
+        )
         return replace(InfiniteMass.rounded_up(high), low=0.0, log_high=0.0)
 
-    @property
-    def supremum(self) -> Extreme:
-        """Not stated: that of the knots about the curve may lie beyond the reports' own."""
-        return Extreme(math.inf)
+    supremum = Extreme(math.inf)  # not stated: that of the knots about the curve may lie beyond the reports' own
 
     def delta(self, epsilon: float) -> tuple[float, float]:
         """0, and an upper bound on delta(epsilon), epsilon finite and of any sign (nats)."""
@@ -93,13 +93,7 @@ class BlanketCurve:
 
     def guess(self, delta: float) -> float:
         """About the epsilon at this delta."""
-        low, high = 0.0, 1.0
-        while self._upper(high, _FEWER_NODES) > delta and high < 512.0:
-            low, high = high, 2.0 * high
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if self._upper(middle, _FEWER_NODES) > delta else (low, middle)
-        return high
+        return undercut(lambda epsilon: self._upper(epsilon, _FEWER_NODES), delta, _HALVINGS)
 
     def reversed(self) -> BlanketCurve:
         """The same: all pairs of values are there, both ways round."""
@@ -111,13 +105,14 @@ def _stop_loss(columns: Iterable[Column], people: int, epsilon: float, nodes: in
     if epsilon > 600.0:
         return 1.0
     scale = Fraction(down(math.exp(epsilon), ELEMENTARY + U))  # delta falls with epsilon: rounded down
-    kept = [(m, _up((a - scale * b) / m)) for a, b, m in columns if m > 0]
-    alone = sum((max(a - scale * b, Fraction(0)) for a, b, m in columns if m == 0), Fraction(0))
+    kept = [(m, float_beside((a - scale * b) / m, up=True)) for a, b, m in columns if m > 0]
+    exact = sum((max(a - scale * b, Fraction(0)) for a, b, m in columns if m == 0), Fraction(0))
+    alone = float_beside(exact, up=True)
     value = np.array([t for _, t in kept])
     if not kept or value.max() <= 0.0:
-        return min(_up(alone), 1.0)
+        return min(alone, 1.0)
     log_sum = _log_positive_part(np.array([float(m) for m, _ in kept]), value, float(people), nodes)
-    return min(up(exp_up(min(log_sum, 1.0 + math.log(people))) / people + _up(alone), 8.0 * U), 1.0)
+    return min(up(exp_up(min(log_sum, 1.0 + math.log(people))) / people + alone, 8.0 * U), 1.0)
 
 
 def _log_positive_part(mass: Array, value: Array, n: float, nodes: int) -> float:
@@ -156,11 +151,6 @@ def _log_positive_part(mass: Array, value: Array, n: float, nodes: int) -> float
     beyond = (1.0 + 1e-6) / (math.pi * h * (nodes - 1))
     inside = h / (2.0 * math.pi) * (2.0 * math.fsum(terms.tolist()) - float(terms[0]))
     return k + 64.0 * U * n * (1.0 + theta * top + abs(k)) + math.log(inside + rounding + beyond) + 1e-12
-
-
-def _up(value: Fraction) -> float:
-    near = float(value)
-    return near if near >= value else math.nextafter(near, math.inf)
 
 
 @final

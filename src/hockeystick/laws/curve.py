@@ -21,6 +21,7 @@ docs/derivations/random-allocation.md, section 5.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -278,6 +279,17 @@ def _kinks(side: _Side, spacing: float) -> tuple[float, Array, Array]:
     own = (4.0 * ELEMENTARY) * (slopes + np.append(slopes[1:], 0.0)) / changes
     first = float(slopes[0]) if slopes.size else 0.0  # constant from a = 1 on
     return first, changes, -np.log1p(-np.minimum(own, 0.5))
+
+
+def undercut(upper: Callable[[float], float], delta: float, halvings: int) -> float:
+    """About where an upper bound on a curve falls to delta (nats), found so accurately."""
+    low, high = 0.0, 1.0
+    while upper(high) > delta and high < 512.0:
+        low, high = high, 2.0 * high
+    for _ in range(halvings):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if upper(middle) > delta else (low, middle)
+    return high
 
 
 def of_reverse(epsilon: float, low: float, high: float) -> tuple[float, float]:

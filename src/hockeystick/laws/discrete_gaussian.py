@@ -64,13 +64,8 @@ class DiscreteGaussianPair(Pair):
             raise ValueError(f"sigma must be at most {_LARGEST_SIGMA:g}, got {sigma!r}; count in larger units")
         set_fields(self, sigma=sigma, sensitivity=check_count("sensitivity", self.sensitivity))
 
-    @property
-    def infimum(self) -> Extreme:
-        return Extreme(-math.inf)
-
-    @property
-    def supremum(self) -> Extreme:
-        return Extreme(math.inf)
+    infimum = Extreme(-math.inf)
+    supremum = Extreme(math.inf)
 
     @cached_property
     def loss_quantum(self) -> LossQuantum | None:

@@ -147,10 +147,7 @@ class _Rules(RuleSource):
         """Sensitivity over sigma."""
         return self.of.sensitivity / self.of.sigma
 
-    @property
-    def is_atomic(self) -> bool:
-        """It is."""
-        return True
+    is_atomic = True
 
     def precise(self, rule: LossRule) -> Sequence[tuple[Sequence[Fraction], float]] | None:
         """The losses of a rule, exact, and the count; not known so well where records are sampled."""
@@ -229,10 +226,7 @@ class _JoinedRules(RuleSource):
         """Sensitivity over sigma."""
         return self.above.scale
 
-    @property
-    def is_atomic(self) -> bool:
-        """It is."""
-        return True
+    is_atomic = True
 
     def rule(self, window: Window) -> LossRule | None:
         """The integers beyond D/2 of both orders, and the rest of Q at loss 0; None where they are too many."""

@@ -58,9 +58,14 @@ class InfiniteMass:
         """From a float that is at most `INFINITE` relative too large."""
         if high == 0.0:
             return cls(0.0, 0.0, 0.0, 0.0)
-        low = least_infinite(high)
+        return cls.between(least_infinite(high), high)
+
+    @classmethod
+    def between(cls, low: float, high: float) -> InfiniteMass:
+        """From bounds on the mass."""
         log_low = math.log1p(-high) * (1.0 + ELEMENTARY) if high < 1.0 else -math.inf
-        return cls(low, high, log_low, math.log1p(-low) * (1.0 - ELEMENTARY))
+        log_high = math.log1p(-low) * (1.0 - ELEMENTARY) if low < 1.0 else -math.inf
+        return cls(low, high, log_low, log_high)
 
 
 class CertifiedCurve(Protocol):

@@ -54,13 +54,8 @@ class GaussianPair(Pair):
         """m = sensitivity / sigma, rounded once."""
         return self.sensitivity / self.sigma
 
-    @property
-    def infimum(self) -> Extreme:
-        return Extreme(-math.inf)
-
-    @property
-    def supremum(self) -> Extreme:
-        return Extreme(math.inf)
+    infimum = Extreme(-math.inf)
+    supremum = Extreme(math.inf)
 
     @cached_property
     def gaussian_mu(self) -> Fraction:

@@ -27,7 +27,7 @@ from hockeystick.numerics.normal import normal_intervals
 from hockeystick.numerics.rationals import LOG_RATIO, Probability, exact_probabilities, log_of
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import ELEMENTARY, U
-from hockeystick.transforms.summand import Order, Summand
+from hockeystick.transforms.summand import Summand
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _TABLE = 2049  # points of the table that starts the inversion of L
@@ -246,17 +246,7 @@ class GaussianMixturePair(Pair):
         return Nodes(log_p - log_q, log_p + density, log_q + density)
 
     def summand(self) -> Summand:
-        return MixtureSummand(self)
-
-    def mixed(self, rate: Fraction, order: Order) -> GaussianMixturePair:
-        """((1 - rate) Q + rate P, Q) in the forward order, (P, (1 - rate) P + rate Q) in the other, exactly."""
-        centres = tuple(c for c, _, _ in self._ratios)
-        p, q = tuple(w for _, w, _ in self._ratios), tuple(w for _, _, w in self._ratios)
-        if order == "forward":
-            p = tuple((1 - rate) * b + rate * a for a, b in zip(p, q, strict=True))
-        else:
-            q = tuple((1 - rate) * a + rate * b for a, b in zip(p, q, strict=True))
-        return GaussianMixturePair(self.sigma, p, centres, q, centres)
+        return MixtureSummand(tuple((c / self.sigma, p, q) for c, p, q in self._ratios))
 
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
         side = self._sides[0 if measure == "P" else 1]

@@ -14,11 +14,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Protocol, Self, final
+from typing import final
 
 import numpy as np
 
-from hockeystick.numerics.rationals import Probability
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.rule import Array, Cells, LossRule, RuleSource, Window, reversed_nodes
 from hockeystick.transforms.strip import Ends, MixtureStrip, Strip, choose_strip, cross_distance, few_bits, half_widths
@@ -69,31 +68,8 @@ class _Looks:
     mean_q: Array
 
 
-class Mixtures(Protocol):
-    """Two Gaussian mixtures of one width, as `laws.mixture.GaussianMixturePair` states them."""
-
-    @property
-    def sigma(self) -> float:
-        """Standard deviation of every component."""
-
-    @property
-    def p_weights(self) -> tuple[Probability, ...]:
-        """Weights of P."""
-
-    @property
-    def q_weights(self) -> tuple[Probability, ...]:
-        """Weights of Q."""
-
-    @property
-    def p_centres(self) -> tuple[float, ...]:
-        """Means of P's components."""
-
-    @property
-    def q_centres(self) -> tuple[float, ...]:
-        """Means of Q's components."""
-
-    def mixed(self, rate: Fraction, order: Order) -> Self:
-        """The mixtures of a sample."""
+Component = tuple[float, Fraction, Fraction]
+"""A centre in units of sigma, and its weights in P and in Q."""
 
 
 @final
@@ -103,26 +79,28 @@ class MixtureSummand(Summand):
 
     Attributes
     ----------
-    pair : Mixtures
-        (P, Q).
+    components : tuple of Component
+        (P, Q), by increasing centre.
     order : {"forward", "reversed"}
         The pair itself, or its reverse.
     """
 
-    pair: Mixtures
+    components: tuple[Component, ...]
     order: Order = "forward"
 
     def reversed(self) -> MixtureSummand:
         """The other order."""
-        return MixtureSummand(self.pair, "reversed" if self.order == "forward" else "forward")
+        return MixtureSummand(self.components, "reversed" if self.order == "forward" else "forward")
 
     def subsampled(self, rate: Fraction) -> MixtureSummand:
         """((1 - g) Q + g P, Q), or (P, (1 - g) P + g Q) in the other order: p / q still does not fall."""
-        return MixtureSummand(self.pair.mixed(rate, self.order), self.order)
+        rest, forward = 1 - rate, self.order == "forward"
+        mixed = ((c, rest * q + rate * p, q) if forward else (c, p, rest * p + rate * q) for c, p, q in self.components)
+        return MixtureSummand(tuple(mixed), self.order)
 
     def source(self, count: float) -> RuleSource:
         """The rules of the pair."""
-        return MixtureRules(self.pair, count, self.order)
+        return MixtureRules(self.components, count, self.order)
 
 
 @final
@@ -132,15 +110,15 @@ class MixtureRules(RuleSource):
 
     Attributes
     ----------
-    pair : Mixtures
-        (P, Q).
+    components : tuple of Component
+        (P, Q), by increasing centre.
     count : float
         Number of steps.
     order : {"forward", "reversed"}
         The pair itself, or its reverse.
     """
 
-    pair: Mixtures
+    components: tuple[Component, ...]
     count: float
     order: Order
 
@@ -157,11 +135,7 @@ class MixtureRules(RuleSource):
     @cached_property
     def _sides(self) -> _Sides:
         """All centres, with their weights in P and in Q."""
-        pair = self.pair
-        p = {c: Fraction(w) for w, c in zip(pair.p_weights, pair.p_centres, strict=True)}
-        q = {c: Fraction(w) for w, c in zip(pair.q_weights, pair.q_centres, strict=True)}
-        both = [(c, p.get(c, Fraction(0)), q.get(c, Fraction(0))) for c in sorted(p.keys() | q.keys())]
-        rows = [(c / pair.sigma, float(a), float(b), float(a - b)) for c, a, b in both if a + b > 0]
+        rows = [(c, float(p), float(q), float(p - q)) for c, p, q in self.components]
         return _Sides(*np.array(rows).T.copy())
 
     def rule(self, window: Window) -> LossRule | None:

@@ -14,8 +14,7 @@ import numpy as np
 
 from hockeystick.errors import check_probability
 from hockeystick.laws.base import Array, Extreme, InfiniteMass
-from hockeystick.laws.curve import LEAST_DELTA, of_reverse
-from hockeystick.numerics.rounding import ELEMENTARY
+from hockeystick.laws.curve import LEAST_DELTA, of_reverse, undercut
 
 Bounds = Callable[[float], tuple[float, float]]
 
@@ -67,22 +66,11 @@ class StatedCurve:
 
     def guess(self, delta: float) -> float:
         """About the epsilon at this delta, by bisection."""
-        low, high = 0.0, 1.0
-        while self.delta(high)[1] > delta and high < 512.0:
-            low, high = high, 2.0 * high
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if self.delta(middle)[1] > delta else (low, middle)
-        return high
+        return undercut(lambda epsilon: self.delta(epsilon)[1], delta, _HALVINGS)
 
-    @property
-    def supremum(self) -> Extreme:
-        """Not stated: none."""
-        return Extreme(math.inf)
+    supremum = Extreme(math.inf)  # not stated: none
 
     @property
     def infinite_mass(self) -> InfiniteMass:
         """What is stated below; above, what is left at an epsilon where nothing else can be."""
-        high = max(self.delta(700.0)[1], self.infinite)
-        log_low = math.log1p(-high) * (1.0 + ELEMENTARY) if high < 1.0 else -math.inf
-        return InfiniteMass(self.infinite, high, log_low, math.log1p(-self.infinite) * (1.0 - ELEMENTARY))
+        return InfiniteMass.between(self.infinite, max(self.delta(700.0)[1], self.infinite))

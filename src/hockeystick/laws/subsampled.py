@@ -106,8 +106,7 @@ class SubsampledPair(Pair):
 
     @property
     def mass_at_infinity(self) -> float:
-        mass = self.base.mass_at_infinity
-        return 0.0 if mass == 0.0 else product_up(self.rate, mass)
+        return product_up(self.rate, self.base.mass_at_infinity)
 
     @property
     def reverse_mass_at_infinity(self) -> float:

@@ -18,7 +18,7 @@ from hockeystick.errors import check_rate, set_fields
 from hockeystick.laws.atom_table import AtomTable, precise_log
 from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import InfiniteMass, LossQuantum, Pair
-from hockeystick.numerics.rationals import LOG_RATIO, Probability, exact_probabilities, log_of, log_ratio
+from hockeystick.numerics.rationals import LOG_RATIO, Probability, exact_probabilities, float_beside, log_of, log_ratio
 
 _TINY = 2.0**-1073  # twice the smallest float: what a logarithm below the normal range may be off by
 
@@ -64,17 +64,15 @@ class DiscretePair(AtomicPair):
             log_p,
             log_q,
             LOG_RATIO * largest + _TINY,
-            infinite_p=_sum_up([a for a, b in masses if b == 0]),
-            infinite_q=_sum_up([b for a, b in masses if a == 0]),
+            infinite_p=float_beside(sum((a for a, b in masses if b == 0), Fraction(0)), up=True),
+            infinite_q=float_beside(sum((b for a, b in masses if a == 0), Fraction(0)), up=True),
             exact_losses=lambda: tuple(precise_log(ratio) for ratio, _, _ in both),
         )
 
     @cached_property
     def infinite_mass(self) -> InfiniteMass:
         mass = sum((Fraction(a) for a, b in zip(self.p, self.q, strict=True) if b == 0), Fraction(0))
-        near = float(mass)  # a float and a fraction are compared exactly, but subtracted as floats
-        low = near if near <= mass else math.nextafter(near, -math.inf)
-        high = near if near >= mass else math.nextafter(near, math.inf)
+        low, high = float_beside(mass, up=False), float_beside(mass, up=True)
         if mass == 1:
             return InfiniteMass(low, high, -math.inf, -math.inf)
         log = log_ratio(mass.denominator - mass.numerator, mass.denominator)
@@ -141,10 +139,3 @@ def probabilities(name: str, values: object) -> tuple[Probability, ...]:
             raise ValueError(f"{name} must hold probabilities in [0, 1], got {value!r}")
         entries.append(entry)
     return tuple(entries)
-
-
-def _sum_up(values: list[Fraction]) -> float:
-    """The sum, rounded up."""
-    total = sum(values, Fraction(0))
-    rounded = float(total)
-    return rounded if rounded >= total else math.nextafter(rounded, math.inf)

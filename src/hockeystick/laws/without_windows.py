@@ -21,13 +21,8 @@ class WithoutWindows(Pair):
     def reason(self) -> str:
         """What is known instead, and what to do."""
 
-    @property
-    def infimum(self) -> Extreme:
-        return Extreme(-math.inf)
-
-    @property
-    def supremum(self) -> Extreme:
-        return Extreme(math.inf)
+    infimum = Extreme(-math.inf)
+    supremum = Extreme(math.inf)
 
     def cells(self, losses: Array) -> CellMasses:
         self._refuse()

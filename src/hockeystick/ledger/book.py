@@ -11,7 +11,7 @@ from typing import Any, final
 from hockeystick.bound import Bound
 from hockeystick.composition import Step
 from hockeystick.errors import check_count, public_door
-from hockeystick.ledger.desk import Desk, worst, worst_total
+from hockeystick.ledger.desk import Desk, worst
 from hockeystick.ledger.errors import LedgerError
 from hockeystick.ledger.progress import progress
 from hockeystick.ledger.records import DataSet, Entry, Release, check_text, composition_of
@@ -152,7 +152,7 @@ class Ledger:
             Of the data, where releases looked at disjoint parts; by default the part that has spent most. What looked
             at the whole data counts for every part.
         """
-        return worst_total(*self._held(dataset, partition, period), delta)
+        return worst(*self._held(dataset, partition, period), delta)[1]
 
     @public_door
     def history(self, dataset: str) -> list[Entry]:

@@ -104,7 +104,7 @@ class Desk:
         kinds, counts = _kinds(run)
         held = self.runs(known, partition)
         if not all(fits(added(runs, run), known.budget, known.rule, known.adjacency) for runs in held):
-            spent = worst_total(known, held, None)
+            spent = worst(known, held, None)[1]
             raise OverBudgetError(
                 f"the release does not fit: {dataset!r} allows {known.budget}, and epsilon"
                 f" {rounded_up(float(spent.epsilon.upper))} at delta {plain(spent.delta)} is spent;"
@@ -185,11 +185,6 @@ def merged(parts: Any) -> dict[str, int]:
         for kind, count in part.items():
             whole[kind] = whole.get(kind, 0) + count
     return whole
-
-
-def worst_total(known: DataSet, held: list[dict[Step, int]], delta: float | None) -> Total:
-    """The total of the partition in which a record has spent most."""
-    return worst(known, held, delta)[1]
 
 
 def worst(known: DataSet, held: list[dict[Step, int]], delta: float | None) -> tuple[dict[Step, int], Total]:

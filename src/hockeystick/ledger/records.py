@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any, Protocol, final, runtime_checkable
 
@@ -19,19 +19,6 @@ from hockeystick.ledger.errors import LedgerError
 from hockeystick.ledger.rules import Budget, check_rule
 from hockeystick.odometer.steps import decode_step, encode_step
 
-__all__ = [
-    "GENESIS",
-    "PERIODS",
-    "DataSet",
-    "Entry",
-    "Release",
-    "canonical",
-    "composition_of",
-    "digest",
-    "kind_of",
-    "read_kind",
-]
-
 GENESIS = "0" * 64
 """What stands for the hash before the first entry."""
 
@@ -39,6 +26,8 @@ PERIODS = {"year": "%Y", "month": "%Y-%m", "": ""}
 """How long a budget lasts, and how its name is made from a time."""
 
 _LONGEST = 200
+_OF_DATA_SET = ("name", "unit", "adjacency", "rule", "period")
+_BESIDE = ("dataset", "number", "previous")  # what stands beside the content of an entry
 
 
 @runtime_checkable
@@ -138,14 +127,12 @@ class DataSet:
 
     def document(self) -> dict[str, Any]:
         """Plain data that `DataSet.read` reads."""
-        names = ("name", "unit", "adjacency", "rule", "period")
-        return {name: getattr(self, name) for name in names} | {"budget": self.budget.document()}
+        return {name: getattr(self, name) for name in _OF_DATA_SET} | {"budget": self.budget.document()}
 
     @staticmethod
     def read(document: Mapping[str, Any]) -> DataSet:
         """The data set written by `document`."""
-        names = ("name", "unit", "adjacency", "rule", "period")
-        return DataSet(budget=Budget.read(document["budget"]), **{name: document[name] for name in names})
+        return DataSet(budget=Budget.read(document["budget"]), **{name: document[name] for name in _OF_DATA_SET})
 
 
 @final
@@ -190,18 +177,8 @@ class Entry:
     @property
     def content(self) -> str:
         """The text that is hashed and stored."""
-        return canonical(
-            {
-                "action": self.action,
-                "who": self.who,
-                "when": self.when,
-                "why": self.why,
-                "account": self.account,
-                "runs": dict(self.runs),
-                "refers": self.refers,
-                "details": dict(self.details),
-            }
-        )
+        held = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _BESIDE}
+        return canonical(held | {"runs": dict(self.runs), "details": dict(self.details)})
 
     @property
     def hash(self) -> str:

@@ -7,7 +7,7 @@ which a writer locks: of two writers one waits, on SQLite for the file, on Postg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, final
 
@@ -166,14 +166,7 @@ class Store:
         """Add an entry whose data set is locked, and move the head."""
         table, head = tables()["entries"], tables()["heads"]
         connection.execute(
-            table.insert().values(
-                dataset=entry.dataset,
-                number=entry.number,
-                refers=entry.refers,
-                content=entry.content,
-                previous=entry.previous,
-                hash=entry.hash,
-            )
+            table.insert().values({column.name: getattr(entry, column.name) for column in table.columns})
         )
         if entry.number == 0:
             connection.execute(head.insert().values(dataset=entry.dataset, number=0, hash=entry.hash))
@@ -242,12 +235,11 @@ class Store:
         found = _extra().select(table.c.number).where((table.c.dataset == dataset) & (table.c.refers == number))
         return connection.execute(found).scalar_one_or_none()
 
-    def names(self, connection: Connection) -> list[str]:
-        """The data sets that any row speaks of."""
-        sa = _extra()
+    def names(self, connection: Connection, among: Sequence[str] = ("heads", "entries")) -> list[str]:
+        """The data sets that any row of these tables speaks of."""
         found: set[str] = set()
-        for table in (tables()["heads"], tables()["entries"]):
-            found |= set(connection.execute(sa.select(table.c.dataset).distinct()).scalars())
+        for table in (tables()[name] for name in among):
+            found |= set(connection.execute(_extra().select(table.c.dataset).distinct()).scalars())
         return sorted(found)
 
     def upgrade(self, replay: Callable[[Connection, str], dict[str, dict[str, int]]]) -> int:
@@ -264,15 +256,10 @@ class Store:
             with self.transaction(writes=True) as connection:
                 for name in ("heads", "totals"):
                     table[name].create(connection)
-                for dataset in self.names_of_entries(connection):
+                for dataset in self.names(connection, ("entries",)):
                     self.rebuild(connection, dataset, replay(connection, dataset))
                 connection.execute(table["version"].insert().values(version=VERSION))
         return found
-
-    def names_of_entries(self, connection: Connection) -> list[str]:
-        """The data sets that have entries."""
-        table = tables()["entries"]
-        return sorted(set(connection.execute(_extra().select(table.c.dataset).distinct()).scalars()))
 
     def rebuild(self, connection: Connection, dataset: str, totals: dict[str, dict[str, int]]) -> None:
         """Write the head and the totals of a data set anew, as its entries make them."""

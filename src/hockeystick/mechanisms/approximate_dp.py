@@ -13,6 +13,7 @@ from hockeystick.laws.base import Pair
 from hockeystick.laws.worst_case import WorstCasePair
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.numerics.rationals import float_beside
+from hockeystick.numerics.rounding import up
 
 _LARGEST_EXPONENT = 700.0
 _ROUNDING = 1e-9  # far above that of two expm1, of a quotient, and of size * epsilon up to 700
@@ -58,7 +59,7 @@ class ApproximateDP(Mechanism):
         if self.delta == 0.0 or self.epsilon == 0.0:
             return WorstCasePair(epsilon, min(1.0, float_beside(size * Fraction(self.delta), up=True)))
         growth = math.inf if epsilon > _LARGEST_EXPONENT else math.expm1(epsilon) / math.expm1(self.epsilon)
-        return WorstCasePair(epsilon, min(1.0, self.delta * growth * (1.0 + _ROUNDING)))
+        return WorstCasePair(epsilon, min(1.0, up(self.delta * growth, _ROUNDING)))
 
     def attained_by_group(self, direction: Direction, size: int) -> tuple[Pair, ...] | None:
         if self.delta > 0.0:

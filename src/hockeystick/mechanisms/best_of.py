@@ -40,7 +40,15 @@ class BestOf(Step):
         return SelectedPair(self.run.pairs(direction), self.count)
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
-        return self.pair(direction).orders() if self.run.attained(direction) is None else ()
+        shown = self.run.attained(direction)
+        if shown is None:
+            return self.pair(direction).orders()
+        # datasets that are known of a run, one choice of them; steps of which none are known may release nothing
+        parts: dict[Pair, int] = {}
+        for pairs, count in shown:
+            for pair in pairs[len(pairs) // 2 :][:1]:
+                parts[pair] = parts.get(pair, 0) + count
+        return SelectedPair(tuple(parts.items()), self.count).orders() if parts else ()
 
     def for_group(self, size: int) -> BestOf:
         """The best of runs as they count for the group."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, final
@@ -12,6 +11,7 @@ from hockeystick.errors import check_count, check_positive, set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.laws.discrete_laplace import DiscreteLaplacePair
 from hockeystick.mechanisms.base import IntegerSum, Values
+from hockeystick.numerics.rationals import float_beside
 
 
 @final
@@ -65,10 +65,7 @@ class DiscreteLaplace(IntegerSum):
         6.0
         """
         size, wanted = check_count("sensitivity", sensitivity), check_positive("epsilon", epsilon)
-        scale = size / wanted
-        if Fraction(scale) * Fraction(wanted) < size:
-            scale = math.nextafter(scale, math.inf)  # up: noise only grows
-        return cls(scale, size)
+        return cls(float_beside(Fraction(size) / Fraction(wanted), up=True), size)  # up: noise only grows
 
     def pair(self, direction: Direction) -> Pair:
         return DiscreteLaplacePair(self.scale, self.shift(direction))

@@ -13,7 +13,7 @@ from hockeystick.laws.base import Pair
 from hockeystick.laws.vectors import DiscretePair
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.shuffled_reports import ShuffledReports
-from hockeystick.numerics.rationals import Probability
+from hockeystick.numerics.rationals import Probability, float_beside
 from hockeystick.numerics.rounding import ELEMENTARY
 
 _LEAST_EPSILON, _MOST_EPSILON = 1e-12, 36.0
@@ -76,9 +76,7 @@ class RandomizedResponse(Mechanism):
         if not _LEAST_EPSILON <= check_finite("epsilon", epsilon) <= _MOST_EPSILON:
             raise ValueError(f"epsilon must be between {_LEAST_EPSILON:g} and {_MOST_EPSILON:g}, got {epsilon!r}")
         odds = Fraction(math.exp(epsilon) * (1.0 - 2.0 * ELEMENTARY))  # below e^epsilon: less is told
-        true = odds / (odds + others)
-        near = float(true)
-        return cls(near if near <= true else math.nextafter(near, 0.0), categories)
+        return cls(float_beside(odds / (odds + others), up=False), categories)
 
     def shuffled_reports(self, *, people: int) -> ShuffledReports:
         """The shuffle model: the reports of many people, each through this mechanism, shuffled.

@@ -15,18 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from hockeystick.numerics.rounding import FFT_LEVEL, POWER_STEP
-
-__all__ = [
-    "FFT_LEVEL",
-    "POWER_STEP",
-    "even_smooth_length",
-    "fft_error",
-    "integer_power",
-    "inverse_real",
-    "smooth_length",
-    "transform_real",
-]
+from hockeystick.numerics.rounding import FFT_LEVEL
+from hockeystick.numerics.rounding import POWER_STEP as POWER_STEP
 
 _LONGEST = 1 << 26
 

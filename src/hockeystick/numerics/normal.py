@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 from hockeystick.numerics.error_functions import erf, erfcx
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U
 
+Array = NDArray[np.float64]
+
 _NARROW = 0.1  # bound on (|m| + 2) w under which the series is used
 _LOG_SQRT_2PI = 0.9189385332046727
 _SQRT_HALF = 0.7071067811865476
@@ -32,11 +34,11 @@ _SQRT_HALF = 0.7071067811865476
 class IntervalMasses:
     """``ln`` of the masses of consecutive intervals and a bound on the absolute error of each, shape (m,)."""
 
-    log_mass: NDArray[np.float64]
-    error: NDArray[np.float64]
+    log_mass: Array
+    error: Array
 
 
-def normal_intervals(edges: NDArray[np.float64], centre: float = 0.0, centre_error: float = 0.0) -> IntervalMasses:
+def normal_intervals(edges: Array, centre: float = 0.0, centre_error: float = 0.0) -> IntervalMasses:
     """``ln`` of the mass of each interval between consecutive edges under N(centre, 1).
 
     Parameters
@@ -61,53 +63,38 @@ def normal_intervals(edges: NDArray[np.float64], centre: float = 0.0, centre_err
         reach = (np.abs(middle) + 2.0) * width
         narrow = reach <= _NARROW
         if narrow.any():
-            _narrow(width[narrow], middle[narrow], reach[narrow], centre, centre_error, log_mass, error, narrow)
-        if not narrow.all():
-            _wide(edges - centre, ~narrow, centre, centre_error, log_mass, error)
+            # beside centre_error two roundings of numbers of the middle's size and the centre's; the width is one of an
+            # exact difference, whatever the centre
+            off = centre_error + 2.0 * U * (np.abs(middle[narrow]) + abs(centre))
+            log_mass[narrow], error[narrow] = _narrow(width[narrow], middle[narrow], reach[narrow], off)
+        wide = ~narrow
+        if wide.any():
+            log_mass[wide], error[wide] = _wide(edges - centre, wide, centre, centre_error)
     empty = left == right
     log_mass[empty], error[empty] = -np.inf, 0.0
     return IntervalMasses(log_mass, error)
 
 
-def _narrow(
-    width: NDArray[np.float64],
-    middle: NDArray[np.float64],
-    reach: NDArray[np.float64],
-    centre: float,
-    centre_error: float,
-    log_mass: NDArray[np.float64],
-    error: NDArray[np.float64],
-    where: NDArray[np.bool_],
-) -> None:
-    """Fill the narrow intervals from the Taylor series about the middle."""
+def _narrow(width: Array, middle: Array, reach: Array, off: Array) -> tuple[Array, Array]:
+    """Narrow intervals, from the Taylor series about the middle, which is ``off`` at most."""
     square, w2 = middle * middle, width * width
     he4 = (square - 6.0) * square + 3.0
     he6 = ((square - 15.0) * square + 45.0) * square - 15.0
     series = 1.0 + w2 * ((square - 1.0) / 24.0 + w2 * (he4 / 1920.0 + w2 * (he6 / 322560.0)))
     log_width = np.log(width * series)
     logs = log_width - (0.5 * square + _LOG_SQRT_2PI)
-    # The middle is off by centre_error and by two roundings of numbers of its size and the centre's;
-    # the width is one rounding of an exact difference, whatever the centre.
-    off = centre_error + 2.0 * U * (np.abs(middle) + abs(centre))
     size = np.abs(middle)
-    error[where] = (
+    error = (
         2.0 * reach**8 / 92897280.0
         + (size + width + off) * off * 1.01  # |d ln mass / dm| is at most |m| + w, on the way as well
         + U * (square + 2.0 * np.abs(logs) + 14.0)
         + ELEMENTARY * (1.0 + np.abs(log_width))
     )
-    log_mass[where] = logs
+    return logs, error
 
 
-def _wide(
-    edges: NDArray[np.float64],
-    where: NDArray[np.bool_],
-    centre: float,
-    centre_error: float,
-    log_mass: NDArray[np.float64],
-    error: NDArray[np.float64],
-) -> None:
-    """Fill the wide intervals from differences of tails, in units of sqrt 2."""
+def _wide(edges: Array, where: NDArray[np.bool_], centre: float, centre_error: float) -> tuple[Array, Array]:
+    """The wide intervals, from differences of tails, in units of sqrt 2."""
     t = edges * _SQRT_HALF
     off = _SQRT_HALF * centre_error + 2.0 * U * (np.abs(t) + abs(centre))  # error of each edge
     off = np.where(np.isfinite(t), off, 0.0)
@@ -116,44 +103,26 @@ def _wide(
     near, far = np.where(mirrored, -right, left), np.where(mirrored, -left, right)
     off_left, off_right = off[:-1][where], off[1:][where]
     off_near, off_far = np.where(mirrored, off_right, off_left), np.where(mirrored, off_left, off_right)
-    logs = np.empty(near.shape)
-    bound = np.empty(near.shape)
+    logs, bound = np.empty(near.shape), np.empty(near.shape)
     straddling = near < 0.0
     if straddling.any():
-        _straddle(
-            -near[straddling], far[straddling], off_near[straddling] + off_far[straddling], logs, bound, straddling
-        )
+        off_both = off_near[straddling] + off_far[straddling]
+        logs[straddling], bound[straddling] = _straddle(-near[straddling], far[straddling], off_both)
     tail = ~straddling
     if tail.any():
-        _tail(near[tail], far[tail], off_near[tail], off_far[tail], logs, bound, tail)
-    log_mass[where], error[where] = logs, bound
+        logs[tail], bound[tail] = _tail(near[tail], far[tail], off_near[tail], off_far[tail])
+    return logs, bound
 
 
-def _straddle(
-    left: NDArray[np.float64],
-    right: NDArray[np.float64],
-    off: NDArray[np.float64],
-    logs: NDArray[np.float64],
-    bound: NDArray[np.float64],
-    where: NDArray[np.bool_],
-) -> None:
+def _straddle(left: Array, right: Array, off: Array) -> tuple[Array, Array]:
     """Intervals that contain the centre: a sum of two positive halves."""
     mass = 0.5 * (erf(left) + erf(right))
     log_mass = np.log(mass)
-    logs[where] = log_mass
     # the density of the unit normal in units of sqrt 2 is at most 1/sqrt(pi) < 0.57
-    bound[where] = 2.0 * ELEMENTARY + 4.0 * U + 0.57 * off / mass + ELEMENTARY * np.abs(log_mass)
+    return log_mass, 2.0 * ELEMENTARY + 4.0 * U + 0.57 * off / mass + ELEMENTARY * np.abs(log_mass)
 
 
-def _tail(
-    near: NDArray[np.float64],
-    far: NDArray[np.float64],
-    off_near: NDArray[np.float64],
-    off_far: NDArray[np.float64],
-    logs: NDArray[np.float64],
-    bound: NDArray[np.float64],
-    where: NDArray[np.bool_],
-) -> None:
+def _tail(near: Array, far: Array, off_near: Array, off_far: Array) -> tuple[Array, Array]:
     """Intervals on one side of the centre: a difference of two scaled tails."""
     finite = np.isfinite(far)
     inner = np.where(finite, far, near)  # keeps inf * 0 out of the exponent
@@ -163,7 +132,6 @@ def _tail(
     gap = scaled_near - scaled_far
     log_gap = np.log(0.5 * gap)
     log_mass = log_gap - near * near
-    logs[where] = log_mass
     # |d ln erfcx / dt| <= 1 + 2 t for the near tail taken with its factor e^{-near^2}
     slip_near = off_near * (1.2 + 2.0 * near)
     slip_far = np.where(finite, off_far, 0.0) * (1.2 + 2.0 * inner)
@@ -177,4 +145,4 @@ def _tail(
     # logarithm itself moves by at most (1.2 + 2 t) off
     whole = 2.0 * (ERFCX + U) + 1.01 * off_near * (1.2 + 2.0 * (near + off_near))
     rest = np.where(finite, np.inf, whole)
-    bound[where] = np.where(relative < 0.5, -np.log1p(-np.minimum(relative, 0.5)), rest) + absolute
+    return log_mass, np.where(relative < 0.5, -np.log1p(-np.minimum(relative, 0.5)), rest) + absolute

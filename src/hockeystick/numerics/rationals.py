@@ -57,7 +57,7 @@ def exact_probabilities(name: str, entries: Sequence[Probability]) -> tuple[Prob
 
 def product_up(first: float, second: float) -> float:
     """The smallest float of at least the product of two."""
-    return float_beside(Fraction(first) * Fraction(second), up=True)
+    return float_beside(Fraction(first) * Fraction(second), up=True) if first and second else 0.0
 
 
 def float_beside(value: Fraction, *, up: bool) -> float:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import dataclasses
 from typing import Any, get_type_hints
 
 import numpy as np
@@ -18,21 +17,13 @@ from hockeystick.engines.lattice.streaming import Magnitudes
 from hockeystick.engines.lattice.streaming_plan import Plan, Progress
 from hockeystick.state import StateError, decode_float, encode_float, field
 
-_PLAN_TYPES = get_type_hints(Plan)
-
 
 def encode_progress(progress: Progress) -> dict[str, Any]:
     """Plan, products and magnitudes as plain data."""
-    plan = {entry.name: getattr(progress.plan, entry.name) for entry in dataclasses.fields(Plan)}
     return {
-        "plan": {name: encode_float(value) if _PLAN_TYPES[name] is float else value for name, value in plan.items()},
+        "plan": _encode_fields(progress.plan),
         "products": [_encode_product(product) for product in progress.products],
-        "magnitudes": [
-            None
-            if m is None
-            else {"steps": m.steps, "product": encode_float(m.product), "floor": encode_float(m.floor)}
-            for m in progress.magnitudes
-        ],
+        "magnitudes": [None if held is None else _encode_fields(held) for held in progress.magnitudes],
     }
 
 
@@ -40,24 +31,30 @@ def decode_progress(data: dict[str, Any]) -> Progress:
     """The progress written by `encode_progress`."""
     plan = _decode_plan(field(data, "plan", dict))
     products = [_decode_product(text) for text in field(data, "products", list)]
-    magnitudes = [None if entry is None else _decode_magnitudes(entry) for entry in field(data, "magnitudes", list)]
+    magnitudes = [
+        None if entry is None else _decode_fields(Magnitudes, entry) for entry in field(data, "magnitudes", list)
+    ]
     if len(products) != 2 or len(magnitudes) != 2:
         raise StateError("this odometer state is damaged: a direction has an upper and a lower product")
     return Progress(plan, (products[0], products[1]), (magnitudes[0], magnitudes[1]))
 
 
-def _decode_magnitudes(data: Any) -> Magnitudes:
-    product, floor = (decode_float(field(data, name, str)) for name in ("product", "floor"))
-    return Magnitudes(field(data, "steps", int), product, floor)
+def _encode_fields(held: Plan | Magnitudes) -> dict[str, Any]:
+    kinds = get_type_hints(type(held))
+    return {name: encode_float(value) if kinds[name] is float else value for name, value in vars(held).items()}
+
+
+def _decode_fields(held: type, data: Any) -> Any:
+    def read(name: str, kind: type) -> Any:
+        return decode_float(field(data, name, str)) if kind is float else field(data, name, int)
+
+    return held(**{name: read(name, kind) for name, kind in get_type_hints(held).items()})
 
 
 def _decode_plan(data: dict[str, Any]) -> Plan:
-    if set(data) != set(_PLAN_TYPES):
+    if set(data) != set(get_type_hints(Plan)):
         raise StateError(f"this odometer state is damaged: its plan has the fields {sorted(data)}")
-    values: dict[str, Any] = {}
-    for name, kind in _PLAN_TYPES.items():
-        values[name] = decode_float(field(data, name, str)) if kind is float else field(data, name, int)
-    plan = Plan(**values)
+    plan: Plan = _decode_fields(Plan, data)
     if not 0 < plan.kept <= plan.length // 2 + 1 or plan.spacing <= 0.0 or plan.theta <= 0.0 or plan.low >= plan.high:
         raise StateError("this odometer state is damaged: its plan makes no sense")
     return plan

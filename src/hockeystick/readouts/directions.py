@@ -8,15 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, cast, final
+from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
 
+from hockeystick.accountants.attained import directed_curve
 from hockeystick.accountants.base import Accountant, DirectedCurve
 from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import Composition, Direction
 from hockeystick.readouts.envelope import Value
-from hockeystick.together import asked_together
+from hockeystick.together import Curve, asked_together
 
 if TYPE_CHECKING:
     from hockeystick.engines.together import Quantity
@@ -29,22 +30,6 @@ OPPOSITE: Mapping[str, Direction] = {
     "substitute": "substitute",
 }
 """The direction with the two datasets exchanged."""
-
-
-class Curve(Protocol):
-    """A privacy curve, as `hockeystick.PrivacyCurve` is one."""
-
-    @property
-    def composition(self) -> Composition:
-        """What was accounted."""
-
-    @property
-    def accountant(self) -> Accountant:
-        """The method, with its settings."""
-
-    @property
-    def directed(self) -> Mapping[str, DirectedCurve]:
-        """The curve of each direction."""
 
 
 @final
@@ -116,5 +101,4 @@ class Asked:
         known = self._curve.directed.get(name)
         if known is not None:
             return known
-        direction = cast("Direction", name)
-        return self._curve.accountant.directed(self._curve.composition.pairs(direction))
+        return directed_curve(self._curve.accountant, self._curve.composition, cast("Direction", name))

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from hockeystick.bound import Bound, Estimate, from_sides
 from hockeystick.errors import UnknownPairError, check_count, check_delta, public_door
 from hockeystick.numerics.rationals import float_beside
-from hockeystick.readouts.directions import Curve
+from hockeystick.together import Curve
 
 _MOST = 700.0  # e to the power of this is finite
 _HALVINGS = 40

@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import Direction
-from hockeystick.readouts.directions import OPPOSITE, Asked, Curve
+from hockeystick.readouts.directions import OPPOSITE, Asked
 from hockeystick.readouts.envelope import Corners, Enclosure, Side, Value
-from hockeystick.together import passed_together
+from hockeystick.together import Curve, passed_together
 
 if TYPE_CHECKING:
     from hockeystick.curve import PrivacyCurve

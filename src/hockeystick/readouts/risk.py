@@ -16,7 +16,8 @@ from hockeystick.bound import Bound, Estimate, from_sides
 from hockeystick.decimals import plain
 from hockeystick.errors import check_inside, public_door
 from hockeystick.numerics.rounding import U, down, up
-from hockeystick.readouts.directions import Asked, Curve
+from hockeystick.readouts.directions import Asked
+from hockeystick.together import Curve
 
 
 @public_door

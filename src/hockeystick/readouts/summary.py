@@ -37,9 +37,10 @@ from hockeystick.errors import check_positive, check_probability, public_door
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.numerics.rounding import U, down
-from hockeystick.readouts.directions import Asked, Curve
+from hockeystick.readouts.directions import Asked
 from hockeystick.readouts.envelope import Enclosure
 from hockeystick.readouts.gaussian_dp import CompositionTail, Point, mu_below, mu_of_cell, tail_of
+from hockeystick.together import Curve
 
 _EVALUATIONS = 600
 _LARGEST = 600.0  # nats

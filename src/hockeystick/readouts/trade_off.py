@@ -20,8 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from hockeystick import notebook
 from hockeystick.bound import Bound, Estimate
 from hockeystick.errors import check_choice, check_positive, check_probability, public_door
-from hockeystick.readouts.directions import OPPOSITE, Asked, Curve
+from hockeystick.readouts.directions import OPPOSITE, Asked
 from hockeystick.readouts.envelope import Enclosure, Value
+from hockeystick.together import Curve
 
 
 @final

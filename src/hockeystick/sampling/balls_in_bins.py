@@ -69,14 +69,11 @@ class BallsInBins(Sampled):
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         return attained_by(self.mechanism, self._pairs(direction))
 
-    def provenance(self, direction: Direction) -> tuple[str, ...]:
-        if self.attained(direction) is None:
-            return ()
-        note = (
+    def bracketed(self) -> str:
+        return (
             f"balls in bins, {self.bins} bins for {self.epochs} epochs: the bins are fixed for the whole run, which is"
             " one release and no composition of epochs"
         )
-        return (note,)
 
     def _pairs(self, direction: Direction) -> tuple[Pair, Pair]:
         """Pairs above and below that of the run."""

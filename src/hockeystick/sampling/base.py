@@ -15,6 +15,15 @@ AS_REMOVE: Mapping[str, Direction] = {"zero-out": "remove", "zero-in": "add"}
 """The direction with the same pair, where a null record is as good as none."""
 
 
+def check_part(**sizes: int) -> dict[str, int]:
+    """Two whole numbers by their names, of which the first counts a part of what the second counts."""
+    found = {name: check_count(name, size) for name, size in sizes.items()}
+    (part, size), (whole, most) = found.items()
+    if size > most:
+        raise ValueError(f"{part} must be at most {whole}, got {size} of {most}")
+    return found
+
+
 class Samplable(Step):
     """A step that can be applied to a sample of the records."""
 
@@ -113,6 +122,14 @@ class Sampled(Step):
             As they were written: the fields, or the arguments of a method of ``written_as``.
         """
 
+    def provenance(self, direction: Direction) -> tuple[str, ...]:
+        note = "" if self.attained(direction) is None else self.bracketed()
+        return (note,) if note else ()
+
+    def bracketed(self) -> str:
+        """What is proved on either side where two pairs bracket the step; by default nothing is said."""
+        return ""
+
     @property
     def adds_noise(self) -> bool:
         return self.mechanism.adds_noise
@@ -141,7 +158,4 @@ class InBatches(Sampled):
     population: int
 
     def __post_init__(self) -> None:
-        size, records = check_count("batch_size", self.batch_size), check_count("population", self.population)
-        if size > records:
-            raise ValueError(f"batch_size must be at most population, got {size} of {records}")
-        set_fields(self, batch_size=size, population=records)
+        set_fields(self, **check_part(batch_size=self.batch_size, population=self.population))

@@ -10,11 +10,11 @@ from typing import ClassVar, final
 
 from hockeystick.composition import Direction, Step
 from hockeystick.decimals import plain
-from hockeystick.errors import UnknownPairError, check_count, check_rate, set_fields
+from hockeystick.errors import UnknownPairError, check_rate, set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.binomial_tail import TAIL, BinomialTail
 from hockeystick.numerics.rationals import float_beside
-from hockeystick.sampling.base import Sampled
+from hockeystick.sampling.base import Sampled, check_part
 from hockeystick.sampling.poisson import Poisson
 
 
@@ -59,9 +59,7 @@ class CutBatches(Sampled):
 
     def __post_init__(self) -> None:
         rate = check_rate("rate", self.rate)
-        most, records = check_count("largest_batch", self.largest_batch), check_count("population", self.population)
-        if most > records:
-            raise ValueError(f"largest_batch must be at most population, got {most} of {records}")
+        most, records = check_part(largest_batch=self.largest_batch, population=self.population).values()
         if rate == 1.0 and most < records:
             raise ValueError(
                 f"rate must be below 1 where batches are cut, got {self.rate!r}: all records cut to {most} are"

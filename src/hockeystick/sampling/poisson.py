@@ -8,9 +8,9 @@ from typing import ClassVar, final
 
 from hockeystick.composition import Direction, Step
 from hockeystick.decimals import plain
-from hockeystick.errors import UnknownPairError, check_count, check_fields, check_rate
+from hockeystick.errors import UnknownPairError, check_fields, check_rate
 from hockeystick.laws.base import Pair
-from hockeystick.sampling.base import AS_REMOVE, Samplable, Sampled
+from hockeystick.sampling.base import AS_REMOVE, Samplable, Sampled, check_part
 
 
 @final
@@ -56,9 +56,7 @@ class Poisson(Sampled):
         population : int
             Records in all, at least ``batch_size``.
         """
-        size, records = check_count("batch_size", batch_size), check_count("population", population)
-        if size > records:
-            raise ValueError(f"batch_size must be at most population, got {size} of {records}")
+        size, records = check_part(batch_size=batch_size, population=population).values()
         return cls(mechanism, size / records)
 
     @classmethod

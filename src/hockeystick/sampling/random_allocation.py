@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from hockeystick.composition import Direction, Step
-from hockeystick.errors import UnknownPairError, check_count, set_fields
+from hockeystick.errors import UnknownPairError, set_fields
 from hockeystick.laws.base import Pair
-from hockeystick.sampling.base import AS_REMOVE, Samplable, Sampled
+from hockeystick.sampling.base import AS_REMOVE, Samplable, Sampled, check_part
 
 
 def allocated_pairs(base: Pair, steps: int, direction: Direction) -> tuple[Pair, Pair]:
@@ -65,10 +65,7 @@ class RandomAllocation(Sampled):
     selected: int = 1
 
     def __post_init__(self) -> None:
-        steps, selected = check_count("steps", self.steps), check_count("selected", self.selected)
-        if selected > steps:
-            raise ValueError(f"selected must be at most steps, got {selected} of {steps}")
-        set_fields(self, steps=steps, selected=selected)
+        set_fields(self, **check_part(selected=self.selected, steps=self.steps))
 
     @classmethod
     def sentence(cls, unit: str, parameters: Mapping[str, float]) -> str:
@@ -116,21 +113,17 @@ class RandomAllocation(Sampled):
             return noise.summed_lower(self.selected, self.steps) if isinstance(noise, Samplable) else ()
         return attained_by(self.mechanism, self._pairs(direction))
 
-    def provenance(self, direction: Direction) -> tuple[str, ...]:
-        if self.attained(direction) is None:
-            return ()
+    def bracketed(self) -> str:
         if self.selected > 1:
-            several = (
+            return (
                 f"random allocation, {self.selected} of {self.steps} steps a round: the upper bound is that of"
                 f" {self.selected} rounds of one step each, which no datasets are known to attain; the lower bound is"
                 " that of the sum of all results"
             )
-            return (several,)
-        note = (
+        return (
             f"random allocation, {self.steps} steps a round: one pair that datasets attain, its curve certified from"
             " above and from below; every round allocates afresh"
         )
-        return (note,)
 
     def _pairs(self, direction: Direction) -> tuple[Pair, Pair]:
         return allocated_pairs(self._base(direction), self.steps, AS_REMOVE.get(direction, direction))

@@ -76,12 +76,9 @@ class Shuffled(InBatches):
             return self.mechanism.attained(AS_REMOVE.get(direction, direction))
         return self.mechanism.shuffled_lower(direction, self.releases) if isinstance(self.mechanism, Samplable) else ()
 
-    def provenance(self, direction: Direction) -> tuple[str, ...]:
-        if self.attained(direction) is None:
-            return ()
-        note = (
+    def bracketed(self) -> str:
+        return (
             f"shuffled batches, {self.releases} an epoch: the upper bound has no amplification, one unsampled step an"
             " epoch; the lower bound is that of known datasets (Chua et al. 2024). Accounting"
             " such batches as Poisson samples would claim more privacy than there is"
         )
-        return (note,)

@@ -10,12 +10,14 @@ import functools
 import platform
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from hockeystick.errors import NoBallArithmeticError, require_ball_arithmetic
-from hockeystick.selfcheck.assumptions import ASSUMPTIONS, Assumption, primitive
+
+if TYPE_CHECKING:
+    from hockeystick.selfcheck.assumptions import Assumption
 
 __all__ = ["Measurement", "NoBallArithmeticError", "SelfCheck", "quick_self_check", "self_check"]
 
@@ -90,6 +92,7 @@ def self_check(kind: str = "full") -> SelfCheck:
     """
     require_ball_arithmetic("the self-check")
     from hockeystick.exact.balls import precision
+    from hockeystick.selfcheck.assumptions import ASSUMPTIONS, primitive
 
     count = _POINTS[kind]
     found = []

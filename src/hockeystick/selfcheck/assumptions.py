@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast, final
 
 import numpy as np
+from flint import arb
 
 from hockeystick.numerics.rounding import (
     ELEMENTARY,
@@ -144,8 +145,6 @@ def _factors(generator: np.random.Generator, count: int) -> Array:
 
 
 def _log_ndtr(x: Any) -> Any:
-    from flint import arb
-
     t = x / arb(2).sqrt()
     return ((-t).erfc() / 2).log() if x < 0 else (-(t.erfc() / 2)).log1p()
 
@@ -239,7 +238,7 @@ def _special() -> list[Assumption]:
             "numpy.exp, phases",
         ),
         row("numpy.arctan", "all", "ELEMENTARY", ELEMENTARY, Function(lambda x: x.atan(), _EVERY_SIZE)),
-        row("numpy.arctan2", "all", "TRIGONOMETRIC", TRIGONOMETRIC, Function(_arctan2, pairs)),
+        row("numpy.arctan2", "all", "TRIGONOMETRIC", TRIGONOMETRIC, Function(arb.atan2, pairs)),
         row(
             "numpy.power",
             "1/2 to 1, whole exponents",
@@ -255,12 +254,6 @@ def _special() -> list[Assumption]:
         row("scipy.special.erfcx", "at least 0", "ERFCX", ERFCX, erfcx),
         row("scipy.special.log_ndtr", "up to 15", "LOG_NDTR", LOG_NDTR, Function(_log_ndtr, steep)),
     ]
-
-
-def _arctan2(y: Any, x: Any) -> Any:
-    from flint import arb
-
-    return arb.atan2(y, x)
 
 
 def _arithmetic() -> list[Assumption]:

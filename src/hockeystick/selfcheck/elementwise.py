@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
+from flint import acb, arb
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -98,11 +99,9 @@ def _in_every_way(call: Callable[..., Any], arguments: Array) -> list[Array]:
 
 def _truths(truth: Callable[..., Any], arguments: Array) -> tuple[Array, Array]:
     """The true values as sums of two floats, complex where the function is."""
-    from flint import acb, arb
-
     halves = []
     for row in arguments.T.tolist():
-        ball = truth(*(acb(value.real, value.imag) if isinstance(value, complex) else arb(value) for value in row))
+        ball = truth(*(acb(value) if isinstance(value, complex) else arb(value) for value in row))
         parts = (ball.real, ball.imag) if isinstance(ball, acb) else (ball,)
         high = [float(part.mid()) for part in parts]
         low = [float((part - arb(near)).mid()) for part, near in zip(parts, high, strict=True)]

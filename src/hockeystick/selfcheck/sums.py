@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
+from flint import acb, arb
 
+from hockeystick.exact.balls import precision
 from hockeystick.numerics.fft import smooth_length
 from hockeystick.numerics.rounding import U, gamma
 from hockeystick.selfcheck.elementwise import Array
@@ -30,10 +32,9 @@ def _cases(generator: np.random.Generator, count: int) -> Iterator[Array]:
         yield np.concatenate(([1.0], np.full(size - 1, U * (1.0 - 2.0**-40))))
 
 
-def _exact(terms: list[Any]) -> Any:
-    from flint import arb
-
-    return sum(terms, arb(0))
+def _distance(value: complex, truth: Any) -> float:
+    """An upper bound."""
+    return float((acb(value) - truth).abs_upper())
 
 
 @final
@@ -63,20 +64,16 @@ class Sum:
 
     def worst(self, call: Callable[..., Any], generator: np.random.Generator, count: int) -> float:
         """The largest error, in units of what is assumed."""
-        from flint import acb
-
-        from hockeystick.exact.balls import precision
-
         worst = 0.0
         with precision(_BITS):
             for first in _cases(generator, count):
                 a, b = self._vectors(generator, first)
                 pairs = zip(np.conj(a).tolist(), b.tolist(), strict=True)
-                truth = _exact([acb(x.real, x.imag) * acb(y.real, y.imag) for x, y in pairs])
+                truth = sum((acb(x) * acb(y) for x, y in pairs), acb(0))
                 scale = float(truth.abs_lower()) if self.exact else float(np.abs(a) @ np.abs(b))
                 size = scale * gamma(self.roundings(a.size))
                 for value in self.ways(call, a, b):
-                    worst = max(worst, float((acb(value.real, value.imag) - truth).abs_upper()) / size)
+                    worst = max(worst, _distance(value, truth) / size)
         return worst
 
     def _vectors(self, generator: np.random.Generator, first: Array) -> tuple[Array, Array]:
@@ -143,15 +140,13 @@ class LogSum:
 
     def worst(self, call: Callable[..., Any], generator: np.random.Generator, count: int) -> float:
         """The largest error, in units of what is assumed."""
-        from flint import arb
-
         worst = 0.0
         for size in (2, 3, 9, 64, max(count // 4, 100)):
             for reach in (1.0, 40.0, 700.0):
                 logs = generator.uniform(-reach, 0.0, size)
-                truth = _exact([arb(x).exp() for x in logs.tolist()]).log()
+                truth = sum((arb(x).exp() for x in logs.tolist()), arb(0)).log()
                 bound = (size - 1) * (self.one + self.relative * float(np.abs(logs).max() + np.log(size)))
-                worst = max(worst, float(abs(arb(float(call(logs))) - truth).abs_upper()) / bound)
+                worst = max(worst, _distance(float(call(logs)), truth) / bound)
         return worst
 
 
@@ -164,14 +159,12 @@ class Power:
 
     def worst(self, call: Callable[..., Any], generator: np.random.Generator, count: int) -> float:
         """The largest relative error, divided by the exponent."""
-        from flint import acb
-
         worst = 0.0
         base = np.exp(1j * generator.uniform(-3.0, 3.0, count // 8 + 9)) * generator.uniform(0.999, 1.0, count // 8 + 9)
         for exponent in self.exponents:
             for b, power in zip(base.tolist(), call(base, exponent).tolist(), strict=True):
-                truth = acb(b.real, b.imag) ** exponent
-                worst = max(worst, float(((acb(power.real, power.imag) - truth) / truth).abs_upper()) / exponent)
+                truth = acb(b) ** exponent
+                worst = max(worst, float(((acb(power) - truth) / truth).abs_upper()) / exponent)
         return worst
 
 
@@ -191,19 +184,6 @@ def _lengths(count: int) -> list[int]:
     return sorted(lengths)
 
 
-def _transformed(values: list[Any], *, inverse: bool) -> list[Any]:
-    from flint import acb
-
-    found: list[Any] = acb.dft(values, inverse=inverse)
-    return found
-
-
-def _distance(value: complex, truth: Any) -> float:
-    from flint import acb
-
-    return float((acb(value.real, value.imag) - truth).abs_upper())
-
-
 @final
 @dataclass(frozen=True)
 class Transform:
@@ -211,12 +191,10 @@ class Transform:
 
     def worst(self, call: Callable[..., Any], generator: np.random.Generator, count: int) -> float:
         """The largest error divided by ``log2 n + 3``."""
-        from flint import acb
-
         worst = 0.0
         for length in _lengths(count):
             for signal in _signals(generator, length):
-                truth = _transformed([acb(x) for x in signal.tolist()], inverse=False)
+                truth = acb.dft([acb(x) for x in signal.tolist()])
                 size = float(np.abs(signal).sum()) * (np.log2(length) + 3.0)
                 pairs = zip(call(signal).tolist(), truth, strict=False)
                 worst = max(worst, *(_distance(value, exact) / size for value, exact in pairs))
@@ -230,8 +208,6 @@ class Inverse:
 
     def worst(self, call: Callable[..., Any], generator: np.random.Generator, count: int) -> float:
         """The largest error divided by ``log2 n + 3``."""
-        from flint import acb
-
         worst = 0.0
         for length in _lengths(count):
             half = generator.standard_normal(length // 2 + 1) + 1j * generator.standard_normal(length // 2 + 1)
@@ -239,7 +215,7 @@ class Inverse:
             if length % 2 == 0:
                 half[-1] = half[-1].real
             mirrored = np.concatenate((half, np.conj(half[1 : (length + 1) // 2][::-1])))
-            truth = _transformed([acb(x.real, x.imag) for x in mirrored.tolist()], inverse=True)
+            truth = acb.dft([acb(x) for x in mirrored.tolist()], inverse=True)
             size = float(np.abs(mirrored).mean()) * (np.log2(length) + 3.0)
             pairs = zip(call(half, length).tolist(), truth, strict=True)
             worst = max(worst, *(_distance(value, exact) / size for value, exact in pairs))

@@ -10,9 +10,8 @@ import os
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import closing
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
-
-import numpy as np
 
 from hockeystick.accountants.base import AUTOMATIC, Accountant, check_accountant
 from hockeystick.accountants.certified import Certified
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Sweep", "sweep"]
 
 _PLANS = 4096  # in a chunk, at most: a few seconds' work
-_SEARCHES = 64  # in a chunk, along a line of the grid: however many workers there are, each begins from the same guess
+_SEARCHES = 512  # in a chunk, of several lines: some seconds' work
 _EACH = 4  # chunks a worker gets at least, where there are enough plans
 _MAPPED = 24  # chunks for workers of an unknown number
 _INTERRUPTED = "not asked: the sweep was interrupted"
@@ -123,8 +122,8 @@ def sweep(
         own = {} if accountant in (None, AUTOMATIC) else {"accountant": check_accountant(accountant, default)}
         chosen = dict(settings or {}) | own
         quantity, words = find, repr(sorted(chosen.items()))
-        plans = searches_of(family, grid, find, chosen)
-        chunks = _lines(grid)
+        searches = searches_of(family, grid, find, chosen)
+        plans, chunks = searches, _lines(searches, helpers)
     kept = _kept(file, resume, Grid(grid.axes, {**grid.fixed, "settings": words}), quantity)
     return Sweep(grid=grid, quantity=quantity, rows=tuple(_rows(plans, chunks, kept, helpers)))
 
@@ -162,16 +161,15 @@ def _runs(plans: Sequence[Plan], workers: Workers) -> list[list[int]]:
     return chunks
 
 
-def _lines(grid: Grid) -> list[list[int]]:
-    """The numbers of the plans of every line along the grid's longest axis, chunk by chunk.
-
-    The chunks depend on the grid alone: what a search finds may depend on where it began.
-    """
-    numbers = np.arange(grid.size).reshape(grid.shape)
-    if grid.longest is not None:
-        numbers = np.moveaxis(numbers, list(grid.axes).index(grid.longest), -1)
-    lines = numbers.reshape(-1, numbers.shape[-1] if numbers.ndim else 1).tolist()
-    return [line[start : start + _SEARCHES] for line in lines for start in range(0, len(line), _SEARCHES)]
+def _lines(searches: Sequence[Search], workers: Workers) -> list[list[int]]:
+    """The numbers of the searches of a few lines each, chunk by chunk."""
+    lines: dict[int, list[int]] = {}
+    for number, search in enumerate(searches):
+        lines.setdefault(search.line, []).append(number)
+    each = -(-len(lines) // (workers if isinstance(workers, int) else _MAPPED))
+    together = max(min(each, _SEARCHES // len(lines[0])), 1)
+    numbers = [lines[line] for line in range(len(lines))]
+    return [list(chain(*numbers[first : first + together])) for first in range(0, len(lines), together)]
 
 
 def _kept(

@@ -65,6 +65,14 @@ class Grid:
         numeric = [name for name, values in self.axes.items() if all(_is_positive(value) for value in values)]
         return max(numeric, key=lambda name: len(self.axes[name]), default=None)
 
+    def lines(self, most: int) -> list[list[int]]:
+        """The numbers of the plans along the longest axis, for all other values: so many of a line at a time."""
+        numbers = np.arange(self.size).reshape(self.shape or (1,))
+        if self.longest is not None:
+            numbers = np.moveaxis(numbers, list(self.axes).index(self.longest), -1)
+        every = numbers.reshape(-1, numbers.shape[-1])
+        return [line for start in range(0, every.shape[1], most) for line in every[:, start : start + most].tolist()]
+
     def values(self, name: str) -> tuple[Any, ...]:
         """The values that a name takes."""
         return self.axes[name] if name in self.axes else (self.fixed[name],)

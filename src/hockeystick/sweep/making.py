@@ -15,6 +15,7 @@ from hockeystick.sweep.plans import Plan, Search
 if TYPE_CHECKING:
     from hockeystick.engines.together import Quantity
 
+_LINE = 128  # searches of a line, at most
 _QUESTIONS = ("epsilon", "delta", "mu", "advantage", "adjacency")  # what a point of the grid holds beside the arguments
 
 
@@ -56,14 +57,18 @@ def _words(arguments: Mapping[str, Any]) -> str:
 
 
 def searches_of(family: Callable[..., Any], grid: Grid, find: str, settings: Mapping[str, Any]) -> list[Search]:
-    """The search of every point of the grid."""
+    """The search of every point of the grid.
+
+    Lines depend on the grid alone: what a search finds may depend on where it began.
+    """
     searches, along = [], grid.longest
-    for point in grid.points():
+    lines = {number: line for line, own in enumerate(grid.lines(_LINE)) for number in own}
+    for number, point in enumerate(grid.points()):
         questions = {name: value for name, value in point.items() if name in _QUESTIONS}
         _check_target(questions | dict(settings))
         arguments = {name: value for name, value in point.items() if name not in _QUESTIONS}
         place = math.nan if along is None else float(point[along])
-        searches.append(Search(family, arguments, find, {**settings, **questions}, place))
+        searches.append(Search(family, arguments, find, {**settings, **questions}, place, lines[number]))
     return searches
 
 

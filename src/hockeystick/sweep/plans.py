@@ -119,6 +119,8 @@ class Search:
         Of `hockeystick.calibrate`: the target and how it is sought.
     place : float
         Where on its line of the grid it is; NaN where that is no positive number.
+    line : int
+        The line: a search begins where its neighbours on it lead.
     """
 
     family: Callable[..., Any]
@@ -126,6 +128,7 @@ class Search:
     find: str
     settings: Mapping[str, Any]
     place: float = math.nan
+    line: int = 0
 
     def run(self, value: float) -> Any:
         """The run at a value."""
@@ -206,12 +209,12 @@ def _row(plan: Plan, answer: Bound | Estimate | HockeystickError) -> Row:
 
 
 def _calibrated(searches: Sequence[Search]) -> list[Row]:
-    """Each search begins where its neighbours' answers lead."""
+    """Lines of searches, side by side."""
     from hockeystick.calibrate import Calibration  # what accounting plans does not need loads late
     from hockeystick.calibrate.sought import calibrations
 
     asked = [(search.run, search.settings) for search in searches]
-    found = calibrations(asked, [search.place for search in searches])
+    found = calibrations(asked, [search.place for search in searches], [search.line for search in searches])
     return [
         _between(one) if isinstance(one, Calibration) else search.trivial(_reason(one))
         for search, one in zip(searches, found, strict=True)

@@ -150,13 +150,13 @@ class MixtureStrip(Quadrature):
     def error_up_to(self, frequency: Numbers, exponent: Numbers, error: Array) -> Array:
         """The strip error grows with the frequency, the tails do not."""
         turns = self.log_turns(exponent, frequency, error)
+        widths = self.strip.half_widths.T
         best = np.full_like(error, np.inf)
-        for b in self.strip.half_widths.T:  # the first is nearly always good enough
-            found = self._log_strip_error(np.array([exponent]), b)[0] + turns(b)
-            enough = best <= self.strip.log_accuracy + _NEARLY
-            best = np.where(enough, best, np.minimum(best, found))  # whatever other rows need
-            if (best <= self.strip.log_accuracy + _NEARLY).all():
-                break
+        for b, least in zip(widths, self._log_strip_error(np.array([exponent]), widths), strict=True):
+            # the first is nearly always good enough; and what others find is no less than at frequency 0
+            done = (best <= self.strip.log_accuracy + _NEARLY) | (least >= best)
+            if not done.all():
+                best = np.where(done, best, np.minimum(best, least + turns(b)))  # whatever other rows need
         return _risen(best) + 2.0 * error
 
     def log_turns(self, exponent: Numbers, frequency: Numbers, error: Array) -> Callable[[Array], Array]:

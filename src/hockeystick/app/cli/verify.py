@@ -16,7 +16,6 @@ from hockeystick.app.report.content import Content
 from hockeystick.app.report.verification import NoReceiptError, has_checksum, is_page, open_receipt, verify
 from hockeystick.app.spec.reader import from_document
 from hockeystick.errors import require_ball_arithmetic
-from hockeystick.independent import CONTRADICTED, NOT_REACHED, PROVED, check
 from hockeystick.progress import Progress
 
 HELP = "compute a receipt again and say whether it holds"
@@ -80,6 +79,8 @@ def _under(text: str) -> str:
 def _prove_again(options: argparse.Namespace, document: dict[str, Any]) -> Status:
     """Prove every number of a receipt by the independent checker, and say for each that was not why."""
     require_ball_arithmetic("verify --independent")
+    from hockeystick.independent import CONTRADICTED, NOT_REACHED, PROVED, check
+
     if not has_checksum(document):
         raise CommandError(f"{options.receipt}: error: the contents are not those of its checksum", Status.REFUTED)
     specification = from_document(document["specification"], source="specification")

@@ -11,22 +11,10 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from hockeystick.bound import Bound, Estimate
-from hockeystick.decimals import nearest, plain, rounded_down, rounded_up
-
-__all__ = [
-    "bracket",
-    "count_text",
-    "is_number",
-    "jsonable",
-    "nearest",
-    "number",
-    "number_of",
-    "plain",
-    "plural",
-    "result_document",
-    "rounded_down",
-    "rounded_up",
-]
+from hockeystick.decimals import nearest as nearest
+from hockeystick.decimals import plain as plain
+from hockeystick.decimals import rounded_down as rounded_down
+from hockeystick.decimals import rounded_up as rounded_up
 
 
 def count_text(value: int) -> str:

@@ -20,25 +20,12 @@ from typing import Any, Literal, Union, final
 
 from hockeystick import accountants as accountant_room
 from hockeystick import mechanisms as mechanism_room
-from hockeystick.accountants.base import AUTOMATIC, Accountant
+from hockeystick.accountants.base import AUTOMATIC as AUTOMATIC
+from hockeystick.accountants.base import Accountant
 from hockeystick.accountants.certified import Certified
 from hockeystick.app.spec.problems import meant
 from hockeystick.composition import Step
 from hockeystick.sampling import SCHEMES, Sampled
-
-__all__ = [
-    "AUTOMATIC",
-    "AUTOMATIC_ENTRY",
-    "Entry",
-    "Kind",
-    "Parameter",
-    "accountants",
-    "counts",
-    "kebab",
-    "mechanisms",
-    "samplings",
-    "schemes",
-]
 
 Kind = Literal["number", "integer", "string", "boolean", "numbers"]
 """The kind of value a parameter takes in a file."""

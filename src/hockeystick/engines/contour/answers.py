@@ -154,8 +154,23 @@ def _line_at(curve: StandingLines, station: Station | None) -> PlacedLine | None
 
 def deltas(curves: Sequence[StandingLines], owners: Rows, epsilon: Array) -> Answers:
     """delta of ``curves[owners[i]]`` at ``epsilon[i]``, each finite and well below its largest loss."""
-    answers = unknown(epsilon.size)
     stations = look_for(curves, owners, epsilon, "delta")
+    answers = _deltas_at(stations, curves, owners, epsilon)
+    rounding, truncation, aliasing = answers.errors
+    wide = np.flatnonzero(~answers.known & (rounding < np.maximum(truncation, aliasing))).tolist()
+    wide = [row for row in wide if curves[owners[row]].losses.kind is not None]
+    if wide:  # nothing is sharper than rounding
+        sharper = [None if (station := stations[row]) is None else station.sharper for row in wide]
+        rows = np.array(wide, dtype=np.intp)
+        answers = answers.put(rows, _deltas_at(sharper, curves, owners[rows], epsilon[rows]))
+    return answers
+
+
+def _deltas_at(
+    stations: Sequence[Station | None], curves: Sequence[StandingLines], owners: Rows, epsilon: Array
+) -> Answers:
+    """The same by lines at stations."""
+    answers = unknown(epsilon.size)
     asked = _Asked.of(curves, owners, stations)
     near = np.abs(epsilon[asked.rows] - asked.numbers("epsilon")) <= REACH * asked.numbers("deviation")
     rows, which = asked.rows[near], asked.which[near]

@@ -168,7 +168,7 @@ class ContourCurve:
 
     def is_below_beside(self, other: ContourCurve, epsilon: float, delta: float, quantity: Quantity) -> bool:
         """Whether that is proved by what answered the curve of the other direction, too."""
-        if seems_far_below(other.standing, epsilon, delta) is not None and self.is_below(epsilon, delta):
+        if seems_far_below(other.standing, epsilon, delta) and self.is_below(epsilon, delta):
             return True
         point = np.array([epsilon]), np.array([delta])
         return bool(stay_below_beside([self.standing], [other.standing], *point, quantity)[0])

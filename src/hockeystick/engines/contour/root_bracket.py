@@ -220,13 +220,17 @@ class _Search:
 
 
 def inverse_interpolated(points: Array, values: Array) -> Array:
-    """Where the polynomial through values, decreasing along the last axis, that gives the points back takes 0."""
+    """Where the polynomial through values, decreasing along the last axis, that gives the points back takes 0.
+
+    NaN where two values are equal, as on a curve that is flat to rounding.
+    """
     size = points.shape[-1]
     own = np.eye(size, dtype=np.bool_)
     differences = np.where(own, 1.0, values[..., :, None] - values[..., None, :])
-    weights = np.where(own, 1.0, -values[..., None, :] / differences).prod(axis=-1)
     middle = points[..., size // 2]
-    return np.asarray(middle + ((points - middle[..., None]) * weights).sum(axis=-1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weights = np.where(own, 1.0, -values[..., None, :] / differences).prod(axis=-1)
+        return np.asarray(middle + ((points - middle[..., None]) * weights).sum(axis=-1))
 
 
 def _first(points: Array, proved: NDArray[np.bool_], otherwise: float) -> Array:

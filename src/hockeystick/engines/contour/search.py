@@ -138,11 +138,16 @@ class EpsilonSearch:
 
     def after(self, placed: PlacedLine, point: float, log_delta: float | None) -> tuple[float, float | None] | None:
         """The next epsilon, with ``ln delta`` there if known; None where the same line would come again."""
+        here = placed.line.curve(np.array([placed.epsilon, point]))
+        if not np.isfinite(here.log_lower()).any() and (log_delta is not None or here.log_upper()[0] > 0.0):
+            # planned for deltas far above what it is there: as next to a cliff of K, where large losses of small mass
+            # make estimates too large
+            self.high = placed.epsilon
+            return self._between(placed), None
         move = abs(point - placed.epsilon)
         if move < 0.999 * REACH * placed.deviation:
             again = log_delta is not None and move <= 1e-6 * placed.deviation
             return None if again else (max(point, 0.0), self.log_delta)
-        here = placed.line.curve(np.array([placed.epsilon]))
         guess = here.guess()
         decided = here.log_upper()[0] < self.log_delta or here.log_lower()[0] > self.log_delta
         if not decided and (log_delta is None or abs(guess - log_delta) > 1.0):

@@ -47,6 +47,9 @@ _CLASS = 16.0  # of ln of the mass left out, from one ladder of stations to the 
 _LITTLE_WORK = 4_000_000  # for each part, as long as leaving mass out has not been tried
 _SHARE = 0.01  # of the tolerance, that a line is planned for: digits are cheap here
 _FINEST = 1e-12
+_SHARPER = (
+    0.03  # of that, for sharper lines: next to a cliff of K, delta falls a thousand times faster than planned for
+)
 
 
 @final
@@ -185,6 +188,10 @@ class StandingLines:
         """The relative width that lines are planned for."""
         return max(_SHARE * self.tolerance, _FINEST)
 
+    def finest_at(self, station: Station) -> float:
+        """The same at a station of a composition of some kind."""
+        return max(_SHARPER * self.finest, _FINEST) if station.is_sharper else self.finest
+
     def near(self, *, epsilon: float | None = None, log_delta: float | None = None) -> PlacedLine | None:
         """The line near the epsilon given, or near that of a delta; see `at`."""
         if epsilon is not None:
@@ -312,7 +319,7 @@ def _stand(plans: Sequence[list[Place]], sums: Sequence[PairSum], saddle: Saddle
     places = [place for own in plans for place in own]
     rows = np.repeat(np.arange(len(plans)), [len(own) for own in plans])
     runs = PlannedRuns(rows, np.array([curve.numbers for curve, _ in places]).T)
-    finest = np.array([curve.finest for (curve, _), *_ in plans])
+    finest = np.array([curve.finest_at(station) for (curve, station), *_ in plans])
     lines = lines_through(together(sums), saddle, runs, finest=finest, work=np.array(work))
     return {place: line for place, line in zip(places, lines, strict=True) if line is not None}
 

@@ -36,11 +36,20 @@ _NUMBERS = ("theta", "value", "mean", "variance", "top")
 @final
 @dataclass(frozen=True)
 class Station:
-    """The number of a station: its level, its place on the ladder, and ``ln`` of the mass that steps may leave out."""
+    """The number of a station: its level, its place on the ladder, and ``ln`` of the mass that steps may leave out.
+
+    Where its line does not say enough of epsilons at its ends, a sharper one stands there, too.
+    """
 
     level: int
     place: int
     log_drop: float
+    is_sharper: bool = False
+
+    @property
+    def sharper(self) -> Station:
+        """The same with its sharper line."""
+        return replace(self, is_sharper=True)
 
     def beside(self, step: int) -> Station | None:
         """A neighbour on its ladder."""

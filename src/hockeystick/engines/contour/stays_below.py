@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ from hockeystick.numerics.rounding import exp_up, up
 from hockeystick.transforms.cumulants import scan
 from hockeystick.transforms.log_moments import log_moments
 from hockeystick.transforms.reversed_rule import ReversedSum, reversed_rule
-from hockeystick.transforms.rule import Array, few_bits_up
+from hockeystick.transforms.rule import Array, Numbers, Sketch, few_bits_up
 
 Flags = NDArray[np.bool_]
 
@@ -60,38 +61,43 @@ def stay_below(curves: Sequence[StandingLines], epsilon: Array, delta: Array) ->
     return found
 
 
-def seems_far_below(other: StandingLines, epsilon: float, delta: float) -> float | None:
-    """The tilt at which Chernoff's bound seems to prove ``delta(epsilon) <= delta`` of the reverse of another, if any.
+def seems_far_below(other: StandingLines, epsilon: float, delta: float) -> bool:
+    """Whether Chernoff's bound seems to prove ``delta(epsilon) <= delta`` of the reverse of another.
 
-    An estimate: the losses of (Q, P) have ``K(-1 - t)`` where those of (P, Q) have ``K(t)``. Not above 0 where it is
-    not known.
+    An estimate by a coarse rule; so where it is not known.
     """
     level = other.stations(DEEPEST).level(0)
     if level is None or not (epsilon > 0.0 and 0.0 < delta < 1.0):
-        return 0.0
-    tilts = normal_tilts(np.array([epsilon]), np.array([delta]))[:, 0]
-    value = scan(level.sketches, other.losses.gaussian_variance, -1.0 - tilts).value
-    logs = value - tilts * epsilon + log_constant(tilts)
-    best = np.argmin(logs)
-    return float(tilts[best]) if logs[best] <= math.log(delta) else None
+        return True
+    return _seeming_tilt(level.sketches, other.losses.gaussian_variance, epsilon, delta) is not None
 
 
-def log_reverse(other: StandingLines, tilt: float | None, epsilon: float, delta: float, quantity: Quantity) -> float:
-    """Upper bound on ``ln delta_fin(epsilon)`` of the reverse of another curve.
+def _seeming_tilt(sketches: Sequence[Sketch], gaussian_variance: Numbers, epsilon: float, delta: float) -> Array | None:
+    """The tilt, shape (1, 1), at which that seems to be so, if any, of the reverse of what is sketched.
 
-    By Chernoff's bound at a tilt, or, without one, by a line where the one stands by which the other answers when asked
-    for the quantity; either by the rule of that line, which serves both. Infinite where there is none, or several share
-    it.
+    The losses of (Q, P) have ``K(-1 - t)`` where those of (P, Q) have ``K(t)``.
     """
-    line = _line_of(other, epsilon, delta, quantity) if tilt is None or tilt > 0.0 else None
+    tilts = normal_tilts(np.array([epsilon]), np.array([delta]))[:, 0]
+    logs = scan(sketches, gaussian_variance, -1.0 - tilts).value - tilts * epsilon + log_constant(tilts)
+    best = np.argmin(logs)
+    return tilts[best].reshape(1, 1) if logs[best] <= math.log(delta) else None
+
+
+def log_reverse(other: StandingLines, epsilon: float, delta: float, quantity: Quantity) -> float:
+    """Upper bound on ``ln delta_fin(epsilon)`` of the reverse of another curve, good enough for delta if that is easy.
+
+    By Chernoff's bound, or by a line where the one stands by which the other answers when asked for the quantity;
+    either by the rule of that line, which serves both. Infinite where there is none, or several share it.
+    """
+    line = _line_of(other, epsilon, delta, quantity) if epsilon > 0.0 and 0.0 < delta < 1.0 else None
     if line is None or len(line.rules) != 1 or line.dropped > 0.0:
         return math.inf
     (rule,) = line.rules
     variance, count, at = other.losses.gaussian_variance, np.array([other.losses.total_count]), np.array([epsilon])
+    tilt = _seeming_tilt([replace(rule.sketch, counts=count)], variance, epsilon, delta)
     if tilt is not None:
-        every = np.array([[tilt]])
-        moments = [log_moments(reversed_rule(rule), 1.0 + every[:, 0])]
-        return float(chernoff([count], moments, variance, every).log_delta_bound(at)[0])
+        moments = [log_moments(reversed_rule(rule), 1.0 + tilt[:, 0])]
+        return float(chernoff([count], moments, variance, tilt).log_delta_bound(at)[0])
     level, nodes = other.stations(DEEPEST).level(0), line.frequencies.size
     cells = None if level is None or len(level.sketches) != 1 else level.sketches[0].cells
     if cells is None or nodes > _SHORT or rule.nodes > _FEW:

@@ -7,18 +7,16 @@ gives a bound; the best of a search is taken, and only its value is rounded up.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 
-from hockeystick.engines.lattice.compose import log_moment
+from hockeystick.engines.lattice.compose import Parts, log_moment
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.laws.base import Array
 from hockeystick.numerics.rounding import ELEMENTARY, U
-
-Parts = Sequence[tuple[LatticePLD, int]]
 
 _LOG_GOLDEN = 0.6180339887498949
 _STEPS = 24

@@ -44,7 +44,6 @@ _LEAST = 1e-300  # of a positive mass, in units of the scale
 _KERNEL_REACH = 45.0  # e^-45: where the kernel e^{-theta y} is cut off, the remainder bounded
 
 
-@final
 @dataclass(frozen=True)
 class TiltedWindow:
     """The tilt and the range of composed losses (nats) that a composition keeps apart.

@@ -16,10 +16,8 @@ from typing import Literal, final
 
 from hockeystick.bound import Bound, agreed, from_sides
 from hockeystick.engines.lattice.compose import TiltedComposition
-from hockeystick.engines.lattice.dots import connect_the_dots
-from hockeystick.engines.lattice.grid import GridCells
 from hockeystick.engines.lattice.layout import Layout, common_layout
-from hockeystick.engines.lattice.mesh import fitted_grid
+from hockeystick.engines.lattice.mesh import fitted_lattices
 from hockeystick.engines.lattice.plan import (
     SaddleEstimate,
     saddle_at_epsilon,
@@ -30,7 +28,6 @@ from hockeystick.engines.lattice.plan import (
 )
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.engines.lattice.rare_events import JumpComposition, JumpPlan, epsilon_with_jumps, plan_jumps
-from hockeystick.engines.lattice.tangents import tangents
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.transforms.cumulants import Cumulants
@@ -231,18 +228,10 @@ class LatticeCurve:
         uppers: list[tuple[LatticePLD, int]] = []
         lowers: list[tuple[LatticePLD, int]] = []
         for part, ((pair, count), offset) in enumerate(zip(self.parts, layout.offsets, strict=True)):
-            low, high = pair.loss_range(below, above)
-            nodes = pair.nodes(above)
-            grid = fitted_grid(
-                nodes if plan is None else plan.nodes(nodes, part, count),
-                saddle.theta,
-                low,
-                high,
-                spacing=layout.spacing,
-                offset=offset,
-                equal=pair.is_discrete,
-            )
-            upper, lower = connect_the_dots(GridCells.of(pair, grid)), tangents(pair, grid, tilt=saddle.theta)
+            nodes, within = pair.nodes(above), pair.loss_range(below, above)
+            nodes = nodes if plan is None else plan.nodes(nodes, part, count)
+            spacing = layout.spacing
+            upper, lower = fitted_lattices(pair, nodes, saddle.theta, within, spacing=spacing, offset=offset)
             uppers.append((upper, count))
             lowers.append((lower, count))
         return uppers, lowers

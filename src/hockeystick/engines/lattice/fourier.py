@@ -20,7 +20,6 @@ one inner product with the transform of the kernel (`plancherel.py`), or an inve
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, final
@@ -29,15 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.lattice.chernoff import TailTable, least_log_tail
-from hockeystick.engines.lattice.compose import composed_infinity
+from hockeystick.engines.lattice.compose import Parts, composed_infinity
 from hockeystick.engines.lattice.plancherel import FrequencyKernel
-from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Array
 from hockeystick.numerics.fft import POWER_STEP, fft_error, integer_power, inverse_real, transform_real
 from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up, gamma
-
-Parts = Sequence[tuple[LatticePLD, int]]
 
 Evaluation = Literal["plancherel", "inverse transform"]
 """How the sum of an answer is formed."""

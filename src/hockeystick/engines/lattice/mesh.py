@@ -12,8 +12,11 @@ import math
 
 import numpy as np
 
-from hockeystick.engines.lattice.grid import Grid
-from hockeystick.laws.base import Array, Nodes
+from hockeystick.engines.lattice.dots import connect_the_dots
+from hockeystick.engines.lattice.grid import Grid, GridCells
+from hockeystick.engines.lattice.pld import LatticePLD
+from hockeystick.engines.lattice.tangents import tangents
+from hockeystick.laws.base import Array, Nodes, Pair
 
 _GROWTH, _EXPONENT = 0.3, 0.4
 _FEW = 64  # equal cells where there are no more than these
@@ -57,6 +60,14 @@ def fitted_grid(
     if inner.size > 2 and last - inner[-1] < inner[-1] - inner[-2]:  # no sliver at the top
         inner = inner[:-1]
     return Grid(spacing, np.concatenate(([first], inner, [last])), offset)
+
+
+def fitted_lattices(
+    pair: Pair, nodes: Nodes, theta: float, within: tuple[float, float], *, spacing: float, offset: float
+) -> tuple[LatticePLD, LatticePLD]:
+    """Upper and lower lattice PLD of a pair, both on a fitted grid over a range of losses (nats)."""
+    grid = fitted_grid(nodes, theta, *within, spacing=spacing, offset=offset, equal=pair.is_discrete)
+    return connect_the_dots(GridCells.of(pair, grid)), tangents(pair, grid, tilt=theta)
 
 
 def _beside_atoms(nodes: Nodes, low: float, high: float, *, spacing: float, offset: float) -> Grid:

@@ -11,21 +11,12 @@ distinct PLD; memory 16 bytes a point and a kept frequency of every distinct PLD
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import final
 
-import numpy as np
-
-from hockeystick.engines.lattice.compose import TiltedWindow
-from hockeystick.engines.lattice.pld import LatticePLD
+from hockeystick.engines.lattice.compose import Parts, TiltedWindow
 from hockeystick.engines.lattice.streaming import Frame, RunningComposition, RunningCurve
-from hockeystick.engines.lattice.streaming_spectrum import TiltedStep, band_edges
+from hockeystick.engines.lattice.streaming_spectrum import TiltedStep, few_frequencies
 from hockeystick.numerics.fft import smooth_length
-
-Parts = Sequence[tuple[LatticePLD, int]]
-
-_FEWEST, _MOST = 16, 4096  # frequencies kept
-_NEGLIGIBLE = 1e-16  # of the sum expected: what the frequencies left out may be
 
 
 @final
@@ -61,19 +52,11 @@ class SpectralComposition:
         """
         spacing = parts[0][0].spacing
         length = smooth_length(math.ceil((window.high - window.low) / spacing) + 1)
-        edges = band_edges(_FEWEST, length)
-        if edges.size < 3:
-            return None
         steps = [(TiltedStep(pld, window), count) for pld, count in parts]
-        log_bands = np.zeros(edges.size - 1)
-        for step, count in steps:
-            log_bands += count * step.bands(edges, length)
-        coarse = Frame(window, spacing, length=length, kept=_FEWEST)
         theta = window.theta
         expected = 1.0 / (theta * (1.0 + theta) * math.sqrt(2.0 * math.pi * (deviation**2 + theta**-2)))
-        beyond = np.append(np.cumsum((coarse.band_sizes * np.exp(log_bands))[::-1])[::-1], 0.0)
-        kept = int(edges[int(np.argmax(beyond <= _NEGLIGIBLE * expected))])
-        if kept > min(length // 4, _MOST):
+        kept = few_frequencies([steps], window, spacing, length=length, expected=expected)
+        if kept is None:
             return None
         frame = Frame(window, spacing, length=length, kept=kept)
         composition = RunningComposition(parts[0][0].side, frame)

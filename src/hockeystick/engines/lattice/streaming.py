@@ -24,7 +24,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import final
 
 import numpy as np
@@ -34,7 +33,7 @@ from hockeystick.engines.contour.aliasing import kernel_peak
 from hockeystick.engines.lattice.compose import TiltedWindow
 from hockeystick.engines.lattice.plancherel import FrequencyKernel
 from hockeystick.engines.lattice.pld import Side
-from hockeystick.engines.lattice.streaming_spectrum import SCALARS, StepSpectrum, band_edges
+from hockeystick.engines.lattice.streaming_spectrum import SCALARS, StepSpectrum, band_edges, band_sizes
 from hockeystick.laws.base import Array
 from hockeystick.numerics.fft import POWER_STEP, integer_power
 from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, exp_down, exp_up
@@ -63,8 +62,7 @@ class Frame:
     def __init__(self, window: TiltedWindow, spacing: float, *, length: int, kept: int) -> None:
         self.window, self.spacing, self.length, self.kept = window, spacing, length, kept
         self.kernel = FrequencyKernel(window.theta, spacing, length=length, kept=kept)
-        edges = band_edges(kept, length)
-        self.band_sizes = np.array([self.kernel.beyond(int(a), int(b)) for a, b in pairwise(edges)])
+        self.band_sizes = band_sizes(self.kernel, band_edges(kept, length))
         self.kernel_peak = kernel_peak(window.theta)
         first, second = self.kernel.series(spacing)
         self.series = (np.conj(first), np.conj(second))

@@ -21,15 +21,12 @@ from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, agreed, from_sides
 from hockeystick.engines.lattice.compose import TiltedWindow
-from hockeystick.engines.lattice.dots import connect_the_dots
-from hockeystick.engines.lattice.grid import GridCells
 from hockeystick.engines.lattice.layout import common_layout
-from hockeystick.engines.lattice.mesh import fitted_grid
+from hockeystick.engines.lattice.mesh import fitted_lattices
 from hockeystick.engines.lattice.plan import SaddleEstimate, saddle_at_least_zero, spacing_for, tail_exponents
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.engines.lattice.streaming import Frame, Magnitudes, RunningComposition
-from hockeystick.engines.lattice.streaming_spectrum import StepSpectrum, TiltedStep, band_edges
-from hockeystick.engines.lattice.tangents import tangents
+from hockeystick.engines.lattice.streaming_spectrum import NEGLIGIBLE, StepSpectrum, TiltedStep, few_frequencies
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.fft import smooth_length
 from hockeystick.transforms.cumulants import Cumulants
@@ -38,8 +35,6 @@ _METHOD = "certified lattice"
 _HORIZON = 4  # a plan serves up to so many times the steps it was made for
 _MIDDLE = 2
 _REFINEMENTS = 5
-_NEGLIGIBLE = 1e-16  # of the sum expected: what the frequencies left out may be when a plan is made
-_FEWEST, _MOST_BY_SUMS = 16, 4096
 _SPARE = 10.0  # nats by which the tilt may be off its saddle point
 _LEAST_THETA = 1e-6
 _STEEPEST = 8.0  # tilt times tolerance
@@ -47,13 +42,11 @@ _STEEPEST = 8.0  # tilt times tolerance
 
 @final
 @dataclass(frozen=True)
-class Plan:
-    """Tilt, window and lattice for a range of steps; every field is a number that can be stored.
+class Plan(TiltedWindow):
+    """A window with a lattice, for a range of steps; every field is a number that can be stored.
 
     Attributes
     ----------
-    theta, low, high, theta_below, theta_above : float
-        The window (nats).
     spacing : float
         Lattice spacing (nats).
     length, kept : int
@@ -72,11 +65,6 @@ class Plan:
         1 where only the frequencies kept are computed, the rest bounded (`streaming_spectrum.py`).
     """
 
-    theta: float
-    low: float
-    high: float
-    theta_below: float
-    theta_above: float
     spacing: float
     length: int
     kept: int
@@ -88,24 +76,16 @@ class Plan:
     expected_sum: float
     low_only: int = 0
 
-    @property
-    def window(self) -> TiltedWindow:
-        """The window, for compositions."""
-        return TiltedWindow(self.theta, self.low, self.high, self.theta_below, self.theta_above)
-
     def lattices(self, pair: Pair) -> tuple[LatticePLD, LatticePLD]:
         """Upper and lower lattice PLD of a pair."""
         offset = 0.0 if self.exact or not pair.anchors else math.remainder(pair.anchors[0], self.spacing)
-        low, high = pair.loss_range(self.below, self.above)
-        grid = fitted_grid(
-            pair.nodes(self.above), self.theta, low, high, spacing=self.spacing, offset=offset, equal=pair.is_discrete
-        )
-        return connect_the_dots(GridCells.of(pair, grid)), tangents(pair, grid, tilt=self.theta)
+        within = pair.loss_range(self.below, self.above)
+        return fitted_lattices(pair, pair.nodes(self.above), self.theta, within, spacing=self.spacing, offset=offset)
 
     def tilted(self, pair: Pair) -> tuple[TiltedStep, TiltedStep]:
         """Upper and lower lattice of a pair, tilted."""
         upper, lower = self.lattices(pair)
-        return TiltedStep(upper, self.window), TiltedStep(lower, self.window)
+        return TiltedStep(upper, self), TiltedStep(lower, self)
 
     def spectrum(self, step: TiltedStep) -> StepSpectrum:
         """The spectrum of a step on the frequencies kept."""
@@ -220,7 +200,7 @@ class LiveDirection:
                 side.add(self._numbers[pair], count)
 
     def _build(self, plan: Plan, steps: Steps) -> None:
-        frame = Frame(plan.window, plan.spacing, length=plan.length, kept=plan.kept)
+        frame = Frame(plan, plan.spacing, length=plan.length, kept=plan.kept)
         sides = RunningComposition("upper", frame), RunningComposition("lower", frame)
         self.plan, self._sides, self._numbers = plan, sides, {}
         self._register(sides, plan, steps)
@@ -310,23 +290,16 @@ def _range(cumulants: Cumulants, theta: float, log_alias: float) -> tuple[float,
 
 def _with_frequencies(plan: Plan, steps: Steps, counts: Counts) -> Plan:
     """The plan with the frequencies worth keeping: those beyond add a negligible part to the sum, now and later."""
-    edges = band_edges(_FEWEST, plan.length)
-    if edges.size > 2:
-        frame = Frame(plan.window, plan.spacing, length=plan.length, kept=_FEWEST)
-        for_all = np.zeros(edges.size - 1)
-        for number in (0, 1):
-            total = sum(count * steps[pair][number].bands(edges, plan.length) for pair, count in counts.items())
-            for_all = np.maximum(for_all, frame.band_sizes * np.exp(total))
-        beyond = np.append(np.cumsum(for_all[::-1])[::-1], 0.0)
-        kept = int(edges[int(np.argmax(beyond <= _NEGLIGIBLE * plan.expected_sum))])
-        if kept <= min(plan.length // 4, _MOST_BY_SUMS):
-            return replace(plan, kept=kept, low_only=1)
+    both = [[(steps[pair][number], count) for pair, count in counts.items()] for number in (0, 1)]
+    kept = few_frequencies(both, plan, plan.spacing, length=plan.length, expected=plan.expected_sum)
+    if kept is not None:
+        return replace(plan, kept=kept, low_only=1)
     return replace(plan, kept=_worth_keeping(plan, steps, counts))
 
 
 def _worth_keeping(plan: Plan, steps: Steps, counts: Counts) -> int:
     """The same, by full transforms: looked at rather than bounded."""
-    frame = Frame(plan.window, plan.spacing, length=plan.length, kept=plan.kept)
+    frame = Frame(plan, plan.spacing, length=plan.length, kept=plan.kept)
     kept = 2
     for number in (0, 1):
         side = RunningComposition("upper", frame)
@@ -334,5 +307,5 @@ def _worth_keeping(plan: Plan, steps: Steps, counts: Counts) -> int:
             side.add(side.register(steps[pair][number].full(plan.length)), count)
         magnitude: Array = frame.kernel.size * np.abs(side.product)
         beyond = np.cumsum(magnitude[::-1])[::-1]
-        kept = max(kept, int(np.count_nonzero(beyond > _NEGLIGIBLE * plan.expected_sum)))
+        kept = max(kept, int(np.count_nonzero(beyond > NEGLIGIBLE * plan.expected_sum)))
     return plan.kept if kept >= plan.kept // 2 else kept

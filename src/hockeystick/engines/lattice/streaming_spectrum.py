@@ -22,19 +22,20 @@ exponentials.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.lattice.compose import TiltedWindow, log_moment, tilted
+from hockeystick.engines.lattice.plancherel import FrequencyKernel
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.laws.base import Array
 from hockeystick.numerics.fft import fft_error, transform_real
 from hockeystick.numerics.rounding import ELEMENTARY, U, gamma
-
-__all__ = ["SCALARS", "StepSpectrum", "TiltedStep", "band_edges"]
 
 SCALARS = (
     "log_scale",  # ln of the sum of the masses times e^{theta loss}
@@ -52,6 +53,10 @@ SCALARS = (
 _TRANSFORM_ERROR = SCALARS.index("transform_error")
 _BAND_GROWTH = 1.3
 _BLOCK = 48
+_FEWEST, _MOST = 16, 4096  # frequencies kept, where the rest is bounded
+
+NEGLIGIBLE = 1e-16
+"""Of the sum expected: what the frequencies left out may be."""
 
 
 @final
@@ -92,6 +97,11 @@ def band_edges(kept: int, length: int) -> NDArray[np.int64]:
     while edges[-1] < last:
         edges.append(min(math.ceil(edges[-1] * _BAND_GROWTH) + 1, last))
     return np.array(edges)
+
+
+def band_sizes(kernel: FrequencyKernel, edges: NDArray[np.int64]) -> Array:
+    """What the kernel makes of every band at the most, for an inner product with spectra of size one."""
+    return np.array([kernel.beyond(int(low), int(high)) for low, high in pairwise(edges)])
 
 
 def low_transform(index: NDArray[np.int64], masses: Array, length: int, kept: int) -> NDArray[np.complex128]:
@@ -198,3 +208,27 @@ class TiltedStep:
         found = self.index[partner] == self.index + distance
         both = np.minimum(self.masses[found], self.masses[partner[found]])
         return float(both.sum()) * (1.0 - U * (self.masses.size + 64.0))
+
+
+def few_frequencies(
+    sides: Sequence[Sequence[tuple[TiltedStep, int]]],
+    window: TiltedWindow,
+    spacing: float,
+    *,
+    length: int,
+    expected: float,
+) -> int | None:
+    """How many frequencies are worth keeping of compositions of so many of these steps, the rest bounded by bands.
+
+    None where they are many, or where high frequencies cannot be shown to be negligible in a sum of about ``expected``.
+    """
+    edges = band_edges(_FEWEST, length)
+    if edges.size < 3:
+        return None
+    kernel = FrequencyKernel(window.theta, spacing, length=length, kept=_FEWEST)
+    none = np.zeros(edges.size - 1)
+    logs = [sum((count * step.bands(edges, length) for step, count in steps), none) for steps in sides]
+    sizes = np.max(band_sizes(kernel, edges) * np.exp(logs), axis=0)
+    beyond = np.append(np.cumsum(sizes[::-1])[::-1], 0.0)
+    kept = int(edges[int(np.argmax(beyond <= NEGLIGIBLE * expected))])
+    return kept if kept <= min(length // 4, _MOST) else None
