@@ -20,7 +20,7 @@ from hockeystick.engines.enumeration.buckets import Asked, Buckets, Weights, abo
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
 from hockeystick.engines.enumeration.heaviest import HeaviestOutcomes
 from hockeystick.engines.enumeration.merging import Merging
-from hockeystick.engines.enumeration.outcomes import Omission, TooManyOutcomesError
+from hockeystick.engines.enumeration.outcomes import Omission, Outcomes, TooManyOutcomesError
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Pair
 from hockeystick.laws.loss_sum import PairSum
@@ -210,6 +210,22 @@ def test_coarser_lists_as_wrong_as_their_errors_keep_the_bracket_true(
             found, exact = curve.delta(epsilon), delta_of(every, epsilon)
             assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
     assert made > 10
+
+
+def test_masses_whose_products_would_lose_digits_only_widen_the_sides() -> None:
+    step = hs.DiscretePair((0.5, 0.5 - 2.0**-40, 2.0**-40), (0.25, 0.5, 0.25)).pairs("remove")[0][0].atoms
+    assert step is not None
+    found = Outcomes(np.arange(3.0), np.zeros(3), np.array([-1.0, -620.0, -1.0]), np.zeros(3))
+    side = merging._Side.of(found, Buckets.between((0.0, 2.0), 64, [], Asked((0.0, 1.0), 1.0, [])))
+    above = side.with_digits(step, -500.0, above=True)
+    assert (above.loss == side.loss).all()
+    assert (above.mass >= side.mass).all()
+    below = side.with_digits(step, -500.0, above=False)
+    assert below.loss.tolist() == [0.0, 2.0]
+    assert below.mass.tolist() == side.mass[[0, 2]].tolist()
+    assert min(above.mass.min(), below.mass.min()) * 2.0**-40 >= 0.999 * math.exp(-640.0)
+    with pytest.raises(TooManyOutcomesError):
+        side.with_digits(step, -620.0, above=True)
 
 
 @pytest.mark.usefixtures("every_step_is_merged")

@@ -23,7 +23,7 @@ from hockeystick.laws.allocated import AllocatedCurve
 from hockeystick.laws.base import Pair
 from hockeystick.laws.curve import ChordPair
 from hockeystick.laws.loss_sum import PairSum
-from hockeystick.together import Asked, each_together, worst
+from hockeystick.together import Curve, each_together, worst
 from hockeystick.transforms.log_moments import log_moments
 from hockeystick.transforms.reversed_rule import reversed_rule
 from hockeystick.transforms.rule import Window
@@ -88,7 +88,7 @@ def test_nearly_equal_directions_need_one_plan_in_a_pass() -> None:
         hs.Gaussian(4.0).poisson(0.01) * 10**4
     ]
     curves = [hs.account(run) for run in runs]
-    found = each_together([cast(Asked, curve) for curve in curves], np.arange(4), np.full(4, 1e-5), "epsilon")
+    found = each_together([cast(Curve, curve) for curve in curves], np.arange(4), np.full(4, 1e-5), "epsilon")
     for run, curve, answer in zip(runs, curves, found, strict=True):
         assert isinstance(answer, Bound)
         assert answer.sides == hs.account(run).epsilon(1e-5).sides
@@ -146,8 +146,8 @@ def test_answers_are_the_larger_of_both_directions(run: hs.Step | hs.Composition
     questions: list[tuple[Quantity, float]] = [("epsilon", 1e-6), ("epsilon", 0.01), ("delta", 0.1), ("delta", 2.0)]
     for quantity, at in questions:
         every = worst(hs.account(run).by_direction(lambda one, q=quantity, v=at: getattr(one, q)(v)))  # type: ignore[misc]
-        assert cast(Asked, hs.account(run)).one(at, quantity).sides == every.sides
-        both = [cast(Asked, hs.account(one)) for one in (run, DPSGD)]
+        assert cast(Curve, hs.account(run)).one(at, quantity).sides == every.sides
+        both = [cast(Curve, hs.account(one)) for one in (run, DPSGD)]
         together = each_together(both, np.arange(2), np.array([at, at]), quantity)[0]
         assert isinstance(together, Bound)
         assert together.sides == every.sides

@@ -149,6 +149,24 @@ class _Side:
         sums.add(self.loss - sums.buckets.start, self.mass)
         return self.merged(sums, _Known(self.shift, self.error, self.log_omitted), above=above)
 
+    def with_digits(self, step: AtomTable, log_drop: float, *, above: bool) -> Self:
+        """The same with no mass so small that its product with one of a step would lose digits: left out, or raised.
+
+        Raises
+        ------
+        TooManyOutcomesError
+            Where that might matter to a delta of which ``e^log_drop`` may be left out.
+        """
+        least = math.exp(min(_SMALLEST - float(step.log_p.min()), 0.0))
+        kept = self.mass >= least
+        if kept.all():
+            return self
+        if least * self.mass.size > math.exp(log_drop):
+            raise TooManyOutcomesError("many outcomes of next to no mass matter")
+        if above:
+            return replace(self, mass=np.maximum(self.mass, least))
+        return replace(self, loss=self.loss[kept], mass=self.mass[kept])
+
     def outcomes(self) -> Outcomes:
         """The same as a list."""
         log_p = np.log(self.mass)
@@ -232,9 +250,7 @@ class _Making:
         )
 
     def _one_more(self, side: _Side, step: AtomTable, buckets: Buckets, levels: Indices, *, above: bool) -> _Side:
-        if float(side.mass.min()) < math.exp(min(_SMALLEST - float(step.log_p.min()), 0.0)):
-            raise TooManyOutcomesError("many outcomes of next to no mass matter")
-        sums = _Sums(buckets)
+        sums, side = _Sums(buckets), side.with_digits(step, self.omitted.log_drop, above=above)
         return _Side.merged(sums, self._add_all(sums, side, step, levels, above=above), above=above)
 
     def _add_all(self, sums: _Sums, side: _Side, step: AtomTable, levels: Indices, *, above: bool) -> _Known:
@@ -245,7 +261,8 @@ class _Making:
         light = 1e-300  # of what is too small for float64
         for loss, log_p, weight, level in zip(step.loss, step.log_p, steps, levels, strict=True):
             while len(lists) <= level:
-                lists.append(_Lightness(lists[-1].side.coarser(above=above), self.omitted.theta, log_unit))
+                coarse = lists[-1].side.coarser(above=above).with_digits(step, self.omitted.log_drop, above=above)
+                lists.append(_Lightness(coarse, self.omitted.theta, log_unit))
             one = lists[level].side
             some, others = lists[level].but(math.exp(min(least - weight, 100.0)))
             if some.start < some.stop:
