@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from hockeystick.engines.contour.planned import few_bit_steps
 from hockeystick.engines.contour.refusal import ContourRefusal
-from hockeystick.engines.rare.excess import least_excess
 from hockeystick.engines.rare.losses import RISEN, Array, RareLosses, raised
 from hockeystick.engines.rare.pieces import Piece
 from hockeystick.engines.rare.plan import RarePlan, Shares, plan
@@ -66,8 +65,6 @@ class RareLine:
         h, of 21 bits.
     frequencies : int
         M.
-    power : float
-        Of the bound on the excess.
     planned : float
         The epsilon.
     """
@@ -78,7 +75,6 @@ class RareLine:
     large: tuple[Piece, ...]
     step: float
     frequencies: int
-    power: float
     planned: float
 
     @cached_property
@@ -144,8 +140,7 @@ def rare_line(
     nodes = sum(piece.last - piece.first + 1 for piece in (*small, *large))
     if nodes * frequencies > MOST_WORK:
         raise ContourRefusal("tail", f"{nodes} nodes would be needed: losses of many sizes")
-    power = least_excess(losses, found.high, epsilon)[0]
-    return RareLine(losses, found, small, large, step, frequencies, power, epsilon)
+    return RareLine(losses, found, small, large, step, frequencies, epsilon)
 
 
 def pieces_of(losses: RareLosses, found: RarePlan) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:

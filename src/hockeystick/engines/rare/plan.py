@@ -7,6 +7,7 @@ epsilon.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -50,6 +51,8 @@ class RarePlan:
         ``ln`` of the moments of the steps kept, and of those between the cuts, at the tilt of the line.
     log_error : float
         ``ln`` of the error of delta that is meant.
+    power : float
+        Of the bound on the excess.
     """
 
     low: float
@@ -63,6 +66,7 @@ class RarePlan:
     log_moment: float
     log_part: float
     log_error: float
+    power: float
 
 
 @final
@@ -101,12 +105,10 @@ def plan(losses: RareLosses, epsilon: float, log_error: float, least: Sequence[S
     ContourRefusal
         Where there is none.
     """
-    high = _halved(
-        lambda cut: least_excess(losses, cut, epsilon)[1] <= log_error,
-        losses.base(30.0 * epsilon),
-        losses.base(0.8 * epsilon),
-    )
-    if not least_excess(losses, high, epsilon)[1] <= log_error:
+    excess = functools.cache(functools.partial(least_excess, losses, epsilon=epsilon))
+    high = _halved(lambda cut: excess(cut)[1] <= log_error, losses.base(30.0 * epsilon), losses.base(0.8 * epsilon))
+    power, left_out = excess(high)
+    if not left_out <= log_error:
         raise ContourRefusal("tail", "losses far above epsilon are not rare")
     coarse = _Coarse(losses, high)
     tilts = np.geomspace(0.5, 600.0, 40) / epsilon
@@ -140,6 +142,7 @@ def plan(losses: RareLosses, epsilon: float, log_error: float, least: Sequence[S
         log_moment=math.log(moment),
         log_part=log_part,
         log_error=log_error,
+        power=power,
     )
 
 

@@ -78,7 +78,7 @@ class RareRuns:
         least, most = self._largest(rows, epsilon)
         right = _exp(self._log_above[rows, None] - found.above * epsilon)
         left = self._below[rows, None]
-        excess = _exp(self._log_excess[rows, None] + self.line.power * epsilon)
+        excess = _exp(self._log_excess[rows, None] + found.power * epsilon)
         smallest = _exp(self._log_smallest[rows, None] - found.dropping * epsilon)
         rest = excess + smallest + self._lost[rows, None]
         beyond = self._beyond[rows, None] * np.exp(-found.tilt * epsilon) * RISEN
@@ -106,7 +106,7 @@ class RareRuns:
     def _log_excess(self) -> Array:
         """``ln`` of bounds on the excess at epsilon 0."""
         line = self.line
-        return log_excess(line.losses, line.found.high, np.array([line.power]), times=self.steps)
+        return log_excess(line.losses, line.found.high, np.array([line.found.power]), times=self.steps)
 
     @cached_property
     def _lost(self) -> Array:
