@@ -12,6 +12,8 @@ import hockeystick as hs
 from hockeystick.app.cli import main
 from hockeystick.app.cli.status import Status
 from hockeystick.composition import Composition
+from hockeystick.laws.run_count import PoissonCount
+from hockeystick.mechanisms.best_of import BestOf
 
 STEP = hs.Gaussian(1.0)
 
@@ -204,3 +206,19 @@ def test_the_limits_of_the_schemes_are_what_they_should_be_to_the_bit(adjacency:
     least, most = sides(STEP * 1)
     assert max(low, least) <= min(high, most)
     assert abs(high - most) <= 1e-14 * most  # one step of a pair and its reverse: rounding alone
+
+
+@pytest.mark.parametrize(
+    "inner", [STEP.without_replacement(batch_size=10, population=100), STEP.shuffled(batch_size=10, population=100)]
+)
+def test_no_sample_has_the_number_of_records_stated_for_all(inner: hs.Step) -> None:
+    for around in (
+        lambda step: hs.sampling.Poisson(step, 0.1),
+        lambda step: hs.sampling.WithoutReplacement(step, 10, 100),
+        lambda step: hs.sampling.RandomAllocation(step, 10),
+        lambda step: hs.sampling.Poisson(BestOf(step * 2, PoissonCount(5.0)), 0.1),
+    ):
+        with pytest.raises(ValueError, match="stated number of records"):
+            around(inner)
+    with pytest.raises(TypeError, match="takes a step"):
+        hs.sampling.Poisson(0.1, 0.1)  # type: ignore[arg-type]

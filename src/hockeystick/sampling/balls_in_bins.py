@@ -48,6 +48,7 @@ class BallsInBins(Sampled):
     epochs: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_fields(self, bins=check_count, epochs=check_count)
 
     @classmethod

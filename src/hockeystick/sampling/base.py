@@ -109,6 +109,15 @@ class Sampled(Step):
 
     mechanism: Step
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.mechanism, Step):
+            raise TypeError(f"a sampling scheme takes a step, got {self.mechanism!r}")
+        if self.mechanism.of_stated_population:
+            raise ValueError(
+                f"{self.mechanism!r} is for a stated number of records, which a sample of them does not have; state one"
+                " scheme, with the number of records it draws from"
+            )
+
     @classmethod
     @abstractmethod
     def sentence(cls, unit: str, parameters: Mapping[str, float]) -> str:
@@ -139,10 +148,6 @@ class Sampled(Step):
         return self.mechanism.contribution
 
     @property
-    def of_stated_population(self) -> bool:
-        return self.mechanism.of_stated_population
-
-    @property
     def stated_by_caller(self) -> bool:
         return self.mechanism.stated_by_caller
 
@@ -158,4 +163,5 @@ class InBatches(Sampled):
     population: int
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         set_fields(self, **check_part(batch_size=self.batch_size, population=self.population))

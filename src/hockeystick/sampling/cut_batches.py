@@ -58,6 +58,7 @@ class CutBatches(Sampled):
     population: int
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         rate = check_rate("rate", self.rate)
         most, records = check_part(largest_batch=self.largest_batch, population=self.population).values()
         if rate == 1.0 and most < records:

@@ -45,6 +45,7 @@ class MicroBatches(Sampled):
     micro_batches: int
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_fields(self, rate=check_rate, micro_batches=check_count)
         if self.micro_batches > _MOST:
             raise ValueError(f"micro_batches must be at most {_MOST}, got {self.micro_batches}")

@@ -41,6 +41,7 @@ class Poisson(Sampled):
     rate: float
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_fields(self, rate=check_rate)
 
     @classmethod

@@ -65,6 +65,7 @@ class RandomAllocation(Sampled):
     selected: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         set_fields(self, **check_part(selected=self.selected, steps=self.steps))
 
     @classmethod
