@@ -214,7 +214,7 @@ class _ContourFirst:
         discrete, steps = [pair.is_discrete for pair, _ in losses.parts], sum(count for _, count in losses.parts)
         self._few = losses.total_count <= FEW_STEPS and tolerance >= EVERYDAY_TOLERANCE and not any(discrete)
         self._hasty = SLOW if self._few else ()
-        pairs = {pair for pair, _ in losses.parts}
+        pairs = {pair for pair, _ in losses.parts if steps <= SOME_STEPS}
         # a pair beside its reverse is what a bound joined of both is compared with, from which it is far
         self._merges = not any(pair.reversed() in pairs - {pair} for pair in pairs)
         self.lists_first = steps <= FEW_STEPS and all(discrete)
