@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import hockeystick as hs
 from hockeystick.accountants import Certified, Contour, Fourier, GaussianLimit, Lattice, Moments, SaddlePoint
 from hockeystick.accountants.base import Accountant
 from hockeystick.errors import PrecisionError
+from hockeystick.laws.base import least_infinite
 
 
 def _ever_drawn(rates: list[float]) -> mpf:
@@ -147,3 +149,12 @@ def test_enormous_epsilons_are_answered(epsilon: float) -> None:
         bound = hs.account(run, "remove").delta(epsilon)
         assert 0.0 <= bound.lower <= bound.upper <= 1e-6
         assert bound.upper > 0.0  # the losses of all these have no largest
+
+
+@pytest.mark.parametrize("true", [Fraction(1, 3), Fraction(2, 7), Fraction(1, 10**12 + 1), Fraction(1, 10**310)])
+def test_a_mass_at_infinity_that_was_rounded_up_is_rounded_down(true: Fraction) -> None:
+    pair = hs.DiscretePair((true, 1 - true), (Fraction(0), Fraction(1))).pair("remove")
+    mass = pair.mass_at_infinity
+    assert Fraction(least_infinite(mass)) < true <= Fraction(mass)
+    found = pair.infinite_mass
+    assert Fraction(found.low) <= true <= Fraction(found.high)
