@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -255,27 +255,40 @@ def test_epsilons_are_about_where_deltas_are() -> None:
             assert epsilon == pytest.approx(float(curve.epsilon(size).upper), rel=1e-2)
 
 
-@pytest.mark.parametrize("signs", [(-1.0, 1.0), (1.0, -1.0), (-1.0, -1.0), (1.0, 1.0)])
-def test_sums_as_wrong_as_their_errors_keep_what_they_say(
-    signs: tuple[float, float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Sums of masses and of losses, each off by what so many roundings may do, where a rounding is large."""
-    unit = 1e-6
+def sums_of_random_outcomes(
+    unit: float, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> tuple[merging._Sums, Callable[[float], tuple[float, float, float]]]:
+    """Outcomes added up where a rounding is as large as ``unit``; what they and both sides are worth at an epsilon."""
     monkeypatch.setattr(merging, "U", unit)
     cells(64, monkeypatch)
-    random = np.random.default_rng(5)
+    random = np.random.default_rng(seed)
     loss, mass = np.sort(random.uniform(0.0, 3.0, 2000)), random.uniform(0.1, 1.0, 2000)
     listed = Weights.of(loss, np.log(mass), 1.0, 1.5)
     sums = merging._Sums(Buckets.between((0.0, 3.0), 128, [listed], Asked((1.5, 1.5), 1.0, [listed])))
     start = sums.buckets.start
     sums.add(loss - start, mass)
+
+    def worth(epsilon: float) -> tuple[float, float, float]:
+        sides = ((at + start, weights) for at, weights in (sums.below(), sums.above()))
+        true, below, above = (
+            float(weights @ np.maximum(-np.expm1(epsilon - at), 0.0)) for at, weights in ((loss, mass), *sides)
+        )
+        return below, true, above
+
+    return sums, worth
+
+
+@pytest.mark.parametrize("signs", [(-1.0, 1.0), (1.0, -1.0), (-1.0, -1.0), (1.0, 1.0)])
+def test_sums_as_wrong_as_their_errors_keep_what_they_say(
+    signs: tuple[float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums of masses and of losses, each off by what so many roundings may do."""
+    unit = 1e-6
+    sums, worth = sums_of_random_outcomes(unit, 5, monkeypatch)
     sums.mass *= 1.0 + signs[0] * unit * sums.terms
     sums.moment *= 1.0 + signs[1] * unit * sums.terms
-    for bend in (-50.0, -1.0, 0.5, 1.5, 2.5):
-        true, below, above = (
-            float(weights @ np.maximum(-np.expm1(bend - at), 0.0))
-            for at, weights in ((loss, mass), *((at + start, weights) for at, weights in (sums.below(), sums.above())))
-        )
+    for epsilon in (-50.0, -1.0, 0.5, 1.5, 2.5):
+        below, true, above = worth(epsilon)
         assert below <= true <= above
         assert above <= below * (1.0 + 1e-2)
 
@@ -284,22 +297,12 @@ def test_sums_as_wrong_as_their_errors_keep_what_they_say(
 def test_means_as_wrong_as_their_errors_keep_what_they_say(sign: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same of means alone, whose roundings are larger than what merging does."""
     unit = 1e-3
-    monkeypatch.setattr(merging, "U", unit)
-    cells(64, monkeypatch)
-    random = np.random.default_rng(6)
-    loss, mass = np.sort(random.uniform(0.0, 3.0, 2000)), random.uniform(0.1, 1.0, 2000)
-    listed = Weights.of(loss, np.log(mass), 1.0, 1.5)
-    sums = merging._Sums(Buckets.between((0.0, 3.0), 128, [listed], Asked((1.5, 1.5), 1.0, [listed])))
-    start = sums.buckets.start
-    sums.add(loss - start, mass)
+    sums, worth = sums_of_random_outcomes(unit, 6, monkeypatch)
     sums.moment *= 1.0 + sign * unit * sums.terms
     mean, doubt, relative = sums.means()
     monkeypatch.setattr(sums, "means", lambda: (mean, doubt, 0.0 * relative))
-    for bend in (-1.0, 0.5, 1.5):
-        true, below, above = (
-            float(weights @ np.maximum(-np.expm1(bend - at), 0.0))
-            for at, weights in ((loss, mass), *((at + start, weights) for at, weights in (sums.below(), sums.above())))
-        )
+    for epsilon in (-1.0, 0.5, 1.5):
+        below, true, above = worth(epsilon)
         assert below <= true
         # beyond the factor of roundings that masses have once more
         assert true * (1.0 + 8.0 * unit) <= above

@@ -69,6 +69,13 @@ def test_trade_off_of_a_sampled_mechanism_shows_both_directions_and_of_a_symmetr
     assert rendered(sampled)
 
 
+def test_directions_of_one_pair_of_which_datasets_show_different_things_are_drawn_apart() -> None:
+    curve = hs.account(hs.Gaussian(5.0).shuffled(batch_size=2, population=10), "zero-out")
+    assert curve.composition.pairs("zero-out") == curve.composition.pairs("zero-in")
+    axes = plots.trade_off(curve).axes[0]
+    assert [line.get_label() for line in axes.lines] == ["zero-out", "zero-in", "blind guessing"]
+
+
 def test_epsilon_against_steps_rises_and_names_its_lines() -> None:
     steps = {"1": hs.Gaussian(1.0).poisson(0.01), "2": hs.Gaussian(2.0).poisson(0.01)}
     figure = plots.epsilon_against_steps(steps, [300, 1000, 10_000], delta=1e-5)

@@ -26,7 +26,7 @@ from hockeystick.curve import PrivacyCurve
 from hockeystick.decimals import plain
 from hockeystick.errors import check_choice, check_count, check_delta, check_inside, check_positive, public_door
 from hockeystick.progress import Progress
-from hockeystick.readouts.directions import OPPOSITE
+from hockeystick.readouts.directions import OPPOSITE, Asked
 from hockeystick.readouts.outline import Lines, sampled
 from hockeystick.together import asked_together
 
@@ -270,10 +270,10 @@ def _named(curves: PrivacyCurve | Mapping[str, PrivacyCurve]) -> dict[str, Priva
 
 
 def _distinct(curve: PrivacyCurve) -> list[str]:
-    """The directions of a curve whose dominating pairs differ."""
-    composition: Composition = curve.composition
-    pairs = {composition.pairs(name): name for name in curve.directed}  # type: ignore[arg-type] # its own directions
-    return list(pairs.values()) if len(pairs) > 1 else ["worst"]
+    """The directions that have curves of their own."""
+    ask = Asked(curve)
+    kinds = {ask.kind(name): name for name in curve.directed}
+    return list(kinds.values()) if len(kinds) > 1 else ["worst"]
 
 
 def _bracket(found: Sequence[Calibration]) -> Bound:

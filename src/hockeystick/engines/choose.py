@@ -52,14 +52,14 @@ SHORT_LISTS: Final = 5 << 17
 They are listed before the contour is tried, which is a thousand times wider where such losses share no lattice."""
 
 MOST_OUTCOMES: Final = 1 << 21
-"""The same for a tolerance finer than everyday: 2 s an answer, and 40 a receipt."""
+"""The same for a tolerance finer than everyday: 2 s an answer, and 20 a receipt."""
 
 BUCKETS: Final = 3 << 15
 """Of losses, in which more outcomes than that are merged: 0.1 to 0.4 s an answer and 4 a receipt, delta to 1e-9 to
 1e-7 of itself and epsilon mostly to 1e-9, where the contour leaves 1e-7 to 1e-5, and lattices 1e-3."""
 
 MOST_BUCKETS: Final = 1 << 18
-"""The same for a tolerance finer than everyday: three times as long, a sixteenth as wide."""
+"""The same for a tolerance finer than everyday: twice as long, a seventh as wide or less."""
 
 CONTOUR_TOLERANCE: Final = 1e-9
 """Relative width of delta that the contour is asked for: digits cost it next to nothing, 3.3 ms for 1e-9, 3.0 for

@@ -47,9 +47,7 @@ _CLASS = 16.0  # of ln of the mass left out, from one ladder of stations to the 
 _LITTLE_WORK = 4_000_000  # for each part, as long as leaving mass out has not been tried
 _SHARE = 0.01  # of the tolerance, that a line is planned for: digits are cheap here
 _FINEST = 1e-12
-_SHARPER = (
-    0.03  # of that, for sharper lines: next to a cliff of K, delta falls a thousand times faster than planned for
-)
+_SHARPER = 0.03  # of that: next to a cliff of K delta falls a thousand times faster than planned for
 
 
 @final
