@@ -68,4 +68,35 @@ if TYPE_CHECKING:
     from hockeystick.sweep import Sweep as Sweep
     from hockeystick.sweep import sweep as sweep
 
-attach(__name__)
+attach(
+    __name__,
+    {
+        "hockeystick.accountants": "accountants renyi",
+        "hockeystick._version": "__version__",
+        "hockeystick.audit": "audit",
+        "hockeystick.dpsgd": "dpsgd",
+        "hockeystick.filters": "filters",
+        "hockeystick.ledger": "ledger",
+        "hockeystick.app.plots": "plots",
+        "hockeystick.app.spec": "spec",
+        "hockeystick.account": "account",
+        "hockeystick.bound": "Bound Estimate",
+        "hockeystick.calibrate": "Calibration UnreachableTargetError calibrate",
+        "hockeystick.composition": "Composition Step compose",
+        "hockeystick.curve": "PrivacyCurve",
+        "hockeystick.errors": "ContradictionError HockeystickError PrecisionError UnknownPairError",
+        "hockeystick.laws.run_count": "NegativeBinomialCount PoissonCount",
+        "hockeystick.mechanisms": (
+            "AboveThreshold ApproximateDP Binomial DiscreteGaussian DiscreteLaplace DiscretePair "
+            "ExponentialMechanism Gaussian GaussianDP GaussianMixture Geometric Laplace PermuteAndFlip "
+            "RandomizedResponse RenyiDP ReportNoisyMax ShuffledReports Staircase UserDefined UserDefinedCurve "
+            "ZeroConcentratedDP binned_matrix_mechanism compose_arrays cyclic_matrix_mechanism "
+            "matrix_mechanism select_best strategy_sensitivity"
+        ),
+        "hockeystick.integrations.dp_events": "UnprovedEventError from_dp_event to_dp_event",
+        "hockeystick.odometer": "Odometer",
+        "hockeystick.readouts.trade_off": "TradeOff",
+        "hockeystick.state": "StateError",
+        "hockeystick.sweep": "Sweep sweep",
+    },
+)

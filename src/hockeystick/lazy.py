@@ -1,13 +1,11 @@
 """Public names that are imported when first used, so that ``import hockeystick`` costs next to nothing.
 
-A package that calls `attach` finds on demand (PEP 562) what it imports of ours below ``if TYPE_CHECKING``: one list of
-names, for type checkers and for users. A function may share its name with the module it lives in, as
-`hockeystick.account` does: importing the module must not put it in the function's place.
+A package that calls `attach` finds its public names on demand (PEP 562). A function may share its name with the module
+it lives in, as `hockeystick.account` does: importing the module must not put it in the function's place.
 """
 
 from __future__ import annotations
 
-import dis
 import importlib
 import sys
 from collections.abc import Mapping
@@ -25,8 +23,8 @@ class _LazyPackage(ModuleType):
         if home is None:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         module = importlib.import_module(home)
-        is_module = module is self or not hasattr(module, name)
-        value = importlib.import_module(f"{home}.{name}") if is_module else getattr(module, name)
+        is_module = home.rpartition(".")[2] == name and not hasattr(module, name)
+        value = module if is_module else getattr(module, name)
         super().__setattr__(name, value)
         return value
 
@@ -43,33 +41,19 @@ class _LazyPackage(ModuleType):
         return importlib.import_module, (self.__name__,)
 
 
-def attach(package: str) -> None:
-    """Let ``package`` find on demand the names it imports for type checkers, and list them in its ``__all__``.
+def attach(package: str, names: Mapping[str, str]) -> None:
+    """Let ``package`` find its public names on demand, and list them in its ``__all__``.
 
     Parameters
     ----------
     package : str
-        Its ``__name__``. Its statements ``from`` a module of ours ``import`` its public names, each as itself, and
-        nothing else; all that need not be loaded with it stand below ``if TYPE_CHECKING``, and never run.
+        Its ``__name__``.
+    names : mapping of str to str
+        Dotted modules, and the public names each holds, with spaces between; a module that is public itself holds its
+        own name.
     """
     module = sys.modules[package]
-    homes = {name: home for home, name in _imported(module) if home.startswith(package.partition(".")[0])}
-    homes.pop(attach.__name__)
+    homes = {name: home for home, held in names.items() for name in held.split()}
     listed = sorted(homes, key=lambda name: (not name.isupper(), name))  # the order in which commands name them
     vars(module).update(_homes=homes, __all__=listed)
     module.__class__ = _LazyPackage
-
-
-def _imported(module: ModuleType) -> list[tuple[str, str]]:
-    """Where from and what the statements of a module import, those that do not run included.
-
-    They are read in its compiled code, which is there however the package was installed.
-    """
-    loader: Any = module.__loader__
-    found, home = [], ""
-    for step in dis.get_instructions(loader.get_code(module.__name__)):
-        if step.opname == "IMPORT_NAME":
-            home = step.argval
-        elif step.opname == "IMPORT_FROM":
-            found.append((home, step.argval))
-    return found

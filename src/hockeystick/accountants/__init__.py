@@ -24,4 +24,20 @@ if TYPE_CHECKING:
     from hockeystick.accountants.renyi import renyi as renyi
     from hockeystick.accountants.saddle_point import SaddlePoint as SaddlePoint
 
-attach(__name__)
+attach(
+    __name__,
+    {
+        "hockeystick.accountants.base": "Accountant DirectedCurve",
+        "hockeystick.accountants.certified": "Certified",
+        "hockeystick.accountants.contour": "Contour",
+        "hockeystick.accountants.exact": "Exact",
+        "hockeystick.accountants.fourier": "Fourier",
+        "hockeystick.accountants.gaussian_limit": "GaussianLimit",
+        "hockeystick.accountants.prv": "PRV",
+        "hockeystick.accountants.lattice": "Lattice",
+        "hockeystick.accountants.moments": "Moments",
+        "hockeystick.accountants.monte_carlo": "MonteCarlo samples_needed",
+        "hockeystick.accountants.renyi": "RENYI_ORDERS RenyiCurve renyi",
+        "hockeystick.accountants.saddle_point": "SaddlePoint",
+    },
+)

@@ -24,4 +24,11 @@ if TYPE_CHECKING:
     from hockeystick.audit.one_run import one_run as one_run
     from hockeystick.audit.one_run import one_run_scores as one_run_scores
 
-attach(__name__)
+attach(
+    __name__,
+    {
+        "hockeystick.audit.base": "Audit Verdict",
+        "hockeystick.audit.many_runs": "ManyRuns counts scores",
+        "hockeystick.audit.one_run": "OneRun one_run one_run_scores",
+    },
+)

@@ -32,4 +32,26 @@ if TYPE_CHECKING:
     from hockeystick.laws.worst_case import WorstCasePair as WorstCasePair
 
 # every other law is loaded where it is first made: each command and answer needs few of them
-attach(__name__)
+attach(
+    __name__,
+    {
+        "hockeystick.laws.base": "CellMasses LossQuantum Nodes Pair",
+        "hockeystick.laws.binomial": "BinomialPair",
+        "hockeystick.laws.bounded_range": "BoundedRangePair",
+        "hockeystick.laws.discrete_gaussian": "DiscreteGaussianPair",
+        "hockeystick.laws.discrete_laplace": "DiscreteLaplacePair",
+        "hockeystick.laws.gaussian": "GaussianPair",
+        "hockeystick.laws.joined": "JoinedPair",
+        "hockeystick.laws.known_by_moments": "ConcentratedPair RenyiPair",
+        "hockeystick.laws.labelled": "LabelledPair",
+        "hockeystick.laws.laplace": "LaplacePair",
+        "hockeystick.laws.mixture": "GaussianMixturePair",
+        "hockeystick.laws.reversed": "ReversedPair",
+        "hockeystick.laws.selected": "SelectedPair",
+        "hockeystick.laws.staircase": "StaircasePair",
+        "hockeystick.laws.stated": "ContinuousPair",
+        "hockeystick.laws.subsampled": "SubsampledPair",
+        "hockeystick.laws.vectors": "DiscretePair",
+        "hockeystick.laws.worst_case": "WorstCasePair",
+    },
+)

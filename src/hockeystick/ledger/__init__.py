@@ -27,4 +27,13 @@ if TYPE_CHECKING:
     from hockeystick.ledger.rules import Total as Total
     from hockeystick.ledger.verification import Finding as Finding
 
-attach(__name__)
+attach(
+    __name__,
+    {
+        "hockeystick.ledger.book": "Ledger Reservation",
+        "hockeystick.ledger.errors": "LedgerError OverBudgetError TamperedError",
+        "hockeystick.ledger.records": "DataSet Entry",
+        "hockeystick.ledger.rules": "Budget Total",
+        "hockeystick.ledger.verification": "Finding",
+    },
+)

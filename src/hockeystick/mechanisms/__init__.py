@@ -37,4 +37,31 @@ if TYPE_CHECKING:
     from hockeystick.mechanisms.user_defined import UserDefined as UserDefined
     from hockeystick.mechanisms.user_defined_curve import UserDefinedCurve as UserDefinedCurve
 
-attach(__name__)
+attach(
+    __name__,
+    {
+        "hockeystick.mechanisms.above_threshold": "AboveThreshold",
+        "hockeystick.mechanisms.approximate_dp": "ApproximateDP",
+        "hockeystick.mechanisms.arrays": "compose_arrays",
+        "hockeystick.mechanisms.base": "Mechanism",
+        "hockeystick.mechanisms.best_of": "BestOf select_best",
+        "hockeystick.mechanisms.binomial": "Binomial",
+        "hockeystick.mechanisms.concentrated_dp": "RenyiDP ZeroConcentratedDP",
+        "hockeystick.mechanisms.discrete_gaussian": "DiscreteGaussian",
+        "hockeystick.mechanisms.discrete_laplace": "DiscreteLaplace Geometric",
+        "hockeystick.mechanisms.discrete_pair": "DiscretePair",
+        "hockeystick.mechanisms.exponential": "ExponentialMechanism",
+        "hockeystick.mechanisms.gaussian": "Gaussian",
+        "hockeystick.mechanisms.gaussian_dp": "GaussianDP",
+        "hockeystick.mechanisms.gaussian_mixture": "GaussianMixture",
+        "hockeystick.mechanisms.laplace": "Laplace",
+        "hockeystick.mechanisms.matrix": "cyclic_matrix_mechanism matrix_mechanism strategy_sensitivity",
+        "hockeystick.mechanisms.matrix_bins": "binned_matrix_mechanism",
+        "hockeystick.mechanisms.randomized_response": "RandomizedResponse",
+        "hockeystick.mechanisms.report_noisy_max": "PermuteAndFlip ReportNoisyMax",
+        "hockeystick.mechanisms.shuffled_reports": "ShuffledReports",
+        "hockeystick.mechanisms.staircase": "Staircase",
+        "hockeystick.mechanisms.user_defined": "UserDefined",
+        "hockeystick.mechanisms.user_defined_curve": "UserDefinedCurve",
+    },
+)

@@ -20,4 +20,13 @@ if TYPE_CHECKING:
     from hockeystick.app.spec.write import save as save
     from hockeystick.app.spec.write import to_toml as to_toml
 
-attach(__name__)
+attach(
+    __name__,
+    {
+        "hockeystick.app.spec.model": "Choice Circumstances Specification StepEntry",
+        "hockeystick.app.spec.problems": "Problem SpecificationError",
+        "hockeystick.app.spec.reader": "from_document load read",
+        "hockeystick.app.spec.schema": "schema",
+        "hockeystick.app.spec.write": "from_event of_run save to_toml",
+    },
+)
