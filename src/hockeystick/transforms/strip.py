@@ -153,10 +153,12 @@ class MixtureStrip(Quadrature):
         widths = self.strip.half_widths.T
         best = np.full_like(error, np.inf)
         for b, least in zip(widths, self._log_strip_error(np.array([exponent]), widths), strict=True):
-            # the first is nearly always good enough; and what others find is no less than at frequency 0
-            done = (best <= self.strip.log_accuracy + _NEARLY) | (least >= best)
-            if not done.all():
-                best = np.where(done, best, np.minimum(best, least + turns(b)))  # whatever other rows need
+            short = best > self.strip.log_accuracy + _NEARLY
+            if not short.any():  # the first is nearly always good enough
+                break
+            own = short & (least < best)  # what others find is no less than at frequency 0
+            if own.any():
+                best = np.where(own, np.minimum(best, least + turns(b)), best)  # whatever other rows need
         return _risen(best) + 2.0 * error
 
     def log_turns(self, exponent: Numbers, frequency: Numbers, error: Array) -> Callable[[Array], Array]:

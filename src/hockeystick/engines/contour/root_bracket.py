@@ -140,7 +140,7 @@ class _Search:
         crossing = inverse_interpolated(points[falls], values[falls])
         inside = (points[falls, 0] <= crossing) & (crossing <= points[falls, -1])
         good = np.flatnonzero(falls)[inside]
-        left = [self._moved(rows[~falls], values[~falls, 2])] if not falls.all() else []
+        left = [self._moved(rows[~falls], values[~falls, 2])]
         slope = steep[good]
         doubt = 0.55 * (found.upper - found.lower)[good].max(axis=1)
         kept = rows[good]
@@ -155,6 +155,8 @@ class _Search:
 
     def _moved(self, rows: Rows, gap: Array) -> Rows:
         """Where the slope leads from the points, ``gap`` above the goal; those for which it leads anywhere."""
+        if rows.size == 0:
+            return rows
         slope = self.slope[rows]
         with np.errstate(invalid="ignore"):
             useful = (slope > 0.0) & np.isfinite(gap) & (np.abs(gap) <= 0.9 * self._reach[rows] * slope)
