@@ -151,14 +151,12 @@ class MixtureStrip(Quadrature):
         """The strip error grows with the frequency, the tails do not."""
         turns = self.log_turns(exponent, frequency, error)
         widths = self.strip.half_widths.T
-        best = np.full_like(error, np.inf)
-        for b, least in zip(widths, self._log_strip_error(np.array([exponent]), widths), strict=True):
-            short = best > self.strip.log_accuracy + _NEARLY
-            if not short.any():  # the first is nearly always good enough
-                break
-            own = short & (least < best)  # what others find is no less than at frequency 0
-            if own.any():
-                best = np.where(own, np.minimum(best, least + turns(b)), best)  # whatever other rows need
+        least = self._log_strip_error(np.array([exponent]), widths)
+        best = least[0] + turns(widths[0])
+        # the first is nearly always good enough, and what others find is no less than at frequency 0
+        worth = (best > self.strip.log_accuracy + _NEARLY) & (least < best)
+        for row in (1 + np.flatnonzero(worth[1:].any(axis=1))).tolist():
+            best = np.where(worth[row], np.minimum(best, least[row] + turns(widths[row])), best)  # as other rows need
         return _risen(best) + 2.0 * error
 
     def log_turns(self, exponent: Numbers, frequency: Numbers, error: Array) -> Callable[[Array], Array]:
