@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, final
+
+import numpy as np
 
 from hockeystick.bound import Bound, agreed, from_sides
 from hockeystick.engines.lattice.compose import TiltedComposition
@@ -28,7 +31,7 @@ from hockeystick.engines.lattice.plan import (
 )
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.engines.lattice.rare_events import JumpComposition, JumpPlan, epsilon_with_jumps, plan_jumps
-from hockeystick.laws.base import Pair
+from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.transforms.cumulants import Cumulants
 
@@ -39,6 +42,8 @@ _HOPEFUL = 10.0  # times the tolerance at a station: beyond, nothing near it is 
 _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
 _EXPLAINED = 1.5  # times the width, that errors may sum to
 _APART = 12.0  # nats of delta from one station to the next
+_DEEP = -780.0  # ln of tails beyond which float64 tells no delta from 0
+_TILTS = np.geomspace(1e-5, 1e6, 200)  # whose deltas are looked at to find stations
 _LONG = 1 << 21  # points from which a coarser lattice is asked first how much rounding there is
 _SHORT = 1 << 19  # points of that one
 
@@ -86,13 +91,12 @@ class LatticeCurve:
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon), epsilon finite and below the largest loss (nats)."""
-        saddle = saddle_at_epsilon(self.parts, epsilon)
-        station = self._station("delta", saddle[1].log_delta)
+        station = self._station("delta", float(np.interp(epsilon, *self._smooth)))
         if station is not None:
             kept = self._read_delta(station, epsilon)
             if self._relative_width(kept) <= self.tolerance:
                 return kept
-        return self._delta_around(saddle, epsilon, self.tolerance, _REFINEMENTS)[0]
+        return self._delta_around(saddle_at_epsilon(self.parts, epsilon), epsilon, self.tolerance, _REFINEMENTS)[0]
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Nothing is proved without composing."""
@@ -107,6 +111,13 @@ class LatticeCurve:
             if float(kept.width) <= self.tolerance:
                 return kept
         return self._epsilon_around(delta)
+
+    @cached_property
+    def _smooth(self) -> tuple[Array, Array]:
+        """Epsilons, increasing, and about ``ln delta`` there."""
+        cumulants = Cumulants(self.parts, _DEEP - math.log(sum(count for _, count in self.parts)))
+        epsilon, log_delta = cumulants.at(_TILTS).smooth_log_delta()
+        return np.maximum.accumulate(epsilon), np.minimum.accumulate(log_delta)
 
     def _station(self, asked: Literal["epsilon", "delta"], log_delta: float) -> _Bracket | None:
         """The composition for deltas of about this size; None where it would have to be refined often, as at cliffs.
