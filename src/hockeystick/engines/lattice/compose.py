@@ -210,15 +210,15 @@ class TiltedComposition:
             own, rest = (kernel @ masses).tolist()
             value = scale * (own + share * rest)
             all_own, all_rest = kernel.sum(axis=1).tolist()
-            weight = self.mass_error * scale * (all_own + share * all_rest) * 1.01
+            doubt = self.mass_error * scale * (all_own + share * all_rest) * 1.01
             farthest = gap + (masses.size - 1) * self.spacing
             # the tilted masses sum to one, and f(y) <= e^{-theta y}; 1.01 for their rounding and that of the exponent
             beyond = 1.01 * exp_up(-theta * farthest) if start + masses.size < self.length else 0.0
-            error = weight + beyond
-            # e^{-theta y} is off by the rounding of theta y, at most 2 u of the largest; five functions, a dozen products
-            # and sums. No mass is below minus its error, so that all sizes are at most the masses and twice the errors.
+            error = doubt + beyond
+            # e^{-theta y} is off by the rounding of theta y, at most 2 u of the largest; five functions, a dozen
+            # products and sums. No mass is below minus its error: sizes add up to the masses and twice the errors.
             rounding = gamma(masses.size) + 5.0 * ELEMENTARY + U * (3.0 * theta * farthest + 16.0)
-            error += rounding * 1.01 * (value + 2.0 * weight)
+            error += rounding * 1.01 * (value + 2.0 * doubt)
         error += kernel_peak(theta) * self.aliased_mass
         total = value + sign * error
         if sign > 0.0 and not (start >= self.length and self.aliased_mass == 0.0):
