@@ -14,17 +14,22 @@ answer.
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate, agreed
 from hockeystick.composition import Composition, Direction
 from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Pair
+
+if TYPE_CHECKING:
+    from hockeystick.transforms.cumulants import Scan
 
 Groups = tuple[tuple[tuple[Pair, ...], int], ...]
 """The attained pairs that a step may show, with the number of such steps."""
@@ -81,14 +86,22 @@ class AttainedCurve(DirectedCurve):
         self._groups = tuple((tuple(map(accountant.shown_by, pairs)), count) for pairs, count in groups if pairs)
         self._provenance = provenance
         self._curves: dict[Parts, DirectedCurve] = {}
+        self._steps: dict[Pair, Scan] = {}
 
     def delta(self, epsilon: float) -> Bound | Estimate:
-        from hockeystick.engines.lattice.plan import saddle_at_epsilon
-
         def estimate(parts: Parts) -> float:
-            return saddle_at_epsilon(parts, epsilon)[1].log_delta
+            return self._scanned(parts).log_delta_at(epsilon)
 
         return self._joined(self._upper.delta(epsilon), lambda curve: curve.delta(epsilon), estimate)
+
+    def _scanned(self, parts: Parts) -> Scan:
+        """What is known of a composition by its steps, each looked at once."""
+        from hockeystick.engines.lattice.plan import scanned
+
+        for pair, _ in parts:
+            if pair not in self._steps:
+                self._steps[pair] = scanned([(pair, 1)])
+        return functools.reduce(operator.add, (self._steps[pair].composed(count, 0.0) for pair, count in parts))
 
     def epsilon(self, delta: float) -> Bound | Estimate:
         from hockeystick.engines.lattice.plan import saddle_at_delta

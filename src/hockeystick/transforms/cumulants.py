@@ -126,7 +126,7 @@ class Scan:
             ratio * (self.variance - gaussian_variance) + gaussian_variance,
         )
 
-    def composed(self, steps: Array, gaussian_variance: Array) -> Scan:
+    def composed(self, steps: Numbers, gaussian_variance: Numbers) -> Scan:
         """Those of so many steps and a normal part, given those of one step."""
         return Scan(
             self.tilts,
@@ -134,6 +134,10 @@ class Scan:
             steps * self.mean + gaussian_variance * (self.tilts + 0.5),
             steps * self.variance + gaussian_variance,
         )
+
+    def __add__(self, other: Scan) -> Scan:
+        """Those of the sum of both losses, at the same tilts."""
+        return Scan(self.tilts, self.value + other.value, self.mean + other.mean, self.variance + other.variance)
 
     def saddle_excess(self, epsilon: float) -> Array:
         """``K'(theta) - epsilon - 1/theta - 1/(1 + theta)``, increasing in theta."""
@@ -143,6 +147,19 @@ class Scan:
         """Epsilon whose saddle point each tilt is, and the saddle-point estimate of ``ln delta`` there."""
         epsilon = self.mean - 1.0 / self.tilts - 1.0 / (1.0 + self.tilts)
         return epsilon, smooth_log_delta(self.value, self.tilts, epsilon, self.variance)
+
+    def log_delta_at(self, epsilon: float) -> float:
+        """The saddle-point estimate of ``ln delta`` at one epsilon: a step of Newton's from each of two tilts.
+
+        Tilts have the shape (k,), and increase.
+        """
+        excess = self.saddle_excess(epsilon)
+        place = min(max(int(np.searchsorted(excess, 0.0)), 1), excess.size - 1)
+        near = slice(place - 1, place + 1)
+        tilts, variance = self.tilts[near], self.variance[near]
+        curvature = variance + tilts**-2.0 + (1.0 + tilts) ** -2.0
+        found = smooth_log_delta(self.value[near], tilts, epsilon, variance) - 0.5 * excess[near] ** 2 / curvature
+        return float(np.interp(0.0, excess[near], found))
 
 
 def scan(batches: Sequence[Weighted], gaussian_variance: Numbers, tilts: Array) -> Scan:

@@ -15,8 +15,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, final
 
-import numpy as np
-
 from hockeystick.bound import Bound, agreed, from_sides
 from hockeystick.engines.lattice.compose import TiltedComposition
 from hockeystick.engines.lattice.layout import Layout, common_layout
@@ -25,15 +23,16 @@ from hockeystick.engines.lattice.plan import (
     SaddleEstimate,
     saddle_at_epsilon,
     saddle_at_least_zero,
+    scanned,
     spacing_for,
     tail_exponents,
     window_around,
 )
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.engines.lattice.rare_events import JumpComposition, JumpPlan, epsilon_with_jumps, plan_jumps
-from hockeystick.laws.base import Array, Pair
+from hockeystick.laws.base import Pair
 from hockeystick.numerics.one_sided_root import one_sided_root
-from hockeystick.transforms.cumulants import Cumulants
+from hockeystick.transforms.cumulants import Cumulants, Scan
 
 _METHOD = "certified lattice"
 _REFINEMENTS = 8
@@ -42,8 +41,7 @@ _HOPEFUL = 10.0  # times the tolerance at a station: beyond, nothing near it is 
 _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
 _EXPLAINED = 1.5  # times the width, that errors may sum to
 _APART = 12.0  # nats of delta from one station to the next
-_DEEP = -780.0  # ln of tails beyond which float64 tells no delta from 0
-_TILTS = np.geomspace(1e-5, 1e6, 200)  # whose deltas are looked at to find stations
+_LAST = 64  # station: float64 holds no smaller delta
 _LONG = 1 << 21  # points from which a coarser lattice is asked first how much rounding there is
 _SHORT = 1 << 19  # points of that one
 
@@ -91,7 +89,7 @@ class LatticeCurve:
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon), epsilon finite and below the largest loss (nats)."""
-        station = self._station("delta", float(np.interp(epsilon, *self._smooth)))
+        station = self._station("delta", self._scanned.log_delta_at(epsilon))
         if station is not None:
             kept = self._read_delta(station, epsilon)
             if self._relative_width(kept) <= self.tolerance:
@@ -113,18 +111,15 @@ class LatticeCurve:
         return self._epsilon_around(delta)
 
     @cached_property
-    def _smooth(self) -> tuple[Array, Array]:
-        """Epsilons, increasing, and about ``ln delta`` there."""
-        cumulants = Cumulants(self.parts, _DEEP - math.log(sum(count for _, count in self.parts)))
-        epsilon, log_delta = cumulants.at(_TILTS).smooth_log_delta()
-        return np.maximum.accumulate(epsilon), np.minimum.accumulate(log_delta)
+    def _scanned(self) -> Scan:
+        return scanned(self.parts)
 
     def _station(self, asked: Literal["epsilon", "delta"], log_delta: float) -> _Bracket | None:
         """The composition for deltas of about this size; None where it would have to be refined often, as at cliffs.
 
         It is made for a size that depends on the composition alone, so that no answer depends on what was asked before.
         """
-        number = max(round(-log_delta / _APART), 0)
+        number = min(max(round(-log_delta / _APART), 0), _LAST)
         if (asked, number) not in self._stations:
             cumulants, saddle = saddle_at_least_zero(self.parts, math.exp(-_APART * (number or 0.25)))
             tolerance = self.tolerance * (saddle.theta if asked == "epsilon" else 1.0)  # of delta, relative

@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 
 from hockeystick.engines.lattice.compose import TiltedWindow
 from hockeystick.numerics.roots import fan_root
-from hockeystick.transforms.cumulants import Cumulants, NodeSource, smooth_log_delta
+from hockeystick.transforms.cumulants import Cumulants, NodeSource, Scan, smooth_log_delta
 
 Array = NDArray[np.float64]
 Parts = Sequence[tuple[NodeSource, int]]
 
 _LARGEST_THETA = 1e6
 _LEAST_LOG_DELTA = -1e5  # far below what float64 tells from 0: nodes need not reach farther
+_TILTS = np.geomspace(1e-5, _LARGEST_THETA, 400)
+_DEEP = -780.0  # ln of tails beyond which float64 tells no delta from 0
 _LARGEST_GROWTH = 9.0  # ln of the error growth that a lower tilt may cost
 
 
@@ -39,6 +41,11 @@ class SaddleEstimate:
 
 def _log_delta(theta: float, epsilon: float, k: float, second: float) -> float:
     return float(smooth_log_delta(np.array(k), np.array(theta), epsilon, np.array(second)))
+
+
+def scanned(parts: Parts) -> Scan:
+    """K and its derivatives at tilts from 1e-5 to 1e6, whatever delta that float64 holds is asked about."""
+    return Cumulants(parts, _DEEP - math.log(sum(count for _, count in parts))).at(_TILTS)
 
 
 def saddle_at_epsilon(parts: Parts, epsilon: float) -> tuple[Cumulants, SaddleEstimate]:
