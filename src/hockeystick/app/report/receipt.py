@@ -124,11 +124,15 @@ def _result(specification: Specification, curve: PrivacyCurve, quantity: str, le
     return {
         "quantity": quantity,
         "at": {at: level},
-        **result_document(result),
-        "guarantee": method_words(result),
-        "statement": statement(specification, quantity, level, result),
+        **stated(specification, quantity, level, result),
         "directions": {direction: _sides(found) for direction, found in by_direction.items()},
     }
+
+
+def stated(specification: Specification, quantity: str, level: float, result: Bound | Estimate) -> dict[str, Any]:
+    """A result with the words that are said of it, as a receipt holds them."""
+    words = {"guarantee": method_words(result), "statement": statement(specification, quantity, level, result)}
+    return result_document(result) | words
 
 
 def _sides(result: Bound | Estimate) -> dict[str, float]:
