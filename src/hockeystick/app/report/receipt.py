@@ -60,19 +60,26 @@ def receipt(specification: Specification, *, created: str | None = None) -> dict
     contents = {
         "receipt": FORMAT,
         "created": today() if created is None else created,
-        "specification": specification.document(),
-        "relation": relation_words(specification),
+        **said_of_run(specification),
         "results": results,
         "curve": points,
         "drawn": _drawn(results, points, curve),
         "tradeoff": _tradeoff(specification, curve),
-        "cautions": [{"name": c.name, "broken": c.broken, "text": c.text} for c in cautions(specification)],
-        "not_included": list(not_included(specification)),
         "software": dict(software()),
         "selfcheck": recorded_self_check(),
     }
     document: dict[str, Any] = jsonable(contents)
     return document | {"checksum": checksum(document)}
+
+
+def said_of_run(specification: Specification) -> dict[str, Any]:
+    """What a receipt says of a run apart from its figures."""
+    return {
+        "specification": specification.document(),
+        "relation": relation_words(specification),
+        "cautions": [{"name": c.name, "broken": c.broken, "text": c.text} for c in cautions(specification)],
+        "not_included": list(not_included(specification)),
+    }
 
 
 def checksum(document: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from typing import Any, final
 
 from hockeystick.app.report.numbers import is_number, jsonable, number, result_document
 from hockeystick.app.report.page import page
-from hockeystick.app.report.receipt import FORMAT, checksum, receipt, software, stated
+from hockeystick.app.report.receipt import FORMAT, checksum, receipt, said_of_run, software, stated
 from hockeystick.app.spec.model import Choice, Specification
 from hockeystick.app.spec.problems import SpecificationError
 from hockeystick.app.spec.reader import from_document
@@ -28,6 +28,7 @@ from hockeystick.bound import Bound, Estimate
 from hockeystick.errors import HockeystickError
 from hockeystick.readouts.outline import Samples
 
+_PAGE = "page: what is shown is not what the receipt inside it says"
 _SAME = 1e-9  # relative: the order of a few sums may differ between machines, nothing else
 _SHARPER = 0.02  # with other versions: how much narrower the brackets are that decide a claim
 _EMBEDDED = re.compile(r'<script type="application/json" id="receipt">(.*?)</script>', re.DOTALL)
@@ -108,7 +109,7 @@ def verify(document: Mapping[str, Any], *, shown: str | None = None) -> Verifica
         remarks.append(f"made with {_versions(document.get('software'))}; checked with {_versions(again['software'])}")
         again["software"] = document.get("software")
     if shown is not None and shown != page(document):
-        findings.append("page: what is shown is not what the receipt inside it says")
+        findings.append(_PAGE)
     for words, broken in _self_checks(document.get("selfcheck"), again["selfcheck"]):
         (findings if broken else remarks).append(words)
     compared = _exactly(document, again) if same_software else _compatibly(document, again, specification)
@@ -206,9 +207,22 @@ def _compatibly(document: Mapping[str, Any], again: Mapping[str, Any], specifica
             "" if _meet(claimed, found) else f"curve[{place}]: the receipt says {claimed!r}, computed again {found!r}"
         )
     yield from _pictures(document, again, specification)
+    yield from _words(document, again, specification)
+
+
+def words_that_differ(
+    document: Mapping[str, Any], specification: Specification, *, shown: str | None = None
+) -> tuple[str, ...]:
+    """What a receipt says and this version does not say of its figures, whether or not these are true."""
+    again = {**document, **jsonable(said_of_run(specification))}
+    changed = () if shown is None or shown == page(document) else (_PAGE,)
+    return (*changed, *filter(None, _words(document, again, specification)))
+
+
+def _words(document: Mapping[str, Any], again: Mapping[str, Any], specification: Specification) -> Iterator[str]:
     try:
         expected = _said_of(document, again, specification)
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         yield "results: not figures of this kind"
         return
     yield from _exactly(document, expected)
