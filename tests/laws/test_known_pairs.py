@@ -39,7 +39,7 @@ from hockeystick.laws import (
     WorstCasePair,
 )
 from hockeystick.laws.one_step import one_step_delta
-from hockeystick.mechanisms import UserDefinedCurve
+from hockeystick.mechanisms import CorrelatedNoise, UserDefinedCurve
 from hockeystick.mechanisms.matrix_bins import BinnedMatrix
 from hockeystick.numerics.binomial_tail import BinomialTail
 from hockeystick.sampling import (
@@ -79,6 +79,9 @@ MECHANISMS = {
     ),
     "GaussianDP": Known(
         hs.GaussianDP(0.5), GaussianPair(1.0, 0.5), GaussianPair(1.0, 0.5), "Dong, Roth and Su 2019: by definition"
+    ),
+    "CorrelatedNoise": Known(
+        CorrelatedNoise(0.5, 0.5), GaussianPair(1.0, 0.5), GaussianPair(1.0, 1.0), "docs/derivations/banded.md, 1"
     ),
     "Laplace": Known(hs.Laplace(2.0), LaplacePair(2.0), LaplacePair(2.0, 2.0), SHIFTS),
     "DiscreteGaussian": Known(
@@ -192,6 +195,16 @@ TABLE: dict[str, tuple[tuple[str, ...] | None, ...]] = {
     "ZeroConcentratedDP": (BOTH, NO_FIXED, NO_FIXED, EPOCHS, NO_CUT, NO_CUT, NO_CUT, NO_TWICE),
     "RenyiDP": (BOTH, NO_FIXED, NO_FIXED, EPOCHS, NO_CUT, NO_CUT, NO_CUT, NO_TWICE),
     "BestOf": (BOTH, NOT_OFFERED, NOT_OFFERED, NOT_OFFERED, NOT_OFFERED, NOT_OFFERED, NOT_OFFERED, NOT_OFFERED),
+    "CorrelatedNoise": (
+        BOTH,
+        NOT_OFFERED,
+        NOT_OFFERED,
+        NOT_OFFERED,
+        NOT_OFFERED,
+        NOT_OFFERED,
+        NOT_OFFERED,
+        NOT_OFFERED,
+    ),
     "ShuffledReports": (
         (NO, NO, OWN, NO, NO),
         NOT_OFFERED,

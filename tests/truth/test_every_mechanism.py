@@ -33,6 +33,7 @@ def test_every_mechanism_is_drawn() -> None:
     known = {name for name in mechanisms.__all__ if isinstance(getattr(mechanisms, name), type)}
     of_their_own = {  # known by bounds that the caller states, or composed of what is drawn: tests of their own
         "BestOf",
+        "CorrelatedNoise",
         "Geometric",  # another name of DiscreteLaplace
         "RenyiDP",
         "UserDefinedCurve",

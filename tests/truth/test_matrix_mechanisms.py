@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
 import hockeystick as hs
 from hockeystick.composition import Composition
-from hockeystick.mechanisms import GaussianDP
+from hockeystick.mechanisms import CorrelatedNoise
+from tests.closed_forms import gaussian_epsilon
 
 Exact = list[list[Fraction]]
 
@@ -116,22 +118,65 @@ def test_the_step_is_gaussian_noise_over_the_sensitivity_rounded_down() -> None:
 
 
 def test_cyclic_samples_cost_what_poisson_samples_of_fewer_steps_do() -> None:
-    matrix = np.eye(10) + np.diag(np.full(9, 0.75), -1)  # two bands, columns of norm 1.25
+    matrix = np.eye(9) + np.diag(np.full(8, 0.75), -1)  # two bands, columns of norm 1.25, but for the last
     run = hs.cyclic_matrix_mechanism(matrix, 2.5, rate=0.1, separation=3)
     assert isinstance(run, Composition)
-    assert run == GaussianDP(0.5).poisson(0.1) * 4
-    found, true = hs.account(run).epsilon(delta=1e-5), hs.account(hs.Gaussian(2.0).poisson(0.1) * 4).epsilon(delta=1e-5)
-    assert found.lower <= true.upper  # type: ignore[union-attr]
-    assert true.lower <= found.upper  # type: ignore[union-attr]
+    found, true = hs.account(run).epsilon(delta=1e-5), hs.account(hs.Gaussian(2.0).poisson(0.1) * 3).epsilon(delta=1e-5)
+    assert (found.lower, found.upper) == (true.lower, true.upper)
     with pytest.raises(hs.UnknownPairError):
         hs.account(run, "substitute").epsilon(delta=1e-5)
+
+
+@pytest.mark.parametrize("adjacency", ["remove", "add", "zero-out"])
+def test_cyclic_brackets_contain_the_part_with_most_steps_where_its_last_column_is_shorter(adjacency: str) -> None:
+    matrix = np.eye(10) + np.diag(np.full(9, 0.75), -1)  # of the part with four steps, the last column has norm 1
+    found = hs.account(hs.cyclic_matrix_mechanism(matrix, 2.5, rate=0.1, separation=3), adjacency)
+    truth = hs.account(hs.Gaussian(2.0).poisson(0.1) * 3 + hs.Gaussian(2.5).poisson(0.1), adjacency)
+    for delta in (1e-3, 1e-9):
+        bound, true = found.epsilon(delta=delta), truth.epsilon(delta=delta)
+        assert bound.lower <= true.lower <= true.upper <= bound.upper
+        assert bound.upper <= 1.3 * bound.lower
+
+
+SIGNED = [[2.0, 0.0, 0.0], [-1.0, 2.0, 0.0], [-1.0, -1.0, 2.0]]  # squares 6, 5, 4 and products -1, -2, -2
+
+
+@pytest.mark.parametrize(("adjacency", "moved"), [("add-remove", 1), ("substitute", 2)])
+def test_brackets_contain_a_run_whose_columns_have_negative_products(adjacency: str, moved: int) -> None:
+    """The largest of 15 - 2 <g1, g2> - 4 <g1 + g2, g3> is 21: with |g1 + g2|^2 = u it is 17 - u + 4 sqrt(u) at most."""
+    step = hs.matrix_mechanism(SIGNED, 3.0, participation="fixed-epochs", separation=1)
+    for members in (1, 2):
+        curve = hs.account(step, adjacency, group_size=members)
+        mu = moved * members * mpmath.sqrt(21) / 3
+        for delta in (0.1, 1e-5, 1e-30):
+            bound = curve.epsilon(delta=delta)
+            assert bound.lower <= gaussian_epsilon(mu, delta) <= bound.upper
+            assert bound.upper <= 1.8 * bound.lower
+
+
+def test_contributions_of_opposite_signs_make_two_columns_exact() -> None:
+    step = hs.matrix_mechanism([[1.0, 0.0], [-0.75, 1.0]], 2.0, participation="fixed-epochs", separation=1)
+    assert isinstance(step, hs.Gaussian)
+    assert Fraction(step.noise_multiplier) ** 2 * (Fraction(25, 16) + 1 + Fraction(3, 2)) <= 4
+
+
+@pytest.mark.parametrize("known", [-0.1, 0.6, float("nan")])
+def test_what_datasets_show_lies_between_nothing_and_the_most(known: float) -> None:
+    with pytest.raises(ValueError, match="known_mu"):
+        CorrelatedNoise(0.5, known)
+
+
+def test_a_run_of_which_no_datasets_are_known_has_an_upper_side_alone() -> None:
+    found, known = (hs.account(step).epsilon(delta=1e-5) for step in (CorrelatedNoise(0.5, 0.0), hs.GaussianDP(0.5)))
+    assert (found.lower, found.upper) == (0.0, known.upper)
 
 
 def test_the_norm_over_the_noise_is_rounded_up() -> None:
     run = hs.cyclic_matrix_mechanism([[1.0, 0.0], [1.0, 1.0]], 1.0, rate=0.1, separation=2)
     step: Any = run.steps[0][0]
-    mu = step.mechanism.mu
-    assert Fraction(np.nextafter(mu, 0.0)) ** 2 < 2 < Fraction(mu) ** 2
+    mu, known = step.mechanism.mu, step.mechanism.known_mu
+    assert Fraction(known) ** 2 < 2 < Fraction(mu) ** 2
+    assert mu == np.nextafter(known, np.inf)
 
 
 SQUARE = [[1.0, 0.0], [0.5, 1.0]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from hockeystick.app.cli import main
 from hockeystick.app.cli.status import Status
+from hockeystick.app.report.page import page
 from hockeystick.app.report.receipt import checksum, receipt
 from hockeystick.app.spec import from_document
 
@@ -49,11 +51,43 @@ def test_a_wrong_number_is_contradicted(
     ]
 
 
+@pytest.mark.parametrize(
+    ("path", "changed"),
+    [
+        (("results", 0, "statement"), "(0.1, 1e-9)-differential privacy."),
+        (("results", 0, "guarantee"), "proved by an office"),
+        (("relation",), "add-remove: one company added or removed"),
+        (("cautions",), []),
+        (("not_included",), []),
+    ],
+)
+def test_words_that_do_not_follow_from_proved_numbers_are_refuted(
+    made: dict[str, Any], path: tuple[Any, ...], changed: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = copy.deepcopy(made | {"curve": [], "tradeoff": None})
+    holder: Any = document
+    for key in path[:-1]:
+        holder = holder[key]
+    holder[path[-1]] = changed
+    assert main(["verify", "--independent", written(tmp_path / "receipt.json", document)]) == Status.REFUTED
+    assert f"{path[0]}" in capsys.readouterr().out
+
+
+def test_what_a_page_shows_of_proved_numbers_is_compared(made: dict[str, Any], tmp_path: Path) -> None:
+    document = made | {"curve": [made["curve"][0]], "tradeoff": None}
+    signed = document | {"checksum": checksum(document)}
+    path = tmp_path / "receipt.html"
+    for shown, status in ((page(signed), Status.OK), (page(signed).replace("certified", "sealed"), Status.REFUTED)):
+        path.write_text(shown, encoding="utf-8")
+        assert main(["verify", "--independent", str(path)]) == status
+
+
 def test_what_is_out_of_reach_has_a_status_of_its_own(
     made: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    estimate = {"quantity": "epsilon", "at": {"delta": 1e-4}, "certified": False, "value": 1.0, "directions": {}}
-    name = written(tmp_path / "receipt.json", made | {"results": [estimate], "curve": [], "tradeoff": None})
+    method = {"accountant": {"method": "gaussian-limit"}}
+    estimate = receipt(from_document({**made["specification"], **method}))
+    name = written(tmp_path / "receipt.json", estimate | {"curve": [], "tradeoff": None})
     assert main(["verify", "--independent", name]) == Status.NO_ANSWER
     said = " ".join(capsys.readouterr().out.split())  # lines are wrapped
     assert "not proved independently: an estimate, which claims no side" in said

@@ -16,10 +16,12 @@ from hockeystick import mechanisms
 from hockeystick.accountants import Contour, Fourier, Lattice, Moments, SaddlePoint
 from hockeystick.composition import ADJACENCIES, Step
 from hockeystick.errors import ContradictionError
+from hockeystick.mechanisms import CorrelatedNoise
 
 STEPS: dict[str, Step] = {
     "ApproximateDP": hs.ApproximateDP(1.0, 1e-6),
     "Binomial": hs.Binomial(100),
+    "CorrelatedNoise": CorrelatedNoise(0.5, 0.4),
     "DiscreteGaussian": hs.DiscreteGaussian(2.0),
     "DiscreteLaplace": hs.DiscreteLaplace(2.0),
     "DiscretePair": hs.DiscretePair((Fraction(1, 3), Fraction(2, 3)), (Fraction(2, 3), Fraction(1, 3))),

@@ -13,10 +13,13 @@ import hockeystick as hs
 from hockeystick.app.report import verification
 from hockeystick.app.report.cautions import cautions
 from hockeystick.app.report.markdown import markdown
+from hockeystick.app.report.numbers import jsonable
 from hockeystick.app.report.page import page
-from hockeystick.app.report.receipt import checksum, receipt
+from hockeystick.app.report.receipt import checksum, receipt, stated
 from hockeystick.app.report.verification import NoReceiptError, open_receipt, verify
 from hockeystick.app.spec import Specification, from_document, read
+from hockeystick.bound import Bound
+from hockeystick.decimals import rounded_up
 from tests.closed_forms import composed_mu, gaussian_epsilon
 
 RUN = """\
@@ -92,6 +95,29 @@ def edited(document: dict[str, Any], path: Keys, change: Callable[[Any], Any]) -
     return changed
 
 
+def texts(value: Any, path: Keys = ()) -> Iterator[Keys]:
+    """The places of all texts and truth values of a document."""
+    if isinstance(value, dict | list):
+        for key, inside in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from texts(inside, (*path, key))
+    elif isinstance(value, str | bool):
+        yield path
+
+
+def restated(document: dict[str, Any], **sides: float) -> dict[str, Any]:
+    """A receipt whose first result has other sides in every direction, with the words that go with these."""
+    ((_, level),) = document["results"][0]["at"].items()
+
+    def change(result: dict[str, Any]) -> dict[str, Any]:
+        directions = {name: own | sides for name, own in result["directions"].items()}
+        low, high = (max(own[side] for own in directions.values()) for side in ("lower", "upper"))
+        bound = Bound(low, high, result["method"], tuple(result["notes"]), result["errors"])
+        said = stated(from_document(document["specification"]), result["quantity"], level, bound)
+        return {**result, **jsonable(said), "directions": directions}
+
+    return signed_anew(edited(document, ("results", 0), change))
+
+
 def signed_anew(document: dict[str, Any]) -> dict[str, Any]:
     return document | {"checksum": checksum(document)}
 
@@ -161,14 +187,42 @@ class TestOtherVersions:
         assert "numpy 0.0" in found.remarks[0]
 
     def test_slightly_different_digits_hold(self, foreign: dict[str, Any]) -> None:
-        wider = edited(foreign, ("results", 0, "upper"), lambda upper: upper * (1 + 1e-7))
-        assert verify(signed_anew(wider)).holds
+        wider = restated(foreign, upper=foreign["results"][0]["upper"] * (1 + 1e-7))
+        assert verify(wider).holds
+
+    @pytest.mark.usefixtures("computed_once")
+    def test_nothing_else_that_is_said_can_be_changed(self, foreign: dict[str, Any]) -> None:
+        of_maker = {"receipt", "created", "software", "selfcheck", "checksum", "method", "notes", "errors"}
+        of_run = {"title", "clipping_norm", "examples"}  # another run with the same figures
+        said = [p for p in (*texts(foreign), *numbers(foreign)) if not (of_maker | of_run) & set(p)]
+        sides = {path for path in said if path[0] in {"curve", "drawn", "tradeoff"} and path[-1] != "delta"}
+        assert {path[0] for path in set(said) - sides} > {"specification", "results", "curve", "cautions", "relation"}
+        for path in said:
+            if path not in sides or path[-1] in {"lower", "certified", "least", "direction"}:
+                changed = edited(foreign, path, lambda x: f"{x} x" if isinstance(x, str) else (not x or 3 * x + 1))
+                assert not verify(signed_anew(changed)).holds, path
+
+    def test_one_direction_cannot_claim_less(self, foreign: dict[str, Any]) -> None:
+        for direction in ("remove", "add"):
+            path = ("results", 0, "directions", direction, "upper")
+            assert not verify(signed_anew(edited(foreign, path, lambda upper: 0.99 * upper))).holds
+
+    def test_a_curve_whose_deltas_are_smaller_is_rejected(self, foreign: dict[str, Any]) -> None:
+        assert not verify(signed_anew(edited(foreign, ("curve", 2, "delta"), lambda delta: 1e-3 * delta))).holds
+
+    @pytest.mark.parametrize("key", ["drawn", "tradeoff", "cautions", "not_included", "relation"])
+    def test_what_is_left_out_is_missed(self, foreign: dict[str, Any], key: str) -> None:
+        assert not verify(signed_anew({name: inside for name, inside in foreign.items() if name != key})).holds
+
+    def test_what_a_page_shows_is_compared(self, foreign: dict[str, Any]) -> None:
+        assert verify(foreign, shown=page(foreign)).holds
+        figure = rounded_up(foreign["results"][0]["upper"])
+        assert not verify(foreign, shown=page(foreign).replace(figure, "0.1")).holds
 
     @pytest.mark.parametrize("factor", [0.999, 0.5])
     def test_a_smaller_claim_is_rejected(self, foreign: dict[str, Any], factor: float) -> None:
-        for side in ("upper", "lower"):
-            foreign = edited(foreign, ("results", 0, side), lambda value: value * factor)
-        assert not verify(signed_anew(foreign)).holds
+        result = foreign["results"][0]
+        assert not verify(restated(foreign, **{side: factor * result[side] for side in ("upper", "lower")})).holds
 
     def test_a_claim_that_only_the_lower_side_meets_is_rejected(self) -> None:
         """A wide bracket whose upper side is moved down to its lower: it meets the new one, and is not proved."""
@@ -177,16 +231,14 @@ class TestOtherVersions:
         lower, upper = made["results"][0]["lower"], made["results"][0]["upper"]
         truth = float(gaussian_epsilon(composed_mu(2.0, 1), 1e-5))
         assert lower < truth < upper
-        made = edited(made, ("software", "numpy"), lambda _: "0.0")
-        assert verify(signed_anew(made)).holds
+        made = signed_anew(edited(made, ("software", "numpy"), lambda _: "0.0"))
+        assert verify(made).holds
         for claim in (lower, 0.5 * (lower + truth)):
-            lowered = edited(made, ("results", 0, "upper"), lambda _, claim=claim: claim)
-            assert not verify(signed_anew(lowered)).holds
+            assert not verify(restated(made, upper=claim)).holds
 
     def test_a_claim_beside_the_truth_is_rejected(self, foreign: dict[str, Any]) -> None:
-        for side in ("upper", "lower"):
-            foreign = edited(foreign, ("results", 0, side), lambda value: value * 1.01)
-        assert not verify(signed_anew(foreign)).holds
+        result = foreign["results"][0]
+        assert not verify(restated(foreign, **{side: 1.01 * result[side] for side in ("upper", "lower")})).holds
 
     @pytest.mark.parametrize("factor", [0.5, 2.0])
     def test_a_point_of_the_curve_beside_the_truth_is_rejected(self, foreign: dict[str, Any], factor: float) -> None:

@@ -7,6 +7,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.app.report.cautions import broken, cautions
 from hockeystick.app.report.words import not_included
+from hockeystick.sampling import SCHEMES
 
 
 def specification(sampling: str, circumstances: str = "") -> hs.spec.Specification:
@@ -17,6 +18,33 @@ def specification(sampling: str, circumstances: str = "") -> hs.spec.Specificati
         circumstances = {{ {circumstances} }}
         """
     )
+
+
+@pytest.mark.parametrize("drawn", [scheme.batches for scheme in SCHEMES])
+def test_steps_without_sampling_are_no_account_of_batches(drawn: str) -> None:
+    """A record more pushes another out of a batch of fixed size, and may be in several micro-batches."""
+    text = 'steps = [{ mechanism = "gaussian", noise_multiplier = 2.0 }]\nguarantee = { delta = 1e-5 }\n'
+    (found,) = broken(hs.spec.read(f'{text}circumstances = {{ batches = "{drawn}" }}'))
+    assert "the accounting assumes that every example takes part in every step" in found
+    assert not broken(hs.spec.read(text))
+
+
+@pytest.mark.parametrize(
+    ("sampling", "examples", "breaks"),
+    [
+        ('scheme = "poisson", batch_size = 10, population = 1000', 1000, False),
+        ('scheme = "poisson", batch_size = 10, population = 1000', 100, True),  # the rate is ten times that accounted
+        ('scheme = "without-replacement", batch_size = 10, population = 1000', 999, True),
+        ('scheme = "cut-batches", rate = 0.01, largest_batch = 10, population = 1000', 2000, True),
+        ('scheme = "shuffled", batch_size = 10, population = 1000', 1009, False),  # the last nine fill no batch
+        ('scheme = "shuffled", batch_size = 10, population = 1000', 990, True),
+        ('scheme = "poisson", rate = 0.01', 7, False),
+    ],
+)
+def test_batches_of_more_records_than_there_are_break_the_guarantee(sampling: str, examples: int, breaks: bool) -> None:
+    found = broken(specification(sampling, f"examples = {examples}"))
+    assert any("accounted as drawn from 1,000 examples" in text for text in found) is breaks
+    assert not broken(specification(sampling))
 
 
 ROUNDS = 'scheme = "random-allocation", steps = 10'

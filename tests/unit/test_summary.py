@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import final
 
 import numpy as np
@@ -123,6 +124,13 @@ def test_a_higher_floor_never_needs_a_larger_mu() -> None:
     lower, upper = [float(b.lower) for b in found], [float(b.upper) for b in found]  # type: ignore[union-attr]
     assert lower[1] <= upper[0]
     assert lower[2] <= upper[1]
+
+
+def test_a_curve_that_steps_below_the_floor_between_two_floats_has_a_mu() -> None:
+    rate = Fraction(7194321684377951, 18014398509481984)  # its bracket ends at its largest loss
+    step = hs.ShuffledReports(((rate, 1 - rate), (1 - rate, rate)), people=3)
+    above, alone = (hs.account(step, "substitute").mu(floor=floor) for floor in (1e-10, 0.0))
+    assert (above.lower, above.upper) == (alone.lower, alone.upper)
 
 
 def test_regret_of_an_exact_summary_vanishes_and_brackets_otherwise() -> None:

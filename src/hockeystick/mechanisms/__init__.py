@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hockeystick.mechanisms.gaussian_dp import GaussianDP as GaussianDP
     from hockeystick.mechanisms.gaussian_mixture import GaussianMixture as GaussianMixture
     from hockeystick.mechanisms.laplace import Laplace as Laplace
+    from hockeystick.mechanisms.matrix import CorrelatedNoise as CorrelatedNoise
     from hockeystick.mechanisms.matrix import cyclic_matrix_mechanism as cyclic_matrix_mechanism
     from hockeystick.mechanisms.matrix import matrix_mechanism as matrix_mechanism
     from hockeystick.mechanisms.matrix import strategy_sensitivity as strategy_sensitivity
@@ -55,7 +56,9 @@ attach(
         "hockeystick.mechanisms.gaussian_dp": "GaussianDP",
         "hockeystick.mechanisms.gaussian_mixture": "GaussianMixture",
         "hockeystick.mechanisms.laplace": "Laplace",
-        "hockeystick.mechanisms.matrix": "cyclic_matrix_mechanism matrix_mechanism strategy_sensitivity",
+        "hockeystick.mechanisms.matrix": (
+            "CorrelatedNoise cyclic_matrix_mechanism matrix_mechanism strategy_sensitivity"
+        ),
         "hockeystick.mechanisms.matrix_bins": "binned_matrix_mechanism",
         "hockeystick.mechanisms.randomized_response": "RandomizedResponse",
         "hockeystick.mechanisms.report_noisy_max": "PermuteAndFlip ReportNoisyMax",

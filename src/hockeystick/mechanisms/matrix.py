@@ -2,8 +2,8 @@
 
 Rows of ``C X + Z`` are released, C the strategy, X the steps' contributions, Z normal noise. With G = C^T C the squared
 sensitivity is at most the sum of |G_ij| over the steps i, j in which one record takes part, for the worst set of
-steps that a pattern allows: exact where G has no negative entry there. Source: 2306.08153; proofs:
-docs/derivations/banded.md.
+steps that a pattern allows: exact where G has no negative entry there. Where a run is not known exactly, known datasets
+give its lower side. Source: 2306.08153; proofs: docs/derivations/banded.md.
 
 Guarantee: floats stand for themselves, sums are exact; what is returned is the float64 next to the true value on the
 safe side. Cost: the products of whole numbers that make the entries of G that are looked at.
@@ -20,16 +20,75 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick.bound import Bound
-from hockeystick.composition import Composition
-from hockeystick.errors import check_choice, check_count, check_positive, check_rate, public_door
+from hockeystick.composition import Composition, Direction, Step, compose
+from hockeystick.errors import (
+    check_choice,
+    check_count,
+    check_fields,
+    check_finite,
+    check_positive,
+    check_rate,
+    public_door,
+)
+from hockeystick.laws.base import Pair
+from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.mechanisms.gaussian import Gaussian
-from hockeystick.mechanisms.gaussian_dp import GaussianDP
+from hockeystick.numerics.rationals import float_beside
+from hockeystick.sampling import Poisson
 
 Participation = Literal["single", "fixed-epochs", "min-separation"]
 Column = dict[int, int]
 
 _PATTERNS = ("single", "fixed-epochs", "min-separation")
 _BYTES = 8  # of an entry whose kind has an exact value everywhere
+
+
+@final
+@dataclass(frozen=True)
+class CorrelatedNoise(Step):
+    """Gaussian noise correlated between steps, as one release of a mu that is known between two numbers.
+
+    Parameters
+    ----------
+    mu : float
+        The release is no easier to tell apart than two unit normals at this distance; above 0. Substitution doubles it.
+    known_mu : float
+        The distance that known datasets show, at most ``mu``; 0 where none are known.
+
+    Examples
+    --------
+    >>> CorrelatedNoise(0.5, 0.4).pair("remove")
+    GaussianPair(sigma=1.0, sensitivity=0.5)
+    """
+
+    mu: float
+    known_mu: float
+
+    def __post_init__(self) -> None:
+        check_fields(self, mu=check_positive, known_mu=check_finite)
+        if not 0.0 <= self.known_mu <= self.mu:
+            raise ValueError(f"known_mu must be between 0 and mu, got {self.known_mu!r} and {self.mu!r}")
+
+    def pair(self, direction: Direction) -> Pair:
+        return self.pair_of_group(direction, 1)
+
+    def pair_of_group(self, direction: Direction, size: int) -> Pair:
+        return GaussianPair(1.0, float_beside(_records(direction, size) * Fraction(self.mu), up=True))
+
+    def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
+        return self.attained_by_group(direction, 1)
+
+    def attained_by_group(self, direction: Direction, size: int) -> tuple[Pair, ...]:
+        known = float_beside(_records(direction, size) * Fraction(self.known_mu), up=False)
+        return (GaussianPair(1.0, known),) if known else ()
+
+    def provenance(self, direction: Direction) -> tuple[str, ...]:
+        return ("matrix mechanism: the upper bound takes the largest sensitivity, the lower bound known datasets",)
+
+
+def _records(direction: Direction, size: int) -> int:
+    """How many records' contributions a group moves the sum by, at most."""
+    return 2 * size if direction == "substitute" else size
 
 
 @final
@@ -95,11 +154,11 @@ def matrix_mechanism(
     participation: Participation = "single",
     separation: int | None = None,
     participations: int | None = None,
-) -> Gaussian:
+) -> Gaussian | CorrelatedNoise:
     """The whole run of a matrix mechanism as one Gaussian step: its noise over the sensitivity, rounded down.
 
-    Contributions may be chosen adaptively, step by step. The upper side of what is asked of the step holds for the run;
-    the lower side does where the sensitivity is exact, but for the rounding of the noise.
+    Contributions may be chosen adaptively, step by step. Where columns of one record have negative products the
+    sensitivity is known between two bounds, and the step is a `CorrelatedNoise` whose lower side is that of datasets.
 
     Parameters
     ----------
@@ -116,8 +175,10 @@ def matrix_mechanism(
     Gaussian(noise_multiplier=1.414213562373095)
     """
     noise = Fraction(check_positive("noise_multiplier", noise_multiplier))
-    _, most = _squares(_read(strategy), participation, separation, participations)
-    return Gaussian(_root(noise * noise / most, up=False))
+    least, most = (square / noise**2 for square in _squares(_read(strategy), participation, separation, participations))
+    if least < most:
+        return CorrelatedNoise(_root(most, up=True), _root(least, up=False))
+    return Gaussian(_root(1 / most, up=False))
 
 
 @public_door
@@ -143,13 +204,14 @@ def cyclic_matrix_mechanism(
     Returns
     -------
     Composition
-        Steps of mu-Gaussian-DP, mu the largest norm of a column over the noise, rounded up, on Poisson samples: under
-        'substitute' they refuse, since the two records may be of different parts.
+        `CorrelatedNoise` on Poisson samples, its mu the largest norm of a column over the noise. The lower side is
+        that of a record whose part has m steps with columns of at least some norm, for the best m. Under 'substitute'
+        they refuse, since the two records may be of different parts.
 
     Examples
     --------
     >>> cyclic_matrix_mechanism([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], 2.0, rate=0.1, separation=2)
-    Composition(steps=((Poisson(mechanism=GaussianDP(mu=0.5), rate=0.1), 2),))
+    Composition(steps=((Poisson(mechanism=CorrelatedNoise(mu=0.5, known_mu=0.5), rate=0.1), 2),))
     """
     noise = Fraction(check_positive("noise_multiplier", noise_multiplier))
     read, parts = _read(strategy), check_count("separation", separation)
@@ -159,8 +221,17 @@ def cyclic_matrix_mechanism(
             f"rate must be below 1, got {rate!r}: without sampling use matrix_mechanism with participation"
             " 'min-separation'"
         )
-    _, most = _squares(read, "single", None, None)
-    return GaussianDP(_root(most / (noise * noise), up=True)).poisson(rate) * -(-len(read.columns) // parts)
+    squares = [_product(column, column) for column in read.columns]
+    _, known, times = max(
+        (times * square, square, times)
+        for first in range(min(parts, len(squares)))
+        for times, square in enumerate(sorted(squares[first::parts], reverse=True), start=1)
+    )
+    scale = (read.unit / noise) ** 2
+    mu, known_mu = _root(max(squares) * scale, up=True), _root(known * scale, up=False)
+    others = -(-len(squares) // parts) - times
+    steps = [(Poisson(CorrelatedNoise(mu, known_mu), rate), times), (Poisson(CorrelatedNoise(mu, 0.0), rate), others)]
+    return compose([(step, count) for step, count in steps if count])
 
 
 def checked_matrix(strategy: ArrayLike) -> NDArray[Any]:
@@ -223,10 +294,14 @@ def _product(one: Column, other: Column) -> int:
 
 
 def _of_set(columns: tuple[Column, ...]) -> tuple[int, int]:
-    """What one set of steps gives: a lower bound, all contributions equal or one alone, and the upper one."""
-    own = [_product(column, column) for column in columns]
-    cross = [2 * _product(one, other) for i, one in enumerate(columns) for other in columns[:i]]
-    return max(sum(own) + sum(cross), *own), sum(own) + sum(abs(entry) for entry in cross)
+    """What one set of steps gives: a lower bound, contributions alike but for signs, and the upper one."""
+    moved: Column = {}
+    for column in columns:
+        sign = 1 if _product(moved, column) >= 0 else -1  # either way the sum grows by the column's own square, or more
+        moved |= {row: moved.get(row, 0) + sign * entry for row, entry in column.items()}
+    own = sum(_product(column, column) for column in columns)
+    cross = sum(abs(_product(one, other)) for i, one in enumerate(columns) for other in columns[:i])
+    return _product(moved, moved), own + 2 * cross
 
 
 def _best_apart(squares: list[int], apart: int, times: int) -> int:

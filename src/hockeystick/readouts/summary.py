@@ -133,7 +133,10 @@ class _Search:
             points.append(self._point(max(2.0 * points[-1].epsilon, 0.25)))
         end, start = points.pop(), points.pop()
         while end.upper < start.upper * math.exp(-5.0 * self._tolerance) and self._spent < 60:
-            middle = self._point(0.5 * (start.epsilon + end.epsilon))  # the last cell ends just beyond the floor
+            between = 0.5 * (start.epsilon + end.epsilon)
+            if between in {start.epsilon, end.epsilon}:
+                break  # the bracket steps below the floor between two neighbouring floats
+            middle = self._point(between)  # the last cell ends just beyond the floor
             if middle.upper <= self._floor:
                 end = middle
             else:

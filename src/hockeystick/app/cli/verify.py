@@ -13,7 +13,14 @@ from hockeystick.app.cli.parsing import WIDTH, Parser
 from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.content import Content
-from hockeystick.app.report.verification import NoReceiptError, has_checksum, is_page, open_receipt, verify
+from hockeystick.app.report.verification import (
+    NoReceiptError,
+    has_checksum,
+    is_page,
+    open_receipt,
+    verify,
+    words_that_differ,
+)
 from hockeystick.app.spec.reader import from_document
 from hockeystick.errors import require_ball_arithmetic
 from hockeystick.progress import Progress
@@ -47,10 +54,11 @@ def run(options: argparse.Namespace) -> Status:
         document = open_receipt(given)
     except NoReceiptError as error:
         raise CommandError(f"{options.receipt}: error: {error}") from None
+    shown = given if is_page(given) else None
     if options.independent:
-        return _prove_again(options, document)
+        return _prove_again(options, document, shown)
     with Progress("computing the receipt again"):
-        found = verify(document, shown=given if is_page(given) else None)
+        found = verify(document, shown=shown)
     if options.json:
         texts = broken(from_document(document["specification"])) if found.holds else ()
         print_json({"broken_assumptions": list(texts), **vars(found)})
@@ -76,8 +84,11 @@ def _under(text: str) -> str:
     return textwrap.fill(text, WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
 
 
-def _prove_again(options: argparse.Namespace, document: dict[str, Any]) -> Status:
-    """Prove every number of a receipt by the independent checker, and say for each that was not why."""
+def _prove_again(options: argparse.Namespace, document: dict[str, Any], shown: str | None) -> Status:
+    """Prove every number of a receipt by the independent checker, and say for each that was not why.
+
+    What is said of the numbers is compared with what is said here of them.
+    """
     require_ball_arithmetic("verify --independent")
     from hockeystick.independent import CONTRADICTED, NOT_REACHED, PROVED, check
 
@@ -86,16 +97,19 @@ def _prove_again(options: argparse.Namespace, document: dict[str, Any]) -> Statu
     specification = from_document(document["specification"], source="specification")
     with Progress("proving the receipt again"):
         found = check({**document, "specification": specification.document()})
+    words = words_that_differ(document, specification, shown=shown)
     verdicts = {verdict: sum(f.verdict == verdict for f in found) for verdict in (PROVED, NOT_REACHED, CONTRADICTED)}
     if options.json:
         broken_ones = {"broken_assumptions": list(broken(specification))}
-        print_json({**broken_ones, "numbers": verdicts, "findings": [vars(one) for one in found]})
+        print_json({**broken_ones, "numbers": verdicts, "words": words, "findings": [vars(one) for one in found]})
     else:
         print(opening(specification), end="")
         print(f"{options.receipt}: {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())}")
         for one in found:
             if one.verdict != PROVED:
                 print(_under(str(one)))
-    if verdicts[CONTRADICTED]:
+        for text in words:
+            print(_under(text))
+    if verdicts[CONTRADICTED] or words:
         return Status.REFUTED
     return Status.NO_ANSWER if verdicts[NOT_REACHED] else status_of(specification)

@@ -13,6 +13,7 @@ from typing import final
 
 from hockeystick.app.report.numbers import count_text, plain, plural
 from hockeystick.app.spec.model import Specification
+from hockeystick.app.spec.registry import schemes
 from hockeystick.sampling import SCHEMES
 
 
@@ -38,7 +39,7 @@ class Caution:
 
 def cautions(specification: Specification) -> tuple[Caution, ...]:
     """The cautions of a specification, broken ones first."""
-    checks = (_batches, _observers, _delta, _tuning, _adaptive, _one_direction, _callers_word)
+    checks = (_batches, _population, _observers, _delta, _tuning, _adaptive, _one_direction, _callers_word)
     found = [caution for check in checks for caution in check(specification)]
     return tuple(sorted(found, key=lambda caution: not caution.broken))
 
@@ -72,19 +73,36 @@ def _batches(specification: Specification) -> Iterator[Caution]:
     of_kind = {scheme.batches: scheme for scheme in SCHEMES}
     accounted = sorted({scheme.batches for scheme in specification.schemes})
     stated = specification.circumstances.batches
-    assumed = " and ".join(of_kind[kind].noun for kind in accounted)
+    everyone = f"that every {specification.unit} takes part in every step"
+    assumed = " and ".join(of_kind[kind].noun for kind in accounted) or everyone
     if accounted and stated is None:
         yield _unstated(
             "sampler-unstated",
             f"How batches are drawn in fact is not stated; the accounting assumes {assumed}. Most data loaders"
             " shuffle instead, which this guarantee does not cover.",
         )
-    elif accounted and stated is not None and accounted != [stated]:
+    elif stated is not None and accounted != [stated]:
         yield _broken(
-            f"{stated}-accounted-as-{'-and-'.join(accounted)}",
+            f"{stated}-accounted-as-{'-and-'.join(accounted) or 'no-batches'}",
             f"Batches are drawn {of_kind[stated].manner}, but the accounting assumes {assumed}: the guarantee does not"
             " apply to this run. Draw batches as accounted, or account what is drawn.",
         )
+
+
+def _population(specification: Specification) -> Iterator[Caution]:
+    """Batches drawn from another number of records than there are; an epoch may leave out what fills no batch."""
+    examples, many = specification.circumstances.examples, plural(specification.unit)
+    if examples is None:
+        return
+    for sampling in dict.fromkeys(entry.sampling for entry in specification.steps if entry.sampling is not None):
+        drawn_from = int(sampling.mapping.get("population", examples))  # type: ignore[arg-type]  # a number
+        left_out = schemes()[sampling.name].step_is_epoch and drawn_from < examples
+        if drawn_from != examples and not left_out:
+            yield _broken(
+                "population-is-not-examples",
+                f"Batches are accounted as drawn from {count_text(drawn_from)} {many}, but there are"
+                f" {count_text(examples)}: the guarantee does not apply to this run. State the number there is.",
+            )
 
 
 def _observers(specification: Specification) -> Iterator[Caution]:

@@ -60,19 +60,26 @@ def receipt(specification: Specification, *, created: str | None = None) -> dict
     contents = {
         "receipt": FORMAT,
         "created": today() if created is None else created,
-        "specification": specification.document(),
-        "relation": relation_words(specification),
+        **said_of_run(specification),
         "results": results,
         "curve": points,
         "drawn": _drawn(results, points, curve),
         "tradeoff": _tradeoff(specification, curve),
-        "cautions": [{"name": c.name, "broken": c.broken, "text": c.text} for c in cautions(specification)],
-        "not_included": list(not_included(specification)),
         "software": dict(software()),
         "selfcheck": recorded_self_check(),
     }
     document: dict[str, Any] = jsonable(contents)
     return document | {"checksum": checksum(document)}
+
+
+def said_of_run(specification: Specification) -> dict[str, Any]:
+    """What a receipt says of a run apart from its figures."""
+    return {
+        "specification": specification.document(),
+        "relation": relation_words(specification),
+        "cautions": [{"name": c.name, "broken": c.broken, "text": c.text} for c in cautions(specification)],
+        "not_included": list(not_included(specification)),
+    }
 
 
 def checksum(document: Mapping[str, Any]) -> str:
@@ -124,11 +131,15 @@ def _result(specification: Specification, curve: PrivacyCurve, quantity: str, le
     return {
         "quantity": quantity,
         "at": {at: level},
-        **result_document(result),
-        "guarantee": method_words(result),
-        "statement": statement(specification, quantity, level, result),
+        **stated(specification, quantity, level, result),
         "directions": {direction: _sides(found) for direction, found in by_direction.items()},
     }
+
+
+def stated(specification: Specification, quantity: str, level: float, result: Bound | Estimate) -> dict[str, Any]:
+    """A result with the words that are said of it, as a receipt holds them."""
+    words = {"guarantee": method_words(result), "statement": statement(specification, quantity, level, result)}
+    return result_document(result) | words
 
 
 def _sides(result: Bound | Estimate) -> dict[str, float]:

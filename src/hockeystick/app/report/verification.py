@@ -3,7 +3,8 @@
 Four things are checked. The checksum: has anything been changed since? The words: do statements and cautions
 follow from the figures? The figures: computed again from the specification inside. With the same versions of
 everything each figure must come out the same, to far more digits than matter; with others each bracket must meet
-the new one, and what is claimed must follow from brackets made narrow enough to decide it. The self-check: were the
+the new one, what is claimed must follow from brackets made narrow enough to decide it, and all else must be what is
+said here of these figures. The self-check: were the
 error bounds that every figure assumes kept where the receipt was made, and are they kept here?
 """
 
@@ -16,17 +17,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, final
 
-from hockeystick.app.report.numbers import is_number, number, result_document
+from hockeystick.app.report.numbers import is_number, jsonable, number, result_document
 from hockeystick.app.report.page import page
-from hockeystick.app.report.receipt import FORMAT, checksum, receipt, software
+from hockeystick.app.report.receipt import FORMAT, checksum, receipt, said_of_run, software, stated
 from hockeystick.app.spec.model import Choice, Specification
 from hockeystick.app.spec.problems import SpecificationError
 from hockeystick.app.spec.reader import from_document
 from hockeystick.app.spec.registry import AUTOMATIC
-from hockeystick.bound import Bound
+from hockeystick.bound import Bound, Estimate
 from hockeystick.errors import HockeystickError
 from hockeystick.readouts.outline import Samples
 
+_PAGE = "page: what is shown is not what the receipt inside it says"
 _SAME = 1e-9  # relative: the order of a few sums may differ between machines, nothing else
 _SHARPER = 0.02  # with other versions: how much narrower the brackets are that decide a claim
 _EMBEDDED = re.compile(r'<script type="application/json" id="receipt">(.*?)</script>', re.DOTALL)
@@ -106,8 +108,8 @@ def verify(document: Mapping[str, Any], *, shown: str | None = None) -> Verifica
     if not same_software:
         remarks.append(f"made with {_versions(document.get('software'))}; checked with {_versions(again['software'])}")
         again["software"] = document.get("software")
-    if shown is not None and same_software and shown != page(document):
-        findings.append("page: what is shown is not what the receipt inside it says")
+    if shown is not None and shown != page(document):
+        findings.append(_PAGE)
     for words, broken in _self_checks(document.get("selfcheck"), again["selfcheck"]):
         (findings if broken else remarks).append(words)
     compared = _exactly(document, again) if same_software else _compatibly(document, again, specification)
@@ -190,37 +192,78 @@ def _agree(path: str, claimed: object, found: object) -> bool:
 
 
 def _compatibly(document: Mapping[str, Any], again: Mapping[str, Any], specification: Specification) -> Iterator[str]:
-    yield from _leaves("specification", document["specification"], again["specification"])
-    yield from _leaves("relation", document.get("relation"), again["relation"])
-    claims = document.get("results")
+    """Whether the figures may stand, and whether all else is what this version says of them."""
+    claims, points = document.get("results"), document.get("curve")
     if not isinstance(claims, list) or len(claims) != len(again["results"]):
         yield "results: not those the specification asks for"
         return
-    for claimed, found in zip(claims, again["results"], strict=True):
-        yield from _leaves("results.at", claimed.get("at"), found["at"])
-        yield _claim(claimed, found, specification)
-    points = document.get("curve")
     if not isinstance(points, list) or len(points) != len(again["curve"]):
         yield "curve: not the points of this specification"
         return
+    for claimed, found in zip(claims, again["results"], strict=True):
+        yield from _claims(claimed, found, specification)
     for place, (claimed, found) in enumerate(zip(points, again["curve"], strict=True)):
         yield (
             "" if _meet(claimed, found) else f"curve[{place}]: the receipt says {claimed!r}, computed again {found!r}"
         )
-
     yield from _pictures(document, again, specification)
+    yield from _words(document, again, specification)
+
+
+def words_that_differ(
+    document: Mapping[str, Any], specification: Specification, *, shown: str | None = None
+) -> tuple[str, ...]:
+    """What a receipt says and this version does not say of its figures, whether or not these are true."""
+    again = {**document, **jsonable(said_of_run(specification))}
+    changed = () if shown is None or shown == page(document) else (_PAGE,)
+    return (*changed, *filter(None, _words(document, again, specification)))
+
+
+def _words(document: Mapping[str, Any], again: Mapping[str, Any], specification: Specification) -> Iterator[str]:
+    try:
+        expected = _said_of(document, again, specification)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        yield "results: not figures of this kind"
+        return
+    yield from _exactly(document, expected)
+
+
+def _said_of(document: Mapping[str, Any], again: Mapping[str, Any], specification: Specification) -> Mapping[str, Any]:
+    """What this version writes of the figures in a receipt."""
+    results = []
+    for claimed, found in zip(document["results"], again["results"], strict=True):
+        ((_, level),) = found["at"].items()
+        words = str(claimed["method"]), tuple(map(str, claimed["notes"]))
+        result: Bound | Estimate
+        if found["certified"]:
+            directions = [tuple(map(number, (side["lower"], side["upper"]))) for side in claimed["directions"].values()]
+            low, high = map(max, zip(*directions, strict=True))  # the worst direction
+            result = Bound(low, high, *words, dict(claimed["errors"]))
+        else:
+            result = Estimate(number(claimed["value"]), number(claimed["error"]), *words)
+        sides = {name: claimed["directions"][name] for name in found["directions"]}
+        results.append(found | stated(specification, found["quantity"], level, result) | {"directions": sides})
+    figures = ("lower", "upper", "value")
+    points = [
+        {name: claimed[name] if name in figures else value for name, value in found.items()}
+        for claimed, found in zip(document["curve"], again["curve"], strict=True)
+    ]
+    drawn = {**document["drawn"], "least": again["drawn"]["least"], "certified": again["drawn"]["certified"]}
+    tradeoff = again["tradeoff"] and {**again["tradeoff"], "false_negative": document["tradeoff"]["false_negative"]}
+    said: dict[str, Any] = jsonable({"results": results, "curve": points, "drawn": drawn, "tradeoff": tradeoff})
+    return {**again, **said}
 
 
 def _pictures(document: Mapping[str, Any], again: Mapping[str, Any], specification: Specification) -> Iterator[str]:
     """What the pictures are drawn from: other versions may have asked for other points, so each is asked for anew."""
     try:
         samples = Samples.of(document["drawn"])
-        rates = document["tradeoff"] and document["tradeoff"]["false_negative"]
+        rates = again["tradeoff"] and document["tradeoff"]["false_negative"]
     except (KeyError, TypeError, ValueError):
         yield "drawn: not what pictures are drawn from"
         return
     curve = specification.curve
-    if samples.certified != again["drawn"]["certified"] or samples.values.keys() != curve.directed.keys():
+    if samples.values.keys() != curve.directed.keys():
         yield "drawn: not the directions of this specification"
         return
     for direction, values in samples.values.items():
@@ -241,21 +284,27 @@ def _meet(claimed: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
     )
 
 
-def _claim(claimed: Mapping[str, Any], found: Mapping[str, Any], specification: Specification) -> str:
-    """The claim of one result: its bracket meets the new one, and its upper side is proved with a narrower one."""
-    name = f"{claimed.get('quantity')} at {claimed.get('at')}"
-    if claimed.get("quantity") != found["quantity"] or claimed.get("certified") != found["certified"]:
-        return f"{name}: the receipt states another kind of result than computed again"
-    if not _meet(claimed, found):
-        return f"{name}: the receipt says {_said(claimed)}, computed again it is {_said(found)}"
-    if "upper" not in found or number(claimed["upper"]) >= number(found["upper"]):
-        return ""
-    sharper = _sharper(specification)
-    (level,) = found["at"].values()
-    result = sharper.curve.epsilon(level) if found["quantity"] == "epsilon" else sharper.curve.delta(level)
-    if isinstance(result, Bound) and number(claimed["upper"]) >= float(result.upper):
-        return ""
-    return f"{name}: the upper side {claimed['upper']!r} could not be proved again; {found['upper']!r} was"
+def _claims(claimed: Mapping[str, Any], found: Mapping[str, Any], specification: Specification) -> Iterator[str]:
+    """One result in each direction: brackets meet the new ones, and upper sides are proved, by narrower ones."""
+    name, sides = f"{found['quantity']} at {found['at']}", claimed.get("directions")
+    if not isinstance(sides, dict) or sides.keys() != found["directions"].keys():
+        yield f"{name}: not the directions of this specification"
+        return
+    ((_, level),) = found["at"].items()
+    for direction, own in found["directions"].items():
+        given = sides[direction]
+        if not _meet(given, own):
+            yield f"{name}, {direction}: the receipt says {_said(given)}, computed again it is {_said(own)}"
+        elif "upper" in own and number(given["upper"]) < number(own["upper"]):
+            sharper = _sharper(specification).curve.directed[direction]
+            result = sharper.epsilon(level) if found["quantity"] == "epsilon" else sharper.delta(level)
+            proved = isinstance(result, Bound) and number(given["upper"]) >= float(result.upper)
+            yield (
+                ""
+                if proved
+                else f"{name}, {direction}: the upper side {given['upper']!r} could not be proved again;"
+                f" {own['upper']!r} was"
+            )
 
 
 def _sharper(specification: Specification) -> Specification:
