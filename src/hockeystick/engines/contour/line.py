@@ -104,19 +104,20 @@ class ContourLine:
             **stacks,
         )
 
-    def rows(self, index: NDArray[np.intp] | int, *, whole: bool = True) -> ContourLine:
-        """One of several lines, or some of them, each as often as it is named; not whole if only for `curve`."""
+    def rows(self, index: NDArray[np.intp] | int) -> ContourLine:
+        """One of several lines, or some of them, each as often as it is named; for `curve`, which asks no total."""
         parts: dict[str, Any] = {name: getattr(self, name)[index] for name in _NUMBERS}
-        total = self.total.rows(index) if whole else self.total  # what terms are made of, `curve` asks no more
-        picked = ContourLine(chernoff=self.chernoff.rows(index), total=total, **parts)
-        picked.__dict__["_terms"] = self._terms.rows(index)
+        picked = ContourLine(chernoff=self.chernoff.at(index), total=self.total, **parts)
+        picked.__dict__["_terms"] = self._terms.at(index)
         return picked
 
     def part(self, row: int, nodes: int, rules: Sequence[LossRule]) -> ContourLine:
         """One of several lines, up to so many nodes; all that depends on where it ends but `log_tail` follows."""
         numbers: dict[str, Any] = {name: getattr(self, name)[row] for name in _NUMBERS}
         numbers["frequencies"] = self.frequencies[row, :nodes]
-        return ContourLine(chernoff=self.chernoff.rows(row), total=self.total.part(row, nodes), rules=rules, **numbers)
+        return ContourLine(
+            chernoff=self.chernoff.at(row), total=self.total.at((row, slice(nodes))), rules=rules, **numbers
+        )
 
     @cached_property
     def _terms(self) -> LineTerms:

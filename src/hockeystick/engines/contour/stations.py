@@ -268,7 +268,7 @@ def saddles_at(asked: Sequence[tuple[Stations, Station]]) -> Iterator[tuple[list
 
 def _saddles(levels: Sequence[Level], tilts: Array, variance: Numbers) -> Saddle:
     """Saddle points at one tilt of each level, `Saddle.stacked`."""
-    sketches = tuple(Sketch.stacked(own) for own in zip(*(level.sketches for level in levels), strict=True))
+    sketches = tuple(Sketch.joined(own) for own in zip(*(level.sketches for level in levels), strict=True))
     here = scan(sketches, variance, tilts[None])
     tops = np.array([level.tilts[-1] for level in levels])
     return Saddle(tilts, here.value[0], here.mean[0], here.variance[0], sketches, tops)
