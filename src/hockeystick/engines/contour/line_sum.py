@@ -74,11 +74,10 @@ def line_sum(
     nodes: int,
     quadrature: Array,
     *,
-    first: int = 0,
     rows: NDArray[np.intp] | None = None,
     most: int | None = None,
 ) -> LineSum:
-    """The sum over a batch at ``m * step``, m from ``first`` on; ``quadrature`` bounds the errors of phi, shape (B).
+    """The sum over a batch at ``m * step``, m from 0 on; ``quadrature`` bounds the errors of phi, shape (B).
 
     With steps of shape (R,) every run has its own. Runs that differ in their counts alone share rules: then ``rows``,
     increasing, are those of the runs, and counts are theirs. Only the first ``most`` are summed, the same to the bit.
@@ -90,8 +89,8 @@ def line_sum(
     blocks = -(-nodes // (length * group)) * group
     together = max(1, _TABLE // ((3 * tilted.offset.shape[1] + length) * (length + blocks)))
     found = []
-    near, far = steps * np.arange(float(length)), steps * (first + length * np.arange(float(blocks)))
-    s = steps * (first + np.arange(float(nodes)))
+    near, far = steps * np.arange(float(length)), steps * (length * np.arange(float(blocks)))
+    s = steps * np.arange(float(nodes))
     for start in range(0, quadrature.size, together):
         part = slice(start, start + together)
         own = part if steps.size > 1 else slice(None)
