@@ -15,7 +15,7 @@ import numpy as np
 
 from hockeystick.engines.contour.aliasing import chernoff
 from hockeystick.engines.contour.lattice_line import LatticeLine, prepare_lattice_line
-from hockeystick.engines.contour.line import ContourLine, prepare_line
+from hockeystick.engines.contour.line import ContourLine, summed_line
 from hockeystick.engines.contour.line_curve import Curve
 from hockeystick.laws import DiscretePair, Pair
 from hockeystick.laws.loss_sum import PairSum
@@ -154,6 +154,13 @@ def lattice_line(
     return of(nodes, float(full.total.log_size[nodes:].max()) + 1e-9)
 
 
+def relative_width(curve: Curve) -> np.ndarray:
+    """``upper / lower - 1``; infinite where the lower bound is not above 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(curve.lower > 0.0, (curve.upper - curve.lower) / np.maximum(curve.lower, 1e-300), np.inf)
+    return ratio + 2.0 * curve.log_scale_error
+
+
 EPSILONS = np.array([-1.0, 0.0, 0.37, 1.1, 2.6])
 
 
@@ -162,4 +169,4 @@ def gaussian_line(mu: float, theta: float, *, step: float, nodes: int) -> Contou
     known = chernoff([], [], mu * mu, (theta, *tilts_of(theta)))
     last = step * (nodes - 1)
     log_tail = -0.5 * mu * mu * last * last * (1.0 - 1e-9)
-    return prepare_line([], [], mu * mu, chernoff=known, step=step, nodes=nodes, log_tail=log_tail)
+    return summed_line([], mu * mu, chernoff=known, step=step, nodes=nodes, log_tail=log_tail)

@@ -172,7 +172,7 @@ def _passed(curves: Sequence[Curve], owners: Rows, values: Array, quantity: Quan
         more = together.answers(first[second] + 1, values[second], quantity)
         if more is None:
             return None
-        answers, rows = answers.followed_by(more), np.concatenate((rows, second))
+        answers, rows = type(answers).joined([answers, more], axis=-1), np.concatenate((rows, second))
         known[second] &= more.known
     return _Passed(answers, rows, known)
 

@@ -13,6 +13,7 @@ import hockeystick as hs
 from hockeystick.bound import Bound
 from hockeystick.engines.contour.answers import deltas
 from hockeystick.engines.contour.curve import ContourCurve
+from hockeystick.engines.contour.looking import station_near
 from hockeystick.engines.contour.placing import ContourRefusal
 from hockeystick.exact import exact_delta
 from hockeystick.laws import (
@@ -187,7 +188,7 @@ def test_sharper_lines_answer_between_the_modes_of_a_tilted_loss(sigma: float, r
     curve = ContourCurve(PairSum(parts), 7e-5)
     answers = deltas([curve.standing], np.zeros(1, dtype=np.intp), np.ones(1))
     assert answers.known.all()  # by lines that stand, before one is made for the question
-    (station,) = curve.standing.of_epsilons(np.ones(1))
+    station = station_near(curve.standing, 1.0, "delta")
     assert station is not None
     assert curve.standing.has(station)
     assert curve.standing.has(station.sharper)

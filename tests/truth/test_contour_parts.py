@@ -15,7 +15,7 @@ from flint import arb, ctx, fmpq
 from hockeystick.engines.contour.aliasing import chernoff
 from hockeystick.engines.contour.decay import RoughDecay, _unimodal_minorant, rectangles
 from hockeystick.engines.contour.lattice_line import runs
-from hockeystick.engines.contour.line import prepare_line
+from hockeystick.engines.contour.line import line_parts, summed_line
 from hockeystick.engines.contour.line_sum import LineSum, line_sum
 from hockeystick.laws import GaussianPair, LaplacePair, Pair, SubsampledPair
 from hockeystick.laws.laplace_rule import NODE_ERROR, WEIGHT_ERROR, gauss_legendre
@@ -337,7 +337,8 @@ def test_a_line_has_the_quadrature_error_of_its_largest_frequency() -> None:
     moments = [log_moments(rule, np.array(exponents)) for rule in rising]
     tilted = [tilt(rule, 2.0, moment) for rule, moment in zip(rising, moments, strict=True)]
     known = chernoff([rule.counts for rule in rising], moments, 0.0, (1.0, 0.0, 2.0))
-    line = prepare_line(rising, tilted, 0.0, chernoff=known, step=0.25, nodes=21, log_tail=0.0)
+    parts = line_parts(rising, tilted, 2.0, 0.25 * 20)
+    line = summed_line(parts, 0.0, chernoff=known, step=0.25, nodes=21, log_tail=0.0)
     assert (line.total.error >= 3.0 * 1e-4 * 5.0).all()  # three steps, up to the frequency 5
 
 

@@ -176,8 +176,7 @@ def test_atoms_as_wrong_as_their_errors_keep_the_bracket_true(
     every = every_way(
         [(hs.DiscretePair(*([Fraction(x) for x in side] for side in (pair.p, pair.q))), n) for pair, n in parts]
     )
-    for module in (outcomes, merging):
-        monkeypatch.setattr(module, "table", wrong)
+    monkeypatch.setattr(outcomes, "table", wrong)
     with mpmath.workdps(60):
         for epsilon in (0.0, 0.7, 2.0, 5.0, 8.0):
             curve = EnumeratedCurve(pairs_of(parts), (0.0, 0.0), merging=Merging(1 << 14, epsilon, epsilon))

@@ -357,12 +357,15 @@ def random_question(rng: np.random.Generator) -> tuple[float, float, int, float,
     return noise, rate, steps, delta, float(10.0 ** -rng.uniform(3.0, 7.0))
 
 
-def assert_brackets(noise: float, rate: float, steps: int, delta: float, tolerance: float) -> bool:
+def assert_brackets(
+    noise: float, rate: float, steps: int, delta: float, tolerance: float, *, of_its_own: bool = False
+) -> bool:
     """Whether the curve answers; where it does the bracket contains the exact epsilon, with zero slack."""
     curve = RareCurve.of(((SubsampledPair(GaussianPair(noise), rate), steps),), tolerance)
     assert curve is not None
+    log_delta = np.log(np.array([delta]))
     try:
-        bound = curve.epsilon(delta)
+        bound = curve._fresh_epsilon(Targets(log_delta, log_delta)) if of_its_own else curve.epsilon(delta)
     except ContourRefusal:
         return False
     lower, upper = float(bound.lower), float(bound.upper)
@@ -376,8 +379,9 @@ def assert_brackets(noise: float, rate: float, steps: int, delta: float, toleran
     ("noise", "rate", "steps", "delta"),
     [(0.98, 7.4e-4, 263, 1e-8), (1.41, 7.3e-4, 309, 1e-26), (1.2, 2e-4, 281, 1e-6)],
 )
-def test_epsilons_contain_the_truth(noise: float, rate: float, steps: int, delta: float) -> None:
-    assert assert_brackets(noise, rate, steps, delta, 1e-6)
+@pytest.mark.parametrize("of_its_own", [False, True], ids=["standing", "of its own"])
+def test_epsilons_contain_the_truth(noise: float, rate: float, steps: int, delta: float, *, of_its_own: bool) -> None:
+    assert assert_brackets(noise, rate, steps, delta, 1e-6, of_its_own=of_its_own)
 
 
 @pytest.mark.torture

@@ -15,6 +15,7 @@ from hockeystick.laws import DiscreteGaussianPair, GaussianPair
 from hockeystick.laws.discrete_gaussian_rule import DiscreteGaussianSummand
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.transforms.replicas import LatticeNormal, Replicas
+from tests.contour_lines import relative_width
 
 
 def loss_of(sigma: float, sensitivity: int = 1) -> LatticeNormal:
@@ -172,7 +173,7 @@ def test_lines_of_losses_taken_for_normal_contain_the_truth(parts: list[tuple[Di
     for epsilon, truth in zip(epsilons, truths(parts, epsilons), strict=True):
         found = line_for_epsilon(losses, epsilon, 1e-9).curve(np.array([epsilon]))
         assert found.log_lower()[0] <= truth <= found.log_upper()[0]
-        assert found.relative_width()[0] <= 0.3
+        assert relative_width(found)[0] <= 0.3
 
 
 def test_distinct_lattices_are_answered_by_the_contour_as_far_as_they_share_none() -> None:

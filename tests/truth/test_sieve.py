@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick.composition import Direction
+from hockeystick.engines.contour import line
 from hockeystick.engines.contour.line import line_parts
-from hockeystick.engines.contour.sieve import LinePart, TooManyBlocksError, _Atoms, sieve
+from hockeystick.engines.contour.sieve import LinePart, Sieved, TooManyBlocksError, _Atoms, sieve
+from hockeystick.exact import exact_delta
 from hockeystick.laws import DiscretePair, Pair
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.transforms.log_moments import log_moments, tilt
@@ -136,6 +139,26 @@ def sums_of(part: LinePart, s: Array) -> Array:
     """The sum that a line takes of one law, ``sum w (e^{isy} - 1 - isy)``."""
     x = np.outer(s, part.tilted.offset[0])
     return np.asarray((np.exp(1j * x) - 1.0 - 1j * x) @ part.tilted.weight[0])
+
+
+@pytest.mark.parametrize("direction", ["add", "remove"])
+def test_long_lines_of_atoms_beside_little_noise_contain_the_truth(
+    direction: Direction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = hs.DiscretePair((0.5, 0.3, 0.2), (0.2, 0.35, 0.45)) * 300 + hs.Gaussian(100.0)
+    lengths: list[int] = []
+
+    def sieved(parts: Sequence[LinePart], theta: float, step: float, nodes: int, **settings: float) -> Sieved:
+        lengths.append(nodes)
+        return sieve(parts, theta, step, nodes, **settings)
+
+    monkeypatch.setattr(line, "sieve", sieved)
+    curve = hs.account(run, direction, accountant=hs.accountants.Contour())
+    for epsilon in (10.0, 26.0, 45.0):
+        found, truth = curve.delta(epsilon), exact_delta(run.pairs(direction), epsilon, digits=15)
+        assert found.lower <= truth.high
+        assert truth.low <= found.upper <= found.lower * (1.0 + 1e-9)
+    assert max(lengths) > line.LONGEST
 
 
 def test_too_many_blocks_are_refused() -> None:

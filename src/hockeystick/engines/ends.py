@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, agreed, at_most
 from hockeystick.laws.base import CertifiedCurve, Pair
+from hockeystick.numerics.columns import Columns
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_up, up
 
 Array = NDArray[np.float64]
@@ -111,7 +112,7 @@ class Engine(Protocol):
 
 @final
 @dataclass(frozen=True, eq=False)
-class Ends:
+class Ends(Columns):
     """The ends of the ranges of the curves that questions are asked of, and the tolerances: arrays of shape (E,)."""
 
     largest: Array
@@ -124,10 +125,6 @@ class Ends:
     def of(cls, curves: Sequence[BoundedCurve], owners: NDArray[np.intp]) -> Ends:
         """Those of ``curves[owners[i]]``."""
         return cls(*np.array([curve.ends for curve in curves])[owners].T)
-
-    def at(self, rows: NDArray[np.intp]) -> Ends:
-        """Those of some of the questions."""
-        return Ends(*(one[rows] for one in (self.largest, self.low, self.high, self.ever, self.tolerance)))
 
     def asks_delta(self, epsilon: Array) -> Flags:
         """At which epsilons delta is what the engine says, if `keeps_delta`."""

@@ -26,7 +26,6 @@ from typing import cast, final
 
 import numpy as np
 
-from hockeystick.errors import UnknownPairError
 from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.replicas import LatticeNormal
@@ -75,12 +74,6 @@ class JoinedDiscreteGaussianSummand(Summand):
 
     def reversed(self) -> JoinedDiscreteGaussianSummand:
         """Itself: the line mirrored."""
-        return self
-
-    def subsampled(self, rate: Fraction) -> JoinedDiscreteGaussianSummand:
-        """Unknown, but for rate 1."""
-        if rate != 1:
-            raise UnknownPairError("no certified transform is known for a sample of a joined pair")
         return self
 
     def source(self, count: float) -> RuleSource:

@@ -94,30 +94,23 @@ class SubsampledGaussians(RuleSource):
         return f"subsampled Gaussian, {self.order}" if self.counts.size == 1 else None
 
     @classmethod
-    def stacked(cls, several: Sequence[RuleSource]) -> SubsampledGaussians:
-        own = [one for one in several if isinstance(one, SubsampledGaussians)]
-        shift, rate, counts = (
-            np.concatenate([getattr(one, name) for one in own]) for name in ("shift", "rate", "counts")
-        )
-        return cls(shift, rate, counts, own[0].order)
+    def stacked(cls, several: Sequence[SubsampledGaussians]) -> SubsampledGaussians:
+        """Sources of one kind as one, row below row."""
+        shift, rate, counts = np.concatenate([(one.shift, one.rate, one.counts) for one in several], axis=1)
+        return cls(shift, rate, counts, several[0].order)
 
     def at(self, rows: Rows) -> SubsampledGaussians:
+        """Some of the rows."""
         return SubsampledGaussians(self.shift[rows], self.rate[rows], self.counts[rows], self.order)
 
     @property
     def law(self) -> Hashable:
+        """What tells the only row from others of its kind, but for the number of steps."""
         return self.shift.item(), self.rate.item()
 
     def counted(self, steps: float) -> SubsampledGaussians:
+        """The only row, composed so often."""
         return SubsampledGaussians(self.shift, self.rate, np.array([steps]), self.order)
-
-    @property
-    def row_steps(self) -> Array:
-        return self.counts
-
-    @property
-    def row_scales(self) -> Array:
-        return self.shift
 
     @property
     def steps(self) -> float:

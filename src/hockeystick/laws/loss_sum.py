@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import Pair
 from hockeystick.transforms.replicas import Replicas
-from hockeystick.transforms.rule import Array, LossRule, Rows, RuleSource, Sketch, Window
+from hockeystick.transforms.rule import Array, LossRule, Rows, Sketch, Window
 from hockeystick.transforms.saddle import LossSum, is_few
 from hockeystick.transforms.summand import Summand
 
 if TYPE_CHECKING:
+    from hockeystick.laws.gaussian_rule import SubsampledGaussians
     from hockeystick.transforms.lattice import SharedLattice
 
 _MOST_STEPS = 2.0**40
@@ -82,9 +83,9 @@ class PairSum(LossSum):
         return max((source.scale for source in self._sources), default=1.0)
 
     @property
-    def source(self) -> RuleSource:
+    def source(self) -> SubsampledGaussians:
         """The only part, of a sum of a `kind`."""
-        return self._sources[0]
+        return cast("SubsampledGaussians", self._sources[0])
 
     @cached_property
     def leaves_out(self) -> bool:
@@ -168,13 +169,13 @@ class LikeSums(LossSum):
 
     Parameters
     ----------
-    source : RuleSource
+    source : SubsampledGaussians
         A row for each run.
     gaussian_variance, log_drop : ndarray, shape (R,)
         As of each `PairSum`.
     """
 
-    def __init__(self, source: RuleSource, gaussian_variance: Array, log_drop: Array) -> None:
+    def __init__(self, source: SubsampledGaussians, gaussian_variance: Array, log_drop: Array) -> None:
         self._source, self._variance, self.log_drop = source, gaussian_variance, log_drop
         self.gaussian_variance = gaussian_variance
 
@@ -189,11 +190,11 @@ class LikeSums(LossSum):
 
     @property
     def total_count(self) -> Array:
-        return self._source.row_steps
+        return self._source.counts
 
     @property
     def typical_shift(self) -> Array:
-        return self._source.row_scales
+        return self._source.shift
 
     def at(self, rows: Rows) -> LikeSums:
         return LikeSums(self._source.at(rows), self._variance[rows], self.log_drop[rows])

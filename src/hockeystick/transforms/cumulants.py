@@ -18,6 +18,7 @@ from typing import Protocol, final
 import numpy as np
 
 from hockeystick.errors import PrecisionError
+from hockeystick.numerics.columns import Columns
 from hockeystick.transforms.rule import Array, Numbers, by_run
 
 _AT_ONCE = 1 << 19  # nodes times tilts
@@ -107,7 +108,7 @@ class _Tilted:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Scan:
+class Scan(Columns):
     """Estimates of K, K' and K'' of a sum at the tilts, shape (k,), or of R sums, shape (k, R)."""
 
     tilts: Array
@@ -299,11 +300,7 @@ class Cumulants:
 
     def at(self, tilts: Array) -> Scan:
         """The same at several tilts, shape (k,)."""
-        found = [scan(self._batches, 0.0, part) for part in self._pieces(tilts)]
-        if len(found) == 1:
-            return found[0]
-        columns = (np.concatenate([getattr(one, name) for one in found]) for name in ("value", "mean", "variance"))
-        return Scan(tilts, *columns)
+        return Scan.joined([scan(self._batches, 0.0, part) for part in self._pieces(tilts)])
 
     def log_moment(self, theta: float) -> float:
         """K(theta) alone; ``inf`` where the nodes do not reach far enough to tell."""

@@ -20,6 +20,7 @@ from typing import final
 
 import numpy as np
 
+from hockeystick.numerics.columns import Columns
 from hockeystick.numerics.residuals import SWITCH
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.rule import OVERFLOW, Array, LossRule, Numbers, Rows, additions, node_sum
@@ -29,10 +30,6 @@ _FACTORIALS = np.array([float(math.factorial(k)) for k in range(2, _SERIES + 2)]
 _SLACK = 1.02  # covers products of first-order error terms, each far below 1e-2
 _IDENTITIES = np.array([0.0, 1.0])  # exponents of known moments
 _EXACT = 64.0 * U  # of the largest loss, that an error may be without another look
-_TILTED = (
-    *("weight", "offset", "centre", "drift", "drift_error", "spread"),
-    *("bend_error", "slope_error", "weight_error", "quadrature"),
-)
 _UNDERFLOW = 1e-290  # absolute, what weights below the normal range can lose
 
 
@@ -165,7 +162,7 @@ def _scaled(rule: LossRule, exponents: Array, x: Array, peak: Array) -> tuple[Ar
 
 @final
 @dataclass(frozen=True, eq=False)
-class TiltedRule:
+class TiltedRule(Columns):
     """Rules tilted by theta: weights ``w_j`` of sum one, losses as offsets ``y_j`` from a centre of few bits.
 
     Attributes
@@ -196,10 +193,6 @@ class TiltedRule:
     slope_error: Array
     weight_error: Array
     quadrature: Array
-
-    def at(self, rows: Rows) -> TiltedRule:
-        """Some of the rules."""
-        return TiltedRule(*(getattr(self, name)[rows] for name in _TILTED))
 
 
 def tilt(rule: LossRule, exponent: Numbers, moments: LogMoments) -> TiltedRule:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -297,40 +297,8 @@ class RuleSource(ABC):
 
     @property
     def kind(self) -> str | None:
-        """Sources of one row and one kind can be `stacked`; None where that is not known to work."""
+        """Sums of one source of one kind can be asked together (`laws.loss_sum.LikeSums`); None where they cannot."""
         return None
-
-    @classmethod
-    def stacked(cls, several: Sequence[RuleSource]) -> RuleSource:
-        """Sources of one kind as one, row below row."""
-        raise NotImplementedError
-
-    @property
-    def law(self) -> Hashable:
-        """What tells its only row from others of its kind, but for the number of steps."""
-        raise NotImplementedError
-
-    def counted(self, steps: float) -> RuleSource:
-        """Its only row, composed so often."""
-        raise NotImplementedError
-
-    @property
-    def row_steps(self) -> Array:
-        """The number of steps of each row."""
-        raise NotImplementedError
-
-    @property
-    def row_scales(self) -> Array:
-        """`scale` of each row."""
-        raise NotImplementedError
-
-    def at(self, rows: Rows) -> RuleSource:
-        """Some of its rows."""
-        raise NotImplementedError
-
-    def lengths(self, window: Window) -> Array:
-        """The number of nodes that each row needs for a window, shape (B,); infinite where it is not served."""
-        raise NotImplementedError
 
     def precise(self, rule: LossRule) -> Sequence[tuple[Sequence[Fraction], float]] | None:
         """The losses of each pair to within `transforms.lattice.PRECISE`, and its count; None where not known."""

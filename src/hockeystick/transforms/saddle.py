@@ -119,7 +119,7 @@ class Saddle:
             name: np.array([getattr(one, name) for one in several])
             for name in ("theta", "value", "mean", "variance", "top")
         }
-        sketches = tuple(Sketch.stacked(own) for own in zip(*(one.sketches for one in several), strict=True))
+        sketches = tuple(Sketch.joined(own) for own in zip(*(one.sketches for one in several), strict=True))
         return cls(**numbers, sketches=sketches)
 
     def row(self, place: int) -> Saddle:

@@ -5,13 +5,14 @@ Guarantee: cells are bounds, sketches are not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hockeystick.numerics.columns import Columns
 
 Array = NDArray[np.float64]
 
@@ -21,12 +22,10 @@ Rows = NDArray[np.intp] | slice
 Numbers = float | Array
 """One number, or one of each run, shape (R,)."""
 
-_CELLS = ("loss", "log_density", "log_slope", "curvature", "curvature_p", "curvature_q", "square")
-
 
 @final
 @dataclass(frozen=True, eq=False)
-class Cells:
+class Cells(Columns):
     """Lower bounds on the density of the loss between points of a variable x in which the loss is monotone.
 
     Attributes
@@ -54,15 +53,6 @@ class Cells:
     curvature_q: Array
     square: Array
 
-    @classmethod
-    def stacked(cls, several: Sequence[Cells]) -> Cells:
-        """Those of several batches of like cells, row below row."""
-        return cls(*(np.concatenate([getattr(one, name) for one in several]) for name in _CELLS))
-
-    def at(self, rows: Rows) -> Cells:
-        """Those of some rows."""
-        return Cells(*(getattr(self, name)[rows] for name in _CELLS))
-
     def reversed(self) -> Cells:
         """Those of (Q, P): minus the losses, and the density of P, ``ln`` of which is that of Q and the loss."""
         turned = {"loss": -self.loss, "log_density": self.log_density + self.loss}
@@ -77,7 +67,7 @@ class Cells:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Sketch:
+class Sketch(Columns):
     """A batch of rules whose errors are not known: enough to choose by, and for bounds on the decay.
 
     Attributes
@@ -91,21 +81,6 @@ class Sketch:
     counts: Array
     cells: Cells | None
     dropped: Array
-
-    @classmethod
-    def stacked(cls, several: Sequence[Sketch]) -> Sketch:
-        """Several of one length and of like cells, row below row."""
-        if len(several) == 1:
-            return several[0]
-        names = ("loss", "log_weight", "counts", "dropped")
-        arrays: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in several]) for name in names}
-        cells = [one.cells for one in several if one.cells is not None]
-        return cls(**arrays, cells=Cells.stacked(cells) if cells else None)
-
-    def at(self, rows: Rows) -> Sketch:
-        """Those of some rows."""
-        cells = None if self.cells is None else self.cells.at(rows)
-        return Sketch(self.loss[rows], self.log_weight[rows], self.counts[rows], cells, self.dropped[rows])
 
     @cached_property
     def log_p(self) -> Array:

@@ -39,7 +39,6 @@ class Summand(ABC):
     def reversed(self) -> Summand:
         """The summand of (Q, P)."""
 
-    @abstractmethod
     def subsampled(self, rate: Fraction) -> Summand:
         """The summand of ((1 - rate) Q + rate P, Q).
 
@@ -48,6 +47,7 @@ class Summand(ABC):
         UnknownPairError
             Where its transform is not certified.
         """
+        raise UnknownPairError("no certified transform is known for a sample of this pair")
 
     def joined(self, rate: Fraction) -> Summand:
         """The summand of the pair of fixed-size sampling under substitution.

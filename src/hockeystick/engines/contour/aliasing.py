@@ -19,16 +19,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.numerics.columns import Columns
 from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up
 from hockeystick.transforms.log_moments import LogMoments
 from hockeystick.transforms.rule import Array, Numbers, by_run
-
-_NUMBERS, _COLUMNS = ("theta", "value", "error"), ("tilts", "values", "errors")
 
 
 @final
@@ -51,7 +50,7 @@ class Aliasing:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Chernoff:
+class Chernoff(Columns):
     """K of a sum of losses at theta and at a few more tilts, with errors.
 
     Attributes
@@ -72,27 +71,6 @@ class Chernoff:
     tilts: Array
     values: Array
     errors: Array
-
-    @classmethod
-    def stacked(cls, several: Sequence[Chernoff]) -> Chernoff:
-        """Several as one, with a leading axis; where one has fewer tilts than another, its last counts again."""
-        most = max(one.tilts.size for one in several)
-
-        def padded(values: Array) -> Array:
-            if values.size == most:
-                return values
-            return np.concatenate((values, np.repeat(values[-1:], most - values.size)))
-
-        stacks: dict[str, Any] = {
-            **{name: np.array([getattr(one, name) for one in several]) for name in _NUMBERS},
-            **{name: np.array([padded(getattr(one, name)) for one in several]) for name in _COLUMNS},
-        }
-        return cls(**stacks)
-
-    def rows(self, index: NDArray[np.intp] | int) -> Chernoff:
-        """One or some of several, each as often as it is named."""
-        parts: dict[str, Any] = {name: getattr(self, name)[index] for name in (*_NUMBERS, *_COLUMNS)}
-        return Chernoff(**parts)
 
     def log_bounds(self, epsilon: Array) -> Array:
         """Upper bounds on ``k(t) + ln c(t)``, shape (..., E, k)."""
@@ -243,11 +221,9 @@ def chernoff(
         errors.append((each.size // runs + 2) * U * by_run(np.abs(product), runs))
     total = _rounded_sum(terms)
     doubt = 1.001 * sum(errors[1:], errors[0]) + U * np.abs(total)
-    several: dict[str, Any] = {}
-    for number, column, own in zip(_NUMBERS, _COLUMNS, (every, total, doubt), strict=True):
-        several[number], several[column] = own[0], own[1:].T.copy()
-    whole = Chernoff(**several)
-    return whole if np.ndim(tilts) > 1 else whole.rows(0)
+    known = (every, total, doubt)
+    whole = Chernoff(*(one[0] for one in known), *(one[1:].T.copy() for one in known))
+    return whole if np.ndim(tilts) > 1 else whole.at(0)
 
 
 def _rounded_sum(terms: Sequence[Array]) -> Array:

@@ -9,7 +9,7 @@ Guarantee: both sides certified. A question that is not `Answers.known` is to be
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Final, final
 
 import numpy as np
@@ -26,6 +26,7 @@ from hockeystick.engines.contour.standing import StandingLines, stand
 from hockeystick.engines.contour.stations import Station
 from hockeystick.engines.contour.widths import is_narrow, sides
 from hockeystick.engines.rare.losses import METHOD as RARE_METHOD
+from hockeystick.numerics.columns import Columns
 from hockeystick.numerics.rounding import TINY
 from hockeystick.transforms.rule import Array
 
@@ -41,7 +42,7 @@ Flags = NDArray[np.bool_]
 
 @final
 @dataclass(frozen=True, eq=False)
-class Answers:
+class Answers(Columns):
     """Brackets of the questions, shape (E,), where `known`.
 
     Attributes
@@ -72,14 +73,13 @@ class Answers:
         """These, with what was found of some questions, in increasing order, in its place."""
         if rows.size == self.known.size:
             return found
-        for name in _PARTS:
-            getattr(self, name)[..., rows] = getattr(found, name)
-        return self
 
-    def followed_by(self, more: Answers) -> Answers:
-        """Those of both, one after the other."""
-        both = ((getattr(self, name), getattr(more, name)) for name in _PARTS)
-        return Answers(*(np.concatenate(pair, axis=-1) for pair in both))
+        def placed(both: list[Array]) -> Array:
+            whole, part = both
+            whole[..., rows] = part
+            return whole
+
+        return self.of_all([self, found], placed)
 
     def is_bracket(self, index: int) -> bool:
         """Whether both sides were proved."""
@@ -104,9 +104,6 @@ class Answers:
         largest = {name: float(row.max(initial=0.0)) for name, row in zip(_ERRORS, errors, strict=True)}
         notes = (_PROVED_SMALLER,) if self.at_zero[rows].any() else ()
         return Bound(np.maximum(self.lower[rows], 0.0), np.maximum(self.upper[rows], 0.0), method, notes, largest)
-
-
-_PARTS = tuple(part.name for part in fields(Answers))
 
 
 @final

@@ -110,7 +110,7 @@ def _lattice_line(found: TiltedRules, lattice: SharedLattice, several: LinePlan,
     _check_work(nodes, found.rules, MOST_WORK)
     log_tail = -math.inf if nodes == whole else float(decay.log_bound(np.array([step * (nodes - 1)]))[0])
     return prepare_lattice_line(
-        found.rules, found.tilted, lattice, chernoff=found.chernoff.rows(0), size=size, nodes=nodes, log_tail=log_tail
+        found.rules, found.tilted, lattice, chernoff=found.chernoff.at(0), size=size, nodes=nodes, log_tail=log_tail
     )
 
 

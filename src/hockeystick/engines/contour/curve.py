@@ -21,6 +21,7 @@ from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.answers import METHOD, deltas, epsilons, errors_at, solved
 from hockeystick.engines.contour.line_curve import Curve
 from hockeystick.engines.contour.lines import Quantity
+from hockeystick.engines.contour.looking import station_near
 from hockeystick.engines.contour.placing import (
     ContourRefusal,
     log_complement,
@@ -93,7 +94,7 @@ class ContourCurve:
         answers = deltas([self.standing], _ONLY, np.array([epsilon]))
         if answers.known[0]:
             return answers.bound(0)
-        self.standing.near(epsilon=epsilon)  # says why, where no line can be placed
+        self.standing.at(station_near(self.standing, epsilon, "delta"))  # says why, where no line can be placed
         return self._new_delta(epsilon)
 
     def is_below_the_end(self, epsilon: float) -> bool:
@@ -189,13 +190,14 @@ class ContourCurve:
         answers = epsilons([self.standing], _ONLY, targets)
         if answers.known[0]:
             return answers.bound(0)
-        self.standing.near(log_delta=undercut)  # says why, where no line can be placed
+        self.standing.at(station_near(self.standing, undercut, "epsilon"))  # says why, where no line can be placed
         return self._fresh_epsilon(targets)
 
     def _fresh_epsilon(self, targets: Targets) -> Bound:
         """By new lines; where large losses of small mass stand in the way, they are left out."""
         standing, goal = self.standing, float(targets.undercut[0])
-        if not standing.is_tamed(goal):
+        station = station_near(standing, goal, "epsilon")
+        if station is None or station.log_drop == DEEPEST:
             try:
                 losses, work = self.losses.dropping(DEEPEST), standing.little_work
                 return self._new_epsilon(losses, targets, tries=_FEW_TRIES, work=work)

@@ -22,6 +22,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.numerics.columns import Columns
 from hockeystick.numerics.rounding import U, log_sums
 from hockeystick.transforms.log_moments import LogMoments
 from hockeystick.transforms.rule import Array, Cells, LossRule, Numbers, Rows, Sketch, by_run
@@ -38,7 +39,7 @@ _MOST_LEVELS = 2048
 
 @final
 @dataclass(frozen=True, eq=False)
-class Rectangles:
+class Rectangles(Columns):
     """Uniform parts of the tilted law of each rule: masses and lengths (nats), shape (B, peels, k)."""
 
     mass: Array
@@ -47,10 +48,6 @@ class Rectangles:
     def weighted(self, factor: Array) -> Rectangles:
         """The same with masses times factors, shape (B,), rounded down."""
         return Rectangles(self.mass * (factor * _SAFE)[:, None, None], self.width)
-
-    def at(self, rows: Rows) -> Rectangles:
-        """Those of some of the rules."""
-        return Rectangles(self.mass[rows], self.width[rows])
 
     def log_bound(self, frequencies: Array) -> Array:
         """At least ``ln |phi(t)|`` for all ``t >= s``, for frequencies s of shape (F,) or (F, R); shape (F, B)."""

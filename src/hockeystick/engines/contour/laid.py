@@ -105,7 +105,7 @@ class TiltedRules:
 
     def period(self, epsilon: float, log_error: float) -> float:
         """Lambda of the first sum for which the aliasing falls below ``e^log_error``."""
-        period = float(self.chernoff.rows(0).period(epsilon, log_error))
+        period = float(self.chernoff.at(0).period(epsilon, log_error))
         if not math.isfinite(period):
             raise ContourRefusal("aliasing", "no tilt bounds the aliasing")
         return period
@@ -166,7 +166,7 @@ class Laid:
         if runs is None:
             every: Any = self.losses.gaussian_variance
             variance = every[own] if np.ndim(every) else every
-            known, log_tail = self.tilted.chernoff.rows(own), self.decay.log_bound(self.last[None])[0, own]
+            known, log_tail = self.tilted.chernoff.at(own), self.decay.log_bound(self.last[None])[0, own]
             sizes = [length] * own.size
         else:
             rows, variance = own[runs.rows], runs.gaussian_variance

@@ -104,19 +104,20 @@ class ContourLine:
             **stacks,
         )
 
-    def rows(self, index: NDArray[np.intp] | int, *, whole: bool = True) -> ContourLine:
-        """One of several lines, or some of them, each as often as it is named; not whole if only for `curve`."""
+    def rows(self, index: NDArray[np.intp] | int) -> ContourLine:
+        """One of several lines, or some of them, each as often as it is named; for `curve`, which asks no total."""
         parts: dict[str, Any] = {name: getattr(self, name)[index] for name in _NUMBERS}
-        total = self.total.rows(index) if whole else self.total  # what terms are made of, `curve` asks no more
-        picked = ContourLine(chernoff=self.chernoff.rows(index), total=total, **parts)
-        picked.__dict__["_terms"] = self._terms.rows(index)
+        picked = ContourLine(chernoff=self.chernoff.at(index), total=self.total, **parts)
+        picked.__dict__["_terms"] = self._terms.at(index)
         return picked
 
     def part(self, row: int, nodes: int, rules: Sequence[LossRule]) -> ContourLine:
         """One of several lines, up to so many nodes; all that depends on where it ends but `log_tail` follows."""
         numbers: dict[str, Any] = {name: getattr(self, name)[row] for name in _NUMBERS}
         numbers["frequencies"] = self.frequencies[row, :nodes]
-        return ContourLine(chernoff=self.chernoff.rows(row), total=self.total.part(row, nodes), rules=rules, **numbers)
+        return ContourLine(
+            chernoff=self.chernoff.at(row), total=self.total.at((row, slice(nodes))), rules=rules, **numbers
+        )
 
     @cached_property
     def _terms(self) -> LineTerms:
@@ -197,35 +198,6 @@ class ContourLine:
         return scale * node_sum(found), fixed + turning * U * (4.0 * np.abs(away) + 7.0 * np.abs(gap))
 
 
-def prepare_line(
-    rules: Sequence[LossRule],
-    tilted: Sequence[TiltedRule],
-    gaussian_variance: float,
-    *,
-    chernoff: Chernoff,
-    step: float,
-    nodes: int,
-    log_tail: float,
-) -> ContourLine:
-    """The line through ``chernoff.theta`` with M = ``nodes`` nodes.
-
-    Parameters
-    ----------
-    rules, tilted : sequences of LossRule and TiltedRule
-        The parts of the loss, and the same tilted by theta.
-    gaussian_variance : float
-        Variance of the normal part.
-    chernoff : Chernoff
-        K at theta and around it.
-    step, nodes : float, int
-        h and M.
-    log_tail : float
-        As in `ContourLine`.
-    """
-    parts = line_parts(rules, tilted, 1.0 + chernoff.theta, step * (nodes - 1))
-    return summed_line(parts, gaussian_variance, chernoff=chernoff, step=step, nodes=nodes, log_tail=log_tail)
-
-
 def summed_line(
     parts: Sequence[LinePart],
     gaussian_variance: Numbers,
@@ -236,9 +208,24 @@ def summed_line(
     log_tail: Numbers,
     most: int | None = None,
 ) -> ContourLine:
-    """The line of one run, or those of R runs, of the tilted rules given; see `prepare_line`.
+    """The line of one run, or those of R runs, through ``chernoff.theta`` with M = ``nodes`` nodes.
 
     Runs that share rules share the steps of these. Only the first ``most`` nodes are summed, the same to the bit.
+
+    Parameters
+    ----------
+    parts : sequence of LinePart
+        The parts of the loss, tilted by theta (`line_parts`).
+    gaussian_variance : float or ndarray
+        Variance of the normal part.
+    chernoff : Chernoff
+        K at theta and around it.
+    step, nodes : float or ndarray, int
+        h and M.
+    log_tail : float or ndarray
+        As in `ContourLine`.
+    most : int, optional
+        By default all nodes.
     """
     if nodes > LONGEST:
         theta, own, variance = (float(np.reshape(one, ())) for one in (chernoff.theta, step, gaussian_variance))

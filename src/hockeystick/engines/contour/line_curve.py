@@ -79,11 +79,5 @@ class Curve:
         lower, upper = float(self.lower[0]), float(self.upper[0])
         return float(self.log_scale[0]) + math.log(max(0.5 * (lower + upper) if lower > 0.0 else 1e-3 * upper, 1e-300))
 
-    def relative_width(self) -> Array:
-        """``upper / lower - 1``; infinite where the lower bound is not above 0."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(self.lower > 0.0, (self.upper - self.lower) / np.maximum(self.lower, 1e-300), np.inf)
-        return ratio + 2.0 * self.log_scale_error
-
 
 COLUMNS: Final = tuple(column.name for column in fields(Curve))

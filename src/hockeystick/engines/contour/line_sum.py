@@ -19,19 +19,18 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.numerics.columns import Columns
 from hockeystick.numerics.residuals import TRIGONOMETRIC, sine_residual
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.log_moments import TiltedRule
 from hockeystick.transforms.rule import Array, Numbers, chunk
 
-_COLUMNS = ("log_size", "argument", "error", "log_size_bound")
 _TABLE = 1 << 18  # entries of the largest table held at once
 _SMALL = (
     200_000  # multiplications of one matrix product: below the size at which linear algebra libraries start threads
@@ -41,7 +40,7 @@ _PIECE = 1024  # nodes whose tables are made at a time: they stay in the cache o
 
 @final
 @dataclass(frozen=True, eq=False)
-class LineSum:
+class LineSum(Columns):
     """``sum_k T_k ln phi_k(m h)`` for m = 0 .. M - 1, each phi_k about its centre; shape (M,), of R runs (R, M).
 
     Attributes
@@ -59,23 +58,6 @@ class LineSum:
     error: Array
     log_size_bound: Array
 
-    @classmethod
-    def stacked(cls, sums: Sequence[LineSum]) -> LineSum:
-        """Several sums at as many frequencies each, with a leading axis."""
-        return cls(*(np.array([getattr(one, name) for one in sums]) for name in _COLUMNS))
-
-    def rows(self, index: NDArray[np.intp] | int) -> LineSum:
-        """One or some of several sums."""
-        return LineSum(self.log_size[index], self.argument[index], self.error[index], self.log_size_bound[index])
-
-    def part(self, row: int, nodes: int) -> LineSum:
-        """One of several sums, at the first so many frequencies."""
-        return LineSum(*(getattr(self, name)[row, :nodes] for name in _COLUMNS))
-
-    def at(self, chosen: NDArray[np.bool_]) -> LineSum:
-        """The same at some of the frequencies."""
-        return LineSum(self.log_size[chosen], self.argument[chosen], self.error[chosen], self.log_size_bound[chosen])
-
     def __add__(self, other: LineSum) -> LineSum:
         return LineSum(
             self.log_size + other.log_size,
@@ -92,11 +74,10 @@ def line_sum(
     nodes: int,
     quadrature: Array,
     *,
-    first: int = 0,
     rows: NDArray[np.intp] | None = None,
     most: int | None = None,
 ) -> LineSum:
-    """The sum over a batch at ``m * step``, m from ``first`` on; ``quadrature`` bounds the errors of phi, shape (B).
+    """The sum over a batch at ``m * step``, m from 0 on; ``quadrature`` bounds the errors of phi, shape (B).
 
     With steps of shape (R,) every run has its own. Runs that differ in their counts alone share rules: then ``rows``,
     increasing, are those of the runs, and counts are theirs. Only the first ``most`` are summed, the same to the bit.
@@ -108,8 +89,8 @@ def line_sum(
     blocks = -(-nodes // (length * group)) * group
     together = max(1, _TABLE // ((3 * tilted.offset.shape[1] + length) * (length + blocks)))
     found = []
-    near, far = steps * np.arange(float(length)), steps * (first + length * np.arange(float(blocks)))
-    s = steps * (first + np.arange(float(nodes)))
+    near, far = steps * np.arange(float(length)), steps * (length * np.arange(float(blocks)))
+    s = steps * np.arange(float(nodes))
     for start in range(0, quadrature.size, together):
         part = slice(start, start + together)
         own = part if steps.size > 1 else slice(None)
@@ -119,15 +100,13 @@ def line_sum(
             found.append(_composed(logs, counts[part], len(s[own])))
         else:
             runs = slice(*np.searchsorted(rows, (start, start + together)))
-            found.append(_composed(logs.rows(rows[runs] - start), counts[runs], rows[runs].size))
+            found.append(_composed(logs.at(rows[runs] - start), counts[runs], rows[runs].size))
     if not found:
         raise ValueError("line_sum needs at least one rule")
     if rows is None and steps.size == 1:
         whole = functools.reduce(operator.add, found)
-        return whole if np.ndim(step) else whole.rows(0)
-    if len(found) == 1:
-        return found[0]
-    return LineSum(*(np.concatenate([getattr(one, name) for one in found]) for name in _COLUMNS))
+        return whole if np.ndim(step) else whole.at(0)
+    return LineSum.joined(found)
 
 
 def line_sum_at(tilted: TiltedRule, counts: Array, near: Array, far: Array, quadrature: Array) -> LineSum:
@@ -138,8 +117,8 @@ def line_sum_at(tilted: TiltedRule, counts: Array, near: Array, far: Array, quad
         s = (far[first : first + most, None] + near).ravel()
         bend, residual = _scattered(tilted, near, far[first : first + most])
         logs = _logarithms(tilted, slice(None), s[None], quadrature, bend, residual)
-        found.append(_composed(logs, counts, 1).rows(0))
-    return LineSum(*(np.concatenate([getattr(part, name) for part in found]) for name in _COLUMNS))
+        found.append(_composed(logs, counts, 1).at(0))
+    return LineSum.joined(found)
 
 
 def _scattered(tilted: TiltedRule, near: Array, far: Array) -> tuple[Array, Array]:

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.contour.line_sum import LineSum
+from hockeystick.numerics.columns import Columns
 from hockeystick.numerics.rounding import TRIGONOMETRIC, U
 from hockeystick.transforms.rule import Array, additions
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class LineTerms:
+class LineTerms(Columns):
     """The terms of S at M nodes.
 
     A term ``e^{x + ia + is gap} / (z (1 + z))`` whose x and a err by ``err`` together, and whose phase errs by psi
@@ -41,10 +41,6 @@ class LineTerms:
     argument: Array
     fixed: Array
     turning: Array
-
-    def rows(self, index: NDArray[np.intp] | int) -> LineTerms:
-        """Those of one or some of several lines."""
-        return LineTerms(self.size[index], self.argument[index], self.fixed[index], self.turning[index])
 
     @classmethod
     def of(cls, total: LineSum, s: Array, theta: Array) -> LineTerms:

@@ -71,11 +71,11 @@ class Lines:
             return line.curve(points)
         place = self._place[which]
         if place.size <= _EACH * count:
-            return line.rows(place, whole=False).curve(points)
+            return line.rows(place).curve(points)
         found = Curve(*(np.empty_like(points) for _ in COLUMNS))
         for one, rows in grouped(place):  # many questions of a line need no copies of it
             own = points[rows]
-            _put(found, rows, line.rows(one, whole=False).curve(own.ravel()).reshaped(own.shape))
+            _put(found, rows, line.rows(one).curve(own.ravel()).reshaped(own.shape))
         return found
 
 

@@ -18,6 +18,11 @@ from hockeystick.transforms.rule import Array
 Rows = NDArray[np.intp]
 
 
+def station_near(curve: StandingLines, value: float, quantity: Quantity) -> Station | None:
+    """The station of one question; see `look_for`."""
+    return look_for([curve], np.zeros(1, dtype=np.intp), np.array([value]), quantity)[0]
+
+
 def look_for(curves: Sequence[StandingLines], owners: Rows, values: Array, quantity: Quantity) -> list[Station | None]:
     """The stations of many questions in one pass; asked alone, each finds the same.
 

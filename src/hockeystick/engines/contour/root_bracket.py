@@ -19,6 +19,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.numerics.columns import Columns
 from hockeystick.transforms.rule import Array
 
 _STEPS = 30
@@ -50,15 +51,11 @@ class LogBracket:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Targets:
+class Targets(Columns):
     """``ln`` of each value as it must be exceeded (for ``lower``) and undercut (for ``upper``), shape (E,)."""
 
     exceeded: Array
     undercut: Array
-
-    def at(self, rows: Rows) -> Targets:
-        """Some of them."""
-        return Targets(self.exceeded[rows], self.undercut[rows])
 
 
 @final

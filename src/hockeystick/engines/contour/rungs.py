@@ -26,7 +26,6 @@ _DEEPEST = -100.0  # ln delta down to which that matters
 _DENSER = 1.5  # than stations, that an interval is cut: a second look seldom finds one too long
 _PIECES = 18  # tilts added to an interval that is too long, at most
 _LEAST = -760.0  # ln of the smallest delta looked for
-_SCANNED = ("tilts", "value", "mean", "variance")
 
 
 @final
@@ -39,7 +38,7 @@ class Rungs:
     @classmethod
     def of(cls, found: Scan) -> Rungs:
         """A scan of shape (k, R)."""
-        return cls(Scan(*(np.ascontiguousarray(getattr(found, name).T) for name in _SCANNED)))
+        return cls(Scan.of_all([found], lambda own: np.ascontiguousarray(own[0].T)))
 
     @cached_property
     def log_tilts(self) -> Array:
@@ -86,26 +85,28 @@ class Rungs:
 
     def joined(self, more: Rungs) -> Rungs:
         """Both, by increasing tilt."""
-        columns = [np.concatenate((getattr(self.found, name), getattr(more.found, name)), axis=1) for name in _SCANNED]
-        order = np.argsort(columns[0], axis=1, kind="stable")
-        row = np.arange(len(order))[:, None]
-        return Rungs(Scan(*(column[row, order] for column in columns)))
+        both = Scan.joined([self.found, more.found], axis=1)
+        order = np.argsort(both.tilts, axis=1, kind="stable")
+        return Rungs(both.at((np.arange(len(order))[:, None], order)))
 
     def at(self, rows: NDArray[np.intp]) -> Rungs:
         """Those of some of the sums, each as often as it is named."""
         if rows.size == len(self.found.tilts) == 1:
             return self
-        return Rungs(Scan(*(getattr(self.found, name)[rows] for name in _SCANNED)))
+        return Rungs(self.found.at(rows))
 
     def filled(self, rows: NDArray[np.intp], some: Rungs) -> Rungs:
         """Those of some of the sums; of the others the last rung, repeated."""
         if rows.size == len(self.found.tilts):
             return some
-        width = some.found.tilts.shape[1]
-        columns = {name: np.repeat(getattr(self.found, name)[:, -1:], width, axis=1) for name in _SCANNED}
-        for name, column in columns.items():
-            column[rows] = getattr(some.found, name)
-        return Rungs(Scan(**columns))
+
+        def repeated(both: list[Array]) -> Array:
+            last, own = both
+            column = np.repeat(last[:, -1:], own.shape[1], axis=1)
+            column[rows] = own
+            return column
+
+        return Rungs(Scan.of_all([self.found, some.found], repeated))
 
     def composed(self, steps: Array, variance: Array) -> Rungs:
         """Those of so many steps each, given those of one, with normal parts of these variances."""

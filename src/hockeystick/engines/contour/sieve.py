@@ -27,9 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.contour.line_sum import LineSum, line_sum, line_sum_at
+from hockeystick.numerics.columns import Columns
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.log_moments import TiltedRule
-from hockeystick.transforms.rule import Array, Numbers, Rows
+from hockeystick.transforms.rule import Array, Numbers
 
 Indices = NDArray[np.int64]
 
@@ -49,7 +50,7 @@ _SHARE = -3.0  # ln of the part of the error planned for that blocks may take
 
 @final
 @dataclass(frozen=True, eq=False)
-class LinePart:
+class LinePart(Columns):
     """A batch of tilted rules, their counts, bounds on the quadrature errors of phi at all frequencies; (B,).
 
     ``dropped`` bounds the mass that each step leaves out on purpose. Runs that differ in their counts alone share
@@ -61,10 +62,6 @@ class LinePart:
     quadrature: Array
     dropped: Array
     rows: NDArray[np.intp] | None = None
-
-    def at(self, rows: Rows) -> LinePart:
-        """Some of the rules."""
-        return LinePart(self.tilted.at(rows), self.counts[rows], self.quadrature[rows], self.dropped[rows])
 
     def of_runs(self, rows: NDArray[np.intp], counts: Array) -> LinePart:
         """Those of runs that share the rules."""

@@ -24,6 +24,7 @@ from hockeystick.engines.contour.search import PlacedLine
 from hockeystick.engines.contour.stations import (
     Station,
     Stations,
+    by_log_delta,
     saddles_at,
     sizes_of,
 )
@@ -104,39 +105,23 @@ class StandingLines:
             self._ladders[log_drop] = Stations(self.losses, self.planned, self.ratio, log_drop)
         return self._ladders[log_drop]
 
-    def of_epsilons(self, epsilon: Array) -> list[Station | None]:
-        """The stations for delta at epsilons (nats)."""
-        return self.stations(DEEPEST).of_epsilons(epsilon)
+    def without(self, log_drop: float, log_delta: float, station: Station | None) -> Station | None:
+        """The station of the composition whose steps leave out so much, where they do; else the one given."""
+        stations = self.stations(log_drop)
+        found = stations.found(np.array([-log_delta]), by_log_delta)[0]
+        return found if stations.leaves_out(found) else station
 
-    def of_log_deltas(self, log_delta: Array) -> list[Station | None]:
-        """The stations for the epsilons at ``ln delta``.
+    def tamed(self, found: Sequence[Station | None], log_delta: Array) -> list[tuple[int, float]]:
+        """The questions for which something may be left out, and ``ln`` of how much.
 
         Steps of enormous loss and tiny mass swamp the moments of larger tilts. There the stations are those of the
         composition without them, as far as deltas of this size allow.
         """
-        found = self.stations(DEEPEST).of_log_deltas(log_delta)
-        for row, drop in self.tamed(found, log_delta):
-            found[row] = self.without(drop, float(log_delta[row]), found[row])
-        return found
-
-    def without(self, log_drop: float, log_delta: float, station: Station | None) -> Station | None:
-        """The station of the composition whose steps leave out so much, where they do; else the one given."""
-        stations = self.stations(log_drop)
-        found = stations.of_log_deltas(np.array([log_delta]))[0]
-        return found if stations.leaves_out(found) else station
-
-    def tamed(self, found: Sequence[Station | None], log_delta: Array) -> list[tuple[int, float]]:
-        """The questions for which something may be left out, and ``ln`` of how much."""
         if not self.losses.leaves_out:
             return []
         rows = [row for row, station in enumerate(found) if station is None or station.level > 0]
         drops = [_CLASS * math.floor(self.log_drop(math.exp(float(log_delta[row]))) / _CLASS) for row in rows]
         return [(row, drop) for row, drop in zip(rows, drops, strict=True) if drop > DEEPEST]
-
-    def is_tamed(self, log_delta: float) -> bool:
-        """Whether steps leave something out at the station for the epsilon at ``ln delta``."""
-        station = self.of_log_deltas(np.array([log_delta]))[0]
-        return station is not None and station.log_drop > DEEPEST
 
     def at(self, station: Station | None) -> PlacedLine | None:
         """The line at a station, placed when first asked for; None where there is no station.
@@ -189,12 +174,6 @@ class StandingLines:
     def finest_at(self, station: Station) -> float:
         """The same at a station of a composition of some kind."""
         return max(_SHARPER * self.finest, _FINEST) if station.is_sharper else self.finest
-
-    def near(self, *, epsilon: float | None = None, log_delta: float | None = None) -> PlacedLine | None:
-        """The line near the epsilon given, or near that of a delta; see `at`."""
-        if epsilon is not None:
-            return self.at(self.of_epsilons(np.array([epsilon]))[0])
-        return self.at(self.of_log_deltas(np.array([log_delta]))[0])
 
     def _stood(self, station: Station) -> PlacedLine | ContourRefusal:
         """A line through the tilt of a station; where large losses of small mass stand in the way, without these.

@@ -94,16 +94,8 @@ class Stations:
         self._log_drop = log_drop
         self._levels: dict[int, Level | None] = {}
 
-    def of_epsilons(self, epsilon: Array) -> list[Station | None]:
-        """The stations for delta at epsilons (nats), shape (E,); None where none is near."""
-        return self.found(epsilon, by_epsilon)
-
-    def of_log_deltas(self, log_delta: Array) -> list[Station | None]:
-        """The stations for the epsilons at ``ln delta``, shape (E,); None where none is near."""
-        return self.found(-log_delta, by_log_delta)
-
     def found(self, values: Array, along: Along) -> list[Station | None]:
-        """The stations where what increases along a level takes the values."""
+        """The stations where what increases along a level takes the values, shape (E,); None where none is near."""
         found: list[Station | None] = [None] * values.size
         left = list(enumerate(values.tolist()))
         for number in range(_LEVELS):
@@ -151,7 +143,7 @@ class Stations:
 
 
 def scan_towards(asked: Sequence[tuple[Stations, Array]], along: Along) -> None:
-    """Scan as many levels of several ladders as the questions asked of each need; see `Stations.of_epsilons`."""
+    """Scan as many levels of several ladders as the questions asked of each need; see `Stations.found`."""
     left = list(asked)
     for number in range(_LEVELS):
         scan_levels([one for one, _ in left], number)
@@ -268,7 +260,7 @@ def saddles_at(asked: Sequence[tuple[Stations, Station]]) -> Iterator[tuple[list
 
 def _saddles(levels: Sequence[Level], tilts: Array, variance: Numbers) -> Saddle:
     """Saddle points at one tilt of each level, `Saddle.stacked`."""
-    sketches = tuple(Sketch.stacked(own) for own in zip(*(level.sketches for level in levels), strict=True))
+    sketches = tuple(Sketch.joined(own) for own in zip(*(level.sketches for level in levels), strict=True))
     here = scan(sketches, variance, tilts[None])
     tops = np.array([level.tilts[-1] for level in levels])
     return Saddle(tilts, here.value[0], here.mean[0], here.variance[0], sketches, tops)

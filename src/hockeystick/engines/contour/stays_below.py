@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from hockeystick.engines.contour.aliasing import chernoff, log_constant
 from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.lines import Lines, Quantity
+from hockeystick.engines.contour.looking import station_near
 from hockeystick.engines.contour.placing import ContourRefusal, log_tail, normal_tilts
 from hockeystick.engines.contour.planned import Runs, lines_beside
 from hockeystick.engines.contour.search import targets_of
@@ -167,10 +168,8 @@ def _short_line(curve: StandingLines, epsilon: float, delta: float, quantity: Qu
 def _line_of(curve: StandingLines, epsilon: float, delta: float, quantity: Quantity) -> ContourLine | None:
     """The line by which a curve answers there."""
     try:
-        if quantity == "delta":
-            placed = curve.near(epsilon=epsilon)
-        else:
-            placed = curve.near(log_delta=targets_of(delta, *curve.infinite_mass)[1])
+        value = epsilon if quantity == "delta" else targets_of(delta, *curve.infinite_mass)[1]
+        placed = curve.at(station_near(curve, value, quantity))
     except ContourRefusal:
         return None
     return placed.line if placed is not None and isinstance(placed.line, ContourLine) else None

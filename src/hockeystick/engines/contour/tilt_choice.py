@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.contour.aliasing import log_constant
-from hockeystick.transforms.rule import Array, Rows
+from hockeystick.numerics.columns import Columns
+from hockeystick.transforms.rule import Array
 from hockeystick.transforms.saddle import LossSum, Saddle, round_tilts
 
 _FACTORS = np.array(
     [0.01, 0.03, 0.08, 0.15, 0.25, 0.35, 0.5, 0.6, 0.7, 0.8, 0.86, 0.92, 0.96, 1.0, 1.02, 1.05, 1.1, 1.2, 1.4, 1.8, 2.5]
 )
 _GAPS = np.array([0.1, 0.3, 0.8, 2.0, 4.0, 7.5])  # over the standard deviation at the saddle point
-_NAMES = ("theta", "tilts", "log_error", "deviation", "period")
 _FIXED = np.array([-1.0, -0.5, 0.0])
 _LEAST = 0.009  # candidates are not below this fraction of the saddle point
 _PRICE = 0.5  # of a nat of conditioning, in nats of the period
@@ -40,7 +40,7 @@ BEST: Final = np.array([0, 1, 1 + _KEPT])
 
 @final
 @dataclass(frozen=True, eq=False)
-class LinePlan:
+class LinePlan(Columns):
     """A tilt, the tilts of Chernoff's bounds, and estimates that go with them, for each of R runs.
 
     Attributes
@@ -72,10 +72,6 @@ class LinePlan:
     def exponents(self) -> Array:
         """One plus theta and one plus every other tilt: all exact; shape (K, R)."""
         return 1.0 + self.every
-
-    def at(self, rows: Rows) -> LinePlan:
-        """The plans of some of the runs."""
-        return LinePlan(*(getattr(self, name)[rows] for name in _NAMES))
 
 
 def log_share(tolerance: Any) -> Any:

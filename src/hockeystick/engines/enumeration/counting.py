@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from hockeystick.engines.enumeration.outcomes import log_weights, table
+from hockeystick.engines.enumeration.outcomes import known_table, log_weights
 from hockeystick.laws.base import Array, Pair
 
 Parts = tuple[tuple[Pair, int], ...]
@@ -44,10 +44,7 @@ def outcomes_but(parts: Parts, theta: float, log_drop: float, log_share: float) 
 
 
 def _logs(pair: Pair, theta: float, log_drop: float) -> Array:
-    atoms = table(pair, log_drop)
-    if atoms is None:
-        raise ValueError(f"the outcomes of {pair!r} are not known")
-    return log_weights(atoms, theta)
+    return log_weights(known_table(pair, log_drop), theta)
 
 
 def _shared_out(number: Array, sizes: Sequence[float], count: int) -> Array:

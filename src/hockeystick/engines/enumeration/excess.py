@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hockeystick.engines.enumeration.outcomes import Outcomes
 from hockeystick.laws.base import Array
+from hockeystick.numerics.columns import Columns
 from hockeystick.numerics.rounding import ELEMENTARY, U, gamma
 
 LOST: Final = 2.0**-1068
@@ -25,7 +26,7 @@ _ROW = 64  # terms that are added up one after another, before their sums are
 
 @final
 @dataclass(frozen=True, eq=False)
-class Listed:
+class Listed(Columns):
     """Outcomes by loss, arrays of shape (n,).
 
     Attributes
@@ -63,10 +64,6 @@ class Listed:
     def size(self) -> int:
         """n, the number of outcomes."""
         return int(self.loss.size)
-
-    def at(self, some: slice) -> Listed:
-        """Some of the outcomes."""
-        return Listed(self.loss[some], self.spread[some], self.mass[some], self.error[some])
 
     def beyond(self, epsilon: float, least: float) -> int:
         """The first outcome whose loss is above ``epsilon + least``, or one a few roundings before."""

@@ -30,9 +30,9 @@ from hockeystick.engines.enumeration.outcomes import (
     Parts,
     TooManyOutcomesError,
     added,
+    known_table,
     log_weights,
     outcomes_of_all,
-    table,
 )
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Array, Pair
@@ -289,7 +289,7 @@ def merged_sides(parts: Parts, beside: Parts, omitted: Omission, merging: Mergin
     """
     if not parts:
         return (outcomes_of_all(()),) * 2
-    tables = {pair: _table(pair, omitted) for pair, _ in (*parts, *beside)}
+    tables = {pair: known_table(pair, omitted.log_drop) for pair, _ in (*parts, *beside)}
     making = _Making(omitted, merging)
     weights = {pair: making.weights(one) for pair, one in tables.items()}
     (pair, count), *others = sorted(parts, key=lambda part: -tables[part[0]].size)
@@ -311,13 +311,6 @@ def merged_sides(parts: Parts, beside: Parts, omitted: Omission, merging: Mergin
         left = [(pair, count - 1), *others] if count > 1 else others
         sides = making.one_more(sides, tables[pair], rest())
     return sides[0].weighed(omitted.theta), sides[1].weighed(omitted.theta)
-
-
-def _table(pair: Pair, omitted: Omission) -> AtomTable:
-    found = table(pair, omitted.log_drop)
-    if found is None:
-        raise ValueError(f"the outcomes of {pair!r} are not known")
-    return found
 
 
 def _listed_at_once(pair: Pair, count: int, omitted: Omission, merging: Merging) -> tuple[int, float]:

@@ -155,6 +155,14 @@ def table(pair: Pair, log_drop: float = -math.inf) -> AtomTable | None:
     return atoms if np.isfinite(atoms.loss_error).all() else None
 
 
+def known_table(pair: Pair, log_drop: float) -> AtomTable:
+    """The same of a pair whose atoms are known."""
+    atoms = table(pair, log_drop)
+    if atoms is None:
+        raise ValueError(f"the outcomes of {pair!r} are not known")
+    return atoms
+
+
 def _heaviest(atoms: AtomTable | None, log_drop: float) -> AtomTable | None:
     """A table without its lightest atoms under P, which are counted as dropped."""
     if atoms is None or atoms.size == 0:
@@ -204,9 +212,7 @@ def outcomes_of_all(parts: Parts, omitted: Omission = NONE) -> Outcomes:
     """The outcomes of a composition, all of whose pairs have known atoms; of no steps, loss 0."""
     found = []
     for pair, count in parts:
-        atoms = table(pair, omitted.log_drop)
-        if atoms is None:
-            raise ValueError(f"the outcomes of {pair!r} are not known")
+        atoms = known_table(pair, omitted.log_drop)
         weight = float(np.logaddexp.reduce(log_weights(atoms, omitted.theta))) + SLACK
         one = Outcomes(atoms.loss, atoms.loss_error, atoms.log_p, atoms.error, weight)
         found.append(_repeated(one, count, omitted) if count > 1 else one)

@@ -83,7 +83,7 @@ class FrequencyKernel:
         turns = (self._frequency * (index % self.length)) % self.length
         return np.asarray(np.exp(turns * (-2j * math.pi / self.length)))
 
-    def transform(self, start: int, *, gap: float, terms: int, phases: Spectrum | None = None) -> Spectrum:
+    def transform(self, start: int, *, gap: float, terms: int) -> Spectrum:
         """``F_j`` times its weight, for a kernel of ``terms`` terms from index ``start`` on, ``f(gap)`` the first.
 
         Parameters
@@ -94,13 +94,10 @@ class FrequencyKernel:
             Distance y of the first point from epsilon, at least 0 (nats).
         terms : int
             N, at most the period.
-        phases : ndarray, optional
-            ``phases(start)``, where it is known.
         """
         theta, h = self.theta, self.spacing
-        head = self.phases(start) if phases is None else phases
         outer, inner = math.exp(-theta * gap), math.exp(-(1.0 + theta) * gap)
-        result = head * (outer * self._first - inner * self._second)
+        result = self.phases(start) * (outer * self._first - inner * self._second)
         if theta * h * terms < _GONE:
             tail = self.phases(start + terms)
             far, farther = math.exp(-theta * h * terms), math.exp(-(1.0 + theta) * h * terms)
