@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import cache
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -17,10 +18,10 @@ class Columns:
     """A frozen dataclass whose fields are arrays with axes in common, other such records, or None."""
 
     @classmethod
-    def of_all(cls, several: Sequence[Self], together: Callable[[list[Any]], Any]) -> Self:
+    def of_all(cls, several: Sequence[Self], together: Callable[[Any], Any]) -> Self:
         """The record whose every array is made of those of several."""
         record: Any = cls
-        columns = ([getattr(one, name) for one in several] for name in _names(record))
+        columns = zip(*map(_columns(record), several), strict=True)
         return cls(*[_of_column(column, together) for column in columns])
 
     @classmethod
@@ -36,22 +37,19 @@ class Columns:
     def at(self, index: Any) -> Self:
         """What every array has at an index: some of the rows, say, each as often as it is named."""
         record: Any = type(self)
-        return type(self)(*[_picked(getattr(self, name), index) for name in _names(record)])
+        columns = _columns(record)(self)
+        return type(self)(
+            *[one.at(index) if isinstance(one, Columns) else None if one is None else one[index] for one in columns]
+        )
 
 
 @cache
-def _names(record: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(record))
+def _columns(record: Any) -> Callable[[Any], Sequence[Any]]:
+    return attrgetter(*(field.name for field in fields(record)))
 
 
-def _of_column(column: list[Any], together: Callable[[list[Any]], Any]) -> Any:
+def _of_column(column: Sequence[Any], together: Callable[[Any], Any]) -> Any:
     first = column[0]
     if isinstance(first, Columns):
         return type(first).of_all(column, together)
     return None if first is None else together(column)
-
-
-def _picked(column: Any, index: Any) -> Any:
-    if isinstance(column, Columns):
-        return column.at(index)
-    return None if column is None else column[index]

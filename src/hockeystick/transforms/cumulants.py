@@ -24,6 +24,7 @@ from hockeystick.transforms.rule import Array, Numbers, by_run
 _AT_ONCE = 1 << 19  # nodes times tilts
 _CACHED = 1 << 16  # the same of rules that share calls: their arrays stay in the processor's cache
 _RESOLVED = 12.0  # how far (in ln) the outermost nodes must lie below the peak
+_FARTHEST = 1e100  # epsilon whose square is a float; no delta there is
 
 
 @final
@@ -154,6 +155,7 @@ class Scan(Columns):
 
         Tilts have the shape (k,), and increase.
         """
+        epsilon = min(epsilon, _FARTHEST)
         excess = self.saddle_excess(epsilon)
         place = min(max(int(np.searchsorted(excess, 0.0)), 1), excess.size - 1)
         near = slice(place - 1, place + 1)
