@@ -96,8 +96,7 @@ def run(
     scheme = check_choice("sampling", sampling, tuple(_OWN))
     own = {"round_steps": round_steps, "largest_batch": largest_batch, "micro_batches": micro_batches}
     given = {name: value for name, value in own.items() if value is not None}
-    sized = batch_size is not None or population is not None
-    _check_given(scheme, given, sized=sized)
+    _check_given(scheme, given, sized=(sized := batch_size is not None or population is not None))
     if selected != 1 and (scheme != "random-allocation" or round_steps is None):
         raise TypeError("selected is for sampling random-allocation, with round_steps")
     mechanism, count = Gaussian(noise_multiplier), check_count("steps", steps)

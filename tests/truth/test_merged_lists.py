@@ -39,7 +39,6 @@ def every_step_is_merged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def cells(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BUCKET_CODE, "_CELLS", number)
-    monkeypatch.setattr(BUCKET_CODE, "_PERIOD", 4 * number)
 
 
 def random_parts(random: np.random.Generator) -> Parts:
@@ -120,7 +119,7 @@ def test_both_sides_hold_the_truth_between_them(number: int, seed: int, monkeypa
             epsilon = share * top
             log_least = float(random.choice([-60.0, -8.0]))
             omitted = Omission(-math.inf, float(random.choice([0.0, 0.5, 3.0])), log_least)
-            curve = EnumeratedCurve(pairs, (0.0, 0.0), omitted, Merging(4 * number, epsilon, epsilon))
+            curve = EnumeratedCurve(pairs, (0.0, 0.0), omitted, Merging(4 * number, epsilon, epsilon, 1.0))
             assert curve.is_merged
             found, exact = curve.delta(epsilon), delta_of(every, epsilon)
             assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
@@ -179,7 +178,7 @@ def test_atoms_as_wrong_as_their_errors_keep_the_bracket_true(
     monkeypatch.setattr(outcomes, "table", wrong)
     with mpmath.workdps(60):
         for epsilon in (0.0, 0.7, 2.0, 5.0, 8.0):
-            curve = EnumeratedCurve(pairs_of(parts), (0.0, 0.0), merging=Merging(1 << 14, epsilon, epsilon))
+            curve = EnumeratedCurve(pairs_of(parts), (0.0, 0.0), merging=Merging(1 << 14, epsilon, epsilon, 1.0))
             found, exact = curve.delta(epsilon), delta_of(every, epsilon)
             assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
 
@@ -205,26 +204,22 @@ def test_coarser_lists_as_wrong_as_their_errors_keep_the_bracket_true(
     )
     with mpmath.workdps(60):
         for epsilon in (0.0, 0.7, 2.0, 5.0):
-            curve = EnumeratedCurve(pairs_of(parts), (0.0, 0.0), merging=Merging(1 << 14, epsilon, epsilon))
+            curve = EnumeratedCurve(pairs_of(parts), (0.0, 0.0), merging=Merging(1 << 14, epsilon, epsilon, 1.0))
             found, exact = curve.delta(epsilon), delta_of(every, epsilon)
             assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
     assert made > 10
 
 
-def test_masses_whose_products_would_lose_digits_only_widen_the_sides() -> None:
+def test_masses_whose_products_would_lose_digits_are_left_out_and_counted() -> None:
     step = hs.DiscretePair((0.5, 0.5 - 2.0**-40, 2.0**-40), (0.25, 0.5, 0.25)).pairs("remove")[0][0].atoms
     assert step is not None
     found = Outcomes(np.arange(3.0), np.zeros(3), np.array([-1.0, -620.0, -1.0]), np.zeros(3))
     side = merging._Side.of(found, Buckets.between((0.0, 2.0), 64, [], Asked((0.0, 1.0), 1.0, [])))
-    above = side.with_digits(step, -500.0, above=True)
-    assert (above.loss == side.loss).all()
-    assert (above.mass >= side.mass).all()
-    below = side.with_digits(step, -500.0, above=False)
-    assert below.loss.tolist() == [0.0, 2.0]
-    assert below.mass.tolist() == side.mass[[0, 2]].tolist()
-    assert min(above.mass.min(), below.mass.min()) * 2.0**-40 >= 0.999 * math.exp(-640.0)
-    with pytest.raises(TooManyOutcomesError):
-        side.with_digits(step, -620.0, above=True)
+    kept = side.with_digits(step)
+    assert kept.loss.tolist() == [0.0, 2.0]
+    assert kept.mass.tolist() == side.mass[[0, 2]].tolist()
+    assert side.mass[1] <= kept.dropped <= 1.02 * side.mass[1]
+    assert kept.mass.min() * 2.0**-40 >= 0.999 * math.exp(-640.0)
 
 
 @pytest.mark.usefixtures("every_step_is_merged")
@@ -232,9 +227,9 @@ def test_lists_of_a_range_of_epsilons_serve_all_of_it() -> None:
     """No more than ten times as wide anywhere in a range as lists made for the one epsilon."""
     parts = (hs.DiscreteGaussian(2.0).poisson(0.1) * 10).pairs("remove")
     omitted = Omission(-60.0, 12.0, -35.0)
-    curve = EnumeratedCurve(parts, (0.0, 0.0), omitted, Merging(1 << 13, 0.8, 1.0))
+    curve = EnumeratedCurve(parts, (0.0, 0.0), omitted, Merging(1 << 13, 0.8, 1.0, 12.0))
     for epsilon in (0.8, 0.9, 1.0):
-        alone = EnumeratedCurve(parts, (0.0, 0.0), omitted, Merging(1 << 13, epsilon, epsilon)).delta(epsilon)
+        alone = EnumeratedCurve(parts, (0.0, 0.0), omitted, Merging(1 << 13, epsilon, epsilon, 12.0)).delta(epsilon)
         found = curve.delta(epsilon)
         assert max(found.lower, alone.lower) <= min(found.upper, alone.upper)
         assert float(found.width) <= 10.0 * float(alone.width)
@@ -242,16 +237,19 @@ def test_lists_of_a_range_of_epsilons_serve_all_of_it() -> None:
 
 def test_epsilons_are_about_where_deltas_are() -> None:
     """Also where large losses are rare, and a saddle point tells an epsilon to a factor of two or so."""
-    for rate, theta in ((0.1, 12.0), (0.01, 33.0)):
+    for rate in (0.1, 0.01):
         parts = (hs.DiscreteGaussian(2.0).poisson(rate) * 8).pairs("remove")
         atoms = outcomes.table(parts[0][0], -60.0)
         assert atoms is not None
-        steps = [Weights.of(atoms.loss, atoms.log_p, theta, math.inf, 8)]
-        sizes = (1e-8, 1e-5)
-        log_whole = 8.0 * float(np.logaddexp.reduce(atoms.log_p + theta * atoms.loss))
+        steps, sizes = [Weights.of(atoms.loss, atoms.log_p, 8)], (1e-8, 1e-5)
         curve = HeaviestOutcomes(PairSum(parts), (0.0, 0.0), 1 << 19)
-        for size, epsilon in zip(sizes, about_epsilons(steps, log_whole, theta, sizes), strict=True):
+        for size, epsilon in zip(sizes, about_epsilons(steps, sizes), strict=True):
             assert epsilon == pytest.approx(float(curve.epsilon(size).upper), rel=1e-2)
+
+
+def test_epsilons_are_about_where_deltas_are_beyond_what_exponentials_hold() -> None:
+    steps = [Weights.of(np.array([900.0, 905.0]), np.log(np.array([1.0 - 1e-6, 1e-6])), 4)]
+    assert about_epsilons(steps, [1e-9, 0.5]) == pytest.approx([3605.0, 3600.0], abs=2.0)
 
 
 def sums_of_random_outcomes(
@@ -262,7 +260,7 @@ def sums_of_random_outcomes(
     cells(64, monkeypatch)
     random = np.random.default_rng(seed)
     loss, mass = np.sort(random.uniform(0.0, 3.0, 2000)), random.uniform(0.1, 1.0, 2000)
-    listed = Weights.of(loss, np.log(mass), 1.0, 1.5)
+    listed = Weights.of(loss, np.log(mass))
     sums = merging._Sums(Buckets.between((0.0, 3.0), 128, [listed], Asked((1.5, 1.5), 1.0, [listed])))
     start = sums.buckets.start
     sums.add(loss - start, mass)
@@ -311,7 +309,7 @@ def test_means_as_wrong_as_their_errors_keep_what_they_say(sign: float, monkeypa
 def test_every_loss_lies_between_the_edges_of_its_bucket() -> None:
     random = np.random.default_rng(1)
     loss = np.sort(random.normal(size=1000))
-    listed = Weights.of(loss, -0.5 * loss**2, 1.0, 2.0)
+    listed = Weights.of(loss, -0.5 * loss**2)
     buckets = Buckets.between((float(loss[0]), float(loss[-1])), 1 << 15, [listed], Asked((1.0, 2.0), 1.0, [listed]))
     between = buckets.edges[random.integers(0, buckets.edges.size - 1, 4000)]
     near = np.concatenate((between, *(np.nextafter(between[between > 0.0], side) for side in (0.0, 1e9))))
@@ -326,7 +324,7 @@ def test_every_loss_lies_between_the_edges_of_its_bucket() -> None:
 
 def test_buckets_are_chosen_where_epsilon_is_a_rounding_before_a_cell() -> None:
     loss = np.linspace(0.0, 1.0, 50)
-    listed = Weights.of(loss, np.zeros(50), 1.0, 0.5)
+    listed = Weights.of(loss, np.zeros(50))
     for cell in range(0, 4096, 97):
         epsilon = float(np.nextafter(cell / 4096.0, -1.0))
         buckets = Buckets.between((0.0, 1.0), 1 << 12, [listed], Asked((epsilon, epsilon), 1.0, [listed]))
@@ -380,9 +378,51 @@ def test_a_merged_answer_is_the_same_whatever_was_asked_before() -> None:
 
 
 @pytest.mark.usefixtures("every_step_is_merged")
-def test_masses_too_small_to_be_multiplied_are_refused() -> None:
-    pair = hs.DiscretePair(
-        (Fraction(1, 10**150), 1 - Fraction(1, 10**150)), (Fraction(1, 10**100), 1 - Fraction(1, 10**100))
-    )
+def test_masses_too_small_to_be_multiplied_are_inside_the_bracket() -> None:
+    """Where two or three draws of an atom of 1e-130 are all there is."""
+    sides = (Fraction(1, 10**exponent) for exponent in (130, 160))
+    pair = hs.DiscretePair(*((rare, 1 - rare) for rare in sides))
+    every = every_way([(pair, 6)])
+    curve = EnumeratedCurve(pairs_of([(pair, 6)]), (0.0, 0.0), merging=Merging(1 << 13, 0.0, 0.0, 1.0))
+    assert curve.is_merged
+    with mpmath.workdps(700):
+        for epsilon in (0.0, 60.0, 100.0, 180.0):
+            found, exact = curve.delta(epsilon), delta_of(every, epsilon)
+            assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
+
+
+@pytest.mark.usefixtures("every_step_is_merged")
+def test_masses_smaller_than_any_product_keeps_are_refused() -> None:
+    pair = hs.DiscretePair(*((rare, 1 - rare) for rare in (Fraction(1, 10**290), Fraction(1, 10**200))))
     with pytest.raises(TooManyOutcomesError, match="no mass"):
-        EnumeratedCurve(pairs_of([(pair, 8)]), (0.0, 0.0), merging=Merging(1 << 13, 0.0, 0.0))
+        EnumeratedCurve(pairs_of([(pair, 8)]), (0.0, 0.0), merging=Merging(1 << 13, 0.0, 0.0, 1.0))
+
+
+VALLEYS = (
+    (hs.DiscreteGaussian(3.0).poisson(0.01) * 4, "remove", 1e-40),
+    (hs.DiscreteGaussian(3.0).poisson(0.01) * 4, "add", 1e-40),
+    (hs.DiscreteGaussian(6.0).poisson(0.003) * 4, "remove", 1e-25),
+)
+
+
+@pytest.mark.usefixtures("every_step_is_merged")
+@pytest.mark.parametrize(("run", "direction", "delta"), VALLEYS)
+def test_buckets_are_narrow_where_every_tilt_has_its_weight_elsewhere(
+    run: hs.Composition, direction: str, delta: float
+) -> None:
+    """Between few small losses and one rare large one; and where no tilt is found at all."""
+    losses = PairSum(run.pairs(direction))
+    one_by_one = HeaviestOutcomes(losses, (0.0, 0.0), 1 << 20)
+    epsilon = float(one_by_one.epsilon(delta).upper)
+    true = one_by_one.delta(epsilon)
+    found = HeaviestOutcomes(losses, (0.0, 0.0), 8, buckets=1 << 14).delta(epsilon)
+    assert float(found.lower) <= float(true.upper)
+    assert float(true.lower) <= float(found.upper)
+    assert float(found.width) <= 1e-5 * float(found.lower)
+
+
+def test_far_out_masses_far_beyond_epsilon_weigh_no_more_than_they_do() -> None:
+    """At 1e-100, where masses of e^-350 and less have losses of twice epsilon."""
+    losses = PairSum((hs.DiscreteGaussian(1.2).poisson(0.01) * 12).pairs("remove"))
+    found = HeaviestOutcomes(losses, (0.0, 0.0), 1 << 12, buckets=1 << 15).epsilon(1e-100)
+    assert 0.0 < float(found.width) <= 1e-5 * float(found.lower)

@@ -54,22 +54,22 @@ They are listed before the contour is tried, which is a thousand times wider whe
 MOST_OUTCOMES: Final = 1 << 21
 """The same for a tolerance finer than everyday: 2 s an answer, and 20 a receipt."""
 
-BUCKETS: Final = 3 << 15
-"""Of losses, in which more outcomes than that are merged: 0.1 to 0.4 s an answer and 4 a receipt, delta to 1e-9 to
-1e-7 of itself and epsilon mostly to 1e-9, where the contour leaves 1e-7 to 1e-5, and lattices 1e-3."""
+BUCKETS: Final = 1 << 17
+"""Of losses, in which more outcomes than that are merged: 0.1 to 1 s an answer, delta to 1e-9 to 1e-7 of itself and
+epsilon mostly to 1e-9, where the contour leaves 1e-7 to 1e-5, and lattices 1e-3."""
 
-MOST_BUCKETS: Final = 1 << 18
-"""The same for a tolerance finer than everyday: twice as long, a seventh as wide or less."""
+MOST_BUCKETS: Final = 1 << 19
+"""The same for a tolerance finer than everyday: three times as long, a twelfth as wide or less."""
 
 CONTOUR_TOLERANCE: Final = 1e-9
-"""Relative width of delta that the contour is asked for: digits cost it next to nothing, 3.3 ms for 1e-9, 3.0 for
-1e-3."""
+"""Relative width of delta that the contour is asked for: 3.3 ms for 1e-9, 3.0 for 1e-3."""
 
-COARSE: Final = 1e-2
-"""Of the tolerance asked for: what the contour is asked for where it cannot reach 1e-9."""
+COARSE: Final = {1e-2: 1}
+"""Of the tolerance asked for: what the contour is asked for where it cannot reach 1e-9, and times how much work."""
 
-COARSE_ATOMS: Final = 1e-3
-"""The same first, for atoms: 20 to 60 ms an answer for few steps of some hundred, 10 to 30 for ten times as wide."""
+COARSE_ATOMS: Final = {1e-4: 20, 1e-3: 1, 1e-2: 1}
+"""The same for atoms: 0.1 to 0.5 s an answer for some tens of steps of some hundred and epsilon to about 1e-9, 20 to 60
+ms for ten times as wide, 10 to 30 for a hundred times."""
 
 ENOUGH: Final = 1e-1
 """Of the tolerance asked for: the width of what a line answers where rounding keeps it from 1e-9, as it does where
@@ -297,10 +297,9 @@ class _ContourFirst:
 
     @cached_property
     def _coarse(self) -> Sequence[ContourCurve]:
-        shares = (COARSE_ATOMS, COARSE) if self._losses.on_lattice else (COARSE,)
-        tolerances = sorted({max(share * self._tolerance, CONTOUR_TOLERANCE) for share in shares})
-        enough = self._enough if self._losses.on_lattice else 0.0
-        return [ContourCurve(PairSum(self._parts, one), one, self._work, enough=enough) for one in tolerances]
+        shares, enough = (COARSE_ATOMS, self._enough) if self._losses.on_lattice else (COARSE, 0.0)
+        works = {max(share * self._tolerance, CONTOUR_TOLERANCE): more * self._work for share, more in shares.items()}
+        return [ContourCurve(PairSum(self._parts, one), one, work, enough=enough) for one, work in works.items()]
 
     @cached_property
     def _rest(self) -> Engine:

@@ -144,7 +144,9 @@ class EnumeratedCurve:
         other = own if second == first else _lists(second, first, omitted, merging)
         below = _Halves.of(own[0], other[0])
         self._halves = below, below if own[0] is own[1] and other[0] is other[1] else _Halves.of(own[1], other[1])
-        self._dropped = dropped_mass(parts, omitted.log_drop) if omitted.log_drop > -math.inf else 0.0
+        dropped = dropped_mass(parts, omitted.log_drop) if omitted.log_drop > -math.inf else 0.0
+        lost = own[1].dropped + other[1].dropped
+        self._dropped = up(dropped + lost, 1e-6) if lost else dropped
         self._theta, self._log_omitted = omitted.theta, own[1].weights_beside(other[1])[1]
         self._at_infinity = at_infinity
 

@@ -36,6 +36,7 @@ _SHARE = math.log(1e-12)  # ln of the part of delta that atoms left out may be
 _CLASS = 12.0  # nats between the classes
 _LEAST = -700.0  # ln of the least mass left out
 _TRIES = 8
+_PATIENCE = 3  # of these, for lists where epsilons are
 _KEPT = 1 << 23  # outcomes of lists, of some forty bytes each
 _APART = 1.25  # standard deviations of a normal loss from one station to the next
 _FIRST = 0.25  # of the first station
@@ -131,27 +132,26 @@ class HeaviestOutcomes:
         made: dict[tuple[Omission, Merging | None], EnumeratedCurve] = {}
         for tried in range(_TRIES):
             omitted, is_merged = self._omitted(theta, epsilons, sizes)
-            plan = omitted, Merging(self._buckets, epsilons[2], epsilons[0]) if is_merged else None
+            merging = Merging(self._buckets, epsilons[2], epsilons[0], _fall(epsilons, sizes, theta))
+            plan = omitted, merging if is_merged else None
             curve = made.get(plan) or EnumeratedCurve(self._parts, self._at_infinity, *plan)
             made[plan] = curve
             enough = all(
                 curve.left_out(at) <= _MARGIN * _ENOUGH * size for at, size in zip(epsilons, sizes, strict=True)
             )
-            off = _log(curve.about(epsilons[1])) - math.log(sizes[1])
-            near = abs(off) <= _NEAR * math.log(sizes[1] / sizes[0]) or (epsilons[1] == 0.0 and off < 0.0)
-            if enough and (near or tried):
+            off = [_log(curve.about(at)) - math.log(size) for at, size in zip(epsilons, sizes, strict=True)]
+            room = _NEAR * math.log(sizes[1] / sizes[0])
+            near = all(abs(one) <= room or (at == 0.0 and one < 0.0) for at, one in zip(epsilons, off, strict=True))
+            if enough and (near or tried >= _PATIENCE):
                 return curve
             epsilons = [curve.guess(size) for size in sizes]
         raise TooManyOutcomesError(f"what matters to a delta of {sizes[1]:g} is too far from what was looked at")
 
     def _about(self, omitted: Omission, sizes: Sequence[float]) -> list[float]:
         """About the epsilons of some deltas, that much better than a saddle point tells where losses are rare."""
-        theta, steps = omitted.theta, []
-        for pair, count in self._parts:
-            atoms = table(pair, omitted.log_drop)
-            if atoms is not None:
-                steps.append(Weights.of(atoms.loss, atoms.log_p, theta, math.inf, count))
-        return about_epsilons(steps, log_weight(self._parts, theta, omitted.log_drop), theta, sizes)
+        tables = [(table(pair, omitted.log_drop), count) for pair, count in self._parts]
+        steps = [Weights.of(one.loss, one.log_p, count) for one, count in tables if one is not None]
+        return about_epsilons(steps, sizes)
 
     def _omitted(self, theta: float, epsilons: Sequence[float], sizes: Sequence[float]) -> tuple[Omission, bool]:
         """What lists for deltas of some sizes leave out, at about these epsilons, and whether others are merged."""
@@ -166,7 +166,7 @@ class HeaviestOutcomes:
             return min(math.log(size) + tilt * at for at, size in zip(epsilons, sizes, strict=True)) - whole
 
         # tilted beyond a jump of the loss, outcomes weigh far more than delta
-        best = max((theta * 2.0**power for power in _TILTS), key=log_part)
+        best = max(*(theta * 2.0**power for power in _TILTS), _fall(epsilons, sizes, theta), key=log_part)
         shares: dict[float, float] = {}
         for tilt in (best, 0.0):
             log_share = min(log_part(tilt) + _AIM, _COARSEST)
@@ -187,6 +187,13 @@ def _log_size(number: float) -> float:
 def _place_of(log_delta: float) -> float:
     """Where among the stations, the nearest of which answers."""
     return math.sqrt(-2.0 * min(log_delta, 0.0)) / _APART
+
+
+def _fall(epsilons: Sequence[float], sizes: Sequence[float], theta: float) -> float:
+    """How fast ``ln delta`` falls over epsilons above 0, the largest first; as told where these are one."""
+    above = [(at, size) for at, size in zip(epsilons, sizes, strict=True) if at > 0.0] or [(0.0, 1.0)]
+    (far, least), (near, most) = above[0], above[-1]
+    return math.log(most / least) / (far - near) if far > near else theta
 
 
 def _log(value: float) -> float:

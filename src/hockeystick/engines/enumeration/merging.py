@@ -36,10 +36,11 @@ from hockeystick.engines.enumeration.outcomes import (
 )
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Array, Pair
-from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.numerics.rounding import ELEMENTARY, U, up
 
 _BLOCK = 1 << 15  # outcomes at once: arrays that stay near
 _SMALLEST = -640.0  # ln of the mass of an outcome that is merged: products keep their digits
+_NOTHING = 1e-300  # masses too small for float64 are smaller
 _ROWS = 104  # atoms, one for each step, in lists as fine as they need: of more, buckets are fewer
 _FEWEST = 1 << 13
 _LEVELS = 6  # of coarser lists
@@ -49,11 +50,22 @@ _LOOSE = 16.0  # times what each pair may weigh for all of them to weigh enough:
 @final
 @dataclass(frozen=True)
 class Merging:
-    """How lists are merged: into how many buckets, and for which epsilons, from the least to the largest."""
+    """How lists are merged.
+
+    Attributes
+    ----------
+    buckets : int
+        Into how many.
+    least, largest : float
+        The epsilons asked for.
+    theta : float
+        About how fast ``ln delta`` falls from the one to the other.
+    """
 
     buckets: int
     least: float
     largest: float
+    theta: float
 
 
 @final
@@ -112,6 +124,8 @@ class _Side:
         The truth is below, or above, with every loss and every logarithm of a mass moved by so much outwards.
     log_omitted : float
         ``ln`` of a bound on the weight of outcomes not listed; see `Omission`.
+    dropped : float
+        Bound on the mass of others that are not listed either.
     buckets : Buckets
         Of one outcome each, or a few.
     """
@@ -121,6 +135,7 @@ class _Side:
     shift: float
     error: float
     log_omitted: float
+    dropped: float
     buckets: Buckets
 
     @classmethod
@@ -128,7 +143,7 @@ class _Side:
         """All outcomes of a list, as they are."""
         order = np.argsort(found.loss)
         shift, error = float(found.loss_error.max()), _error_of_masses(found)
-        return cls(found.loss[order], np.exp(found.log_p[order]), shift, error, found.log_omitted, buckets)
+        return cls(found.loss[order], np.exp(found.log_p[order]), shift, error, found.log_omitted, 0.0, buckets)
 
     @classmethod
     def merged(cls, sums: _Sums, known: _Known, *, above: bool) -> Self:
@@ -138,33 +153,32 @@ class _Side:
         # losses are moved by the start of the buckets, added, and moved back; means are added to edges
         start, width = sums.buckets.start, float(sums.buckets.edges[-1])
         shift = known.shift + 2.0 * U * (known.size + 2.0 * abs(start) + 8.0 * width)
-        return cls(
-            loss[kept] + start, mass[kept], shift * (1.0 + 4.0 * U), known.error, known.log_omitted, sums.buckets
-        )
+        shift *= 1.0 + 4.0 * U
+        error, log_omitted, dropped = known.error, known.log_omitted, known.dropped
+        return cls(loss[kept] + start, mass[kept], shift, error, log_omitted, dropped, sums.buckets)
 
     def coarser(self, *, above: bool) -> Self:
         """The same with those of any two buckets merged."""
         sums = _Sums(self.buckets.coarser())
         sums.add(self.loss - sums.buckets.start, self.mass)
-        return self.merged(sums, _Known(self.shift, self.error, self.log_omitted), above=above)
+        return self.merged(sums, _Known(self.shift, self.error, self.log_omitted, self.dropped), above=above)
 
-    def with_digits(self, step: AtomTable, log_drop: float, *, above: bool) -> Self:
-        """The same with no mass so small that its product with one of a step would lose digits: left out, or raised.
+    def with_digits(self, step: AtomTable) -> Self:
+        """The same without masses so small that their products with one of a step would lose digits.
 
         Raises
         ------
         TooManyOutcomesError
-            Where that might matter to a delta of which ``e^log_drop`` may be left out.
+            Where all are.
         """
-        least = math.exp(min(_SMALLEST - float(step.log_p.min()), 0.0))
-        kept = self.mass >= least
+        kept = self.mass >= math.exp(min(_SMALLEST - float(step.log_p.min()), 0.0))
         if kept.all():
             return self
-        if least * self.mass.size > math.exp(log_drop):
-            raise TooManyOutcomesError("many outcomes of next to no mass matter")
-        if above:
-            return replace(self, mass=np.maximum(self.mass, least))
-        return replace(self, loss=self.loss[kept], mass=self.mass[kept])
+        if not kept.any():
+            raise TooManyOutcomesError("outcomes of next to no mass matter")
+        # n roundings of n of them are far less than a hundredth
+        lost = 1.01 * math.exp(self.error) * float(np.maximum(self.mass[~kept], _NOTHING).sum())
+        return replace(self, loss=self.loss[kept], mass=self.mass[kept], dropped=up(self.dropped + lost))
 
     def outcomes(self) -> Outcomes:
         """The same as a list."""
@@ -175,7 +189,7 @@ class _Side:
     def weighed(self, theta: float) -> Outcomes:
         """The same, with the weight of all of it."""
         found = self.outcomes()
-        return replace(found, log_weight=added(self.log_omitted, log_weights(found, theta)))
+        return replace(found, log_weight=added(self.log_omitted, log_weights(found, theta)), dropped=self.dropped)
 
 
 @final
@@ -186,6 +200,7 @@ class _Known:
     shift: float
     error: float
     log_omitted: float
+    dropped: float
     size: float = 0.0
 
 
@@ -216,19 +231,15 @@ class _Making:
     omitted: Omission
     merging: Merging
 
-    def weights(self, one: _Side | Outcomes | AtomTable) -> Weights:
-        """In the tilted law."""
-        log_p = np.log(one.mass) if isinstance(one, _Side) else one.log_p
-        return Weights.of(one.loss, log_p, self.omitted.theta, self.merging.largest)
-
     def asked(self, rest: Sequence[Weights]) -> Asked:
         """Of steps in no list yet."""
-        return Asked((self.merging.least, self.merging.largest), self.omitted.theta, rest)
+        return Asked((self.merging.least, self.merging.largest), self.merging.theta, rest)
 
     def first(self, found: Outcomes, rest: Sequence[Weights]) -> _Side:
         """All outcomes of a list, as they are."""
         ends = float(found.loss.min()), float(found.loss.max())
-        buckets = Buckets.between(ends, self.merging.buckets, [self.weights(found)], self.asked(rest))
+        listed = [Weights.of(found.loss, found.log_p)]
+        buckets = Buckets.between(ends, self.merging.buckets, listed, self.asked(rest))
         return _Side.of(found, buckets)
 
     def one_more(self, sides: tuple[_Side, _Side], step: AtomTable, rest: Sequence[Weights]) -> tuple[_Side, _Side]:
@@ -237,11 +248,11 @@ class _Making:
         starts = [side.loss[0] - side.buckets.cell for side in sides]
         stops = [side.loss[-1] + _LEVELS * side.buckets.cell for side in sides]
         ends = float(min(starts) + step.loss[0]), float(max(stops) + step.loss[-1])
-        (below, above), listed, atoms = sides, self.weights(sides[1]), self.weights(step)
+        below, above = sides
+        listed, atoms = Weights.of(above.loss, np.log(above.mass)), Weights.of(step.loss, step.log_p)
         buckets = Buckets.between(ends, self.merging.buckets, [listed, atoms], self.asked(rest))
         # atoms that matter little need no fine list
-        matter = atoms.weight * self.asked([listed, *rest]).density(atoms.loss, buckets.cell)
-        halvings = -np.log2(np.maximum(matter / max(float(matter.max()), 1e-300), 1e-300)) / 3.0
+        halvings = -np.log2(np.maximum(self.asked([listed, *rest]).matter(atoms), 1e-300)) / 3.0
         levels = np.minimum(halvings, _LEVELS).astype(np.intp)
         return (
             self._one_more(below, step, buckets, levels, above=False),
@@ -249,7 +260,7 @@ class _Making:
         )
 
     def _one_more(self, side: _Side, step: AtomTable, buckets: Buckets, levels: Indices, *, above: bool) -> _Side:
-        sums, side = _Sums(buckets), side.with_digits(step, self.omitted.log_drop, above=above)
+        sums, side = _Sums(buckets), side.with_digits(step)
         return _Side.merged(sums, self._add_all(sums, side, step, levels, above=above), above=above)
 
     def _add_all(self, sums: _Sums, side: _Side, step: AtomTable, levels: Indices, *, above: bool) -> _Known:
@@ -260,7 +271,7 @@ class _Making:
         light = 1e-300  # of what is too small for float64
         for loss, log_p, weight, level in zip(step.loss, step.log_p, steps, levels, strict=True):
             while len(lists) <= level:
-                coarse = lists[-1].side.coarser(above=above).with_digits(step, self.omitted.log_drop, above=above)
+                coarse = lists[-1].side.coarser(above=above).with_digits(step)
                 lists.append(_Lightness(coarse, self.omitted.theta, log_unit))
             one = lists[level].side
             some, others = lists[level].but(math.exp(min(least - weight, 100.0)))
@@ -269,9 +280,10 @@ class _Making:
             light += math.exp(weight - steps.max()) * others
         log_light = math.log(light) + float(log_unit + steps.max()) + SLACK
         log_omitted = float(np.logaddexp(log_light, side.log_omitted + all_steps + SLACK)) + SLACK
-        shift = lists[-1].side.shift + float(step.loss_error.max())  # the coarsest has the largest
+        # the coarsest list is moved most, and lacks most; the masses of a step are 1 together
+        shift, dropped = lists[-1].side.shift + float(step.loss_error.max()), up(lists[-1].side.dropped, 1e-6)
         error = side.error + _error_of_masses(step) + 8.0 * U
-        return _Known(shift, error, log_omitted, float(np.abs(step.loss).max()))
+        return _Known(shift, error, log_omitted, dropped, float(np.abs(step.loss).max()))
 
 
 def _error_of_masses(one: Outcomes | AtomTable) -> float:
@@ -291,14 +303,15 @@ def merged_sides(parts: Parts, beside: Parts, omitted: Omission, merging: Mergin
         return (outcomes_of_all(()),) * 2
     tables = {pair: known_table(pair, omitted.log_drop) for pair, _ in (*parts, *beside)}
     making = _Making(omitted, merging)
-    weights = {pair: making.weights(one) for pair, one in tables.items()}
+    weights = {pair: Weights.of(one.loss, one.log_p) for pair, one in tables.items()}
     (pair, count), *others = sorted(parts, key=lambda part: -tables[part[0]].size)
     few, log_least = _listed_at_once(pair, count, omitted, merging)
     found = outcomes_of_all([(pair, few)], replace(omitted, log_least=log_least))
     left = [(pair, count - few), *others] if few < count else others
     if not left:
         return found, found
-    rows = sum(number * float((weights[own].weight ** (1.0 / 3.0)).sum()) for own, number in left)
+    every = [replace(weights[own], count=number) for own, number in (*parts, *beside)]
+    rows = sum(number * float((making.asked(every).matter(weights[own]) ** (1.0 / 3.0)).sum()) for own, number in left)
     buckets = min(merging.buckets, max(int(merging.buckets * _ROWS / max(rows, 1.0)), _FEWEST))
     making = _Making(omitted, replace(merging, buckets=buckets))
 

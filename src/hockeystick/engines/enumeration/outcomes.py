@@ -78,6 +78,8 @@ class Outcomes:
         ``ln`` of a bound on the sum of ``p e^{theta l}`` over all outcomes, listed or not.
     log_omitted : float
         The same over those that are not listed.
+    dropped : float
+        Bound on the mass of others that are not listed either.
     """
 
     loss: Array
@@ -86,6 +88,7 @@ class Outcomes:
     error: Array
     log_weight: float = 0.0
     log_omitted: float = -math.inf
+    dropped: float = 0.0
 
     def beside(self, other: Outcomes, omitted: Omission = NONE) -> Outcomes:
         """All pairs of an outcome of this and one of the other, independent, that weigh enough."""
