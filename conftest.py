@@ -18,12 +18,16 @@ import importlib.util
 import io
 import os
 import shlex
+import signal
 
 from hypothesis import settings
 from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 
 from hockeystick.integrations import FRAMEWORKS
+
+# Tests interrupt the commands that they start, which inherit what is ignored: as it is in jobs in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Adapters of frameworks that are not installed here, and their tests: `make test-integrations` runs them.
 collect_ignore = [
