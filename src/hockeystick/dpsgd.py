@@ -17,7 +17,7 @@ from typing import Any
 from hockeystick.calibrate import Calibration, calibrate
 from hockeystick.calibrate.beginning import begun
 from hockeystick.calibrate.sought import calibrations
-from hockeystick.composition import Composition, Step
+from hockeystick.composition import Composition
 from hockeystick.errors import check_choice, check_count, check_rate
 from hockeystick.mechanisms import Gaussian, GaussianMixture
 from hockeystick.sampling.epochs import batches_in_epoch, steps_in
@@ -96,13 +96,13 @@ def run(
     scheme = check_choice("sampling", sampling, tuple(_OWN))
     own = {"round_steps": round_steps, "largest_batch": largest_batch, "micro_batches": micro_batches}
     given = {name: value for name, value in own.items() if value is not None}
-    _check_given(scheme, given, sized=(sized := batch_size is not None or population is not None))
+    sized = batch_size is not None or population is not None
+    _check_given(scheme, given, sized=sized)
     if selected != 1 and (scheme != "random-allocation" or round_steps is None):
         raise TypeError("selected is for sampling random-allocation, with round_steps")
     mechanism, count = Gaussian(noise_multiplier), check_count("steps", steps)
     if scheme in _BY_RATE:
-        sampled: Step = mechanism.poisson(rate, batch_size=batch_size, population=population, **given)
-        return sampled * count
+        return mechanism.poisson(rate, batch_size=batch_size, population=population, **given) * count
     if rate is not None or (given and sized):
         rounds = "round_steps alone, or " if given else ""
         raise TypeError(f"sampling {scheme} takes {rounds}batch_size and population, and no rate")

@@ -426,3 +426,11 @@ def test_far_out_masses_far_beyond_epsilon_weigh_no_more_than_they_do() -> None:
     losses = PairSum((hs.DiscreteGaussian(1.2).poisson(0.01) * 12).pairs("remove"))
     found = HeaviestOutcomes(losses, (0.0, 0.0), 1 << 12, buckets=1 << 15).epsilon(1e-100)
     assert 0.0 < float(found.width) <= 1e-5 * float(found.lower)
+
+
+def test_buckets_without_mass_are_weighed_as_what_is_left_out() -> None:
+    """Near the largest loss, where all of a bucket's mass may lie at its other end."""
+    losses = PairSum((hs.DiscreteGaussian(2.0).poisson(0.1) * 14).pairs("add"))
+    coarse, fine = (HeaviestOutcomes(losses, (0.0, 0.0), 8, buckets=1 << bits).epsilon(1e-150) for bits in (12, 17))
+    assert float(coarse.lower) <= float(fine.lower) <= float(fine.upper) <= float(coarse.upper)
+    assert 0.0 < float(fine.width) <= 1e-9 * float(fine.lower)

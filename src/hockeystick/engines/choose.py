@@ -52,14 +52,14 @@ SHORT_LISTS: Final = 5 << 17
 They are listed before the contour is tried, which is a thousand times wider where such losses share no lattice."""
 
 MOST_OUTCOMES: Final = 1 << 21
-"""The same for a tolerance finer than everyday: 2 s an answer, and 20 a receipt."""
+"""The same for a tolerance finer than everyday: 2 s an answer."""
 
 BUCKETS: Final = 1 << 17
-"""Of losses, in which more outcomes than that are merged: 0.1 to 1 s an answer, delta to 1e-9 to 1e-7 of itself and
-epsilon mostly to 1e-9, where the contour leaves 1e-7 to 1e-5, and lattices 1e-3."""
+"""Of losses, in which more outcomes than that are merged: 0.3 to 2 s an answer and 8 a receipt, delta to 4e-9 to 1e-7
+of itself and epsilon mostly to 1e-9, where the contour leaves 1e-7 to 1e-5, and lattices 1e-3."""
 
 MOST_BUCKETS: Final = 1 << 19
-"""The same for a tolerance finer than everyday: three times as long, a twelfth as wide or less."""
+"""The same for a tolerance finer than everyday: two to four times as long, a seventh as wide or less."""
 
 CONTOUR_TOLERANCE: Final = 1e-9
 """Relative width of delta that the contour is asked for: 3.3 ms for 1e-9, 3.0 for 1e-3."""

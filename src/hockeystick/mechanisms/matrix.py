@@ -159,6 +159,7 @@ def matrix_mechanism(
 
     Contributions may be chosen adaptively, step by step. Where columns of one record have negative products the
     sensitivity is known between two bounds, and the step is a `CorrelatedNoise` whose lower side is that of datasets.
+    Else the upper side of what is asked of the step holds for the run, and the lower one but for this rounding.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ from hockeystick.transforms.rule import Array, Numbers, by_run
 _AT_ONCE = 1 << 19  # nodes times tilts
 _CACHED = 1 << 16  # the same of rules that share calls: their arrays stay in the processor's cache
 _RESOLVED = 12.0  # how far (in ln) the outermost nodes must lie below the peak
-_FARTHEST = 1e100  # epsilon whose square is a float; no delta there is
+_FARTHEST = 1e100  # epsilon: the square of a larger one may overflow, and no delta is above 0 there
 
 
 @final

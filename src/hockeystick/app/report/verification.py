@@ -4,8 +4,8 @@ Four things are checked. The checksum: has anything been changed since? The word
 follow from the figures? The figures: computed again from the specification inside. With the same versions of
 everything each figure must come out the same, to far more digits than matter; with others each bracket must meet
 the new one, what is claimed must follow from brackets made narrow enough to decide it, and all else must be what is
-said here of these figures. The self-check: were the
-error bounds that every figure assumes kept where the receipt was made, and are they kept here?
+said here of these figures. The self-check: were the error bounds that every figure assumes kept where the receipt was
+made, and are they kept here?
 """
 
 from __future__ import annotations

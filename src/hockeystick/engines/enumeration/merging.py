@@ -249,7 +249,8 @@ class _Making:
         stops = [side.loss[-1] + _LEVELS * side.buckets.cell for side in sides]
         ends = float(min(starts) + step.loss[0]), float(max(stops) + step.loss[-1])
         below, above = sides
-        listed, atoms = Weights.of(above.loss, np.log(above.mass)), Weights.of(step.loss, step.log_p)
+        listed = Weights.of(above.loss, np.log(np.maximum(above.mass, _NOTHING)))
+        atoms = Weights.of(step.loss, step.log_p)
         buckets = Buckets.between(ends, self.merging.buckets, [listed, atoms], self.asked(rest))
         # atoms that matter little need no fine list
         halvings = -np.log2(np.maximum(self.asked([listed, *rest]).matter(atoms), 1e-300)) / 3.0
