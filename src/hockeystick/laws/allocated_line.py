@@ -62,13 +62,14 @@ class StopLossLine:
     def _beyond_top(self, shift: float) -> RareTerms:
         """What lies above b."""
         edges = np.array([self._plan.top, math.inf])
-        q, p = normal_intervals(edges), normal_intervals(edges, shift, U * shift)
+        centres = np.array([[0.0], [shift]])
+        both = normal_intervals(edges, centres, U * centres)
         last = self._panels.top_ratio * (1.0 - 2.0 * self._panels.ratio_error)
-        off = float(q.error[0] + p.error[0])
+        log_q, log_p = both.log_mass[:, 0].tolist()
         return RareTerms(
-            float(q.log_mass[0]),
-            float(p.log_mass[0]),
-            off,
+            log_q,
+            log_p,
+            float(both.error.sum()),
             last,
             mean=1.0,
             count=self._count,

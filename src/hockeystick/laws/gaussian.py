@@ -72,9 +72,11 @@ class GaussianPair(Pair):
         # the cuts are where y says; how far their true losses lie from those asked for:
         slack = np.abs((slope - offset) - losses) + 4.0 * U * (np.abs(slope) + offset)
         edges = np.concatenate(([-math.inf], y, [math.inf]))
-        q = normal_intervals(edges)
-        p = normal_intervals(edges, m, U * m)
-        return CellMasses(p.log_mass, q.log_mass, p.error, q.error, slack)
+        centres = np.array([[m], [0.0]])
+        both = normal_intervals(edges, centres, U * centres)
+        log_p, log_q = both.log_mass
+        error_p, error_q = both.error
+        return CellMasses(log_p, log_q, error_p, error_q, slack)
 
     def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:
         m = self.shift

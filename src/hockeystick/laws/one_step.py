@@ -6,7 +6,10 @@ leaves above it, s the slack *of that cut*. S holds every loss above eps and non
 
     delta(eps) = int_S (dP - e^eps dQ)+ <= int_S (dP - e^{c - s} dQ)+ = P(S) - e^{c - s} Q(S).
 
-Guarantee: both sides certified. Cost: two or three evaluations of the tails.
+The same S serves the lower side: what it holds between c - s and eps costs the square of that distance, or a
+rounding of a kink's mass.
+
+Guarantee: both sides certified. Cost: one or two evaluations of the tails.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from hockeystick.numerics.rounding import ELEMENTARY, U, downs, exp_up, exps_dow
 Array = NDArray[np.float64]
 
 _TRIALS = 50  # each at least doubles the way back
+_BACK = 48.0  # roundings of epsilon: the slack of a sampled cut is mostly at most 36
 
 
 def one_step_delta(pair: Pair, epsilon: float) -> tuple[float, float]:
@@ -58,25 +62,28 @@ def one_step_deltas(pair: Pair, epsilon: Array, *, above: Pair | None = None) ->
     known = [sides for at in epsilon.tolist() if (sides := _known(pair, at)) is not None]
     if len(known) == epsilon.size:
         return np.array([low for low, _ in known]), np.array([high for _, high in known])
-    lower, slack = _lowers(pair, epsilon)
-    upper = _uppers(above, epsilon, slack)  # a slack to begin with: the cuts' own is what counts
-    if pair.mass_at_infinity > 0.0:
+    reached = _reached(above, epsilon)
+    lower = _lowers(pair, epsilon, reached[0] if reached is not None and above is pair else None)
+    if reached is None:
+        return lower, np.ones_like(epsilon)
+    cells, cuts = reached
+    upper = _most(cells, cuts - cells.slack, beyond=cuts >= above.loss_bounds[1])
+    if above.mass_at_infinity > 0.0:
         upper = ups(upper + above.mass_at_infinity)
     return lower, np.minimum(upper, 1.0)
 
 
 def least_one_step_deltas(pair: Pair, epsilon: Array) -> Array:
     """Certified lower bounds on delta at several epsilons, increasing, of a pair that no curve is given of."""
-    return _lowers(pair, epsilon)[0]
+    return _lowers(pair, epsilon, None)
 
 
-def _lowers(pair: Pair, epsilon: Array) -> tuple[Array, Array]:
-    """Lower bounds, and how far the cuts that give them may be off."""
-    here = _above_cuts(pair.cells(epsilon))
-    lower = _least(here, epsilon)
+def _lowers(pair: Pair, epsilon: Array, cells: CellMasses | None) -> Array:
+    """Lower bounds, from what lies above cuts next to each epsilon where that is at hand."""
+    lower = _least(_above_cuts(pair.cells(epsilon)) if cells is None else cells, epsilon)
     if pair.mass_at_infinity > 0.0:
         lower = downs(lower + least_infinite(pair.mass_at_infinity))
-    return np.minimum(np.maximum(lower, 0.0), 1.0), here.slack
+    return np.minimum(np.maximum(lower, 0.0), 1.0)
 
 
 def _known(pair: Pair, epsilon: float) -> tuple[float, float] | None:
@@ -84,19 +91,18 @@ def _known(pair: Pair, epsilon: float) -> tuple[float, float] | None:
     return None if pair.curve is None else pair.curve.delta(epsilon)
 
 
-def _uppers(pair: Pair, epsilon: Array, slack: Array) -> Array:
-    """Upper bounds on the finite part of delta: each cut goes down until its own slack keeps it below epsilon."""
-    back = 2.0 * slack + 4.0 * U * np.abs(epsilon)
-    largest = pair.loss_bounds[1]
+def _reached(pair: Pair, epsilon: Array) -> tuple[CellMasses, Array] | None:
+    """What lies above cuts, and the cuts: each goes down until its own slack keeps it below epsilon."""
+    back = _BACK * U * np.abs(epsilon)
     for _ in range(_TRIALS):
         cuts = np.minimum.accumulate((epsilon - back)[::-1])[::-1]  # in order, however near to each other
         cells = _above_cuts(pair.cells(cuts))
         far = cells.slack <= 0.75 * (epsilon - cuts)  # hence cut + slack <= epsilon, whatever the two roundings
         if far.all():
-            return _most(cells, cuts - cells.slack, beyond=cuts >= largest)
+            return cells, cuts
         wider = np.maximum(2.0 * back, 2.0 * cells.slack + 4.0 * U * np.abs(epsilon))
         back = np.where(far, back, wider)
-    return np.ones_like(epsilon)
+    return None
 
 
 def _above_cuts(cells: CellMasses) -> CellMasses:

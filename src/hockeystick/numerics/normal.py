@@ -32,46 +32,46 @@ _SQRT_HALF = 0.7071067811865476
 @final
 @dataclass(frozen=True)
 class IntervalMasses:
-    """``ln`` of the masses of consecutive intervals and a bound on the absolute error of each, shape (m,)."""
+    """``ln`` of the masses of consecutive intervals and a bound on the absolute error of each, shape (..., m)."""
 
     log_mass: Array
     error: Array
 
 
-def normal_intervals(edges: Array, centre: float = 0.0, centre_error: float = 0.0) -> IntervalMasses:
+def normal_intervals(edges: Array, centre: Array | float = 0.0, centre_error: Array | float = 0.0) -> IntervalMasses:
     """``ln`` of the mass of each interval between consecutive edges under N(centre, 1).
 
     Parameters
     ----------
     edges : ndarray, shape (m + 1,)
         Nondecreasing, exact by definition; the ends may be infinite.
-    centre : float
+    centre : float or ndarray, shape (..., 1)
         The mean.
-    centre_error : float
+    centre_error : float or ndarray
         Bound on the distance between ``centre`` and the true mean.
 
     Returns
     -------
     IntervalMasses
-        Shape (m,); an empty interval has ``-inf`` and error 0.
+        Shape (..., m); an empty interval has ``-inf`` and error 0.
     """
     left, right = edges[:-1], edges[1:]
-    width = right - left
-    log_mass, error = np.empty(width.shape), np.empty(width.shape)
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):  # of empty intervals and infinite ends
         middle = 0.5 * (left + right) - centre
+        width = np.broadcast_to(right - left, middle.shape)
+        log_mass, error = np.empty(middle.shape), np.empty(middle.shape)
         reach = (np.abs(middle) + 2.0) * width
         narrow = reach <= _NARROW
         if narrow.any():
             # beside centre_error two roundings of numbers of the middle's size and the centre's; the width is one of an
             # exact difference, whatever the centre
-            off = centre_error + 2.0 * U * (np.abs(middle[narrow]) + abs(centre))
-            log_mass[narrow], error[narrow] = _narrow(width[narrow], middle[narrow], reach[narrow], off)
+            off = centre_error + 2.0 * U * (np.abs(middle) + np.abs(centre))
+            log_mass[narrow], error[narrow] = _narrow(width[narrow], middle[narrow], reach[narrow], off[narrow])
         wide = ~narrow
         if wide.any():
             log_mass[wide], error[wide] = _wide(edges - centre, wide, centre, centre_error)
     empty = left == right
-    log_mass[empty], error[empty] = -np.inf, 0.0
+    log_mass[..., empty], error[..., empty] = -np.inf, 0.0
     return IntervalMasses(log_mass, error)
 
 
@@ -93,15 +93,17 @@ def _narrow(width: Array, middle: Array, reach: Array, off: Array) -> tuple[Arra
     return logs, error
 
 
-def _wide(edges: Array, where: NDArray[np.bool_], centre: float, centre_error: float) -> tuple[Array, Array]:
+def _wide(
+    edges: Array, where: NDArray[np.bool_], centre: Array | float, centre_error: Array | float
+) -> tuple[Array, Array]:
     """The wide intervals, from differences of tails, in units of sqrt 2."""
     t = edges * _SQRT_HALF
-    off = _SQRT_HALF * centre_error + 2.0 * U * (np.abs(t) + abs(centre))  # error of each edge
+    off = _SQRT_HALF * centre_error + 2.0 * U * (np.abs(t) + np.abs(centre))  # error of each edge
     off = np.where(np.isfinite(t), off, 0.0)
-    left, right = t[:-1][where], t[1:][where]
+    left, right = t[..., :-1][where], t[..., 1:][where]
     mirrored = right <= 0.0
     near, far = np.where(mirrored, -right, left), np.where(mirrored, -left, right)
-    off_left, off_right = off[:-1][where], off[1:][where]
+    off_left, off_right = off[..., :-1][where], off[..., 1:][where]
     off_near, off_far = np.where(mirrored, off_right, off_left), np.where(mirrored, off_left, off_right)
     logs, bound = np.empty(near.shape), np.empty(near.shape)
     straddling = near < 0.0
