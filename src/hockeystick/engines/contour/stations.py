@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, final
+from dataclasses import replace
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -33,9 +33,7 @@ _AT_ONCE = 4096  # nodes of coarse rules looked at together
 _NUMBERS = ("theta", "value", "mean", "variance", "top")
 
 
-@final
-@dataclass(frozen=True)
-class Station:
+class Station(NamedTuple):
     """The number of a station: its level, its place on the ladder, and ``ln`` of the mass that steps may leave out.
 
     Where its line does not say enough of epsilons at its ends, a sharper one stands there, too.
@@ -49,11 +47,11 @@ class Station:
     @property
     def sharper(self) -> Station:
         """The same with its sharper line."""
-        return replace(self, is_sharper=True)
+        return self._replace(is_sharper=True)
 
     def beside(self, step: int) -> Station | None:
         """A neighbour on its ladder."""
-        return replace(self, place=self.place + step) if self.place + step >= 0 else None
+        return self._replace(place=self.place + step) if self.place + step >= 0 else None
 
 
 def sizes_of(sketches: Sequence[Sketch]) -> tuple[int, ...]:
@@ -97,20 +95,20 @@ class Stations:
     def found(self, values: Array, along: Along) -> list[Station | None]:
         """The stations where what increases along a level takes the values, shape (E,); None where none is near."""
         found: list[Station | None] = [None] * values.size
-        left = list(enumerate(values.tolist()))
+        left = np.arange(values.size)
         for number in range(_LEVELS):
-            level = self.level(number) if left else None
+            level = self.level(number) if left.size else None
             if level is None:
                 break
             line = along(level)
-            first, last = float(line[0]), float(line[-1])
-            own = [(row, value) for row, value in left if first <= value <= last]
-            if own:
-                places = level.places(np.interp([value for _, value in own], line, level.log_tilts))
+            here = values[left]
+            own = left[(line[0] <= here) & (here <= line[-1])]
+            if own.size:
+                places = level.places(np.interp(values[own], line, level.log_tilts))
                 stations = {place: Station(number, place, self._log_drop) for place in set(places)}
-                for (row, _), place in zip(own, places, strict=True):
+                for row, place in zip(own.tolist(), places, strict=True):
                     found[row] = stations[place]
-            left = [(row, value) for row, value in left if value > last]
+            left = left[here > line[-1]]
         return found
 
     def leaves_out(self, station: Station | None) -> bool:
