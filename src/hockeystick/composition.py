@@ -242,9 +242,14 @@ class Composition:
         """Sum of the counts."""
         return sum(count for _, count in self.steps)
 
+    @cached_property
+    def _ordered(self) -> tuple[tuple[Step, int], ...]:
+        """The steps in an order of their own: compositions that are equal get the same answers to the last bit."""
+        return tuple(sorted(self.steps, key=repr)) if len(self.steps) > 1 else self.steps
+
     def pairs(self, direction: Direction) -> tuple[tuple[Pair, int], ...]:
         """Distinct dominating pairs of one direction with their counts."""
-        several = [(step.same_pairs(direction), count) for step, count in self.steps]
+        several = [(step.same_pairs(direction), count) for step, count in self._ordered]
         if len(several) == 1 and len(several[0][0]) == 1:
             ((((pair, times),), count),) = several
             return ((pair, times * count),)
@@ -259,7 +264,7 @@ class Composition:
         if all(step.attained(direction) is None for step, _ in self.steps):
             return None
         counts: dict[tuple[Pair, ...], int] = {}
-        for step, count in self.steps:
+        for step, count in self._ordered:
             own = step.attained(direction)
             shown = [((pair,), times) for pair, times in step.pairs(direction)] if own is None else [(own, 1)]
             for pairs, times in shown:

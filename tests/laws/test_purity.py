@@ -1,4 +1,6 @@
-"""The same question gets the same bits: whatever was asked before, from any thread, alone or in an array, unpickled."""
+"""The same question gets the same bits: whatever was asked before, from any thread, alone or in an array, unpickled.
+
+And in whatever order the steps are written."""
 
 from __future__ import annotations
 
@@ -33,6 +35,8 @@ def check(rng: np.random.Generator, most_steps: float, *, slow: bool = False) ->
     found = [(question, ask(used, question)) for question in order]
     unpickled = pickle.loads(pickle.dumps(used))  # noqa: S301 - our own
     found += [(question, ask(unpickled, question)) for question in reversed(questions)]
+    turned = hs.account(hs.compose(run.steps[::-1]), adjacency)
+    found += [(question, ask(turned, question)) for question in questions]
     shared = hs.account(run, adjacency)
     with ThreadPoolExecutor(8) as threads:
         found += zip(order, threads.map(lambda question: ask(shared, question), order), strict=True)
@@ -47,6 +51,26 @@ def check(rng: np.random.Generator, most_steps: float, *, slow: bool = False) ->
 @pytest.mark.parametrize("seed", [6, 12, 16, 19, 24, 25])  # those that answer fast
 def test_random_runs_answer_alike_however_asked(seed: int) -> None:
     check(np.random.default_rng([9, seed]), 100.0)
+
+
+STEPS = (hs.Gaussian(1.0).poisson(0.01) * 300, hs.Laplace(2.0) * 2, hs.DiscreteLaplace(3.0) * 4)
+BATCHES = (
+    hs.Gaussian(2.0).without_replacement(batch_size=50, population=500) * 3,
+    hs.Gaussian(4.0).without_replacement(batch_size=20, population=500) * 5,
+    hs.RandomizedResponse() * 2,
+)
+
+
+@pytest.mark.parametrize(
+    ("steps", "adjacency"),
+    [(STEPS, "add-remove"), (STEPS[1:], "add-remove"), (BATCHES, "substitute")],
+    ids=["contour", "lattice", "known datasets"],
+)
+def test_compositions_that_are_equal_answer_alike(steps: tuple[hs.Composition, ...], adjacency: str) -> None:
+    one, other = hs.compose(steps), hs.compose(steps[::-1])
+    assert one == other
+    for question in (("epsilon", 1e-6), ("delta", 0.5)):
+        assert ask(hs.account(one, adjacency), question) == ask(hs.account(other, adjacency), question)
 
 
 @pytest.mark.torture
