@@ -350,16 +350,20 @@ def test_few_steps_of_many_atoms_are_answered_to_seven_digits(run: hs.Compositio
     assert max(float(found.lower), float(lattice.lower)) <= min(float(found.upper), float(lattice.upper))
 
 
-def test_nothing_is_merged_for_datasets_that_show_a_pair_and_its_reverse(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They stand below a bound joined of both, from which they are far."""
+def test_nothing_is_merged_for_known_datasets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They stand below a bound of other pairs, from which they are far."""
     monkeypatch.delattr(sys.modules[EnumeratedCurve.__module__], "merged_sides")
-    pair = hs.DiscreteGaussian(2.0).poisson(0.1).pair("remove")
-    curve = hs.accountants.Certified().directed(((pair, 13), (pair.reversed(), 1)))
-    found = curve.epsilon(1e-6)
-    assert isinstance(found, Bound)
-    assert 0.0 < float(found.width) < 1e-3
+    run = hs.Gaussian(1.0).shuffled(batch_size=50, population=5000) * 10
+    found = hs.account(run, "zero-out").epsilon(1e-6)
+    assert 10.8124 < float(found.lower) < float(found.upper) < 19.4237
     with pytest.raises(NameError):
-        hs.accountants.Certified().directed(((pair, 14),)).epsilon(1e-6)
+        hs.account(hs.DiscreteGaussian(2.0).poisson(0.1) * 14, "remove").epsilon(1e-6)
+
+
+def test_known_datasets_next_to_the_upper_side_are_as_narrow_as_it_is() -> None:
+    run = hs.DiscreteGaussian(2.0).without_replacement(batch_size=50, population=500) * 12
+    found = hs.account(run, "remove").epsilon(1e-6)
+    assert 0.0 < float(found.width) <= 3e-9 * float(found.lower)
 
 
 def test_a_merged_answer_is_the_same_whatever_was_asked_before() -> None:

@@ -120,6 +120,10 @@ class Accountant(ABC):
         """What answers many questions of these curves in one pass; None where nothing does."""
         return None
 
+    def for_datasets(self) -> Accountant:
+        """What accounts known datasets first: mostly they are far below the dominating pairs, and need few digits."""
+        return self
+
     def shown_by(self, pair: Pair) -> Pair:
         """What datasets are known to show of a step: the pair itself, where it can be looked at among others."""
         return pair

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, cast, final
+from typing import TYPE_CHECKING, ClassVar, cast, final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +41,9 @@ class Certified(Accountant):
         Width of the epsilon bracket asked for (nats); where delta is asked for, its relative width.
     points : int
         Largest number of lattice points in a window; the working memory is about 60 bytes a point.
-    engine : {"automatic", "contour", "lattice"}
-        What answers everything but the ends of the range: "contour" and "lattice" one engine alone.
+    engine : {"automatic", "unmerged", "contour", "lattice"}
+        What answers everything but the ends of the range: "contour" and "lattice" one engine alone, "unmerged" all but
+        the merged lists of few steps of discrete noise, for five to seven digits of delta in a tenth of the time.
 
     Examples
     --------
@@ -61,7 +62,7 @@ class Certified(Accountant):
     def __post_init__(self) -> None:
         check_fields(self, tolerance=check_positive)
         set_fields(self, points=check_count("points", self.points, minimum=64))
-        check_choice("engine", self.engine, ("automatic", "contour", "lattice"))
+        check_choice("engine", self.engine, get_args(EngineName))
 
     def directed(self, parts: Parts) -> DirectedCurve:
         if any(pair.selection is not None for pair, _ in parts):
@@ -82,6 +83,9 @@ class Certified(Accountant):
         if pair.selection is not None and len(parts) == count == 1:
             return _CertifiedCurve(selected_curve(self, pair.selection))
         return _UpperSide(self.directed(tuple((above(self, pair), count) for pair, count in parts)))
+
+    def for_datasets(self) -> Accountant:
+        return replace(self, engine="unmerged") if self.engine == "automatic" else self
 
     def shown_by(self, pair: Pair) -> Pair:
         if pair.selection is None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EngineName", "asks_rare", "choose_engine", "rare_lines", "standing_lines"]
 
-EngineName = Literal["automatic", "contour", "lattice"]
+EngineName = Literal["automatic", "unmerged", "contour", "lattice"]
 
 Parts = tuple[tuple[Pair, int], ...]
 
@@ -148,8 +148,8 @@ def choose_engine(
         Largest number of lattice points in a window.
     largest_loss : float
         Upper bound on the largest finite loss (nats).
-    engine : {"automatic", "contour", "lattice"}
-        "contour" and "lattice": one engine alone.
+    engine : {"automatic", "unmerged", "contour", "lattice"}
+        "unmerged": automatic, and outcomes are not merged; "contour" and "lattice": one engine alone.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def choose_engine(
         return EnumeratedCurve(parts, composed_infinity(parts))
     _check_reach(parts)
     try:
-        return _ContourFirst(PairSum(parts), tolerance, lattice)
+        return _ContourFirst(PairSum(parts), tolerance, lattice, merges=engine == "automatic")
     except UnknownPairError:
         return lattice(ALONE)
 
@@ -208,15 +208,15 @@ class _ContourFirst:
     matters of few steps of atoms is listed first, or merged; after the contour where losses share a lattice.
     """
 
-    def __init__(self, losses: PairSum, tolerance: float, make_lattice: Callable[[], LatticeCurve]) -> None:
+    def __init__(
+        self, losses: PairSum, tolerance: float, make_lattice: Callable[[], LatticeCurve], *, merges: bool
+    ) -> None:
         finer = min(max(math.sqrt(EVERYDAY_TOLERANCE / tolerance), 1.0), 25.0)  # lattices then take longer, too
         self._work = int(CONTOUR_WORK * finer) * (1 + len(losses.parts) // SEVERAL_PARTS)
         discrete, steps = [pair.is_discrete for pair, _ in losses.parts], sum(count for _, count in losses.parts)
         self._few = losses.total_count <= FEW_STEPS and tolerance >= EVERYDAY_TOLERANCE and not any(discrete)
         self._hasty = SLOW if self._few else ()
-        pairs = {pair for pair, _ in losses.parts if steps <= SOME_STEPS}
-        # a pair beside its reverse is what a bound joined of both is compared with, from which it is far
-        self._merges = not any(pair.reversed() in pairs - {pair} for pair in pairs)
+        self._merges = merges
         self.lists_first = steps <= FEW_STEPS and all(discrete)
         self._lists_last = FEW_STEPS < steps <= SOME_STEPS and all(discrete)
         self._on_lattice = all(pair.loss_quantum is not None for pair, _ in losses.parts)
