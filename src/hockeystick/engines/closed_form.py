@@ -4,7 +4,7 @@ One step is read off the tails of its pair (`laws/one_step.py`). Composing N(D_j
 times, is the Gaussian pair with ``mu^2 = sum_j T_j (D_j / s_j)^2``: project on the direction of the means. delta grows
 with mu, so that mu rounded down and up brackets the curve.
 
-Guarantee: lower and upper are certified. Cost: two or three evaluations of the tails for delta, a search for epsilon.
+Guarantee: lower and upper are certified. Cost: one or two evaluations of the tails for delta, a search for epsilon.
 """
 
 from __future__ import annotations
