@@ -156,6 +156,11 @@ def _real(name: str, value: Any, allowed: str) -> float:
     return number
 
 
+def check_real(name: str, value: Any) -> float:
+    """A real number, infinities included."""
+    return _real(name, value, "or infinite")
+
+
 def check_finite(name: str, value: Any) -> float:
     """A finite real number."""
     number = _real(name, value, "(finite)")
