@@ -23,6 +23,8 @@ R = TypeVar("R")
 
 _LEAST_RATE = 1e-300
 _MOST_WHOLE = 2.0**53
+_MOST_COUNT = 10**100  # its square is a float64
+_MOST = 1e300  # sums of a few such numbers are finite
 _LEAST_RATIO, _MOST_RATIO = 1e-140, 1e140  # of sensitivity to noise: their squares are floats
 
 
@@ -137,10 +139,14 @@ def _real(name: str, value: Any, allowed: str) -> float:
     """``value`` as a float; a ``TypeError`` for other kinds and a ``ValueError`` for NaN."""
     if type(value) is float and not math.isnan(value):  # nearly always, and a thousand times in a long composition
         return value
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.number | SupportsFloat):
-        raise TypeError(f"{name} must be a real number {allowed}, got {value!r} of type {type(value).__name__}")
     if isinstance(value, np.ndarray) and value.ndim > 0:
         raise TypeError(f"{name} must be a single real number {allowed}, got an array of shape {value.shape}")
+    if isinstance(value, np.ndarray | np.generic):
+        real = value.dtype.kind in "iuf"
+    else:
+        real = isinstance(value, numbers.Real | SupportsFloat) and not isinstance(value, bool | type)
+    if not real:
+        raise TypeError(f"{name} must be a real number {allowed}, got {value!r} of type {type(value).__name__}")
     try:
         number = float(value)
     except OverflowError:
@@ -148,6 +154,11 @@ def _real(name: str, value: Any, allowed: str) -> float:
     if math.isnan(number):
         raise ValueError(f"{name} is NaN; it must be a real number {allowed}")
     return number
+
+
+def check_real(name: str, value: Any) -> float:
+    """A real number, infinities included."""
+    return _real(name, value, "or infinite")
 
 
 def check_finite(name: str, value: Any) -> float:
@@ -163,6 +174,8 @@ def check_positive(name: str, value: Any, *, hint: str = "") -> float:
     number = _real(name, value, "above 0")
     if not 0.0 < number < math.inf:
         raise ValueError(f"{name} must be finite and above 0, got {value!r}" + (f"; {hint}" if hint else ""))
+    if number > _MOST:
+        raise ValueError(f"{name} must be at most {_MOST:g}, got {value!r}")
     return number
 
 
@@ -211,6 +224,8 @@ def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
         raise TypeError(f"{allowed}, got {value!r} of type {type(value).__name__}")
     if number < minimum:
         raise ValueError(f"{allowed}, got {number}")
+    if number > _MOST_COUNT:
+        raise ValueError(f"{name} must be at most 10^100, got one of {number.bit_length()} bits")
     return number
 
 
@@ -228,7 +243,15 @@ def whole(value: Any) -> int | None:
 
 
 def _whole_real(value: Any) -> int | None:
-    return round(value) if abs(value) <= _MOST_WHOLE and value % 1 == 0 else None
+    number = value.item() if isinstance(value, np.generic) else value  # 2^53 is no float16
+    return round(number) if abs(number) <= _MOST_WHOLE and number % 1 == 0 else None
+
+
+def check_sequence(name: str, values: object) -> Any:
+    """Several values: no single one, and no text."""
+    if isinstance(values, str | bytes) or not np.iterable(values):
+        raise TypeError(f"{name} must be a sequence, got {values!r}")
+    return values
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:

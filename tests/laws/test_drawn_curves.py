@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 import hockeystick as hs
 from hockeystick import plots
 from hockeystick.app.report.figures import privacy_chart, tradeoff_chart
+from hockeystick.readouts.envelope import Value
 from hockeystick.readouts.outline import Samples, crossed, crossings, sampled
 from tests.random_runs import random_run
 
@@ -222,3 +223,9 @@ def test_directions_of_one_pair_of_which_datasets_show_different_things_are_draw
             low, high = sides(curve.directed[name].delta(epsilon))
             assert (value.lower, value.upper) == (low, high), (name, epsilon)
     assert drawn.values["zero-out"][1].lower < drawn.values["zero-in"][1].lower
+
+
+def test_a_curve_known_at_epsilon_0_alone_has_no_picture() -> None:
+    """As of a run so long that its epsilons are beyond what pictures show."""
+    values = (Value(0.9, 1.0), Value(0.0, 0.0))
+    assert privacy_chart(Samples((0.0, np.inf), {"substitute": values}, True), LEAST) is None

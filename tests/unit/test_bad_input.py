@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -44,6 +45,35 @@ RUN = hs.Gaussian(1.0).poisson(0.01) * 10
         (lambda: hs.compose([]), ValueError, "at least one"),
         (lambda: hs.compose(hs.Gaussian(1.0)), TypeError, "list"),
         (lambda: hs.account(hs.Laplace(1.0).poisson(0.1), "substitute"), hs.UnknownPairError, "add-remove"),
+        (lambda: hs.Gaussian(float), TypeError, "noise_multiplier must be a real number"),
+        (lambda: hs.Gaussian(np.array("1")), TypeError, "noise_multiplier must be a real number"),
+        (lambda: hs.Gaussian(np.array(True)), TypeError, "noise_multiplier must be a real number"),
+        (lambda: hs.Gaussian(np.complex128(1.0)), TypeError, "noise_multiplier must be a real number"),
+        (lambda: hs.Gaussian(np.str_("1")), TypeError, "noise_multiplier must be a real number"),
+        (lambda: hs.Gaussian(1.0) * np.float16(0.5), TypeError, "integer of at least 1, got"),
+        (lambda: hs.Gaussian(1.0) * 10**400, ValueError, r"at most 10\^100"),
+        (lambda: hs.AboveThreshold(1.0, 1.0, positives=10**400), ValueError, r"at most 10\^100"),
+        (lambda: hs.DiscreteGaussian(1.0, sensitivity=10**400), ValueError, r"at most 10\^100"),
+        (lambda: hs.DiscreteLaplace(1.0, sensitivity=2**31), ValueError, "at most 10,000,000"),
+        (lambda: hs.DiscreteLaplace(2.2e-308), ValueError, "sensitivity over noise"),
+        (lambda: hs.DiscreteGaussian(5e-324), ValueError, "sensitivity over noise"),
+        (lambda: hs.GaussianMixture(1.0, (0.0, 1e155), probabilities=(0.5, 0.5)), ValueError, "over noise"),
+        (lambda: hs.GaussianMixture(1e-160, (0.0, 1.0), probabilities=(0.5, 0.5)), ValueError, "over noise"),
+        (lambda: hs.ZeroConcentratedDP(1.7e308), ValueError, "rho must be at most 1e"),
+        (lambda: hs.ApproximateDP(1.7e308), ValueError, "at most 1e"),
+        (lambda: hs.RenyiDP((2.0,), (1.7e308,)), ValueError, "at most 1e"),
+        (lambda: hs.DiscretePair((10**400, 0.5), (0.5, 0.5)), ValueError, "every entry of p"),
+        (lambda: hs.DiscretePair((Fraction(10**400), 0.5), (0.5, 0.5)), ValueError, "probabilities"),
+        (lambda: hs.UserDefinedCurve(lambda _: (0.0, 1.0), infinite=[0.5]), TypeError, "infinite must be"),  # type: ignore[arg-type]
+        (lambda: hs.GaussianMixture.poisson_group(1.0, rate=0.1, size=2**40), ValueError, "at most 1,000"),
+        (lambda: hs.accountants.Exact(digits=2**40), ValueError, "at most 10,000"),
+        (lambda: hs.compose(0.5), TypeError, "steps must be a sequence, got 0.5"),  # type: ignore[arg-type]
+        (lambda: hs.RenyiDP(0.5, (1.0,)), TypeError, "orders must be a sequence, got 0.5"),  # type: ignore[arg-type]
+        (lambda: hs.ShuffledReports(0.5, 3), TypeError, "rows must be a sequence, got 0.5"),  # type: ignore[arg-type]
+        (lambda: hs.GaussianMixture(1.0, 0.5, probabilities=(1.0,)), TypeError, "sensitivities must be a sequence"),  # type: ignore[arg-type]
+        (lambda: hs.renyi(RUN, 10**400), TypeError, "orders must be"),
+        (lambda: hs.renyi(RUN, 1.7e308), ValueError, "at most 1e300"),
+        (lambda: hs.account(hs.Gaussian(1.0).random_allocation(steps=2**50)), hs.UnknownPairError, "1.09951e"),
     ],
 )
 def test_bad_input_is_refused(call: Callable[[], object], error: type[Exception], says: str) -> None:
@@ -57,3 +87,43 @@ def test_extreme_answers_are_defined() -> None:
     assert curve.delta(math.inf).upper == 0.0
     assert curve.epsilon(0.0).lower == math.inf
     assert curve.delta(np.array([0.0, math.inf])).upper[1] == 0.0
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-13, 744.0])
+def test_epsilons_next_to_nothing_and_far_out_are_answered(epsilon: float) -> None:
+    """Where few steps rarely draw the record: without a warning, which is an error here."""
+    curve = hs.account(RUN)
+    bound, whole = curve.delta(epsilon), curve.delta(0.0)
+    assert 0.0 <= bound.lower <= bound.upper  # type: ignore[operator]
+    assert bound.lower <= whole.upper  # type: ignore[operator]
+    assert epsilon > 1.0 or bound.upper > 0.999 * whole.lower  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("prior", [5e-324, 0.5])
+def test_the_bayes_risk_of_a_few_sampled_steps_is_read_where_epsilon_is_next_to_nothing(prior: float) -> None:
+    risk = hs.account(RUN).bayes_risk(prior)
+    assert 0.98 * prior <= risk.upper <= prior  # type: ignore[union-attr]
+
+
+def test_a_tolerance_that_asks_for_nothing_is_answered() -> None:
+    curve = hs.account(RUN, accountant=hs.accountants.Contour(1e20))
+    assert curve.delta(1.0).lower <= hs.account(RUN).delta(1.0).upper
+
+
+@pytest.mark.parametrize("noise", [0.02, 1e-20])
+@pytest.mark.parametrize("mechanism", [hs.Gaussian, hs.Laplace])
+def test_rounds_of_next_to_no_noise_are_refused_as_such(mechanism: Callable[[float], hs.Step], noise: float) -> None:
+    step = mechanism(0.05 * noise).random_allocation(steps=4)  # type: ignore[attr-defined]
+    with pytest.raises(hs.PrecisionError, match="hides next to nothing"):
+        hs.account(step).delta(1.0)
+
+
+def test_rounds_beyond_any_lattice_are_refused_before_memory_is_asked_for() -> None:
+    with pytest.raises(hs.PrecisionError, match="lattice of more than"):
+        hs.account(hs.Gaussian(1.0).random_allocation(steps=2**33)).delta(1e-3)
+
+
+def test_a_largest_batch_far_from_the_expected_one_is_refused_before_anything_is_summed() -> None:
+    step = hs.RandomizedResponse(0.75).poisson(0.1, largest_batch=3, population=2**53)
+    with pytest.raises(hs.PrecisionError, match="too far from the expected one"):
+        hs.account(step, "remove")

@@ -513,3 +513,12 @@ def test_a_direction_is_left_out_only_where_it_is_proved_to_stay_below() -> None
         assert float(bound.lower) <= float(truth.upper)
         assert float(truth.lower) <= float(bound.upper)
         assert search._worst == "remove"
+
+
+def test_where_the_record_is_seldom_drawn_at_all_any_noise_will_do() -> None:
+    """Without a look at curves of next to no noise, each of which takes half a minute."""
+    found = hs.calibrate(lambda noise: hs.Gaussian(noise).poisson(0.01) * 20, epsilon=1.0, delta=0.5)
+    assert found.value == 1e-6
+    assert found.notes == ("every value allowed meets the target",)
+    assert 0.18 < found.bound.upper < 0.19
+    assert found.bound.method == "the probability that the record is ever drawn"

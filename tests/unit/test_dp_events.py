@@ -227,6 +227,27 @@ def test_bad_parameters_are_named(given: Any, named: str) -> None:
         hs.from_dp_event(given, "substitute")
 
 
+@pytest.mark.parametrize("value", [True, "1", np.array(True), [1.0], None, 10**400])
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        (gaussian(), "noise_multiplier"),
+        (best(gaussian(), 3.0, 1.0), "mean"),
+        (best(gaussian(), 3.0, 1.0), "shape"),
+        (event("DiscreteGaussian", sigma=2.0, sensitivity=1), "sigma"),
+        (
+            event("MixtureOfGaussians", standard_deviation=1.0, sensitivities=[1.0], sampling_probs=[1.0]),
+            "standard_dev",
+        ),
+    ],
+)
+def test_what_is_no_number_is_taken_for_none(given: Any, field: str, value: Any) -> None:
+    """True stood for noise of 1, and a text for the number that it writes."""
+    (name,) = (name for name in given if name.startswith(field))
+    with pytest.raises((TypeError, ValueError), match=name):
+        hs.from_dp_event(given | {name: value})
+
+
 def test_what_is_no_event_is_refused() -> None:
     for thing in ("GaussianDpEvent", 1.0, {"noise_multiplier": 1.0}, None):
         with pytest.raises(TypeError, match="event must be"):

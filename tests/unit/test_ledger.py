@@ -309,6 +309,17 @@ def test_any_printable_name_will_do(ledger: Ledger, name: str) -> None:
     assert ledger.verify(name) == []
 
 
+def test_counts_are_added_up_exactly_or_refused(ledger: Ledger) -> None:
+    """SQLite goes on in floating point beyond 2^63, where counts are lost and none can be read."""
+    step = hs.Gaussian(1e12)
+    ledger.spend("census", step * 2**62, why="as much as there is room for")
+    for count in (1, 2**62):
+        with pytest.raises(LedgerError, match=r"2\^62"):
+            ledger.spend("census", step * count, why="more")
+    assert ledger.runs("census") == {step: 2**62}
+    assert ledger.verify() == []
+
+
 def test_urls_that_hold_no_ledger_say_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match=r"there is no ledger at .* make one by Ledger\.create"):
         Ledger(f"sqlite:///{tmp_path}/none.db")

@@ -15,6 +15,7 @@ from hockeystick.bound import Bound
 from hockeystick.laws import GaussianPair
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.readouts.envelope import Enclosure, Side, Value
+from hockeystick.readouts.outline import sampled
 from tests.closed_forms import gaussian_delta
 
 ALPHAS = (0.0, 1e-12, 1e-6, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.999, 1.0 - 1e-9, 1.0)
@@ -168,6 +169,32 @@ def test_each_directions_attack_has_the_power_of_its_own_likelihood_ratio(relati
     assert np.all(np.asarray(width) < 2e-3)
     if relation == direction:
         assert_same(curve.trade_off(alphas), found)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.01, 0.1, 0.2, 0.3, 0.5, 0.9, 1.0])
+def test_the_worst_of_two_directions_is_what_the_better_of_their_attacks_reaches(alpha: float) -> None:
+    """Between the two a convex function would promise attacks that nobody has: 0.675 at 0.3 here, where 0.6 is true."""
+    p, q = (Fraction(1, 2), Fraction(1, 2)), (Fraction(1, 8), Fraction(7, 8))
+    curve = hs.account(hs.DiscretePair(p, q))
+    power = max(powers(p, q, Fraction(alpha)), powers(q, p, Fraction(alpha)))
+    found = curve.trade_off([alpha])
+    assert holds(found.true_positive_rate, 0, mpf(power.numerator) / power.denominator)
+    assert holds(found.false_negative_rate, 0, 1 - mpf(power.numerator) / power.denominator)
+    assert found.true_positive_rate.width[0] <= 2e-3  # type: ignore[union-attr]
+    drawn = sampled(curve, 3.0, least=1e-3).trade_off()
+    missed = float(1 - power)
+    assert np.interp(alpha, *drawn.below) <= missed <= np.interp(alpha, *drawn.above)
+    assert np.interp(alpha, *drawn.above) - np.interp(alpha, *drawn.below) <= 0.02
+
+
+@pytest.mark.parametrize("alpha", [5e-324, 1.5e-323, 1e-310])
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_rates_too_small_to_be_rounded_relative_to_themselves_are_contained(alpha: float, direction: str) -> None:
+    p, q = (Fraction(4, 5), Fraction(1, 5)), (Fraction(3, 5), Fraction(2, 5))
+    found = hs.account(hs.DiscretePair(p, q)).trade_off(alpha, direction=direction).true_positive_rate
+    first, second = (p, q) if direction == "remove" else (q, p)
+    lower, upper = (Fraction(float(side)) for side in found.sides)
+    assert lower <= powers(first, second, Fraction(alpha)) <= upper
 
 
 def assert_same(first: hs.TradeOff, second: hs.TradeOff) -> None:

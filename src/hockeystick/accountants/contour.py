@@ -50,7 +50,7 @@ class Contour(Accountant):
         check_fields(self, tolerance=check_positive)
 
     def directed(self, parts: Parts) -> DirectedCurve:
-        return _Curve(ContourCurve(PairSum(parts), self.tolerance))
+        return _Curve(ContourCurve(PairSum(parts), min(self.tolerance, 1.0)))
 
     def together(self, curves: Sequence[DirectedCurve]) -> Together | None:
         own = [curve.engine for curve in curves if isinstance(curve, _Curve)]

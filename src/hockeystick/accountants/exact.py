@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hockeystick.exact import Enclosure
 
 _METHOD = "exact"
+_MOST_DIGITS = 10_000
 _OF_FLOATS = 15  # decimal digits that every float64 holds
 
 
@@ -52,6 +53,8 @@ class Exact(Accountant):
 
     def __post_init__(self) -> None:
         check_fields(self, digits=check_count)
+        if self.digits > _MOST_DIGITS:
+            raise ValueError(f"digits must be at most {_MOST_DIGITS:,}, got {self.digits:,}")
 
     def directed(self, parts: Parts) -> DirectedCurve:
         require_ball_arithmetic("the accountant Exact")

@@ -214,12 +214,12 @@ def renyi(
 def _checked_orders(orders: ArrayLike) -> Array:
     try:
         grid = np.atleast_1d(np.asarray(orders, dtype=np.float64)).copy()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"orders must be real numbers above 1, got {orders!r}") from None
     if np.isnan(grid).any():
         raise ValueError("orders hold NaN; they must be finite and above 1")
-    if grid.ndim != 1 or grid.size == 0 or not ((grid > 1.0) & np.isfinite(grid)).all():
-        raise ValueError(f"orders must be one or more finite numbers above 1, got {orders!r}")
+    if grid.ndim != 1 or grid.size == 0 or not ((grid > 1.0) & (grid <= 1e300)).all():
+        raise ValueError(f"orders must be one or more finite numbers above 1, at most 1e300, got {orders!r}")
     grid.setflags(write=False)
     return grid
 

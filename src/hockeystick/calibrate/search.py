@@ -23,6 +23,7 @@ from hockeystick.calibrate.problem import FARTHEST, FINEST, Problem
 from hockeystick.calibrate.targets import Target
 from hockeystick.composition import Composition, Direction, directions
 from hockeystick.curve import PrivacyCurve, stays_below
+from hockeystick.engines.ends import ever_drawn
 from hockeystick.engines.rare.losses import METHOD
 from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.together import smaller, worst
@@ -109,7 +110,13 @@ class Search:
         else:
             answer = target.measure(account(run, self.problem.adjacency, accountant=FastEstimate()), _COARSE)
         self._hard = isinstance(answer, Estimate) and math.isinf(float(answer.error))
-        return self.problem.excess(float(answer.sides[1]))
+        return self.problem.excess(min(float(answer.sides[1]), self._most(run)))
+
+    def _most(self, run: Composition) -> float:
+        """What delta is at most however little noise there is: the probability that the record is ever drawn."""
+        if self.problem.target.delta_at is None:
+            return math.inf
+        return max(ever_drawn(run.pairs(name)) for name in directions(self.problem.adjacency))
 
     def _largest_estimate(self, run: Composition, target: Target) -> Bound | Estimate:
         """The estimate of all directions, and once it is known which decides near the root, of that one alone."""
@@ -155,7 +162,9 @@ class Search:
 
     def _measured(self, run: Composition, tolerance: float) -> Bound:
         """The quantity of a run, certified: by the contour at the width that is needed, where that serves."""
-        problem, target = self.problem, self.problem.target
+        problem, target, most = self.problem, self.problem.target, self._most(run)
+        if most <= target.most:
+            return Bound(0.0, most, "the probability that the record is ever drawn")
         curve = problem.curve(run, tolerance)
         if not problem.adapts or problem.one_sided(run):
             return self._certified(target.measure(curve, tolerance), curve)

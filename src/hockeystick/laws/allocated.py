@@ -47,6 +47,7 @@ _EPSILON_WIDTH = 7e-7  # nats asked of one round
 _RELATIVE_WIDTH = 2e-4  # of delta, asked for as well
 _OF_CHORDS = 1e-6  # the same where chords are drawn through its answers
 _ROUGH = 2048  # cells that a plan is made by
+_LARGEST_LOSS = 690.0  # nats: what e to this power is multiplied by stays finite
 _MOST_POINTS = 1 << 21  # of one lattice
 _LOG_RARE = (-40.0, -80.0, -160.0, -320.0, -640.0)  # ln of the P-mass of losses too rare to matter, tried in turn
 _NEGLIGIBLE = 1e-8  # of the answer, that they may add
@@ -189,9 +190,13 @@ class AllocatedCurve:
     @cached_property
     def _nearest(self) -> float:
         """The epsilon of the first station beside 0."""
+        if self.base.loss_range(-40.0, -40.0)[1] > _LARGEST_LOSS:
+            raise PrecisionError(
+                f"a round of {self.base} has likelihood ratios beyond float64: it hides next to nothing"
+            )
         nodes = self.base.nodes(-40.0)
-        with np.errstate(over="ignore"):
-            second = float((np.exp(nodes.log_q) * np.expm1(nodes.loss) ** 2).sum())
+        with np.errstate(over="ignore", invalid="ignore"):  # 0 times infinity, where others are infinite
+            second = float(np.nansum(np.exp(nodes.log_q) * np.expm1(nodes.loss) ** 2))
         return _NEAREST * min(math.sqrt(second / self.steps), 1.0)
 
     def _point(self, epsilon: float) -> float:
@@ -265,9 +270,10 @@ class AllocatedCurve:
             return coarse
         arm = min(0.3 / window.theta, 0.1 * k)
         before, at, after = (float(x) for x in station.bounds(np.array([k - arm, k, k + arm]))[1])
-        if not 0.0 < abs(before - after) < math.inf:
+        scale = arm * arm * at
+        if not 0.0 < abs(before - after) < math.inf or scale == 0.0:
             return coarse  # nothing is known of the curve so far out
-        curvature = max(before + after - 2.0 * at, 1e-9 * at) / (arm * arm * at)
+        curvature = max(before + after - 2.0 * at, 1e-9 * at) / scale
         slope = abs(before - after) / (2.0 * arm * at)
         width = min(_EPSILON_WIDTH * slope * k, _RELATIVE_WIDTH)
         deviation = math.sqrt(width / (NOISE_LOST * curvature))

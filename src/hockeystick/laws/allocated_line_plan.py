@@ -102,6 +102,8 @@ class _Sketch:
         x = self.top - length * np.arange(_ROUGH + 1) / _ROUGH
         weight = np.where(np.arange(_ROUGH + 1) == 0, 0.5, 1.0) * length / _ROUGH
         self.w = np.exp(np.minimum(shift * x - 0.5 * shift * shift, 690.0))
+        if self.w[0] == 0.0:
+            raise PrecisionError(f"a sum of at most {k:g} has terms too small for float64")
         self.log_q = np.log(weight) - 0.5 * x * x - 0.5 * math.log(2.0 * math.pi)
         self.saddle = self._saddle()
         self.tilts = self.saddle * _LADDER

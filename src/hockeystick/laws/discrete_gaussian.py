@@ -20,7 +20,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.errors import check_count, check_positive, set_fields
+from hockeystick.errors import check_count, check_positive, check_ratio, set_fields
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Array, CellMasses, Extreme, LossQuantum, Measure, Nodes, Pair
 from hockeystick.laws.discrete_gaussian_rule import DiscreteGaussianSummand, log_normaliser
@@ -63,6 +63,7 @@ class DiscreteGaussianPair(Pair):
         if sigma > _LARGEST_SIGMA:
             raise ValueError(f"sigma must be at most {_LARGEST_SIGMA:g}, got {sigma!r}; count in larger units")
         set_fields(self, sigma=sigma, sensitivity=check_count("sensitivity", self.sensitivity))
+        check_ratio(self.sensitivity, sigma)
 
     infimum = Extreme(-math.inf)
     supremum = Extreme(math.inf)

@@ -14,11 +14,13 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_count, check_fields, check_positive
+from hockeystick.errors import check_count, check_fields, check_positive, check_ratio
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import LossQuantum, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U
+
+_LARGEST_SENSITIVITY = 10**7  # as many losses
 
 
 @final
@@ -31,7 +33,7 @@ class DiscreteLaplacePair(AtomicPair):
     scale : float
         b > 0; the mass at x is proportional to e^{-|x|/b}.
     sensitivity : int
-        D, at least 1.
+        D, at least 1 and at most 1e7.
 
     Examples
     --------
@@ -44,6 +46,11 @@ class DiscreteLaplacePair(AtomicPair):
 
     def __post_init__(self) -> None:
         check_fields(self, scale=check_positive, sensitivity=check_count)
+        if self.sensitivity > _LARGEST_SENSITIVITY:
+            raise ValueError(
+                f"sensitivity must be at most {_LARGEST_SENSITIVITY:,}, got {self.sensitivity:,}; count in larger units"
+            )
+        check_ratio(self.sensitivity, self.scale)
 
     def make_table(self) -> AtomTable:
         b, shift = self.scale, self.sensitivity

@@ -86,6 +86,8 @@ class RenyiPair(_KnownByMoments):
             raise ValueError(f"orders must be increasing and above 1, got {orders!r}")
         if min(epsilons) < 0.0:
             raise ValueError(f"epsilons must be at least 0, got {epsilons!r}")
+        if not orders[-1] * max(epsilons) <= 1e300:
+            raise ValueError(f"orders times epsilons must be at most 1e300, got {orders!r} and {epsilons!r}")
         set_fields(self, orders=orders, epsilons=epsilons)
 
     def moment_guarantee(self, orders: Array) -> Array:

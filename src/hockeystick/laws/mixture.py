@@ -20,9 +20,10 @@ from typing import final
 import numpy as np
 from scipy.special import log_ndtr
 
-from hockeystick.errors import check_fields, check_finite, check_positive, set_fields
+from hockeystick.errors import check_fields, check_finite, check_positive, check_ratio, check_sequence, set_fields
 from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
 from hockeystick.laws.mixture_rule import MixtureSummand
+from hockeystick.laws.vectors import probabilities
 from hockeystick.numerics.normal import normal_intervals
 from hockeystick.numerics.rationals import LOG_RATIO, Probability, exact_probabilities, log_of
 from hockeystick.numerics.roots import increasing_root
@@ -108,8 +109,10 @@ class GaussianMixturePair(Pair):
         for side in ("p", "q"):
             weights, centres = _components(side, getattr(self, f"{side}_weights"), getattr(self, f"{side}_centres"))
             set_fields(self, **{f"{side}_weights": weights, f"{side}_centres": centres})
-        ratios = self._ratios
-        for (_, p0, q0), (centre, p1, q1) in pairwise(ratios):
+        every = sorted({0.0, *self.p_centres, *self.q_centres})
+        for low, high in {*pairwise(every), (every[0], every[-1])} - {(0.0, 0.0)}:
+            check_ratio(high - low, self.sigma)
+        for (_, p0, q0), (centre, p1, q1) in pairwise(self._ratios):
             if p0 * q1 > p1 * q0:
                 raise ValueError(
                     f"p / q must not fall as the centre grows, but it does at centre {centre!r}: the loss would not be"
@@ -272,17 +275,9 @@ def _components(
     side: str, weights: tuple[Probability, ...], centres: tuple[float, ...]
 ) -> tuple[tuple[Probability, ...], tuple[float, ...]]:
     """Weights and centres, checked."""
-    named: tuple[tuple[str, object], ...] = ((f"{side}_weights", weights), (f"{side}_centres", centres))
-    for name, values in named:
-        if isinstance(values, str | bytes) or not np.iterable(values):
-            raise TypeError(f"{name} must be a sequence of numbers, got {values!r}")
-    places = tuple(check_finite(f"{side}_centres", centre) for centre in centres)
-    shares: list[Probability] = []
-    for weight in weights:
-        share: Probability = weight if isinstance(weight, Fraction) else check_finite(f"{side}_weights", weight)
-        if not 0 <= share <= 1:
-            raise ValueError(f"{side}_weights must be in [0, 1], got {weight!r}")
-        shares.append(share)
+    shares = probabilities(f"{side}_weights", weights)
+    name = f"{side}_centres"
+    places = tuple(check_finite(name, centre) for centre in check_sequence(name, centres))
     if len(shares) != len(places) or not shares:
         raise ValueError(
             f"{side} needs one weight for each centre, got {len(shares)} weights and {len(places)} centres"

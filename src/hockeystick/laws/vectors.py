@@ -14,7 +14,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_rate, set_fields
+from hockeystick.errors import check_probability, check_rate, check_sequence, set_fields
 from hockeystick.laws.atom_table import AtomTable, precise_log
 from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import InfiniteMass, LossQuantum, Pair
@@ -126,16 +126,9 @@ class DiscretePair(AtomicPair):
 
 def probabilities(name: str, values: object) -> tuple[Probability, ...]:
     """The entries of a vector as floats or fractions, checked; their sum is not looked at."""
-    if isinstance(values, str | bytes) or not np.iterable(values):
-        raise TypeError(f"{name} must be a sequence of probabilities, got {values!r}")
     entries: list[Probability] = []
-    for value in values:
-        if isinstance(value, bool | str) or not (isinstance(value, Fraction) or np.isrealobj(value)):
-            raise TypeError(f"{name} must hold floats or fractions, got {value!r}")
-        entry: Probability = value if isinstance(value, Fraction) else float(value)
-        if math.isnan(entry):
-            raise ValueError(f"{name} holds NaN")
-        if not 0 <= entry <= 1:
+    for value in check_sequence(name, values):
+        if isinstance(value, Fraction) and not 0 <= value <= 1:
             raise ValueError(f"{name} must hold probabilities in [0, 1], got {value!r}")
-        entries.append(entry)
+        entries.append(value if isinstance(value, Fraction) else check_probability(f"every entry of {name}", value))
     return tuple(entries)

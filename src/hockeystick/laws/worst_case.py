@@ -45,8 +45,8 @@ class WorstCasePair(AtomicPair):
 
     def __post_init__(self) -> None:
         epsilon = check_finite("epsilon", self.epsilon)
-        if epsilon < 0.0:
-            raise ValueError(f"epsilon must be at least 0, got {epsilon!r}")
+        if not 0.0 <= epsilon <= 1e300:
+            raise ValueError(f"epsilon must be at least 0 and at most 1e300, got {epsilon!r}")
         set_fields(self, epsilon=epsilon, delta=check_probability("delta", self.delta))
 
     def make_table(self) -> AtomTable:

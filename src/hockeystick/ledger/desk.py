@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 CHOSEN = ("in-advance", "adaptively")
 """Whether a release was fixed before any result was seen."""
 
-_MOST = 2**62  # of any count
 _read_kind = lru_cache(maxsize=100_000)(read_kind)
 
 
@@ -201,6 +200,4 @@ def _kinds(run: Composition) -> tuple[dict[str, str], dict[str, int]]:
         name, text = kind_of(step)
         texts[name] = text
         counts[name] = counts.get(name, 0) + count
-        if counts[name] > _MOST:
-            raise ValueError(f"a count must be at most 2^62, got {counts[name]:.3g}")
     return texts, counts

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["VERSION", "Store"]
 
 VERSION = 2
+_MOST = 2**62  # of any count: the database adds as integers of 64 bits
 _PATIENCE = 300.0  # seconds that a writer waits for others: a busy machine is no reason to fail
 
 
@@ -187,8 +188,12 @@ class Store:
 
     def count(self, connection: Connection, dataset: str, account: str, changes: dict[str, int]) -> None:
         """Add to the totals of an account."""
-        table = tables()["totals"]
+        table, kept = tables()["totals"], self.totals(connection, dataset, account)
         for kind, change in changes.items():
+            if kept.get(kind, 0) + change > _MOST:
+                raise LedgerError(
+                    f"of one step a ledger counts up to 2^62: {kept.get(kind, 0):g} and {change:g} are more"
+                )
             where = (table.c.dataset == dataset) & (table.c.account == account) & (table.c.kind == kind)
             found = connection.execute(table.update().where(where).values(times=table.c.times + change))
             if found.rowcount == 0:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick.composition import Direction
-from hockeystick.errors import set_fields
+from hockeystick.errors import check_fields, check_sequence, set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.laws.known_by_moments import ConcentratedPair, RenyiPair
@@ -78,6 +78,7 @@ class RenyiDP(Mechanism):
     epsilons: tuple[float, ...]
 
     def __post_init__(self) -> None:
+        check_fields(self, orders=check_sequence, epsilons=check_sequence)
         pair = RenyiPair(tuple(self.orders), tuple(self.epsilons))
         set_fields(self, orders=pair.orders, epsilons=pair.epsilons)
 

@@ -15,11 +15,14 @@ from hockeystick.errors import (
     check_finite,
     check_positive,
     check_rate,
+    check_sequence,
     set_fields,
 )
 from hockeystick.laws.base import Pair
 from hockeystick.laws.mixture import GaussianMixturePair
 from hockeystick.numerics.rationals import Probability
+
+_LARGEST_GROUP = 1000  # whose exact weights take 15 s
 
 
 @final
@@ -56,6 +59,7 @@ class GaussianMixture(Step):
 
     def __post_init__(self) -> None:
         check_fields(self, noise_multiplier=check_positive)
+        check_fields(self, sensitivities=check_sequence, probabilities=check_sequence)
         if any(check_finite("sensitivities", shift) < 0.0 for shift in self.sensitivities):
             raise ValueError(
                 f"sensitivities must be at least 0, got {self.sensitivities!r}; turn negative shifts around"
@@ -79,9 +83,11 @@ class GaussianMixture(Step):
         rate : float
             Probability that a record takes part, in (0, 1].
         size : int
-            Records in the group, at least 1.
+            Records in the group, at least 1 and at most 1,000.
         """
         g, k = Fraction(check_rate("rate", rate)), check_count("size", size)
+        if k > _LARGEST_GROUP:
+            raise ValueError(f"size must be at most {_LARGEST_GROUP:,}, got {k:,}")
         weights = tuple(math.comb(k, j) * g**j * (1 - g) ** (k - j) for j in range(k + 1))
         return cls(noise_multiplier, tuple(float(j) for j in range(k + 1)), probabilities=weights)
 

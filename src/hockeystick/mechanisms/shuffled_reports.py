@@ -9,7 +9,7 @@ from itertools import permutations
 from typing import final
 
 from hockeystick.composition import Direction, Step
-from hockeystick.errors import UnknownPairError, check_count, set_fields
+from hockeystick.errors import UnknownPairError, check_count, check_sequence, set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.laws.blanket import BlanketCurve, Column, CountedReports
 from hockeystick.laws.curve import ChordPair
@@ -47,7 +47,7 @@ class ShuffledReports(Step):
     people: int
 
     def __post_init__(self) -> None:
-        rows: Sequence[Sequence[Probability]] = tuple(self.rows)
+        rows: Sequence[Sequence[Probability]] = tuple(check_sequence("rows", self.rows))
         exact = tuple(
             tuple(Fraction(chance) for chance in exact_probabilities("rows", probabilities("rows", row)))
             for row in rows

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from hockeystick.composition import Direction, Step
-from hockeystick.errors import UnknownPairError
+from hockeystick.errors import UnknownPairError, check_fields, check_probability
 from hockeystick.laws.base import Pair
 from hockeystick.laws.curve import ChordPair, SupportPair
 from hockeystick.laws.stated_curve import StatedCurve
@@ -56,6 +56,7 @@ class UserDefinedCurve(Step):
             bounds = getattr(self, name)
             if not callable(bounds) and (bounds is not None or name == "remove"):
                 raise TypeError(f"{name} must be a function from epsilon to two bounds on delta, got {bounds!r}")
+        check_fields(self, infinite=check_probability)
 
     def _curve(self, direction: Direction) -> StatedCurve:
         if direction == "substitute":

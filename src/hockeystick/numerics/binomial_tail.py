@@ -103,6 +103,8 @@ class BinomialTail:
     def _from_mode(self) -> Iterator[tuple[int, Decimal]]:
         """``(k, t_k / t_mode)`` for all k that matter: from the mode up, then from below it down."""
         mode = min(math.floor((self.trials + 1) * self.rate), self.trials)
+        if abs(mode - self.least) > _MOST_TERMS:
+            raise self._too_far
         yield mode, Decimal(1)
         yield from self._outwards(mode, 1)
         yield from self._outwards(mode, -1)
@@ -133,6 +135,10 @@ class BinomialTail:
             if (k >= self.least) == (way > 0):
                 reached = c.add(reached, term)
             yield k, term
-        raise PrecisionError(
+        raise self._too_far
+
+    @property
+    def _too_far(self) -> PrecisionError:
+        return PrecisionError(
             f"{self!r} needs more than {_MOST_TERMS} terms: the largest batch is too far from the expected one"
         )

@@ -34,6 +34,7 @@ Array = NDArray[np.float64]
 
 _REACH = 600.0  # nats of e^{-theta x} that are kept apart to the left of the reference
 _LEAST = 1e-300
+_MOST_POINTS = 1 << 26  # of the composed sum: some gigabytes
 _READ = 2.0**13 * U  # logarithms of up to 700 nats and their sum, a few roundings each, and an exponential
 
 
@@ -106,7 +107,10 @@ class LatticeSum:
         folded_from = math.floor(window.low / h)
         # ceil: of a lattice coarse beside 1 / theta one more point would be beyond float64
         self.low_index = max(folded_from, math.ceil((reference - _REACH / theta) / h))
-        length = smooth_length(math.ceil((window.high - window.low) / h) + 2)
+        points = math.ceil((window.high - window.low) / h) + 2
+        if points > _MOST_POINTS:
+            raise PrecisionError(f"a sum of {count} terms needs a lattice of more than {_MOST_POINTS} points there")
+        length = smooth_length(points)
         composed, log_scale, relative, absolute = self._composed(length)
         composed = np.roll(composed, -folded_from % length)[self.low_index - folded_from :]
         x = (self.low_index + np.arange(composed.size)) * h

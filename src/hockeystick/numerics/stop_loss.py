@@ -93,8 +93,9 @@ class LinearCells:
         logs = np.where(present, np.abs(self.log_p[:-1]) + np.abs(self.log_q[:-1]), 0.0)
         off_q = self.error_q[:-1] + 2.0 * ELEMENTARY + U * np.where(present, np.abs(self.log_q[:-1]), 0.0)
         off = self.error_q[:-1] + self.error_p[:-1] + 4.0 * self.slack + 2.0 * ELEMENTARY + 4.0 * U * logs
-        error = np.where(present, q * np.expm1(off_q) * 1.01 + TINY, 0.0)
-        moved = np.where(present, q * np.expm1(off) * 1.01 * (upper / width) + TINY, 0.0)
+        with np.errstate(invalid="ignore", over="ignore"):  # refused below
+            error = np.where(present, q * np.expm1(off_q) * 1.01 + TINY, 0.0)
+            moved = np.where(present, q * np.expm1(off) * 1.01 * (upper / width) + TINY, 0.0)
         if not (np.isfinite(error) & np.isfinite(moved)).all():
             raise PrecisionError("the masses of some cells are not known")
         mass, own = np.zeros(upper.size + 1), np.zeros(upper.size + 1)

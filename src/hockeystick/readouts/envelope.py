@@ -21,14 +21,14 @@ evaluations of the curve for each alpha; neighbouring alphas share them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.numerics.rounding import U
+from hockeystick.numerics.rounding import UNDERFLOW, U
 
 Array = NDArray[np.float64]
 
@@ -84,6 +84,15 @@ class Rates:
     def gap(self) -> float:
         """The larger relative width of the two."""
         return max((rate.upper - rate.lower) / max(rate.upper, 1e-300) for rate in (self.negative, self.positive))
+
+
+def worst(found: Sequence[Rates]) -> Rates:
+    """The rates of the best of several attacks."""
+    negative, positive = [one.negative for one in found], [one.positive for one in found]
+    return Rates(
+        Value(min(one.lower for one in negative), min(one.upper for one in negative)),
+        Value(max(one.lower for one in positive), max(one.upper for one in positive)),
+    )
 
 
 @final
@@ -302,7 +311,8 @@ def _extremes(alpha: float, rest: float, forward: Corners, backward: Corners, si
         size = 8.0 * U * rest * (1.0 if rates is _forward else 1.0 / at.a)
         negatives.append(float(np.max(negative + sign * size)))
         positives.append(float(np.min(positive - sign * 4.0 * U * np.abs(at.lower))))
-    negative_rate, positive_rate = max(negatives), min(positives)
+    room = sign * UNDERFLOW  # products too small to be rounded relative to themselves
+    negative_rate, positive_rate = max(negatives) + room, min(positives) - room
     return max(negative_rate * (1.0 + sign * _SLACK), 0.0), max(positive_rate * (1.0 - sign * _SLACK), 0.0)
 
 

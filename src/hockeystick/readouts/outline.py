@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -125,6 +126,9 @@ class Samples:
 
     def trade_off(self, direction: str = "worst") -> Lines:
         """Outline of the smallest false-negative rate against the false-positive rate, both scales linear."""
+        if direction == "worst":
+            each = [self.trade_off(name) for name in self.values]
+            return Lines(reduce(_smaller, (one.below for one in each)), reduce(_smaller, (one.above for one in each)))
         enclosure = self._filled(direction)
         sides = (enclosure.forward, enclosure.backward)
         points = [(np.exp(side.epsilon), side.upper) for side in sides]
@@ -214,7 +218,7 @@ def crossings(
 
 
 def crossed(curve: PrivacyCurve, found: Mapping[float, Bound | Estimate]) -> Samples:
-    """The worst curve from where it crosses deltas, largest first, and from its value at infinity.
+    """The worst curve from where it crosses deltas (`crossings`), largest first, and from its value at infinity.
 
     A bracket [low, high] of epsilon at d says ``h(low) >= d >= h(high)``. To the left a convex h rises by no more than
     1 for every 1 in e^eps: ``h(0) <= d + e^high - 1``. To the right of a point it falls no faster than along the chord
@@ -225,8 +229,6 @@ def crossed(curve: PrivacyCurve, found: Mapping[float, Bound | Estimate]) -> Sam
     ----------
     curve : PrivacyCurve
         Of an accountant that certifies.
-    found : mapping of float to Bound
-        `crossings`.
     """
     sides = {delta: tuple(float(side) for side in bound.sides) for delta, bound in found.items()}
     inside = [(delta, low, high) for delta, (low, high) in sides.items() if 0.0 < low <= high <= LARGEST_EPSILON]
@@ -273,6 +275,15 @@ def _apart(side: Side, corners: Corners, end: float, least: float, seen: float) 
             thirds = (start + size / 3.0, start + 2.0 * size / 3.0)
             cuts |= dict.fromkeys((float(f"{cut:.6g}") for cut in (thirds if far > 4.0 * seen else [middle])), far)
     return cuts
+
+
+def _smaller(one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, Array]:
+    """The smaller of two broken lines, with a vertex where they cross."""
+    x = np.union1d(one[0], other[0])
+    apart = np.interp(x, *one) - np.interp(x, *other)
+    before = np.flatnonzero(apart[:-1] * apart[1:] < 0.0)
+    x = np.union1d(x, x[before] + np.diff(x)[before] * apart[before] / (apart[before] - apart[before + 1]))
+    return x, np.minimum(np.interp(x, *one), np.interp(x, *other))
 
 
 def _along_tangents(epsilon: Array, delta: Array) -> tuple[Array, Array]:

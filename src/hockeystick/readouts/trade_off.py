@@ -21,7 +21,7 @@ from hockeystick import notebook
 from hockeystick.bound import Bound, Estimate
 from hockeystick.errors import check_choice, check_positive, check_probability, public_door
 from hockeystick.readouts.directions import OPPOSITE, Asked
-from hockeystick.readouts.envelope import Enclosure, Value
+from hockeystick.readouts.envelope import Enclosure, Value, worst
 from hockeystick.together import Curve
 
 
@@ -84,10 +84,10 @@ def trade_off(
     false_positive_rate : float or array_like
         alpha, in [0, 1].
     direction : str
-        ``"worst"``: the function that holds for every pair of neighbours and both ways round, symmetric. Or a
-        direction of the relation: ``"remove"`` is the attack that claims the record was there (alpha: how often
+        A direction of the relation: ``"remove"`` is the attack that claims the record was there (alpha: how often
         it claims so where it was not), ``"add"`` the one that claims it was not; each is the other's inverse
-        function.
+        function. Or ``"worst"``: the smaller of the two at every alpha, which holds for any attack on any pair of
+        neighbours; it is its own inverse, and where the two cross it need not be convex.
     tolerance : float
         Relative width asked for of both rates; the accountant's own width limits it.
 
@@ -106,8 +106,8 @@ def trade_off(
     """
     alphas = _rates(false_positive_rate)
     width = check_positive("tolerance", tolerance)
-    enclosure, ask = _enclosure(curve, direction)
-    found = [enclosure.refined(float(alpha), width) for alpha in alphas.ravel()]
+    enclosures, ask = _enclosures(curve, direction)
+    found = [worst([one.refined(float(alpha), width) for one in enclosures]) for alpha in alphas.ravel()]
     notes = () if direction == "worst" else (f"direction: {direction}",)
     method = f"trade-off of {curve.accountant.name}"
 
@@ -136,14 +136,15 @@ def _rates(value: ArrayLike) -> NDArray[np.float64]:
     return array.astype(np.float64)
 
 
-def _enclosure(curve: Curve, direction: str) -> tuple[Enclosure, Asked]:
-    """The enclosure of one direction's curve (or of the worst), and what knows whether its values are certified."""
+def _enclosures(curve: Curve, direction: str) -> tuple[list[Enclosure], Asked]:
+    """The enclosures of one direction's curve (or of each), and what knows whether their values are certified."""
     names = list(curve.directed)
     check_choice("direction", direction, ("worst", *names, *(OPPOSITE[name] for name in names)))
     ask = Asked(curve)
-    if direction == "worst" and all(OPPOSITE[name] in names for name in names):
-        enclosure = Enclosure(ask(*names))
-    else:
-        direction = names[0] if direction == "worst" else direction  # a one-sided relation has one direction
-        enclosure = Enclosure(ask(direction), None if direction == OPPOSITE[direction] else ask(OPPOSITE[direction]))
-    return enclosure, ask
+
+    def enclosure(name: str) -> Enclosure:
+        opposite = OPPOSITE[name]
+        return Enclosure(ask(name), None if ask.kind(name) == ask.kind(opposite) else ask(opposite))
+
+    distinct = {ask.kind(name): name for name in (names if direction == "worst" else [direction])}
+    return [enclosure(name) for name in distinct.values()], ask

@@ -11,6 +11,8 @@ from hockeystick.errors import UnknownPairError, set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.sampling.base import Samplable, Sampled, check_part
 
+_MOST_STEPS = 2**40  # more than any lattice holds, and whose products are floats
+
 
 def allocated_pairs(base: Pair, steps: int, direction: Direction) -> tuple[Pair, Pair]:
     """Pairs above and below that of one round, base being the pair of a step under *remove*."""
@@ -18,6 +20,8 @@ def allocated_pairs(base: Pair, steps: int, direction: Direction) -> tuple[Pair,
     from hockeystick.laws.allocated_atoms import AllocatedAtomsPair
     from hockeystick.laws.curve import ChordPair, SupportPair
 
+    if steps > _MOST_STEPS:
+        raise UnknownPairError(f"a round is accounted up to {_MOST_STEPS:g} steps a selected one, got {steps:g}")
     above: Pair
     below: Pair
     if steps == 1:

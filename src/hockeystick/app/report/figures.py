@@ -27,7 +27,9 @@ text { fill: #57606a; font-size: 13px; } .axis { fill: #1b1f24; font-size: 14px;
 def privacy_chart(
     samples: Samples, least: float, marks: Sequence[tuple[float, float]] = (), *, title: str = "Privacy curve"
 ) -> Markup | None:
-    """delta against epsilon, with the bracket as a band and the safe side as its line; None where delta is 0.
+    """delta against epsilon, with the bracket as a band and the safe side as its line.
+
+    None where delta is 0, or known at epsilon 0 alone.
 
     Parameters
     ----------
@@ -47,7 +49,7 @@ def privacy_chart(
         series = [Series([point for point in _points(*samples.estimate) if point[1] >= least], "estimate")]
     drawn = [point for one in series for point in one.points if point[1] > 0.0]
     widest = samples.epsilon[-2]
-    if not drawn or max(delta for _, delta in drawn) <= least:
+    if not drawn or widest == 0.0 or max(delta for _, delta in drawn) <= least:
         return None
     seen = [(epsilon, delta) for epsilon, delta in marks if epsilon <= widest and delta >= least]
     return chart(

@@ -100,7 +100,8 @@ class LatticePLD:
     @cached_property
     def total_mass(self) -> float:
         """Sum of all masses, the one at infinity included."""
-        return math.fsum(np.exp(self.log_mass)) + self.mass_at_infinity
+        with np.errstate(over="ignore"):  # masses of which nothing is known
+            return math.fsum(np.exp(self.log_mass)) + self.mass_at_infinity
 
     @cached_property
     def excess(self) -> float:

@@ -146,8 +146,8 @@ def _step_bounds(pair: Pair, theta: float) -> TiltedBounds:
         return TiltedBounds(theta, log_moment, mean, variance, math.inf)
     third = absolute_third_upper(pair, theta, centre, log_moment.lower)
     off = max(abs(mean.lower - centre), abs(mean.upper - centre)) * (1.0 + 4.0 * U)
-    third = (third ** (1.0 / 3.0) * (1.0 + 1e-14) + off) ** 3 * (1.0 + 1e-14)
-    return TiltedBounds(theta, log_moment, mean, variance, third)
+    root = third ** (1.0 / 3.0) * (1.0 + 1e-14) + off  # its cube may be beyond float64: infinite, as products are
+    return TiltedBounds(theta, log_moment, mean, variance, root * root * root * (1.0 + 1e-14))
 
 
 def _mean_and_variance(

@@ -19,6 +19,7 @@ from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.rare.losses import WIDTH, Array, RareLosses, kept
 
 _POWERS = np.geomspace(1.5, 600.0, 18)  # over epsilon, where that is below 1
+_LEAST = 1e-12  # below it a larger power gains nothing
 _CELL = 0.04  # in the base loss
 _BEYOND = 4.0  # nats of base loss above epsilon, from which on one cell is enough
 _BELOW = 14.0  # widths below the cut
@@ -26,7 +27,7 @@ _BELOW = 14.0  # widths below the cut
 
 def least_excess(losses: RareLosses, cut: float, epsilon: float) -> tuple[float, float]:
     """A power p and ``ln`` of the bound on the excess with it, the least of a few."""
-    powers = 1.0 + (_POWERS - 1.0) / min(epsilon, 1.0)
+    powers = 1.0 + (_POWERS - 1.0) / min(max(epsilon, _LEAST), 1.0)
     logs = log_excess(losses, cut, powers) + powers * epsilon
     best = int(np.argmin(logs))
     return float(powers[best]), float(logs[best])

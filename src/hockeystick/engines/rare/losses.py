@@ -106,7 +106,8 @@ class RareLosses:
         """About delta at epsilons, if all steps but one had no loss."""
         place = base_losses(epsilon, self.rate) / self.shift + 0.5 * self.shift
         q, shifted = (kept(x / math.sqrt(2.0)) for x in (place, place - self.shift))
-        return np.asarray(self.steps * ((1.0 - self.rate) * q + self.rate * shifted - np.exp(epsilon) * q))
+        grown = np.exp(np.minimum(epsilon, 700.0))  # beyond, q is 0
+        return np.asarray(self.steps * ((1.0 - self.rate) * q + self.rate * shifted - grown * q))
 
     def small_variance(self, epsilon: Array) -> Array:
         """About the variance of the loss of a run none of whose losses is above epsilon."""

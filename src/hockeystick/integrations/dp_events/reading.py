@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from hockeystick.composition import Composition, Step, directions
-from hockeystick.errors import UnknownPairError, check_count, check_probability
+from hockeystick.errors import UnknownPairError, check_count, check_probability, check_sequence
 from hockeystick.integrations.dp_events import releases
 from hockeystick.integrations.dp_events.event import Event, UnprovedEventError, taken_apart
 from hockeystick.integrations.dp_events.releases import EVERYTHING, NOTHING, Parts, always, unproved
@@ -91,7 +91,7 @@ def _repeated(event: Event) -> Parts:
 
 
 def _composed(event: Event) -> Parts:
-    return tuple(part for one in event["events"] for part in _read(one, event.adjacency))
+    return tuple(part for one in check_sequence("events", event["events"]) for part in _read(one, event.adjacency))
 
 
 def _poisson(event: Event) -> Parts:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from hockeystick.composition import Step
-from hockeystick.errors import check_count, check_finite, check_positive, check_probability
+from hockeystick.errors import check_count, check_finite, check_positive, check_probability, check_real, check_sequence
 from hockeystick.integrations.dp_events.event import Event
 from hockeystick.mechanisms import (
     ApproximateDP,
@@ -37,6 +37,7 @@ Parts = tuple[tuple[Step, int], ...]
 NOTHING, EVERYTHING = ApproximateDP(0.0), ApproximateDP(0.0, 1.0)
 """Steps that release nothing, and all there is."""
 
+_LEAST = 1e-300  # of a number whose inverse is a float
 _NARROWEST, _WIDEST = 1e-150, 700.0  # ranges that the exponential mechanism takes
 _ORDERS = tuple(1.0 + 10.0 ** (exponent / 32) for exponent in range(-128, 193))
 """Orders from 1.0001 to a million at which Renyi divergences are stated; between neighbours a chord holds."""
@@ -60,7 +61,7 @@ def always(parts: Parts) -> Callable[[Event], Parts]:
 
 def _noise(name: str, value: Any, build: Callable[[float], Step]) -> Parts:
     """One release with noise of a size: none hides nothing, an infinite one everything."""
-    size = float(value)
+    size = check_real(name, value)
     if size == 0.0:
         return ((EVERYTHING, 1),)
     return () if size == math.inf else ((build(check_positive(name, size)), 1),)
@@ -82,6 +83,8 @@ def discrete_laplace(event: Event) -> Parts:
     a = check_finite("noise_parameter", event["noise_parameter"])
     if a == 0.0:
         return ((EVERYTHING, 1),) if sensitivity else ()  # as dp-accounting: it has no such law
+    if 0.0 < a < _LEAST:
+        raise ValueError(f"noise_parameter must be 0 or at least {_LEAST:g}, got {a!r}")
     scale = float_beside(1 / Fraction(check_positive("noise_parameter", a)), up=False)  # less noise costs more
     return ((DiscreteLaplace(scale, sensitivity), 1),) if sensitivity else ()
 
@@ -171,8 +174,9 @@ def tree(event: Event) -> Parts:
 
 def mixture(event: Event) -> Parts:
     """A mixture of Gaussians, shifts of equal size taken together."""
-    shifts = [check_finite("sensitivities", shift) for shift in event["sensitivities"]]
-    weights = [Fraction(check_probability("sampling_probs", weight)) for weight in event["sampling_probs"]]
+    shifts = [check_finite("sensitivities", shift) for shift in check_sequence("sensitivities", event["sensitivities"])]
+    given = check_sequence("sampling_probs", event["sampling_probs"])
+    weights = [Fraction(check_probability("sampling_probs", weight)) for weight in given]
     if len(shifts) != len(weights) or not shifts:
         raise ValueError(f"sensitivities and sampling_probs must be as many, got {len(shifts)} and {len(weights)}")
     if event.adjacency == "substitute":

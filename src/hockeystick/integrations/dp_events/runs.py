@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal, localcontext
 
+from hockeystick.errors import check_real
 from hockeystick.integrations.dp_events.event import Event
 from hockeystick.laws.run_count import NegativeBinomialCount, PoissonCount, RunCount
 
@@ -24,10 +25,10 @@ def run_count(event: Event) -> RunCount | None:
     UnprovedEventError
         Where the law is outside of what is accounted for.
     """
-    mean, shape = float(event["mean"]), float(event["shape"])
-    if math.isnan(shape) or shape < 0.0:
+    mean, shape = check_real("mean", event["mean"]), check_real("shape", event["shape"])
+    if shape < 0.0:
         raise ValueError(f"shape must be at least 0, got {event['shape']!r}")
-    if math.isnan(mean) or mean < 1.0:
+    if mean < 1.0:
         raise ValueError(f"mean must be at least 1, got {event['mean']!r}")
     if mean == 1.0 and shape < math.inf:
         return None
