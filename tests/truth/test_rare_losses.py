@@ -16,6 +16,7 @@ import pytest
 from mpmath import mp, mpf
 
 import hockeystick as hs
+from hockeystick.accountants.certified import Certified
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.root_bracket import Targets
 from hockeystick.engines.rare import standing
@@ -404,7 +405,13 @@ def assert_brackets(
 
 @pytest.mark.parametrize(
     ("noise", "rate", "steps", "delta"),
-    [(0.98, 7.4e-4, 263, 1e-8), (1.41, 7.3e-4, 309, 1e-26), (1.2, 2e-4, 281, 1e-6)],
+    [
+        (0.98, 7.4e-4, 263, 1e-8),
+        (1.41, 7.3e-4, 309, 1e-26),
+        (1.2, 2e-4, 281, 1e-6),
+        (0.9, 0.05, 30, 1e-5),
+        (1.2, 0.1, 12, 1e-7),
+    ],
 )
 @pytest.mark.parametrize("of_its_own", [False, True], ids=["standing", "of its own"])
 def test_epsilons_contain_the_truth(noise: float, rate: float, steps: int, delta: float, *, of_its_own: bool) -> None:
@@ -421,6 +428,16 @@ def test_random_questions_contain_the_truth() -> None:
         with contextlib.suppress(hs.errors.PrecisionError):
             answered += assert_brackets(*question)
     assert answered >= 40
+
+
+def test_few_sampled_steps_are_answered_by_lines_of_rare_losses() -> None:
+    """Where a lattice would answer a thousand times as widely."""
+    parts = ((SubsampledPair(GaussianPair(0.8), 0.03), 10),)
+    found = Certified().directed(parts).delta(1.0)
+    lattice = Certified(engine="lattice").directed(parts).delta(1.0)
+    assert found.method == "rare large losses"
+    assert float(found.width) <= 1e-6 * float(found.upper) < 1e-2 * float(lattice.width)
+    assert lattice.lower <= found.lower <= found.upper <= lattice.upper
 
 
 def test_deltas_contain_the_truth() -> None:
