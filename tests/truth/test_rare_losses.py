@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,16 @@ import pytest
 from mpmath import mp, mpf
 
 import hockeystick as hs
+from hockeystick.accountants.certified import Certified
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.root_bracket import Targets
 from hockeystick.engines.rare import standing
 from hockeystick.engines.rare.curve import RareCurve
 from hockeystick.engines.rare.curve import epsilons as rare_epsilons
 from hockeystick.engines.rare.excess import log_excess, log_moment
-from hockeystick.engines.rare.line import RareLine, pieces_of, rare_line, transform
+from hockeystick.engines.rare.line import RareLine, pieces_of, rare_line, transforms
 from hockeystick.engines.rare.losses import WIDTH, RareLosses, kept
-from hockeystick.engines.rare.pieces import Piece
+from hockeystick.engines.rare.pieces import Pieces, TiltedPieces
 from hockeystick.engines.rare.plan import RarePlan
 from hockeystick.engines.rare.runs import RareRuns, difference
 from hockeystick.engines.rare.standing import epsilon_near
@@ -56,8 +57,7 @@ def with_plan(**changes: Any) -> RareLine:
     """The line of other cuts or tilts, on pieces that serve them."""
     line = planned()
     found = replace(line.found, **changes)
-    small, large = pieces_of(LOSSES, found)
-    return replace(line, found=found, small=small, large=large)
+    return replace(line, found=found, pieces=pieces_of(LOSSES, found))
 
 
 def assert_contains(line: RareLine, epsilon: float = EPSILON) -> tuple[float, float]:
@@ -151,26 +151,33 @@ def test_too_low_an_upper_cut_adds_the_excess_above_it(by: float) -> None:
 
 @pytest.mark.parametrize("share", [0.5, 0.7])
 def test_pieces_that_end_early_add_the_mass_beyond(share: float) -> None:
-    line = planned()
-    for place, piece in enumerate(line.large):
-        nodes = piece.last - piece.first
+    pieces = planned().pieces
+    for place in range(pieces.sizes.size):
+        kept = np.ceil(share * (pieces.last - pieces.first))
+        own = np.arange(pieces.sizes.size) == place
         for short in (
-            replace(piece, last=piece.first + math.ceil(share * nodes)),
-            replace(piece, first=piece.last - math.ceil(share * nodes)),
+            replace(pieces, last=np.where(own, pieces.first + kept, pieces.last)),
+            replace(pieces, first=np.where(own, pieces.last - kept, pieces.first)),
         ):
-            large = tuple(short if k == place else one for k, one in enumerate(line.large))
-            assert_contains(replace(line, large=large))
+            assert_contains(replace(planned(), pieces=short))
 
 
-def exact_piece(piece: Piece, exponent: float, frequency: float) -> complex:
-    """The integral that a piece stands for, between its ends."""
+def only(pieces: Pieces, place: int) -> Pieces:
+    """One piece alone."""
+    columns = {field.name: getattr(pieces, field.name) for field in fields(pieces) if field.name != "losses"}
+    return replace(pieces, **{name: column[place : place + 1] for name, column in columns.items()})
+
+
+def exact_piece(piece: Pieces, exponent: float, frequency: float) -> complex:
+    """The integral that the only piece stands for, between its ends."""
     m, g, w = mpf(piece.losses.shift), mpf(piece.losses.rate), mpf(WIDTH)
-    low, high = (piece.first - 0.5) * piece.step, (piece.last + 0.5) * piece.step
+    (low,), (high,) = piece.ends.tolist()
+    (below,), (above,) = piece.below.tolist(), piece.above.tolist()
 
     def f(u: Any) -> Any:
         loss = mp.log1p(g * mp.expm1(u))
-        between = mp.erfc((u - piece.above) / w) / 2
-        between -= mp.erfc((u - piece.below) / w) / 2 if math.isfinite(piece.below) else 0
+        between = mp.erfc((u - above) / w) / 2
+        between -= mp.erfc((u - below) / w) / 2 if math.isfinite(below) else 0
         density = mp.exp(-((u / m + m / 2) ** 2) / 2) / (m * mp.sqrt(2 * mp.pi))
         return density * between * mp.exp(exponent * loss + 1j * frequency * loss)
 
@@ -181,33 +188,54 @@ def exact_piece(piece: Piece, exponent: float, frequency: float) -> complex:
 FREQUENCY = 60.0  # of nodes that ball arithmetic reaches in no time
 
 
-def coarse(piece: Piece, times: float) -> Piece:
+def coarse(piece: Pieces, times: float) -> Pieces:
     """The piece on fewer nodes, judged on the best of a few strips."""
     step = piece.step * times
-    first, last = (math.floor(one * piece.step / step) for one in (piece.first, piece.last))
-    rules = [replace(piece, step=step, first=first, last=last, half_width=b) for b in (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)]
-    return min(rules, key=lambda rule: rule.log_error(1.0 + planned().found.tilt, 2.0 * FREQUENCY))
+    first, last = (np.floor(one * piece.step / step) for one in (piece.first, piece.last))
+    rules = [
+        replace(piece, step=step, first=first, last=last, half_width=np.array([b]))
+        for b in (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
+    ]
+    return min(rules, key=lambda rule: float(on_line(rule).log_error(2.0 * FREQUENCY)[0]))
+
+
+def on_line(pieces: Pieces) -> TiltedPieces:
+    return TiltedPieces(pieces, 1.0 + planned().found.tilt)
 
 
 @pytest.mark.parametrize("times", [1.0, 5.0, 10.0])
 @pytest.mark.parametrize("part", ["small", "large"])
 def test_rules_err_by_no_more_than_they_say(part: str, times: float) -> None:
-    tilt = planned().found.tilt
-    rule = coarse(getattr(planned(), part)[0], times)
-    value, error = transform((rule,), tilt, FREQUENCY, 3)
+    tilt, (small, large) = planned().found.tilt, planned().parts
+    rule = coarse(only(planned().pieces, 0 if part == "small" else large.start), times)
+    assert small.stop == large.start
+    ((value, error),) = transforms(on_line(rule), [slice(None)], FREQUENCY, 3)
     for number in (0, 2):
         assert abs(complex(value[number]) - exact_piece(rule, 1.0 + tilt, number * FREQUENCY)) <= error
-    assert error <= 1.1 * math.exp(rule.log_error(1.0 + tilt, 2.0 * FREQUENCY)) + 1e-11 * abs(value[0])
-    assert abs(exact_piece(rule, 1.0 + tilt, 0.0)) <= rule.moment(1.0 + tilt)
+    assert error <= 1.1 * math.exp(on_line(rule).log_error(2.0 * FREQUENCY)[0]) + 1e-11 * abs(value[0])
+    assert abs(exact_piece(rule, 1.0 + tilt, 0.0)) <= on_line(rule).moment[0]
 
 
 def test_the_transform_between_the_cuts_fades_as_it_is_said_to() -> None:
     line = planned()
-    exponent = 1.0 + line.found.tilt
+    piece = only(line.pieces, line.parts[1].start)
     for half_width in (line.found.half_width, 1.2):
-        bound = math.exp(line.large[0].log_faded(exponent, FREQUENCY, half_width))
+        bound = math.exp(on_line(piece).log_faded(FREQUENCY, half_width)[0])
         for beyond in (1.0, 2.0):
-            assert abs(exact_piece(line.large[0], exponent, beyond * FREQUENCY)) <= bound
+            assert abs(exact_piece(piece, 1.0 + line.found.tilt, beyond * FREQUENCY)) <= bound
+
+
+def test_a_piece_among_others_is_what_it_is_alone() -> None:
+    """To the bit."""
+    line = planned()
+    together, at = on_line(line.pieces), (FREQUENCY, line.found.half_width)
+    for place in range(line.pieces.sizes.size):
+        alone = on_line(only(line.pieces, place))
+        assert together.moment[place] == alone.moment[0]
+        assert together.log_error(FREQUENCY)[place] == alone.log_error(FREQUENCY)[0]
+        assert together.log_faded(*at)[place] == alone.log_faded(*at)[0]
+        assert line.pieces.lost[place] == alone.pieces.lost[0]
+        assert (together.weights[line.pieces.nodes_of(slice(place, place + 1))] == alone.weights).all()
 
 
 def mean_over_q(losses: RareLosses, of: Any) -> Any:
@@ -377,7 +405,13 @@ def assert_brackets(
 
 @pytest.mark.parametrize(
     ("noise", "rate", "steps", "delta"),
-    [(0.98, 7.4e-4, 263, 1e-8), (1.41, 7.3e-4, 309, 1e-26), (1.2, 2e-4, 281, 1e-6)],
+    [
+        (0.98, 7.4e-4, 263, 1e-8),
+        (1.41, 7.3e-4, 309, 1e-26),
+        (1.2, 2e-4, 281, 1e-6),
+        (0.9, 0.05, 30, 1e-5),
+        (1.2, 0.1, 12, 1e-7),
+    ],
 )
 @pytest.mark.parametrize("of_its_own", [False, True], ids=["standing", "of its own"])
 def test_epsilons_contain_the_truth(noise: float, rate: float, steps: int, delta: float, *, of_its_own: bool) -> None:
@@ -394,6 +428,16 @@ def test_random_questions_contain_the_truth() -> None:
         with contextlib.suppress(hs.errors.PrecisionError):
             answered += assert_brackets(*question)
     assert answered >= 40
+
+
+def test_few_sampled_steps_are_answered_by_lines_of_rare_losses() -> None:
+    """Where a lattice would answer a thousand times as widely."""
+    parts = ((SubsampledPair(GaussianPair(0.8), 0.03), 10),)
+    found = Certified().directed(parts).delta(1.0)
+    lattice = Certified(engine="lattice").directed(parts).delta(1.0)
+    assert found.method == "rare large losses"
+    assert float(found.width) <= 1e-6 * float(found.upper) < 1e-2 * float(lattice.width)
+    assert lattice.lower <= found.lower <= found.upper <= lattice.upper
 
 
 def test_deltas_contain_the_truth() -> None:

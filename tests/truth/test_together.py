@@ -127,6 +127,17 @@ def test_many_sampled_runs_answer_as_each_does_alone(quantity: Literal["epsilon"
         assert same(found, index, getattr(curve, quantity)(float(values[index]))), runs[index]
 
 
+def test_a_rule_that_is_cut_off_leaves_those_beside_it_as_they_are() -> None:
+    """Of two runs whose coarse rules are both cut off, one needs a rule that is cut off itself."""
+    runs = [
+        hs.Gaussian(noise_multiplier=noise).poisson(rate=rate) * steps
+        for noise, rate, steps in ((0.5644189458423445, 0.01, 100), (0.6371374928515668, 0.005623413251903491, 143))
+    ]
+    found = asked_together([hs.account(run) for run in runs], np.arange(2), np.full(2, 1e-6), "epsilon")
+    for index, run in enumerate(runs):
+        assert same(found, index, hs.account(run).epsilon(1e-6))
+
+
 @pytest.mark.parametrize("run", [DPSGD, hs.Laplace(1.0).poisson(rate=0.01) * 2000])
 def test_the_contour_alone_answers_an_array_as_each_epsilon(run: hs.Composition) -> None:
     contour = hs.accountants.Contour(1e-6)

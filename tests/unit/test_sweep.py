@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -14,6 +15,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.bound import Bound
+from hockeystick.calibrate.sought import calibrations
 from hockeystick.composition import Composition
 from hockeystick.exact import exact_delta
 from hockeystick.progress import Progress
@@ -215,6 +217,34 @@ def counted(seen: list[int]) -> Callable[..., Iterator[Any]]:
             yield work(chunk)
 
     return like_map
+
+
+def test_searches_beside_others_take_their_direction_from_these() -> None:
+    """The same values, for estimates that tell which are safer of the first of each line alone."""
+    rates = np.geomspace(0.005, 0.02, 12).tolist()
+    asked: dict[str, Any] = {"find": "noise", "rate": rates, "steps": 1000, "epsilon": 1.0, "delta": 1e-6}
+    told = hs.sweep(plan, settings={"safe": "larger"}, **asked)
+    with pytest.MonkeyPatch.context() as patch:
+        module = sys.modules[calibrations.__module__]
+        detected: list[float] = []
+        known = module._detected  # type: ignore[attr-defined]
+        patch.setattr(module, "_detected", lambda search, start: detected.append(start) or known(search, start))
+        found = hs.sweep(plan, **asked)
+    assert sides(found) == sides(told)
+    assert 0 < len(detected) <= 2
+
+
+def test_a_search_finds_its_own_direction_where_another_one_holds_beside_it() -> None:
+    def turned(x: float, kind: float) -> Composition:
+        return plan(x if kind < 1.5 else 1.0 / x, 0.01, 1000)
+
+    kinds = [1.0, 1.2, 1.3, 1.4, 1.6, 1.7, 1.8, 1.9, 2.0, 2.2]
+    asked: dict[str, Any] = {"find": "x", "epsilon": 1.0, "delta": 1e-6}
+    for places in (kinds, [1.0, 2.0]):
+        found = hs.sweep(turned, kind=places, **asked)
+        for kind, row in zip(places, found.rows, strict=True):
+            assert row.lower < row.upper < row.lower * (1.0 + 1e-5), kind
+            assert row.safe == (row.upper if kind < 1.5 else row.lower)
 
 
 def test_an_interrupted_sweep_keeps_what_is_done() -> None:

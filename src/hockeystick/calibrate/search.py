@@ -87,6 +87,7 @@ class Search:
     def along(self, sign: int) -> Search:
         """The same search, on the axis along which privacy gets worse."""
         self.axis = replace(self.axis, sign=sign)
+        self.history = [replace(one, place=self.axis.place(one.value)) for one in self.history]
         return self
 
     def like(self, other: Search) -> Search:

@@ -232,12 +232,13 @@ class _Line:
         known = self._known.values()
         guess = led_to([(at, value) for at, value, _ in known], place)
         one = sought(family, **{"guess": guess, **settings})
-        if guess is not None:
-            one.search.like(min(known, key=lambda other: abs(math.log(other[0] / place)))[2].search)
-        if guess is None or foreseen or not one.sign or "guess" in settings:
+        beside = None if guess is None else min(known, key=lambda other: abs(math.log(other[0] / place)))[2].search
+        if beside is not None:
+            one.search.like(beside)
+        if guess is None or beside is None or foreseen or "guess" in settings:
             one.foresee()
-        else:
-            one.root = one.search.along(one.sign).axis.place(guess)
+        else:  # where another direction holds than beside, evaluations find the answer all the same, or are astray
+            one.root = one.search.along(one.sign or beside.axis.sign).axis.place(guess)
         return one
 
 

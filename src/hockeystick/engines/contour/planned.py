@@ -150,9 +150,9 @@ class _Asked:
         except ContourRefusal as refusal:
             return [refusal] * self.size
         own_cut = is_cut(tilted.rules, runs)
-        if window.cells > 0 or not own_cut.any():
+        if not own_cut.any() or (window.cells > 0 and own_cut.all()):
             return self.of(tilted)
-        # rules that are cut off, where the coarse ones are not, bring their own cells
+        # rules that are cut off bring their own cells; others need none, whoever shares a pass with them
         found: list[ContourLine | ContourRefusal] = [ContourRefusal("length", TOO_LONG)] * self.size
         for cells, own in ((0, ~own_cut), (_CELLS, own_cut)):
             rows = np.flatnonzero(own)

@@ -29,7 +29,7 @@ _RUNGS = 41  # tilts scanned in the first level, each sqrt 2 above the one befor
 _MORE = 10  # in every further one, whose largest is eight times that of the one before
 _LONG = (3.0, 6.0, 6.0)  # deviations from one tilt to the next that are too many, at each look
 _LEVELS = 4  # of ever larger tilts
-_AT_ONCE = 4096  # nodes of coarse rules looked at together
+_AT_ONCE = 1 << 14  # nodes of coarse rules looked at together
 _NUMBERS = ("theta", "value", "mean", "variance", "top")
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # lines that few answers need load late
     from hockeystick.engines.rare.runs import RareRuns
     from hockeystick.engines.rare.standing import StandingRareLines, Station
 
-_MOST_RATE = 0.01
+_MOST_RATE = 0.1
 _ROUNDS = 4
 _LEAST = 1e-250
 _FEW_DRAWN = 4.0  # steps on average, of the most that a line serves: more make a line long that serves fewer, too

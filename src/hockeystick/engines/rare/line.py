@@ -13,7 +13,6 @@ node in the loss and each frequency.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,11 +25,11 @@ from numpy.typing import NDArray
 from hockeystick.engines.contour.planned import few_bit_steps
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.rare.losses import RISEN, Array, RareLosses, raised
-from hockeystick.engines.rare.pieces import Piece
+from hockeystick.engines.rare.pieces import Pieces, TiltedPieces
 from hockeystick.engines.rare.plan import RarePlan, Shares, plan
 from hockeystick.numerics.rounding import U
 
-__all__ = ["RareLine", "pieces_of", "rare_line", "transform"]
+__all__ = ["RareLine", "pieces_of", "rare_line", "transforms"]
 
 Complex = NDArray[np.complex128]
 
@@ -41,6 +40,7 @@ MOST_WORK = 60_000_000
 SMALL = 50_000
 """Complex products of one matrix product: below that no linear algebra library starts threads."""
 
+_FEWEST = 64  # frequencies: sums of a million nodes round by 1e-10
 _GAP = 1.0  # from one cut to the next, in the base loss
 _LEAST_ANGLE = 2.0  # of the largest frequency, below which losses share a piece
 _CHUNK = 64
@@ -59,8 +59,8 @@ class RareLine:
         The law, and the run.
     found : RarePlan
         Where the cuts lie.
-    small, large : tuple of Piece
-        Below the lower cut, and between both.
+    pieces : Pieces
+        Those below the lower cut, and those between both.
     step : float
         h, of 21 bits.
     frequencies : int
@@ -71,52 +71,58 @@ class RareLine:
 
     losses: RareLosses
     found: RarePlan
-    small: tuple[Piece, ...]
-    large: tuple[Piece, ...]
+    pieces: Pieces
     step: float
     frequencies: int
     planned: float
 
     @cached_property
+    def _tilted(self) -> TiltedPieces:
+        """The pieces on the line."""
+        return TiltedPieces(self.pieces, 1.0 + self.found.tilt)
+
+    @cached_property
+    def parts(self) -> tuple[slice, slice]:
+        """Those below the lower cut, and those between both."""
+        small = int(np.count_nonzero(self.pieces.above <= self.found.low))
+        return slice(small), slice(small, None)
+
+    @cached_property
     def transforms(self) -> tuple[Complex, float, Complex, float]:
         """A and B on the line, each with a bound on its errors at all frequencies."""
-        small, large = (
-            transform(own, self.found.tilt, self.step, self.frequencies) for own in (self.small, self.large)
-        )
+        small, large = transforms(self._tilted, self.parts, self.step, self.frequencies)
         return *small, *large
 
     @cached_property
     def moments(self) -> tuple[float, float]:
         """Upper bounds on A and B at the tilt of the line."""
-        return self._moments_at(self.found.tilt)
+        return self._moments(self._tilted)
 
     @cached_property
     def moments_above(self) -> tuple[float, float]:
         """The same at the tilt above."""
-        return self._moments_at(self.found.above)
+        return self._moments(TiltedPieces(self.pieces, 1.0 + self.found.above))
 
     @cached_property
     def moment_dropping(self) -> float:
         """An upper bound on A at the tilt that bounds the losses below the lower cut."""
-        return _moment(self.small, self.found.dropping)
+        return self._moments(TiltedPieces(self.pieces, 1.0 + self.found.dropping))[0]
 
-    def _moments_at(self, tilt: float) -> tuple[float, float]:
-        return _moment(self.small, tilt), _moment(self.large, tilt)
+    def _moments(self, tilted: TiltedPieces) -> tuple[float, float]:
+        small, large = (float(tilted.moment[some].sum()) * RISEN for some in self.parts)
+        return small, large
 
     @cached_property
     def faded(self) -> float:
         """Upper bound on ``|B|`` at and beyond the last frequency."""
-        last, b, exponent = self.step * (self.frequencies - 1), self.found.half_width, 1.0 + self.found.tilt
-        return math.fsum(raised(piece.log_faded(exponent, last, b)) for piece in self.large) * RISEN
+        last = self.step * (self.frequencies - 1)
+        bounds = raised(self._tilted.log_faded(last, self.found.half_width))
+        return float(bounds[self.parts[1]].sum()) * RISEN
 
     @cached_property
     def lost(self) -> float:
         """Upper bound on the mass of a step beyond the ends of its piece."""
-        return math.fsum(piece.lost for piece in (*self.small, *self.large)) * RISEN
-
-
-def _moment(pieces: Sequence[Piece], tilt: float) -> float:
-    return math.fsum(piece.moment(1.0 + tilt) for piece in pieces) * RISEN
+        return float(self.pieces.lost.sum()) * RISEN
 
 
 def rare_line(
@@ -136,15 +142,15 @@ def rare_line(
     frequencies = math.ceil(found.reach / step) + 1
     if frequencies > MOST_FREQUENCIES:
         raise ContourRefusal("tail", f"{frequencies} frequencies would be needed: losses of many sizes")
-    small, large = pieces_of(losses, found)
-    nodes = sum(piece.last - piece.first + 1 for piece in (*small, *large))
-    if nodes * frequencies > MOST_WORK:
+    pieces = pieces_of(losses, found)
+    nodes = int(pieces.sizes.sum())
+    if nodes * max(frequencies, _FEWEST) > MOST_WORK:
         raise ContourRefusal("tail", f"{nodes} nodes would be needed: losses of many sizes")
-    return RareLine(losses, found, small, large, step, frequencies, epsilon)
+    return RareLine(losses, found, pieces, step, frequencies, epsilon)
 
 
-def pieces_of(losses: RareLosses, found: RarePlan) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
-    """The pieces below the lower cut, and between both."""
+def pieces_of(losses: RareLosses, found: RarePlan) -> Pieces:
+    """The pieces below the lower cut, and then those between both."""
     exponent, gap = 1.0 + found.tilt, found.high - found.low
     number = max(math.ceil(gap / _GAP - 0.3), 1)
     cuts = [found.high - gap * k / number for k in range(number)] + [found.low]
@@ -158,24 +164,34 @@ def pieces_of(losses: RareLosses, found: RarePlan) -> tuple[tuple[Piece, ...], t
         bottom -= _GAP
         lower.append(bottom)
     lower.append(-math.inf)
+    accuracy = [min(log_small, log_target)] * (len(lower) - 1) + [log_target] * (len(cuts) - 1)
+    return Pieces.planned(
+        losses,
+        np.array(lower[1:] + cuts[1:]),
+        np.array(lower[:-1] + cuts[:-1]),
+        exponent=exponent,
+        frequency=found.reach,
+        log_accuracy=np.array(accuracy),
+    )
 
-    def between(edges: Sequence[float], log_accuracy: float) -> tuple[Piece, ...]:
-        return tuple(
-            Piece.planned(losses, below, above, exponent=exponent, frequency=found.reach, log_accuracy=log_accuracy)
-            for above, below in itertools.pairwise(edges)
-        )
 
-    return between(lower, min(log_small, log_target)), between(cuts, log_target)
+def transforms(
+    tilted: TiltedPieces, parts: Sequence[slice], step: float, frequencies: int
+) -> list[tuple[Complex, float]]:
+    """The transforms of some of the pieces each at ``i m step`` from the line, with bounds on their errors there."""
+    pieces, last, found = tilted.pieces, step * (frequencies - 1), []
+    rules = raised(tilted.log_error(last))
+    # a phase is off by the error of the loss and two roundings of products
+    relative = tilted.relative_error + last * (pieces.loss_error + 3.0 * U * np.abs(pieces.loss))
+    for some in parts:
+        own = pieces.nodes_of(some)
+        value, rounding = _summed(tilted.weights[own], pieces.loss[own], relative[own], step, frequencies)
+        found.append((value, rounding + float(rules[some].sum()) * RISEN))
+    return found
 
 
-def transform(pieces: Sequence[Piece], tilt: float, step: float, frequencies: int) -> tuple[Complex, float]:
-    """The transform at ``tilt + i m step``, and a bound on its errors at all of them."""
-    last = step * (frequencies - 1)
-    exponent = 1.0 + tilt
-    weight = np.concatenate([piece.weights(exponent) for piece in pieces])
-    loss = np.concatenate([piece.loss for piece in pieces])
-    slip = np.concatenate([piece.loss_error for piece in pieces])
-    relative = np.concatenate([piece.relative_error(exponent) for piece in pieces])
+def _summed(weight: Array, loss: Array, relative: Array, step: float, frequencies: int) -> tuple[Complex, float]:
+    """``sum w e^{i m step l}``, and a bound on its error, where terms have these."""
     length = _SHORT if weight.size <= _FEW else _CHUNK
     missing = -weight.size % length
     chunks = (weight.size + missing) // length
@@ -194,12 +210,10 @@ def transform(pieces: Sequence[Piece], tilt: float, step: float, frequencies: in
         near, far = _turns(y[part], step, rows), w[part] * _turns(y[part], step * rows, blocks)
         grouped = far.reshape(-1, groups, group, length)
         value += np.matmul(grouped, near.transpose(0, 2, 1)[:, None]).sum(axis=0)
-    # a phase is off by the error of the loss and two roundings of products; four entries of tables by their sines and
-    # cosines, 6 u each, and by two products of them and one by the weight, 6 u in all
-    own = relative + last * (slip + 3.0 * U * np.abs(loss)) + (30.0 + 3.0 * length + chunks) * U
-    rounding = float((weight * own).sum()) * 1.01
-    logs = [piece.log_error(exponent, last) for piece in pieces]
-    return value.ravel()[:frequencies], rounding + math.fsum(raised(log) for log in logs) * RISEN
+    # four entries of tables err by their sines and cosines, 6 u each, and by two products of them and one by the
+    # weight, 6 u in all
+    own = relative + (30.0 + 3.0 * length + chunks) * U
+    return value.ravel()[:frequencies], float((weight * own).sum()) * 1.01
 
 
 def _turns(loss: Array, step: float, count: int) -> Complex:

@@ -33,7 +33,6 @@ WIDTH: Final = 0.2
 RISEN: Final = 1.0 + 1e-9
 """A factor on sums of terms of one sign, none of which is off by more than 1e-10 of itself."""
 
-_LARGEST = 700.0  # exponent
 _LEAST_LARGE = 0.5  # deviations of the other losses together
 _NORMAL = np.arange(-2.0, 38.0, 0.5)  # of the standard normal law
 _WEIGHTS = 0.5 * np.exp(-0.5 * _NORMAL**2) / math.sqrt(2.0 * math.pi)
@@ -47,9 +46,10 @@ def kept(x: Array) -> Array:
     return np.asarray(np.where(x < 0.0, 1.0 - tail, tail))
 
 
-def raised(log: float) -> float:
-    """``e^log``, rounded up."""
-    return math.exp(log + 1e-9 * (1.0 + abs(log))) if log < _LARGEST else math.inf
+def raised(log: Array) -> Array:
+    """``e^log``, rounded up, of logarithms that are sums of a few terms."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(log + 1e-9 * (1.0 + np.abs(log))))
 
 
 @final

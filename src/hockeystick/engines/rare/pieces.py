@@ -1,20 +1,23 @@
-"""A piece of the law of a loss, between two soft cuts, on a trapezoidal rule of its own.
+"""The law of a loss in pieces, between soft cuts, each on a trapezoidal rule of its own; all pieces at once.
 
 The rule of step eta in the base loss u stands for ``B(z) = int f(u) e^{(z - theta) l} du``, f the density of P tilted
-by theta times what the cuts keep. All bounds below are absolute, and hold for every ``|Im z| <= s``.
+by theta times what the cuts keep. All bounds below are absolute, and hold for every ``|Im z| <= s``. The nodes of all
+pieces lie end to end in arrays of shape (N,); so do their *cells*, of which a piece has one more: from its lower end to
+its first node, between nodes, and from the last one to its upper end.
 
-Guarantee: `moment` and `log_error` bound what they say (`docs/derivations/rare-losses.md`, section 3). Cost: a few
-exponentials a node.
+Guarantee: `TiltedPieces.moment` and `TiltedPieces.log_error` bound what they say (`docs/derivations/rare-losses.md`,
+section 3). Cost: a few exponentials a node.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.engines.rare.losses import RISEN, WIDTH, Array, RareLosses, kept, raised
 from hockeystick.laws.gaussian_strip import record_argument
@@ -22,10 +25,12 @@ from hockeystick.laws.sampled_loss import sampled_loss_error
 from hockeystick.numerics.rounding import U, log_sums
 from hockeystick.transforms.strip import few_bits
 
+Places = NDArray[np.intp]
+
 _HEIGHTS = np.linspace(0.0, 1.0, 25)  # of the ends, over the half-width
 _COARSE = 96  # points of an estimate
 _TRIED = WIDTH * np.arange(0.0, 16.0, 0.2)  # beyond a cut
-_STRIPS = np.geomspace(0.002, 1.5, 16)  # half-widths tried, below pi / 2
+_STRIPS = np.geomspace(0.002, 1.5, 16)[:, None]  # half-widths tried, below pi / 2
 
 
 def growth(shift: float) -> float:
@@ -35,65 +40,115 @@ def growth(shift: float) -> float:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Piece:
+class Pieces:
     """Losses between the cuts ``below`` (-inf for none) and ``above``, on nodes ``first .. last`` times ``step``.
 
     Attributes
     ----------
     losses : RareLosses
         The law.
-    below, above : float
+    below, above : ndarray, shape (P,)
         Cuts, in the base loss, at least 1.5 widths apart.
-    step : float
+    step : ndarray, shape (P,)
         eta, of 12 bits.
-    first, last : int
-        Of the nodes.
-    half_width : float
-        Of the strip on which the rule is judged.
+    first, last : ndarray, shape (P,)
+        Of the nodes: whole numbers.
+    half_width : ndarray, shape (P,)
+        Of the strip on which each rule is judged.
     """
 
     losses: RareLosses
-    below: float
-    above: float
-    step: float
-    first: int
-    last: int
-    half_width: float
-    _known: dict[float, Array] = field(default_factory=dict, init=False, repr=False)
+    below: Array
+    above: Array
+    step: Array
+    first: Array
+    last: Array
+    half_width: Array
 
     @classmethod
     def planned(
-        cls, losses: RareLosses, below: float, above: float, *, exponent: float, frequency: float, log_accuracy: float
-    ) -> Piece:
-        """A piece whose rule errs by about ``e^log_accuracy`` up to a frequency."""
-        m = losses.shift
-        if math.isinf(below):
-            low = -m * math.sqrt(max(-2.0 * log_accuracy, 8.0)) - 0.5 * m * m
-        else:
-            steep = 0.75 * WIDTH**2 * max(below / m**2 + 0.5, 0.0)  # there the cut falls faster than the density rises
-            low = below - max(_reach(losses, below, exponent, log_accuracy, -1.0), steep)
+        cls,
+        losses: RareLosses,
+        below: Array,
+        above: Array,
+        *,
+        exponent: float,
+        frequency: float,
+        log_accuracy: Array,
+    ) -> Pieces:
+        """Pieces whose rules err by about ``e^log_accuracy``, shape (P,), up to a frequency."""
+        m, whole = losses.shift, np.isinf(below)
+        steep = (
+            0.75 * WIDTH**2 * np.maximum(below / m**2 + 0.5, 0.0)
+        )  # there the cut falls faster than the density rises
+        inner = np.where(whole, above, below)
+        end = inner - np.maximum(_reach(losses, inner, exponent, log_accuracy, -1.0), steep)
+        low = np.where(whole, -m * np.sqrt(np.maximum(-2.0 * log_accuracy, 8.0)) - 0.5 * m * m, end)
         high = above + _reach(losses, above, exponent, log_accuracy, 1.0)
-        coarse = cls._on(losses, (below, above), (low, high), (high - low) / _COARSE, 0.0)
-        sizes = coarse.log_turned(exponent, frequency, _STRIPS)
-        room = growth(m) * _STRIPS**2 + sizes + math.log(2.0) - log_accuracy + 1.0
-        q = min(1.25 * coarse.posterior[-1], 1.0)  # and the upper end must not turn faster than the step resolves
-        turned = growth(m) * _STRIPS**2 + frequency * (q if q <= 0.5 else 1.0) * _STRIPS + 1.0
+        coarse = cls._on(losses, (below, above), (low, high), (high - low) / _COARSE, np.zeros_like(low))
+        sizes = TiltedPieces(coarse, exponent).log_turned(frequency, _STRIPS)
+        rising = growth(m) * _STRIPS**2
+        room = rising + sizes + math.log(2.0) - log_accuracy + 1.0
+        q = np.minimum(1.25 * coarse.posterior_at_ends[1], 1.0)  # an upper end must not turn faster than steps resolve
+        turned = rising + frequency * np.where(q <= 0.5, q, 1.0) * _STRIPS + 1.0
         steps = 2.0 * math.pi * _STRIPS / np.maximum(np.maximum(room, turned), 1.0)
-        best = int(np.argmax(steps))
-        step = min(float(steps[best]), 0.25 * (high - low))
-        return cls._on(losses, (below, above), (low, high), step, float(_STRIPS[best]))
+        step = np.minimum(steps.max(axis=0), 0.25 * (high - low))
+        return cls._on(losses, (below, above), (low, high), step, _STRIPS[np.argmax(steps, axis=0), 0])
 
     @classmethod
     def _on(
-        cls, losses: RareLosses, cuts: tuple[float, float], ends: tuple[float, float], step: float, half_width: float
-    ) -> Piece:
-        step = float(few_bits(np.array(step)))
-        return cls(losses, *cuts, step, math.floor(ends[0] / step), math.ceil(ends[1] / step), half_width)
+        cls,
+        losses: RareLosses,
+        cuts: tuple[Array, Array],
+        ends: tuple[Array, Array],
+        step: Array,
+        half_width: Array,
+    ) -> Pieces:
+        step = few_bits(step)
+        return cls(losses, *cuts, step, np.floor(ends[0] / step), np.ceil(ends[1] / step), half_width)
+
+    @cached_property
+    def sizes(self) -> Places:
+        """How many nodes each has."""
+        return (self.last - self.first + 1.0).astype(np.intp)
+
+    @cached_property
+    def _owner(self) -> Places:
+        """The piece of each node."""
+        return np.repeat(np.arange(self.sizes.size), self.sizes)
+
+    @cached_property
+    def _outermost(self) -> tuple[Places, Places]:
+        """The first node of each, and the last."""
+        ends = np.cumsum(self.sizes)
+        return ends - self.sizes, ends - 1
+
+    @cached_property
+    def outermost_cells(self) -> Places:
+        """The first cell of each, and the last, shape (2, P)."""
+        return np.asarray(np.array(self._outermost) + np.arange(self.sizes.size) + np.array([[0], [1]]))
+
+    @cached_property
+    def cell_owner(self) -> Places:
+        """The piece of each cell."""
+        return np.repeat(np.arange(self.sizes.size), self.sizes + 1)
+
+    @cached_property
+    def beside(self) -> tuple[Places, Places]:
+        """The nodes to the left and to the right of each cell; at the ends of a piece the only one, twice."""
+        right, (first, last) = np.arange(self.cell_owner.size) - self.cell_owner, self._outermost
+        return np.maximum(right - 1, first[self.cell_owner]), np.minimum(right, last[self.cell_owner])
+
+    def nodes_of(self, some: slice) -> slice:
+        """Where the nodes of some pieces are."""
+        first, last, _ = some.indices(self.sizes.size)
+        return slice(int(self.sizes[:first].sum()), int(self.sizes[:last].sum()))
 
     @cached_property
     def nodes(self) -> Array:
         """Base losses, exact."""
-        return self.step * np.arange(float(self.first), float(self.last + 1))
+        place = np.arange(self._owner.size) - self._outermost[0][self._owner]
+        return self.step[self._owner] * (self.first[self._owner] + place)
 
     @cached_property
     def loss(self) -> Array:
@@ -106,133 +161,168 @@ class Piece:
         return sampled_loss_error(self.loss, self.nodes, self.losses.rate)
 
     @cached_property
-    def posterior(self) -> Array:
-        """That of the record at the lower end, at the nodes and at the upper end, rounded up."""
-        low, high = self._ends
-        every = np.concatenate(([low], self.nodes, [high]))
-        return np.minimum(self.losses.posterior(every) * RISEN, 1.0)
+    def log_density(self) -> Array:
+        """``ln`` of the density of Q at the nodes."""
+        return self.losses.log_density(self.nodes)
 
     @cached_property
-    def _between(self) -> tuple[Array, Array]:
+    def ends(self) -> Array:
+        """Half a step beyond the first and the last node, where pieces end, shape (2, P)."""
+        return np.array([self.first - 0.5, self.last + 0.5]) * self.step
+
+    @cached_property
+    def posterior_at_ends(self) -> Array:
+        """That of the record there, rounded up."""
+        return np.minimum(self.losses.posterior(self.ends) * RISEN, 1.0)
+
+    @cached_property
+    def posterior(self) -> Array:
+        """The same at the lower and at the upper end of each cell, shape (2, N + P)."""
+        nodes = np.minimum(self.losses.posterior(self.nodes) * RISEN, 1.0)
+        found = np.array([nodes[place] for place in self.beside])
+        found[[[0], [1]], self.outermost_cells] = self.posterior_at_ends
+        return found
+
+    @cached_property
+    def between(self) -> tuple[Array, Array]:
         """What both cuts keep, and a bound on its relative error."""
-        above = (self.nodes - self.above) / WIDTH
-        if math.isinf(self.below):
-            own = 40.0 * (1.0 + np.square(np.maximum(above, 0.0)))
-            return kept(above), np.where(above < -3.0, 2.0, own) * U  # there what is taken from 1 is below 2e-5
-        below = (self.nodes - self.below) / WIDTH
+        above, below = ((self.nodes - cut[self._owner]) / WIDTH for cut in (self.above, self.below))
         # the difference of two tails on the side where both are small, one at most a seventh of the other or so
         upper = above + below > 0.0
-        value = np.where(upper, kept(above) - kept(below), kept(-below) - kept(-above))
-        x = np.maximum(np.where(upper, above, -below), 0.0)
-        return value, 100.0 * U * (1.0 + x * x)
-
-    def log_weight(self, exponent: float) -> Array:
-        """``ln`` of the density of Q times ``e^{exponent l}``, without the cuts."""
-        return self.losses.log_density(self.nodes) + exponent * self.loss
-
-    def weights(self, exponent: float) -> Array:
-        """The weights of the rule."""
-        return self.step * np.exp(self.log_weight(exponent)) * self._between[0]
-
-    def relative_error(self, exponent: float) -> Array:
-        """Bounds on those of the weights."""
-        m, l = self.losses.shift, np.abs(self.loss)
-        t = np.abs(self.nodes) / m + m
-        own = U * (8.0 * t * t + 4.0 * exponent * l + 24.0 + 2.0 * abs(math.log(m))) + exponent * self.loss_error
-        return np.asarray(1.01 * (own + self._between[1]))
-
-    def moment(self, exponent: float) -> float:
-        """Upper bound on the integral at an exponent ``1 + theta``."""
-        total = float(self.weights(exponent).sum()) * RISEN
-        return total + raised(self.log_error(exponent, 0.0))
+        nearer, other = np.where(upper, above, -below), np.where(upper, below, -above)
+        x = np.maximum(nearer, 0.0)
+        # with no cut below, what is taken from 1 is below 2e-5 where a node is 3 widths below the upper one
+        alone = np.where(above < -3.0, 2.0, 40.0 * (1.0 + x * x))
+        return kept(nearer) - kept(other), U * np.where(np.isinf(below), alone, 100.0 * (1.0 + x * x))
 
     @cached_property
-    def lost(self) -> float:
-        """Upper bound on the mass of P between the cuts that lies beyond the ends."""
+    def lost(self) -> Array:
+        """Upper bounds on the mass of P between the cuts that lies beyond the ends, shape (P,)."""
         m, g = self.losses.shift, self.losses.rate
-        low, high = self._ends
+        low, high = self.ends
         place = high / m + 0.5 * m
-        x = np.array([(high - self.above) / WIDTH, place / math.sqrt(2.0), (place - m) / math.sqrt(2.0)])
-        cut, q, shifted = kept(x).tolist()
+        cut, q, shifted = kept(
+            np.array([(high - self.above) / WIDTH, place / math.sqrt(2.0), (place - m) / math.sqrt(2.0)])
+        )
         beyond = cut * ((1.0 - g) * q + g * shifted)
-        if math.isinf(self.below):  # P is below Q in the lower tail
-            return float(beyond + kept(np.array(-(low / m + 0.5 * m) / math.sqrt(2.0)))) * RISEN
-        y, ends = (self.below - low) / WIDTH, np.array([low])
-        fall = (2.0 * y / WIDTH - max(low / (m * m) + 0.5, 0.0)) * (1.0 - 1e-9)
-        if fall <= 0.0:
-            return 1.0
-        log = float(self.losses.log_density(ends)[0] + self.losses.loss(ends)[0]) - y * y
-        return float(beyond + 0.5 * raised(log) / fall) * RISEN
+        whole = np.isinf(self.below)
+        tail = kept(-(low / m + 0.5 * m) / math.sqrt(2.0))  # P is below Q in the lower tail
+        y = np.where(whole, 0.0, self.below - low) / WIDTH
+        fall = (2.0 * y / WIDTH - np.maximum(low / (m * m) + 0.5, 0.0)) * (1.0 - 1e-9)
+        log = self.losses.log_density(low) + self.losses.loss(low) - y * y
+        under = np.where(fall > 0.0, 0.5 * raised(log) / np.where(fall > 0.0, fall, 1.0), 1.0)
+        return np.asarray((beyond + np.where(whole, tail, under)) * RISEN)
 
     @cached_property
-    def _ends(self) -> tuple[float, float]:
-        """Half a step beyond the first and the last node: there the piece ends."""
-        return (self.first - 0.5) * self.step, (self.last + 0.5) * self.step
+    def log_lengths(self) -> Array:
+        """``ln`` of the lengths of the cells, rounded up."""
+        lengths = self.step[self.cell_owner]
+        lengths[self.outermost_cells] *= 0.5
+        return np.asarray(np.log(lengths) + 1e-12)
 
-    def _cells(self, exponent: float) -> Array:
-        """``ln`` of upper bounds of f from the lower end to the first node, between nodes, and to the upper end.
+    def log_sums(self, logs: Array) -> Array:
+        """``ln sum exp`` over the cells of each piece, shape (..., P)."""
+        starts = self.outermost_cells[0]
+        peak = np.maximum.reduceat(logs, starts, axis=-1)
+        peak = np.where(np.isfinite(peak), peak, 0.0)
+        with np.errstate(divide="ignore", over="ignore"):
+            sums = np.add.reduceat(np.exp(logs - peak[..., self.cell_owner]), starts, axis=-1)
+            return np.asarray(np.log(sums) + peak)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TiltedPieces:
+    """Pieces tilted to an exponent ``1 + theta``."""
+
+    pieces: Pieces
+    exponent: float
+
+    @cached_property
+    def log_weight(self) -> Array:
+        """``ln`` of the density of Q times ``e^{exponent l}``, without the cuts."""
+        return self.pieces.log_density + self.exponent * self.pieces.loss
+
+    @cached_property
+    def weights(self) -> Array:
+        """The weights of the rules."""
+        pieces = self.pieces
+        return np.repeat(pieces.step, pieces.sizes) * np.exp(self.log_weight) * pieces.between[0]
+
+    @cached_property
+    def relative_error(self) -> Array:
+        """Bounds on those of the weights."""
+        pieces = self.pieces
+        m, l = pieces.losses.shift, np.abs(pieces.loss)
+        t = np.abs(pieces.nodes) / m + m
+        own = U * (8.0 * t * t + 4.0 * self.exponent * l + 24.0 + 2.0 * abs(math.log(m)))
+        return np.asarray(1.01 * (own + self.exponent * pieces.loss_error + pieces.between[1]))
+
+    @cached_property
+    def moment(self) -> Array:
+        """Upper bounds on the integrals, shape (P,)."""
+        totals = np.add.reduceat(self.weights, np.cumsum(self.pieces.sizes) - self.pieces.sizes)
+        return np.asarray(totals * RISEN + raised(self.log_error(0.0)))
+
+    @cached_property
+    def cells(self) -> Array:
+        """``ln`` of upper bounds of f in each cell.
 
         Between nodes f lies above its chord, in the logarithm, by at most an eighth of its bend times the square.
         """
-        if exponent not in self._known:
-            self._known[exponent] = self._cells_at(exponent)
-        return self._known[exponent]
-
-    def _cells_at(self, exponent: float) -> Array:
+        pieces, m = self.pieces, self.pieces.losses.shift
         with np.errstate(divide="ignore"):  # where both cuts round to nothing
-            logs = self.log_weight(exponent) + np.log(self._between[0])
-        m = self.losses.shift
-        bend = (1.0 / m**2 + 2.0 / WIDTH**2) * self.step**2 / 8.0 * RISEN
-        low, high = self.nodes[[0, -1]] / (m * m) + 0.5
-        falls = max(float(low), 0.0) + 1.0  # towards the lower end: the cut above changes by less than 1 there
-        rises = max(exponent * float(self.posterior[-1]) - float(high), 0.0) + 1e-9 * (exponent + abs(float(high)))
-        half = 0.5 * self.step
-        cells = np.concatenate(
-            (logs[:1] + half * falls, np.maximum(logs[1:], logs[:-1]) + bend, logs[-1:] + half * rises)
-        )
-        return cells + 1e-9 * (1.0 + np.abs(np.maximum(cells, -1e9)))
+            logs = self.log_weight + np.log(pieces.between[0])
+        bend = (1.0 / m**2 + 2.0 / WIDTH**2) * np.square(pieces.step) / 8.0 * RISEN
+        left, right = (logs[place] for place in pieces.beside)
+        cells = np.maximum(left, right) + bend[pieces.cell_owner]
+        low, high = (np.array([pieces.first, pieces.last]) * pieces.step) / (m * m) + 0.5
+        falls = np.maximum(low, 0.0) + 1.0  # towards the lower end: the cut above changes by less than 1 there
+        rises = np.maximum(self.exponent * pieces.posterior_at_ends[1] - high, 0.0)
+        rises = rises + 1e-9 * (self.exponent + np.abs(high))
+        first, last = pieces.outermost_cells
+        cells[first] = left[first] + 0.5 * pieces.step * falls
+        cells[last] = right[last] + 0.5 * pieces.step * rises
+        return np.asarray(cells + 1e-9 * (1.0 + np.abs(np.maximum(cells, -1e9))))
 
-    def log_turned(self, exponent: float, frequency: float, half_widths: Array) -> Array:
-        """``ln`` of bounds on the integral of ``f e^{s A}``, A the argument of r at a height; one for each height."""
-        turns = frequency * RISEN * record_argument(self.posterior[1:], half_widths[:, None])
-        return log_sums(self._cells(exponent) + self._log_lengths + turns) + 1e-9
+    def log_turned(self, frequency: float, half_widths: Array) -> Array:
+        """``ln`` of bounds on the integrals of ``f e^{s A}``, A the argument of r at some heights."""
+        turns = frequency * RISEN * record_argument(self.pieces.posterior[1], half_widths)
+        return self.pieces.log_sums(self.cells + self.pieces.log_lengths + turns) + 1e-9
 
-    @cached_property
-    def _log_lengths(self) -> Array:
-        lengths = np.full(self.last - self.first + 2, self.step)
-        lengths[[0, -1]] *= 0.5
-        return np.asarray(np.log(lengths) + 1e-12)
-
-    def log_faded(self, exponent: float, frequency: float, half_width: float) -> float:
-        """``ln`` of a bound on the transform at a frequency and beyond, from the line moved up by ``half_width``."""
-        s, cells = frequency * (1.0 - 1e-9), self._cells(exponent)
-        q = self.posterior * (1.0 - 2e-9)
-        turns = s * record_argument(q[:-1], np.array(half_width))
-        line = float(log_sums(cells + self._log_lengths - turns)) + growth(self.losses.shift) * half_width**2
+    def log_faded(self, frequency: float, half_width: float) -> Array:
+        """``ln`` of bounds on the transforms at a frequency and beyond, from the line moved up by ``half_width``."""
+        pieces, s = self.pieces, frequency * (1.0 - 1e-9)
+        rising, least = growth(pieces.losses.shift), 1.0 - 2e-9
+        turns = s * record_argument(pieces.posterior[0] * least, np.array(half_width))
+        line = pieces.log_sums(self.cells + pieces.log_lengths - turns) + rising * half_width**2
         heights = half_width * _HEIGHTS
-        up = growth(self.losses.shift) * np.square(heights[1:]) + np.log(np.diff(heights))
-        sides = cells[[0, -1], None] + up - s * record_argument(q[[0, -1], None], heights[:-1])
-        found = float(np.logaddexp(line, log_sums(sides.ravel())))
-        return found + 1e-8 * (1.0 + abs(found))
+        up = rising * np.square(heights[1:]) + np.log(np.diff(heights))
+        turned = s * record_argument(pieces.posterior_at_ends[..., None] * least, heights[:-1])
+        sides = log_sums(self.cells[pieces.outermost_cells][..., None] + up - turned)
+        found = np.logaddexp(line, np.logaddexp(*sides))
+        return np.asarray(found + 1e-8 * (1.0 + np.abs(found)))
 
-    def log_error(self, exponent: float, frequency: float) -> float:
-        """``ln`` of a bound on the error of the rule up to a frequency."""
-        b, rising = self.half_width, growth(self.losses.shift)
-        turn = 2.0 * math.pi / self.step * (1.0 - 1e-9)
-        line = float(self.log_turned(exponent, frequency, np.array([b]))[0]) + rising * b * b
-        line -= turn * b + math.log(-math.expm1(-turn * b))
-        q = self.posterior[[1, -1]]
+    def log_error(self, frequency: float) -> Array:
+        """``ln`` of bounds on the errors of the rules up to a frequency, shape (P,)."""
+        pieces = self.pieces
+        b, rising = pieces.half_width, growth(pieces.losses.shift)
+        turn = 2.0 * math.pi / pieces.step * (1.0 - 1e-9)
+        line = self.log_turned(frequency, b[pieces.cell_owner]) + rising * b * b
+        line = line - (turn * b + np.log(-np.expm1(-turn * b)))
+        q = pieces.posterior[1][pieces.outermost_cells]
         falls = turn - rising * b - frequency * RISEN * np.where(q <= 0.5, q, 1.0)
         # int_0^b e^{-fall y} dy
-        heights = np.where(falls > 0.0, -np.log(np.maximum(falls, 1e-9)), math.log(b) - falls * b)
-        logs = np.append(self._cells(exponent)[[0, -1]] + heights, line)
-        found = math.log(2.0) + float(log_sums(logs))
-        return found + 1e-8 * (1.0 + abs(found))
+        heights = np.where(falls > 0.0, -np.log(np.maximum(falls, 1e-9)), np.log(b) - falls * b)
+        sides = self.cells[pieces.outermost_cells] + heights
+        found = math.log(2.0) + np.logaddexp(np.logaddexp(*sides), line)
+        return np.asarray(found + 1e-8 * (1.0 + np.abs(found)))
 
 
-def _reach(losses: RareLosses, cut: float, exponent: float, log_accuracy: float, sign: float) -> float:
-    """How far to go on beyond a cut (nats)."""
-    place = cut + sign * _TRIED
+def _reach(losses: RareLosses, cut: Array, exponent: float, log_accuracy: Array, sign: float) -> Array:
+    """How far to go on beyond cuts (nats)."""
+    place = cut[:, None] + sign * _TRIED
     logs = losses.log_density(place) + exponent * losses.loss(place) - np.square(_TRIED / WIDTH)
-    enough = np.flatnonzero(logs <= log_accuracy)
-    return float(_TRIED[max(int(enough[0]) if enough.size else int(np.argmin(logs)), 8)])
+    enough = logs <= log_accuracy[:, None]
+    found = np.where(enough.any(axis=1), np.argmax(enough, axis=1), np.argmin(logs, axis=1))
+    return np.asarray(_TRIED[np.maximum(found, 8)])

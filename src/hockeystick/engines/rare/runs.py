@@ -20,7 +20,7 @@ from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.contour.root_bracket import LogBracket, Rows
 from hockeystick.engines.rare.excess import log_excess
 from hockeystick.engines.rare.line import SMALL, RareLine, turn
-from hockeystick.engines.rare.losses import RISEN, Array
+from hockeystick.engines.rare.losses import RISEN, Array, raised
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.rule import Numbers
 
@@ -76,10 +76,10 @@ class RareRuns:
         found = self.line.found
         value, error = self._sum(rows, epsilon)
         least, most = self._largest(rows, epsilon)
-        right = _exp(self._log_above[rows, None] - found.above * epsilon)
+        right = raised(self._log_above[rows, None] - found.above * epsilon)
         left = self._below[rows, None]
-        excess = _exp(self._log_excess[rows, None] + found.power * epsilon)
-        smallest = _exp(self._log_smallest[rows, None] - found.dropping * epsilon)
+        excess = raised(self._log_excess[rows, None] + found.power * epsilon)
+        smallest = raised(self._log_smallest[rows, None] - found.dropping * epsilon)
         rest = excess + smallest + self._lost[rows, None]
         beyond = self._beyond[rows, None] * np.exp(-found.tilt * epsilon) * RISEN
         slack = 8.0 * U * (np.abs(value) + np.abs(least) + np.abs(most))
@@ -147,7 +147,7 @@ class RareRuns:
         """Upper bounds on the terms beyond the last frequency, over ``e^{-theta eps}``."""
         tilt, last = self.line.found.tilt, self.line.step * (self.line.frequencies - 1)
         log = np.log(self.steps * self.line.faded) + (self.steps - 1.0) * math.log(sum(self.line.moments))
-        return _exp(log + math.log(float(np.arctan2(tilt, last)) / (math.pi * tilt)))
+        return raised(log + math.log(float(np.arctan2(tilt, last)) / (math.pi * tilt)))
 
     @cached_property
     def _terms(self) -> tuple[Complex, Array, Array]:
@@ -159,7 +159,7 @@ class RareRuns:
         a, a_error, b, b_error = line.transforms
         value, rounding = difference(a, b, steps)
         most = (np.maximum(np.abs(a), np.abs(a + b)) + (a_error + b_error)) * (1.0 + 8.0 * U)
-        power = _exp((steps - 2.0) * np.log(most))
+        power = raised((steps - 2.0) * np.log(most))
         inner = steps * power * (most * b_error + (steps - 1.0) * (np.abs(b) + b_error) * a_error) * RISEN
         s = self._frequencies
         z = tilt + 1j * s
@@ -240,9 +240,3 @@ def _log_difference(a: float, b: float, steps: Array) -> Array:
 
 def _log_constant(tilt: float) -> float:
     return float(log_constant(np.array(tilt)))
-
-
-def _exp(log: Array) -> Array:
-    """``e^log``, rounded up, of logarithms that are sums of a few terms."""
-    with np.errstate(over="ignore"):
-        return np.asarray(np.exp(log + 1e-9 * (1.0 + np.abs(log))))
