@@ -78,9 +78,8 @@ class Pieces:
     ) -> Pieces:
         """Pieces whose rules err by about ``e^log_accuracy``, shape (P,), up to a frequency."""
         m, whole = losses.shift, np.isinf(below)
-        steep = (
-            0.75 * WIDTH**2 * np.maximum(below / m**2 + 0.5, 0.0)
-        )  # there the cut falls faster than the density rises
+        # there the cut falls faster than the density rises
+        steep = 0.75 * WIDTH**2 * np.maximum(below / m**2 + 0.5, 0.0)
         inner = np.where(whole, above, below)
         end = inner - np.maximum(_reach(losses, inner, exponent, log_accuracy, -1.0), steep)
         low = np.where(whole, -m * np.sqrt(np.maximum(-2.0 * log_accuracy, 8.0)) - 0.5 * m * m, end)
