@@ -159,7 +159,7 @@ def test_lines_outside_their_plan_contain_the_truth(mirrored: bool) -> None:
 def test_a_copy_from_above_counts_however_steep_the_tilt_that_shows_it(k: float) -> None:
     """Four terms of at most b, a period just below 4 b: at that tilt the transform is e^890, and its fall e^-2960."""
     shift = 0.7170443987738938
-    plan = LinePlan(0.22616167746986876, 2.0**-6, 2623, 7.588880592979473, -8.875392313708717, 7.005600272424454, False)
+    plan = LinePlan(0.22616167746986876, 2.0**-6, 2623, 7.588880592979473, -8.875392313708717, 7.005600272424454)
     line = StopLossLine(plan, shift, 4, reference=75.1, below=False)
     low, high = (Fraction(float(side[0])) / 4 for side in line.bounds(np.array([k])))
     exact = truth(AllocatedCurve(GaussianPair(1.0 / shift), 4), Log(Fraction(k) / 4), digits=8)

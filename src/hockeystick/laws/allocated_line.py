@@ -48,12 +48,11 @@ class StopLossLine:
     reference : float
         A point k about which answers are wanted.
     below : bool
-        Whether ``E (k - S)+`` is meant; the plan may be that of -S even where it is not.
+        Whether ``E (k - S)+`` is meant.
     """
 
     def __init__(self, plan: LinePlan, shift: float, count: int, *, reference: float, below: bool) -> None:
-        self._plan, self._count, self._below = plan, count, plan.mirrored
-        self._by_parity = plan.mirrored and not below
+        self._plan, self._count, self._below = plan, count, below
         self._panels = LognormalPanels(shift, plan.low, plan.top, plan.theta + plan.reach)
         self._rare = self._beyond_top(shift)
         self._nodes()
@@ -108,11 +107,7 @@ class StopLossLine:
         k = np.asarray(k, dtype=np.float64)
         low, high = self._sides(k)
         rare_low, rare_high = self._rare.bounds(k)
-        low, high = (low + rare_low) * (1.0 - 4.0 * U), (high + rare_high) * (1.0 + 4.0 * U)
-        if self._by_parity:  # E (S - k)+ = E (k - S)+ + t - k, the point being off by the stretch
-            off, t = k * (2.0 * _STRETCH), float(self._count)
-            low, high = np.maximum(low + (t - k) - off, 0.0), np.maximum(high + (t - k) + off, 0.0)
-        return low, high
+        return (low + rare_low) * (1.0 - 4.0 * U), (high + rare_high) * (1.0 + 4.0 * U)
 
     def _sides(self, k: Array) -> tuple[Array, Array]:
         """Bounds on the restricted transform at points that are off by the stretch."""

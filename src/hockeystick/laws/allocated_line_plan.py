@@ -21,7 +21,6 @@ from hockeystick.numerics.stop_loss import lognormal_square, surely_beyond
 _ROUGH = 500  # points that a plan is made by
 _LOWEST = -14.0  # deviations of the noise of one term, from which a plan looks
 _ACCURATE = 26.0  # nats that the errors shall be below the answer
-_LEAD_OF_PARITY = 5.0
 _WORST_LEAD = 18.0
 _MOST_LEAD = 10.0  # nats of the integrand's peak above the answer
 _LADDER = 1.12 ** np.arange(-36.0, 32.0)
@@ -35,7 +34,7 @@ _MOST_WORK = 40_000_000  # products of complex numbers: 0.1 s
 @final
 @dataclass(frozen=True)
 class LinePlan:
-    """Tilt, step and number of nodes; the tilt of Chernoff's bound; where the panels begin and end; whether of -S."""
+    """Tilt, step and number of nodes; the tilt of Chernoff's bound; where the panels begin and end."""
 
     theta: float
     step: float
@@ -43,7 +42,6 @@ class LinePlan:
     tilt_above: float
     low: float
     top: float
-    mirrored: bool
 
     @property
     def reach(self) -> float:
@@ -54,31 +52,21 @@ class LinePlan:
 def plan_line(shift: float, count: int, k: float, largest: float, *, below: bool) -> LinePlan:
     """A line about k that serves points up to ``largest``.
 
-    E (S - k)+ is E (k - S)+ + t - k, too: where single large terms matter and the answer is not small, the line of -S
-    is the better one.
-
     Raises
     ------
     PrecisionError
         Where it would take more nodes than it may have.
     """
     sketch, log_answer = _sketch(shift, count, k, largest, below=below)
-    lead = sketch.lead(log_answer)
-    if not below and lead > _LEAD_OF_PARITY:
-        other, _ = _sketch(shift, count, k, largest, below=True, log_answer=log_answer)
-        if other.lead(log_answer) < lead - 1.0:
-            sketch = other
     return sketch.plan(log_answer)
 
 
-def _sketch(
-    shift: float, count: int, k: float, largest: float, *, below: bool, log_answer: float = math.inf
-) -> tuple[_Sketch, float]:
+def _sketch(shift: float, count: int, k: float, largest: float, *, below: bool) -> tuple[_Sketch, float]:
     """A sketch whose panels are long enough, and ``ln`` of the answer."""
     # b = k, or where one term is as good as sure to carry the sum there: rare terms are closed
     needed = largest if below else min(largest, surely_beyond(largest, count, lognormal_square(shift)))
     exact = (math.log(needed * (1.0 + 1e-9)) + 0.5 * shift * shift) / shift
-    sketch, top = _Sketch(shift, count, k, exact, below=below), exact
+    sketch, top, log_answer = _Sketch(shift, count, k, exact, below=below), exact, math.inf
     for _ in range(2):
         log_answer = min(log_answer, sketch.log_answer)
         short = min(sketch.enough(log_answer), exact)
@@ -172,14 +160,10 @@ class _Sketch:
         theta, step = float(self.tilts[place]), dyadic_below(2.0 * math.pi / period)
         reach = self._reach(theta, wanted)
         low = -math.sqrt(2.0 * (_ACCURATE + 12.0 + math.log(self.t) - min(self.log_moments[place], 0.0)))
-        plan = LinePlan(theta, step, math.ceil(reach / step) + 2, above, low, self.top, self.below)
+        plan = LinePlan(theta, step, math.ceil(reach / step) + 2, above, low, self.top)
         if plan.count > _MOST_NODES or self._work(plan) > _MOST_WORK:
             raise PrecisionError("the line about that point would be too long")
         return plan
-
-    def lead(self, log_answer: float) -> float:
-        """``ln`` of how far the integrand is above the answer, at the saddle point."""
-        return float(self.heights[_BELOW - 1]) - 2.0 * math.log(self.saddle) - log_answer
 
     def _work(self, plan: LinePlan) -> float:
         turns = (plan.reach + plan.theta) * float(self.w[0]) / 7.0
