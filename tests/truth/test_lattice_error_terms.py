@@ -183,6 +183,17 @@ def test_one_step_whose_cut_is_off_keeps_its_bracket(pair: Pair, shift: float) -
         assert least <= found[1]
 
 
+@pytest.mark.parametrize("shift", [-0.01, 0.01])
+def test_one_step_of_an_atom_just_beyond_a_cut_that_is_off(shift: float) -> None:
+    pair = PAIRS[5]  # with atoms at -ln 2, 0 and ln 4
+    for loss in (-math.log(2.0), 0.0, math.log(4.0)):
+        for epsilon in (loss - 0.005, loss + 0.005):
+            found = one_step_delta(OffCut(pair, shift), epsilon)  # type: ignore[arg-type]
+            least, most = one_step_delta(pair, epsilon)
+            assert found[0] <= most
+            assert least <= found[1]
+
+
 @pytest.mark.parametrize("spacing", [0.1, 1e-3 / 3.0])
 @pytest.mark.parametrize("offset", [0.0, 0.123456789])
 def test_points_of_a_grid_are_within_their_rounding(spacing: float, offset: float) -> None:

@@ -37,13 +37,21 @@ def test_many_epsilons_are_bracketed_as_each_is_alone(pair: Pair) -> None:
 def test_epsilons_a_few_roundings_apart_are_bracketed_as_each_is_alone(seed: int) -> None:
     """Their cuts go down by different slacks, and must not pass each other."""
     rng = np.random.default_rng(seed)
-    pair = SubsampledPair(GaussianPair(float(rng.uniform(0.5, 5.0))), float(10.0 ** rng.uniform(-4.0, 0.0)))
+    pair = SubsampledPair(GaussianPair(float(10.0 ** rng.uniform(-1.3, 0.7))), float(10.0 ** rng.uniform(-4.0, 0.0)))
     points = np.unique(rng.uniform(0.0, 3.0) + rng.uniform(0.0, 10.0 ** -rng.uniform(12.0, 16.0), 12))
     lower, upper = one_step_deltas(pair, points)
     for index, epsilon in enumerate(points.tolist()):
         least, most = one_step_delta(pair, epsilon)
         assert lower[index] <= most
         assert least <= upper[index]
+
+
+def test_each_side_is_that_of_its_own_pair() -> None:
+    epsilons = np.array([0.1, 1.0])
+    lower, upper = one_step_deltas(GaussianPair(2.0), epsilons, above=GaussianPair(1.0))
+    least, most = one_step_deltas(GaussianPair(2.0), epsilons)[1], one_step_deltas(GaussianPair(1.0), epsilons)[0]
+    assert (lower <= least).all()
+    assert (upper >= most).all()
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0, 6.0])
