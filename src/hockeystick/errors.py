@@ -24,7 +24,6 @@ R = TypeVar("R")
 _LEAST_RATE = 1e-300
 _MOST_WHOLE = 2.0**53
 _MOST_COUNT = 10**100  # its square is a float64
-_MOST = 1e300  # sums of a few such numbers are finite
 _LEAST_RATIO, _MOST_RATIO = 1e-140, 1e140  # of sensitivity to noise: their squares are floats
 
 
@@ -174,8 +173,6 @@ def check_positive(name: str, value: Any, *, hint: str = "") -> float:
     number = _real(name, value, "above 0")
     if not 0.0 < number < math.inf:
         raise ValueError(f"{name} must be finite and above 0, got {value!r}" + (f"; {hint}" if hint else ""))
-    if number > _MOST:
-        raise ValueError(f"{name} must be at most {_MOST:g}, got {value!r}")
     return number
 
 

@@ -59,13 +59,14 @@ RUN = hs.Gaussian(1.0).poisson(0.01) * 10
         (lambda: hs.DiscreteGaussian(5e-324), ValueError, "sensitivity over noise"),
         (lambda: hs.GaussianMixture(1.0, (0.0, 1e155), probabilities=(0.5, 0.5)), ValueError, "over noise"),
         (lambda: hs.GaussianMixture(1e-160, (0.0, 1.0), probabilities=(0.5, 0.5)), ValueError, "over noise"),
-        (lambda: hs.ZeroConcentratedDP(1.7e308), ValueError, "rho must be at most 1e"),
+        (lambda: hs.ZeroConcentratedDP(1.7e308), ValueError, "rho must be at most 1e279"),
         (lambda: hs.ApproximateDP(1.7e308), ValueError, "at most 1e"),
         (lambda: hs.RenyiDP((2.0,), (1.7e308,)), ValueError, "at most 1e"),
         (lambda: hs.DiscretePair((10**400, 0.5), (0.5, 0.5)), ValueError, "every entry of p"),
         (lambda: hs.DiscretePair((Fraction(10**400), 0.5), (0.5, 0.5)), ValueError, "probabilities"),
         (lambda: hs.UserDefinedCurve(lambda _: (0.0, 1.0), infinite=[0.5]), TypeError, "infinite must be"),  # type: ignore[arg-type]
         (lambda: hs.GaussianMixture.poisson_group(1.0, rate=0.1, size=2**40), ValueError, "at most 1,000"),
+        (lambda: hs.accountants.Lattice(spacing=5e-324), ValueError, "spacing must be between"),
         (lambda: hs.accountants.Exact(digits=2**40), ValueError, "at most 10,000"),
         (lambda: hs.compose(0.5), TypeError, "steps must be a sequence, got 0.5"),  # type: ignore[arg-type]
         (lambda: hs.RenyiDP(0.5, (1.0,)), TypeError, "orders must be a sequence, got 0.5"),  # type: ignore[arg-type]

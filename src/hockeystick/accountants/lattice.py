@@ -90,6 +90,8 @@ class Lattice(Accountant):
 
     def __post_init__(self) -> None:
         check_fields(self, spacing=check_positive)
+        if not 1e-300 <= self.spacing <= 1e100:
+            raise ValueError(f"spacing must be between 1e-300 and 1e100, got {self.spacing!r}")
         check_choice("rounding", self.rounding, _BUILDERS)
 
     def directed(self, parts: Parts) -> DirectedCurve:

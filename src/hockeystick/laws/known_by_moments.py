@@ -55,6 +55,8 @@ class ConcentratedPair(_KnownByMoments):
 
     def __post_init__(self) -> None:
         check_fields(self, rho=check_positive)
+        if self.rho > 1e279:
+            raise ValueError(f"rho must be at most 1e279, got {self.rho!r}")
 
     def moment_guarantee(self, orders: Array) -> Array:
         return (orders - 1.0) * orders * self.rho * (1.0 + 4.0 * U)  # two roundings; the difference is exact
