@@ -1,6 +1,7 @@
 """The same question gets the same bits: whatever was asked before, from any thread, alone or in an array, unpickled.
 
-And in whatever order the steps are written."""
+And in whatever order the steps are written.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Exact(Accountant):
     Parameters
     ----------
     digits : int
-        Relative decimal digits of delta and of epsilon, at least 1. The sides of a `Bound` are float64s, so from 16
+        Relative decimal digits of delta and of epsilon, 1 to 10,000. The sides of a `Bound` are float64s, so from 16
         digits on they are neighbouring floats; all of the digits are in its ``decimals``.
 
     Examples

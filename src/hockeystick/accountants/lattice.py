@@ -71,7 +71,7 @@ class Lattice(Accountant):
     Parameters
     ----------
     spacing : float
-        Distance of neighbouring lattice points (nats); 0 is one of them.
+        Distance of neighbouring lattice points (nats), from 1e-300 to 1e100; 0 is one of them.
     rounding : {"connect-the-dots", "tangents", "algorithm-2", "buckets-up", "buckets-down"}
         How each loss distribution is put on the lattice.
 

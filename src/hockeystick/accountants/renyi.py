@@ -55,7 +55,7 @@ class RenyiCurve:
     Parameters
     ----------
     orders : array_like of float, shape (k,)
-        Finite and above 1.
+        Above 1, at most 1e300.
     divergence : Bound, Estimate or array_like, shape (k,)
         Divergences (nats). Plain numbers are taken as upper bounds that the caller vouches for.
 
@@ -186,7 +186,7 @@ def renyi(
     run : Pair, Step or Composition
         What is released; a pair stands for itself and needs no adjacency.
     orders : array_like of float
-        Finite and above 1; by default a grid as deep-learning libraries use it.
+        Above 1, at most 1e300; by default a grid as deep-learning libraries use it.
     adjacency : {"add-remove", "add", "remove", "substitute", "zero-out"}
         Which datasets count as neighbours; of several directions the larger divergence is taken, order by order.
 

@@ -27,7 +27,7 @@ class ZeroConcentratedDP(Mechanism):
     Parameters
     ----------
     rho : float
-        Above 0.
+        Above 0, at most 1e279.
 
     Examples
     --------

@@ -28,7 +28,7 @@ class DiscreteLaplace(IntegerSum):
     scale : float
         Parameter of the noise, whose masses are proportional to ``e^{-|x| / scale}``; above 0.
     sensitivity : int
-        Largest size of a record's value, at least 1.
+        Largest size of a record's value, at least 1 and at most 1e7.
     values : {"signed", "counts"}
         Where values lie: in -sensitivity..sensitivity, or in 0..sensitivity.
 

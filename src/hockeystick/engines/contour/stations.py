@@ -24,7 +24,6 @@ from hockeystick.transforms.cumulants import scan
 from hockeystick.transforms.rule import Array, Numbers, Sketch
 from hockeystick.transforms.saddle import Saddle, level_sketches
 
-_APART = 1.5  # deviations of the tilted loss from one station to the next
 _RUNGS = 41  # tilts scanned in the first level, each sqrt 2 above the one before
 _MORE = 10  # in every further one, whose largest is eight times that of the one before
 _LONG = (3.0, 6.0, 6.0)  # deviations from one tilt to the next that are too many, at each look

@@ -47,7 +47,6 @@ from hockeystick.numerics.rounding import U, down, exp_up, gamma, up
 
 _METHOD = "enumeration"
 _FEW = 1 << 14  # outcomes of one list
-_MOST = 1 << 21  # outcomes of half the steps
 _BLOCK = 1 << 14  # of them at once: arrays that stay near
 _ROUGH = 1 << 12  # groups of outcomes: a guess is good to a millionth of a nat
 _NEAR = 1e-6  # of the largest loss: how good a guess is looked for
