@@ -336,6 +336,39 @@ def test_an_unreachable_target_names_the_quantity(family: Any, target: dict[str,
     assert Fraction(printed[1]) <= Fraction(float(caught.value.bound.lower))
 
 
+@pytest.mark.parametrize(
+    "family",
+    [
+        lambda noise: hs.Gaussian(noise) * 10 + hs.ApproximateDP(5.0),
+        lambda noise: hs.Gaussian(noise).poisson(0.01) * 1000 + hs.ApproximateDP(1.0, 1e-3),
+        lambda noise: hs.Laplace(noise).poisson(0.01) * 1000 + hs.Gaussian(1.0) * 10,
+        lambda noise: hs.Gaussian(noise).poisson(0.01) * 1000 + hs.Gaussian(1.0) * 10,
+    ],
+)
+def test_a_target_that_other_steps_put_out_of_reach_is_refused_at_once(
+    family: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the safest noise, by one wide bracket: the least noise, whose bracket takes minutes, is not asked for one."""
+    asked: list[float] = []
+    measured = Search._measured
+
+    def counted(search: Search, run: Any, tolerance: float) -> Any:
+        asked.append(tolerance)
+        return measured(search, run, tolerance)
+
+    monkeypatch.setattr(Search, "_measured", counted)
+    with pytest.raises(hs.UnreachableTargetError, match="at the safest one, 1000000000,"):
+        hs.calibrate(family, epsilon=3.0, delta=1e-5)
+    assert asked in ([], [0.01])
+
+
+def test_where_no_value_can_be_told_from_another_the_error_says_on_which_side_they_are() -> None:
+    with pytest.raises(ValueError, match="all that were tried seem to miss the target alike"):
+        hs.calibrate(lambda _: hs.Gaussian(1.0), epsilon=0.1, delta=1e-5)
+    with pytest.raises(ValueError, match="all that were tried seem to meet the target alike"):
+        hs.calibrate(lambda _: hs.Gaussian(100.0), epsilon=1.0, delta=1e-5)
+
+
 @pytest.mark.parametrize("start", [None, 3, 10**9])
 @pytest.mark.parametrize("noise", [0.1, 0.02])
 def test_more_steps_are_never_safer_even_where_all_of_them_are_far_too_many(noise: float, start: int | None) -> None:

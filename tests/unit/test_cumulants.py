@@ -123,3 +123,13 @@ def test_small_losses_cost_no_accuracy() -> None:
 def test_a_tilt_beyond_reach_says_so() -> None:
     with pytest.raises(PrecisionError, match="quadrature nodes"):
         CumulantWindow([(SubsampledPair(GaussianPair(0.01), 0.5), 1)]).at(1e9)
+
+
+@pytest.mark.parametrize("shift", [1e4, 1e6])
+def test_laplace_steps_of_tiny_noise_need_nodes_where_there_is_mass_alone(shift: float) -> None:
+    """Between both ends neither distribution has mass; with nodes all the way there were millions."""
+    nodes = LaplacePair(1.0 / shift).nodes(-60.0)
+    assert nodes.loss.size <= 2 * 32 * (60 / 4 + 2)
+    assert (np.diff(nodes.loss) > 0.0).all()
+    assert math.fsum(np.exp(nodes.log_p)) == pytest.approx(1.0, rel=1e-9, abs=0.0)
+    assert math.fsum(np.exp(nodes.log_q)) == pytest.approx(1.0, rel=1e-9, abs=0.0)

@@ -29,10 +29,11 @@ _FLAT = 0.6  # of the width, or of the excess: an estimate that leaves more of b
 @final
 @dataclass(frozen=True)
 class Prediction:
-    """Where the excess is expected to vanish, or an end of the axis, and how fast it grows there."""
+    """Where the excess is expected to vanish, or an end of the axis; how fast it grows, and what is left there."""
 
     place: float
     slope: float
+    left: float = 0.0
 
 
 @final
@@ -84,7 +85,7 @@ def predicted(excess: Callable[[float], float], axis: Axis, guess: float, step: 
     while True:
         inner, at = at, min(max(at - step if above else at + step, ends[0]), ends[1])
         if at == inner:
-            return Prediction(at, estimates.slope(at)[0])
+            return Prediction(at, estimates.slope(at)[0], estimates.known[at])
         if (estimates.at(at) > 0.0) != above:
             break
         step = _outward(abs(estimates.known[inner]), abs(estimates.known[at]), abs(at - inner))

@@ -34,6 +34,7 @@ _QUICK = 0.3  # relative tolerance for a direction that does not decide
 _COARSE = 0.05  # tolerance of estimates that need one
 _FEW = 1000  # steps below which hard estimates predict that the contour is slower than lattices
 _GENTLE = 0.1  # a smaller slope comes from estimates that are noise
+_CLEARLY = 0.01  # of the excess by which the safest value seems to be unsafe: the tolerance that proves it
 _ASIDE = 0.45  # of the precision: how far from the predicted root the proof is sought
 _NO_CONTOUR = (PrecisionError, UnknownPairError)  # how the contour says that another accountant must answer
 
@@ -83,6 +84,7 @@ class Search:
         self._hard = False  # the last estimate may be far off: few steps, rare large losses
         self._refused: set[str] = set()  # directions that the contour refused
         self.slope = 1.0  # of the excess along the axis
+        self.left = 0.0  # the estimated excess at the predicted place: above 0 where even the safest value is unsafe
 
     def along(self, sign: int) -> Search:
         """The same search, on the axis along which privacy gets worse."""
@@ -138,7 +140,7 @@ class Search:
     def predicted_root(self, guess: float, step: float) -> float:
         """The place where the estimated excess vanishes, sought outward from a guess, or an end of the axis."""
         found = predicted(self.estimated, self.axis, guess, step)
-        self.slope = found.slope
+        self.slope, self.left = found.slope, found.left
         return found.place
 
     # certified ------------------------------------------------------------------------------------------------------
@@ -279,7 +281,9 @@ class Search:
         value = self.history[-1].value if near is None and self.history else near
         if self.axis.whole and value is not None:
             step = min(0.25, 0.3 / max(abs(value), 1.0))
-        return min(max(0.5 * max(self.slope, _GENTLE) * step, FINEST), 1e-2)
+        # where no value seems to be safe, the safest one is proved unsafe by much less
+        clear = 0.0 if self.history else _CLEARLY * self.left
+        return min(max(0.5 * max(self.slope, _GENTLE) * step, FINEST, clear), 1e-2)
 
     @property
     def safe(self) -> Evaluation | None:

@@ -103,7 +103,7 @@ class Sought:
         try:
             found = _calibration(search, self.root)
         except UnreachableTargetError:
-            if not search.evaluate(axis.end, search.tolerance()).safe:
+            if search.estimated(axis.place(axis.end)) > 0.0 or not search.evaluate(axis.end, search.tolerance()).safe:
                 raise
         else:
             if found.value != axis.end or not search.evaluate(axis.start, search.tolerance()).unsafe:
@@ -316,9 +316,10 @@ def _detected(search: Search, start: float) -> int:
             if abs(excess - known) > _TELLING:
                 return 1 if (excess > known) == (value > other) else -1
         seen.append((value, excess))
+    seem = "miss" if min(excess for _, excess in seen) > 0.0 else "meet"
     raise ValueError(
-        "could not tell whether larger or smaller values are safer: all that were tried are alike;"
-        " give safe='larger' or safe='smaller', and a guess near the answer"
+        f"could not tell whether larger or smaller values are safer: all that were tried seem to {seem} the target"
+        " alike; give safe='larger' or safe='smaller', and a guess near the answer, or another target"
     )
 
 

@@ -101,7 +101,8 @@ def narrow(search: Search, root: float) -> Bracket:
             )
             _settle(search)
             return Bracket(search.safe or safe, search.unsafe or unsafe, (note,))
-        value = _proposal(search, root, undecided, count)
+        hopeless = search.left > 0.0 and not search.history
+        value = axis.start if hopeless else _proposal(search, root, undecided, count)
         if value is None:
             break
         found = _decided(search, value)

@@ -83,9 +83,10 @@ class LaplacePair(Pair):
         m = self.shift
         panels = max(1, math.ceil(m / 4.0)) * refine
         x, w = np.polynomial.legendre.leggauss(32)
-        starts = np.arange(panels) * (m / panels)
+        places = np.arange(panels) * (m / panels)
+        starts = places[np.minimum(places, m - places - m / panels) <= -log_tail]  # between these neither has mass
         y = (starts[:, None] + 0.5 * (m / panels) * (x + 1.0)).ravel()
-        log_w = np.log(np.tile(0.5 * (m / panels) * w, panels)) - _LOG_2
+        log_w = np.log(np.tile(0.5 * (m / panels) * w, starts.size)) - _LOG_2
         loss = np.concatenate(([-m], 2.0 * y - m, [m]))
         log_p = np.concatenate(([-m - _LOG_2], log_w - (m - y), [-_LOG_2]))
         return Nodes(loss, log_p, np.concatenate(([-_LOG_2], log_w - y, [-m - _LOG_2])))
