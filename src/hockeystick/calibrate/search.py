@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import cast, final
 
 from hockeystick.account import account
+from hockeystick.accountants.base import Accountant
 from hockeystick.accountants.certified import Certified
 from hockeystick.accountants.moments import Moments
 from hockeystick.bound import Bound, Estimate
@@ -104,14 +105,14 @@ class Search:
         """The estimated excess at a place."""
         self.estimates += 1
         run, target = self.problem.run(self.axis.value(place)), self.problem.target
-        if self.problem.one_sided(run):
-            answer = target.measure(account(run, self.problem.adjacency, accountant=Certified(_COARSE)), _COARSE)
-        elif target.cheap:
+        # what is known by its moments has no estimate: the upper side is its own
+        method = Certified(_COARSE) if self.problem.one_sided(run) else FastEstimate()
+        if target.cheap:
             answer = target.measure(account(run, self.problem.adjacency), _COARSE)
         elif target.of_direction is not None:
-            answer = self._largest_estimate(run, target)
+            answer = self._largest_estimate(run, target, method)
         else:
-            answer = target.measure(account(run, self.problem.adjacency, accountant=FastEstimate()), _COARSE)
+            answer = target.measure(account(run, self.problem.adjacency, accountant=method), _COARSE)
         self._hard = isinstance(answer, Estimate) and math.isinf(float(answer.error))
         return self.problem.excess(min(float(answer.sides[1]), self._most(run)))
 
@@ -121,12 +122,12 @@ class Search:
             return math.inf
         return max(ever_drawn(run.pairs(name)) for name in directions(self.problem.adjacency))
 
-    def _largest_estimate(self, run: Composition, target: Target) -> Bound | Estimate:
+    def _largest_estimate(self, run: Composition, target: Target, method: Accountant) -> Bound | Estimate:
         """The estimate of all directions, and once it is known which decides near the root, of that one alone."""
         names: list[Direction] = list(directions(self.problem.adjacency))
         if self._worst is not None and self._clear:
             names = [name for name in names if name == self._worst]
-        answers = {name: target.measure_direction(FastEstimate().directed(run.pairs(name))) for name in names}
+        answers = {name: target.measure_direction(method.directed(run.pairs(name))) for name in names}
         worst_name = max(answers, key=lambda name: float(answers[name].sides[1]))
         most = float(answers[worst_name].sides[1])
         others = [float(answer.sides[1]) for name, answer in answers.items() if name != worst_name]
