@@ -199,7 +199,8 @@ def regret(curve: Curve, mu: float, *, tolerance: float = 1e-2) -> Bound | Estim
     """What the summary "mu-GDP" of a run loses: the smallest r with ``f(alpha + r) - r <= G_mu(alpha)`` everywhere.
 
     0 where the summary says all; the distance of the two trade-off functions along the diagonal. By duality
-    ``r = sup_eps (d_mu(eps) - delta(eps)) / (1 + e^eps)``, over eps >= 0 where both curves hold both ways round.
+    ``r = sup_eps (d_mu(eps) - delta(eps)) / (1 + e^eps)``, over eps >= 0 where both curves hold both ways round:
+    f is the convex function that the curve states, the hull of both directions.
 
     Parameters
     ----------
