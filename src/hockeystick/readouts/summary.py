@@ -221,7 +221,8 @@ def regret(curve: Curve, mu: float, *, tolerance: float = 1e-2) -> Bound | Estim
     mu_upper, width = check_positive("mu", mu), check_positive("tolerance", tolerance)
     ask = Asked(curve)
     enclosure = Enclosure(ask.both_ways())
-    pair, side = GaussianPair(1.0, mu_upper), enclosure.forward
+    # beyond these sizes delta is 0, or 1 as far as points reach, to far less than the roundings below
+    pair, side = GaussianPair(1.0, min(max(mu_upper, 1e-140), 100.0)), enclosure.forward
     above: dict[float, tuple[float, float]] = {}
     for _ in range(_EVALUATIONS):
         epsilons = [float(epsilon) for epsilon in side.epsilon]
