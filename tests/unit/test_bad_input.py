@@ -75,6 +75,7 @@ NEVER = hs.DiscretePair((1.0, 0.0), (0.0, 1.0))
         (lambda: hs.accountants.PRV(1e-320), ValueError, "epsilon_error must be between"),
         (lambda: hs.accountants.PRV(1e308), ValueError, "epsilon_error must be between"),
         (lambda: hs.account(RUN, accountant=hs.accountants.PRV(1e-12)).delta(1.0), hs.PrecisionError, "grid points"),
+        (lambda: hs.account(RUN, accountant=hs.accountants.PRV(1e5)).delta(1.0), hs.PrecisionError, "nats apart"),
         (lambda: hs.account(NEVER, accountant=hs.accountants.PRV()).delta(1.0), hs.PrecisionError, "no loss"),
         (lambda: hs.accountants.MonteCarlo(1000, progress=True), TypeError, "progress must be a function"),  # type: ignore[arg-type]
         (lambda: hs.accountants.Exact(digits=2**40), ValueError, "at most 10,000"),
