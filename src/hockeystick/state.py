@@ -76,7 +76,7 @@ class Saved(ABC):
         """
         try:
             data = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, RecursionError) as error:
             raise StateError(f"this is not a saved {cls.kind}: it is not JSON ({error})") from error
         return cls._of(data)
 

@@ -194,6 +194,13 @@ def test_an_output_that_one_dataset_hardly_ever_has_is_worth_what_it_is() -> Non
         assert answer.lower > 0.99 * best
 
 
+def test_the_best_of_runs_of_large_losses_is_answered_without_a_warning() -> None:
+    """Their epsilons go up to 600, products of whose exponentials are beyond float64."""
+    tuned = hs.select_best(hs.DiscreteLaplace(0.34, sensitivity=2) * 100, count=PoissonCount(3.0))
+    answer = bound(hs.account(tuned, "add").epsilon(1e-5))
+    assert 500.0 < answer.lower <= answer.upper < answer.lower + 0.1
+
+
 def gaussian_run() -> OneRun:
     curve = hs.account(hs.Gaussian(1.0)).directed["remove"]
     return OneRun(each(lambda e: bound(curve.delta(e))), lambda d: bound(curve.epsilon(d)))

@@ -12,6 +12,7 @@ import pytest
 import hockeystick as hs
 
 RUN = hs.Gaussian(1.0).poisson(0.01) * 10
+NEVER = hs.DiscretePair((1.0, 0.0), (0.0, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -67,6 +68,16 @@ RUN = hs.Gaussian(1.0).poisson(0.01) * 10
         (lambda: hs.UserDefinedCurve(lambda _: (0.0, 1.0), infinite=[0.5]), TypeError, "infinite must be"),  # type: ignore[arg-type]
         (lambda: hs.GaussianMixture.poisson_group(1.0, rate=0.1, size=2**40), ValueError, "at most 1,000"),
         (lambda: hs.accountants.Lattice(spacing=5e-324), ValueError, "spacing must be between"),
+        (lambda: hs.account(RUN, accountant=hs.accountants.Lattice(1e-12)).delta(1.0), hs.PrecisionError, "larger"),
+        (lambda: hs.accountants.Fourier(1e-320, 10.0), ValueError, "spacing must be between"),
+        (lambda: hs.accountants.Fourier(1e308, 10.0), ValueError, "spacing must be between"),
+        (lambda: hs.accountants.Fourier(1e-100, 1e100), ValueError, "grid points; at most"),
+        (lambda: hs.accountants.PRV(1e-320), ValueError, "epsilon_error must be between"),
+        (lambda: hs.accountants.PRV(1e308), ValueError, "epsilon_error must be between"),
+        (lambda: hs.account(RUN, accountant=hs.accountants.PRV(1e-12)).delta(1.0), hs.PrecisionError, "grid points"),
+        (lambda: hs.account(RUN, accountant=hs.accountants.PRV(1e5)).delta(1.0), hs.PrecisionError, "nats apart"),
+        (lambda: hs.account(NEVER, accountant=hs.accountants.PRV()).delta(1.0), hs.PrecisionError, "no loss"),
+        (lambda: hs.accountants.MonteCarlo(1000, progress=True), TypeError, "progress must be a function"),  # type: ignore[arg-type]
         (lambda: hs.accountants.Exact(digits=2**40), ValueError, "at most 10,000"),
         (lambda: hs.compose(0.5), TypeError, "steps must be a sequence, got 0.5"),  # type: ignore[arg-type]
         (lambda: hs.RenyiDP(0.5, (1.0,)), TypeError, "orders must be a sequence, got 0.5"),  # type: ignore[arg-type]

@@ -53,6 +53,15 @@ def test_an_answer_that_cannot_be_written_is_one_line_and_status_2(redirect: str
     assert run.returncode == Status.BAD_INPUT
 
 
+@pytest.mark.parametrize("command", ["account", "report", "verify", "verify --independent", "import"])
+@pytest.mark.parametrize(("name", "text"), [("deep.json", "[" * 100_000), ("deep.toml", f"x = {'[' * 20_000}")])
+def test_a_file_nested_too_deeply_is_one_line_and_status_2(
+    command: str, name: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert told(capsys, f"{command} {tmp_path / name}", Status.BAD_INPUT).count("\n") == 1
+
+
 def test_a_picture_is_written_even_if_the_table_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text(SPEC, encoding="utf-8")
     run = shell(f"{PROGRAM} curve {tmp_path}/run.toml --plot {tmp_path}/a.svg | true")

@@ -117,6 +117,11 @@ FORGED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+def test_a_state_nested_too_deeply_is_none() -> None:
+    with pytest.raises(StateError, match="not JSON"):
+        hs.Odometer.from_json("[" * 100_000)
+
+
 @pytest.mark.parametrize(("name", "change"), FORGED)
 def test_a_filter_state_that_makes_no_sense_is_refused(name: str, change: dict[str, Any]) -> None:
     body = {

@@ -273,3 +273,12 @@ def test_mu_has_no_lower_side_where_no_datasets_are_known() -> None:
     assert bound.lower == 0.0
     assert bound.upper >= 1.0
     assert not any("all steps are Gaussian" in note for note in bound.notes)
+
+
+@pytest.mark.parametrize(("mu", "loses"), [(5e-324, 0.0), (1e-200, 0.0), (1e300, 0.5)])
+def test_regret_is_known_for_summaries_of_any_size(mu: float, loses: float) -> None:
+    """Of two equal datasets: a tiny mu says all, and a huge one says nothing, which loses half."""
+    bound = hs.account(hs.DiscretePair((0.5, 0.5), (0.5, 0.5))).regret(mu)
+    assert isinstance(bound, hs.Bound)
+    assert bound.lower <= loses <= bound.upper
+    assert bound.width <= 1e-4

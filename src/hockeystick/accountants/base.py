@@ -9,13 +9,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, Estimate
-from hockeystick.errors import public_door
+from hockeystick.errors import check_positive, public_door
 from hockeystick.laws.base import Pair
 
 if TYPE_CHECKING:
@@ -42,6 +42,14 @@ def check_accountant(accountant: object, default: Accountant) -> Accountant:
             f" got {accountant!r}"
         )
     return accountant
+
+
+def check_length(name: str, value: Any) -> float:
+    """A number of nats that a grid can be made of."""
+    length = check_positive(name, value)
+    if not 1e-100 <= length <= 1e100:
+        raise ValueError(f"{name} must be between 1e-100 and 1e100, got {value!r}")
+    return length
 
 
 class DirectedCurve(ABC):

@@ -24,7 +24,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
+from hockeystick.accountants.base import Accountant, DirectedCurve, Parts, check_length
 from hockeystick.bound import Bound, from_sides
 from hockeystick.composition import Composition, Step, directions
 from hockeystick.engines.lattice.buckets import bucket_cells, buckets_down, buckets_up
@@ -73,11 +73,11 @@ class Fourier(Accountant):
     evaluation: Evaluation = field(default="plancherel", kw_only=True)
 
     def __post_init__(self) -> None:
-        check_fields(self, spacing=check_positive, half_width=check_positive)
+        check_fields(self, spacing=check_length, half_width=check_length)
         check_choice("evaluation", self.evaluation, ("plancherel", "inverse transform"))
         if self.points > _LARGEST_WINDOW:
             raise ValueError(
-                f"half_width {self.half_width!r} and spacing {self.spacing!r} make {self.points} grid points; at most"
+                f"half_width {self.half_width!r} and spacing {self.spacing!r} make {self.points:g} grid points; at most"
                 f" {_LARGEST_WINDOW} are allowed: use a larger spacing, or accountants.Certified"
             )
 

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, final
 
-from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
+from hockeystick.accountants.base import Accountant, DirectedCurve, Parts, check_length
 from hockeystick.bound import Bound
 from hockeystick.engines.lattice.algorithm2 import algorithm_2
 from hockeystick.engines.lattice.buckets import bucket_cells, buckets_down, buckets_up
@@ -38,7 +38,7 @@ from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.engines.lattice.spectral import spectral_curve
 from hockeystick.engines.lattice.streaming import RunningCurve
 from hockeystick.engines.lattice.tangents import tangents
-from hockeystick.errors import PrecisionError, check_choice, check_fields, check_positive
+from hockeystick.errors import PrecisionError, check_choice, check_fields
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.transforms.cumulants import Cumulants
@@ -71,7 +71,7 @@ class Lattice(Accountant):
     Parameters
     ----------
     spacing : float
-        Distance of neighbouring lattice points (nats), from 1e-300 to 1e100; 0 is one of them.
+        Distance of neighbouring lattice points (nats), from 1e-100 to 1e100; 0 is one of them.
     rounding : {"connect-the-dots", "tangents", "algorithm-2", "buckets-up", "buckets-down"}
         How each loss distribution is put on the lattice.
 
@@ -89,9 +89,7 @@ class Lattice(Accountant):
     rounding: Rounding = "connect-the-dots"
 
     def __post_init__(self) -> None:
-        check_fields(self, spacing=check_positive)
-        if not 1e-300 <= self.spacing <= 1e100:
-            raise ValueError(f"spacing must be between 1e-300 and 1e100, got {self.spacing!r}")
+        check_fields(self, spacing=check_length)
         check_choice("rounding", self.rounding, _BUILDERS)
 
     def directed(self, parts: Parts) -> DirectedCurve:

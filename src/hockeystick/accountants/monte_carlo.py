@@ -103,6 +103,8 @@ class MonteCarlo(Accountant):
         set_fields(self, seed=check_count("seed", self.seed, minimum=0))
         check_choice("proposal", self.proposal, ("tilted", "plain"))
         set_fields(self, confidence=_checked_confidence(self.confidence))
+        if not (self.progress is None or callable(self.progress)):
+            raise TypeError(f"progress must be a function of two numbers, got {self.progress!r}")
 
     def directed(self, parts: Parts) -> DirectedCurve:
         return _MonteCarloCurve(self, parts)

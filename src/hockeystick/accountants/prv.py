@@ -39,6 +39,7 @@ from hockeystick.transforms.cumulants import Cumulants
 _METHOD = "PRV accountant (mean-preserving rounding)"
 _NOTE = "rounding to the nearest point bounds neither side: the bracket holds by Hoeffding's inequality"
 _LARGEST_WINDOW = 1 << 25
+_WIDEST = 600.0  # nats, between points: e to the power of it is finite
 _TILTS = np.exp(np.linspace(math.log(1e-3), math.log(1e4), 120))
 
 
@@ -50,7 +51,7 @@ class PRV(Accountant):
     Parameters
     ----------
     epsilon_error : float
-        Distance in epsilon of either side from the rounded composition (nats).
+        Distance in epsilon of either side from the rounded composition (nats), from 1e-15 to 1e100.
     delta_error : float
         Error in delta of either side, in (0, 1): half is spent on the concentration bound, half on the tails. To
         answer for a delta it should be far below it; Gopi, Lee and Wutschitz take a thousandth.
@@ -68,6 +69,8 @@ class PRV(Accountant):
 
     def __post_init__(self) -> None:
         check_fields(self, epsilon_error=check_positive)
+        if not 1e-15 <= self.epsilon_error <= 1e100:
+            raise ValueError(f"epsilon_error must be between 1e-15 and 1e100, got {self.epsilon_error!r}")
         delta_error = check_positive("delta_error", self.delta_error)
         if delta_error >= 1.0:
             raise ValueError(f"delta_error must be below 1, got {delta_error!r}")
@@ -92,15 +95,19 @@ class _PRVCurve(DirectedCurve):
         error, k = self._settings.delta_error, self._steps
         log_eta = math.log(0.5 * error)
         h = 0.98 * self._settings.epsilon_error * math.sqrt(-2.0 / (k * log_eta))
+        if h > _WIDEST:
+            raise PrecisionError(
+                f"epsilon_error {self._settings.epsilon_error:g} makes points {h:.2g} nats apart: allow less"
+            )
         lattices = []
         log_outside = math.log(error / 16.0) - math.log(k) - 2.0
+        points = self._points(h, log_outside)  # before any of them is made
         for pair, count in self._parts:
             low, high = pair.loss_range(log_outside, log_outside)
             lattices.append((nearest_points(pair, low, high, h), count))
         span = h + 2.0 * max(lattice.pld.slack for lattice, _ in lattices)  # of one rounding error
         moved = span * math.sqrt(-0.5 * k * log_eta) * (1.0 + 1e-12)
         moved += math.fsum(count * lattice.mean_error for lattice, count in lattices) * (1.0 + 1e-12)
-        points = self._points(h, log_outside)
         composition = PeriodicComposition([(lattice.pld, count) for lattice, count in lattices], points)
         relative = math.fsum(count * lattice.mass_error for lattice, count in lattices)
         outside = math.fsum(count * lattice.mass_outside for lattice, count in lattices)

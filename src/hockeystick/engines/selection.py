@@ -87,7 +87,8 @@ class OneRun:
     def about(self) -> tuple[Array, Array, Array]:
         """The epsilons, and about the masses of larger losses under P and under Q: a guide."""
         x, high = self.nodes
-        q = np.clip(-np.gradient(high, np.exp(x)), 0.0, 1.0)
+        with np.errstate(over="ignore"):  # of products of e^x: slopes of about 0
+            q = np.clip(-np.gradient(high, np.exp(x)), 0.0, 1.0)
         return x, np.minimum(high + np.exp(x) * q, 1.0), q
 
     def masses(self, points: Sequence[tuple[float, float]]) -> list[tuple[float, float, float] | None]:

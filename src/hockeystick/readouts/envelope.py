@@ -127,7 +127,7 @@ class Side:
         """The corners of the function below the curve on a >= 1; the other side is this curve below a = 1."""
         count = self.epsilon.size
         a, excess = np.exp(self.epsilon), np.expm1(self.epsilon)
-        left, right = self._steepest(a, other), self._flattest(a)
+        left, right = self.steepest(a, other), self.flattest(a)
         width = a[:-1] * np.expm1(np.diff(self.epsilon))
         reach = self._reach(width, left[:-1], right)
         last, bottom = self._tail(float(a[-1]), float(left[-1]))
@@ -144,7 +144,7 @@ class Side:
         points[-1], above[-1], values[-1] = last, last - 1.0, bottom
         return Corners(points, above, values, sampled > 0.0)
 
-    def _steepest(self, a: Array, other: Side) -> Array:
+    def steepest(self, a: Array, other: Side) -> Array:
         """For each point a bound on how steeply the curve may fall beyond it: the flattest line from points before it.
 
         By convexity ``h(a) >= h_i - (h_j - h_i) (a - a_i) / (a_i - a_j)`` for j < i, at least the line with u_j
@@ -166,7 +166,7 @@ class Side:
                 slope[index] = min(slope[index], float(steepest.min()))
         return slope * (1.0 + _SLACK)
 
-    def _flattest(self, a: Array) -> Array:
+    def flattest(self, a: Array) -> Array:
         """For each cell a bound on how fast the curve must rise to the left of its right end, from points beyond it."""
         low, high, epsilon = self.lower, self.upper, self.epsilon
         slope = np.zeros(max(a.size - 1, 0))

@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -31,6 +30,7 @@ from numpy.typing import NDArray
 from hockeystick.bound import Bound, Estimate
 from hockeystick.readouts.directions import OPPOSITE, Asked
 from hockeystick.readouts.envelope import Corners, Enclosure, Side, Value
+from hockeystick.readouts.one_test import KnownTests, of_several, smallest
 from hockeystick.together import Curve, passed_together
 
 if TYPE_CHECKING:
@@ -70,11 +70,14 @@ class Samples:
         For each direction the values at these epsilons.
     certified : bool
         Whether all of them are proved.
+    several : bool
+        Whether lower sides at different epsilons may be those of different datasets.
     """
 
     epsilon: tuple[float, ...]
     values: Mapping[str, tuple[Value, ...]]
     certified: bool
+    several: bool = False
 
     @staticmethod
     def of(document: Mapping[str, Any]) -> Samples:
@@ -83,7 +86,8 @@ class Samples:
             name: tuple(Value(float(low), float(high)) for low, high in zip(*sides, strict=True))
             for name, sides in document["directions"].items()
         }
-        return Samples(tuple(map(float, document["epsilon"])), values, bool(document["certified"]))
+        several = bool(document.get("several", False))
+        return Samples(tuple(map(float, document["epsilon"])), values, bool(document["certified"]), several)
 
     @property
     def document(self) -> dict[str, Any]:
@@ -92,7 +96,8 @@ class Samples:
             name: [[value.lower for value in found], [value.upper for value in found]]
             for name, found in self.values.items()
         }
-        return {"certified": self.certified, "epsilon": list(self.epsilon), "directions": sides}
+        said = {"certified": self.certified, "several": self.several}
+        return {**said, "epsilon": list(self.epsilon), "directions": sides}
 
     @property
     def estimate(self) -> tuple[Array, Array]:
@@ -128,12 +133,13 @@ class Samples:
         """Outline of the smallest false-negative rate against the false-positive rate, both scales linear."""
         if direction == "worst":
             each = [self.trade_off(name) for name in self.values]
-            return Lines(reduce(_smaller, (one.below for one in each)), reduce(_smaller, (one.above for one in each)))
+            return Lines(smallest(one.below for one in each), smallest(one.above for one in each))
         enclosure = self._filled(direction)
         sides = (enclosure.forward, enclosure.backward)
         points = [(np.exp(side.epsilon), side.upper) for side in sides]
         corners = [(side.a[np.isfinite(side.a)], side.lower[np.isfinite(side.a)]) for side in enclosure.corners()]
-        below, above = _conjugate(*points), _conjugate(*corners)
+        below = _conjugate(*points)
+        above = smallest(KnownTests.of(enclosure).lines()) if self.several else _conjugate(*corners)
         floor = sides[0].floor  # of the mass at infinite loss: what is found without a false alarm
         start = np.minimum(above[1] + _OUTWARD, 1.0 - max(floor - _OUTWARD, 0.0))
         return Lines((below[0], np.maximum(below[1] - _OUTWARD, 0.0)), (above[0], start))
@@ -194,7 +200,7 @@ def sampled(
         }
         epsilons = tuple(sorted(known))
         values = {name: tuple(known[epsilon][kind] for epsilon in epsilons) for name, kind in kinds.items()}
-        samples = Samples(epsilons, values, ask.certified)
+        samples = Samples(epsilons, values, ask.certified, of_several(curve))
         wanted = samples.cuts(end, least, seen)[: max(most - len(known), 0)] if seen < math.inf else []
         if not wanted:
             return samples
@@ -246,7 +252,9 @@ def crossed(curve: PrivacyCurve, found: Mapping[float, Bound | Estimate]) -> Sam
         before, above = high, delta
     end = curve.delta(math.inf)
     points[math.inf] = Value(*(float(side) for side in end.sides))
-    return Samples(tuple(points), dict.fromkeys(curve.directed, tuple(points.values())), isinstance(end, Bound))
+    several = of_several(curve) or len({id(one) for one in curve.directed.values()}) > 1
+    values = dict.fromkeys(curve.directed, tuple(points.values()))
+    return Samples(tuple(points), values, isinstance(end, Bound), several)
 
 
 def _apart(side: Side, corners: Corners, end: float, least: float, seen: float) -> dict[float, float]:
@@ -275,15 +283,6 @@ def _apart(side: Side, corners: Corners, end: float, least: float, seen: float) 
             thirds = (start + size / 3.0, start + 2.0 * size / 3.0)
             cuts |= dict.fromkeys((float(f"{cut:.6g}") for cut in (thirds if far > 4.0 * seen else [middle])), far)
     return cuts
-
-
-def _smaller(one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, Array]:
-    """The smaller of two broken lines, with a vertex where they cross."""
-    x = np.union1d(one[0], other[0])
-    apart = np.interp(x, *one) - np.interp(x, *other)
-    before = np.flatnonzero(apart[:-1] * apart[1:] < 0.0)
-    x = np.union1d(x, x[before] + np.diff(x)[before] * apart[before] / (apart[before] - apart[before + 1]))
-    return x, np.minimum(np.interp(x, *one), np.interp(x, *other))
 
 
 def _along_tangents(epsilon: Array, delta: Array) -> tuple[Array, Array]:

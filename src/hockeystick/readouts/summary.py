@@ -199,7 +199,8 @@ def regret(curve: Curve, mu: float, *, tolerance: float = 1e-2) -> Bound | Estim
     """What the summary "mu-GDP" of a run loses: the smallest r with ``f(alpha + r) - r <= G_mu(alpha)`` everywhere.
 
     0 where the summary says all; the distance of the two trade-off functions along the diagonal. By duality
-    ``r = sup_eps (d_mu(eps) - delta(eps)) / (1 + e^eps)``, over eps >= 0 where both curves hold both ways round.
+    ``r = sup_eps (d_mu(eps) - delta(eps)) / (1 + e^eps)``, over eps >= 0 where both curves hold both ways round:
+    f is the convex function that the curve states, the hull of both directions.
 
     Parameters
     ----------
@@ -220,7 +221,8 @@ def regret(curve: Curve, mu: float, *, tolerance: float = 1e-2) -> Bound | Estim
     mu_upper, width = check_positive("mu", mu), check_positive("tolerance", tolerance)
     ask = Asked(curve)
     enclosure = Enclosure(ask.both_ways())
-    pair, side = GaussianPair(1.0, mu_upper), enclosure.forward
+    # beyond these sizes delta is 0, or 1 as far as points reach, to far less than the roundings below
+    pair, side = GaussianPair(1.0, min(max(mu_upper, 1e-140), 100.0)), enclosure.forward
     above: dict[float, tuple[float, float]] = {}
     for _ in range(_EVALUATIONS):
         epsilons = [float(epsilon) for epsilon in side.epsilon]

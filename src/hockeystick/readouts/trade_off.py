@@ -6,7 +6,8 @@ The trade-off function f(alpha) is the smallest false-negative rate of any attac
 1 - f(alpha) the largest true-positive rate. Mathematics and rounding: `envelope`.
 
 Guarantee: ``Bound`` from a certified accountant: no attack misses less often than ``false_negative_rate.lower``, and
-some attack on the stated dominating pair misses no more often than ``upper``.
+some attack on the stated dominating pair misses no more often than ``upper``; where datasets are known that show less
+than the pair, on some one pair of those (`one_test`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from hockeystick import notebook
 from hockeystick.bound import Bound, Estimate
 from hockeystick.errors import check_choice, check_positive, check_probability, public_door
 from hockeystick.readouts.directions import OPPOSITE, Asked
-from hockeystick.readouts.envelope import Enclosure, Value, worst
+from hockeystick.readouts.envelope import Enclosure, Rates, Value, worst
+from hockeystick.readouts.one_test import KnownTests, of_several
 from hockeystick.together import Curve
 
 
@@ -107,7 +109,13 @@ def trade_off(
     alphas = _rates(false_positive_rate)
     width = check_positive("tolerance", tolerance)
     enclosures, ask = _enclosures(curve, direction)
-    found = [worst([one.refined(float(alpha), width) for one in enclosures]) for alpha in alphas.ravel()]
+    apart = ask.certified and of_several(curve)
+
+    def rates(one: Enclosure, alpha: float) -> Rates:
+        known = one.refined(alpha, width)
+        return KnownTests.of(one).rates(alpha, known) if apart else known
+
+    found = [worst([rates(one, float(alpha)) for one in enclosures]) for alpha in alphas.ravel()]
     notes = () if direction == "worst" else (f"direction: {direction}",)
     method = f"trade-off of {curve.accountant.name}"
 
@@ -121,8 +129,8 @@ def trade_off(
 
     return TradeOff(
         false_positive_rate=alphas,
-        false_negative_rate=gathered([rates.negative for rates in found]),
-        true_positive_rate=gathered([rates.positive for rates in found]),
+        false_negative_rate=gathered([one.negative for one in found]),
+        true_positive_rate=gathered([one.positive for one in found]),
         direction=direction,
     )
 

@@ -81,6 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(str(error), Status.BAD_INPUT)
     except HockeystickError as error:
         return _failed(f"hockeystick: no answer: {_one_line(error)}", Status.NO_ANSWER)
+    except RecursionError:  # what reads files goes as deep as they do
+        return _failed("hockeystick: error: the input is nested too deeply", Status.BAD_INPUT)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         _abandon_stdout()
         return Status.OK

@@ -248,7 +248,7 @@ def _said_of(document: Mapping[str, Any], again: Mapping[str, Any], specificatio
         {name: claimed[name] if name in figures else value for name, value in found.items()}
         for claimed, found in zip(document["curve"], again["curve"], strict=True)
     ]
-    drawn = {**document["drawn"], "least": again["drawn"]["least"], "certified": again["drawn"]["certified"]}
+    drawn = {**document["drawn"], **{name: again["drawn"][name] for name in ("least", "certified", "several")}}
     tradeoff = again["tradeoff"] and {**again["tradeoff"], "false_negative": document["tradeoff"]["false_negative"]}
     said: dict[str, Any] = jsonable({"results": results, "curve": points, "drawn": drawn, "tradeoff": tradeoff})
     return {**again, **said}

@@ -15,8 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.ends import largest_loss
+from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Array, CellMasses, Pair
 from hockeystick.numerics.rounding import U
+
+_MOST = 1 << 27  # points: a gigabyte for each array of them
 
 
 def _is_short(spacing: float) -> bool:
@@ -50,6 +53,11 @@ class Grid:
     @classmethod
     def covering(cls, low: float, high: float, spacing: float, *, offset: float = 0.0) -> Grid:
         """The smallest grid of equal cells whose ends lie at or beyond ``low`` and ``high`` (nats)."""
+        if (high - low) / spacing > _MOST:
+            raise PrecisionError(
+                f"spacing {spacing!r} makes {(high - low) / spacing:.2g} points over {high - low:.3g} nats, more than"
+                f" {_MOST}: use a larger spacing, or accountants.Certified"
+            )
         first, last = math.floor((low - offset) / spacing), math.ceil((high - offset) / spacing)
         return cls(spacing, np.arange(first, max(last, first + 1) + 1), offset)
 
