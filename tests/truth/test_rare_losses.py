@@ -19,8 +19,10 @@ import hockeystick as hs
 from hockeystick.accountants.certified import Certified
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.root_bracket import Targets
+from hockeystick.engines.rare import line as engine_line
 from hockeystick.engines.rare import standing
 from hockeystick.engines.rare.curve import RareCurve
+from hockeystick.engines.rare.curve import deltas as rare_deltas
 from hockeystick.engines.rare.curve import epsilons as rare_epsilons
 from hockeystick.engines.rare.excess import log_excess, log_moment
 from hockeystick.engines.rare.line import RareLine, pieces_of, rare_line, transforms
@@ -447,6 +449,48 @@ def test_deltas_contain_the_truth() -> None:
     least, most = truth(EPSILON)
     assert bound.lower <= most
     assert least <= bound.upper <= (1.0 + 1e-4) * bound.lower
+
+
+def test_deltas_off_lines_that_stand_contain_the_truth_as_they_do_alone() -> None:
+    curve, epsilon = RareCurve(LOSSES, 1e-6), np.array([0.149, 0.13, 0.1495, 0.0, 0.2])
+    lower, upper = rare_deltas([curve], np.zeros(5, dtype=int), epsilon)
+    assert (lower[3], upper[3]) == (0.0, math.inf)
+    for row in (0, 1, 2, 4):
+        least, most = truth(float(epsilon[row]))
+        assert lower[row] <= most
+        assert least <= upper[row] <= (1.0 + 1e-6) * lower[row]
+        alone = RareCurve(LOSSES, 1e-6).delta(float(epsilon[row]))
+        assert (alone.lower, alone.upper) == (lower[row], upper[row])
+
+
+def test_deltas_of_one_curve_share_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    placed: list[float] = []
+
+    def counting(losses: RareLosses, epsilon: float, log_error: float) -> RareLine:
+        placed.append(epsilon)
+        return rare_line(losses, epsilon, log_error)
+
+    monkeypatch.setattr(engine_line, "rare_line", counting)
+    run, epsilon = hs.Gaussian(noise_multiplier=0.5).poisson(rate=1e-3) * 300, np.linspace(1.0, 2.0, 120)
+    found = hs.account(run).delta(epsilon)
+    assert found.method == "rare large losses"
+    assert len(placed) <= 18  # sixteen an octave
+    for place in (0, 50, 119):
+        alone = hs.account(run).delta(float(epsilon[place]))
+        assert (alone.lower, alone.upper) == (found.lower[place], found.upper[place])
+
+
+def test_what_lines_of_the_contour_leave_is_asked_of_rare_losses_before_lines_for_one_question() -> None:
+    """There the contour's own line for a question takes ten times as long, whether it is narrow or not."""
+    run = hs.Gaussian(noise_multiplier=1.0).poisson(rate=1e-2) * 30
+    epsilon, delta = np.array([0.6, 1.2, 2.2]), np.array([1e-9, 1e-7])
+    for bound in (hs.account(run).delta(epsilon), hs.account(run).epsilon(delta)):
+        assert bound.method == "rare large losses"
+    for one, value in enumerate(epsilon.tolist()):
+        least, most = truth(value, 1.0, 1e-2, 30)
+        found = hs.account(run).delta(epsilon)
+        assert found.lower[one] <= most
+        assert least <= found.upper[one] <= (1.0 + 1e-6) * found.lower[one]
 
 
 def test_the_certified_accountant_asks_it_where_the_contour_would_need_many_nodes() -> None:
