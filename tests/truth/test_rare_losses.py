@@ -218,6 +218,20 @@ def test_rules_err_by_no_more_than_they_say(part: str, times: float) -> None:
     assert abs(exact_piece(rule, 1.0 + tilt, 0.0)) <= on_line(rule).moment[0]
 
 
+@pytest.mark.parametrize("frequencies", [1, 2, 3, 5, 26, 677, 5000])
+def test_sums_of_turned_weights_err_by_no_more_than_they_say(frequencies: int) -> None:
+    rng, step = np.random.default_rng(frequencies), 53 / 4096
+    weight, loss = rng.uniform(0.0, 1.0, 70), rng.normal(0.0, 1.0, 70)
+    last = step * (frequencies - 1)
+    value, error = engine_line._summed(weight, loss, 3.0 * 2.0**-53 * last * np.abs(loss), step, frequencies)
+    for place in sorted({0, frequencies // 3, frequencies // 2, frequencies - 1}):
+        with mp.workdps(40):
+            terms = zip(weight.tolist(), loss.tolist(), strict=True)
+            exact = sum(mpf(w) * mp.expj(mpf(step) * place * mpf(y)) for w, y in terms)
+            assert abs(mp.mpc(complex(value[place])) - exact) <= error
+    assert error <= 1e-10
+
+
 def test_the_transform_between_the_cuts_fades_as_it_is_said_to() -> None:
     line = planned()
     piece = only(line.pieces, line.parts[1].start)
