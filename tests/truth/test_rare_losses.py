@@ -477,6 +477,14 @@ def test_deltas_off_lines_that_stand_contain_the_truth_as_they_do_alone() -> Non
         assert (alone.lower, alone.upper) == (lower[row], upper[row])
 
 
+def test_no_line_stands_where_epsilon_or_its_power_leaves_the_range_of_numbers() -> None:
+    epsilon = np.array([5e-324, 1e-300, 699.0, 1e3, 1e300, 1.7976931348623157e308])
+    lower, upper = rare_deltas([RareCurve(LOSSES, 1e-6)], np.zeros(epsilon.size, dtype=int), epsilon)
+    assert (lower <= [truth(1e-9)[1]] * 2 + [1e-30] * 4).all()
+    assert (upper[:2] >= truth(1e-9)[0]).all()
+    assert np.isinf(upper[2:]).all()
+
+
 def test_deltas_of_one_curve_share_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     placed: list[float] = []
 
