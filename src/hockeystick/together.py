@@ -161,8 +161,9 @@ def _passed(curves: Sequence[Curve], owners: Rows, values: Array, quantity: Quan
         return None
     known, rows = answers.known.copy(), np.arange(values.size)
     second = np.flatnonzero(known & (count[owners] > 1))
-    # a curve that is asked more has lines for many questions, and proofs would cost more than answers
-    few = (np.bincount(owners)[owners] <= _PROVED) & (answers.lower > 0.0) & (answers.lower < answers.upper)
+    # a curve that is asked more has lines of the contour for many questions, and proofs would cost more than answers
+    few = answers.rare | (np.bincount(owners)[owners] <= _PROVED)
+    few &= (answers.lower > 0.0) & (answers.lower < answers.upper)
     proved = second[few[second]]
     at, lower = values[proved], answers.lower[proved]
     epsilon, delta = (at, lower) if quantity == "delta" else (lower, at)

@@ -19,8 +19,10 @@ import hockeystick as hs
 from hockeystick.accountants.certified import Certified
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.root_bracket import Targets
+from hockeystick.engines.rare import line as engine_line
 from hockeystick.engines.rare import standing
 from hockeystick.engines.rare.curve import RareCurve
+from hockeystick.engines.rare.curve import deltas as rare_deltas
 from hockeystick.engines.rare.curve import epsilons as rare_epsilons
 from hockeystick.engines.rare.excess import log_excess, log_moment
 from hockeystick.engines.rare.line import RareLine, pieces_of, rare_line, transforms
@@ -214,6 +216,20 @@ def test_rules_err_by_no_more_than_they_say(part: str, times: float) -> None:
         assert abs(complex(value[number]) - exact_piece(rule, 1.0 + tilt, number * FREQUENCY)) <= error
     assert error <= 1.1 * math.exp(on_line(rule).log_error(2.0 * FREQUENCY)[0]) + 1e-11 * abs(value[0])
     assert abs(exact_piece(rule, 1.0 + tilt, 0.0)) <= on_line(rule).moment[0]
+
+
+@pytest.mark.parametrize("frequencies", [1, 2, 3, 5, 26, 677, 5000])
+def test_sums_of_turned_weights_err_by_no_more_than_they_say(frequencies: int) -> None:
+    rng, step = np.random.default_rng(frequencies), 53 / 4096
+    weight, loss = rng.uniform(0.0, 1.0, 70), rng.normal(0.0, 1.0, 70)
+    last = step * (frequencies - 1)
+    value, error = engine_line._summed(weight, loss, 3.0 * 2.0**-53 * last * np.abs(loss), step, frequencies)
+    for place in sorted({0, frequencies // 3, frequencies // 2, frequencies - 1}):
+        with mp.workdps(40):
+            terms = zip(weight.tolist(), loss.tolist(), strict=True)
+            exact = sum(mpf(w) * mp.expj(mpf(step) * place * mpf(y)) for w, y in terms)
+            assert abs(mp.mpc(complex(value[place])) - exact) <= error
+    assert error <= 1e-10
 
 
 def test_the_transform_between_the_cuts_fades_as_it_is_said_to() -> None:
@@ -447,6 +463,56 @@ def test_deltas_contain_the_truth() -> None:
     least, most = truth(EPSILON)
     assert bound.lower <= most
     assert least <= bound.upper <= (1.0 + 1e-4) * bound.lower
+
+
+def test_deltas_off_lines_that_stand_contain_the_truth_as_they_do_alone() -> None:
+    curve, epsilon = RareCurve(LOSSES, 1e-6), np.array([0.149, 0.13, 0.1495, 0.0, 0.2])
+    lower, upper = rare_deltas([curve], np.zeros(5, dtype=int), epsilon)
+    assert (lower[3], upper[3]) == (0.0, math.inf)
+    for row in (0, 1, 2, 4):
+        least, most = truth(float(epsilon[row]))
+        assert lower[row] <= most
+        assert least <= upper[row] <= (1.0 + 1e-6) * lower[row]
+        alone = RareCurve(LOSSES, 1e-6).delta(float(epsilon[row]))
+        assert (alone.lower, alone.upper) == (lower[row], upper[row])
+
+
+def test_no_line_stands_where_epsilon_or_its_power_leaves_the_range_of_numbers() -> None:
+    epsilon = np.array([5e-324, 1e-300, 699.0, 1e3, 1e300, 1.7976931348623157e308])
+    lower, upper = rare_deltas([RareCurve(LOSSES, 1e-6)], np.zeros(epsilon.size, dtype=int), epsilon)
+    assert (lower <= [truth(1e-9)[1]] * 2 + [1e-30] * 4).all()
+    assert (upper[:2] >= truth(1e-9)[0]).all()
+    assert np.isinf(upper[2:]).all()
+
+
+def test_deltas_of_one_curve_share_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    placed: list[float] = []
+
+    def counting(losses: RareLosses, epsilon: float, log_error: float) -> RareLine:
+        placed.append(epsilon)
+        return rare_line(losses, epsilon, log_error)
+
+    monkeypatch.setattr(engine_line, "rare_line", counting)
+    run, epsilon = hs.Gaussian(noise_multiplier=0.5).poisson(rate=1e-3) * 300, np.linspace(1.0, 2.0, 120)
+    found = hs.account(run).delta(epsilon)
+    assert found.method == "rare large losses"
+    assert len(placed) <= 18  # sixteen an octave
+    for place in (0, 50, 119):
+        alone = hs.account(run).delta(float(epsilon[place]))
+        assert (alone.lower, alone.upper) == (found.lower[place], found.upper[place])
+
+
+def test_what_lines_of_the_contour_leave_is_asked_of_rare_losses_before_lines_for_one_question() -> None:
+    """There the contour's own line for a question takes ten times as long, whether it is narrow or not."""
+    run = hs.Gaussian(noise_multiplier=1.0).poisson(rate=1e-2) * 30
+    epsilon, delta = np.array([0.6, 1.2, 2.2]), np.array([1e-9, 1e-7])
+    for bound in (hs.account(run).delta(epsilon), hs.account(run).epsilon(delta)):
+        assert bound.method == "rare large losses"
+    for one, value in enumerate(epsilon.tolist()):
+        least, most = truth(value, 1.0, 1e-2, 30)
+        found = hs.account(run).delta(epsilon)
+        assert found.lower[one] <= most
+        assert least <= found.upper[one] <= (1.0 + 1e-6) * found.lower[one]
 
 
 def test_the_certified_accountant_asks_it_where_the_contour_would_need_many_nodes() -> None:

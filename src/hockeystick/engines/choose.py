@@ -223,12 +223,12 @@ class _ContourFirst:
         self._parts, self._make_lattice = losses.parts, make_lattice
         self._lists: dict[int, HeaviestOutcomes] = {}
         self._losses, self.rare = losses, RareCurve.of(losses.parts, min(tolerance, RARE_WIDTH))
-        work = self._work if self.rare is None else RARE_WORK
-        work = min(work, LISTED_WORK) if self._is_listed else work
+        fresh = self.rare is None  # else lines of rare losses come before slow ones for one question
+        work = min(self._work if fresh else RARE_WORK, LISTED_WORK if self._is_listed else self._work)
         self._tolerance, self._enough = tolerance, ENOUGH * tolerance
-        # where the line that stands would be far too long, so would be every other
-        hasty = ("length",) if self.rare is not None else self._hasty
-        self.contour = ContourCurve(losses, CONTOUR_TOLERANCE, work, hasty=hasty, enough=self._enough)
+        self.contour = ContourCurve(
+            losses, CONTOUR_TOLERANCE, work, hasty=self._hasty, enough=self._enough, fresh=fresh
+        )
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
@@ -324,7 +324,7 @@ class _ContourFirst:
                     found.append(refusal.best)
                     if enough(refusal.best):
                         return refusal.best
-                if engine is not self.rare:
+                if self.rare is None or engine not in {self.rare, self.contour}:
                     note = note or f"the contour handed over: {refusal}"
                 if refusal.reason not in {*SLOW, "width", "atoms"}:
                     break

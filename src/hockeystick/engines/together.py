@@ -24,6 +24,7 @@ from hockeystick.engines.contour.standing import StandingLines
 from hockeystick.engines.contour.stays_below import log_reverse, seems_far_below, stay_below, stay_below_beside
 from hockeystick.engines.ends import BoundedCurve, Ends, Engine
 from hockeystick.engines.rare import RareCurve
+from hockeystick.engines.rare import deltas as rare_deltas
 from hockeystick.engines.rare import epsilons as rare_epsilons
 
 __all__ = ["Quantity", "answers_together", "below_together", "deltas_together", "is_below_beside", "lines_below"]
@@ -54,15 +55,18 @@ def answers_together(curves: Sequence[BoundedCurve], owners: Rows, values: Array
     for row in np.flatnonzero(plain & (not is_delta)).tolist():
         rare[row] = asks_rare(curves[owners[row]].engine, float(values[row]))
     answers = unknown(values.size)
-    rows, place, few = _served(curves, owners, rare, rare_lines)
-    if rows.size:
-        answers.lower[rows], answers.upper[rows] = rare_epsilons(few, place, _targets(few, place, values[rows]))
-        answers.known[rows] = answers.rare[rows] = np.isfinite(answers.upper[rows])
     rows, place, lines = _served(curves, owners, plain & ~rare, standing_lines)
     asked = values[rows]
     if rows.size:
         found = deltas(lines, place, asked) if is_delta else epsilons(lines, place, _targets(lines, place, asked))
         answers = answers.put(rows, found)
+        rare[rows] = ~found.known
+    rows, place, few = _served(curves, owners, rare, rare_lines)
+    asked = values[rows]
+    if rows.size:
+        sides = rare_deltas(few, place, asked) if is_delta else rare_epsilons(few, place, _targets(few, place, asked))
+        answers.lower[rows], answers.upper[rows] = sides
+        answers.known[rows] = answers.rare[rows] = np.isfinite(answers.upper[rows])
     rows = np.flatnonzero(answers.known & (answers.lower <= answers.upper))
     own, lower, upper = ends.at(rows), np.maximum(answers.lower[rows], 0.0), np.maximum(answers.upper[rows], 0.0)
     answers.known[:] = False

@@ -63,6 +63,8 @@ class ContourCurve:
         Reasons for which to refuse at once, where no line stands; see `ContourRefusal`.
     enough : float
         Relative width that is answer enough where a line cannot reach the tolerance; by default the tolerance.
+    fresh : bool
+        Whether a question that no line answers where it stands has lines of its own.
     """
 
     def __init__(
@@ -73,8 +75,9 @@ class ContourCurve:
         *,
         hasty: tuple[str, ...] = (),
         enough: float = 0.0,
+        fresh: bool = True,
     ) -> None:
-        self.losses, self.tolerance = losses, tolerance
+        self.losses, self.tolerance, self._fresh = losses, tolerance, fresh
         self.standing = StandingLines(losses, tolerance, most_work, hasty, max(enough, tolerance))
 
     @cached_property
@@ -94,8 +97,14 @@ class ContourCurve:
         answers = deltas([self.standing], _ONLY, np.array([epsilon]))
         if answers.known[0]:
             return answers.bound(0)
-        self.standing.at(station_near(self.standing, epsilon, "delta"))  # says why, where no line can be placed
+        self._check_fresh(epsilon, "delta")
         return self._new_delta(epsilon)
+
+    def _check_fresh(self, value: float, quantity: Quantity) -> None:
+        """Refuse what is to have no lines of its own, and say why where no line can be placed."""
+        if not self._fresh:
+            raise ContourRefusal("width", "no line is narrow enough where it stands")
+        self.standing.at(station_near(self.standing, value, quantity))
 
     def is_below_the_end(self, epsilon: float) -> bool:
         """Whether lines are asked for delta there: below the largest loss, and not next to it."""
@@ -190,7 +199,7 @@ class ContourCurve:
         answers = epsilons([self.standing], _ONLY, targets)
         if answers.known[0]:
             return answers.bound(0)
-        self.standing.at(station_near(self.standing, undercut, "epsilon"))  # says why, where no line can be placed
+        self._check_fresh(undercut, "epsilon")
         return self._fresh_epsilon(targets)
 
     def _fresh_epsilon(self, targets: Targets) -> Bound:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hockeystick.engines.contour.aliasing import chernoff, log_constant
 from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.lines import Lines, Quantity
-from hockeystick.engines.contour.looking import station_near
+from hockeystick.engines.contour.looking import look_for
 from hockeystick.engines.contour.placing import ContourRefusal, log_tail, normal_tilts
 from hockeystick.engines.contour.planned import Runs, lines_beside
 from hockeystick.engines.contour.search import targets_of
@@ -90,11 +90,13 @@ def log_reverse(other: StandingLines, epsilon: float, delta: float, quantity: Qu
     By Chernoff's bound, or by a line where the one stands by which the other answers when asked for the quantity;
     either by the rule of that line, which serves both. Infinite where there is none, or several share it.
     """
-    line = _line_of(other, epsilon, delta, quantity) if epsilon > 0.0 and 0.0 < delta < 1.0 else None
+    at = np.array([epsilon])
+    known = epsilon > 0.0 and 0.0 < delta < 1.0
+    (line,) = _lines_of([other], at, np.array([delta]), quantity) if known else [None]
     if line is None or len(line.rules) != 1 or line.dropped > 0.0:
         return math.inf
     (rule,) = line.rules
-    variance, count, at = other.losses.gaussian_variance, np.array([other.losses.total_count]), np.array([epsilon])
+    variance, count = other.losses.gaussian_variance, np.array([other.losses.total_count])
     tilt = _seeming_tilt([replace(rule.sketch, counts=count)], variance, epsilon, delta)
     if tilt is not None:
         moments = [log_moments(reversed_rule(rule), 1.0 + tilt[:, 0])]
@@ -118,9 +120,8 @@ def stay_below_beside(
     lines are worth the try.
     """
     alike: dict[tuple[Hashable, int], list[tuple[int, ContourLine]]] = {}
-    for row, point in enumerate(zip(epsilon.tolist(), delta.tolist(), strict=True)):
-        line = _short_line(others[row], *point, quantity)
-        if line is not None:
+    for row, line in enumerate(_lines_of(others, epsilon, delta, quantity)):
+        if line is not None and line.frequencies.size <= _SHORT:
             # few-bit numbers: those of one plan end where their own steps allow
             count = int(few_bits_up(np.array(float(line.frequencies.size))))
             alike.setdefault((curves[row].losses.kind or row, count), []).append((row, line))
@@ -159,17 +160,19 @@ def _beside(asked: Sequence[tuple[StandingLines, ContourLine]], count: int) -> l
     return [found[place] for place in np.argsort(order)]
 
 
-def _short_line(curve: StandingLines, epsilon: float, delta: float, quantity: Quantity) -> ContourLine | None:
-    """The line by which a curve answers there, if it is short."""
-    line = _line_of(curve, epsilon, delta, quantity)
-    return None if line is None or line.frequencies.size > _SHORT else line
-
-
-def _line_of(curve: StandingLines, epsilon: float, delta: float, quantity: Quantity) -> ContourLine | None:
-    """The line by which a curve answers there."""
-    try:
-        value = epsilon if quantity == "delta" else targets_of(delta, *curve.infinite_mass)[1]
-        placed = curve.at(station_near(curve, value, quantity))
-    except ContourRefusal:
-        return None
-    return placed.line if placed is not None and isinstance(placed.line, ContourLine) else None
+def _lines_of(
+    curves: Sequence[StandingLines], epsilon: Array, delta: Array, quantity: Quantity
+) -> list[ContourLine | None]:
+    """The lines by which curves answer there, each at a point of its own."""
+    values = epsilon
+    if quantity == "epsilon":
+        asked = zip(curves, delta.tolist(), strict=True)
+        values = np.array([targets_of(value, *curve.infinite_mass)[1] for curve, value in asked])
+    found: list[ContourLine | None] = []
+    for curve, station in zip(curves, look_for(curves, np.arange(values.size), values, quantity), strict=True):
+        try:
+            placed = curve.at(station)
+        except ContourRefusal:
+            placed = None
+        found.append(placed.line if placed is not None and isinstance(placed.line, ContourLine) else None)
+    return found

@@ -210,19 +210,25 @@ def _summed(weight: Array, loss: Array, relative: Array, step: float, frequencie
         near, far = _turns(y[part], step, rows), w[part] * _turns(y[part], step * rows, blocks)
         grouped = far.reshape(-1, groups, group, length)
         value += np.matmul(grouped, near.transpose(0, 2, 1)[:, None]).sum(axis=0)
-    # four entries of tables err by their sines and cosines, 6 u each, and by two products of them and one by the
-    # weight, 6 u in all
-    own = relative + (30.0 + 3.0 * length + chunks) * U
+    # eight sines and cosines err by 6 u each; four products in tables, two of tables, one by the weight by 15 u in all
+    own = relative + (63.0 + 3.0 * length + chunks) * U
     return value.ravel()[:frequencies], float((weight * own).sum()) * 1.01
 
 
 def _turns(loss: Array, step: float, count: int) -> Complex:
     """``e^{i k h l}`` for ``k < count`` along the middle axis, products of the entries of two tables."""
     length = math.isqrt(count - 1) + 1
-    near = turn(loss * (step * np.arange(float(length)))[:, None])
-    far = turn(loss * (step * length * np.arange(float(-(-count // length))))[:, None])
+    near, far = _table(loss, step, length), _table(loss, step * length, -(-count // length))
     every = far[:, :, None] * near[:, None]
     return every.reshape(loss.shape[0], -1, loss.shape[2])[:, :count]
+
+
+def _table(loss: Array, step: float, count: int) -> Complex:
+    """The same, where those in the second half are products of two in the first."""
+    found, half = np.ones((loss.shape[0], count, loss.shape[2]), dtype=np.complex128), count // 2
+    found[:, 1 : half + 1] = turn(loss * (step * np.arange(1.0, half + 1.0))[:, None])
+    found[:, half + 1 :] = found[:, 1 : count - half] * found[:, half : half + 1]
+    return found
 
 
 def turn(angle: Array) -> Complex:

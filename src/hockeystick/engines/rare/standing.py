@@ -18,7 +18,7 @@ import numpy as np
 
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.rare.line import RareLine, rare_line
-from hockeystick.engines.rare.losses import MOST_DRAWN, RareLosses
+from hockeystick.engines.rare.losses import MOST_DRAWN, Array, RareLosses
 
 SHARE: Final = 0.1
 """Of the tolerance, that a line is planned for."""
@@ -28,7 +28,7 @@ _LEAST_ERROR = 1e-9
 _SPARE = 0.03  # of ln of the error
 _ABOVE, _BELOW = 1.05, 0.97  # times the guesses of the largest epsilon and of the smallest
 _POINTS = np.geomspace(1e-7, 300.0, 48)  # epsilons looked at
-_CLOSER = np.geomspace(0.6, 1.6, 12)  # of the one found there
+_CLOSER = np.geomspace(0.5, 1.6, 14)  # of the one found there
 
 Station = tuple[float, float, int]
 """``log2`` of the most steps and of what is less than the fewest; ``-ln`` of the smallest delta."""
@@ -63,22 +63,28 @@ class StandingRareLines:
     def _placed(self, power: float, least_power: float, depth: int) -> RareLine:
         most, fewest = min(math.floor(2.0**power), math.ceil(MOST_DRAWN / self.losses.rate)), 2.0**least_power
         losses = replace(self.losses, steps=most)
-        epsilon = _ABOVE * epsilon_near(losses, -float(depth))
+        largest, smallest = epsilons_near(losses, np.array([-float(depth), 1.0 - depth])).tolist()
+        epsilon = _ABOVE * largest
         # of fewer runs none is far from those that the line is planned for, where it is as wide as that allows
         share = SHARE * min(0.25 + 0.375 * (power - least_power), 1.0)
         log_error = (1.0 + _SPARE) * (log_error_for(losses, share * self.tolerance, epsilon) - depth)
-        runs = (replace(losses, steps=steps) for steps in (most, fewest))
-        least = [(run.steps / most, _BELOW * epsilon_near(run, 1.0 - depth) / epsilon) for run in runs]
+        least_of_all = epsilon_near(replace(losses, steps=fewest), 1.0 - depth)
+        least = [(1.0, _BELOW * smallest / epsilon), (fewest / most, _BELOW * least_of_all / epsilon)]
         return rare_line(losses, epsilon, log_error, least=least)
 
 
 def epsilon_near(losses: RareLosses, log_delta: float) -> float:
     """About the epsilon of a delta, within a tenth or so."""
+    return float(epsilons_near(losses, np.array([log_delta]))[0])
+
+
+def epsilons_near(losses: RareLosses, log_deltas: Array) -> Array:
+    """The same of several deltas, that of the first within a factor of two of the others'."""
     points = _POINTS
     for _ in range(2):
         logs = np.minimum.accumulate(np.log(np.maximum(losses.about_delta(points), 1e-300)))
-        found = float(np.exp(np.interp(-log_delta, -logs, np.log(points))))
-        points = found * _CLOSER
+        found = np.exp(np.interp(-log_deltas, -logs, np.log(points)))
+        points = found[0] * _CLOSER
     return found
 
 
