@@ -40,6 +40,7 @@ napoleon_use_rtype = False
 napoleon_custom_sections = ["Guarantee"]
 
 html_theme = "pydata_sphinx_theme"
+html_context = {"default_mode": "auto"}  # named, or the theme says on a first visit that it is none
 html_title = "hockeystick"
 html_static_path = ["site"]
 html_css_files = ["site.css"]
