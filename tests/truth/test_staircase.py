@@ -52,8 +52,8 @@ def level(x: Fraction, gamma: Fraction) -> int:
 
 
 def pieces(epsilon: float, gamma: Fraction, shift: Fraction) -> Iterator[tuple[Fraction, int, int]]:
-    """(length, level moved, level) between all steps of both densities, as far as there is mass to 1e-80."""
-    reach = math.ceil(185.0 / epsilon) + 3
+    """(length, level moved, level) between all steps of both densities, as far as there is mass to 1e-52."""
+    reach = math.ceil(120.0 / epsilon) + 3
     steps = [s * (k + part) for s in (1, -1) for k in range(reach) for part in (Fraction(0), gamma)]
     for low, high in pairwise(sorted({*steps, *(x + shift for x in steps)})):
         middle = (low + high) / 2

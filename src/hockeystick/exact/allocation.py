@@ -259,8 +259,8 @@ def _planned(shape: AllocationShape, epsilon: float, accuracy: float) -> _Plan:
     m, t = float(shape.shift), shape.steps
     k = t * math.exp(-epsilon if shape.mirrored else epsilon)
     wanted = math.log(k if shape.mirrored else t) - accuracy
-    x = [-12.0 + 0.06 * j for j in range(401)]
-    mass = [0.06 * math.exp(-0.5 * each * each) / math.sqrt(2.0 * math.pi) for each in x]
+    x = [-12.0 + 0.15 * j for j in range(161)]
+    mass = [0.15 * math.exp(-0.5 * each * each) / math.sqrt(2.0 * math.pi) for each in x]
     w = [math.exp(min(m * each - 0.5 * m * m, 690.0)) for each in x]
 
     def log_phi(c: float) -> float:

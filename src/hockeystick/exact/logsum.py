@@ -138,6 +138,9 @@ class LogSum:
 
     def estimate(self, x: float) -> float:
         """``g(x)`` in floats."""
+        if len(self._floats) == 1:
+            ((slope, offset),) = self._floats
+            return slope * x + offset
         top, sizes = self._sizes(x)
         return top + math.log(sum(sizes))
 
