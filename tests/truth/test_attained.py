@@ -6,6 +6,7 @@ both with no slack.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import pytest
@@ -95,8 +96,12 @@ def test_one_step_of_a_round_may_show_how_little_is_in_it_where_the_others_show_
 
 @pytest.mark.parametrize("direction", ["remove", "add"])
 def test_rounds_of_a_step_that_hides_nothing_hide_nothing(direction: str) -> None:
-    bound = hs.account(hs.DiscretePair((1.0, 0.0), (0.0, 1.0)).random_allocation(steps=3), direction).delta(0.3)
+    curve = hs.account(hs.DiscretePair((1.0, 0.0), (0.0, 1.0)).random_allocation(steps=3), direction)
+    bound = curve.delta(0.3)
     assert 0.999 < bound.lower <= bound.upper == 1.0
+    assert curve.mu().sides == (math.inf, math.inf)
+    split = hs.DiscretePair((1.0, 0.0, 0.0), (0.0, 0.5, 0.5)).random_allocation(steps=10)
+    assert hs.account(split, direction).mu(floor=1e-9).sides == (math.inf, math.inf)
 
 
 def test_rounds_compose_next_to_their_largest_loss() -> None:

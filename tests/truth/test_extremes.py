@@ -279,3 +279,10 @@ def test_where_rounding_forbids_fine_lattices_none_is_built() -> None:
     assert bound.width < 4e-4
     cumulants, saddle = saddle_at_delta(parts, 1e-5)
     assert curve._compose(cumulants, saddle, curve._first_width(cumulants, saddle, 1e-6)).upper.length < 1 << 20
+
+
+@pytest.mark.parametrize("epsilon", [1e289, 1e300, 1.7e308])
+def test_a_guarantee_by_moments_is_asked_at_any_epsilon(epsilon: float) -> None:
+    bound = hs.account(hs.RenyiDP((2.0, 8.0), (0.1, 0.5))).delta(epsilon)
+    assert bound.lower == 0.0  # of what is known by moments
+    assert 0.0 <= bound.upper <= 1e-300

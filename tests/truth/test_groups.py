@@ -97,8 +97,43 @@ def test_approximate_dp_of_a_group_is_the_chain_rounded_up() -> None:
         total = mpf(delta) * sum(mp.exp(i * mpf(epsilon)) for i in range(size))
         assert total <= mpf(pair.delta) <= total * (1 + mpf(10) ** -8)  # type: ignore[attr-defined]
     assert Fraction(pair.epsilon) >= size * Fraction(epsilon)  # type: ignore[attr-defined]
-    lower = hs.account(hs.ApproximateDP(epsilon, delta), group_size=size).epsilon(1e-9)
-    assert lower.sides[0] == 0.0  # no datasets are known
+
+
+def _chain(epsilon: float, delta: float, size: int, at: float) -> mpf:
+    """The most that a chain of (epsilon, delta)-DP leaves: H(e^at) of P(E) <= G(G(...Q(E))), linear between corners."""
+    e, d, a = mp.exp(mpf(epsilon)), mpf(delta), mp.exp(mpf(at))
+
+    def most(p: mpf) -> mpf:
+        for _ in range(size):
+            p = min(e * p + d, 1 - (1 - d - p) / e, mpf(1))
+        return p
+
+    def least(p: mpf) -> mpf:
+        """What one step makes p of."""
+        return (p - d) / e if p <= (e + d) / (1 + e) else 1 - d - (1 - p) * e
+
+    corners = [mpf(0), (1 - d) / (1 + e), 1 - d]
+    for _ in range(size):
+        corners += [least(p) for p in corners[-2:]]
+    return max(most(p) - a * p for p in corners if 0 <= p <= 1)
+
+
+@pytest.mark.parametrize("size", [2, 4, 7])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.0), (0.5, 0.01), (2.0, 0.0), (0.1, 1e-5), (1e-150, 1e-3)])
+def test_no_chain_of_a_stated_guarantee_shows_less_than_is_claimed_of_a_group(
+    epsilon: float, delta: float, size: int
+) -> None:
+    step = hs.ApproximateDP(epsilon, delta)
+    alike = [step.for_group(size)]
+    if size == 4:  # a record that is in two micro-batches for certain is two records
+        alike.append(step.poisson(1.0, micro_batches=2).for_group(2))
+    with mp.workdps(40):
+        for at in (0.0, 0.3, epsilon, 0.9 * size * epsilon):
+            truth = _chain(epsilon, delta, size, at)
+            for run in alike:
+                bound = hs.account(run).delta(at)
+                assert bound.lower <= truth <= bound.upper
+                assert delta or bound.lower >= truth * (1 - mpf(10) ** -9)  # discrete Laplace noise shows as much
 
 
 @pytest.mark.parametrize("units", [1, 3, 10])

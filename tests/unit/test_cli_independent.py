@@ -97,3 +97,27 @@ def test_a_receipt_without_its_checksum_is_refused(made: dict[str, Any], tmp_pat
     path = tmp_path / "receipt.json"
     path.write_text(json.dumps(made | {"created": "2000-01-01"}), encoding="utf-8")
     assert main(["verify", "--independent", str(path)]) == Status.REFUTED
+
+
+@pytest.mark.parametrize(
+    ("path", "junk"),
+    [
+        (("results",), "none"),
+        (("results", 0, "at"), None),
+        (("results", 0, "directions"), None),
+        (("curve", 0), {}),
+        (("curve", 0, "delta"), 10**400),
+        (("selfcheck",), {"passed": True, "worst": {"math.exp": 10**400}}),
+    ],
+    ids=["results", "level", "directions", "point", "delta", "self-check"],
+)
+@pytest.mark.parametrize("how", [[], ["--independent"]])
+def test_figures_that_are_none_are_refuted_in_words(
+    path: tuple[Any, ...], junk: Any, how: list[str], made: dict[str, Any], tmp_path: Path
+) -> None:
+    changed = copy.deepcopy(made | {"tradeoff": None})
+    inside: Any = changed
+    for key in path[:-1]:
+        inside = inside[key]
+    inside[path[-1]] = junk
+    assert main(["verify", *how, written(tmp_path / "receipt.json", changed)]) == Status.REFUTED

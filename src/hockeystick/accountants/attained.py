@@ -91,10 +91,15 @@ class AttainedCurve(DirectedCurve):
         self._steps: dict[Pair, Scan] = {}
 
     def delta(self, epsilon: float) -> Bound | Estimate:
-        def estimate(parts: Parts) -> float:
-            return self._scanned(parts).log_delta_at(epsilon)
+        return self._joined(self._upper.delta(epsilon), lambda curve: curve.delta(epsilon), self._estimate(epsilon))
 
-        return self._joined(self._upper.delta(epsilon), lambda curve: curve.delta(epsilon), estimate)
+    def shown_at(self, epsilon: float) -> Parts:
+        """What those known datasets show of all steps that by estimate show most at an epsilon."""
+        estimate = self._estimate(epsilon)
+        return max(map(self._parts, self._candidates(estimate)), key=estimate)
+
+    def _estimate(self, epsilon: float) -> Callable[[Parts], float]:
+        return lambda parts: self._scanned(parts).log_delta_at(epsilon)
 
     def _scanned(self, parts: Parts) -> Scan:
         """What is known of a composition by its steps, each looked at once."""

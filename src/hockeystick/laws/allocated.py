@@ -142,7 +142,7 @@ class AllocatedCurve:
 
     def _place(self, epsilon: float) -> tuple[float, tuple[float, float]]:
         """The station that answers: its middle and its ends. Their places do not depend on what was asked before."""
-        if epsilon < 0.9 * self._nearest:
+        if epsilon <= 0.9 * self._nearest:
             return 0.0, (0.0, self._nearest)
         if epsilon > _EVEN:
             number = math.floor(epsilon / _STEP)

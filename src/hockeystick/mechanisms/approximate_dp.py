@@ -10,12 +10,14 @@ from typing import final
 from hockeystick.composition import Direction
 from hockeystick.errors import set_fields
 from hockeystick.laws.base import Pair
+from hockeystick.laws.discrete_laplace import DiscreteLaplacePair
 from hockeystick.laws.worst_case import WorstCasePair
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.numerics.rationals import float_beside
 from hockeystick.numerics.rounding import up
 
 _LARGEST_EXPONENT = 700.0
+_KNOWN = (1e-100, 1e100)  # an epsilon whose inverse is the scale of a noise that is accounted for
 _ROUNDING = 1e-9  # far above that of two expm1, of a quotient, and of size * epsilon up to 700
 
 
@@ -62,6 +64,7 @@ class ApproximateDP(Mechanism):
         return WorstCasePair(epsilon, min(1.0, up(self.delta * growth, _ROUNDING)))
 
     def attained_by_group(self, direction: Direction, size: int) -> tuple[Pair, ...] | None:
-        if self.delta > 0.0:
-            return ()  # the sum of deltas is not known to be reached
-        return (WorstCasePair(float_beside(size * Fraction(self.epsilon), up=False), 0.0),)
+        """Discrete Laplace noise of this epsilon on a sum that moves by the size: docs/derivations/groups.md."""
+        if not _KNOWN[0] <= self.epsilon <= _KNOWN[1]:
+            return ()
+        return (DiscreteLaplacePair(float_beside(1 / Fraction(self.epsilon), up=True), size),)

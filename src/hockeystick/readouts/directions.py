@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
 
-from hockeystick.accountants.attained import directed_curve
-from hockeystick.accountants.base import Accountant, DirectedCurve
+from hockeystick.accountants.attained import AttainedCurve, directed_curve
+from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import Composition, Direction
 from hockeystick.readouts.envelope import Value
@@ -63,8 +63,9 @@ class Asked:
     def __call__(self, *names: str) -> Callable[[float], Value]:
         """The largest delta over some directions, as a function of epsilon."""
         distinct = {self.kind(name): name for name in names}  # a pair may be its own reverse
-        curves = [self._directed(name) for name in distinct.values()]
+        return self._largest([self._directed(name) for name in distinct.values()])
 
+    def _largest(self, curves: Sequence[DirectedCurve]) -> Callable[[float], Value]:
         def evaluate(epsilon: float) -> Value:
             answers = [curve.delta(epsilon) for curve in curves]
             self.certified = self.certified and all(isinstance(answer, Bound) for answer in answers)
@@ -72,6 +73,16 @@ class Asked:
             return self._value(max(value.lower for value in values), max(value.upper for value in values), epsilon)
 
         return evaluate
+
+    def shown_at(self, name: str, epsilon: float) -> Parts | None:
+        """What known datasets that by estimate show most at an epsilon show of all steps; None where that is no law."""
+        curve = self._directed(name)
+        parts = curve.shown_at(epsilon) if isinstance(curve, AttainedCurve) else ()
+        return None if any(pair.curve or pair.selection for pair, _ in parts) else parts or None
+
+    def of_parts(self, parts: Parts) -> Callable[[float], Value]:
+        """delta of pairs, as a function of epsilon."""
+        return self._largest([self._curve.accountant.for_datasets().directed(parts)])
 
     def kind(self, name: str) -> Hashable:
         """What tells the curve of a direction from that of another: what dominates, and what datasets show."""

@@ -267,6 +267,13 @@ class Enclosure:
         )
         return rates, self._cut(alpha, rest)
 
+    def decides(self, alpha: float) -> tuple[float, float]:
+        """The epsilons of both sides at which the lower values allow the least true-positive rate."""
+        forward, backward = self.forward, self.backward
+        found = np.argmin(forward.lower + np.exp(forward.epsilon) * alpha)
+        turned = np.argmax((1.0 - alpha - backward.lower) * np.exp(-backward.epsilon))
+        return float(forward.epsilon[found]), float(backward.epsilon[turned])
+
     def _cut(self, alpha: float, rest: float) -> tuple[Side, float] | None:
         """The corner that decides how large f may be, if it has not been evaluated."""
         forward, backward = self.corners()

@@ -10,19 +10,26 @@ to (q, 1 - P(S)) and on to (1, 0). The former is the flattest at q = s, the latt
 
 A test of the reversed pair is the same with the two rates exchanged.
 
+Besides, the datasets that by estimate show most at one epsilon are *one* pair for all epsilons, whose whole curve is
+known: every attack on it is one that somebody has (`of_one_pair`).
+
 Guarantee: every test is above the trade-off function of some pair, where the values are certified, rounding included.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import final
 
 import numpy as np
 
+from hockeystick.accountants.base import Parts
+from hockeystick.errors import PrecisionError
 from hockeystick.numerics.rounding import UNDERFLOW, U
+from hockeystick.readouts.directions import OPPOSITE, Asked
 from hockeystick.readouts.envelope import Array, Enclosure, Rates, Side, Value
 from hockeystick.together import Curve
 
@@ -64,8 +71,6 @@ class KnownTests:
 
     def rates(self, alpha: float, known: Rates) -> Rates:
         """The rates at one alpha, of which ``known`` has the sides that hold for all datasets."""
-        if alpha == 0.0:  # what is certain is found by one test
-            return known
         rest = 1.0 - alpha
         missing = float(np.maximum(1.0 - alpha * self.steep, self.missed * rest).min()) * (1.0 + _SLACK) + 4.0 * U
         finding = float(np.minimum(alpha * self.steep, self.found + (1.0 - self.found) * alpha).max()) * (1.0 - _SLACK)
@@ -95,6 +100,53 @@ def _of(side: Side, other: Side) -> tuple[Array, Array, Array]:
     found = np.append((low + excess * least) / (1.0 - least) * (1.0 - _SLACK), side.floor)
     missed = np.append(((1.0 - low) - a * least) / (1.0 - least), 1.0 - side.floor) + _SLACK
     return steep, np.clip(missed, 0.0, 1.0), found
+
+
+@final
+@dataclass(frozen=True)
+class KnownAttacks:
+    """What attacks reach of which several pairs of datasets are known.
+
+    Attributes
+    ----------
+    ask : Asked
+        What answers.
+    name : str
+        The direction attacked.
+    all : Enclosure
+        Its values, of whichever datasets show most at each epsilon.
+    """
+
+    ask: Asked
+    name: str
+    all: Enclosure
+    _alone: dict[Parts, Enclosure] = field(default_factory=dict)
+
+    def rates(self, alpha: float, width: float) -> Rates:
+        """The rates at one alpha: of no attack above the sides that hold for all, of some attack on the others."""
+        known = self.all.refined(alpha, width)
+        if alpha == 0.0:
+            return known
+        missed, found = [], []
+        for rates in (KnownTests.of(self.all).rates(alpha, known), *self._of_one_pair(alpha, width)):
+            missed.append(rates.negative.upper)
+            found.append(rates.positive.lower)
+        return Rates(Value(known.negative.lower, min(missed)), Value(max(found), known.positive.upper))
+
+    def _of_one_pair(self, alpha: float, width: float) -> Iterable[Rates]:
+        """The rates of the pairs of datasets that show most where those of all are decided."""
+        opposite = OPPOSITE[self.name]
+        for name, epsilon in zip((self.name, opposite), self.all.decides(alpha), strict=True):
+            parts = self.ask.shown_at(name, epsilon)
+            if parts is None:
+                continue
+            turned = tuple((pair.reversed(), count) for pair, count in parts)
+            forward, backward = (parts, turned) if name == self.name else (turned, parts)
+            with suppress(PrecisionError):  # the other tests stand without it
+                if forward not in self._alone:
+                    both = None if forward == backward else self.ask.of_parts(backward)
+                    self._alone[forward] = Enclosure(self.ask.of_parts(forward), both)
+                yield self._alone[forward].refined(alpha, width)
 
 
 def smallest(lines: Iterable[tuple[Array, Array]]) -> tuple[Array, Array]:

@@ -80,7 +80,7 @@ def smallest_mu(curve: Curve, *, floor: float = 0.0, tolerance: float = 1e-3) ->
     ask = Asked(curve)
     search = _Search(ask, ignored, width)
     direction = cast("Direction", next(iter(curve.directed)))
-    tail = tail_of(curve.composition.pairs(direction))
+    tail = tail_of(curve.composition.pairs(direction)) if search.limit.lower <= ignored else None  # else infinite
     if tail is not None and curve.composition.attained(direction) is not None:
         tail = replace(tail, attained=False, gaussian=False)  # the dominating pairs say nothing about the lower side
     low, high, notes = search.run(tail)
@@ -99,7 +99,7 @@ class _Search:
     def __init__(self, ask: Asked, floor: float, tolerance: float) -> None:
         self._ask, self._evaluate = ask, ask.both_ways()
         self._floor, self._tolerance = floor, tolerance
-        self._limit = self._evaluate(math.inf)
+        self.limit = self._evaluate(math.inf)
         self._low = 0.0
         self._spent = 0
         self._uppers: list[tuple[float, float]] = []
@@ -110,13 +110,13 @@ class _Search:
         first = self._point(0.0)
         if first.upper <= floor:
             return 0.0, 0.0, ()
-        if self._limit.lower > floor:
+        if self.limit.lower > floor:
             return math.inf, math.inf, ("delta does not fall to the floor: a part of the mass is at infinite loss",)
         if tail is not None and tail.gaussian and first.lower > floor:
             return down(tail.mu, 64.0 * U), tail.mu, ("closed form: all steps are Gaussian",)
         if floor > 0.0:
             return self._above_floor(first)
-        if tail is None or self._limit.upper > 0.0:
+        if tail is None or self.limit.upper > 0.0:
             return self._low, math.inf, ("no bound on the tail is known for these pairs: give a floor",)
         if tail.attained:
             self._low = max(self._low, down(tail.mu, 64.0 * U))

@@ -22,8 +22,8 @@ from hockeystick import notebook
 from hockeystick.bound import Bound, Estimate
 from hockeystick.errors import check_choice, check_positive, check_probability, public_door
 from hockeystick.readouts.directions import OPPOSITE, Asked
-from hockeystick.readouts.envelope import Enclosure, Rates, Value, worst
-from hockeystick.readouts.one_test import KnownTests, of_several
+from hockeystick.readouts.envelope import Enclosure, Value, worst
+from hockeystick.readouts.one_test import KnownAttacks, of_several
 from hockeystick.together import Curve
 
 
@@ -109,13 +109,9 @@ def trade_off(
     alphas = _rates(false_positive_rate)
     width = check_positive("tolerance", tolerance)
     enclosures, ask = _enclosures(curve, direction)
-    apart = ask.certified and of_several(curve)
-
-    def rates(one: Enclosure, alpha: float) -> Rates:
-        known = one.refined(alpha, width)
-        return KnownTests.of(one).rates(alpha, known) if apart else known
-
-    found = [worst([rates(one, float(alpha)) for one in enclosures]) for alpha in alphas.ravel()]
+    several = ask.certified and of_several(curve)
+    ways = [KnownAttacks(ask, *named).rates if several else named[1].refined for named in enclosures.items()]
+    found = [worst([rates(float(alpha), width) for rates in ways]) for alpha in alphas.ravel()]
     notes = () if direction == "worst" else (f"direction: {direction}",)
     method = f"trade-off of {curve.accountant.name}"
 
@@ -144,7 +140,7 @@ def _rates(value: ArrayLike) -> NDArray[np.float64]:
     return array.astype(np.float64)
 
 
-def _enclosures(curve: Curve, direction: str) -> tuple[list[Enclosure], Asked]:
+def _enclosures(curve: Curve, direction: str) -> tuple[dict[str, Enclosure], Asked]:
     """The enclosures of one direction's curve (or of each), and what knows whether their values are certified."""
     names = list(curve.directed)
     check_choice("direction", direction, ("worst", *names, *(OPPOSITE[name] for name in names)))
@@ -155,4 +151,4 @@ def _enclosures(curve: Curve, direction: str) -> tuple[list[Enclosure], Asked]:
         return Enclosure(ask(name), None if ask.kind(name) == ask.kind(opposite) else ask(opposite))
 
     distinct = {ask.kind(name): name for name in (names if direction == "worst" else [direction])}
-    return [enclosure(name) for name in distinct.values()], ask
+    return {name: enclosure(name) for name in distinct.values()}, ask

@@ -61,6 +61,9 @@ class MicroBatches(Sampled):
         """A member is drawn from every micro-batch: as many draws as members times micro-batches."""
         return Poisson(self.mechanism, self.rate).pair_of_group(direction, size * self.micro_batches)
 
+    def attained_by_group(self, direction: Direction, size: int) -> tuple[Pair, ...] | None:
+        return Poisson(self.mechanism, self.rate).attained_by_group(direction, size * self.micro_batches)
+
     def pair(self, direction: Direction) -> Pair:
         if self.micro_batches == 1:
             return Poisson(self.mechanism, self.rate).pair(direction)

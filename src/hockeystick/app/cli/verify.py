@@ -95,8 +95,11 @@ def _prove_again(options: argparse.Namespace, document: dict[str, Any], shown: s
     if not has_checksum(document):
         raise CommandError(f"{options.receipt}: error: the contents are not those of its checksum", Status.REFUTED)
     specification = from_document(document["specification"], source="specification")
-    with Progress("proving the receipt again"):
-        found = check({**document, "specification": specification.document()})
+    try:
+        with Progress("proving the receipt again"):
+            found = check({**document, "specification": specification.document()})
+    except (AttributeError, KeyError, OverflowError):
+        raise CommandError(f"{options.receipt}: error: its figures are not of this kind", Status.REFUTED) from None
     words = words_that_differ(document, specification, shown=shown)
     verdicts = {verdict: sum(f.verdict == verdict for f in found) for verdict in (PROVED, NOT_REACHED, CONTRADICTED)}
     if options.json:

@@ -31,6 +31,7 @@ from hockeystick.readouts.outline import Samples
 _PAGE = "page: what is shown is not what the receipt inside it says"
 _SAME = 1e-9  # relative: the order of a few sums may differ between machines, nothing else
 _SHARPER = 0.02  # with other versions: how much narrower the brackets are that decide a claim
+_MOST_DIGITS = 300  # of a whole number that is a float64, too
 _EMBEDDED = re.compile(r'<script type="application/json" id="receipt">(.*?)</script>', re.DOTALL)
 
 
@@ -65,7 +66,7 @@ def open_receipt(text: str) -> dict[str, Any]:
     """The receipt in a JSON file, or inside an HTML page."""
     embedded = _EMBEDDED.search(text)  # in JSON itself every quote of such a line is escaped: no match
     try:
-        document = json.loads(embedded.group(1) if embedded else text)
+        document = json.loads(embedded.group(1) if embedded else text, parse_int=_whole)
     except json.JSONDecodeError as error:
         raise NoReceiptError(
             f"not a receipt: neither JSON nor a receipt's page (line {error.lineno}: {error.msg}); of a receipt in"
@@ -78,6 +79,11 @@ def open_receipt(text: str) -> dict[str, Any]:
     if document["receipt"] != FORMAT:
         raise NoReceiptError(f"a receipt of format {document['receipt']!r}; this version reads format {FORMAT}")
     return document
+
+
+def _whole(digits: str) -> int | float:
+    """A whole number; infinite where it is beyond float64, which no receipt holds."""
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
 
 
 def is_page(text: str) -> bool:

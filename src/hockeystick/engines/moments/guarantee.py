@@ -28,6 +28,7 @@ from hockeystick.numerics.rounding import U, up
 _FIRST = 2.0 ** np.arange(-8.0, 13.0)
 _FURTHER = 2.0 ** np.arange(13.0, 41.0)  # where only guarantees are asked, which cost nothing
 _FINER = 33
+_MOST = 1e290  # an epsilon whose product with every theta is finite
 _ROUNDS = 3
 
 
@@ -51,6 +52,8 @@ class GuaranteeCurve(MomentsCurve):
         self._thetas = np.concatenate((_FIRST, _FURTHER)) if told else _FIRST
 
     def _log_delta(self, epsilon: float) -> float:
+        epsilon = min(epsilon, _MOST)  # delta falls: what holds here holds beyond
+
         def log_bound(theta: Array, k: Array) -> Array:
             kernel = log_tight_kernel(theta)
             return k - theta * epsilon + kernel + 8.0 * U * (np.abs(k) + np.abs(theta * epsilon) + np.abs(kernel))
