@@ -286,8 +286,10 @@ class TiltedPieces:
 
     def log_turned(self, frequency: float, half_widths: Array) -> Array:
         """``ln`` of bounds on the integrals of ``f e^{s A}``, A the argument of r at some heights."""
-        turns = frequency * RISEN * record_argument(self.pieces.posterior[1], half_widths)
-        return self.pieces.log_sums(self.cells + self.pieces.log_lengths + turns) + 1e-9
+        logs = self.cells + self.pieces.log_lengths
+        if frequency > 0.0:
+            logs = logs + frequency * RISEN * record_argument(self.pieces.posterior[1], half_widths)
+        return self.pieces.log_sums(logs) + 1e-9
 
     def log_faded(self, frequency: float, half_width: float) -> Array:
         """``ln`` of bounds on the transforms at a frequency and beyond, from the line moved up by ``half_width``."""

@@ -29,6 +29,7 @@ _FAR = 14.0  # widths beyond a cut
 _STRIPS = np.array([0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 1.2, 1.5])
 _LARGEST = 600.0  # exponent
 _TRIED = WIDTH * np.arange(5.0, 16.0)  # beyond the upper cut
+_UNSEEN = 1e-20  # of the largest mass of a point: less counts for nothing
 _DROP = 30.0  # of ln of the density tilted, that must be seen there
 
 
@@ -178,7 +179,8 @@ def _tilts(coarse: _Coarse, low: float, epsilon: float, log_error: float) -> tup
 
 def _reach(coarse: _Coarse, part: Array, tilt: float, log_error: float) -> tuple[float, float]:
     """The least frequency beyond which the strips prove less than that, and the half-width of the best strip."""
-    q = coarse.losses.posterior(coarse.u)
+    seen = part > _UNSEEN * part.max()
+    part, q = part[seen], coarse.losses.posterior(coarse.u[seen])
     argument = np.arctan2(q * np.sin(_STRIPS[:, None]), 1.0 - q + q * np.cos(_STRIPS[:, None]))
     m = coarse.losses.shift
     rising = (0.5 / m**2 + 1.0 / WIDTH**2) * np.square(_STRIPS)
