@@ -30,7 +30,7 @@ Places = NDArray[np.intp]
 _HEIGHTS = np.linspace(0.0, 1.0, 25)  # of the ends, over the half-width
 _COARSE = 96  # points of an estimate
 _TRIED = WIDTH * np.arange(0.0, 16.0, 0.2)  # beyond a cut
-_STRIPS = np.geomspace(0.002, 1.5, 16)[:, None]  # half-widths tried, below pi / 2
+_STRIPS = np.geomspace(0.002, 1.5, 10)[:, None]  # half-widths tried, below pi / 2
 
 
 def growth(shift: float) -> float:
