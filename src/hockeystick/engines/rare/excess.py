@@ -18,7 +18,7 @@ import numpy as np
 from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.rare.losses import WIDTH, Array, RareLosses, kept
 
-_POWERS = np.geomspace(1.5, 600.0, 12)  # over epsilon, where that is below 1
+_POWERS = np.geomspace(1.5, 600.0, 8)  # over epsilon, where that is below 1
 _LEAST = 1e-12  # below it a larger power gains nothing
 _CELL = 0.04  # in the base loss
 _BEYOND = 4.0  # nats of base loss above epsilon, from which on one cell is enough

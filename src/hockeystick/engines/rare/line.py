@@ -38,12 +38,12 @@ MOST_WORK = 60_000_000
 """Products of frequencies and nodes that a line may take: about a fifth of a second."""
 
 SMALL = 50_000
-"""Complex products of one matrix product: below that no linear algebra library starts threads."""
+"""Complex products of one matrix product, or four real ones each: of fewer no linear algebra library starts threads."""
 
 _FEWEST = 64  # frequencies: sums of a million nodes round by 1e-10
 _GAP = 1.0  # from one cut to the next, in the base loss
 _LEAST_ANGLE = 2.0  # of the largest frequency, below which losses share a piece
-_CHUNK = 64
+_CHUNK = 128
 _TABLE = 1 << 15  # entries of tables at a time: they stay in the processor's cache
 _FEW, _SHORT = 1024, 16  # nodes of which shorter chunks cost little, and lose less
 
@@ -181,7 +181,7 @@ def transforms(
     """The transforms of some of the pieces each at ``i m step`` from the line, with bounds on their errors there."""
     pieces, last, found = tilted.pieces, step * (frequencies - 1), []
     rules = raised(tilted.log_error(last))
-    # a phase is off by the error of the loss and two roundings of products
+    # a phase is off by the error of the loss, and its parts, twice as large in all at most, by a rounding each
     relative = tilted.relative_error + last * (pieces.loss_error + 3.0 * U * np.abs(pieces.loss))
     for some in parts:
         own = pieces.nodes_of(some)
@@ -191,34 +191,50 @@ def transforms(
 
 
 def _summed(weight: Array, loss: Array, relative: Array, step: float, frequencies: int) -> tuple[Complex, float]:
-    """``sum w e^{i m step l}``, and a bound on its error, where terms have these."""
+    """``sum w e^{i m step l}``, and a bound on its error, where terms have these.
+
+    Frequencies lie in blocks, c the middle of one: the products of the cosine and the sine of c l with those of r l,
+    summed, are all that those of ``(c + r) l`` and ``(c - r) l`` sum to.
+    """
     length = _SHORT if weight.size <= _FEW else _CHUNK
     missing = -weight.size % length
     chunks = (weight.size + missing) // length
     padded_weight, padded_loss = (np.concatenate((one, np.zeros(missing))) for one in (weight, loss))
-    rows = math.isqrt(frequencies - 1) + 1
-    needed = -(-frequencies // rows)
-    groups = -(-needed * rows * length // SMALL)
+    side = math.isqrt((frequencies - 1) // 2)
+    needed = -(-frequencies // (2 * side + 1))
+    groups = -(-needed * (side + 1) * length // SMALL)
     group = -(-needed // groups)
     blocks = groups * group
     shape = (chunks, 1, length)
     w, y = padded_weight.reshape(shape), padded_loss.reshape(shape)
-    value = np.zeros((groups, group, rows), dtype=np.complex128)
-    most = max(_TABLE // (length * (rows + blocks)), 1)
+    sums = np.zeros((2, groups, group, 2 * (side + 1)))
+    most = max(_TABLE // (length * (side + 1 + blocks)), 1)
     for first in range(0, chunks, most):
         part = slice(first, first + most)
-        near, far = _turns(y[part], step, rows), w[part] * _turns(y[part], step * rows, blocks)
-        grouped = far.reshape(-1, groups, group, length)
-        value += np.matmul(grouped, near.transpose(0, 2, 1)[:, None]).sum(axis=0)
-    # eight sines and cosines err by 6 u each; four products in tables, two of tables, one by the weight by 15 u in all
-    own = relative + (63.0 + 3.0 * length + chunks) * U
+        near = _turns(y[part], step, side + 1)
+        middle = _turns(y[part], step * (2 * side + 1), blocks, times=w[part] * near[:, side:])
+        left = _apart(middle).reshape(-1, 2, groups, group, length)
+        right = _apart(near).reshape(-1, 1, 1, 2 * (side + 1), length)
+        sums += np.matmul(left, right.transpose(0, 1, 2, 4, 3)).sum(axis=0)
+    even, odd = sums.reshape(2, blocks, 2, side + 1)  # of the cosines of c l, and of its sines
+    here, aside = even[:, 0] + 1j * odd[:, 0], odd[:, 1] - 1j * even[:, 1]
+    value = np.concatenate(((here + aside)[:, :0:-1], here - aside), axis=1)
+    # twelve sines and cosines err by 6 u each; ten products of tables, one by the weight by 24 u in all
+    own = relative + (92.0 + 1.5 * (length + chunks)) * U
     return value.ravel()[:frequencies], float((weight * own).sum()) * 1.01
 
 
-def _turns(loss: Array, step: float, count: int) -> Complex:
-    """``e^{i k h l}`` for ``k < count`` along the middle axis, products of the entries of two tables."""
+def _apart(turns: Complex) -> Array:
+    """Cosines, and then sines, along a new second axis."""
+    found = np.empty((turns.shape[0], 2, *turns.shape[1:]))
+    found[:, 0], found[:, 1] = turns.real, turns.imag
+    return found
+
+
+def _turns(loss: Array, step: float, count: int, *, times: Complex | float = 1.0) -> Complex:
+    """``times e^{i k h l}`` for ``k < count`` along the middle axis, products of the entries of two tables."""
     length = math.isqrt(count - 1) + 1
-    near, far = _table(loss, step, length), _table(loss, step * length, -(-count // length))
+    near, far = _table(loss, step, length) * times, _table(loss, step * length, -(-count // length))
     every = far[:, :, None] * near[:, None]
     return every.reshape(loss.shape[0], -1, loss.shape[2])[:, :count]
 

@@ -105,7 +105,7 @@ class RareLosses:
     def one_large(self, epsilon: Array) -> Array:
         """About delta at epsilons, if all steps but one had no loss."""
         place = base_losses(epsilon, self.rate) / self.shift + 0.5 * self.shift
-        q, shifted = (kept(x / math.sqrt(2.0)) for x in (place, place - self.shift))
+        q, shifted = kept(np.array([place, place - self.shift]) / math.sqrt(2.0))
         grown = np.exp(np.minimum(epsilon, 700.0))  # beyond, q is 0
         return np.asarray(self.steps * ((1.0 - self.rate) * q + self.rate * shifted - grown * q))
 
@@ -113,8 +113,8 @@ class RareLosses:
         """About the variance of the loss of a run none of whose losses is above epsilon."""
         m = self.shift
         place = base_losses(epsilon, self.rate) / m
-        parts = zip((math.exp(m * m), -2.0, 1.0), (-1.5 * m, -0.5 * m, 0.5 * m), strict=True)
-        square = sum(factor * kept(-(place + moved) / math.sqrt(2.0)) for factor, moved in parts)
+        one, two, three = kept((m * np.array([[1.5], [0.5], [-0.5]]) - place) / math.sqrt(2.0))
+        square = math.exp(m * m) * one - 2.0 * two + three
         return np.asarray(self.steps * self.rate**2 * np.maximum(square, 1e-12))
 
     def about_delta(self, epsilon: Array) -> Array:

@@ -30,7 +30,7 @@ Places = NDArray[np.intp]
 _HEIGHTS = np.linspace(0.0, 1.0, 25)  # of the ends, over the half-width
 _COARSE = 96  # points of an estimate
 _TRIED = WIDTH * np.arange(0.0, 16.0, 0.2)  # beyond a cut
-_STRIPS = np.geomspace(0.002, 1.5, 16)[:, None]  # half-widths tried, below pi / 2
+_STRIPS = np.geomspace(0.002, 1.5, 10)[:, None]  # half-widths tried, below pi / 2
 
 
 def growth(shift: float) -> float:
@@ -286,8 +286,10 @@ class TiltedPieces:
 
     def log_turned(self, frequency: float, half_widths: Array) -> Array:
         """``ln`` of bounds on the integrals of ``f e^{s A}``, A the argument of r at some heights."""
-        turns = frequency * RISEN * record_argument(self.pieces.posterior[1], half_widths)
-        return self.pieces.log_sums(self.cells + self.pieces.log_lengths + turns) + 1e-9
+        logs = self.cells + self.pieces.log_lengths
+        if frequency > 0.0:
+            logs = logs + frequency * RISEN * record_argument(self.pieces.posterior[1], half_widths)
+        return self.pieces.log_sums(logs) + 1e-9
 
     def log_faded(self, frequency: float, half_width: float) -> Array:
         """``ln`` of bounds on the transforms at a frequency and beyond, from the line moved up by ``half_width``."""

@@ -23,12 +23,13 @@ from hockeystick.engines.rare.losses import WIDTH, Array, RareLosses, kept
 Shares = tuple[float, float]
 """Of the steps of a plan, and of its epsilon."""
 
-_SPACING = 0.05  # of the coarse grid, in the base loss
+_SPACING = 0.1  # of the coarse grid, in the base loss
 _HALVINGS = 7
 _FAR = 14.0  # widths beyond a cut
 _STRIPS = np.array([0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 1.2, 1.5])
 _LARGEST = 600.0  # exponent
 _TRIED = WIDTH * np.arange(5.0, 16.0)  # beyond the upper cut
+_UNSEEN = 1e-20  # of the largest mass of a point: less counts for nothing
 _DROP = 30.0  # of ln of the density tilted, that must be seen there
 
 
@@ -111,7 +112,7 @@ def plan(losses: RareLosses, epsilon: float, log_error: float, least: Sequence[S
     if not left_out <= log_error:
         raise ContourRefusal("tail", "losses far above epsilon are not rare")
     coarse = _Coarse(losses, high)
-    tilts = np.geomspace(0.5, 600.0, 40) / epsilon
+    tilts = np.geomspace(0.5, 600.0, 30) / epsilon
     factors = coarse.factors(tilts)
 
     def dropped(cut: float) -> Array:
@@ -163,7 +164,7 @@ def _tilts(coarse: _Coarse, low: float, epsilon: float, log_error: float) -> tup
     loss, log_density = coarse.losses.loss(place), coarse.losses.log_density(place)
     fallen = np.square(_TRIED / WIDTH) + log_density[0] - log_density[1:] - _DROP
     steepest = max(float((fallen / (loss[1:] - loss[0])).max()), 0.2 / epsilon)
-    tilts = np.append(np.geomspace(0.1 / epsilon, 1.5 * steepest, 50), 0.0)
+    tilts = np.append(np.geomspace(0.1 / epsilon, 1.5 * steepest, 40), 0.0)
     factors, steps = coarse.factors(tilts), coarse.losses.steps
     small, between = factors @ coarse.small(low), factors @ coarse.between(low)
     more = steps * np.log1p(between / small)
@@ -178,12 +179,13 @@ def _tilts(coarse: _Coarse, low: float, epsilon: float, log_error: float) -> tup
 
 def _reach(coarse: _Coarse, part: Array, tilt: float, log_error: float) -> tuple[float, float]:
     """The least frequency beyond which the strips prove less than that, and the half-width of the best strip."""
-    q = coarse.losses.posterior(coarse.u)
+    seen = part > _UNSEEN * part.max()
+    part, q = part[seen], coarse.losses.posterior(coarse.u[seen])
     argument = np.arctan2(q * np.sin(_STRIPS[:, None]), 1.0 - q + q * np.cos(_STRIPS[:, None]))
     m = coarse.losses.shift
     rising = (0.5 / m**2 + 1.0 / WIDTH**2) * np.square(_STRIPS)
     low, high = np.full(_STRIPS.size, 0.0), np.full(_STRIPS.size, 18.0)
-    for _ in range(14):
+    for _ in range(12):
         middle = 0.5 * (low + high)
         s = np.exp(middle)
         logs = rising + np.log((part * np.exp(-s[:, None] * argument)).sum(axis=1) + 1e-300)

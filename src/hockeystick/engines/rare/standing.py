@@ -27,7 +27,7 @@ _MOST_ERROR = 1e-2  # relative to delta
 _LEAST_ERROR = 1e-9
 _SPARE = 0.03  # of ln of the error
 _ABOVE, _BELOW = 1.05, 0.97  # times the guesses of the largest epsilon and of the smallest
-_POINTS = np.geomspace(1e-7, 300.0, 48)  # epsilons looked at
+_POINTS = np.geomspace(1e-7, 300.0, 24)  # epsilons looked at
 _CLOSER = np.geomspace(0.5, 1.6, 14)  # of the one found there
 
 Station = tuple[float, float, int]
