@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.accountants.certified import Certified
@@ -88,15 +89,17 @@ class _EstimatedCurve(DirectedCurve):
         if not (math.isfinite(k) and 0.0 < period < math.inf):
             return None
         nodes = [pair.nodes(cumulants.log_tail) for pair, _ in self._parts]
-        tilted = [_tilted(node.log_p + theta * node.loss) for node in nodes]
         step = 2.0 * math.pi / period
+        turns = [_turns(step * node.loss) for node in nodes]
+        tilted = [_tilted(node.log_p + theta * node.loss) / turn[0] for node, turn in zip(nodes, turns, strict=True)]
         total = 0.0
         affordable = min(_MOST, _WORK // sum(node.loss.size for node in nodes))
         for start in range(0, affordable, _CHUNK):
             s = step * np.arange(start, start + _CHUNK)
             value = np.exp(-1j * s * saddle.epsilon) / ((theta + 1j * s) * (1.0 + theta + 1j * s))
-            for node, weight, (_, count) in zip(nodes, tilted, self._parts, strict=True):
-                value = value * ((np.exp(1j * np.outer(s, node.loss)) * weight).sum(axis=1)) ** count
+            for weight, turn, (_, count) in zip(tilted, turns, self._parts, strict=True):
+                value = value * (turn * weight).sum(axis=1) ** count
+            tilted = [weight * turn[-1] for weight, turn in zip(tilted, turns, strict=True)]
             total += float(np.sum(value.real)) - (0.5 * float(value[0].real) if start == 0 else 0.0)
             size = np.abs(value)
             if float(np.max(size[-4:])) <= _CONVERGED * max(abs(total), 1e-300):
@@ -135,6 +138,11 @@ def _approximated(parts: Parts, cumulants: Cumulants, saddle: SaddleEstimate) ->
         plan = plan_jumps(parts, saddle.epsilon, saddle) if saddle.epsilon > 0.0 else None
         return saddle.log_delta if plan is None else plan.log_delta
     return min(cumulants.log_moment(theta) - theta * saddle.epsilon for theta in _TILTS)
+
+
+def _turns(angle: Array) -> NDArray[np.complex128]:
+    """``e^{i k angle}`` for k = 1, 2 .. of a chunk: products lose fewer digits than an estimate."""
+    return np.multiply.accumulate(np.broadcast_to(np.exp(1j * angle), (_CHUNK, angle.size)), axis=0)
 
 
 def _tilted(exponents: Array) -> Array:

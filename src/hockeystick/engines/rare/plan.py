@@ -112,7 +112,7 @@ def plan(losses: RareLosses, epsilon: float, log_error: float, least: Sequence[S
     if not left_out <= log_error:
         raise ContourRefusal("tail", "losses far above epsilon are not rare")
     coarse = _Coarse(losses, high)
-    tilts = np.geomspace(0.5, 600.0, 30) / epsilon
+    tilts = np.geomspace(0.5, 600.0, 40) / epsilon
     factors = coarse.factors(tilts)
 
     def dropped(cut: float) -> Array:
@@ -164,7 +164,7 @@ def _tilts(coarse: _Coarse, low: float, epsilon: float, log_error: float) -> tup
     loss, log_density = coarse.losses.loss(place), coarse.losses.log_density(place)
     fallen = np.square(_TRIED / WIDTH) + log_density[0] - log_density[1:] - _DROP
     steepest = max(float((fallen / (loss[1:] - loss[0])).max()), 0.2 / epsilon)
-    tilts = np.append(np.geomspace(0.1 / epsilon, 1.5 * steepest, 40), 0.0)
+    tilts = np.append(np.geomspace(0.1 / epsilon, 1.5 * steepest, 50), 0.0)
     factors, steps = coarse.factors(tilts), coarse.losses.steps
     small, between = factors @ coarse.small(low), factors @ coarse.between(low)
     more = steps * np.log1p(between / small)
