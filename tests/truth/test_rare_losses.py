@@ -40,6 +40,7 @@ EPSILON = 0.15
 
 
 @functools.cache
+@functools.cache
 def truth(epsilon: float, noise: float = NOISE, rate: float = RATE, steps: int = STEPS) -> tuple[float, float]:
     found = exact_delta([(SubsampledPair(GaussianPair(noise), rate), steps)], epsilon, digits=10)
     return float(found.lower), float(found.upper)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
-from flint import acb, arb
+from flint import acb, acb_mat, arb
 
 from hockeystick.exact.balls import ball
 
-_RESEED = 10
+_BLOCK = 32  # points of a line that one row of a product answers: neighbours are one turn away, not many
 
 
 @final
@@ -111,16 +111,12 @@ class Transform(ABC):
 def turned(values: Sequence[acb | arb], losses: Sequence[acb], line: Line) -> list[acb]:
     """Enclosures of ``sum_j values_j e^{m step losses_j}`` at the points m >= 1 of a line, losses times i."""
     angles = [loss * ball(line.step) for loss in losses]
-    turns = [angle.exp() for angle in angles]
-    state: list[acb] = []
-    sums = []
-    for m in range(1, line.nodes + 1):
-        if m % _RESEED == 1:  # a turned box grows by up to sqrt(2): start afresh before that is felt
-            state = [(angle * m).exp() * value for angle, value in zip(angles, values, strict=True)]
-        else:
-            state = [a * b for a, b in zip(state, turns, strict=True)]
-        sums.append(sum(state, acb(0)))
-    return sums
+    starts = [
+        [(angle * m).exp() * value for angle, value in zip(angles, values, strict=True)]
+        for m in range(0, line.nodes, _BLOCK)
+    ]
+    turns = [[(angle * m).exp() for m in range(1, min(_BLOCK, line.nodes) + 1)] for angle in angles]
+    return (acb_mat(starts) * acb_mat(turns)).entries()[: line.nodes] if line.nodes else []
 
 
 def half_sum(values: Sequence[acb], angle: arb) -> arb:
