@@ -11,7 +11,7 @@ from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.engines import closed_form
-from hockeystick.engines.closed_form import ClosedForm
+from hockeystick.engines.closed_form import ClosedForm, PairSides
 from hockeystick.exact import exact_delta
 from hockeystick.laws import GaussianPair, Pair, SubsampledPair
 from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
@@ -79,7 +79,7 @@ def test_sums_of_cells_as_wrong_as_they_say_are_still_bracketed(sign: float, siz
 @pytest.mark.parametrize("delta", [0.3, 1e-3, 1e-8, 1e-25])
 def test_a_crossing_by_interpolation_is_the_one_that_is_searched_for(delta: float) -> None:
     for pair in (GaussianPair(2.0), SubsampledPair(GaussianPair(1.0), 0.3)):
-        form = ClosedForm(pair, pair, "closed form")
+        form = ClosedForm(PairSides(pair, pair, "closed form"))
         log_delta = float(np.log(delta))
         guess = max(pair.loss_range(log_delta, log_delta)[1], 0.0)
         lower, upper = form._crossing(delta, guess)
@@ -135,7 +135,7 @@ def chosen(rng: np.random.Generator, pair: Pair) -> float:
 def test_epsilon_of_one_step_with_kinks_contains_the_truth(seed: int) -> None:
     """Both sides, where delta is known to many more digits than a float has."""
     pair, delta, true = kinked(seed)
-    bound = ClosedForm(pair, pair, "closed form").epsilon(delta)
+    bound = ClosedForm(PairSides(pair, pair, "closed form")).epsilon(delta)
     lower, upper = float(bound.lower), float(bound.upper)
     assert 0.0 < lower < upper <= lower + 2e-11
     with mp.workdps(50):
@@ -145,14 +145,15 @@ def test_epsilon_of_one_step_with_kinks_contains_the_truth(seed: int) -> None:
 def test_fans_prove_both_sides_where_a_bracket_of_delta_is_wide(monkeypatch: pytest.MonkeyPatch) -> None:
     """A point counts for a side only where the other end of its bracket is proved there, too."""
     pair, delta, _ = kinked(0)
-    form = ClosedForm(pair, pair, "closed form")
+    sides = PairSides(pair, pair, "closed form")
+    form = ClosedForm(sides)
     true = 0.5 * sum(form._narrowed(delta, 2.0, 1e-12))
 
     def doubtful(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         lower, upper = one_step_deltas(pair, points)
         return lower * (1.0 - 1e-6), upper * (1.0 + 1e-6)
 
-    monkeypatch.setattr(form, "_sides", doubtful)
+    monkeypatch.setattr(sides, "sides", doubtful)
     lower, upper = form._narrowed(delta, 2.0, 1e-12)
     assert doubtful(np.array([lower]))[0][0] >= delta
     assert doubtful(np.array([upper]))[1][0] <= delta

@@ -1,8 +1,8 @@
-"""Curves with a closed form: one step, and compositions of Gaussian pairs alone.
+"""Curves with a closed form: one step, compositions of Gaussian pairs alone, and of Laplace pairs of one scale.
 
 One step is read off the tails of its pair (`laws/one_step.py`). Composing N(D_j, s_j^2) against N(0, s_j^2), each T_j
 times, is the Gaussian pair with ``mu^2 = sum_j T_j (D_j / s_j)^2``: project on the direction of the means. delta grows
-with mu, so that mu rounded down and up brackets the curve.
+with mu, so that mu rounded down and up brackets the curve. Laplace pairs add up to B-splines (`laplace_sum.py`).
 
 Guarantee: lower and upper are certified. Cost: one or two evaluations of the tails for delta, a search for epsilon.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import final
+from typing import Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.root_bracket import LogBracket, Targets, inverse_interpolated, root_brackets
 from hockeystick.engines.contour.search import targets_of
+from hockeystick.engines.laplace_sum import LaplaceSum
 from hockeystick.laws.base import Pair
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.laws.one_step import least_one_step_deltas, one_step_delta, one_step_deltas
@@ -54,49 +55,98 @@ def as_one_gaussian(parts: Sequence[tuple[Pair, int]]) -> tuple[GaussianPair, Ga
     return GaussianPair(1.0, total * (1.0 - 8.0 * U)), GaussianPair(1.0, total * (1.0 + 8.0 * U))
 
 
+class Sides(Protocol):
+    """Certified sides of delta, as a closed form gives them.
+
+    Attributes
+    ----------
+    method : str
+        What a bracket says of where it is from.
+    step : float
+        How near epsilon is looked for, relative to it.
+    is_smooth : bool
+        Whether delta has no kinks, or few.
+    is_dear : bool
+        Whether each question takes long, so that none are asked in fans.
+    """
+
+    method: str
+    step: float
+    is_smooth: bool
+    is_dear: bool
+
+    def sides(self, epsilons: Array) -> tuple[Array, Array]:
+        """Both at increasing epsilons."""
+
+    def side(self, side: int, epsilon: float) -> float:
+        """The lower (0) or upper (1) one at one epsilon."""
+
+    def least(self, epsilons: Array) -> Array:
+        """The lower ones, where questions are not dear."""
+
+    def guess(self, delta: float) -> float:
+        """An epsilon next to that of delta, or above it."""
+
+
 @final
-class ClosedForm:
-    """A curve whose delta has a closed form: of one step, or of Gaussians."""
+class PairSides:
+    """The sides of the tails of one pair, or of two next to each other that bracket the curve."""
 
     def __init__(self, below: Pair, above: Pair, method: str) -> None:
-        self._below, self._above, self._method = below, above, method
+        self._below, self._above, self.method = below, above, method
+        self.is_dear, self.is_smooth = above.curve is not None, not above.is_discrete
+        self.step = 1e-8 if self.is_dear else 1e-12
+
+    def sides(self, epsilons: Array) -> tuple[Array, Array]:
+        return one_step_deltas(self._below, epsilons, above=self._above)
+
+    def side(self, side: int, epsilon: float) -> float:
+        return one_step_delta(self._above if side else self._below, epsilon)[side]
+
+    def least(self, epsilons: Array) -> Array:
+        return least_one_step_deltas(self._below, epsilons)
+
+    def guess(self, delta: float) -> float:
+        if self._above.curve is not None:
+            return max(self._above.curve.guess(delta), 0.0)
+        log_delta = math.log(max(delta, 1e-320))
+        return max(self._above.loss_range(log_delta, log_delta)[1], 0.0)
+
+
+@final
+class ClosedForm:
+    """A curve whose delta has a closed form: of one step, of Gaussians, or of Laplace noise."""
+
+    def __init__(self, sides: Sides) -> None:
+        self._of = sides
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
-        lower, upper = (float(side[0]) for side in self._sides(np.array([epsilon])))
-        return from_sides(lower, upper, self._method, errors={"rounding": upper - lower})
+        lower, upper = (float(side[0]) for side in self._of.sides(np.array([epsilon])))
+        return from_sides(lower, upper, self._of.method, errors={"rounding": upper - lower})
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether ``delta(epsilon) <= delta``: proving that takes one evaluation."""
-        return self._side(1, epsilon) <= delta
-
-    def _sides(self, epsilons: Array) -> tuple[Array, Array]:
-        """Certified sides of delta at increasing epsilons."""
-        return one_step_deltas(self._below, epsilons, above=self._above)
-
-    def _side(self, side: int, epsilon: float) -> float:
-        return one_step_delta(self._above if side else self._below, epsilon)[side]
+        return self._of.side(1, epsilon) <= delta
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
-        log_delta = math.log(max(delta, 1e-320))
-        curve = self._above.curve
-        guess = max(self._above.loss_range(log_delta, log_delta)[1] if curve is None else curve.guess(delta), 0.0)
-        step = (1e-12 if curve is None else 1e-8) * max(1.0, guess)
+        guess = self._of.guess(delta)
+        step = self._of.step * max(1.0, guess)
         lower, upper = 0.0, math.inf
-        if curve is None and guess > 0.0:
-            if not self._above.is_discrete:
+        if guess > 0.0 and not self._of.is_dear:
+            if self._of.is_smooth:
                 lower, upper = self._crossing(delta, guess)
             if not upper - lower <= 2.0 * step:
                 lower, upper = self._narrowed(delta, guess, step)
         if not upper - lower <= 2.0 * step:
             lower, upper = self._searched(delta, guess, step)
-        return from_sides(lower, upper, self._method, errors={"rounding": upper - lower})
+        return from_sides(lower, upper, self._of.method, errors={"rounding": upper - lower})
 
     def _crossing(self, delta: float, guess: float) -> tuple[float, float]:
         """Where smooth sides cross ``delta``, by interpolation; an infinite bracket where that does not tell."""
         points = guess * _FAN
-        near_delta = least_one_step_deltas(self._below, points)
+        near_delta = self._of.least(points)
         if not (delta > 1e-300 and near_delta[-1] < delta < near_delta[0] <= 1.0 - 1e-3):
             return 0.0, math.inf
         place = int(np.argmax(near_delta < delta))
@@ -125,7 +175,7 @@ class ClosedForm:
         delta is convex in ``e^epsilon``: a straight line between the kinks of discrete losses.
         """
         points, below, above = guess * _FAN, 0.0, math.inf
-        lower, upper = self._sides(points)
+        lower, upper = self._of.sides(points)
         for _ in range(_FANS):
             before, beyond = np.flatnonzero(lower >= delta), np.flatnonzero(upper <= delta)
             if before.size == 0 or beyond.size == 0:
@@ -146,13 +196,13 @@ class ClosedForm:
                 moves = np.maximum((crossing - sooner) * _NEARER, 0.4 * step)
                 nearer += [sooner - moves, sooner + moves]
             points = np.unique(np.clip(np.concatenate((*nearer, (below, crossing, above))), below, above))
-            lower, upper = self._sides(points)
+            lower, upper = self._of.sides(points)
         return below, above
 
     def _log_bracket(self, points: Array) -> LogBracket:
         """``ln`` of the sides at points of one question, shape (1, P), rounded outward."""
         epsilons, place = np.unique(points, return_inverse=True)
-        lower, upper = (side[place].reshape(points.shape) for side in self._sides(epsilons))
+        lower, upper = (side[place].reshape(points.shape) for side in self._of.sides(epsilons))
         log_lower, log_upper = np.log(np.maximum(lower, TINY)), np.log(np.maximum(upper, TINY))
         log_lower -= 2.0 * ELEMENTARY * np.abs(log_lower)
         log_upper += 2.0 * ELEMENTARY * np.abs(log_upper)
@@ -160,10 +210,10 @@ class ClosedForm:
 
     def _searched(self, delta: float, guess: float, step: float) -> tuple[float, float]:
         """The crossing of each side, whatever its shape."""
-        near, far = self._side(1, guess), self._side(1, guess * (1.0 + 1e-3) + 1e-3)
+        near, far = self._of.side(1, guess), self._of.side(1, guess * (1.0 + 1e-3) + 1e-3)
         slope = math.log(near / far) / (1e-3 * guess + 1e-3) if near > far > 0.0 else 1.0
         lower, upper = (
-            one_sided_root(partial(self._side, side), delta, guess=guess, slope=slope, step=step, above=side == 1)
+            one_sided_root(partial(self._of.side, side), delta, guess=guess, slope=slope, step=step, above=side == 1)
             for side in (0, 1)
         )
         return lower, upper
@@ -172,6 +222,9 @@ class ClosedForm:
 def closed_form(parts: Sequence[tuple[Pair, int]]) -> ClosedForm | None:
     """The closed form that serves this composition, if one does."""
     if len(parts) == 1 and parts[0][1] == 1:
-        return ClosedForm(parts[0][0], parts[0][0], "closed form of one step")
+        return ClosedForm(PairSides(parts[0][0], parts[0][0], "closed form of one step"))
     gaussians = as_one_gaussian(parts)
-    return ClosedForm(*gaussians, "closed form of Gaussians") if gaussians else None
+    if gaussians is not None:
+        return ClosedForm(PairSides(*gaussians, "closed form of Gaussians"))
+    laplace = LaplaceSum.of(parts)
+    return None if laplace is None else ClosedForm(laplace)

@@ -174,6 +174,11 @@ class Pair(ABC):
         return None
 
     @property
+    def laplace_loss(self) -> Extreme | None:
+        """The largest loss where the pair is one of Laplace noise, without sampling; None for every other pair."""
+        return None
+
+    @property
     def sampled_gaussian(self) -> tuple[Fraction, float] | None:
         """mu and g where the pair is (1 - g) N(0, 1) + g N(mu, 1) against N(0, 1), g < 1; None for every other."""
         return None

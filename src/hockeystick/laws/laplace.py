@@ -60,6 +60,10 @@ class LaplacePair(Pair):
         return Extreme(self.shift, 2.0 * U * self.shift)
 
     @property
+    def laplace_loss(self) -> Extreme:
+        return self.supremum
+
+    @property
     def anchors(self) -> tuple[float, ...]:
         return self.shift, -self.shift
 
