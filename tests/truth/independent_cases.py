@@ -92,6 +92,8 @@ FAST: list[tuple[str, list[Step], float, float]] = [  # relation, steps, delta a
     ),
     ("add-remove", [step("laplace", 1, scale=2.0)], 0.01, 0.25),
     ("add-remove", [step("laplace", 1, poisson(0.2), scale=1.0)], 0.01, 0.1),
+    ("add-remove", [step("laplace", 5, scale=2.0), step("randomized-response", 3, probability=0.6)], 1e-6, 1.0),
+    ("substitute", [step("laplace", 3, scale=3.0), step("laplace", 4, scale=5.0)], 1e-6, 0.5),
     ("substitute", [step("laplace", 200, scale=15.0)], 1e-5, 8.0),
     ("add-remove", [step("laplace", 400, poisson(0.1), scale=2.0)], 1e-6, 1.0),
     ("remove", [step("laplace", 400, fixed_size(1, 30), scale=3.0)], 1e-6, 0.3),

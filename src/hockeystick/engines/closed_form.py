@@ -98,15 +98,19 @@ class PairSides:
         self.step = 1e-8 if self.is_dear else 1e-12
 
     def sides(self, epsilons: Array) -> tuple[Array, Array]:
+        """Both at increasing epsilons."""
         return one_step_deltas(self._below, epsilons, above=self._above)
 
     def side(self, side: int, epsilon: float) -> float:
+        """The lower (0) or upper (1) one at one epsilon."""
         return one_step_delta(self._above if side else self._below, epsilon)[side]
 
     def least(self, epsilons: Array) -> Array:
+        """The lower ones, where no curve is given of the pair."""
         return least_one_step_deltas(self._below, epsilons)
 
     def guess(self, delta: float) -> float:
+        """Where the largest loss with so much mass above it is, or what a given curve says."""
         if self._above.curve is not None:
             return max(self._above.curve.guess(delta), 0.0)
         log_delta = math.log(max(delta, 1e-320))

@@ -214,7 +214,8 @@ class _Splines:
 def _levels(steps: int, size: float) -> int:
     """How many levels leave out next to nothing of delta, where ``e z`` is at most ``size``."""
     rest = 2 * math.ceil(0.5 * size) + 2
-    while (rest - 1) * math.log(max(size, 1e-300)) - math.lgamma(rest + 1) - math.log1p(-size / (rest + 1)) > _LEFT_OUT:
+    log_size, log_sinh = math.log(max(size, 1e-300)), size + math.log(max(-0.5 * math.expm1(-2.0 * size), 1e-300))
+    while rest * log_size - log_sinh - math.lgamma(rest + 1) - math.log1p(-size / (rest + 1)) > _LEFT_OUT:
         rest += 2
     return -(-(steps + rest) // _LEVELS) * _LEVELS
 

@@ -28,8 +28,9 @@ steps' bounds:
 
 *Random allocation* of Gaussian noise, one round, and bins that stay fixed: `independent/allocation.py`.
 
-*Discrete steps* are convolved instead: lattices as polynomials, others by multinomials. *Gaussians* alone, and *one
-step*, have closed forms. *Epsilon* by two signs: ``delta(lower) >= delta >= delta(upper)``.
+*Discrete steps* are convolved instead: lattices as polynomials, others by multinomials. *Gaussians* alone, *Laplace*
+steps without sampling, alone or beside discrete ones, and *one step*, have closed forms. *Epsilon* by two signs:
+``delta(lower) >= delta >= delta(upper)``.
 
 Trust rests on python-flint and on this file. What is not reached is said, never passed over.
 """

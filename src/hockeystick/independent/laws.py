@@ -149,6 +149,7 @@ class Laplace(Powers):
 
     def __init__(self, shift: Fraction, g: Fraction, kind: str) -> None:
         super().__init__(shift, g, kind)
+        self.shift, self.is_plain = shift, g == 1 and kind != "joined"
         if g == 1:
             self.limit = shift
         else:

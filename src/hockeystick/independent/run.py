@@ -13,11 +13,13 @@ from flint import acb, arb, arb_poly, ctx
 
 from hockeystick.independent.atoms import MOST_DEGREE, Atoms
 from hockeystick.independent.balls import UnreachedError, normal_tail, precision, real
-from hockeystick.independent.laws import Law, Mixture
+from hockeystick.independent.laplace import laplace_delta
+from hockeystick.independent.laws import Laplace, Law, Mixture
 from hockeystick.independent.steps import SampledStep
 
 _MOST_NODES = 1200
 _MOST_OUTCOMES = 60_000
+_MOST_TERMS = 1_000_000
 _TILTS = tuple(Fraction(round(2 ** (12 + k / 4)), 2**12) for k in range(-36, 92))
 
 
@@ -74,7 +76,7 @@ class Run:
             if limit is not None and at >= limit:
                 return arb(0), self.infinite()
             deep = ctx.prec + math.ceil(max(0.0, -hint) / math.log(2.0)) + 20
-            exact = [(way, deep) for way in (self._gaussian, self._single, self._discrete)]
+            exact = [(way, deep) for way in (self._gaussian, self._single, self._listed)]
             for way, bits in (*exact, (self._contour, ctx.prec)):
                 ctx.prec = bits
                 found = way(epsilon, goal)
@@ -97,24 +99,28 @@ class Run:
 
     # ------------------------------------------------------------------------------------------------- discrete steps
 
-    def _discrete(self, epsilon: Fraction, goal: int) -> Any:
-        found = self._outcomes(ctx.prec)
-        if found is None:
+    def _listed(self, epsilon: Fraction, goal: int) -> Any:
+        """Discrete steps outcome by outcome, alone or beside Laplace noise."""
+        noise = [(law.shift, n) for law, n in self.laws() if isinstance(law, Laplace) and law.is_plain]
+        atoms = [law for law, _ in self.laws() if isinstance(law, Atoms)]
+        found = self._outcomes(ctx.prec) if len(noise) + len(atoms) == len(self.steps) else None
+        terms = math.prod(n + 1 for _, n in noise) * (sum(n for _, n in noise) + 1)
+        if found is None or (noise and terms * len(found) > _MOST_TERMS):
             return None
         total, e = arb(0), real(epsilon)
         for p, loss in found:
             over = loss - epsilon if isinstance(loss, Fraction) else loss - e
-            if not over <= 0:
+            if noise:
+                total += p * laplace_delta(noise, -real(over))
+            elif not over <= 0:
                 term = -p * (-real(over)).expm1()
                 total += term if over > 0 else term.max(arb(0))
         missing = sum((real(law.missing) * n for law, n in self.laws() if isinstance(law, Atoms)), arb(0))
         return total + arb(0, missing.upper())
 
     def _convolved(self, bits: int) -> list[tuple[Any, Any]] | None:
-        """All outcomes of the composition with their losses; None where there are too many."""
+        """All outcomes of the discrete steps with their losses; None where there are too many."""
         laws = [(law, n) for law, n in self._laws(bits) if isinstance(law, Atoms)]
-        if len(laws) < len(self.steps):
-            return None
         parts: list[list[tuple[Any, Any]]] = []
         lattices: dict[Any, list[tuple[Atoms, list[int], int]]] = {}
         for law, n in laws:
@@ -129,9 +135,10 @@ class Run:
             if sum(n * (max(indices) - min(indices)) for _, indices, n in group if indices) > MOST_DEGREE:
                 return None
             parts.append(_powers(group))
+        nothing: list[tuple[Any, Any]] = [(arb(1), Fraction(0))]
         if math.prod(map(len, parts)) > 8 * _MOST_OUTCOMES:
             return None
-        return reduce(lambda a, b: [(p * q, _sum(x, y)) for p, x in a for q, y in b], parts)
+        return reduce(lambda a, b: [(p * q, _sum(x, y)) for p, x in a for q, y in b], parts, nothing)
 
     # -------------------------------------------------------------------------------------------------------- contour
 
