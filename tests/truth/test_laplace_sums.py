@@ -12,7 +12,7 @@ from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.engines.closed_form import ClosedForm, closed_form
-from hockeystick.engines.laplace_sum import LaplaceSum, _levels, _Splines, _table
+from hockeystick.engines.laplace_sum import LaplaceSum, _Splines, _table
 from hockeystick.exact import exact_delta
 from hockeystick.laws import LaplacePair, SubsampledPair
 from hockeystick.laws.base import Pair
@@ -133,15 +133,13 @@ def test_equal_losses_of_other_scales_and_sensitivities_are_one_kind() -> None:
 
 
 def test_many_epsilons_are_answered_as_one_is() -> None:
-    sides = sides_of([(LaplacePair(1.0), 12)])
-    epsilons = np.linspace(0.0, 12.5, 40)
-    lower, upper = sides.sides(epsilons)
-    for index, epsilon in enumerate(epsilons.tolist()):
-        truth = exact_delta([(LaplacePair(1.0), 12)], epsilon, digits=20)
-        assert Fraction(float(lower[index])) <= truth.high
-        assert Fraction(float(upper[index])) >= truth.low
-    assert lower[-1] == 0.0
-    assert upper[-1] <= 5e-324
+    for run in (hs.Laplace(1.0) * 12, hs.Laplace(2.0) * 5 + hs.RandomizedResponse(0.8) * 2):
+        curve = hs.account(run)
+        epsilons = np.linspace(0.0, 12.5, 60)
+        together = curve.delta(epsilons)
+        for index, epsilon in enumerate(epsilons.tolist()):
+            alone = hs.account(run).delta(epsilon)
+            assert (alone.lower, alone.upper) == (together.lower[index], together.upper[index])
 
 
 def test_coefficients_are_those_of_the_generating_function() -> None:
@@ -161,10 +159,9 @@ def test_coefficients_are_those_of_the_generating_function() -> None:
 
 @pytest.mark.parametrize(("steps", "loss", "z"), [(2, 1.0, 1.0), (10, 4.0, 5.0), (60, 0.1, 30.0), (5, 1e-3, 2.0)])
 def test_levels_left_out_are_within_the_bracket(steps: int, loss: float, z: float) -> None:
-    enough = _Splines.of(steps, loss, z)
-    more = _Splines(steps, loss, enough._levels + 64, enough._table.shape[1])
-    fewer = _Splines(steps, loss, _levels(steps, loss * z) - 16, enough._table.shape[1])
-    at = np.array([z])
+    enough = _Splines(steps, loss, int(z))
+    more, fewer = _Splines(steps, loss, int(z), more=64), _Splines(steps, loss, int(z), more=-16)
+    at = np.array([z * (1.0 - 1e-9)])
     value = {one: one._sums(at)[0] * 2.0 ** (-one._scale) for one in (enough, more, fewer)}
     assert abs(value[enough] / value[more] - 1.0) <= enough._error + more._error
     assert value[fewer] <= value[more] * (1.0 + more._error)
@@ -172,7 +169,7 @@ def test_levels_left_out_are_within_the_bracket(steps: int, loss: float, z: floa
 
 def test_sums_below_the_range_of_floats_widen_the_bracket() -> None:
     """With no scale left, what underflows is in the bracket."""
-    splines = _Splines.of(40, 0.5, 20.0)
+    splines = _Splines(40, 0.5, 21)
     z = np.array([1e-3, 0.5, 3.0])
     low, high = splines.bounds(z, above=False), splines.bounds(z, above=True)
     splines._scale = -1045

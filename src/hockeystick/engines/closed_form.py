@@ -68,12 +68,15 @@ class Sides(Protocol):
         Whether delta has no kinks, or few.
     is_dear : bool
         Whether each question takes long, so that none are asked in fans.
+    is_joint : bool
+        Whether questions asked together are answered as each is alone, to the bit.
     """
 
     method: str
     step: float
     is_smooth: bool
     is_dear: bool
+    is_joint: bool
 
     def sides(self, epsilons: Array) -> tuple[Array, Array]:
         """Both at increasing epsilons."""
@@ -91,6 +94,8 @@ class Sides(Protocol):
 @final
 class PairSides:
     """The sides of the tails of one pair, or of two next to each other that bracket the curve."""
+
+    is_joint = False
 
     def __init__(self, below: Pair, above: Pair, method: str) -> None:
         self._below, self._above, self.method = below, above, method
@@ -128,6 +133,10 @@ class ClosedForm:
         """Certified delta(epsilon)."""
         lower, upper = (float(side[0]) for side in self._of.sides(np.array([epsilon])))
         return from_sides(lower, upper, self._of.method, errors={"rounding": upper - lower})
+
+    def deltas(self, epsilons: Array) -> tuple[Array, Array] | None:
+        """Both sides of delta at several epsilons, as each has alone; None where these are asked one by one."""
+        return self._of.sides(epsilons) if self._of.is_joint else None
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether ``delta(epsilon) <= delta``: proving that takes one evaluation."""

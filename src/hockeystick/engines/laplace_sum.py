@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Self, final
 
@@ -41,7 +41,7 @@ _MOST_LOSS = (16.0, 200.0)  # of a Laplace step, and of all (nats): beyond, sums
 _LEAST_LOSS = 1e-100
 _MOST_OUTCOMES = 1 << 10  # 1 to 30 ms an answer
 _LEFT_OUT = -40.0  # ln of what levels that are left out are at most, relative to delta
-_LEVELS = 16  # a multiple of these is taken, so that tables serve many questions
+_LEVELS = 16  # a multiple of these is taken, so that tables serve other noise, too
 _CHUNK = 1 << 20  # numbers at once
 _RANGE = 1000  # powers of 2 of float64 that sums may use
 
@@ -66,11 +66,13 @@ class LaplaceSum:
     step = 1e-12
     is_smooth = True
     is_dear = False
+    is_joint = True
 
     def __init__(
         self, steps: int, loss: tuple[float, float], outcomes: Outcomes, at_infinity: tuple[float, float]
     ) -> None:
-        self._steps, self._loss, self._at_infinity = steps, loss, at_infinity
+        self._largest, self._at_infinity = steps * loss[1], at_infinity
+        self._noise = LaplaceDeltas(steps, loss[0], above=False), LaplaceDeltas(steps, loss[1], above=True)
         losses, off = outcomes.loss, outcomes.loss_error
         self._shifts = downs(losses - off), ups(losses + off)
         self._masses = exps_down(outcomes.log_p - outcomes.error), exps_up(outcomes.log_p + outcomes.error)
@@ -92,7 +94,7 @@ class LaplaceSum:
 
     def guess(self, delta: float) -> float:
         """The largest finite loss, or 0: from there on down epsilon is looked for."""
-        return max(self._steps * self._loss[1] + float(self._shifts[1].max()), 0.0)
+        return max(self._largest + float(self._shifts[1].max()), 0.0)
 
     def sides(self, epsilons: Array) -> tuple[Array, Array]:
         """Certified sides of delta."""
@@ -110,8 +112,7 @@ class LaplaceSum:
         shifts, masses = self._shifts[side], self._masses[side]
         shifted = np.subtract.outer(epsilons, shifts).ravel()
         shifted = np.nextafter(shifted, -np.inf if side else np.inf)
-        found = shifted_deltas(self._steps, self._loss[side], shifted, above=side == 1)
-        terms = found.reshape(-1, masses.size) * masses
+        terms = self._noise[side](shifted).reshape(-1, masses.size) * masses
         total = terms.sum(axis=1)
         lost = np.where(total > 0.0, masses.size * SUBNORMAL, 0.0)
         total += self._at_infinity[side]
@@ -126,8 +127,9 @@ def _is_served(steps: int, loss: float, *, beside: bool) -> bool:
     return in_range and steps <= _MOST_STEPS and (steps <= _SLOW[0] or steps * loss <= _SLOW[1])
 
 
-def shifted_deltas(steps: int, loss: float, epsilons: Array, *, above: bool) -> Array:
-    """Bounds on delta of Laplace steps alone, from one side.
+@final
+class LaplaceDeltas:
+    """Bounds on delta of Laplace steps alone, from one side: what is asked at once is answered as it is alone.
 
     Parameters
     ----------
@@ -135,37 +137,47 @@ def shifted_deltas(steps: int, loss: float, epsilons: Array, *, above: bool) -> 
         How many.
     loss : float
         The largest loss of each, e (nats).
-    epsilons : ndarray of shape (n,)
-        Of any sign.
     above : bool
         Whether the bounds are from above.
     """
-    z = (steps * loss - epsilons) / (2.0 * loss)
-    z += U * (0.51 * steps + 4.0 * np.abs(z)) * (1.0 if above else -1.0)  # that of the product, and of z itself
-    inside = (z > 0.0) & (epsilons > -steps * loss * (1.0 + 4.0 * U))
-    certain = -np.expm1(np.minimum(epsilons, 0.0))  # below all losses
-    certain = ups(certain, 2.0 * ELEMENTARY) if above else downs(certain, 2.0 * ELEMENTARY)
-    found = np.where(z > 0.0, certain, 0.0)
-    if inside.any():
-        found[inside] = _Splines.of(steps, loss, float(z[inside].max())).bounds(z[inside], above=above)
-    return found
+
+    def __init__(self, steps: int, loss: float, *, above: bool) -> None:
+        self._steps, self._loss, self._above = steps, loss, above
+
+    def __call__(self, epsilons: Array) -> Array:
+        """Of delta at epsilons of any sign, shape (n,)."""
+        steps, loss = self._steps, self._loss
+        z = (steps * loss - epsilons) / (2.0 * loss)
+        z += U * (0.51 * steps + 4.0 * np.abs(z)) * (1.0 if self._above else -1.0)  # of the product, and of z itself
+        certain = -np.expm1(np.minimum(epsilons, 0.0))  # below all losses
+        certain = ups(certain, 2.0 * ELEMENTARY) if self._above else downs(certain, 2.0 * ELEMENTARY)
+        found = np.where(z > 0.0, certain, 0.0)
+        inside = (z > 0.0) & (epsilons > -steps * loss * (1.0 + 4.0 * U))
+        is_near = z < steps // 2 + 1
+        for rows, near in ((inside & is_near, True), (inside & ~is_near, False)):
+            if rows.any():
+                found[rows] = (self._near if near else self._far).bounds(z[rows], above=self._above)
+        return found
+
+    @cached_property
+    def _near(self) -> _Splines:
+        return _Splines(self._steps, self._loss, self._steps // 2 + 1)
+
+    @cached_property
+    def _far(self) -> _Splines:
+        return _Splines(self._steps, self._loss, self._steps + 1)
 
 
 @final
 class _Splines:
-    """The sum over R and i, for all z up to one."""
+    """The sum over R and i, for all z up to a whole number."""
 
-    def __init__(self, steps: int, loss: float, levels: int, length: int) -> None:
+    def __init__(self, steps: int, loss: float, length: int, *, more: int = 0) -> None:
+        levels = _levels(steps, loss * length) + more
         self._steps, self._loss, self._levels = steps, loss, levels
         self._table = _table(steps, levels, length)
         self._scale, self._lost = self._scaled()
         self._error = 1.01 * U * (7 * levels + length + 16) + math.exp(_LEFT_OUT + 1.0)
-
-    @classmethod
-    def of(cls, steps: int, loss: float, z: float) -> Self:
-        """With as many levels as z takes."""
-        length = (steps // 2 if z < steps // 2 + 1 else max(steps, math.floor(z))) + 1
-        return cls(steps, loss, _levels(steps, loss * min(z * (1.0 + 1e-9), length)), length)
 
     def _scaled(self) -> tuple[int, float]:
         """A power of 2 that keeps sums within float64, and what they lose below its range, in units of 2^-1074."""

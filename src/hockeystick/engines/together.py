@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.choose import asks_rare, rare_lines, standing_lines
+from hockeystick.engines.closed_form import ClosedForm
 from hockeystick.engines.contour.answers import Answers, deltas, epsilons, unknown
 from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.engines.contour.lines import Quantity
@@ -67,6 +68,13 @@ def answers_together(curves: Sequence[BoundedCurve], owners: Rows, values: Array
         sides = rare_deltas(few, place, asked) if is_delta else rare_epsilons(few, place, _targets(few, place, asked))
         answers.lower[rows], answers.upper[rows] = sides
         answers.known[rows] = answers.rare[rows] = np.isfinite(answers.upper[rows])
+    for place in set(owners[plain].tolist() if is_delta else ()):
+        engine = curves[place].engine
+        rows = np.flatnonzero(plain & (owners == place))
+        joint = engine.deltas(values[rows]) if isinstance(engine, ClosedForm) else None
+        if joint is not None:
+            answers.lower[rows], answers.upper[rows] = joint
+            answers.known[rows] = True
     rows = np.flatnonzero(answers.known & (answers.lower <= answers.upper))
     own, lower, upper = ends.at(rows), np.maximum(answers.lower[rows], 0.0), np.maximum(answers.upper[rows], 0.0)
     answers.known[:] = False
