@@ -154,6 +154,7 @@ RUNS_TO_WRITE: list[hs.Step] = [
     hs.ExponentialMechanism(0.5),
     hs.PermuteAndFlip(0.5),
     hs.Gaussian(1.5).random_allocation(steps=10),
+    hs.Gaussian(1.5).random_allocation(steps=10, selected=3),
 ]
 
 

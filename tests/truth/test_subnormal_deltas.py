@@ -259,3 +259,12 @@ def test_a_leak_too_small_for_float64_is_not_none() -> None:
         assert curve.delta(math.inf).upper >= LEAST
         assert curve.delta(math.inf).lower == 0.0
         assert curve.delta(1.0).upper >= LEAST
+
+
+def test_losses_of_the_least_number_add_up() -> None:
+    """Each of the outcomes adds less than float64 holds; together they are twelve times the least."""
+    case = _worst_case(hs.ApproximateDP(LEAST), 1000, "remove")
+    low, high = case.truth(0.0)
+    bound = hs.account(case.run, "remove").delta(0.0)
+    assert as_exact(bound.lower) <= low
+    assert high <= as_exact(bound.upper)

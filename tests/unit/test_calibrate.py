@@ -446,6 +446,18 @@ def test_a_value_is_safe_only_when_every_direction_is(adjacency: str) -> None:
     assert any(note.startswith("direction: ") for note in alone.bound.notes)
 
 
+def test_the_bracket_at_an_unsafe_value_holds_for_every_direction() -> None:
+    """Of one step remove decides, delta 0.2; of two add does, 0.32 beside 0.28: either misses the target."""
+    step = hs.DiscretePair([Fraction(3, 5), Fraction(1, 5), Fraction(1, 5)], [Fraction(n, 5) for n in (1, 2, 2)])
+    found = hs.calibrate(lambda n: step * n, epsilon=math.log(2.0), delta=0.24, values="integer")
+    assert (found.value, found.unsafe) == (1, 2)
+    for value, bound in ((1, found.bound), (2, found.bound_at_unsafe)):
+        lower, upper = true_delta(step * value, math.log(2.0))
+        assert bound is not None
+        assert Fraction(float(bound.lower)) <= lower
+        assert upper <= Fraction(float(bound.upper))
+
+
 @pytest.mark.parametrize("target", [{"epsilon": 1.0, "delta": 1e-3}, {"mu": 1.0, "floor": 1e-3}])
 def test_pairs_without_a_transform_are_calibrated_by_the_lattice(target: dict[str, float]) -> None:
     def integers(sigma: float) -> Composition:

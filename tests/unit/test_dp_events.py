@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import pickle
+import sys
 from collections import namedtuple
 from fractions import Fraction
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import mpmath
@@ -87,6 +90,7 @@ MEANINGS = [
     (cut(0.1, 15, 100, noise=0.0), "add-remove", EVERYTHING),
     (allocated(repeated(gaussian(3.0), 9), 1, 10), "zero-out", hs.Gaussian(1.0).random_allocation(steps=10)),
     (allocated(gaussian(), 7, 7), "add-remove", hs.Gaussian(1.0) * 7),
+    (allocated(gaussian(), 2, 10), "add-remove", hs.Gaussian(1.0).random_allocation(steps=10, selected=2)),
     (allocated(gaussian(0.0), 2, 7), "add-remove", EVERYTHING),
     (best(gaussian(), 3.0, math.inf), "substitute", hs.select_best(hs.Gaussian(1.0), count=hs.PoissonCount(3.0))),
     (best(gaussian(), 4.0, 1.0), "zero-out", hs.select_best(hs.Gaussian(1.0), count=hs.NegativeBinomialCount(0.25))),
@@ -161,7 +165,7 @@ UNPROVED = [
     (cut(0.1, 15, 100), "zero-out"),
     (cut(1.0, 15, 100), "zero-out"),
     (allocated(gaussian(), 1, 10), "substitute"),
-    (allocated(gaussian(), 2, 10), "add-remove"),
+    (allocated(GUARANTEE, 2, 10), "add-remove"),
     (allocated(CHOICE, 1, 10), "zero-out"),
     (allocated(event("ZC", rho=0.1), 1, 10), "add-remove"),
     (best(best(gaussian(), 3.0, 1.0), 3.0, 1.0), "add-remove"),
@@ -257,6 +261,14 @@ def test_what_is_no_event_is_refused() -> None:
 def test_a_named_tuple_is_read_with_its_name_in_bytes() -> None:
     kind = namedtuple("kind", ["module_name", "class_name", "noise_multiplier"])
     assert hs.from_dp_event(kind("dp_accounting.dp_event", b"GaussianDpEvent", 2.0)) == hs.Gaussian(2.0) * 1
+
+
+def test_an_event_says_in_how_many_steps_of_a_round_a_record_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("Gaussian", "SelfComposed", "RandomAllocation")  # of a release to come
+    kinds = {f"{name}DpEvent": partial(event, name) for name in names}
+    monkeypatch.setitem(sys.modules, "dp_accounting", SimpleNamespace(dp_event=SimpleNamespace(**kinds)))
+    run = hs.Gaussian(1.0).random_allocation(steps=10, selected=3) * 4
+    assert hs.from_dp_event(hs.to_dp_event(run)) == run
 
 
 @pytest.mark.parametrize(("noise", "count"), [(0.7, 2), (1.3, 3), (5.1, 7), (0.1, 1000), (2.0, 5)])

@@ -178,6 +178,22 @@ def test_nothing_is_recorded_of_a_step_without_a_pair() -> None:
 # ------------------------------------------------------------------------------------------------------------- state
 
 
+def test_a_step_known_by_its_moments_is_refused_and_not_recorded() -> None:
+    odometer = hs.Odometer(delta=1e-6)
+    odometer.step(hs.Gaussian(2.0))
+    with pytest.raises(hs.UnknownPairError, match="only its Renyi divergences are known"):
+        odometer.step(hs.Gaussian(1.0) + hs.ZeroConcentratedDP(0.1))
+    assert odometer.composition == hs.Gaussian(2.0) * 1
+    assert odometer.epsilon().lower > 0.0
+
+
+def test_a_run_of_finite_losses_below_0_is_restored() -> None:
+    odometer = hs.Odometer(delta=0.1, adjacency="remove")
+    odometer.step(hs.DiscretePair([0.5, 0.5], [1.0, 0.0]))
+    assert odometer.epsilon().sides == (math.inf, math.inf)
+    assert hs.Odometer.from_json(odometer.to_json()).epsilon().sides == (math.inf, math.inf)
+
+
 def test_saving_killing_and_restoring_changes_nothing(tmp_path: Path) -> None:
     straight, broken = hs.Odometer(1e-5), hs.Odometer(1e-5)
     path = tmp_path / "run.json"

@@ -181,7 +181,7 @@ class Search:
             return self._certified(target.measure(curve, tolerance), curve)
 
     def _by_direction(self, fast: PrivacyCurve, curve: PrivacyCurve, target: Target) -> Bound:
-        """The largest over the directions, the one that decided last first: it may prove the value unsafe alone."""
+        """The largest over the directions, the one that decided last first: others may be proved to stay below it."""
         answers: dict[str, Bound] = {}
         for name in sorted(curve.directed, key=lambda name: name != self._worst):
             most = max((float(answer.lower) for answer in answers.values()), default=0.0)
@@ -190,8 +190,6 @@ class Search:
             )
             answer = self._of_direction(fast, curve, name, 0.5 * min(most, target.most)) if answer is None else answer
             answers[name] = answer
-            if float(answer.lower) > target.most:
-                break
         self._worst = cast("Direction", max(answers, key=lambda name: float(answers[name].upper)))
         return self._certified(worst(answers, curve.composition.notes), curve)
 

@@ -152,7 +152,9 @@ class Odometer(Saved):
     def _known(self, step: Step) -> None:
         if step not in self._pairs:
             pairs = {direction: step.pair(direction) for direction in self._directions}
-            encode_step(step)  # what cannot be saved is refused here, not when it is too late
+            for pair in pairs.values():
+                pair.loss_range(0.0, 0.0)  # what shows no losses is refused here, not when it is too late
+            encode_step(step)  # and what cannot be saved
             self._pairs[step] = pairs
             self._attained = self._attained and all(step.attained(direction) is None for direction in self._directions)
             self._bounded = self._bounded and all(

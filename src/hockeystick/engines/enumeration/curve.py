@@ -66,12 +66,14 @@ class _Sum:
     @classmethod
     def of(cls, first: Listed, second: Excess, epsilon: float) -> Self:
         """The sum at epsilon."""
-        start = first.beyond(epsilon, float(second.negative[0]))
+        least = float(second.negative[0])
+        start = first.beyond(epsilon, least)
         blocks = [_block(first.at(slice(at, at + _BLOCK)), second, epsilon) for at in range(start, first.size, _BLOCK)]
         value, slope, doubt, moved = (math.fsum(column) for column in zip((0.0,) * 4, *blocks, strict=True))
         error = second.error + (1.0 + second.error) * (gamma(12) + sum_error(min(first.size, _BLOCK)))
         both = 1.01 * (1.0 + first.most) * (1.0 + second.error)
-        lost = LOST * (first.size - start + second.negative.size) if value > 0.0 else 0.0
+        # below the largest loss, also where all terms are too small to be told from 0
+        lost = LOST * (first.size - start + second.negative.size) if epsilon <= float(first.loss[-1]) - least else 0.0
         lower = value * (1.0 - error) - both * (doubt + moved) - lost
         return cls(max(lower, 0.0), value * (1.0 + error) + both * doubt + lost, value, slope)
 

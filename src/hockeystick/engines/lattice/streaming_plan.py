@@ -280,11 +280,12 @@ def _range(cumulants: Cumulants, theta: float, log_alias: float) -> tuple[float,
     doubling, growing = np.arange(-4.0, 4.5, 0.5), np.arange(-6.0, 1.0)
     shifts = np.concatenate((deviation * 2.0**doubling, (1.0 + theta) * 2.0**growing))
 
-    def edge(shift: float, times: int) -> float:
-        return (times * (cumulants.log_moment(theta + shift) - k) - log_alias) / shift
+    def edge(shift: float) -> float:
+        grown = cumulants.log_moment(theta + shift) - k
+        return (max(grown, _HORIZON * grown) - log_alias) / shift  # the farther one: finite losses may all be below 0
 
-    above = min((edge(float(s), _HORIZON), float(s)) for s in shifts)
-    below = max((edge(-float(s), 1), -float(s)) for s in shifts)
+    above = min((edge(float(s)), float(s)) for s in shifts)
+    below = max((edge(-float(s)), -float(s)) for s in shifts)
     return min(below[0], mean), max(above[0], _HORIZON * mean), theta + below[1], theta + above[1]
 
 

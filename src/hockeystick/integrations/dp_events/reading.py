@@ -67,7 +67,7 @@ def parts_of(event: Any, adjacency: str) -> Parts:
     for step, _ in parts:
         for direction in names:
             try:
-                step.pair(direction)
+                step.pairs(direction)
             except UnknownPairError as error:
                 raise UnprovedEventError(event, str(error)) from error
     return parts
@@ -127,9 +127,7 @@ def _allocated(event: Event) -> Parts:
         return () if inner is None or selected == 0 else ((inner, 1),)
     if selected == steps:
         return ((inner, steps),)  # every record is in every step
-    if selected > 1:
-        raise event.unproved("no pair is proved for records that take part in several of the steps: select one")
-    return ((RandomAllocation(inner, steps), 1),)
+    return ((RandomAllocation(inner, steps, selected), 1),)
 
 
 def _cut(event: Event) -> Parts:

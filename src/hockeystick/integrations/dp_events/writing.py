@@ -146,7 +146,7 @@ _ROWS: Mapping[type[Step], tuple[str, Callable[[Any], dict[str, Any]]]] = {
     CutBatches: ("TruncatedSubsampledGaussianDpEvent", _cut),
     RandomAllocation: (
         "RandomAllocationDpEvent",
-        lambda step: {"event": _event(step.mechanism), "num_selected": 1, "num_steps": step.steps},
+        lambda step: {"event": _event(step.mechanism), "num_selected": step.selected, "num_steps": step.steps},
     ),
     Poisson: (
         "PoissonSampledDpEvent",
