@@ -56,7 +56,10 @@ class ApproximateDP(Mechanism):
         return WorstCasePair(self.epsilon, self.delta)
 
     def pair_of_group(self, direction: Direction, size: int) -> Pair:
-        """``size * epsilon`` and ``delta (1 + e^epsilon + ... + e^{(size-1) epsilon})``, rounded up."""
+        """``size * epsilon`` and ``delta (1 + e^epsilon + ... + e^{(size-1) epsilon})``, rounded up; see groups.md."""
+        shown = self._noise(size, up=False)
+        if self.delta == 0.0 and shown:
+            return shown[0]
         epsilon = float_beside(size * Fraction(self.epsilon), up=True)
         if self.delta == 0.0 or self.epsilon == 0.0:
             return WorstCasePair(epsilon, min(1.0, float_beside(size * Fraction(self.delta), up=True)))
@@ -64,7 +67,10 @@ class ApproximateDP(Mechanism):
         return WorstCasePair(epsilon, min(1.0, up(self.delta * growth, _ROUNDING)))
 
     def attained_by_group(self, direction: Direction, size: int) -> tuple[Pair, ...] | None:
-        """Discrete Laplace noise of this epsilon on a sum that moves by the size: docs/derivations/groups.md."""
+        return self._noise(size, up=True)
+
+    def _noise(self, size: int, *, up: bool) -> tuple[Pair, ...]:
+        """Discrete Laplace noise of this epsilon, or beside it, on a sum that moves by the size."""
         if not _KNOWN[0] <= self.epsilon <= _KNOWN[1]:
             return ()
-        return (DiscreteLaplacePair(float_beside(1 / Fraction(self.epsilon), up=True), size),)
+        return (DiscreteLaplacePair(float_beside(1 / Fraction(self.epsilon), up=up), size),)
