@@ -174,8 +174,8 @@ class Pair(ABC):
         return None
 
     @property
-    def laplace_loss(self) -> Extreme | None:
-        """The largest loss where the pair is one of Laplace noise, without sampling; None for every other pair."""
+    def laplace_loss(self) -> Fraction | None:
+        """The largest loss, exactly, where the pair is one of plain Laplace noise; None for every other pair."""
         return None
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import final
 
 import numpy as np
@@ -60,8 +61,8 @@ class LaplacePair(Pair):
         return Extreme(self.shift, 2.0 * U * self.shift)
 
     @property
-    def laplace_loss(self) -> Extreme:
-        return self.supremum
+    def laplace_loss(self) -> Fraction:
+        return Fraction(self.sensitivity) / Fraction(self.scale)
 
     @property
     def anchors(self) -> tuple[float, ...]:
