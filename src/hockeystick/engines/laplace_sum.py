@@ -2,10 +2,10 @@
 
 Let m_j be the largest loss of a step, in nats, taken k_j times, K = sum k_j, and y = sum k_j m_j - eps. Then
 
-    delta(eps) = 1 + 2 e^{-y/2} 2^-K sum_n prod_j binom(k_j, n_j) p_n((y - 2 sum_j n_j m_j) / 2),      n = sum_j n_j < K,
+    delta(eps) = 1 + 2 e^{-y/2} 2^-K sum_n prod_j binom(k_j, n_j) p_n((y - 2 sum_j n_j m_j) / 2),  n = sum_j n_j < K,
 
-over all ``n_j = 0 .. k_j`` with a positive argument, p_n polynomials of degree K (docs/derivations/laplace-sums.md). The
-terms cancel, so they are summed in decimal arithmetic of as many digits as it takes. Every step of that is rounded
+over all ``n_j = 0 .. k_j`` with a positive argument, p_n polynomials of degree below K
+(docs/derivations/laplace-sums.md). The terms cancel, so they are summed in decimal arithmetic of as many digits as it takes. Every step of that is rounded
 correctly, and the m_j, quotients of two floats, and epsilon are exact fractions: the error is at most a small number of
 units of the last digit of 2^K. Discrete outcomes of loss l_i and mass p_i beside them shift epsilon:
 
@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from decimal import Context, Decimal, localcontext
+from decimal import ROUND_HALF_EVEN, Context, Decimal, DivisionByZero, InvalidOperation, Overflow, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from itertools import product
+from itertools import accumulate, product
 from typing import Self, final
 
 import numpy as np
@@ -146,14 +146,13 @@ class _Noise:
             most = -math.expm1(float(epsilon))
             return down(most, 2.0 * ELEMENTARY), min(up(most, 2.0 * ELEMENTARY), 1.0)
         for depth in _DEPTHS:
-            value, error = self._sum(self.largest - epsilon, depth)
-            lower, upper = float(value - error), float(value + error)
+            lower, upper = self._sum(self.largest - epsilon, depth)
             if upper - lower <= 4.0 * U * lower:
                 break
         return max(down(lower), 0.0), min(up(upper), 1.0)
 
-    def _sum(self, y: Fraction, depth: int) -> tuple[Decimal, Decimal]:
-        """Delta and a bound on its error, by sums of so many digits more than those that cancel."""
+    def _sum(self, y: Fraction, depth: int) -> tuple[float, float]:
+        """Bounds but for a rounding, by sums of so many digits more than those that cancel and a float's."""
         # of a term 3 K roundings and a few more, of the sum one for each, of the exponential y / 2: each 2^K at most
         roundings = 4 * self._steps + len(self._terms) + math.ceil(y) + 40
         lost = math.ceil(math.log10(2.0) * self._steps + math.log10(roundings)) + 2
@@ -161,7 +160,8 @@ class _Noise:
             rows = _polynomials(self._steps, context.prec)
             total = sum((ways * _at(rows[n], (y - reach) / 2) for reach, n, ways in self._until(y)), Decimal(0))
             value = 1 + 2 * total * (-_decimal(y / 2)).exp() / 2**self._steps
-            return value, Decimal(10) ** -(_SPARE + depth)
+            error = Decimal(10) ** -(_SPARE + depth)
+            return float(value - error), float(value + error)
 
     def _until(self, y: Fraction) -> Iterator[tuple[Fraction, int, int]]:
         for term in self._terms:
@@ -171,7 +171,9 @@ class _Noise:
 
 
 def _context(digits: int) -> Context:
-    return Context(prec=digits, Emin=-(10**6), Emax=10**6)
+    """That of the sums, whatever the caller's own is."""
+    traps = [InvalidOperation, DivisionByZero, Overflow]
+    return Context(prec=digits, rounding=ROUND_HALF_EVEN, Emin=-(10**6), Emax=10**6, clamp=0, traps=traps)
 
 
 def _decimal(value: Fraction) -> Decimal:
@@ -198,15 +200,10 @@ def _polynomials(steps: int, digits: int) -> tuple[tuple[Decimal, ...], ...]:
 
 def _coefficients(n: int, steps: int) -> list[int]:
     """r! times those of p_n, lowest power first: of ``w (1 - w)^{n-1} (1 + w)^{K-n-1}``, less ``2^{K-1} / (1 - w)``."""
-    up, down = [math.comb(steps - n - 1, i) for i in range(steps - n)], [1]
-    if n == 0:
-        total, row = 0, [-(2 ** (steps - 1))]
-        for c in up:
-            total += c
-            row.append(total - 2 ** (steps - 1))
-        return row
-    down = [(-1) ** i * math.comb(n - 1, i) for i in range(n)]
+    rising = [math.comb(steps - n - 1, i) for i in range(steps - n)]
+    if n == 0:  # over 1 - w: running sums, whose end without end is 2^{K-1}
+        return [total - 2 ** (steps - 1) for total in accumulate(rising, initial=0)]
     row = [0] * steps
-    for (i, a), (j, b) in product(enumerate(up), enumerate(down)):
-        row[i + j + 1] += a * b
+    for (i, a), j in product(enumerate(rising), range(n)):
+        row[i + j + 1] += (-1) ** j * math.comb(n - 1, j) * a
     return row
