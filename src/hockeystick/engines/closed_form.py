@@ -1,8 +1,8 @@
-"""Curves with a closed form: one step, compositions of Gaussian pairs alone, and of Laplace pairs of one scale.
+"""Curves with a closed form: one step, compositions of Gaussian pairs alone, and of few Laplace pairs.
 
 One step is read off the tails of its pair (`laws/one_step.py`). Composing N(D_j, s_j^2) against N(0, s_j^2), each T_j
 times, is the Gaussian pair with ``mu^2 = sum_j T_j (D_j / s_j)^2``: project on the direction of the means. delta grows
-with mu, so that mu rounded down and up brackets the curve. Laplace pairs add up to B-splines (`laplace_sum.py`).
+with mu, so that mu rounded down and up brackets the curve. Laplace pairs add up to polynomials (`laplace_sum.py`).
 
 Guarantee: lower and upper are certified. Cost: one or two evaluations of the tails for delta, a search for epsilon.
 """

@@ -4,10 +4,11 @@ Let m_j be the largest loss of a step, in nats, taken k_j times, K = sum k_j, an
 
     delta(eps) = 1 + 2 e^{-y/2} 2^-K sum_n prod_j binom(k_j, n_j) p_n((y - 2 sum_j n_j m_j) / 2),  n = sum_j n_j < K,
 
-over all ``n_j = 0 .. k_j`` with a positive argument, p_n polynomials of degree below K
-(docs/derivations/laplace-sums.md). The terms cancel, so they are summed in decimal arithmetic of as many digits as it takes. Every step of that is rounded
-correctly, and the m_j, quotients of two floats, and epsilon are exact fractions: the error is at most a small number of
-units of the last digit of 2^K. Discrete outcomes of loss l_i and mass p_i beside them shift epsilon:
+over all ``n_j = 0 .. k_j`` with a positive argument, p_n polynomials of degree below K, derived in
+docs/derivations/laplace-sums.md. The terms cancel, so they are summed in decimal arithmetic of as many digits as it
+takes. There every operation is correctly rounded, and the m_j, quotients of two floats, and epsilon are exact
+fractions: the error is at most a small number of units in the last digit of 2^K. Discrete outcomes of loss l_i and
+mass p_i beside them shift epsilon:
 
     delta(eps) = P(L = inf) + sum_i p_i h(eps - l_i),      h the curve above.
 
