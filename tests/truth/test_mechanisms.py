@@ -22,7 +22,7 @@ RATE = 0.25  # of Poisson samples
 BATCH, POPULATION = 2, 6  # a rate of 1/3, which no float64 is
 G = Fraction(BATCH, POPULATION)
 EPSILONS = (0.0, 0.7)
-WIDTH = 2e-3  # relative width allowed; the default tolerance is 1e-3
+WIDTH = 2e-4  # relative width allowed, the widest of all: two steps of a joined discrete Gaussian pair
 DIRECTIONS: tuple[Direction, ...] = ("remove", "add", "substitute", "zero-out", "zero-in")
 AS_REMOVE = {"zero-out": "remove", "zero-in": "add"}
 

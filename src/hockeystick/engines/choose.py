@@ -75,9 +75,9 @@ ENOUGH: Final = 1e-1
 """Of the tolerance asked for: the width of what a line answers where rounding keeps it from 1e-9, as it does where
 large losses are rare. Another line there is as wide, and takes 5 to 20 ms."""
 
-ALONE: Final = 0.1
-"""Of the tolerance asked for: what lattices are asked for where no contour is known to be narrower; 0.1 s an answer in
-place of 0.05, for a cut Poisson run."""
+LATTICE_TOLERANCE: Final = 1e-5
+"""Width that lattices are asked for at least, of epsilon in nats and of delta as a share: they leave a hundredth of
+what 1e-3 does in a tenth to a half more time, 20 to 80 ms for most runs; 1e-6 takes up to four times as long."""
 
 CONTOUR_WORK: Final = 10_000_000
 """Products of nodes that the contour may take for each few parts, 10 ms or so: beyond, lattices are as fast."""
@@ -156,10 +156,9 @@ def choose_engine(
     PrecisionError
         For more steps, or larger losses, than float64 tells apart.
     """
-    lattice = partial(_lattice, parts, tolerance, points, largest_loss)
     if engine == "lattice":
         _check_reach(parts)
-        return lattice()
+        return _lattice(parts, tolerance, points, largest_loss)
     if engine == "contour":
         return ContourCurve(PairSum(parts), CONTOUR_TOLERANCE)
     closed = closed_form(parts)
@@ -171,10 +170,11 @@ def choose_engine(
     ):
         return EnumeratedCurve(parts, composed_infinity(parts))
     _check_reach(parts)
+    lattice = partial(_lattice, parts, min(tolerance, LATTICE_TOLERANCE), points, largest_loss)
     try:
         return _ContourFirst(PairSum(parts), tolerance, lattice, merges=engine == "automatic")
     except UnknownPairError:
-        return lattice(ALONE)
+        return lattice()
 
 
 def standing_lines(engine: Engine) -> StandingLines | None:
@@ -194,10 +194,10 @@ def asks_rare(engine: Engine, delta: float) -> bool:
     return isinstance(engine, _ContourFirst) and engine.asks_rare(delta)
 
 
-def _lattice(parts: Parts, tolerance: float, points: int, largest_loss: float, share: float = 1.0) -> LatticeCurve:
+def _lattice(parts: Parts, tolerance: float, points: int, largest_loss: float) -> LatticeCurve:
     from hockeystick.engines.lattice.curve import LatticeCurve  # loaded where it is needed
 
-    return LatticeCurve(parts, share * tolerance, points, largest_loss)
+    return LatticeCurve(parts, tolerance, points, largest_loss)
 
 
 @final
