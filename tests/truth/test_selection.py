@@ -116,48 +116,30 @@ def test_rounded_outcomes_never_reach_beyond_the_range() -> None:
     assert abs(two_outcomes(1.0, 0.25).loss_bounds[1] - 0.25) < 1e-12
 
 
-def test_no_adaptive_choice_of_two_intervals_is_above_the_certified_curve() -> None:
-    """All t of the first step, and for each of its outcomes all t of the second: enumerated on a grid."""
-    epsilon = 0.8
-    curve = hs.account(hs.ExponentialMechanism(epsilon) * 2)
-    for x in (0.05, 0.4, 0.9, 1.3):
-        answer = bound(curve.delta(x))
-        best = mp.mpf(0)
-        for t in (mp.mpf(epsilon) * k / 64 for k in range(65)):
-            p = (mp.exp(mp.mpf(epsilon)) - mp.exp(t)) / mp.expm1(mp.mpf(epsilon))
-            total = mp.mpf(0)
-            for mass, loss in ((p, t), (1 - p, t - mp.mpf(epsilon))):
-                left = mp.mpf(x) - loss
-                total += mass * joined_delta(epsilon, float(left)) if abs(left) < 700 else mp.mpf(0)
-            best = max(best, total)
-        assert answer.lower <= best * (1 + mp.mpf("1e-14"))
-        assert best <= answer.upper * (1 + mp.mpf("1e-14"))
-
-
 def test_a_hundred_choices_cost_less_than_pure_dp_and_than_the_joined_curve() -> None:
     run = hs.ExponentialMechanism(0.1) * 100
     joined = bound(Certified()._by_windows(((BoundedRangePair(0.1), 100),)).epsilon(1e-6))
     assert joined.lower >= 2.6117
     assert joined.upper <= 2.6118
     answer = bound(hs.account(run).epsilon(1e-6))
-    assert 2.2 <= answer.lower <= answer.upper <= 2.4003
-    assert any("100 steps of loss" in note for note in answer.notes)
+    assert 2.2499 <= answer.lower <= answer.upper <= 2.2533
     assert bound(hs.account(hs.ApproximateDP(0.1) * 100).epsilon(1e-6)).lower > 4.77
     many = bound(hs.account(hs.ExponentialMechanism(0.05) * 1000).epsilon(1e-9))
     concentrated = bound(hs.account(hs.ZeroConcentratedDP(0.05**2 / 8) * 1000).epsilon(1e-9))
     assert many.upper <= concentrated.upper <= 5.402
     assert many.lower >= 4.7
+    assert any("1000 steps of loss" in note for note in many.notes)
 
 
 def test_the_lower_side_is_the_curve_of_the_stated_outcomes() -> None:
-    """Two outcomes composed 20 times, by the binomial sum of the stated probabilities."""
-    answer = bound(hs.account(hs.ExponentialMechanism(0.5) * 20).delta(3.0))
+    """Two outcomes composed 200 times, by the binomial sum of the stated probabilities."""
+    answer = bound(hs.account(hs.ExponentialMechanism(0.5) * 200).delta(12.0))
     best = mp.mpf(0)
     for pair in two_outcomes_family(0.5):
         p, q = (mp.mpf(v.numerator) / v.denominator for v in (pair.p[0], pair.q[0]))  # type: ignore[union-attr]
         gains = (
-            mp.binomial(20, k) * (p**k * (1 - p) ** (20 - k) - mp.exp(3) * q**k * (1 - q) ** (20 - k))
-            for k in range(21)
+            mp.binomial(200, k) * (p**k * (1 - p) ** (200 - k) - mp.exp(12) * q**k * (1 - q) ** (200 - k))
+            for k in range(201)
         )
         best = max(best, mp.fsum(max(gain, mp.mpf(0)) for gain in gains))
     assert answer.lower <= best <= answer.upper
@@ -342,7 +324,7 @@ def test_steps_known_by_moments_are_refused_where_a_window_is_needed() -> None:
 
 def test_calibration_goes_by_the_upper_side_where_the_sides_never_meet() -> None:
     found = hs.calibrate(lambda e: hs.ExponentialMechanism(e) * 100, epsilon=1.0, delta=1e-6)
-    assert 0.0444 < found.value < 0.0445
+    assert 0.0473 < found.value < 0.0474
     assert found.unsafe is None
     assert bound(hs.account(hs.ExponentialMechanism(found.value) * 100).epsilon(1e-6)).upper <= 1.0
     assert bound(hs.account(hs.ExponentialMechanism(found.value * (1.0 + 1e-4)) * 100).epsilon(1e-6)).upper > 1.0

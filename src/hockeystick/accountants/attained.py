@@ -47,9 +47,9 @@ _COARSE = 16  # intervals of the first pass over a group's splits
 
 def directed_curve(accountant: Accountant, composition: Composition, direction: Direction) -> DirectedCurve:
     """The curve of one direction; its lower side from attained pairs where the dominating ones are not."""
-    curve = accountant.directed(composition.pairs(direction))
-    groups = composition.attained(direction)
-    if groups is None or _knows_both_sides(composition, direction, groups):
+    parts = composition.pairs(direction)
+    curve, groups = accountant.directed(parts), composition.attained(direction)
+    if groups is None or accountant.attains(parts) or _knows_both_sides(composition, direction, groups):
         return curve
     return AttainedCurve(curve, accountant, groups, provenance=composition.provenance(direction))
 

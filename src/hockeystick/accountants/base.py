@@ -128,6 +128,10 @@ class Accountant(ABC):
         """What answers many questions of these curves in one pass; None where nothing does."""
         return None
 
+    def attains(self, parts: Parts) -> bool:
+        """Whether the steps attain both sides of `directed` where their pairs are not attained step by step."""
+        return False
+
     def for_datasets(self) -> Accountant:
         """What accounts known datasets first: mostly they are far below the dominating pairs, and need few digits."""
         return self

@@ -68,8 +68,9 @@ class Certified(Accountant):
         if any(pair.selection is not None for pair, _ in parts):
             return self._selected(parts)
         windows = not any(pair.is_known_by_moments_alone for pair, _ in parts)
-        curve = self._by_windows(parts) if windows else None
-        if not any_guarantee(parts):
+        composed = tuple(own for pair, count in parts for own in pair.composed(count))
+        curve = self._by_windows(composed) if windows else None
+        if not any_guarantee(parts) or self.attains(parts):
             return cast("DirectedCurve", curve)
         from hockeystick.engines.moments.guarantee import GuaranteeCurve  # engines that few answers need load late
 
@@ -83,6 +84,10 @@ class Certified(Accountant):
         if pair.selection is not None and len(parts) == count == 1:
             return _CertifiedCurve(selected_curve(self, pair.selection))
         return _UpperSide(self.directed(tuple((above(self, pair), count) for pair, count in parts)))
+
+    def attains(self, parts: Parts) -> bool:
+        ((pair, count), *others) = parts
+        return not others and pair.attains_together(count)
 
     def for_datasets(self) -> Accountant:
         return replace(self, engine="unmerged") if self.engine == "automatic" else self

@@ -225,6 +225,14 @@ class Pair(ABC):
         """
         return None
 
+    def composed(self, count: int) -> tuple[tuple[Pair, int], ...]:
+        """Pairs, with their counts, that dominate so many of the steps that this pair stands for, one after another."""
+        return ((self, count),)
+
+    def attains_together(self, count: int) -> bool:
+        """Whether `composed` is one pair whose curve so many of these steps attain at every epsilon."""
+        return False
+
     @property
     def selection(self) -> Selection | None:
         """The run of which this is the best of many; None for every other pair."""

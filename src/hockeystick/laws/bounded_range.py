@@ -10,7 +10,7 @@ eps] under P, and under Q its mirror image. This is a Laplace pair between its t
 docs/derivations/selection.md, section 1.
 
 Guarantee: the pair dominates every pair of bounded range. Composed it is not attained: neighbours attain each
-`two_outcomes`.
+`two_outcomes`, and several steps have a curve of their own (`bounded_range_run`).
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ import numpy as np
 from hockeystick.errors import check_positive, set_fields
 from hockeystick.laws.atom_table import precise_log
 from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
+from hockeystick.laws.bounded_range_run import BoundedRangeRun
+from hockeystick.laws.curve import ChordPair
 from hockeystick.laws.laplace_rule import LaplaceSummand, gauss_legendre
 from hockeystick.laws.vectors import DiscretePair
 from hockeystick.numerics.rounding import ELEMENTARY, U
@@ -103,6 +105,20 @@ class BoundedRangePair(Pair):
 
     def summand(self) -> Summand:
         return LaplaceSummand(self.epsilon, "between the atoms")
+
+    def composed(self, count: int) -> tuple[tuple[Pair, int], ...]:
+        """Runs of about the same length."""
+        most = BoundedRangeRun.longest(self.epsilon)
+        if min(count, most) <= 1:
+            return ((self, count),)
+        runs = -(-count // most)
+        steps, longer = divmod(count, runs)
+        lengths = (steps, runs - longer), (steps + 1, longer)
+        return tuple((ChordPair(BoundedRangeRun(self.epsilon, own)), times) for own, times in lengths if times)
+
+    def attains_together(self, count: int) -> bool:
+        ((pair, times), *others) = self.composed(count)
+        return times == 1 and not others and pair != self
 
     def moment_guarantee(self, orders: Array) -> Array:
         """The largest K over t, or Hoeffding's bound ``theta (1 + theta) eps^2 / 8``, whichever rounds smaller."""

@@ -14,8 +14,8 @@ from hockeystick.mechanisms.base import Mechanism
 __all__ = ["ExponentialMechanism"]
 
 RANGE_NOTE = (
-    "losses of bounded range: the upper bound is the smaller of the joined worst curve and of the moments; the lower"
-    " bound is attained by two candidates, whose losses are the same in all steps"
+    "losses of bounded range: the upper bound is the smaller of the worst adaptive choices' curve and of the moments;"
+    " the lower bound is attained by two candidates, whose losses are the same in all steps"
 )
 
 

@@ -1,0 +1,151 @@
+"""Runs of steps of bounded range, each chosen by what came before: the recursion by search over the choices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+import hockeystick as hs
+from hockeystick.accountants.certified import Certified
+from hockeystick.laws import BoundedRangePair
+from hockeystick.laws.bounded_range import two_outcomes
+from hockeystick.laws.bounded_range_run import BoundedRangeRun
+from hockeystick.laws.one_step import one_step_delta
+
+_SHRINK = (mp.sqrt(5) - 1) / 2
+
+
+def largest(function: Callable[[mpf], mpf], low: mpf, high: mpf, *, starts: int = 12, rounds: int = 45) -> mpf:
+    """The largest value: the best of some starts, then a golden-section search around it."""
+    points = [low + (high - low) * k / starts for k in range(starts + 1)]
+    values = [function(point) for point in points]
+    best = values.index(max(values))
+    left, right = points[max(best - 1, 0)], points[min(best + 1, starts)]
+    found = values[best]
+    for _ in range(rounds):
+        one, other = right - _SHRINK * (right - left), left + _SHRINK * (right - left)
+        first, second = function(one), function(other)
+        found = max(found, first, second)
+        left, right = (left, other) if first > second else (one, right)
+    return found
+
+
+def worst(epsilon: mpf, count: int, x: mpf) -> mpf:
+    """V_k(x): the definition, the last step in closed form."""
+    if x >= count * epsilon:
+        return mpf(0)
+    if x <= -count * epsilon:
+        return -mp.expm1(x)
+    if count == 1:
+        return mp.expm1((x - epsilon) / 2) ** 2 / -mp.expm1(-epsilon)
+
+    def chosen(t: mpf) -> mpf:
+        p = mp.expm1(t - epsilon) / mp.expm1(-epsilon)
+        return p * worst(epsilon, count - 1, x - t) + (1 - p) * worst(epsilon, count - 1, x - t + epsilon)
+
+    # below, nothing is left to reach
+    least = max(x - (count - 1) * epsilon, mpf(0))
+    return largest(chosen, least, epsilon, rounds=45 if count == 2 else 25)
+
+
+@pytest.mark.parametrize("epsilon", [1e-100, 1e-3, 0.5, 3.0, 20.0])
+@pytest.mark.parametrize("share", [-0.7, -0.01, 0.0, 0.2, 0.5123, 0.9, 0.999, 1.0 - 1e-9])
+def test_runs_of_two_contain_the_best_of_all_choices(epsilon: float, share: float) -> None:
+    x = 2.0 * epsilon * share
+    low, high = BoundedRangeRun(epsilon, 2).delta(x)
+    truth = worst(mpf(epsilon), 2, mpf(x))
+    assert mpf(low) <= truth <= mpf(high)
+    if abs(share) < 0.95:
+        assert high <= low * (1.0 + 1e-3)
+
+
+@pytest.mark.parametrize(("epsilon", "x"), [(0.5, 0.0), (0.5, 0.4), (0.5, 1.1), (2.0, 3.3)])
+def test_runs_of_three_contain_the_best_of_all_choices(epsilon: float, x: float) -> None:
+    low, high = BoundedRangeRun(epsilon, 3).delta(x)
+    truth = worst(mpf(epsilon), 3, mpf(x))
+    assert mpf(low) <= truth * (1 + mpf(1e-9))  # the search of three choices in turn is that close
+    assert mpf(high) >= truth
+    assert high <= low * (1.0 + 1e-3)
+
+
+def test_one_step_is_the_joined_curve() -> None:
+    for x in (-0.3, 0.0, 0.1, 0.7, 0.99):
+        low, high = BoundedRangeRun(1.0, 1).delta(x)
+        one = one_step_delta(BoundedRangePair(1.0), x)
+        assert low <= one[1]
+        assert high >= one[0]
+        assert high <= one[1] * (1.0 + 1e-3)
+
+
+def test_choices_on_points_are_attained_and_all_choices_are_not_above() -> None:
+    """A run of many: a coarse recursion with choices of its own, none of which is above."""
+    epsilon, count, parts = 0.25, 12, 24
+    t = [epsilon * j / parts for j in range(parts + 1)]
+    p = [math.expm1(s - epsilon) / math.expm1(-epsilon) for s in t]
+    values = {i: max(-math.expm1(i * epsilon / parts), 0.0) for i in range(-count * parts, count * parts + 1)}
+    for left in range(count - 1, -1, -1):
+        values = {
+            i: max(p[j] * values[i - j] + (1.0 - p[j]) * values.get(i - j + parts, 0.0) for j in range(parts + 1))
+            for i in range(-left * parts, count * parts + 1)
+        }
+    run = BoundedRangeRun(epsilon, count)
+    for i in range(0, count * parts, 7):
+        low, high = run.delta(i * epsilon / parts)
+        assert high >= values[i] * (1.0 - 1e-12)
+        assert low <= high <= values[i] * 1.05 or values[i] < 1e-6
+
+
+@pytest.mark.parametrize(("epsilon", "count"), [(1.0, 5), (0.5, 20), (0.1, 100), (0.01, 128)])
+def test_runs_are_known_closely_and_above_those_of_one_choice_for_all(epsilon: float, count: int) -> None:
+    run = hs.ExponentialMechanism(epsilon) * count
+    for delta in (1e-2, 1e-6, 1e-30):
+        found = hs.account(run).epsilon(delta)
+        assert isinstance(found, hs.Bound)
+        assert float(found.width) <= 1e-2 * float(found.upper)
+        for share in (0.3, 0.45, 0.5, 0.55):
+            same = Certified().directed(((two_outcomes(epsilon, share * epsilon), count),)).epsilon(delta)
+            assert isinstance(same, hs.Bound)
+            assert same.lower <= found.upper
+
+
+def test_longer_runs_are_cut_and_stay_above_choices_of_the_whole() -> None:
+    pair = BoundedRangePair(0.1)
+    assert sum(own.known.count * times for own, times in pair.composed(1000)) == 1000  # type: ignore[attr-defined]
+    found, moments = (
+        bound
+        for bound in (
+            hs.account(hs.ExponentialMechanism(0.1) * 1000).epsilon(1e-6),
+            hs.account(hs.ExponentialMechanism(0.1) * 1000, accountant=hs.accountants.Moments()).epsilon(1e-6),
+        )
+    )
+    assert isinstance(found, hs.Bound)
+    assert isinstance(moments, hs.Bound)
+    assert float(found.upper) < float(moments.upper)
+    assert float(found.width) <= 0.01 * float(found.upper)
+    assert pair.attains_together(100)
+    assert not pair.attains_together(1000)
+
+
+@pytest.mark.parametrize("x", [0.0, 0.4, 1.3, 2.2])
+def test_other_steps_beside_a_run_contain_what_choosing_last_reaches(x: float) -> None:
+    run = hs.ExponentialMechanism(0.5) * 2 + hs.RandomizedResponse(0.9) * 2
+    found = hs.account(run).delta(x)
+    assert isinstance(found, hs.Bound)
+    loss = mp.log(9)
+    ways = [(mpf(0.9) ** 2, 2 * loss), (2 * mpf(0.9) * (1 - mpf(0.9)), mpf(0)), ((1 - mpf(0.9)) ** 2, -2 * loss)]
+    truth = mp.fsum(p * worst(mpf(0.5), 2, mpf(x) - own) for p, own in ways)
+    assert mpf(found.lower) <= truth <= mpf(found.upper) * (1 + mpf(1e-12))  # of ln 9, the pair's is from a float
+    assert mpf(found.upper) <= truth * (1 + mpf(1e-3))
+
+
+def test_many_epsilons_at_once_are_those_of_each_alone() -> None:
+    run = BoundedRangeRun(0.3, 40)
+    at = np.linspace(0.0, 12.5, 301)
+    low, high = run.deltas(at, 0.0)
+    assert [run.delta(x) for x in at.tolist()] == list(zip(low.tolist(), high.tolist(), strict=True))
+    assert (np.diff(high) <= 1e-15).all()
+    assert (low <= high).all()
