@@ -181,7 +181,7 @@ def check_probability(name: str, value: Any) -> float:
     number = _real(name, value, "in [0, 1]")
     if not 0.0 <= number <= 1.0:
         raise ValueError(f"{name} must be in [0, 1], got {value!r}")
-    return number
+    return abs(number)  # -0.0 is 0
 
 
 def check_inside(name: str, value: Any) -> float:

@@ -12,6 +12,7 @@ from flint import acb, arb, ctx
 from mpmath import mp, mpf
 from scipy.special import erf, erfcx
 
+from hockeystick.errors import check_probability
 from hockeystick.numerics.fft import (
     even_smooth_length,
     fft_error,
@@ -175,3 +176,7 @@ def test_a_product_of_complex_numbers_errs_by_at_most_a_power_step() -> None:
         truth = acb(a.real, a.imag) * acb(b.real, b.imag)
         worst = max(worst, float(((acb(found.real, found.imag) - truth) / truth).abs_upper()))
     assert U < worst <= POWER_STEP
+
+
+def test_a_probability_of_minus_zero_is_zero() -> None:
+    assert math.copysign(1.0, check_probability("delta", -0.0)) == 1.0

@@ -235,7 +235,8 @@ class ClosedForm:
 def closed_form(parts: Sequence[tuple[Pair, int]]) -> ClosedForm | None:
     """The closed form that serves this composition, if one does."""
     if len(parts) == 1 and parts[0][1] == 1:
-        return ClosedForm(PairSides(parts[0][0], parts[0][0], "closed form of one step"))
+        pair = parts[0][0]
+        return ClosedForm(PairSides(pair, pair, pair.method))
     gaussians = as_one_gaussian(parts)
     if gaussians is not None:
         return ClosedForm(PairSides(*gaussians, "closed form of Gaussians"))

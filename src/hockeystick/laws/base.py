@@ -225,6 +225,11 @@ class Pair(ABC):
         """
         return None
 
+    @property
+    def method(self) -> str:
+        """What answers of one such step alone."""
+        return "closed form of one step"
+
     def composed(self, count: int) -> tuple[tuple[Pair, int], ...]:
         """Pairs, with their counts, that dominate so many of the steps that this pair stands for, one after another."""
         return ((self, count),)

@@ -52,7 +52,7 @@ class BoundedRangeRun:
     --------
     >>> low, high = BoundedRangeRun(0.5, 2).delta(0.4)
     >>> round(low, 3), round(high, 3)
-    (0.136, 0.136)
+    (0.038, 0.038)
     """
 
     epsilon: float

@@ -68,6 +68,10 @@ class _OnKnots(AtomicPair):
         return self.known
 
     @property
+    def method(self) -> str:
+        return "curve known at points"
+
+    @property
     def loss_quantum(self) -> LossQuantum:
         return LossQuantum(_spacing(self.known), 0.0)
 
