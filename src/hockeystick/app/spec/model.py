@@ -55,6 +55,10 @@ class Choice:
         """A choice from keywords."""
         return Choice(name, tuple(parameters.items()))
 
+    def but(self, **parameters: Value) -> Choice:
+        """The same with other values of some parameters."""
+        return Choice.of(self.name, **self.mapping | parameters)
+
     @property
     def mapping(self) -> dict[str, Value]:
         """The parameters by name."""
