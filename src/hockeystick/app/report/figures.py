@@ -65,15 +65,13 @@ def privacy_chart(
 def tradeoff_chart(samples: Samples, direction: str) -> Markup:
     """The least false-negative rate of any attack against its false-positive rate."""
     lines = samples.trade_off(direction)
-    series = _band(lines, safe=_points(*lines.below))
+    band = _band(lines, safe=_points(*lines.below))
+    guessing = Series([(0.0, 1.0), (1.0, 0.0)], "guide")
     return chart(
         "tradeoff",
         Axis("false-positive rate of an attack", 0.0, 1.0),
         Axis("false-negative rate", 0.0, 1.0),
-        [
-            Series([(0.0, 1.0), (1.0, 0.0)], "guide"),
-            *(series if samples.certified else [Series(series[1].points, "estimate")]),
-        ],
+        [guessing, *(band if samples.certified else [Series(band[1].points, "estimate")])],
         title="Trade-off curve",
         description="The least false-negative rate of any attack that tells whether one record is in the data",
     )
