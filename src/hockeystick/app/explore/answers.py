@@ -27,7 +27,8 @@ from hockeystick.app.report.numbers import bracket, jsonable, plain, result_docu
 from hockeystick.app.report.page import page
 from hockeystick.app.report.receipt import receipt
 from hockeystick.app.report.words import IF_HELD, headline, method_words, not_included, statement
-from hockeystick.app.spec.model import Circumstances, Specification
+from hockeystick.app.spec.circumstances import Circumstances
+from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
 from hockeystick.calibrate import Calibration
 from hockeystick.calibrate.beginning import begun

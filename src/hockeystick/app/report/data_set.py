@@ -14,7 +14,8 @@ from hockeystick.app.report.numbers import count_text, jsonable, number_of, plai
 from hockeystick.app.report.page import document, items, rows, table
 from hockeystick.app.report.receipt import receipt, software, today
 from hockeystick.app.report.words import RELATIONS, noise_words, sampling_words
-from hockeystick.app.spec.model import Circumstances, Specification
+from hockeystick.app.spec.circumstances import Circumstances
+from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.write import of_run
 from hockeystick.composition import compose
 from hockeystick.ledger.errors import LedgerError

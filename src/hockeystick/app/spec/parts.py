@@ -7,26 +7,17 @@ to the line of the parameter it names.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from hockeystick.app.spec.model import (
-    ADAPTIVE,
-    BATCHES,
-    TUNING,
-    Choice,
-    Circumstances,
-    Specification,
-    StepEntry,
-    Value,
-    described,
-)
+from hockeystick.app.spec.circumstances import STATED, Circumstances
+from hockeystick.app.spec.model import Choice, Specification, StepEntry, Value, described
 from hockeystick.app.spec.positions import Lines, Path, line_of
 from hockeystick.app.spec.problems import Problem, meant, suggestion
 from hockeystick.app.spec.registry import AUTOMATIC, AUTOMATIC_ENTRY, Entry, accountants, counts, mechanisms, samplings
 from hockeystick.composition import ADJACENCIES
-from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, check_positive, whole
+from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, whole
 
 T = TypeVar("T")
 _Check = Callable[[str, Any], Any]
@@ -124,9 +115,8 @@ class DocumentReader:
         table = self.table(path, value)
         if table is None:
             return None
-        found = self.choice(path, table, "mechanism", mechanisms(), _OF_STEP)
-        mechanism = None if found is None else found[1]
-        built = StepEntry(_PROBE if mechanism is None else mechanism)
+        mechanism = self.choice(path, table, "mechanism", mechanisms(), _OF_STEP)
+        built = StepEntry(mechanism or _PROBE)
         if mechanism is not None and not self.builds(path, mechanism, lambda: built.step):
             mechanism, built = None, StepEntry(_PROBE)
         elif mechanism is not None and not set(mechanism.mapping) <= set(mechanisms()[mechanism.name].names):
@@ -134,9 +124,8 @@ class DocumentReader:
         count = self.checked((*path, "count"), check_count, table.get("count", 1))
         sampling = self.sampling((*path, "sampling"), table.get("sampling", "none"))
         sampled = None if sampling == _UNSAMPLED else sampling
-        if sampled is not None and not self.builds(
-            (*path, "sampling"), sampled, lambda: replace(built, sampling=sampled).step
-        ):
+        whole_step = replace(built, sampling=sampled)
+        if sampled is not None and not self.builds((*path, "sampling"), sampled, lambda: whole_step.step):
             sampling = None
         texts = {key: self.text((*path, key), table[key]) for key in ("name", "note") if key in table}
         if mechanism is None or count is None or sampling is None:
@@ -155,7 +144,7 @@ class DocumentReader:
 
     def choice(
         self, path: Path, table: Mapping[str, Any], key: str, known: Mapping[str, Entry], others: tuple[str, ...] = ()
-    ) -> tuple[Entry, Choice] | None:
+    ) -> Choice | None:
         """What a table names under a key, with its parameters, where it can be made; the table may hold other keys."""
         others = (key, *others)
         entry = self.entry((*path, key), table.get(key), known)
@@ -173,7 +162,15 @@ class DocumentReader:
                     found[parameter.name] = value
             elif parameter.required and parameter.name not in entry.meant(table):
                 self.problem(path, f"{parameter.name} is missing for {entry.name!r}: {parameter.summary or 'required'}")
-        return (entry, Choice(entry.name, tuple(found.items()))) if set(entry.required) <= found.keys() else None
+        return Choice.of(entry.name, **found) if set(entry.required) <= found.keys() else None
+
+    def named(self, path: Path, value: object, key: str, known: Mapping[str, Entry]) -> Choice | None:
+        """What a table names under a key, where it can be made and the library accepts it."""
+        table = self.table(path, value)
+        choice = None if table is None else self.choice(path, table, key, known)
+        if choice is None or not self.builds(path, choice, lambda: known[choice.name].build(**choice.arguments)):
+            return None
+        return choice
 
     def entry(self, path: Path, name: object, known: Mapping[str, Entry]) -> Entry | None:
         """The entry of that name, or the one that a misspelt name stands for, so that its parameters are checked."""
@@ -207,18 +204,11 @@ class DocumentReader:
         if value == {"scheme": "none"}:
             return _UNSAMPLED
         table = self.table(path, value)
-        found = None if table is None else self.choice(path, table, "scheme", samplings())
-        return None if found is None else found[1]
+        return None if table is None else self.choice(path, table, "scheme", samplings())
 
     def tuning(self, value: object) -> Choice | None:
         """How often the steps are run before the best run is released."""
-        path: Path = ("tuning",)
-        table = self.table(path, value)
-        found = None if table is None else self.choice(path, table, "runs", counts())
-        if found is None:
-            return None
-        entry, choice = found
-        return choice if self.builds(path, choice, lambda: entry.build(**choice.arguments)) else None
+        return self.named(("tuning",), value, "runs", counts())
 
     def guarantee(self, value: object) -> dict[str, Any]:
         """The guarantee asked for, as keywords of `Specification`."""
@@ -256,17 +246,11 @@ class DocumentReader:
 
     def accountant(self, value: object) -> Choice:
         """The accountant, as a name or a table."""
-        path: Path = ("accountant",)
         if isinstance(value, str):
             value = {"method": value}
-        table = self.table(path, value)
-        known = {AUTOMATIC: AUTOMATIC_ENTRY, **accountants()}
-        found = None if table is None else self.choice(path, {"method": AUTOMATIC} | dict(table), "method", known)
-        if found is None:
-            return Choice(AUTOMATIC)
-        entry, choice = found
-        self.builds(path, choice, lambda: entry.build(**choice.arguments))
-        return choice
+        given = {"method": AUTOMATIC, **value} if isinstance(value, dict) else value
+        found = self.named(("accountant",), given, "method", {AUTOMATIC: AUTOMATIC_ENTRY, **accountants()})
+        return found or Choice(AUTOMATIC)
 
     def circumstances(self, value: object) -> Circumstances:
         """What accounting cannot see."""
@@ -274,14 +258,12 @@ class DocumentReader:
         table = self.table(path, value)
         if table is None:
             return Circumstances()
-        known = tuple(f.name for f in fields(Circumstances))
-        self.unknown(path, table, known)
+        self.unknown(path, table, tuple(STATED))
         found: dict[str, Any] = {}
-        for key, value_given in table.items():
-            if key in _CIRCUMSTANCES:
-                found[key] = self.checked((*path, key), _CIRCUMSTANCES[key], value_given)
-            elif key in Circumstances.__dataclass_fields__:
-                found[key] = self.text((*path, key), value_given)
+        for key in filter(STATED.__contains__, table):
+            check = STATED[key][0].check
+            place = (*path, key)
+            found[key] = self.text(place, table[key]) if check is None else self.checked(place, check, table[key])
         return Circumstances(**found)
 
 
@@ -300,14 +282,6 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 }
 """What stands for a kind of parameter: in words, and whether a value does."""
 
-_CIRCUMSTANCES: dict[str, _Check] = {
-    "examples": check_count,
-    "tuning_runs": partial(check_count, minimum=0),
-    "batches": partial(check_choice, choices=BATCHES),
-    "clipping_norm": check_positive,
-    "tuning": partial(check_choice, choices=TUNING),
-    "adaptive": partial(check_choice, choices=ADAPTIVE),
-}
 _GUARANTEE: dict[str, _Check] = {"adjacency": partial(check_choice, choices=ADJACENCIES), "group_size": check_count}
 
 
