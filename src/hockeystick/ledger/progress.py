@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hockeystick.bound import Bound
 from hockeystick.ledger.desk import merged
 from hockeystick.ledger.errors import TamperedError
-from hockeystick.ledger.records import DataSet, Entry, read_kind
+from hockeystick.ledger.records import DataSet, Entry
 from hockeystick.ledger.rules import composed_epsilon
+from hockeystick.ledger.store import Rows
 from hockeystick.ledger.verification import Replay
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sqlalchemy import Connection
-
-    from hockeystick.ledger.store import Store
 
 _CHANGES = frozenset({"spend", "reserve", "release", "correct"})
 
 
-def progress(
-    store: Store, connection: Connection, known: DataSet, accounts: list[tuple[str, ...]], most: int
-) -> list[tuple[Entry, Bound]]:
+def progress(rows: Rows, known: DataSet, accounts: list[tuple[str, ...]], most: int) -> list[tuple[Entry, Bound]]:
     """Epsilon after entries that changed it, as if all were fixed in advance, where a record has spent most.
 
     Parameters
     ----------
-    store : Store
+    rows : Rows
         Where the entries are.
-    connection : Connection
-        In a transaction.
     known : DataSet
         Whose entries.
     accounts : list of tuple of str
@@ -40,35 +28,19 @@ def progress(
         Entries looked at.
     """
     concerned = {account for one in accounts for account in one}
-    changing = [entry.number for entry in _entries(store, connection, known.name) if _changes(entry, concerned)]
+    entries = (one for one in rows.entries(known.name) if one.account in concerned)
+    changing = [entry.number for entry in entries if entry.action in _CHANGES]
     last = len(changing) - 1
     chosen = {changing[round(index * last / max(most - 1, 1))] for index in range(most)} if changing else set()
     chosen = set(changing) if len(changing) <= most else chosen | {changing[-1]}
     replay, found = Replay(), []
-    for entry in _entries(store, connection, known.name):
+    for entry in rows.entries(known.name):
         wrong = replay.add(entry)
         if wrong is not None:
             raise TamperedError(f"entry {entry.number} of {known.name!r}: {wrong}")
         if entry.number in chosen:
             held = [merged(replay.totals.get(account, {}) for account in one) for one in accounts]
-            found.append((entry, max((_epsilon(store, connection, known, one) for one in held), key=_upper)))
+            runs = [rows.steps(dict(sorted(counts.items()))) for counts in held]
+            bounds = [composed_epsilon(one, known.adjacency, known.budget.delta_read) for one in runs]
+            found.append((entry, max(bounds, key=lambda bound: float(bound.upper))))
     return found
-
-
-def _entries(store: Store, connection: Connection, name: str) -> Iterator[Entry]:
-    for row in store.entries(connection, name):
-        yield Entry.read(name, row.number, row.content, row.previous)
-
-
-def _changes(entry: Entry, concerned: set[str]) -> bool:
-    return entry.action in _CHANGES and entry.account in concerned
-
-
-def _epsilon(store: Store, connection: Connection, known: DataSet, counts: dict[str, int]) -> Bound:
-    texts = store.kinds(connection, [kind for kind, count in counts.items() if count])
-    runs = {read_kind(text): counts[kind] for kind, text in texts.items()}
-    return composed_epsilon(runs, known.adjacency, known.budget.delta_read)
-
-
-def _upper(bound: Bound) -> float:
-    return float(bound.upper)
