@@ -17,3 +17,7 @@ from hockeystick.ledger.verification import Finding
 
 __all__ = ["Budget", "DataSet", "Entry", "Finding", "Ledger", "Reservation", "Total"]
 __all__ += ["LedgerError", "OverBudgetError", "TamperedError"]
+
+
+def __dir__() -> list[str]:
+    return __all__
