@@ -25,13 +25,18 @@ def plans_of(family: Callable[..., Any], grid: Grid, quantity: Quantity, account
     plans: list[Plan] = []
     known: dict[Step, Step] = {}
     for point in grid.points():
-        arguments = {name: value for name, value in point.items() if name not in _QUESTIONS}
-        run = _run(family, arguments, known)
+        run = _run(family, _apart(point)[1], known)
         plans.append(Plan(run, quantity, float(point[given]), point["adjacency"], accountant))
     first = plans[0].run
     if isinstance(first, ValueError) and all(isinstance(plan.run, ValueError) for plan in plans):
         raise first
     return plans
+
+
+def _apart(point: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is asked at a point, and the arguments of the family."""
+    questions = {name: value for name, value in point.items() if name in _QUESTIONS}
+    return questions, {name: value for name, value in point.items() if name not in _QUESTIONS}
 
 
 def _run(family: Callable[..., Any], arguments: Mapping[str, Any], known: dict[Step, Step]) -> Composition | Exception:
@@ -64,9 +69,8 @@ def searches_of(family: Callable[..., Any], grid: Grid, find: str, settings: Map
     searches, along = [], grid.longest
     lines = {number: line for line, own in enumerate(grid.lines(_LINE)) for number in own}
     for number, point in enumerate(grid.points()):
-        questions = {name: value for name, value in point.items() if name in _QUESTIONS}
+        questions, arguments = _apart(point)
         _check_target(questions | dict(settings))
-        arguments = {name: value for name, value in point.items() if name not in _QUESTIONS}
         place = math.nan if along is None else float(point[along])
         searches.append(Search(family, arguments, find, {**settings, **questions}, place, lines[number]))
     return searches

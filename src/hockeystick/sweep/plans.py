@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -21,7 +21,7 @@ from hockeystick.accountants.base import Accountant
 from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import Composition
 from hockeystick.curve import PrivacyCurve
-from hockeystick.errors import HockeystickError
+from hockeystick.errors import HockeystickError, one_line
 from hockeystick.together import each_together
 
 if TYPE_CHECKING:
@@ -57,10 +57,6 @@ class Row:
     notes: tuple[str, ...] = ()
     refused: str = ""
     run: str = ""
-
-    def of(self, run: str) -> Row:
-        """The same of a run."""
-        return Row(self.lower, self.upper, self.safe, self.method, self.notes, self.refused, run)
 
 
 @final
@@ -150,11 +146,8 @@ def rows_of(chunk: Sequence[Plan | Search]) -> list[Row]:
     """The rows of some plans, in order: what a worker is sent to do."""
     plans = [one for one in chunk if isinstance(one, Plan)]
     with _garbage_kept():
-        if plans:
-            found = _accounted(plans)
-        else:
-            found = _calibrated([one for one in chunk if isinstance(one, Search)])
-    return [row.of(one.fingerprint(row)) for one, row in zip(chunk, found, strict=True)]
+        found = _accounted(plans) if plans else _calibrated([one for one in chunk if isinstance(one, Search)])
+    return [replace(row, run=one.fingerprint(row)) for one, row in zip(chunk, found, strict=True)]
 
 
 @contextmanager
@@ -224,16 +217,14 @@ def _calibrated(searches: Sequence[Search]) -> list[Row]:
 def _between(found: Calibration) -> Row:
     """Where the best value lies: between the one proved safe and the one proved unsafe."""
     safe = float(found.value)
+    low, high = sorted((safe, safe if found.unsafe is None else float(found.unsafe)))
     if found.unsafe is None and found.precision > 0.0:
-        ends = (0.0, math.inf)  # upper bounds alone prove nothing unsafe
-    else:
-        other = safe if found.unsafe is None else float(found.unsafe)
-        ends = (min(safe, other), max(safe, other))
-    return Row(*ends, safe=safe, method=found.bound.method, notes=found.notes)
+        low, high = 0.0, math.inf  # upper bounds alone prove nothing unsafe
+    return Row(low, high, safe=safe, method=found.bound.method, notes=found.notes)
 
 
 def _reason(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    return one_line(error) or type(error).__name__
 
 
 def _fingerprint(run: Composition) -> str:
