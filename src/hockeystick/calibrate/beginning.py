@@ -20,6 +20,7 @@ _FARTHEST = math.log(2.0)  # that it may lie from the nearest
 _LOW, _HIGH, _NEAR = -12.0, 6.0, 1e-3  # ln mu
 _REALISTIC = (0.1, 1e3)
 _ONE_RECORD = ("add-remove", "add", "remove")
+_KNOWN_BY = ("epsilon", "delta", "rate", "batch_size", "population")
 
 
 def led_to(known: Sequence[tuple[float, float]], place: float) -> float | None:
@@ -60,31 +61,23 @@ def begun(steps: int, settings: Mapping[str, Any]) -> dict[str, Any]:
     '1.81'
     """
     guess = settings.get("guess")
-    return {**settings, "guess": _limit_noise(steps, **settings) if guess is None else guess}
+    return {**settings, "guess": _limit_noise(steps, settings) if guess is None else guess}
 
 
-def _limit_noise(
-    steps: Any,
-    *,
-    epsilon: Any = None,
-    delta: Any = None,
-    rate: Any = None,
-    batch_size: Any = None,
-    population: Any = None,
-    sampling: Any = "poisson",
-    adjacency: Any = "add-remove",
-    **_others: Any,
-) -> float | None:
+def _limit_noise(steps: Any, settings: Mapping[str, Any]) -> float | None:
     """About the noise multiplier of a run that meets epsilon (nats) at delta; None where the limit does not say.
 
     What is no such run, or not valid, is left to who proves the answer.
     """
+    known: list[Any] = [settings.get(name) for name in _KNOWN_BY]
+    epsilon, delta, rate, batch_size, population = known
     if rate is None and isinstance(population, int) and population > 0 and isinstance(batch_size, int):
         rate = batch_size / population
     numbers = (steps, epsilon, delta, rate)
     if not all(isinstance(number, int | float) and 0.0 < number < math.inf for number in numbers):
         return None
-    if sampling != "poisson" or adjacency not in _ONE_RECORD or not (rate <= 1.0 and delta < 1.0):
+    of_one_record = settings.get("adjacency", "add-remove") in _ONE_RECORD
+    if settings.get("sampling", "poisson") != "poisson" or not of_one_record or not (rate <= 1.0 and delta < 1.0):
         return None
 
     def excess(log_mu: float) -> float:
