@@ -12,9 +12,8 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.app.cli import main
-from hockeystick.app.cli.parsing import WIDTH, rate
+from hockeystick.app.cli.parsing import WIDTH, Status, rate
 from hockeystick.app.cli.program import COMMANDS
-from hockeystick.app.cli.status import Status
 
 BASH = shutil.which("bash") or "/bin/bash"
 PROGRAM = f"{sys.executable} -m hockeystick"

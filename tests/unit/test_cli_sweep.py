@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.app.cli import main
-from hockeystick.app.cli.status import Status
+from hockeystick.app.cli.parsing import Status
 
 GRID = ["sweep", "--rate", "0.01", "--steps", "1000,2e3", "--delta", "1e-5"]
 

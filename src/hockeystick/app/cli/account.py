@@ -7,8 +7,7 @@ import textwrap
 
 from hockeystick.app.cli.answer import answer_document, answer_text, answers, told
 from hockeystick.app.cli.options import add_changes, add_specification, asked_specification
-from hockeystick.app.cli.parsing import WIDTH, Parser
-from hockeystick.app.cli.status import Status
+from hockeystick.app.cli.parsing import WIDTH, Parser, Status
 from hockeystick.progress import Progress
 
 HELP = "the guarantee of a specification file"

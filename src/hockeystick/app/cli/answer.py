@@ -1,4 +1,4 @@
-"""An answer on the terminal: the number first, then what it covers and what it does not; or all of it as JSON."""
+"""An answer on the terminal: the number first, then what it covers and what it does not; tables; or all as JSON."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from hockeystick.app.cli.parsing import wrapped
-from hockeystick.app.cli.status import Status
+from hockeystick.app.cli.parsing import Status, wrapped
 from hockeystick.app.report import words
 from hockeystick.app.report.cautions import broken, verdict
 from hockeystick.app.report.numbers import jsonable, nearest, plain, result_document
@@ -133,3 +132,33 @@ def _row(label: str, text: str) -> str:
 
 def _item(text: str) -> str:
     return wrapped(text, "  - ", "    ")
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
+    """Aligned columns under a line of heads.
+
+    Parameters
+    ----------
+    heads : sequence of str
+        One for each column.
+    rows : sequence of sequence of str
+        The cells.
+    right : sequence of int
+        The columns that are aligned to the right.
+
+    Examples
+    --------
+    >>> print(table(["name", "n"], [["a", "10"], ["bc", "5"]], right=[1]))
+    name   n
+    a     10
+    bc     5
+    """
+    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (heads, *rows)
+    ]
+    return "\n".join(lines)

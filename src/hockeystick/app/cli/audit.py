@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from hockeystick import audit
-from hockeystick.app.cli.answer import print_json
+from hockeystick.app.cli.answer import print_json, table
 from hockeystick.app.cli.options import in_file
-from hockeystick.app.cli.parsing import Parser, count, delta, listed, option
+from hockeystick.app.cli.parsing import CommandError, Parser, Status, count, delta, listed, option
 from hockeystick.app.cli.picture import check_picture, write_figure
-from hockeystick.app.cli.status import CommandError, Status
-from hockeystick.app.cli.table import table
 from hockeystick.app.report.numbers import plain, rounded_down
 from hockeystick.audit.base import Audit
 

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from hockeystick.app.cli.answer import Answer, answer_text, told
 from hockeystick.app.cli.options import add_of_run, run_of, save_as, stated
-from hockeystick.app.cli.parsing import WIDTH, Parser, count, delta, epsilon, option, positive
+from hockeystick.app.cli.parsing import WIDTH, CommandError, Parser, Status, count, delta, epsilon, option, positive
 from hockeystick.app.cli.sampler import IN_ROUNDS, OF_ONE_SCHEME, add_length, add_sampler, entry_of
-from hockeystick.app.cli.status import CommandError, Status
 from hockeystick.app.cli.unknown import ROUND, Unknown
 from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.numbers import is_number, nearest, plain, result_document

@@ -11,11 +11,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
 
-from hockeystick.app.cli.answer import opening, print_json, status_of
+from hockeystick.app.cli.answer import opening, print_json, status_of, table
 from hockeystick.app.cli.options import add_specification, in_file
-from hockeystick.app.cli.parsing import WIDTH, Parser, delta, epsilon, option
-from hockeystick.app.cli.status import CommandError, Status
-from hockeystick.app.cli.table import table
+from hockeystick.app.cli.parsing import WIDTH, CommandError, Parser, Status, delta, epsilon, option
 from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.numbers import bracket, nearest, plain, result_document, rounded_up
 from hockeystick.app.spec.model import Choice, Specification, StepEntry

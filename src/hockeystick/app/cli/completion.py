@@ -8,8 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
-from hockeystick.app.cli.parsing import Parser
-from hockeystick.app.cli.status import Status
+from hockeystick.app.cli.parsing import Parser, Status
 
 HELP = "a script that completes commands and options in your shell"
 DESCRIPTION = "Print a completion script for a shell."

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from hockeystick.app.cli.answer import Answer, answers, told
+from hockeystick.app.cli.answer import Answer, answers, table, told
 from hockeystick.app.cli.options import add_changes, add_specification, specification_of
-from hockeystick.app.cli.parsing import Parser
+from hockeystick.app.cli.parsing import Parser, Status
 from hockeystick.app.cli.picture import DELTAS, certified, check_picture, draw
-from hockeystick.app.cli.status import Status
-from hockeystick.app.cli.table import table
 from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.numbers import nearest, plain, result_document, rounded_down, rounded_up
 from hockeystick.app.report.words import IF_HELD

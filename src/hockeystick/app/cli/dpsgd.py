@@ -6,13 +6,11 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
-from hockeystick.app.cli.answer import answer_document, answer_text, answers, told
+from hockeystick.app.cli.answer import answer_document, answer_text, answers, table, told
 from hockeystick.app.cli.options import add_of_run, add_tolerance, run_of, save_as
-from hockeystick.app.cli.parsing import Parser, delta, epsilon, listed, option, positive
+from hockeystick.app.cli.parsing import Parser, Status, delta, epsilon, listed, option, positive
 from hockeystick.app.cli.picture import DELTAS, check_picture, draw
 from hockeystick.app.cli.sampler import add_length, add_sampler, batches_of, entry_of
-from hockeystick.app.cli.status import Status
-from hockeystick.app.cli.table import table
 from hockeystick.app.report.cautions import warning
 from hockeystick.app.report.numbers import count_text, plain, rounded_up
 from hockeystick.app.spec.model import Choice, Specification

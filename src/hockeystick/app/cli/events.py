@@ -6,8 +6,7 @@ import argparse
 import json
 
 from hockeystick.app.cli.options import ADJACENCY, UNIT, add_adjacency, add_unit, read_text
-from hockeystick.app.cli.parsing import Parser, delta, listed, option
-from hockeystick.app.cli.status import CommandError, Status
+from hockeystick.app.cli.parsing import CommandError, Parser, Status, delta, listed, option
 from hockeystick.app.spec.write import from_event
 
 HELP = "make a specification from an event of dp-accounting"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import webbrowser
 
-from hockeystick.app.cli.parsing import Parser, count
-from hockeystick.app.cli.status import CommandError, Status
+from hockeystick.app.cli.parsing import CommandError, Parser, Status, count
 
 _PORT, _MOST_PORTS = 8321, 65535
 

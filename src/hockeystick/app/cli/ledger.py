@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from hockeystick import ledger
-from hockeystick.app.cli.answer import print_json
+from hockeystick.app.cli.answer import print_json, table
 from hockeystick.app.cli.options import add_specification, in_file, write_text
-from hockeystick.app.cli.parsing import Parser, add_json, count, delta, option, positive
-from hockeystick.app.cli.status import CommandError, Status
-from hockeystick.app.cli.table import table
+from hockeystick.app.cli.parsing import CommandError, Parser, Status, add_json, count, delta, option, positive
 from hockeystick.app.report.data_set import Account, data_set_json, data_set_page, data_set_record
 from hockeystick.app.report.numbers import plain, rounded_down, rounded_up
 from hockeystick.composition import ADJACENCIES

@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hockeystick.app.cli.parsing import Parser, count, delta, epsilon, listed, option, positive
-from hockeystick.app.cli.status import CommandError
+from hockeystick.app.cli.parsing import CommandError, Parser, count, delta, epsilon, listed, option, positive
 from hockeystick.app.spec.circumstances import Circumstances
 from hockeystick.app.spec.model import Choice, Specification, StepEntry
 from hockeystick.app.spec.problems import SpecificationError

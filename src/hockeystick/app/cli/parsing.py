@@ -1,4 +1,4 @@
-"""Reading the command line: one clear line for a wrong option, with the library's own words on ranges."""
+"""Reading the command line; where that fails, one clear line, with the library's own words on ranges, and a status."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import re
 import textwrap
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from enum import IntEnum
 from fractions import Fraction
 from functools import partial
 from itertools import takewhile
 from typing import Any, NoReturn
 
-from hockeystick.app.cli.status import CommandError
 from hockeystick.app.spec.problems import OutOfRangeError, read_float
 from hockeystick.errors import check_count, check_delta, check_epsilon, check_positive, check_rate, one_line
 
@@ -25,6 +25,40 @@ WIDTH = 80
 def wrapped(text: str, first: str = "", after: str = "") -> str:
     """A text within these columns, with what its first line begins with, and the others."""
     return textwrap.fill(text, WIDTH, initial_indent=first, subsequent_indent=after, break_on_hyphens=False)
+
+
+class Status(IntEnum):
+    """What the exit status of ``hockeystick`` means."""
+
+    OK = 0
+    REFUTED = 1
+    BAD_INPUT = 2
+    NO_ANSWER = 3
+    NOT_CERTIFIED = 4
+    INTERRUPTED = 130
+
+
+STATUS_MEANING = {
+    Status.OK: "the answer was printed; for verify: the receipt holds, or every number was proved again; for selfcheck:"
+    " every bound was kept",
+    Status.REFUTED: "verify: the receipt does not hold; audit: the claim is refuted; selfcheck: an assumed bound was"
+    " exceeded",
+    Status.BAD_INPUT: "bad input: an option, a file or a value in it; one line on stderr for each problem",
+    Status.NO_ANSWER: "no answer: no theorem covers this case, or the precision cannot be reached; for verify"
+    " --independent: nothing is wrong, but some number is out of its reach",
+    Status.NOT_CERTIFIED: "the answer was printed, or for verify: the figures agree; but by the specification's own"
+    " words an assumption that they rest on is broken",
+    Status.INTERRUPTED: "interrupted from the keyboard",
+}
+"""One line for each status, as help shows it."""
+
+
+class CommandError(Exception):
+    """A failure with a message for the person at the terminal and an exit status."""
+
+    def __init__(self, message: str, status: Status = Status.BAD_INPUT) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Parser(argparse.ArgumentParser):

@@ -11,7 +11,7 @@ from typing import Any
 
 from hockeystick.app.cli.answer import Answer
 from hockeystick.app.cli.options import failed, write_text
-from hockeystick.app.cli.status import CommandError, Status
+from hockeystick.app.cli.parsing import CommandError, Status
 from hockeystick.app.report.cautions import warning
 from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from hockeystick.app.cli.parsing import WIDTH, Parser, add_json, joined_negatives
-from hockeystick.app.cli.status import STATUS_MEANING, CommandError, Status
+from hockeystick.app.cli.parsing import STATUS_MEANING, WIDTH, CommandError, Parser, Status, add_json, joined_negatives
 from hockeystick.app.spec.problems import SpecificationError
 from hockeystick.errors import HockeystickError, one_line
 

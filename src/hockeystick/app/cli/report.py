@@ -10,8 +10,7 @@ from typing import Any
 
 from hockeystick.app.cli.answer import opening, status_of
 from hockeystick.app.cli.options import add_changes, add_specification, asked_specification, write_text
-from hockeystick.app.cli.parsing import Parser
-from hockeystick.app.cli.status import CommandError, Status
+from hockeystick.app.cli.parsing import CommandError, Parser, Status
 from hockeystick.app.report.content import Content
 from hockeystick.app.report.deployments import deployment_record
 from hockeystick.app.report.latex import latex

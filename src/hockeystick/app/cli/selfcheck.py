@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from hockeystick.app.cli.answer import print_json
-from hockeystick.app.cli.parsing import Parser
-from hockeystick.app.cli.status import Status
-from hockeystick.app.cli.table import table
+from hockeystick.app.cli.answer import print_json, table
+from hockeystick.app.cli.parsing import Parser, Status
 from hockeystick.progress import Progress
 from hockeystick.selfcheck import Measurement, SelfCheck, self_check
 

@@ -6,11 +6,9 @@ import argparse
 from typing import Any
 
 from hockeystick import dpsgd
-from hockeystick.app.cli.answer import print_json
+from hockeystick.app.cli.answer import print_json, table
 from hockeystick.app.cli.options import add_adjacency, add_tolerance
-from hockeystick.app.cli.parsing import Parser, count, delta, epsilon, listed, option, positive, rate
-from hockeystick.app.cli.status import Status
-from hockeystick.app.cli.table import table
+from hockeystick.app.cli.parsing import Parser, Status, count, delta, epsilon, listed, option, positive, rate
 from hockeystick.app.report.numbers import plain, rounded_down, rounded_up
 from hockeystick.app.spec.registry import schemes
 from hockeystick.sweep import Sweep, sweep

@@ -7,8 +7,7 @@ from typing import Any
 
 from hockeystick.app.cli.answer import print_json, told
 from hockeystick.app.cli.options import read_text
-from hockeystick.app.cli.parsing import Parser, wrapped
-from hockeystick.app.cli.status import CommandError, Status
+from hockeystick.app.cli.parsing import CommandError, Parser, Status, wrapped
 from hockeystick.app.report import verification
 from hockeystick.app.report.content import Content
 from hockeystick.app.spec.reader import from_document
