@@ -13,11 +13,10 @@ from hockeystick.composition import Step
 from hockeystick.errors import check_count, public_door
 from hockeystick.ledger.desk import Desk, worst
 from hockeystick.ledger.errors import LedgerError
-from hockeystick.ledger.progress import progress
 from hockeystick.ledger.records import DataSet, Entry, Release, check_text, composition_of
 from hockeystick.ledger.rules import Total, added, fits, room
 from hockeystick.ledger.store import VERSION, Store, entry_of
-from hockeystick.ledger.verification import Finding, replayed, verify
+from hockeystick.ledger.verification import Finding, progress, replayed, verify
 
 
 @final

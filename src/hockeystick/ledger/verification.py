@@ -1,4 +1,4 @@
-"""Replaying a ledger: every hash, every reference and every total, from the entries alone."""
+"""Replaying a ledger: every hash, every reference and every total, from the entries alone, and epsilon on the way."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
 
+from hockeystick.bound import Bound
 from hockeystick.errors import HockeystickError
 from hockeystick.ledger.desk import merged
 from hockeystick.ledger.errors import TamperedError
 from hockeystick.ledger.records import GENESIS, DataSet, Entry, digest
-from hockeystick.ledger.rules import fits
+from hockeystick.ledger.rules import composed_epsilon, fits
 from hockeystick.ledger.store import Rows, Totals, entry_of
 
+_CHANGES = frozenset({"spend", "reserve", "release", "correct"})
 _SETTLES = {"commit": ("reserve",), "release": ("reserve",), "correct": ("spend", "commit", "release", "correct")}
 
 
@@ -151,3 +153,36 @@ def _beyond(rows: Rows, dataset: str, replay: Replay) -> Iterator[Finding]:
             continue
         if not within and not replay.corrected:
             yield Finding(dataset, None, f"{account!r} holds more than the budget, and no correction says why")
+
+
+def progress(rows: Rows, known: DataSet, accounts: list[tuple[str, ...]], most: int) -> list[tuple[Entry, Bound]]:
+    """Epsilon after entries that changed it, as if all were fixed in advance, where a record has spent most.
+
+    Parameters
+    ----------
+    rows : Rows
+        Where the entries are.
+    known : DataSet
+        Whose entries.
+    accounts : list of tuple of str
+        What may count for one record, in each partition.
+    most : int
+        Entries looked at.
+    """
+    concerned = {account for one in accounts for account in one}
+    entries = (one for one in rows.entries(known.name) if one.account in concerned)
+    changing = [entry.number for entry in entries if entry.action in _CHANGES]
+    last = len(changing) - 1
+    chosen = {changing[round(index * last / max(most - 1, 1))] for index in range(most)} if changing else set()
+    chosen = set(changing) if len(changing) <= most else chosen | {changing[-1]}
+    replay, found = Replay(), []
+    for entry in rows.entries(known.name):
+        wrong = replay.add(entry)
+        if wrong is not None:
+            raise TamperedError(f"entry {entry.number} of {known.name!r}: {wrong}")
+        if entry.number in chosen:
+            held = [merged(replay.totals.get(account, {}) for account in one) for one in accounts]
+            runs = [rows.steps(dict(sorted(counts.items()))) for counts in held]
+            bounds = [composed_epsilon(one, known.adjacency, known.budget.delta_read) for one in runs]
+            found.append((entry, max(bounds, key=lambda bound: float(bound.upper))))
+    return found

@@ -20,8 +20,7 @@ from hockeystick.errors import check_delta, check_epsilon, check_positive, publi
 from hockeystick.progress import Progress
 from hockeystick.sweep.files import RowFile, restored, row_file
 from hockeystick.sweep.grid import Grid, check_arguments
-from hockeystick.sweep.making import plans_of, searches_of
-from hockeystick.sweep.plans import Plan, Row, Search, rows_of
+from hockeystick.sweep.plans import Plan, Row, Search, plans_of, rows_of, searches_of
 from hockeystick.sweep.result import Sweep
 from hockeystick.sweep.workers import Workers, check_workers, done
 

@@ -31,8 +31,7 @@ from hockeystick.app.spec.circumstances import Circumstances
 from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
 from hockeystick.calibrate import Calibration
-from hockeystick.calibrate.beginning import begun
-from hockeystick.calibrate.foreseen import foreseen_noise
+from hockeystick.calibrate.beginning import begun, foreseen_noise
 from hockeystick.composition import directions
 from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import HockeystickError, one_line
