@@ -97,11 +97,7 @@ def _limit_noise(steps: Any, settings: Mapping[str, Any]) -> float | None:
 
 
 def foreseen_noise(
-    family: Callable[[float], Composition],
-    wanted: Mapping[str, Any],
-    *,
-    within: tuple[float, float],
-    precision: float,
+    family: Callable[[float], Composition], wanted: Mapping[str, Any], *, within: tuple[float, float], precision: float
 ) -> float:
     """About the smallest noise multiplier with which a run meets a target: epsilon (nats) at delta, by adjacency.
 

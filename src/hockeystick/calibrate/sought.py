@@ -147,9 +147,7 @@ def sought(
 
 @public_door
 def calibrations(
-    asked: Sequence[tuple[Family, Mapping[str, Any]]],
-    places: Sequence[float],
-    lines: Sequence[int] | None = None,
+    asked: Sequence[tuple[Family, Mapping[str, Any]]], places: Sequence[float], lines: Sequence[int] | None = None
 ) -> list[Calibration | HockeystickError | ValueError]:
     """Several calibrations along lines, each begun where its neighbours lead; a refusal stands in its place.
 

@@ -27,10 +27,7 @@ from hockeystick.numerics.rationals import float_beside
 
 _NAME = "hockeystick"
 _VERSION = 1
-_RELATIONS = {
-    NeighboringRelation.ADD_OR_REMOVE_ONE: "add-remove",
-    NeighboringRelation.REPLACE_ONE: "substitute",
-}
+_RELATIONS = {NeighboringRelation.ADD_OR_REMOVE_ONE: "add-remove", NeighboringRelation.REPLACE_ONE: "substitute"}
 
 
 @final

@@ -239,7 +239,7 @@ def _fingerprint(run: Composition) -> str:
     return hashlib.sha256(re.sub(r" at 0x[0-9a-f]+", "", "; ".join(steps)).encode()).hexdigest()[:12]
 
 
-# ---------------------------------------------------------------------------------------------- from a grid to its plans
+# --------------------------------------------------------------------------------------------- from a grid to its plans
 
 
 def plans_of(family: Callable[..., Any], grid: Grid, quantity: Quantity, accountant: Accountant) -> list[Plan]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import textwrap
 from dataclasses import replace
+from typing import Any
 
 from hockeystick.app.cli.answer import Answer, answer_text, told
 from hockeystick.app.cli.options import add_of_run, run_of, save_as, stated
@@ -70,17 +71,7 @@ def run(options: argparse.Namespace) -> Status:
     unknown = _from_file(options) if options.specification else _from_options(options)
     with Progress(f"looking for {unknown.name}"):
         try:
-            found = calibrate(
-                unknown.family,
-                **target,
-                adjacency=unknown.specification.adjacency,
-                values=unknown.values,
-                within=unknown.within,
-                guess=unknown.guess,
-                safe=unknown.safe,
-                precision=options.precision,
-                accountant=unknown.specification.method,
-            )
+            found = calibrate(unknown.family, **target, **unknown.settings, precision=options.precision)
         except UnreachableTargetError as error:
             raise CommandError(f"{options.parser.prog}: no answer: {one_line(error)}", Status.NO_ANSWER) from None
     specification = unknown.at(found.value)
@@ -88,22 +79,17 @@ def run(options: argparse.Namespace) -> Status:
     save_as(options, replace(specification, deltas=asked))
     document = {
         "found": unknown.name,
-        "value": found.value,
-        "unsafe": found.unsafe,
-        "precision": found.precision,
-        "target": found.target,
+        **{name: getattr(found, name) for name in ("value", "unsafe", "precision", "target")},
         "at_value": result_document(found.bound),
         "at_unsafe": None if found.bound_at_unsafe is None else result_document(found.bound_at_unsafe),
-        "evaluations": found.evaluations,
-        "estimates": found.estimates,
-        "notes": list(found.notes),
+        **{name: getattr(found, name) for name in ("evaluations", "estimates", "notes")},
         "specification": specification.document(),
     }
     specification = replace(specification, deltas=() if options.delta is None else asked)
     return told(specification, document, _text(options, unknown, found, specification), as_json=options.json)
 
 
-def _target(options: argparse.Namespace) -> dict[str, float]:
+def _target(options: argparse.Namespace) -> dict[str, Any]:
     given = {name: getattr(options, name) for name in ("epsilon", "delta", "mu", "advantage")}
     target = {name: value for name, value in given.items() if value is not None}
     if set(target) not in ({"epsilon", "delta"}, {"mu"}, {"advantage"}):

@@ -18,6 +18,32 @@ EXAMPLES = """examples:
   hockeystick completion fish > ~/.config/fish/completions/hockeystick.fish
 """
 
+_BASH = """\
+# bash completion for hockeystick
+_hockeystick() {
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=''
+  case ${COMP_WORDS[1]} in
+@cases@
+  esac
+  [[ $COMP_CWORD -eq 1 ]] && words='@commands@ --help --version'
+  COMPREPLY=( $(compgen -W "$words" -- "$cur") )
+}
+complete -o default -F _hockeystick hockeystick
+"""
+_ZSH = """\
+#compdef hockeystick
+_hockeystick() {
+  local -a commands=(@commands@)
+  if (( CURRENT == 2 )); then _describe command commands; return; fi
+  local command=$words[2]
+  shift words; (( CURRENT-- ))
+  case $command in
+@cases@
+  esac
+}
+if [[ $funcstack[1] == _hockeystick ]]; then _hockeystick "$@"; else compdef _hockeystick hockeystick; fi
+"""
+
 Subparsers = argparse._SubParsersAction  # noqa: SLF001 - what `add_subparsers` returns has no public name
 
 Options = dict[str, tuple[str, ...]]
@@ -61,21 +87,7 @@ def _bash(commands: Mapping[str, Options], _: Mapping[str, str]) -> str:
         words = f"words='{' '.join((*filter(None, options), *options.get('', ())))}'"
         inner = ["      case $prev in", *few, f"        *) {words} ;;", "      esac"] if few else [f"      {words}"]
         cases += [f"    {name})", *inner, "      ;;"]
-    return "\n".join(
-        [
-            "# bash completion for hockeystick",
-            "_hockeystick() {",
-            "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=''",
-            "  case ${COMP_WORDS[1]} in",
-            *cases,
-            "  esac",
-            f"  [[ $COMP_CWORD -eq 1 ]] && words='{' '.join(commands)} --help --version'",
-            '  COMPREPLY=( $(compgen -W "$words" -- "$cur") )',
-            "}",
-            "complete -o default -F _hockeystick hockeystick",
-            "",
-        ]
-    )
+    return _BASH.replace("@cases@", "\n".join(cases)).replace("@commands@", " ".join(commands))
 
 
 def _zsh(commands: Mapping[str, Options], helps: Mapping[str, str]) -> str:
@@ -86,22 +98,7 @@ def _zsh(commands: Mapping[str, Options], helps: Mapping[str, str]) -> str:
         first = f"'1{few.pop('')}'" if "" in few else ""
         specs = [f"'{option}[]{values}'" for option, values in few.items()]
         cases.append(f"    {name}) _arguments {' '.join([*specs, first])} '*:file:_files' ;;")
-    return "\n".join(
-        [
-            "#compdef hockeystick",
-            "_hockeystick() {",
-            f"  local -a commands=({listed})",
-            "  if (( CURRENT == 2 )); then _describe command commands; return; fi",
-            "  local command=$words[2]",
-            "  shift words; (( CURRENT-- ))",
-            "  case $command in",
-            *cases,
-            "  esac",
-            "}",
-            'if [[ $funcstack[1] == _hockeystick ]]; then _hockeystick "$@"; else compdef _hockeystick hockeystick; fi',
-            "",
-        ]
-    )
+    return _ZSH.replace("@cases@", "\n".join(cases)).replace("@commands@", listed)
 
 
 def _fish(commands: Mapping[str, Options], helps: Mapping[str, str]) -> str:

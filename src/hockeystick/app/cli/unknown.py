@@ -72,6 +72,12 @@ class Unknown:
         return self._sizes[self.name] if self.name == "epochs" or self.is_round else None
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """How it is sought, as `hockeystick.calibrate` takes it."""
+        own = {name: getattr(self, name) for name in ("values", "safe", "within", "guess")}
+        return {**own, "adjacency": self.specification.adjacency, "accountant": self.specification.method}
+
+    @property
     def noun(self) -> str:
         """What it is called in a sentence."""
         if self.is_round:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any, final
@@ -317,11 +316,5 @@ def _command(question: Question, noise: float) -> str:
     return f"hockeystick dpsgd {said}"
 
 
-VIEWS: Mapping[str, Callable[[Question], dict[str, Any]]] = {
-    "answer": _answer,
-    "steps": _steps,
-    "rates": _rates,
-    "receipt": _receipt,
-    "picture": _picture,
-}
+VIEWS = {"answer": _answer, "steps": _steps, "rates": _rates, "receipt": _receipt, "picture": _picture}
 """What can be asked, by name."""

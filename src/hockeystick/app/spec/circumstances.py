@@ -1,4 +1,7 @@
-"""What accounting cannot see but a reader must know: each thing that a file may state, and what may stand for it."""
+"""What accounting cannot see but a reader must know: each thing that a file may state, and what may stand for it.
+
+The same of the guarantee that is asked for.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, final
 
+from hockeystick.composition import ADJACENCIES
 from hockeystick.errors import check_choice, check_count, check_positive
 from hockeystick.sampling import SCHEMES
 
@@ -92,7 +96,12 @@ class Circumstances:
     notes: str | None = _may_be(TEXT, "Anything else a reader must know.")
 
 
-STATED: Mapping[str, tuple[Kind, str]] = {
-    one.name: (one.metadata["kind"], one.metadata["words"]) for one in fields(Circumstances)
+Kinds = Mapping[str, tuple[Kind, str]]
+"""By name, what may stand there, and in a word what it is."""
+
+STATED: Kinds = {one.name: (one.metadata["kind"], one.metadata["words"]) for one in fields(Circumstances)}
+GUARANTEE: Kinds = {
+    "adjacency": (one_of(*ADJACENCIES), "Which datasets are neighbours."),
+    "unit": (TEXT, "What one record is: example, user, ..."),
+    "group_size": (COUNT, "Records that change at once, such as a household (default 1)."),
 }
-"""What may stand for each, and in a word what it is."""

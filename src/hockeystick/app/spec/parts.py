@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, TypeVar, cast
 
-from hockeystick.app.spec.circumstances import STATED, Circumstances
+from hockeystick.app.spec.circumstances import GUARANTEE, STATED, Circumstances, Kinds
 from hockeystick.app.spec.model import Choice, Specification, StepEntry, Value, described
 from hockeystick.app.spec.positions import Lines, Path, line_of
 from hockeystick.app.spec.problems import Problem, meant, suggestion
 from hockeystick.app.spec.registry import AUTOMATIC, AUTOMATIC_ENTRY, Entry, accountants, counts, mechanisms, samplings
-from hockeystick.composition import ADJACENCIES
-from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, whole
+from hockeystick.errors import check_count, check_delta, check_epsilon, whole
 
 T = TypeVar("T")
 _Check = Callable[[str, Any], Any]
@@ -216,12 +214,8 @@ class DocumentReader:
         table = self.table(path, value)
         if table is None:
             return {}
-        self.unknown(path, table, ("adjacency", "unit", "group_size", "delta", "epsilon"))
-        found: dict[str, Any] = {}
-        if "unit" in table:
-            found["unit"] = self.text((*path, "unit"), table["unit"])
-        for key in filter(table.__contains__, _GUARANTEE):
-            found[key] = self.checked((*path, key), _GUARANTEE[key], table[key])
+        self.unknown(path, table, (*GUARANTEE, "delta", "epsilon"))
+        found = self.stated(path, table, GUARANTEE)
         for key, plural, check in (("delta", "deltas", check_delta), ("epsilon", "epsilons", check_epsilon)):
             if key in table:
                 found[plural] = self.levels((*path, key), table[key], check)
@@ -259,12 +253,15 @@ class DocumentReader:
         if table is None:
             return Circumstances()
         self.unknown(path, table, tuple(STATED))
+        return Circumstances(**self.stated(path, table, STATED))
+
+    def stated(self, path: Path, table: Mapping[str, Any], kinds: Kinds) -> dict[str, Any]:
+        """What a table says of things of known kinds."""
         found: dict[str, Any] = {}
-        for key in filter(STATED.__contains__, table):
-            check = STATED[key][0].check
-            place = (*path, key)
+        for key in filter(kinds.__contains__, table):
+            place, check = (*path, key), kinds[key][0].check
             found[key] = self.text(place, table[key]) if check is None else self.checked(place, check, table[key])
-        return Circumstances(**found)
+        return found
 
 
 _UNSAMPLED = Choice("none")
@@ -281,8 +278,6 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
 }
 """What stands for a kind of parameter: in words, and whether a value does."""
-
-_GUARANTEE: dict[str, _Check] = {"adjacency": partial(check_choice, choices=ADJACENCIES), "group_size": check_count}
 
 
 def _named(path: Path) -> str:

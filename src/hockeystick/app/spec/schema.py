@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hockeystick.app.spec.circumstances import COUNT, STATED, TEXT
+from hockeystick.app.spec.circumstances import COUNT, GUARANTEE, STATED, TEXT, Kinds
 from hockeystick.app.spec.registry import AUTOMATIC_ENTRY, Entry, Parameter, accountants, counts, mechanisms, samplings
-from hockeystick.composition import ADJACENCIES
 
 _NUMBER = {"type": ["number", "string"], "pattern": "^(inf|-?[0-9]+(/[0-9]+)?)$"}
 _DELTA = {"type": "number", "minimum": 0, "maximum": 1}
@@ -94,6 +93,10 @@ def _step(entry: Entry) -> dict[str, Any]:
     return _object("mechanism", entry, more=more)
 
 
+def _kinds(kinds: Kinds) -> dict[str, Any]:
+    return {name: kind.schema | {"description": words} for name, (kind, words) in kinds.items()}
+
+
 def _levels(level: dict[str, Any], description: str) -> dict[str, Any]:
     return {"description": description, "anyOf": [level, {"type": "array", "minItems": 1, "items": level}]}
 
@@ -104,10 +107,7 @@ def _guarantee() -> dict[str, Any]:
         "description": "What is claimed, and of whom.",
         "additionalProperties": False,
         "properties": {
-            "adjacency": {"enum": list(ADJACENCIES), "description": "Which datasets are neighbours."},
-            "unit": TEXT.schema | {"description": "What one record is: example, user, ..."},
-            "group_size": COUNT.schema
-            | {"description": "Records that change at once, such as a household (default 1)."},
+            **_kinds(GUARANTEE),
             "delta": _levels(_DELTA, "Report epsilon at this delta, or at each of these."),
             "epsilon": _levels(_EPSILON, "Report delta at this epsilon (nats), or at each of these."),
         },
@@ -127,5 +127,5 @@ def _circumstances() -> dict[str, Any]:
         "type": "object",
         "description": "What accounting cannot see but a reader must know; receipts warn where it breaks a guarantee.",
         "additionalProperties": False,
-        "properties": {name: kind.schema | {"description": words} for name, (kind, words) in STATED.items()},
+        "properties": _kinds(STATED),
     }
