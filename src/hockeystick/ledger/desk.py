@@ -11,17 +11,7 @@ from hockeystick.composition import Composition, Step
 from hockeystick.decimals import plain, rounded_up
 from hockeystick.errors import check_choice, check_count
 from hockeystick.ledger.errors import LedgerError, OverBudgetError
-from hockeystick.ledger.records import (
-    GENESIS,
-    PERIODS,
-    DataSet,
-    Entry,
-    Release,
-    check_text,
-    composition_of,
-    kind_of,
-    stamp,
-)
+from hockeystick.ledger.records import GENESIS, PERIODS, DataSet, Entry, Release, check_text, composition_of, kind_of
 from hockeystick.ledger.rules import Total, added, fits, total
 from hockeystick.ledger.store import Rows
 
@@ -130,8 +120,7 @@ class Desk:
 
     def _write(self, dataset: str, head: tuple[int, str] | None, action: str, why: str, **more: Any) -> Entry:
         number, previous = (head[0] + 1, head[1]) if head else (0, GENESIS)
-        when = stamp(datetime.now(UTC))
-        entry = Entry(dataset, number, action, self._who, when, check_text("why", why), previous, **more)
+        entry = Entry(dataset, number, action, self._who, _now(), check_text("why", why), previous, **more)
         self.rows.append(entry)
         return entry
 
@@ -140,9 +129,9 @@ class Desk:
         head = self.rows.head(dataset, lock=True)
         if head is None:
             raise LedgerError(f"there is no data set {dataset!r}")
-        last, now = self._at(dataset, head[0]), stamp(datetime.now(UTC))
-        if now < last.when:
-            raise LedgerError(f"the clock says {now}, before the last entry's {last.when}: set it right and try again")
+        last, time = self._at(dataset, head[0]), _now()
+        if time < last.when:
+            raise LedgerError(f"the clock says {time}, before the last entry's {last.when}: set it right and try again")
         return head
 
     def _at(self, dataset: str, number: int) -> Entry:
@@ -186,3 +175,8 @@ def _kinds(run: Composition) -> tuple[dict[str, str], dict[str, int]]:
         texts[name] = text
         counts[name] = counts.get(name, 0) + count
     return texts, counts
+
+
+def _now() -> str:
+    """The time as entries hold it."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
+from hockeystick.app.report.numbers import is_number
 from hockeystick.app.spec.circumstances import GUARANTEE, STATED, Circumstances, Kinds
 from hockeystick.app.spec.model import Choice, Specification, StepEntry, Value, described
 from hockeystick.app.spec.positions import Lines, Path, line_of
@@ -228,7 +229,7 @@ class DocumentReader:
         for number, given in enumerate(value if isinstance(value, list) else [value]):
             place: Path = (*path, number) if many else path
             item = _unquoted_infinity(given, "number")
-            if not _is_a(int | float, item):
+            if not is_number(item):
                 self.problem(place, f"{path[-1]} must be a number or a list of numbers, got {item!r}")
                 continue
             level = self.checked(place, lambda _, value: check(value), item)
@@ -268,8 +269,8 @@ _UNSAMPLED = Choice("none")
 _PROBE = Choice.of("gaussian", noise_multiplier=1.0)  # in place of a mechanism that cannot be made
 
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "number": ("a number", lambda value: _is_a(int | float, value)),
-    "integer": ("an integer", lambda value: _is_a(int, value)),
+    "number": ("a number", is_number),
+    "integer": ("an integer", lambda value: is_number(value) and isinstance(value, int)),
     "string": ("a text in quotes", lambda value: isinstance(value, str)),
     "boolean": ("true or false", lambda value: isinstance(value, bool)),
     "numbers": (
@@ -301,9 +302,4 @@ def _is_number_or_fraction(item: object) -> bool:
     if isinstance(item, str):
         numerator, slash, denominator = item.partition("/")
         return numerator.isdigit() and (not slash or (denominator.isdigit() and int(denominator) > 0))
-    return _is_a(int | float, item)
-
-
-def _is_a(kind: Any, value: object) -> bool:
-    """Whether a value is of a kind of number, which true and false are not."""
-    return isinstance(value, kind) and not isinstance(value, bool)
+    return is_number(item)
