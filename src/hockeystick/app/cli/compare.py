@@ -7,9 +7,9 @@ import math
 import textwrap
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any, final
+from typing import Any
 
 from hockeystick.app.cli.answer import opening, print_json, status_of, table
 from hockeystick.app.cli.options import add_specification, in_file
@@ -59,18 +59,6 @@ def add(parser: Parser) -> None:
     option(asked, "--epsilon", epsilon, "E", "compare delta at this epsilon")
 
 
-@final
-@dataclass(frozen=True)
-class _Line:
-    """One combination and what came of it."""
-
-    specification: Specification
-    sampling: str
-    result: Bound | Estimate | None
-    reason: str
-    seconds: float
-
-
 def run(options: argparse.Namespace) -> Status:
     """Account every combination and print the table."""
     specification = in_file(options.specification)
@@ -79,21 +67,22 @@ def run(options: argparse.Namespace) -> Status:
     with Progress("comparing") as progress:
         lines = [_line(name, one, quantity, level) for name, one in progress.each(combinations)]
     if options.json:
-        print_json({"quantity": quantity, "at": level, "rows": [_document(line) for line in lines]})
+        rows = [line | {"result": line["result"] and result_document(line["result"])} for line in lines]
+        print_json({"quantity": quantity, "at": level, "rows": rows})
     else:
+        print("".join(dict.fromkeys(opening(one) for _, one in combinations)), end="")
         _print(lines, quantity, level)
-    return status_of(*(line.specification for line in lines))
+    return status_of(*(one for _, one in combinations))
 
 
-def _print(lines: Sequence[_Line], quantity: str, level: float) -> None:
-    print("".join(dict.fromkeys(opening(line.specification) for line in lines)), end="")
+def _print(lines: Sequence[dict[str, Any]], quantity: str, level: float) -> None:
     heads = ("relation", "sampling", "accountant", quantity, "bracket", "worth", "time")
     rows = [_row(line) for line in lines]
     alike = [column for column in (0, 1) if len({row[column] for row in rows}) == 1]  # said once, above the table
     title = "".join(f", {heads[column]} {rows[0][column]}" for column in alike)
     print(f"{quantity} at {'delta' if quantity == 'epsilon' else 'epsilon'} {plain(level)}{title}\n")
     print(_folded(heads, rows, alike))
-    for reason in dict.fromkeys(line.reason for line in lines if line.reason):
+    for reason in dict.fromkeys(line["reason"] for line in lines if line["reason"]):
         print("\n" + textwrap.fill(reason, WIDTH, initial_indent="- ", subsequent_indent="  "))
 
 
@@ -236,36 +225,32 @@ def _sizes(sampling: Choice, specification: Specification) -> dict[str, float | 
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _line(name: str, specification: Specification, quantity: str, level: float) -> _Line:
-    start, reason = time.perf_counter(), ""
-    result: Bound | Estimate | None = None
+def _line(name: str, specification: Specification, quantity: str, level: float) -> dict[str, Any]:
+    """What came of a combination, as JSON holds it but for the result."""
+    start, reason, result = time.perf_counter(), "", None
     try:
         result = getattr(specification.curve, quantity)(level)
     except (HockeystickError, ValueError, ModuleNotFoundError) as error:
         reason = one_line(error)
-    return _Line(specification, name, result, reason, time.perf_counter() - start)
-
-
-def _row(line: _Line) -> tuple[str, ...]:
-    head = (line.specification.adjacency, line.sampling, line.specification.accountant.text)
-    seconds = f"{line.seconds * 1e3:.0f} ms"
-    if line.result is None:
-        return (*head, "-", "-", "no answer (below)", seconds)
-    if isinstance(line.result, Bound):
-        worth = "broken (above)" if broken(line.specification) else "certified"
-        return (*head, rounded_up(float(line.result.upper)), bracket(line.result), worth, seconds)
-    error = float(line.result.error)
-    width = "-" if math.isnan(error) else f"+- {nearest(error, 2)}"  # NaN: no error is known
-    return (*head, nearest(float(line.result.value)), width, "estimate", seconds)
-
-
-def _document(line: _Line) -> dict[str, Any]:
     return {
-        "broken_assumptions": list(broken(line.specification)),
-        "adjacency": line.specification.adjacency,
-        "sampling": line.sampling,
-        "accountant": line.specification.accountant.text,
-        "result": None if line.result is None else result_document(line.result),
-        "reason": line.reason,
-        "seconds": line.seconds,
+        "broken_assumptions": list(broken(specification)),
+        "adjacency": specification.adjacency,
+        "sampling": name,
+        "accountant": specification.accountant.text,
+        "result": result,
+        "reason": reason,
+        "seconds": time.perf_counter() - start,
     }
+
+
+def _row(line: dict[str, Any]) -> tuple[str, ...]:
+    head, seconds = (line["adjacency"], line["sampling"], line["accountant"]), f"{line['seconds'] * 1e3:.0f} ms"
+    result: Bound | Estimate | None = line["result"]
+    if result is None:
+        return (*head, "-", "-", "no answer (below)", seconds)
+    if isinstance(result, Bound):
+        worth = "broken (above)" if line["broken_assumptions"] else "certified"
+        return (*head, rounded_up(float(result.upper)), bracket(result), worth, seconds)
+    error = float(result.error)
+    width = "-" if math.isnan(error) else f"+- {nearest(error, 2)}"  # NaN: no error is known
+    return (*head, nearest(float(result.value)), width, "estimate", seconds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -142,21 +143,14 @@ def in_file(name: str) -> Specification:
     except OSError as error:
         raise failed("read", name, error) from None
     except SpecificationError:
-        if _is_receipt(read_text(name)):
+        from hockeystick.app.report.verification import NoReceiptError, open_receipt  # loads what draws pages
+
+        with contextlib.suppress(NoReceiptError):
+            open_receipt(read_text(name))
             raise CommandError(
                 f"hockeystick: error: {name} is a receipt, not a specification: hockeystick verify reads it"
             ) from None
         raise
-
-
-def _is_receipt(text: str) -> bool:
-    from hockeystick.app.report.verification import NoReceiptError, open_receipt  # loads what draws pages
-
-    try:
-        open_receipt(text)
-    except NoReceiptError:
-        return False
-    return True
 
 
 def save_as(options: argparse.Namespace, specification: Specification) -> None:

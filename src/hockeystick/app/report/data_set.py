@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from hockeystick.app.report.charts import Axis, Points, Series, chart
 from hockeystick.app.report.content import Row
@@ -18,11 +18,8 @@ from hockeystick.app.spec.circumstances import Circumstances
 from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.write import of_run
 from hockeystick.composition import compose
-from hockeystick.ledger.errors import LedgerError
+from hockeystick.ledger import DataSet, Ledger, LedgerError
 from hockeystick.ledger.rules import promise
-
-if TYPE_CHECKING:
-    from hockeystick.ledger import DataSet, Ledger
 
 _SHOWN = 60  # entries in the picture, and rows of the history
 _HEADS = ("Entry", "When (UTC)", "Who", "What", "Releases", "For what")

@@ -12,16 +12,9 @@ from typing import Any
 from hockeystick.app.report.cautions import verdict
 from hockeystick.app.report.content import Content
 from hockeystick.app.report.numbers import asked, number, plain, quoted, rounded_down
-from hockeystick.app.report.words import null_words
+from hockeystick.app.report.words import change_words
 
 _MARKS = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"}
-_CHANGES = {
-    "add-remove": "{one} is added or removed",
-    "add": "{one} is added",
-    "remove": "{one} is removed",
-    "substitute": "{one} is replaced by any other",
-    "zero-out": "{one} is replaced by {null}",
-}
 
 
 def latex(receipt: Mapping[str, Any]) -> str:
@@ -51,8 +44,7 @@ def _sentence(content: Content, result: Mapping[str, Any]) -> str:
     symbols = {"epsilon": r"\varepsilon", "delta": r"\delta"}
     symbol, known = symbols[result["quantity"]], content.specification
     at = f"${symbols[given]} = {_number(plain(level))}$"
-    change = _CHANGES[known.adjacency].format(one=known.protected, null=null_words(known))
-    setting = f"where neighbouring datasets differ in that {_escaped(change)}"
+    setting = f"where neighbouring datasets differ in that {_escaped(change_words(known))}"
     upper = _number(quoted(result))
     if not result["certified"]:
         return f"We estimate ${symbol} \\approx {upper}$ at {at}, {setting}; this is not a bound \\cite{{hockeystick}}."

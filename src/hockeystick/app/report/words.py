@@ -6,6 +6,7 @@ One sentence a topic, used alike by the command line and by receipts.
 from __future__ import annotations
 
 import math
+import re
 
 from hockeystick.app.report.cautions import broken, verdict
 from hockeystick.app.report.numbers import bracket, count_text, nearest, plain, plural, rounded_up
@@ -36,6 +37,12 @@ _CHANGES = {
 def relation_words(specification: Specification) -> str:
     """What neighbouring means."""
     return RELATIONS[specification.adjacency].format(one=specification.protected, null=null_words(specification))
+
+
+def change_words(specification: Specification) -> str:
+    """What neighbouring datasets differ in: "one example is added or removed"."""
+    done = re.split("[,;]", RELATIONS[specification.adjacency].partition("{one} ")[2])[0]
+    return f"{specification.protected} is {done.format(null=null_words(specification))}"
 
 
 def null_words(specification: Specification) -> str:

@@ -5,7 +5,6 @@ A TOML file holds the same document, so the schema serves editors for both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from hockeystick.app.spec.circumstances import COUNT, GUARANTEE, STATED, TEXT, Kinds
@@ -18,6 +17,7 @@ _EPSILON = {"anyOf": [{"type": "number", "minimum": 0}, {"const": "inf"}]}
 
 def schema() -> dict[str, Any]:
     """The schema, as JSON holds it (JSON Schema, draft 2020-12)."""
+    once = [entry for name, entry in mechanisms().items() if name == entry.name]  # each under its first name
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "hockeystick specification, version 1",
@@ -32,7 +32,7 @@ def schema() -> dict[str, Any]:
                 "description": "What is released; the order does not matter.",
                 "type": "array",
                 "minItems": 1,
-                "items": {"oneOf": [_step(way) for entry in _once(mechanisms()) for way in (entry, *entry.others)]},
+                "items": {"oneOf": [_step(way) for entry in once for way in (entry, *entry.others)]},
             },
             "tuning": {
                 "description": "The steps are run a random number of times, and the best run alone is released.",
@@ -67,11 +67,6 @@ def _object(key: str, entry: Entry, *, more: dict[str, Any] | None = None, optio
         | {parameter.name: _parameter(parameter) for parameter in entry.parameters}
         | (more or {}),
     }
-
-
-def _once(entries: Mapping[str, Entry]) -> list[Entry]:
-    """Every entry under its first name."""
-    return [entry for name, entry in entries.items() if name == entry.name]
 
 
 def _names(entry: Entry) -> dict[str, Any]:
