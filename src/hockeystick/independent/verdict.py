@@ -14,8 +14,6 @@ from hockeystick.independent.run import Run
 from hockeystick.independent.steps import SampledStep, step_of
 from hockeystick.independent.tradeoff import TradeOff
 
-__all__ = ["CONTRADICTED", "NOT_REACHED", "PROVED", "Finding", "check"]
-
 PROVED, NOT_REACHED, CONTRADICTED = "proved", "not proved independently", "contradicted"
 
 _DIRECTIONS = {

@@ -36,8 +36,6 @@ from hockeystick.filters import Filter, GaussianDPFilter, RenyiFilter
 from hockeystick.ledger.errors import LedgerError
 from hockeystick.mechanisms import ApproximateDP, GaussianDP
 
-__all__ = ["RULES", "Budget", "Total", "composed_epsilon", "fits", "promise", "room", "total"]
-
 RULES = ("in-advance", "gaussian-dp", "renyi")
 _MOST = 10**12  # repetitions looked for
 

@@ -11,11 +11,12 @@ import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import closing
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from hockeystick.accountants.base import AUTOMATIC, Accountant, check_accountant
 from hockeystick.accountants.certified import Certified
 from hockeystick.composition import Composition, Step, directions
+from hockeystick.engines.together import Quantity
 from hockeystick.errors import check_delta, check_epsilon, check_positive, public_door
 from hockeystick.progress import Progress
 from hockeystick.sweep.files import RowFile, restored, row_file
@@ -23,9 +24,6 @@ from hockeystick.sweep.grid import Grid, check_arguments
 from hockeystick.sweep.plans import Plan, Row, Search, plans_of, rows_of, searches_of
 from hockeystick.sweep.result import Sweep
 from hockeystick.sweep.workers import Workers, check_workers, done
-
-if TYPE_CHECKING:
-    from hockeystick.engines.together import Quantity
 
 __all__ = ["Sweep", "sweep"]
 

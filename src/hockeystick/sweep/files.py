@@ -149,16 +149,12 @@ class _ParquetFolder(RowFile):
         return found
 
 
-def _plain(values: Sequence[Any]) -> list[int] | list[float] | list[bool] | list[str]:
+def _plain(values: Sequence[Any]) -> list[Any]:
     """The values of a column in one type that a file holds."""
     kinds = {type(value) for value in values}
-    if kinds == {bool}:
-        return [bool(value) for value in values]
-    if kinds == {int} and all(abs(value) < 2**63 for value in values):
-        return [int(value) for value in values]
-    if kinds <= {int, float}:
-        return [float(value) for value in values]
-    return [str(value) for value in values]
+    if kinds == {bool} or (kinds == {int} and all(abs(value) < 2**63 for value in values)):
+        return list(values)
+    return list(map(float if kinds <= {int, float} else str, values))
 
 
 def row_file(path: str | os.PathLike[str], grid: Grid, quantity: str) -> RowFile:

@@ -181,8 +181,7 @@ def _correct(options: argparse.Namespace, url: str) -> None:
 
 def _would_fit(options: argparse.Namespace, url: str) -> Status:
     book = ledger.Ledger(url)
-    release = in_file(options.specification)
-    fits = book.would_fit(options.dataset, release, partition=options.partition)
+    fits = book.would_fit(options.dataset, in_file(options.specification), partition=options.partition)
     print("fits" if fits else "does not fit")
     return Status.OK if fits else Status.REFUTED
 

@@ -120,9 +120,8 @@ def _check_selected(options: argparse.Namespace, name: str) -> None:
     if options.selected > options.round_steps:
         options.parser.error(f"--selected is {options.selected} but --round-steps is only {options.round_steps}")
     if options.epochs is not None or getattr(options, "by_epoch", False):
-        options.parser.error(
-            "--selected needs --steps: a round in which each example takes part more than once is no epoch"
-        )
+        why = "a round in which each example takes part more than once is no epoch"
+        options.parser.error(f"--selected needs --steps: {why}")
 
 
 def _rounds(options: argparse.Namespace, name: str) -> Choice:

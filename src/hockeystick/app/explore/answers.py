@@ -12,12 +12,11 @@ from functools import cached_property, lru_cache
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick import dpsgd
 from hockeystick.account import account
 from hockeystick.accountants.gaussian_limit import GaussianLimit
-from hockeystick.app.canvas import between, last, lowest
+from hockeystick.app.canvas import Array, between, last, lowest
 from hockeystick.app.explore.question import RANGES, TOLERANCE, BadQuestionError, Question
 from hockeystick.app.report.cautions import broken, cautions, warning
 from hockeystick.app.report.figures import privacy_chart, standalone
@@ -36,8 +35,6 @@ from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import HockeystickError, one_line
 from hockeystick.readouts.outline import Lines, Samples, crossed, crossings, sampled
 from hockeystick.together import asked_together, each_together
-
-Array = NDArray[np.float64]
 
 _LEVELS = np.array([0.99, 0.97, 0.9, 0.75, 0.6, 0.45, 0.3])  # of delta at epsilon 0, asked while a slider moves
 _DEEPER = 13  # more of them, down to the last delta that is drawn, and one beyond

@@ -72,9 +72,8 @@ class Account:
 
     def guarantee(self) -> list[Row]:
         """What is promised."""
-        known, rule = self.known, "all are fixed in advance"
-        if self.adaptive:
-            rule = f"chosen adaptively, through a {known.rule} filter"
+        known = self.known
+        rule = f"chosen adaptively, through a {known.rule} filter" if self.adaptive else "all are fixed in advance"
         return [
             Row("Proved", self.total.statement),
             Row("Budget", f"{known.budget} for each {known.unit}"),

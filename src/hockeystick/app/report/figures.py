@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hockeystick.app.report.charts import Axis, Points, Series, chart
 from hockeystick.app.report.markup import Markup, tag, text
 from hockeystick.app.report.numbers import plain
-from hockeystick.readouts.outline import Lines, Samples
+from hockeystick.readouts.outline import Array, Lines, Samples
 
 _STYLE = """
 svg { background: #fff; font-family: system-ui, "Segoe UI", Roboto, Arial, sans-serif; }
@@ -77,7 +74,7 @@ def tradeoff_chart(samples: Samples, direction: str) -> Markup:
     )
 
 
-def _points(x: NDArray[np.float64], y: NDArray[np.float64]) -> Points:
+def _points(x: Array, y: Array) -> Points:
     return list(zip(x.tolist(), y.tolist(), strict=True))
 
 
