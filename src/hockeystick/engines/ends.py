@@ -244,9 +244,7 @@ class BoundedCurve:
 
     def is_reverse_of(self, other: BoundedCurve) -> bool:
         """Whether the pairs are those of the other with P and Q exchanged, and their own ends those of the engine."""
-        if self._about or not len(self._parts) == len(other._parts) == 1:
-            return False
-        return self._parts == tuple((pair.reversed(), count) for pair, count in other._parts)
+        return not self._about and self._parts == tuple((pair.reversed(), count) for pair, count in other._parts)
 
     def is_below_if(self, log_finite: float, delta: float) -> bool:
         """Whether delta of the finite losses of at most ``e^log_finite`` proves ``delta(epsilon) <= delta``."""
