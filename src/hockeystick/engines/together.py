@@ -99,9 +99,9 @@ def below_together(
     asked: dict[int, StandingLines] = {}
     for row, (curve, *point) in enumerate(zip(curves, epsilon.tolist(), delta.tolist(), strict=True)):
         known = curve.ends_below(*point)
-        lines = standing_lines(curve.engine) if known is None else None
-        if lines is not None:
-            asked[row] = lines
+        own = standing_lines(curve.engine) if known is None else None
+        if own is not None:
+            asked[row] = own
         else:
             found[row] = curve.engine.is_below(*point) if known is None else known
     beside = {row: _asked_lines(others[row].engine, float(delta[row]), quantity) for row in asked}

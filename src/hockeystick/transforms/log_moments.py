@@ -67,8 +67,8 @@ class LogMoments:
 def log_moments(rule: LossRule, exponents: Array, *, fine: int | None = None) -> LogMoments:
     """``K(a - 1)`` of every rule at exponents a, shape (K,), or (K, R) for those of R runs.
 
-    Only the first ``fine`` are accurate relative to K, by default all; Chernoff's bounds need no more of the others than
-    a sum of exponentials tells.
+    Only the first ``fine`` are accurate relative to K, by default all; Chernoff's bounds need no more of the others
+    than a sum of exponentials tells.
     """
     identities = _IDENTITIES.reshape((-1,) + (1,) * (exponents.ndim - 1))
     every = np.concatenate((identities + np.zeros(exponents.shape[1:]), exponents))

@@ -138,7 +138,6 @@ class Chernoff(Columns):
         logs = values + errors - moved + 8.0 * U * (np.abs(values) + np.abs(moved)) + log_constant(tilts)
         return _least(logs, tilts > 0.0)
 
-
     def log_reverse_bound(self, epsilon: float) -> float:
         """Upper bound on ``ln delta_fin(epsilon)`` of the reverse, K of which at t is that at -1 - t; of one line."""
         tilts = -1.0 - self.tilts

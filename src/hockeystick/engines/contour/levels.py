@@ -36,6 +36,10 @@ class Level:
 
     Attributes
     ----------
+    sketches : tuple of Sketch
+        The coarse rules used.
+    top : float
+        The largest tilt that they serve.
     tilts : ndarray
         Increasing.
     epsilons, log_deltas : ndarray
@@ -44,12 +48,10 @@ class Level:
         By how much that epsilon grows with the tilt.
     ladder, deviation, variance : ndarray
         Of what lines are planned for: deviations passed on the way up from the smallest tilt, each of these, and K''.
-    sketches : tuple of Sketch
-        The coarse rules used.
-    top : float
-        The largest tilt that they serve.
     """
 
+    sketches: tuple[Sketch, ...]
+    top: float
     tilts: Array
     epsilons: Array
     log_deltas: Array
@@ -57,8 +59,6 @@ class Level:
     ladder: Array
     deviation: Array
     variance: Array
-    sketches: tuple[Sketch, ...]
-    top: float
 
     @classmethod
     def several(cls, planned: Scan, own: Scan, rules: Sequence[tuple[Sequence[Sketch], float]]) -> list[Level]:
@@ -66,9 +66,10 @@ class Level:
         epsilons, log_deltas = own.smooth_log_delta()
         epsilons, log_deltas = np.maximum.accumulate(epsilons), np.minimum.accumulate(log_deltas)
         deviation = np.sqrt(planned.curvature)
-        of_all = epsilons, log_deltas, own.curvature, _ladder(planned, deviation), deviation, planned.variance
-        columns = zip(*(np.ascontiguousarray(one.T) for one in (own.tilts, *of_all)), strict=True)
-        return [cls(*column, tuple(some), top) for column, (some, top) in zip(columns, rules, strict=True)]
+        whole = _ladder(planned, deviation), deviation, planned.variance
+        of_all = own.tilts, epsilons, log_deltas, own.curvature, *whole
+        columns = zip(*(np.ascontiguousarray(one.T) for one in of_all), strict=True)
+        return [cls(tuple(some), top, *column) for (some, top), column in zip(rules, columns, strict=True)]
 
     @cached_property
     def is_long(self) -> NDArray[np.bool_]:

@@ -103,26 +103,26 @@ def find_stations(asked: Sequence[tuple[Ladder, Array]], along: Along) -> list[l
     As many levels as the questions need are scanned, those of like compositions together.
     """
     found: list[list[Station | None]] = [[None] * values.size for _, values in asked]
-    left: list[tuple[int, Path, Rows]] = [(which, (0,), np.arange(values.size)) for which, (_, values) in enumerate(asked)]
+    left: list[tuple[int, Path, Rows]]
+    left = [(which, (0,), np.arange(values.size)) for which, (_, values) in enumerate(asked)]
     while left:
         _scan_levels([(asked[which][0], path) for which, path, _ in left])
         following: list[tuple[int, Path, Rows]] = []
-        for which, path, rows in left:
+        for which, path, asking in left:
             ladder, values = asked[which]
-            level = ladder.level(path)
+            level, rows = ladder.level(path), asking
             if level is None:
                 continue
             line, here = along(level)[0], values[rows]
             if len(path) == 1:
                 following += [(which, (path[0] + 1,), rows[here > line[-1]])] if path[0] + 1 < _LEVELS else []
-                inside = (line[0] <= here) & (here <= line[-1])
-                rows, here = rows[inside], here[inside]
+                rows = rows[(line[0] <= here) & (here <= line[-1])]
             if len(path) <= _NESTED and level.is_long.any():
-                interval = np.minimum(np.maximum(line.searchsorted(here) - 1, 0), level.is_long.size - 1)
+                interval = np.minimum(np.maximum(line.searchsorted(values[rows]) - 1, 0), level.is_long.size - 1)
                 long = level.is_long[interval]
                 following += [(which, (*path, k), rows[interval == k]) for k in set(interval[long].tolist())]
-                rows, here = rows[~long], here[~long]
-            for row, place in zip(rows.tolist(), level.places(here, along) if rows.size else (), strict=True):
+                rows = rows[~long]
+            for row, place in zip(rows.tolist(), level.places(values[rows], along) if rows.size else (), strict=True):
                 found[which][row] = Station(path, place, ladder.log_drop)
         left = [one for one in following if one[2].size]
     return found
@@ -133,7 +133,7 @@ def _scan_levels(asked: Sequence[tuple[Ladder, Path]]) -> None:
 
     K of one step is looked at once for all runs of a law.
     """
-    kinds: dict[str, dict[Hashable, list[Ladder]]] = {}
+    kinds: dict[str, dict[tuple[Hashable, Path], list[Ladder]]] = {}
     for ladder, path in asked:
         if path in ladder.levels:
             continue

@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import Any, Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.numerics.columns import Columns
