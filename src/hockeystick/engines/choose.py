@@ -157,7 +157,7 @@ def choose_engine(
         For more steps, or larger losses, than float64 tells apart.
     """
     if engine == "lattice":
-        _check_reach(parts)
+        check_reach(parts)
         return _lattice(parts, tolerance, points, largest_loss)
     if engine == "contour":
         return ContourCurve(PairSum(parts), CONTOUR_TOLERANCE)
@@ -169,7 +169,7 @@ def choose_engine(
         few_steps and EnumeratedCurve.serves_in_halves(parts, FEW_OUTCOMES)
     ):
         return EnumeratedCurve(parts, composed_infinity(parts))
-    _check_reach(parts)
+    check_reach(parts)
     lattice = partial(_lattice, parts, min(tolerance, LATTICE_TOLERANCE), points, largest_loss)
     try:
         return _ContourFirst(PairSum(parts), tolerance, lattice, merges=engine == "automatic")
@@ -336,7 +336,7 @@ class _ContourFirst:
         return bound if enough(bound) else agreed(bound, *found)
 
 
-def _check_reach(parts: Parts) -> None:
+def check_reach(parts: Sequence[tuple[Pair, int]]) -> None:
     """Refuse what no engine can serve: more steps, or larger losses, than float64 tells apart."""
     steps = sum(count for _, count in parts)
     if steps > MOST_STEPS:

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, final
 
 from hockeystick.composition import Step
 from hockeystick.errors import needs_extra
 from hockeystick.ledger.errors import LedgerError
-from hockeystick.ledger.records import GENESIS, Entry, read_kind
+from hockeystick.ledger.records import GENESIS, Entry, runs_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 VERSION = 2
 _MOST = 2**62  # of any count: the database adds as integers of 64 bits
-_read_kind = lru_cache(maxsize=100_000)(read_kind)
 
 Totals = Mapping[str, Mapping[str, int]]
 """How often each kind counts, by account."""
@@ -244,8 +243,8 @@ class Rows:
 
     def steps(self, counts: Mapping[str, int]) -> dict[Step, int]:
         """Steps and how often, from how often kinds count."""
-        texts = self.kinds(kind for kind, count in counts.items() if count)
-        return {_read_kind(texts[kind]): count for kind, count in counts.items() if count}
+        held = {kind: count for kind, count in counts.items() if count}
+        return runs_of(held, self.kinds(held))
 
     def stored(self, dataset: str) -> Iterator[Any]:
         """The entries of a data set as they are stored, in order."""
