@@ -61,12 +61,17 @@ class Level:
     variance: Array
 
     @classmethod
-    def several(cls, planned: Scan, own: Scan, rules: Sequence[tuple[Sequence[Sketch], float]]) -> list[Level]:
-        """Those of R sums, given what is found of what is planned for each and of itself, shape (k, R)."""
+    def several(
+        cls, planned: Scan, own: Scan, rules: Sequence[tuple[Sequence[Sketch], float]], first: Sequence[float]
+    ) -> list[Level]:
+        """Those of R sums, given what is found of what is planned for each and of itself, shape (k, R).
+
+        Ladders go on from the values given.
+        """
         epsilons, log_deltas = own.smooth_log_delta()
         epsilons, log_deltas = np.maximum.accumulate(epsilons), np.minimum.accumulate(log_deltas)
         deviation = np.sqrt(planned.curvature)
-        whole = _ladder(planned, deviation), deviation, planned.variance
+        whole = _ladder(planned, deviation) + first, deviation, planned.variance
         of_all = own.tilts, epsilons, log_deltas, own.curvature, *whole
         columns = zip(*(np.ascontiguousarray(one.T) for one in of_all), strict=True)
         return [cls(tuple(some), top, *column) for (some, top), column in zip(rules, columns, strict=True)]

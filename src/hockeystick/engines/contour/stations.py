@@ -83,6 +83,11 @@ class Ladder:
             _scan_levels([(self, path)])
         return self.levels[path]
 
+    def passed(self, path: Path) -> float:
+        """What the ladder has passed where a level between two tilts of another begins."""
+        parent = self.level(path[:-1]) if len(path) > 1 else None
+        return 0.0 if parent is None else float(parent.ladder[path[-1]])
+
     def leaves_out(self, station: Station | None) -> bool:
         """Whether some losses are left out at a station."""
         level = None if station is None else self.level(station.path)
@@ -141,7 +146,9 @@ def _scan_levels(asked: Sequence[tuple[Ladder, Path]]) -> None:
         if kind is None:
             for _, sketches, tops, tilts in _looks([(ladder, path)]):
                 found = scan(sketches, ladder.planned.gaussian_variance, tilts)
-                (ladder.levels[path],) = Level.several(found, found, [(sketches, float(tops[0]))])
+                (ladder.levels[path],) = Level.several(
+                    found, found, [(sketches, float(tops[0]))], [ladder.passed(path)]
+                )
             ladder.levels.setdefault(path, None)
         else:
             kinds.setdefault(kind, {}).setdefault((ladder.planned.look, path), []).append(ladder)
@@ -184,7 +191,8 @@ def _scan_like(
     for row, ladder in runs:
         steps = np.array([ladder.planned.total_count])
         rules.append(([replace(rough.at(slice(row, row + 1)), counts=steps) for rough in single], float(tops[row])))
-    for (row, ladder), level in zip(runs, Level.several(planned, own, rules), strict=True):
+    passed = [ladder.passed(laws[row][1]) for row, ladder in runs]
+    for (row, ladder), level in zip(runs, Level.several(planned, own, rules, passed), strict=True):
         ladder.levels[laws[row][1]] = level
 
 
