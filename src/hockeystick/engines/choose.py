@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EngineName", "asks_rare", "choose_engine", "rare_lines", "standing_lines"]
 
-EngineName = Literal["automatic", "unmerged", "contour", "lattice"]
+EngineName = Literal["automatic", "contour", "lattice"]
 
 Parts = tuple[tuple[Pair, int], ...]
 
@@ -56,8 +56,8 @@ MOST_OUTCOMES: Final = 1 << 21
 """The same for a tolerance finer than everyday: 2 s an answer."""
 
 ONE_SIDED: Final = 1e-9
-"""Width of epsilon (nats), and of delta as a share, of the lines of limited band that answer few steps of atoms of which
-more outcomes matter: 0.05 to 0.5 s an answer, where the contour leaves 1e-8 to 1e-5, and lattices 1e-3."""
+"""Width of epsilon (nats), and of delta as a share, of the lines of limited band that answer few steps of atoms of
+which more outcomes matter: 0.05 to 0.5 s an answer, where the contour leaves 1e-8 to 1e-5, and lattices 1e-3."""
 
 FREQUENCIES: Final = 1 << 23
 """Of the lines of one answer: a second, or two where steps have a thousand atoms."""
@@ -148,8 +148,8 @@ def choose_engine(
         Largest number of lattice points in a window.
     largest_loss : float
         Upper bound on the largest finite loss (nats).
-    engine : {"automatic", "unmerged", "contour", "lattice"}
-        "unmerged": automatic, and outcomes are not merged; "contour" and "lattice": one engine alone.
+    engine : {"automatic", "contour", "lattice"}
+        "contour" and "lattice": one engine alone.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def choose_engine(
     _check_reach(parts)
     lattice = partial(_lattice, parts, min(tolerance, LATTICE_TOLERANCE), points, largest_loss)
     try:
-        return _ContourFirst(PairSum(parts), tolerance, lattice, banded=engine == "automatic")
+        return _ContourFirst(PairSum(parts), tolerance, lattice)
     except UnknownPairError:
         return lattice()
 
@@ -208,16 +208,14 @@ class _ContourFirst:
     matters of few steps of atoms is listed first, or merged; after the contour where losses share a lattice.
     """
 
-    def __init__(
-        self, losses: PairSum, tolerance: float, make_lattice: Callable[[], LatticeCurve], *, banded: bool
-    ) -> None:
+    def __init__(self, losses: PairSum, tolerance: float, make_lattice: Callable[[], LatticeCurve]) -> None:
         finer = min(max(math.sqrt(EVERYDAY_TOLERANCE / tolerance), 1.0), 25.0)  # lattices then take longer, too
         self._work = int(CONTOUR_WORK * finer) * (1 + len(losses.parts) // SEVERAL_PARTS)
         discrete, steps = [pair.is_discrete for pair, _ in losses.parts], sum(count for _, count in losses.parts)
         self._few = losses.total_count <= FEW_STEPS and tolerance >= EVERYDAY_TOLERANCE and not any(discrete)
         self._hasty = SLOW if self._few else ()
         self.lists_first = steps <= FEW_STEPS and all(discrete)
-        self._is_short, self._banded = steps <= SOME_STEPS and all(discrete), banded
+        self._is_short = steps <= SOME_STEPS and all(discrete)
         self._on_lattice = all(pair.loss_quantum is not None for pair, _ in losses.parts)
         self._parts, self._make_lattice = losses.parts, make_lattice
         self._lists: dict[int, HeaviestOutcomes] = {}
@@ -277,8 +275,8 @@ class _ContourFirst:
 
     @cached_property
     def _lines(self) -> Engine:
-        """The contour, and beside it lines of limited band for short runs of atoms: alone for few steps on no lattice."""
-        if not self._is_short or not self._banded:
+        """The contour, and beside it lines of limited band for short runs of atoms; these alone for few on no lattice."""
+        if not self._is_short:
             return self.contour
         width = min(ONE_SIDED, self._tolerance)
         banded = OneSidedCurve(self._parts, composed_infinity(self._parts), width=width, most=FREQUENCIES)
@@ -341,7 +339,7 @@ class _ContourFirst:
 
 @final
 class _Narrower:
-    """Two engines, the second of which is asked where the first answers less narrowly than to a width, or not at all."""
+    """Two engines, the second of which is asked where the first does not answer, or less narrowly than to a width."""
 
     def __init__(self, first: Engine, second: Engine, width: float) -> None:
         self._first, self._second, self._width = first, second, width

@@ -70,8 +70,9 @@ class HeaviestOutcomes:
         return self._answer_at(epsilon)[0]
 
     def _answer_at(self, epsilon: float) -> tuple[Bound, EnumeratedCurve]:
-        _, terms = next(self._atoms.looked_at(epsilon), (0.0, None))
-        number = round(_place_of(terms.log_bound(epsilon) if terms else _LEAST))
+        log_drop = next(self._atoms.classes(epsilon), None)
+        bound = _LEAST if log_drop is None else self._atoms.terms(log_drop).log_bound(epsilon)
+        number = round(_place_of(bound))
         for _ in range(_TRIES):
             curve = self._curve(number)
             found = curve.delta(epsilon)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Final, final
 
 import numpy as np
@@ -26,9 +26,7 @@ from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.enumeration.outcomes import Parts, TooManyOutcomesError, table
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Array
-from hockeystick.numerics.rounding import ELEMENTARY, U
-
-Steps = Sequence[tuple[AtomTable, int]]
+from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U
 
 _OPPOSITE = 17  # tilts from -1 to 0
 TILTS: Final = np.concatenate(
@@ -36,19 +34,19 @@ TILTS: Final = np.concatenate(
 )
 """What is looked at: a twentieth from one to the next, as much as matters where losses spread 20 times as far."""
 
+_LOG_CONSTANT = log_constant(TILTS)
 _MOST_LARGE = 24  # losses that are counted
+_LOG_POWERS = np.linspace(0.0, 60.0, 31)  # of a number that stands for each large loss
 _NEGLIGIBLE = 37.0  # nats below the largest term: left to its bound
 _ALIASED = 28.0  # nats: how far below the largest term what a period brings back may be
 _ALIKE = 2.5  # nats above the best tilt, up to which another may do
-PRICE: Final = 1.0
-"""Of the logarithm of a period, that a nat of a bound is worth."""
-
 _NOTHING = -1e300  # for the logarithm of 0, which no product makes a NaN of
+_LEAST_MASS = 1e-280  # of which products keep their digits
 _SLACK = 1e-9  # of a logarithm, for the roundings of its sums
-
 _SHARE = math.log(1e-12)  # ln of the part of delta that atoms left out may be
 _CLASS = 12.0  # nats between the classes of what is left out
 _LEAST = -720.0  # ln of the least mass left out
+_KEPT = 64  # terms
 
 
 @final
@@ -83,39 +81,53 @@ class Atoms:
             steps = [(one, count) for one, count in found if one is not None]
             if len(steps) < len(found):
                 raise TooManyOutcomesError(f"not all atoms that matter are known where e^{log_drop:g} is left out")
-            self._kept = {**self._kept, key: Terms(steps, threshold)}
+            kept = [*self._kept.items()][-_KEPT:]
+            self._kept = {**dict(kept), key: Terms(steps, threshold)}
         return self._kept[key]
 
-    def looked_at(self, epsilon: float) -> Iterator[tuple[float, Terms]]:
-        """Classes and their terms, of ever smaller deltas: the first that may be of a delta at epsilon, and all after."""
+    def classes(self, epsilon: float) -> Iterator[float]:
+        """``log_drop`` of ever smaller deltas: the first that may be of one at epsilon, and all after."""
         log_drop = self.log_drop(0.0)
         while log_drop >= _LEAST:
-            terms = self.terms(log_drop)
-            wanted = self.log_drop(float(np.logaddexp(terms.log_bound(epsilon), log_drop + self._log_steps)))
+            bound = np.logaddexp(self.terms(log_drop).log_bound(epsilon), log_drop + self._log_steps)
+            wanted = self.log_drop(float(bound))
             if wanted >= log_drop:
-                yield log_drop, terms
+                yield log_drop
             log_drop = min(wanted, log_drop - _CLASS)
 
 
 @final
 @dataclass(frozen=True)
-class Plan:
-    """Which terms matter at an epsilon, each with its tilt and its period (nats), and ``ln`` of a bound on delta."""
+class Placed:
+    """Where a line of a term lies: how many losses are large, which of `TILTS`, and the period W (nats)."""
 
-    numbers: tuple[int, ...]
-    tilts: tuple[int, ...]
-    periods: tuple[float, ...]
+    number: int
+    tilt: int
+    period: float
+
+    @property
+    def theta(self) -> float:
+        """The tilt."""
+        return float(TILTS[self.tilt])
+
+
+@final
+@dataclass(frozen=True)
+class Plan:
+    """Lines of all terms that matter at an epsilon, and ``ln`` of a bound on delta."""
+
+    placed: tuple[Placed, ...]
     log_bound: float
 
     @property
     def cost(self) -> float:
-        """The logarithm of the periods, and what the bound is worth."""
-        return math.log(math.fsum(self.periods)) + PRICE * self.log_bound
+        """The logarithm of the periods, and of how far beyond delta what is summed may be."""
+        return math.log(math.fsum(one.period for one in self.placed)) + self.log_bound
 
     @property
     def length(self) -> float:
         """About how many times as long as losses over a tilt all periods are."""
-        return math.fsum(own * (1.0 + TILTS[tilt]) for own, tilt in zip(self.periods, self.tilts, strict=True))
+        return math.fsum(one.period * (1.0 + one.theta) for one in self.placed)
 
 
 @final
@@ -140,68 +152,55 @@ class Terms:
         Losses above it are large (nats).
     """
 
-    steps: Steps
+    steps: Sequence[tuple[AtomTable, int]]
     threshold: float = math.inf
 
     @cached_property
     def cuts(self) -> tuple[int, ...]:
         """The first large atom of each table."""
-        return tuple(int(np.searchsorted(table.loss, self.threshold, side="right")) for table, _ in self.steps)
+        return tuple(int(np.searchsorted(atoms.loss, self.threshold, side="right")) for atoms, _ in self.steps)
 
     @cached_property
     def log_moments(self) -> Array:
         """``ln sum p e^{tl}`` over the outcomes of each term at `TILTS`; last those of all other terms together."""
-        parts = [(*_log_moments(table, cut), count) for (table, count), cut in zip(self.steps, self.cuts, strict=True)]
-        most = _MOST_LARGE if self.threshold < math.inf else 1
+        parts = [(*_log_moments(atoms, cut), count) for (atoms, count), cut in zip(self.steps, self.cuts, strict=True)]
+        most = _MOST_LARGE if any(large[0] > _NOTHING for _, large, _ in parts) else 1
         found = np.zeros((1, TILTS.size))
         for small, large, count in parts:
             own = [log_ways(count, k) + (count - k) * small + k * large for k in range(min(count + 1, most))]
-            size = min(len(found) + len(own) - 1, most)
-            sums = [
-                [found[j] + own[k - j] for j in range(k + 1) if j < len(found) and k - j < len(own)]
-                for k in range(size)
-            ]
-            found = np.array([np.logaddexp.reduce(one) for one in sums])
-        others = np.full(TILTS.size, _NOTHING)
-        if self.threshold < math.inf:  # s^-R prod (X + s Y)^n, s >= 1, is at least all terms of R large losses or more
-            others = np.min(
-                [
-                    sum(count * np.logaddexp(small, log_s + large) for small, large, count in parts)
-                    - len(found) * log_s
-                    for log_s in np.linspace(0.0, 60.0, 31)
-                ],
-                axis=0,
-            )
-        return np.append(found, others[None], axis=0) + _SLACK
+            pairs: list[list[Array]] = [[] for _ in range(min(len(found) + len(own) - 1, most))]
+            for j, one in enumerate(found):
+                for two, both in zip(own, pairs[j:], strict=False):
+                    both.append(one + two)
+            found = np.array([np.logaddexp.reduce(both) for both in pairs])
+        # s^-R prod (X + s Y)^n, s >= 1, is at least all terms of R large losses or more
+        every = [sum(n * np.logaddexp(x, log_s + y) for x, y, n in parts) - len(found) * log_s for log_s in _LOG_POWERS]
+        return np.asarray(np.append(found, np.min(every, axis=0)[None], axis=0) + _SLACK)
 
     @cached_property
     def masses(self) -> tuple[Array, float]:
         """Of the terms, and a bound on their relative errors."""
-        found, errors = [np.ones(1)], []
+        found, error = np.ones(1), 8.0 * U
         for (atoms, count), cut in zip(self.steps, self.cuts, strict=True):
             p = np.exp(atoms.log_p)
-            own = float(p @ (atoms.error + U * np.abs(atoms.log_p))) / float(p.sum())
-            errors.append(count * (1.1 * own + U * (atoms.size + 8) + ELEMENTARY))
-            both = float(p[:cut].sum()), float(p[cut:].sum())
-            found.append(
-                np.array([math.comb(count, k) * both[0] ** (count - k) * both[1] ** k for k in range(count + 1)])
-            )
-        return np.asarray(reduce(np.convolve, found)), 1.1 * math.fsum(errors) + 64.0 * len(errors) * U
+            doubts = p * (atoms.error + U * np.abs(atoms.log_p))
+            both = [(float(p[kind].sum()), float(doubts[kind].sum())) for kind in (slice(cut), slice(cut, None))]
+            for _ in range(count):
+                found = np.convolve(found, [mass for mass, _ in both])
+            own = max(doubt / mass for mass, doubt in both if mass > 0.0)
+            error += count * (1.1 * own + U * (atoms.size + 8.0) + ELEMENTARY)
+        return found, error
 
     def log_bounds(self, epsilon: float) -> Array:
         """``ln`` of Chernoff's bounds on each term at `TILTS`: on its delta, or from 0 on down on what delta lacks."""
         moved = TILTS * epsilon
         size = np.abs(self.log_moments) + np.abs(moved)
-        return np.asarray(self.log_moments - moved + log_constant(TILTS) + 16.0 * U * size)
+        return np.asarray(self.log_moments - moved + _LOG_CONSTANT + 64.0 * U * size)
 
-    def log_rest(self, numbers: Sequence[int], epsilon: float) -> float:
-        """``ln`` of a bound on the delta of all terms but some."""
-        best = np.delete(self.log_bounds(epsilon)[:, _OPPOSITE:].min(axis=1), numbers)
+    def log_bound(self, epsilon: float, but: Sequence[int] = ()) -> float:
+        """``ln`` of a bound on delta, or on that of all terms but some."""
+        best = np.delete(self.log_bounds(epsilon)[:, _OPPOSITE:].min(axis=1), but)
         return float(np.logaddexp.reduce(best)) + _SLACK
-
-    def log_bound(self, epsilon: float) -> float:
-        """``ln`` of a bound on delta."""
-        return self.log_rest([], epsilon)
 
     def epsilon_bound(self, log_delta: float) -> float:
         """About a bound on the epsilon of a delta, of all as one term."""
@@ -216,47 +215,43 @@ class Terms:
         matter = best > whole - _NEGLIGIBLE
         if matter[-1] or 0 in self.cuts:
             return None
-        numbers = np.flatnonzero(matter).tolist()
-        chosen = [_tilt(logs[r], best[r], whole - _ALIASED) for r in numbers]
-        if not all(math.isfinite(period) for _, period in chosen):
-            return None
-        return Plan(tuple(numbers), tuple(tilt for tilt, _ in chosen), tuple(period for _, period in chosen), whole)
+        placed = [_placed(int(r), logs[r], whole - _ALIASED) for r in np.flatnonzero(matter)]
+        return Plan(tuple(placed), whole) if all(math.isfinite(one.period) for one in placed) else None
 
-    def aliasing(self, number: int, tilt: int, period: float, epsilon: float) -> Aliasing:
-        """Of a term tilted, by geometric series: of Chernoff's bounds, or to the left of its mass less what that lacks."""
-        apart = np.abs(TILTS - TILTS[tilt]) * period
+    def aliasing(self, placed: Placed, epsilon: float) -> Aliasing:
+        """Of a term tilted: geometric series of Chernoff's bounds, or to the left of its mass less what delta lacks."""
+        turn, (masses, error) = placed.theta * placed.period, self.masses
+        apart = np.abs(TILTS - placed.theta) * placed.period
         with np.errstate(divide="ignore"):
-            series = np.exp(
-                np.minimum(self.log_bounds(epsilon)[number] - apart - np.log(-np.expm1(-apart)) + _SLACK, 700.0)
-            )
-        masses, error = self.masses
-        whole = masses[number] * math.exp(-float(TILTS[tilt]) * period) / -math.expm1(-float(TILTS[tilt]) * period)
-        error += 8.0 * ELEMENTARY + 4.0 * U * float(TILTS[tilt]) * period
-        left = min(float(series[_OPPOSITE:tilt].min(initial=math.inf)), whole * (1.0 + error))
-        right = float(series[tilt + 1 :].min(initial=math.inf))
-        return Aliasing(max(whole * (1.0 - error) - float(series[:_OPPOSITE].min()), 0.0), left + right)
+            logs = self.log_bounds(epsilon)[placed.number] - apart - np.log(-np.expm1(-apart)) + _SLACK
+        series = np.exp(np.minimum(logs, 700.0)) + UNDERFLOW
+        error += 8.0 * ELEMENTARY + 4.0 * U * turn
+        whole = float(masses[placed.number]) * math.exp(-turn) / -math.expm1(-turn)
+        least, most = (whole * (1.0 - error), whole * (1.0 + error)) if whole > _LEAST_MASS else (0.0, math.inf)
+        sides = series[_OPPOSITE : placed.tilt], series[placed.tilt + 1 :]
+        left, right = (float(one.min(initial=math.inf)) for one in sides)
+        return Aliasing(max(least - float(series[:_OPPOSITE].min()), 0.0), min(left, most) + right)
 
 
-def _tilt(logs: Array, best: float, goal: float) -> tuple[int, float]:
-    """A good tilt, and the shortest period that leaves ``e^goal`` on either side; rounded up to a quarter of an octave."""
-    near = _OPPOSITE + np.flatnonzero(logs[_OPPOSITE:] <= best + _ALIKE)
+def _placed(number: int, logs: Array, goal: float) -> Placed:
+    """A good tilt, and the shortest period that leaves ``e^goal`` on either side, up to the quarter of an octave."""
+    above = logs[_OPPOSITE:]
+    near = _OPPOSITE + np.flatnonzero(above <= above.min() + _ALIKE)
     apart = TILTS - TILTS[near][:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         needed = (logs - goal) / np.abs(apart)
-    sides = (np.where(side, needed, math.inf).min(axis=1) for side in (apart < 0.0, apart > 0.0))
-    period = np.maximum(np.maximum(*sides), 1.0 / TILTS[near])
-    tilt = int(np.argmin(np.log(period) + PRICE * logs[near]))
-    if not math.isfinite(period[tilt]):
-        return int(near[tilt]), math.inf
-    return int(near[tilt]), float(2.0 ** (math.ceil(4.0 * math.log2(period[tilt])) / 4.0))
+    sides = [np.where(side, needed, math.inf).min(axis=1) for side in (apart < 0.0, apart > 0.0)]
+    periods = np.maximum(np.maximum(*sides), 1.0 / TILTS[near])
+    best = int(np.argmin(np.log(periods) + logs[near]))
+    return Placed(number, int(near[best]), float(2.0 ** (np.ceil(4.0 * np.log2(periods[best])) / 4.0)))
 
 
-def _log_moments(table: AtomTable, cut: int) -> tuple[Array, Array]:
+def _log_moments(atoms: AtomTable, cut: int) -> tuple[Array, Array]:
     """``ln`` of the moments of the small atoms of a step at `TILTS`, and of the large ones."""
-    rounded = 16.0 * U
-    logs = np.multiply.outer(TILTS, table.loss)
-    logs += np.multiply.outer(np.abs(TILTS), table.loss_error + rounded * np.abs(table.loss))
-    logs += table.log_p + table.error + rounded * np.abs(table.log_p) + _SLACK
+    rounded = 16.0 * U  # a few are used
+    logs = np.multiply.outer(TILTS, atoms.loss)
+    logs += np.multiply.outer(np.abs(TILTS), atoms.loss_error + rounded * np.abs(atoms.loss))
+    logs += atoms.log_p + atoms.error + rounded * np.abs(atoms.log_p) + _SLACK
     return _log_sum(logs[:, :cut]), _log_sum(logs[:, cut:])
 
 

@@ -81,11 +81,9 @@ class TiltedStep:
         loss = table.loss - centre
         kinds = [(weight, loss[part]) for weight, part in zip(weights, parts, strict=True)]
         size = 2.0 * np.abs(table.log_p) + 3.0 * theta * np.abs(table.loss) + 2.0 * max(map(abs, sums))
-        shift, moved = _usual(weights, parts, table.loss_error + U * np.abs(loss))
-        error, rough = _usual(weights, parts, table.error + U * size + 4.0 * ELEMENTARY)
+        shift, (moved, turned) = _usual(weights, parts, table.loss_error + U * np.abs(loss), (theta, 1.0))
+        error, (rough,) = _usual(weights, parts, table.error + U * size + 4.0 * ELEMENTARY, (1.0,))
         terms = min(loss.size, _PIECE) + loss.size // _PIECE
-        fixed = [3.1 * U * (terms + 25) + 1.1 * (own + theta * far) for own, far in zip(rough, moved, strict=True)]
-        turns = [6.2 * U * float(w @ np.abs(x)) + 1.1 * far for (w, x), far in zip(kinds, moved, strict=True)]
         return cls(
             count,
             kinds,
@@ -94,15 +92,21 @@ class TiltedStep:
             centre,
             shift,
             count * error + 8.0 * U * max(map(abs, ways)),
-            list(zip(fixed, turns, strict=True)),
+            [
+                (3.1 * U * (terms + 25) + one + two, 17.0 * U * float(weight @ np.abs(own)) + three)
+                for one, two, three, (weight, own) in zip(moved, rough, turned, kinds, strict=True)
+            ],
         )
 
 
-def _usual(weights: Sequence[Array], parts: Sequence[slice], errors: Array) -> tuple[float, list[float]]:
-    """A bound on the errors of most of the weight of either kind, and the means of what others are beyond it."""
+def _usual(
+    weights: Sequence[Array], parts: Sequence[slice], errors: Array, factors: Sequence[float]
+) -> tuple[float, list[list[float]]]:
+    """A bound on most errors, by weight; what those beyond it may do to either kind, times each factor."""
     usual = 2.0 * max(float(weight @ errors[part]) for weight, part in zip(weights, parts, strict=True))
-    beyond = np.maximum(errors - usual, 0.0)
-    return usual * (1.0 + 4.0 * U), [float(weight @ beyond[part]) for weight, part in zip(weights, parts, strict=True)]
+    beyond = np.maximum(errors - usual, 0.0) * (1.0 + 4.0 * U)
+    done = [1.01 * np.expm1(factor * beyond) for factor in factors]
+    return usual, [[float(weight @ one[part]) for weight, part in zip(weights, parts, strict=True)] for one in done]
 
 
 def rows_of_group(steps: Sequence[TiltedStep]) -> int:
@@ -191,20 +195,16 @@ def weight_of(steps: Sequence[TiltedStep], number: int) -> float:
 
 
 def doubts_of(steps: Sequence[TiltedStep], number: int) -> Array:
-    """Bounds on the error of a transform, relative to its value at 0, shape (2, 2).
+    """Bounds on the error of a transform, relative to its value at 0, shape (2, 2): fixed, and for each frequency.
 
-    First what may be multiplied by the root of its size: an error of one of n >= 2 equal factors goes with n - 1 others.
-    Fixed, and for each frequency.
+    First what may be multiplied by the root of its size: an error of one of n >= 2 equal factors goes with the others.
     """
     found = np.zeros((2, 2))
-    product = number == 0 or len(steps) == 1
+    is_product = number == 0 or len(steps) == 1
     for step in steps:
-        most = min(step.count, number)  # large losses
-        for kind, doubt, times in zip(
-            step.kinds, step.doubts, (step.count - (number if product else 0), most), strict=False
-        ):
-            damped = kind is step.kinds[0] and product and times >= 2
-            found[0 if damped else 1] += times * np.array(doubt)
-        found[1, 0] += 2.5 * U * step.count
-    found[1, 0] += 8.0 * U * (number + 1) * len(steps)
+        small = step.count - number if is_product else step.count  # none has more
+        for place, times in enumerate((small, min(step.count, number))[: len(step.kinds)]):
+            damped = place == 0 and is_product and times >= 2
+            found[0 if damped else 1] += times * np.array(step.doubts[place])
+        found[1, 0] += 2.5 * U * step.count + 8.0 * U * (number + 1)
     return found
