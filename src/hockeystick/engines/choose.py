@@ -275,7 +275,7 @@ class _ContourFirst:
 
     @cached_property
     def _lines(self) -> Engine:
-        """The contour, and beside it lines of limited band for short runs of atoms; these alone for few on no lattice."""
+        """The contour, and beside it lines of limited band for short runs of atoms; alone for few on no lattice."""
         if not self._is_short:
             return self.contour
         width = min(ONE_SIDED, self._tolerance)
@@ -357,16 +357,20 @@ class _Narrower:
         return self._first.is_below(epsilon, delta)
 
     def _ask(self, ask: Callable[[Engine], Bound], width: Callable[[Bound], float]) -> Bound:
+        refusal = None
         try:
             found = ask(self._first)
-        except ContourRefusal:
-            return ask(self._second)
-        if float(found.width) <= width(found):
-            return found
+            if float(found.width) <= width(found):
+                return found
+        except ContourRefusal as refused:
+            refusal = refused
         try:
-            return min(found, ask(self._second), key=lambda bound: float(bound.width))
+            other = ask(self._second)
         except (ContourRefusal, TooManyOutcomesError):
+            if refusal is not None:
+                raise refusal from None
             return found
+        return other if refusal is not None else min(found, other, key=lambda bound: float(bound.width))
 
 
 def _check_reach(parts: Parts) -> None:

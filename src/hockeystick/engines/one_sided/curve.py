@@ -183,8 +183,8 @@ class OneSidedCurve:
             plan = terms.plan(epsilon)
             if plan is None:
                 continue
-            lines = self._planned(terms, plan)
-            if plan.length > _LONG or plan.log_bound - lines.looked_at(epsilon).log_delta > _POOR:
+            lines = self._planned(terms, plan) if plan.length <= _LONG else None
+            if lines is None or plan.log_bound - lines.looked_at(epsilon).log_delta > _POOR:
                 lines = self._planned(*self._apart(log_drop, epsilon))
             if self._atoms.log_drop(lines.looked_at(epsilon).log_delta) >= log_drop:
                 return lines
@@ -202,6 +202,8 @@ class OneSidedCurve:
 
     def _planned(self, terms: Terms, plan: Plan) -> _Lines:
         fewest = [max(float(_COARSE), 1.1 * (1.0 + one.theta) * one.period / COARSEST) for one in plan.placed]
+        if (nodes := sum(fewest)) > self._most:
+            raise ContourRefusal("width", f"{nodes:.2g} frequencies are needed, and {self._most} allowed")
         made = [self._line(terms, one, _rounded(nodes)) for one, nodes in zip(plan.placed, fewest, strict=True)]
         return _Lines(terms, tuple(made), self._at_infinity)
 

@@ -30,6 +30,7 @@ from hockeystick.numerics.rounding import ELEMENTARY, U, exp_down, exp_up, up
 _BLOCK = 1 << 14  # frequencies at once: arrays that stay near
 _MIDDLE = COLUMNS // 2
 _MOST_ERROR = 1e-2  # of phi, relative to its largest value
+_LEAST_SHARE = 1e-200  # of all outcomes, that those of a number of large losses weigh: products keep their digits
 _SKIPPED = 1e-13  # of the sum of all kernels, that rows left out may be
 _LIGHT = 1e-10  # of what their kernels alone are, besides: bounds on these are coarse
 
@@ -128,6 +129,8 @@ class OneSidedLine:
         theta, number, frequency = placed.theta, placed.number, 2.0 * math.pi / placed.period
         steps = [TiltedStep.of(*step, cut, theta, number) for step, cut in zip(terms.steps, terms.cuts, strict=True)]
         transforms, whole = Transforms(steps, number, frequency), weight_of(steps, number)
+        if not whole > _LEAST_SHARE:
+            raise ContourRefusal("atoms", f"{number} large losses weigh next to nothing at a tilt of {theta:g}")
         groups = -(-nodes // (COLUMNS * transforms.group)) + 1
         points = (groups * transforms.group - 1) * COLUMNS + _MIDDLE + 0.5
         kernels = Kernels(theta, points, placed.period / points)
@@ -140,7 +143,7 @@ class OneSidedLine:
         columns = zip(*(one.totals for one in found), strict=True)
         skipped, size, *weights = (1.02 * share * math.fsum(column) for column in columns)
         doubts = doubts_of(steps, number) * (1.0, frequency)
-        if (most := float(doubts.sum(axis=0) @ (1.0, points))) > _MOST_ERROR:
+        if not (most := float(doubts.sum(axis=0) @ (1.0, points))) <= _MOST_ERROR:
             raise ContourRefusal("width", f"losses turn too fast for {nodes} frequencies")
         plain, moved = weights[2:]
         # sizes of phi are those computed: where they are 40 times their errors they are off by a fortieth
@@ -157,7 +160,7 @@ class OneSidedLine:
             math.fsum(step.log_scale for step in steps) + math.log(whole),
             math.fsum(centres),
             shift=math.fsum(step.count * step.shift for step in steps) + 4.0 * U * math.fsum(map(abs, centres)),
-            error=math.fsum(step.error for step in steps) + 16.0 * ELEMENTARY,
+            error=math.fsum(step.error for step in steps) + ELEMENTARY * (16.0 + 2.0 * abs(math.log(whole))),
             doubt=1.1 * doubt,
             turning=12.0 * U * moved * frequency,
         )

@@ -165,6 +165,8 @@ class Terms:
         """``ln sum p e^{tl}`` over the outcomes of each term at `TILTS`; last those of all other terms together."""
         parts = [(*_log_moments(atoms, cut), count) for (atoms, count), cut in zip(self.steps, self.cuts, strict=True)]
         most = _MOST_LARGE if any(large[0] > _NOTHING for _, large, _ in parts) else 1
+        sizes = [n * np.where(y > _NOTHING, np.maximum(np.abs(x), np.abs(y)), np.abs(x)) for x, y, n in parts]
+        slack = _SLACK + 128.0 * U * len(parts) * np.sum(sizes, axis=0)
         found = np.zeros((1, TILTS.size))
         for small, large, count in parts:
             own = [log_ways(count, k) + (count - k) * small + k * large for k in range(min(count + 1, most))]
@@ -175,7 +177,7 @@ class Terms:
             found = np.array([np.logaddexp.reduce(both) for both in pairs])
         # s^-R prod (X + s Y)^n, s >= 1, is at least all terms of R large losses or more
         every = [sum(n * np.logaddexp(x, log_s + y) for x, y, n in parts) - len(found) * log_s for log_s in _LOG_POWERS]
-        return np.asarray(np.append(found, np.min(every, axis=0)[None], axis=0) + _SLACK)
+        return np.asarray(np.append(found, np.min(every, axis=0)[None], axis=0) + slack)
 
     @cached_property
     def masses(self) -> tuple[Array, float]:
@@ -183,7 +185,7 @@ class Terms:
         found, error = np.ones(1), 8.0 * U
         for (atoms, count), cut in zip(self.steps, self.cuts, strict=True):
             p = np.exp(atoms.log_p)
-            doubts = p * (atoms.error + U * np.abs(atoms.log_p))
+            doubts = p * np.expm1(np.minimum(atoms.error, 700.0))
             both = [(float(p[kind].sum()), float(doubts[kind].sum())) for kind in (slice(cut), slice(cut, None))]
             for _ in range(count):
                 found = np.convolve(found, [mass for mass, _ in both])

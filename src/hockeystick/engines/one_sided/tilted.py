@@ -74,16 +74,19 @@ class TiltedStep:
         logs = table.log_p + theta * table.loss
         parts = [slice(0, cut), slice(cut, table.size)][: 1 + (most > 0)]
         sums = [float(np.logaddexp.reduce(logs[part])) for part in parts]
-        ways = [log_ways(count, k) + (count - k) * sums[0] + (k * sums[1] if k else 0.0) for k in range(most + 1)]
+        terms = [(log_ways(count, k), (count - k) * sums[0], k * sums[-1]) for k in range(most + 1)]
+        ways = [math.fsum(each) for each in terms]
         log_scale = max(ways)
         weights = [np.exp(logs[part] - total) for part, total in zip(parts, sums, strict=True)]
         centre = float(np.float32(weights[0] @ table.loss[:cut]))
         loss = table.loss - centre
         kinds = [(weight, loss[part]) for weight, part in zip(weights, parts, strict=True)]
         size = 2.0 * np.abs(table.log_p) + 3.0 * theta * np.abs(table.loss) + 2.0 * max(map(abs, sums))
-        shift, (moved, turned) = _usual(weights, parts, table.loss_error + U * np.abs(loss), (theta, 1.0))
-        error, (rough,) = _usual(weights, parts, table.error + U * size + 4.0 * ELEMENTARY, (1.0,))
-        terms = min(loss.size, _PIECE) + loss.size // _PIECE
+        shift, far = _usual(weights, parts, table.loss_error + U * np.abs(loss))
+        error, rough = _usual(weights, parts, table.error + U * size + 4.0 * ELEMENTARY)
+        moved = np.expm1(np.minimum(1.01 * (rough + theta * far), 700.0))
+        turned = 1.01 * far * (1.0 + moved)
+        added = min(loss.size, _PIECE) + loss.size // _PIECE
         return cls(
             count,
             kinds,
@@ -91,22 +94,21 @@ class TiltedStep:
             log_scale,
             centre,
             shift,
-            count * error + 8.0 * U * max(map(abs, ways)),
+            count * error + 8.0 * U * max(sum(map(abs, each)) for each in terms),
             [
-                (3.1 * U * (terms + 25) + one + two, 17.0 * U * float(weight @ np.abs(own)) + three)
-                for one, two, three, (weight, own) in zip(moved, rough, turned, kinds, strict=True)
+                (
+                    3.1 * U * (added + 25) + 1.01 * float(weight @ moved[part]),
+                    17.0 * U * float(weight @ np.abs(own)) + 1.01 * float(weight @ turned[part]),
+                )
+                for part, (weight, own) in zip(parts, kinds, strict=True)
             ],
         )
 
 
-def _usual(
-    weights: Sequence[Array], parts: Sequence[slice], errors: Array, factors: Sequence[float]
-) -> tuple[float, list[list[float]]]:
-    """A bound on most errors, by weight; what those beyond it may do to either kind, times each factor."""
+def _usual(weights: Sequence[Array], parts: Sequence[slice], errors: Array) -> tuple[float, Array]:
+    """A bound on most errors, by weight, and by how much each is beyond it."""
     usual = 2.0 * max(float(weight @ errors[part]) for weight, part in zip(weights, parts, strict=True))
-    beyond = np.maximum(errors - usual, 0.0) * (1.0 + 4.0 * U)
-    done = [1.01 * np.expm1(factor * beyond) for factor in factors]
-    return usual, [[float(weight @ one[part]) for weight, part in zip(weights, parts, strict=True)] for one in done]
+    return usual * (1.0 + 8.0 * U), np.maximum(errors - usual, 0.0)
 
 
 def rows_of_group(steps: Sequence[TiltedStep]) -> int:
