@@ -36,7 +36,9 @@ _LOOKS = 16
 _NEAR = 0.3  # nats of delta: how good a guess is looked for
 _ROUNDS = 4
 _ROOM = 0.9  # of the width wanted, but for roundings, for what the band leaves
-_LEAST_ROOM = 0.3
+_LEAST_ROOM = 0.3  # of the width wanted, or of what roundings leave
+_AIM = 0.8  # of the width of epsilon wanted
+_FAR = 10.0  # widths of a bracket from a guess, beyond which lines are chosen once more
 _NOTHING = 1e-18  # of a sum: far below its roundings
 _STEP = 5e-2  # over a tilt, for a slope
 _PART = 1e-2  # of the width wanted, that roots need not be nearer to
@@ -82,10 +84,12 @@ class _Lines:
         """About how large delta is, and what of it the sides are apart by."""
         scales = np.array([line.log_scale_at(epsilon) for line in self.lines])
         values = np.array([[line.value(side, epsilon) for side in (0, 1)] for line in self.lines])
-        about = np.maximum(values.mean(axis=1), _NOTHING)
+        brought = np.array([self.terms.aliasing(line.placed, epsilon).lower for line in self.lines])
+        with np.errstate(divide="ignore"):
+            about = np.maximum(values.mean(axis=1) - np.exp(np.log(brought) - scales), _NOTHING)
         log_delta = float(np.logaddexp.reduce(scales + np.log(about)))
         shares = np.exp(np.minimum(scales - log_delta, 700.0))
-        rounded = [line.rounded(epsilon, float(one)) for line, one in zip(self.lines, about, strict=True)]
+        rounded = [line.rounded(epsilon, float(both.mean())) for line, both in zip(self.lines, values, strict=True)]
         return _Look(log_delta, (shares * np.diff(values)[:, 0]).tolist(), float(shares @ rounded))
 
     def slope(self, epsilon: float) -> float:
@@ -128,17 +132,23 @@ class OneSidedCurve:
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``; raises as `delta`."""
         log_delta = math.log(max(delta - self._at_infinity[1], 1e-320))
-        guess, width = self._guess(log_delta), self._width
-        slope = self._coarse(guess).slope(guess)
+        guess, width = self._guess(log_delta), _AIM * self._width
+        lines = self._coarse(guess)
         for _ in range(_ROUNDS):
+            slope = lines.slope(guess)
             lines = self._lines(guess, min(width * slope, 1e-3))
             off = lines.looked_at(guess).log_delta - log_delta
             at = max(guess + off / slope, 0.0) if abs(off) <= _NEAR else guess
             find = partial(one_sided_root, target=delta, guess=at, slope=slope, step=_PART * self._width)
             lower, upper = find(lines.lower, above=False), find(lines.upper, above=True)
-            if upper - lower <= self._width or lines.nodes >= self._most:
+            if upper - lower <= self._width or upper == math.inf:
                 break
-            width *= 0.5 * self._width / (upper - lower)
+            middle = 0.5 * (lower + upper)
+            if abs(middle - guess) <= _FAR * (upper - lower):  # what is wide is not due to the guess
+                if lines.nodes >= self._most:
+                    break
+                width *= 0.5 * self._width / (upper - lower)
+            guess = middle
         return self._bound(lower, upper)
 
     def is_below(self, epsilon: float, delta: float) -> bool:
@@ -165,7 +175,7 @@ class OneSidedCurve:
         found = self._coarse(epsilon)
         for _ in range(_ROUNDS):
             look = found.looked_at(epsilon)
-            room = max(_ROOM * (width - look.rounded), _LEAST_ROOM * width)
+            room = max(_ROOM * (width - look.rounded), _LEAST_ROOM * max(width, look.rounded))
             if found.nodes >= self._most or sum(look.gaps) <= room:
                 break
             finer = _spacings(found.lines, look.gaps, room)

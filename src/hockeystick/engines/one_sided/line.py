@@ -147,7 +147,7 @@ class OneSidedLine:
             raise ContourRefusal("width", f"losses turn too fast for {nodes} frequencies")
         plain, moved = weights[2:]
         # sizes of phi are those computed: where they are 40 times their errors they are off by a fortieth
-        doubt = float(np.ravel(doubts) @ weights) * math.exp(len(steps) / 40.0) + 50.0 * most * most * plain
+        doubt = float(np.ravel(doubts) @ weights) * math.exp((len(steps) + 1) / 40.0) + 50.0 * most * most * plain
         doubt += size * KERNEL * (1.0 + 50.0 / (theta * placed.period)) + plain * 3.1 * U * (COLUMNS + 24) + skipped
         centres = [step.count * step.centre for step in steps]
         return cls(

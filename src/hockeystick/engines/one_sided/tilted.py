@@ -206,7 +206,6 @@ def doubts_of(steps: Sequence[TiltedStep], number: int) -> Array:
     for step in steps:
         small = step.count - number if is_product else step.count  # none has more
         for place, times in enumerate((small, min(step.count, number))[: len(step.kinds)]):
-            damped = place == 0 and is_product and times >= 2
-            found[0 if damped else 1] += times * np.array(step.doubts[place])
+            found[0 if is_product and times >= 2 else 1] += times * np.array(step.doubts[place])
         found[1, 0] += 2.5 * U * step.count + 8.0 * U * (number + 1)
     return found
