@@ -47,8 +47,8 @@ class _Block:
     sums : ndarray, shape (2, n, COLUMNS)
         ``G^ phi`` below and above.
     totals : tuple of float
-        Bounds on the sizes of sums left out, and on the sum of the terms of G^; and on those of sizes of G^, times the
-        root of that of phi and alone, each again times the number of the frequency.
+        Bounds on the sizes of sums left out, and on the sum of the terms of G^, times the root of the size of phi; and
+        on those of sizes of G^, times that root and alone, each again times the number of the frequency.
     """
 
     rows: Array
@@ -68,8 +68,8 @@ class _Block:
             largest, sums, terms = np.full_like(sizes, most), np.empty((2, 0, COLUMNS), dtype=np.complex128), 0.0
         else:
             both, of_terms = kernels.at(rows, columns)
-            largest, sums, terms = np.maximum(*np.abs(both)), np.array(both) * phi, float(of_terms.sum())
-            skipped = 0.0
+            largest, sums = np.maximum(*np.abs(both)), np.array(both) * phi
+            skipped, terms = 0.0, float((of_terms * np.sqrt(sizes)).sum())
             if groups[0] == 0.0:  # frequencies below 0 have been counted, and 0 is its own mirror image
                 sums[:, 0] *= np.where(columns == 0.0, 0.5, columns > 0.0)
         weights = [
@@ -145,10 +145,10 @@ class OneSidedLine:
         doubts = doubts_of(steps, number) * (1.0, frequency)
         if not (most := float(doubts.sum(axis=0) @ (1.0, points))) <= _MOST_ERROR:
             raise ContourRefusal("width", f"losses turn too fast for {nodes} frequencies")
-        plain, moved = weights[2:]
+        damped, moved, plain, _ = weights
         # sizes of phi are those computed: where they are 40 times their errors they are off by a fortieth
         doubt = float(np.ravel(doubts) @ weights) * math.exp((len(steps) + 1) / 40.0) + 50.0 * most * most * plain
-        doubt += size * KERNEL * (1.0 + 50.0 / (theta * placed.period)) + plain * 3.1 * U * (COLUMNS + 24) + skipped
+        doubt += size * KERNEL * (1.0 + 50.0 / (theta * placed.period)) + damped * 3.1 * U * (COLUMNS + 24) + skipped
         centres = [step.count * step.centre for step in steps]
         return cls(
             terms,

@@ -202,10 +202,11 @@ def doubts_of(steps: Sequence[TiltedStep], number: int) -> Array:
     First what may be multiplied by the root of its size: an error of one of n >= 2 equal factors goes with the others.
     """
     found = np.zeros((2, 2))
-    is_product = number == 0 or len(steps) == 1
+    is_product = number == 0 or sum(len(step.kinds) > 1 for step in steps) == 1
     for step in steps:
-        small = step.count - number if is_product else step.count  # none has more
-        for place, times in enumerate((small, min(step.count, number))[: len(step.kinds)]):
+        large = min(step.count, number) if len(step.kinds) > 1 else 0
+        small = step.count - large if is_product else step.count  # none has more
+        for place, times in enumerate((small, large)[: len(step.kinds)]):
             found[0 if is_product and times >= 2 else 1] += times * np.array(step.doubts[place])
         found[1, 0] += 2.5 * U * step.count + 8.0 * U * (number + 1)
     return found
