@@ -1,10 +1,11 @@
 """Which engine answers, and what it may spend: every such choice is here, with the measurement that fixed it.
 
-In this order: closed forms; the outcomes one by one, where these are few, or of few steps of atoms those that matter,
-merged where these are many; lines of rare large losses, where these are known to be much shorter; the contour, whose
-cost does not grow with the number of steps; where it hands over, lines of rare large losses, the outcomes one by one
-where these are some more, else the contour for fewer digits, merged lists, and lattices. Decision 0009 says why the
-contour comes first. What answered is the ``method`` of the result, and a note says why the contour did not.
+In this order: closed forms; the outcomes one by one, where these are few, or of few steps of atoms those that matter;
+lines of rare large losses, where these are known to be much shorter; the contour, whose cost does not grow with the
+number of steps, and beside it, or in its place, lines of limited band for up to 64 steps of atoms; where it hands over,
+lines of rare large losses, the outcomes one by one where these are some more, else the contour for fewer digits, and
+lattices. Decision 0009 says why the contour comes first. What answered is the ``method`` of the result, and a note says
+why the contour did not.
 
 Nothing here is proved: each engine proves what it answers.
 """
@@ -205,7 +206,7 @@ class _ContourFirst:
     """The contour, first for many digits and then for fewer, and lattices where it hands over.
 
     Where large losses are rare, lines that take these apart come before a contour of much work, or before any. What
-    matters of few steps of atoms is listed first, or merged; after the contour where losses share a lattice.
+    matters of few steps of atoms is listed first; after the contour where losses share a lattice.
     """
 
     def __init__(self, losses: PairSum, tolerance: float, make_lattice: Callable[[], LatticeCurve]) -> None:

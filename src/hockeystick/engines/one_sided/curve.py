@@ -160,12 +160,16 @@ class OneSidedCurve:
         point = self._atoms.terms(self._atoms.log_drop(log_delta)).epsilon_bound(log_delta)
         low, high = 0.0, math.inf
         for _ in range(_LOOKS):
-            lines = self._coarse(point)
-            off = lines.looked_at(point).log_delta - log_delta
-            if abs(off) <= _NEAR or (off < 0.0 and point == 0.0):
-                return point
-            low, high = (point, high) if off > 0.0 else (low, point)
-            point += off / lines.slope(point)
+            try:
+                lines = self._coarse(point)
+            except ContourRefusal:  # beyond all losses, where there is nothing to tell
+                high = point
+            else:
+                off = lines.looked_at(point).log_delta - log_delta
+                if abs(off) <= _NEAR or (off < 0.0 and point == 0.0):
+                    return point
+                low, high = (point, high) if off > 0.0 else (low, point)
+                point += off / lines.slope(point)
             if not low < point < high:
                 point = 0.5 * (low + high) if high < math.inf else 2.0 * low
         return low  # before a cliff, where all that matters beyond matters, too
