@@ -95,16 +95,20 @@ def test_both_sides_hold_the_truth_between_them(name: str) -> None:
             epsilon = share * largest(every)
             exact = delta_of(every, epsilon)
             smallest = min(smallest, float(exact))
-            found = curve.delta(epsilon)
-            assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
-            narrow += float(found.width) <= 1e-9 * float(found.lower)
-            answer = curve.epsilon(float(exact))
-            assert delta_of(every, float(answer.lower)) >= mpf(float(exact)) or float(answer.lower) == 0.0
-            assert delta_of(every, float(answer.upper)) <= mpf(float(exact))
+            try:
+                found = curve.delta(epsilon)
+                assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
+                narrow += float(found.width) <= 1e-9 * float(found.lower)
+            except ContourRefusal:
+                assert name == "steep"
+            delta = 0.3 * float(exact)  # down the cliff behind a plateau
+            answer = curve.epsilon(delta)
+            assert delta_of(every, float(answer.lower)) >= mpf(delta) or float(answer.lower) == 0.0
+            assert delta_of(every, float(answer.upper)) <= mpf(delta)
             narrow += float(answer.width) <= 1e-9
             asked += 2
-    assert narrow >= asked - 5
-    assert smallest < {"smooth": 1e-3, "rare": 1e-25, "several": 1e-4, "tiny": 1e-100, "steep": 1e-200}[name]
+    assert narrow >= asked - 3 * (name == "steep")
+    assert smallest < {"smooth": 1e-3, "rare": 1e-25, "several": 1e-4, "tiny": 1e-100, "steep": 1e-239}[name]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -138,9 +142,9 @@ def test_what_a_period_brings_back_is_between_its_bounds() -> None:
     parts = RUNS["smooth"]
     every, terms = every_way(parts), terms_of(parts)
     close = 0
-    with mpmath.workdps(60):
-        for tilt in range(60, 230, 7):
-            for period in (0.11, 0.6, 1.7, 5.0):
+    with mpmath.workdps(30):
+        for tilt in range(60, 230, 21):
+            for period in (0.6, 1.7, 5.0):
                 epsilon, theta = 0.4, float(TILTS[tilt])
                 found = terms.aliasing(Placed(0, tilt, period), epsilon)
                 exact = (
@@ -388,3 +392,18 @@ def test_what_lines_cannot_tell_is_refused() -> None:
         curve_of(RUNS["smooth"], most=1 << 10).delta(0.3)
     with pytest.raises(TooManyOutcomesError, match="not all atoms"):
         OneSidedCurve((hs.DiscreteGaussian(900.0) * 4).pairs("remove"), (0.0, 0.0), width=1e-9, most=1 << 20).delta(0.1)
+
+
+def test_atoms_left_out_are_added() -> None:
+    """Of a mass far above delta."""
+    pair, every = RUNS["rare"][0][0], every_way(RUNS["rare"])
+    atoms = table(pair.pair("remove"), math.log(1e-3))
+    assert atoms is not None
+    assert atoms.size == 2
+    terms = Terms([(atoms, 5)])
+    placed = Placed(0, int(np.argmin(np.abs(TILTS - 2.0))), 20.0)
+    found = _Lines(terms, (OneSidedLine.of(terms, placed, 1 << 12),), (0.0, 0.0))
+    with mpmath.workdps(60):
+        for epsilon in (1.0, 3.0):
+            assert mpf(found.lower(epsilon)) <= delta_of(every, epsilon) <= mpf(found.upper(epsilon))
+    assert found.upper(3.0) <= 1e-7

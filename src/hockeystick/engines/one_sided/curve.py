@@ -134,9 +134,14 @@ class OneSidedCurve:
         log_delta = math.log(max(delta - self._at_infinity[1], 1e-320))
         guess, width = self._guess(log_delta), _AIM * self._width
         lines = self._coarse(guess)
-        for _ in range(_ROUNDS):
+        for tried in range(_ROUNDS):
             slope = lines.slope(guess)
-            lines = self._lines(guess, min(width * slope, 1e-3))
+            try:
+                lines = self._lines(guess, min(width * slope, 1e-3))
+            except ContourRefusal:  # a bracket so wide that its middle is beyond all losses
+                if tried == 0:
+                    raise
+                break
             off = lines.looked_at(guess).log_delta - log_delta
             at = max(guess + off / slope, 0.0) if abs(off) <= _NEAR else guess
             find = partial(one_sided_root, target=delta, guess=at, slope=slope, step=_PART * self._width)
