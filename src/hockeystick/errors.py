@@ -24,7 +24,7 @@ R = TypeVar("R")
 _LEAST_RATE = 1e-300
 _MOST_WHOLE = 2.0**53
 _MOST_COUNT = 10**100  # its square is a float64
-_LEAST_RATIO, _MOST_RATIO = 1e-140, 1e140  # of sensitivity to noise: their squares are floats
+LEAST_RATIO, _MOST_RATIO = 1e-140, 1e140  # of sensitivity to noise: their squares are floats
 
 
 class HockeystickError(Exception):
@@ -206,9 +206,9 @@ def check_rate(name: str, value: Any) -> float:
 
 def check_ratio(sensitivity: float, noise: float) -> None:
     """Sensitivity over noise within what float64 can square."""
-    if not _LEAST_RATIO <= sensitivity / noise <= _MOST_RATIO:
+    if not LEAST_RATIO <= sensitivity / noise <= _MOST_RATIO:
         raise ValueError(
-            f"sensitivity over noise must be between {_LEAST_RATIO:g} and {_MOST_RATIO:g}, got {sensitivity!r} over"
+            f"sensitivity over noise must be between {LEAST_RATIO:g} and {_MOST_RATIO:g}, got {sensitivity!r} over"
             f" {noise!r}: beyond, the noise hides everything or nothing"
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -149,3 +150,33 @@ def test_many_epsilons_at_once_are_those_of_each_alone() -> None:
     assert [run.delta(x) for x in at.tolist()] == list(zip(low.tolist(), high.tolist(), strict=True))
     assert (np.diff(high) <= 1e-15).all()
     assert (low <= high).all()
+
+
+def two_epochs_of_two_batches(chances: tuple[float, float, float], x: float) -> float:
+    """delta of two epochs: one of two records, a batch each in random order, is exchanged; two candidates."""
+    mine, yours, other = chances
+
+    def epoch(own: float) -> list[float]:  # how often the first candidate was chosen: the order tells nothing
+        return [own * other, own + other - 2.0 * own * other, (1.0 - own) * (1.0 - other)]
+
+    pairs = list(zip(epoch(mine), epoch(yours), strict=True))
+    return sum(max(p * s - math.exp(x) * q * t, 0.0) for p, q in pairs for s, t in pairs)
+
+
+def test_shuffled_epochs_claim_no_lower_side_of_steps_that_are_not_shuffled() -> None:
+    epsilon, x = 1.0, 0.5
+    logits = np.linspace(-epsilon, epsilon, 21)
+    chances = (1.0 / (1.0 + np.exp(-logits))).tolist()
+    worlds = itertools.product(zip(logits, chances, strict=True), repeat=3)
+    shown = max(
+        two_epochs_of_two_batches((a, b, c), x)
+        for (first, a), (second, b), (third, c) in worlds
+        if max(first, second, third) - min(first, second, third) <= epsilon
+    )
+    step = hs.ExponentialMechanism(epsilon)
+    alone = hs.account(step * 2, "substitute").delta(x)
+    assert alone.lower > 1.5 * shown > 0.1
+    epochs = step.shuffled(batch_size=1, population=2) * 2
+    assert hs.account(epochs, "substitute").delta(x).lower <= shown
+    beside = hs.account(epochs + step, "substitute").delta(x)  # the step is still there, the epochs may show nothing
+    assert beside.lower <= hs.account(step, "substitute").delta(x).upper

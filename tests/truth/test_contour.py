@@ -182,7 +182,7 @@ def test_epsilon_behind_a_cliff(sigma: float, rate: float, steps: int, delta: fl
 # ------------------------------------------------------------------------------------------------------ laws, refusals
 
 
-@pytest.mark.parametrize(("sigma", "rate"), [(0.7123408506191142, 0.0006273274445378194), (0.6209, 0.00025046505634)])
+@pytest.mark.parametrize(("sigma", "rate"), [(0.75, 0.00050941), (0.6209, 0.00025046505634)])
 def test_sharper_lines_answer_between_the_modes_of_a_tilted_loss(sigma: float, rate: float) -> None:
     parts: Parts = [(sampled(sigma, rate), 10_000)]
     curve = ContourCurve(PairSum(parts), 7e-5)

@@ -224,3 +224,18 @@ def test_runs_that_are_not_of_this_kind_are_left_to_others() -> None:
     ):
         assert LaplaceSum.of(parts) is None
     assert isinstance(closed_form([(LaplacePair(1.0), 2)]), ClosedForm)
+
+
+@pytest.mark.parametrize(("steps", "digits"), [(1, 320), (20, 320), (60, 300)])
+def test_a_delta_too_small_for_float64_is_not_certified_to_be_0(steps: int, digits: int) -> None:
+    """A rare outcome of a large loss, beside Laplace steps: the product of its mass and their delta underflows."""
+    rare = Fraction(1, 10**digits)
+    run = hs.Laplace(1.0) * steps + hs.DiscretePair((rare, 1 - rare), (rare / 10**5, 1 - rare / 10**5))
+    epsilon = (steps + 5.0 * math.log(10.0)) * (1.0 - 1e-15)
+    bound = hs.account(run, "remove").delta(epsilon)
+    assert bound.method == METHOD
+    with mp.workdps(400):  # all losses the largest ones
+        largest = mpf(steps) + 5 * mp.log(10)
+        least = mpf(2) ** -steps * mpf(10) ** -digits * -mp.expm1(mpf(epsilon) - largest)
+        assert 0 < least <= mpf(bound.upper)
+    assert bound.lower == 0.0

@@ -228,3 +228,9 @@ def test_bad_matrices_and_patterns_are_refused(
 def test_bad_cyclic_samples_are_refused(rate: float, separation: int, noise: float, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         hs.cyclic_matrix_mechanism(SQUARE, noise, rate=rate, separation=separation)
+
+
+def test_a_known_distance_next_to_nothing_shows_nothing() -> None:
+    bound = hs.account(CorrelatedNoise(1.0, 1e-200)).epsilon(1e-5)
+    assert bound.lower == 0.0
+    assert bound.upper == hs.account(hs.Gaussian(1.0)).epsilon(1e-5).upper

@@ -14,7 +14,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants import RENYI_ORDERS, Certified, Moments, RenyiCurve
 from hockeystick.exact import exact_delta, exact_epsilon
-from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
+from hockeystick.laws import BoundedRangePair, DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
 from hockeystick.laws.joined import JoinedPair
 
 CONVERSIONS: tuple[Literal["tight", "classic", "quadratic"], ...] = ("tight", "classic", "quadratic")
@@ -298,3 +298,38 @@ REFUSED: list[tuple[type[Exception], str, Callable[[], object]]] = [
 def test_bad_input_is_refused(kind: type[Exception], words: str, call: Callable[[], object]) -> None:
     with pytest.raises(kind, match=words):
         call()
+
+
+@pytest.mark.parametrize("order", [1.5, 2.0, 8.0])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+def test_divergences_of_a_pair_are_its_own_and_not_those_of_the_steps_it_stands_for(
+    epsilon: float, order: float
+) -> None:
+    """The joined curve of bounded range diverges further than any step whose losses are of that range."""
+    with mpmath.workdps(30):
+        e, power = mpmath.mpf(epsilon), mpmath.mpf(order) - 0.5
+        truth = mpmath.log(mpmath.sinh(power * e) / (power * 2 * mpmath.sinh(e / 2))) / (mpmath.mpf(order) - 1)
+    found = hs.renyi(BoundedRangePair(epsilon), [order]).divergence
+    assert found.lower[0] <= truth <= found.upper[0]
+    assert found.upper[0] - found.lower[0] <= 1e-12 * found.upper[0]
+    assert hs.renyi(hs.ExponentialMechanism(epsilon), [order]).divergence.upper[0] < truth
+
+
+@pytest.mark.parametrize(
+    ("step", "rate"),
+    [(hs.ZeroConcentratedDP(1e-300), Fraction(1e-300)), (hs.ExponentialMechanism(1e-150), Fraction(1e-150) ** 2 / 8)],
+)
+def test_moments_below_the_normal_range_are_rounded_outward(step: hs.Step, rate: Fraction) -> None:
+    """At an order next to 1 K is a number of few digits; of the second step it is what two outcomes have, to 1e-150."""
+    order = math.nextafter(1.0, 2.0)
+    found = hs.renyi(step * 2, [order]).divergence
+    truth = 2 * rate * Fraction(order)
+    assert Fraction(found.lower[0]) <= truth * (1 - Fraction(1, 10**140)) <= Fraction(found.upper[0])
+
+
+def test_divergences_of_orders_beyond_what_is_known_are_infinite() -> None:
+    run = hs.RenyiDP((2.0, 8.0), (0.1, 0.5)) * 3 + hs.Gaussian(4.0)
+    found = hs.renyi(run, [2.0, 8.0, 64.0])
+    assert np.isfinite(found.divergence.upper).tolist() == [True, True, False]
+    assert 1.99 < found.divergence.lower[2] <= 2.0  # the Gaussian step's
+    assert found.epsilon(1e-5).upper == hs.renyi(run, [2.0, 8.0]).epsilon(1e-5).upper

@@ -14,8 +14,8 @@ from hockeystick.accountants.base import DirectedCurve
 from hockeystick.bound import Bound
 from hockeystick.engines.choose import standing_lines
 from hockeystick.engines.contour.decay import rectangles
-from hockeystick.engines.contour.placing import log_tail, normal_tilts
-from hockeystick.engines.contour.stays_below import log_reverse
+from hockeystick.engines.contour.placing import log_tail
+from hockeystick.engines.contour.stays_below import log_reverse_beside, log_reverses
 from hockeystick.engines.ends import BoundedCurve
 from hockeystick.engines.together import Quantity
 from hockeystick.laws import GaussianPair
@@ -27,7 +27,7 @@ from hockeystick.together import Curve, each_together, worst
 from hockeystick.transforms.log_moments import log_moments
 from hockeystick.transforms.reversed_rule import reversed_rule
 from hockeystick.transforms.rule import Window
-from hockeystick.transforms.saddle import round_tilts
+from hockeystick.transforms.saddle import normal_tilts, round_tilts
 from tests.closed_forms import gaussian_delta, mp, mpf
 
 DPSGD = hs.Gaussian(1.0).poisson(0.01) * 2000
@@ -195,7 +195,10 @@ def test_the_rule_of_a_line_bounds_the_reverse_of_its_curve(
     assert lines is not None
     truth = float(hs.account(run, "add", accountant=hs.accountants.Exact()).delta(epsilon).sides[1])
     delta = min(40.0 * truth, 0.9)
-    assert math.log(truth) < log_reverse(lines, epsilon, delta, "delta") < math.log(delta)
+    at = np.array([epsilon]), np.array([delta])
+    bounds = float(log_reverses([lines], *at, "delta")[0]), log_reverse_beside(lines, epsilon, delta, "delta")
+    assert math.log(truth) < min(bounds)  # Chernoff's, and that of a line
+    assert min(bounds) < math.log(delta)
 
 
 def test_no_law_about_a_curve_is_taken_for_the_curve_reversed() -> None:
@@ -238,7 +241,7 @@ def test_reversed_cells_bound_the_transform_of_the_reverse() -> None:
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e-20, 1e-3), (1e-30, 1e-300), (5e-324, 0.5), (1.0, 1e-300)])
 def test_tilts_to_look_at_are_numbers_however_small_epsilon_is(epsilon: float, delta: float) -> None:
-    tilts = normal_tilts(np.array([epsilon]), np.array([delta]))
+    tilts = normal_tilts(np.array([epsilon]), np.log([delta]), np.array([[0.25], [1.0], [2.0]]))
     assert np.isfinite(tilts).all()
     assert (tilts > 0.0).all()
 

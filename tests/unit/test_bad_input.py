@@ -84,7 +84,10 @@ NEVER = hs.DiscretePair((1.0, 0.0), (0.0, 1.0))
         (lambda: hs.ShuffledReports(0.5, 3), TypeError, "rows must be a sequence, got 0.5"),  # type: ignore[arg-type]
         (lambda: hs.GaussianMixture(1.0, 0.5, probabilities=(1.0,)), TypeError, "sensitivities must be a sequence"),  # type: ignore[arg-type]
         (lambda: hs.renyi(RUN, 10**400), TypeError, "orders must be"),
-        (lambda: hs.renyi(RUN, 1.7e308), ValueError, "at most 1e300"),
+        (lambda: hs.renyi(RUN, 1.7e308), ValueError, r"at most 1e\+150"),
+        (lambda: hs.renyi(hs.Gaussian(1e-140), 1e30), hs.PrecisionError, "ask lower orders"),
+        (lambda: hs.renyi(hs.Gaussian(1e-140) * 10**30, 2.0), hs.PrecisionError, "ask lower orders"),
+        (lambda: hs.filters.RenyiFilter(1.0, 1e-5, orders=2.0), TypeError, "orders must be a sequence, got 2.0"),  # type: ignore[arg-type]
         (lambda: hs.account(hs.Gaussian(1.0).random_allocation(steps=2**50)), hs.UnknownPairError, "1.09951e"),
     ],
 )

@@ -178,6 +178,14 @@ def test_a_step_whose_moments_are_not_known_is_refused() -> None:
         assert not RenyiFilter(5.0, 1e-5, infinite_delta=5e-6).allows(step)
 
 
+@pytest.mark.parametrize(
+    ("step", "count"),
+    [(hs.Gaussian(1.0), 10**90), (hs.Gaussian(1e-140), 1), (hs.ZeroConcentratedDP(1e279), 10**90)],
+)
+def test_a_step_whose_moments_leave_float64_does_not_fit(step: hs.Step, count: int) -> None:
+    assert not RenyiFilter(1.0, 1e-5, orders=(2.0, 1e149)).allows(step, count)
+
+
 def test_a_refused_step_changes_nothing() -> None:
     budget = GaussianDPFilter(1.0)
     budget.step(hs.Gaussian(1.5))
@@ -202,6 +210,7 @@ def test_a_refused_step_changes_nothing() -> None:
         lambda: RenyiFilter(1.0, 1e-5, infinite_delta=1e-4),
         lambda: RenyiFilter(1.0, 1e-5, orders=(1.0,)),
         lambda: RenyiFilter(1.0, 1e-5, orders=()),
+        lambda: RenyiFilter(1.0, 1e-5, orders=(2.0, 1e151)),
         lambda: GaussianDPFilter(-1.0),
         lambda: GaussianDPFilter(math.nan),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -335,3 +336,33 @@ def test_urls_that_hold_no_ledger_say_what_to_do(tmp_path: Path) -> None:
 def test_times_are_in_utc(ledger: Ledger) -> None:
     entry = ledger.spend("census", STEP, why="a table")
     assert datetime.fromisoformat(entry.when).utcoffset() == datetime.now(UTC).utcoffset()
+
+
+def test_equal_steps_that_are_written_otherwise_add_up(ledger: Ledger) -> None:
+    """A probability of 3/4 is 0.75, but the text of it is another."""
+    floats = hs.DiscretePair((0.75, 0.25), (0.25, 0.75))
+    fractions = hs.DiscretePair((Fraction(3, 4), Fraction(1, 4)), (Fraction(1, 4), Fraction(3, 4)))
+    assert floats == fractions
+    ledger.add_dataset(DataSet("twice", Budget(epsilon=2.5, delta=1e-6)))
+    ledger.spend("twice", floats, why="a table")
+    ledger.spend("twice", fractions, why="another")
+    assert ledger.runs("twice") == {floats: 2}
+    assert ledger.total("twice").epsilon.lower > 2.1  # twice ln 3
+    for release in (floats, fractions):
+        assert not ledger.would_fit("twice", release)
+        with pytest.raises(OverBudgetError):
+            ledger.spend("twice", release, why="a third")
+    assert [float(epsilon.lower) > 2.1 for _, epsilon in ledger.progress("twice")] == [False, True]
+    assert ledger.verify() == []
+    ledger.correct("twice", 1, why="it was run twice", release=floats * 2)
+    assert not ledger.total("twice").within_budget
+
+
+def test_what_a_partition_holds_is_verified_whatever_its_name(tmp_path: Path) -> None:
+    book = Ledger.create(f"sqlite:///{tmp_path}/ledger.db", who="tester")
+    book.add_dataset(DataSet("census", Budget(mu=1.0)))
+    book.spend("census", hs.GaussianDP(0.9), why="everyone")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hockeystick.ledger.desk.fits", lambda *_: True)
+        book.spend("census", hs.GaussianDP(0.9), why="the north", partition="north/")
+    assert ["'/north/' holds more" in finding.what for finding in book.verify()] == [True]

@@ -376,3 +376,23 @@ def test_a_million_updates_stay_sound() -> None:
     bound, audited = odometer.epsilon(), odometer.audit()
     assert math.isclose(float(bound.upper), float(audited.upper), rel_tol=1e-9, abs_tol=0.0)
     assert_agree(bound, batch(odometer))
+
+
+@pytest.mark.parametrize(
+    ("step", "count", "says"),
+    [
+        (hs.Gaussian(1e9), 2**40, "more than the 2\\^40"),
+        (hs.Gaussian(1e9), 10**30, "more than the 2\\^40"),
+        (hs.Laplace(1e-140), 1, "more than the 1e\\+07"),
+        (hs.ApproximateDP(1e300), 1, "more than the 1e\\+07"),
+    ],
+)
+def test_what_no_bracket_is_proved_for_is_refused_when_it_is_taken(step: hs.Step, count: int, says: str) -> None:
+    odometer = hs.Odometer(delta=1e-5)
+    odometer.step(hs.Gaussian(1e9))
+    before = odometer.to_json()
+    for run in (step, step + hs.ExponentialMechanism(0.5)):
+        with pytest.raises(hs.PrecisionError, match=says):
+            odometer.step(run, count)
+        assert odometer.to_json() == before
+    assert odometer.epsilon().notes == hs.Odometer.from_json(before).epsilon().notes

@@ -49,7 +49,9 @@ def directed_curve(accountant: Accountant, composition: Composition, direction: 
     """The curve of one direction; its lower side from attained pairs where the dominating ones are not."""
     parts = composition.pairs(direction)
     curve, groups = accountant.directed(parts), composition.attained(direction)
-    if groups is None or accountant.attains(parts) or _knows_both_sides(composition, direction, groups):
+    if groups is None or _knows_both_sides(composition, direction, groups):
+        return curve
+    if all(pairs for pairs, _ in groups) and accountant.attains(parts):  # else a step may show less than its pair
         return curve
     return AttainedCurve(curve, accountant, groups, provenance=composition.provenance(direction))
 
@@ -127,7 +129,8 @@ class AttainedCurve(DirectedCurve):
         if isinstance(upper, Estimate):
             note = "an estimate of the dominating pair's curve, which is an upper bound only"
             return Estimate(upper.value, upper.error, upper.method, (*upper.notes, note, *self._provenance))
-        below, note = Bound(0.0, math.inf, "trivial"), "lower: trivial, no datasets are known"
+        nothing = "nothing is proved of the known datasets" if self._groups else "no datasets are known"
+        below, note = Bound(0.0, math.inf, "trivial"), f"lower: trivial, {nothing}"
         if self._groups:
             for split in self._candidates(estimate):
                 try:

@@ -27,8 +27,16 @@ from numpy.typing import ArrayLike
 from hockeystick.bound import Bound, Estimate, Real
 from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.engines.moments.cumulants import CumulantWindow
-from hockeystick.engines.moments.log_moment import log_moment_bounds
-from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, public_door, set_fields
+from hockeystick.engines.moments.log_moment import MomentBracket, log_moment_bounds, moments_of_pair
+from hockeystick.errors import (
+    PrecisionError,
+    check_choice,
+    check_count,
+    check_delta,
+    check_epsilon,
+    public_door,
+    set_fields,
+)
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rationals import float_beside
 from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up
@@ -43,6 +51,9 @@ RENYI_ORDERS: tuple[float, ...] = (
 
 Conversion = Literal["tight", "classic"]
 
+LARGEST_ORDER = 1e150
+"""Whose square is a float64."""
+
 _METHOD = "Renyi divergence"
 _CONVERSIONS = ("tight", "classic")
 
@@ -55,7 +66,7 @@ class RenyiCurve:
     Parameters
     ----------
     orders : array_like of float, shape (k,)
-        Above 1, at most 1e300.
+        Above 1, at most 1e150.
     divergence : Bound, Estimate or array_like, shape (k,)
         Divergences (nats). Plain numbers are taken as upper bounds that the caller vouches for.
 
@@ -186,7 +197,7 @@ def renyi(
     run : Pair, Step or Composition
         What is released; a pair stands for itself and needs no adjacency.
     orders : array_like of float
-        Above 1, at most 1e300; by default a grid as deep-learning libraries use it.
+        Above 1, at most 1e150; by default a grid as deep-learning libraries use it.
     adjacency : {"add-remove", "add", "remove", "substitute", "zero-out"}
         Which datasets count as neighbours; of several directions the larger divergence is taken, order by order.
 
@@ -204,7 +215,8 @@ def renyi(
     """
     grid = _checked_orders(orders)
     if isinstance(run, Pair):
-        return RenyiCurve(grid, _divergence(((run, 1),), grid))
+        own = None if run.is_known_by_moments_alone else moments_of_pair(run, grid)
+        return RenyiCurve(grid, _divergence(((run, 1),), grid, own))
     if not isinstance(run, Step | Composition):
         raise TypeError(f"run must be a pair, a step or a composition, got {run!r} of type {type(run).__name__}")
     composition = run * 1
@@ -218,8 +230,8 @@ def _checked_orders(orders: ArrayLike) -> Array:
         raise TypeError(f"orders must be real numbers above 1, got {orders!r}") from None
     if np.isnan(grid).any():
         raise ValueError("orders hold NaN; they must be finite and above 1")
-    if grid.ndim != 1 or grid.size == 0 or not ((grid > 1.0) & (grid <= 1e300)).all():
-        raise ValueError(f"orders must be one or more finite numbers above 1, at most 1e300, got {orders!r}")
+    if grid.ndim != 1 or grid.size == 0 or not ((grid > 1.0) & (grid <= LARGEST_ORDER)).all():
+        raise ValueError(f"orders must be one or more numbers above 1, at most {LARGEST_ORDER:g}, got {orders!r}")
     grid.setflags(write=False)
     return grid
 
@@ -237,18 +249,24 @@ def _of_run(composition: Composition, direction: Direction, orders: Array) -> Bo
     return Bound(lower, found.upper, found.method, (*found.notes, *composition.provenance(direction)))
 
 
-def _divergence(parts: Iterable[tuple[Pair, int]], orders: Array) -> Bound | Estimate:
-    """Divergences of one direction."""
+def _divergence(
+    parts: Iterable[tuple[Pair, int]], orders: Array, known: MomentBracket | None = None
+) -> Bound | Estimate:
+    """Divergences of one direction, from what is known of its moments: by default what is proved of all steps."""
     theta = orders - 1.0  # exact
     composition = tuple(parts)
     if any(pair.mass_at_infinity > 0.0 for pair, _ in composition):
         return Bound(np.full_like(theta, math.inf), np.full_like(theta, math.inf), _METHOD, ("infinite losses",))
-    bracket = log_moment_bounds(composition, orders)
-    if not np.isfinite(bracket.upper).all():
+    bracket = log_moment_bounds(composition, orders) if known is None else known
+    has_windows = not any(pair.is_known_by_moments_alone for pair, _ in composition)
+    if has_windows and not np.isfinite(bracket.upper).all():
         window = CumulantWindow(composition)
-        found = [window.checked(float(t)) for t in theta]
-        value = np.array([c.log_moment for c in found]) / theta
-        error = np.array([c.error * max(abs(c.log_moment), c.theta**2 * c.variance) for c in found]) / theta
+        try:
+            found = [window.checked(float(t)) for t in theta]
+            value = np.array([c.log_moment for c in found]) / theta
+            error = np.array([c.error * max(abs(c.log_moment), c.theta**2 * c.variance) for c in found]) / theta
+        except OverflowError:
+            raise PrecisionError("the moments at these orders leave float64: ask lower orders") from None
         return Estimate(value, error, _METHOD, ("no certified bound of the moments is known for this pair",))
     return Bound(np.maximum(_down(bracket.lower / theta), 0.0), _up(bracket.upper / theta), _METHOD)
 

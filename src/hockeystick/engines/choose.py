@@ -158,7 +158,7 @@ def choose_engine(
         For more steps, or larger losses, than float64 tells apart.
     """
     if engine == "lattice":
-        _check_reach(parts)
+        check_reach(parts)
         return _lattice(parts, tolerance, points, largest_loss)
     if engine == "contour":
         return ContourCurve(PairSum(parts), CONTOUR_TOLERANCE)
@@ -170,7 +170,7 @@ def choose_engine(
         few_steps and EnumeratedCurve.serves_in_halves(parts, FEW_OUTCOMES)
     ):
         return EnumeratedCurve(parts, composed_infinity(parts))
-    _check_reach(parts)
+    check_reach(parts)
     lattice = partial(_lattice, parts, min(tolerance, LATTICE_TOLERANCE), points, largest_loss)
     try:
         return _ContourFirst(PairSum(parts), tolerance, lattice)
@@ -374,7 +374,7 @@ class _Narrower:
         return other if refusal is not None else min(found, other, key=lambda bound: float(bound.width))
 
 
-def _check_reach(parts: Parts) -> None:
+def check_reach(parts: Sequence[tuple[Pair, int]]) -> None:
     """Refuse what no engine can serve: more steps, or larger losses, than float64 tells apart."""
     steps = sum(count for _, count in parts)
     if steps > MOST_STEPS:

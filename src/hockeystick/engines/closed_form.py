@@ -62,6 +62,8 @@ class Sides(Protocol):
     ----------
     method : str
         What a bracket says of where it is from.
+    error : str
+        What keeps its sides apart, in a word.
     step : float
         How near epsilon is looked for, relative to it.
     is_smooth : bool
@@ -73,6 +75,7 @@ class Sides(Protocol):
     """
 
     method: str
+    error: str
     step: float
     is_smooth: bool
     is_dear: bool
@@ -100,7 +103,7 @@ class PairSides:
     def __init__(self, below: Pair, above: Pair, method: str) -> None:
         self._below, self._above, self.method = below, above, method
         self.is_dear, self.is_smooth = above.curve is not None, not above.is_discrete
-        self.step = 1e-8 if self.is_dear else 1e-12
+        self.step, self.error = (1e-8, "points") if self.is_dear else (1e-12, "rounding")
 
     def sides(self, epsilons: Array) -> tuple[Array, Array]:
         """Both at increasing epsilons."""
@@ -132,7 +135,7 @@ class ClosedForm:
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
         lower, upper = (float(side[0]) for side in self._of.sides(np.array([epsilon])))
-        return from_sides(lower, upper, self._of.method, errors={"rounding": upper - lower})
+        return from_sides(lower, upper, self._of.method, errors={self._of.error: upper - lower})
 
     def deltas(self, epsilons: Array) -> tuple[Array, Array] | None:
         """Both sides of delta at several epsilons, as each has alone; None where these are asked one by one."""
@@ -154,7 +157,7 @@ class ClosedForm:
                 lower, upper = self._narrowed(delta, guess, step)
         if not upper - lower <= 2.0 * step:
             lower, upper = self._searched(delta, guess, step)
-        return from_sides(lower, upper, self._of.method, errors={"rounding": upper - lower})
+        return from_sides(lower, upper, self._of.method, errors={self._of.error: upper - lower})
 
     def _crossing(self, delta: float, guess: float) -> tuple[float, float]:
         """Where smooth sides cross ``delta``, by interpolation; an infinite bracket where that does not tell."""

@@ -31,6 +31,7 @@ Flags = NDArray[np.bool_]
 _TRIVIAL = "trivial"
 _NOTHING_HIDDEN = "a step hides nothing: its loss is infinite with probability one, or next to it"
 _NEXT_TO_INFINITY = "delta is the mass at infinite loss, to within rounding: epsilon may be infinite"
+_LEFT = {"points": "what is not known between points of the curve", "merging": "how outcomes are merged"}
 _INSIDE = 1.0 - 1e-9  # far within what the rounding of a bound could decide
 _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
 
@@ -243,9 +244,7 @@ class BoundedCurve:
 
     def is_reverse_of(self, other: BoundedCurve) -> bool:
         """Whether the pairs are those of the other with P and Q exchanged, and their own ends those of the engine."""
-        if self._about or not len(self._parts) == len(other._parts) == 1:
-            return False
-        return self._parts == tuple((pair.reversed(), count) for pair, count in other._parts)
+        return not self._about and self._parts == tuple((pair.reversed(), count) for pair, count in other._parts)
 
     def is_below_if(self, log_finite: float, delta: float) -> bool:
         """Whether delta of the finite losses of at most ``e^log_finite`` proves ``delta(epsilon) <= delta``."""
@@ -268,7 +267,8 @@ def _relative_width(bound: Bound) -> float:
 
 def _explained(bound: Bound, found: float, asked: str) -> Bound:
     """A bracket that is wider than asked for, with the reason."""
-    reason = "what is left is rounding; allow a larger tolerance"
+    largest = max(bound.errors, key=lambda name: bound.errors[name], default="")
+    reason = f"what is left is {_LEFT.get(largest, 'rounding')}; allow a larger tolerance"
     if "lattice" in bound.method:
         reason = (
             "a finer lattice does not fit the memory allowed or the rounding errors dominate; allow more points or a"

@@ -56,7 +56,7 @@ class LaplaceSum:
         Bounds on the mass at infinite loss.
     """
 
-    method = "closed form of Laplace steps"
+    method, error = "closed form of Laplace steps", "rounding"
     step = 1e-12
     is_smooth = True
     is_dear = False
@@ -117,7 +117,7 @@ class LaplaceSum:
         )
         error, lost = (len(own) + 4) * U, SUBNORMAL * len(own)
         lower, upper = float((below * self._masses[0]).sum()), float((above * self._masses[1]).sum())
-        if upper == 0.0:
+        if not above.any():  # not a sum that underflows
             return least, most
         return max(down(lower - lost + least, error), 0.0), min(up(upper + lost + most, error), 1.0)
 

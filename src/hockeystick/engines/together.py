@@ -22,7 +22,13 @@ from hockeystick.engines.contour.lines import Quantity
 from hockeystick.engines.contour.root_bracket import Targets
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.contour.standing import StandingLines
-from hockeystick.engines.contour.stays_below import log_reverse, seems_far_below, stay_below, stay_below_beside
+from hockeystick.engines.contour.stays_below import (
+    log_reverse_beside,
+    log_reverses,
+    seems_far_below,
+    stay_below,
+    stay_below_beside,
+)
 from hockeystick.engines.ends import BoundedCurve, Ends, Engine
 from hockeystick.engines.rare import RareCurve
 from hockeystick.engines.rare import deltas as rare_deltas
@@ -93,14 +99,19 @@ def below_together(
     asked: dict[int, StandingLines] = {}
     for row, (curve, *point) in enumerate(zip(curves, epsilon.tolist(), delta.tolist(), strict=True)):
         known = curve.ends_below(*point)
-        lines = standing_lines(curve.engine) if known is None else None
-        if lines is not None:
-            asked[row] = lines
+        own = standing_lines(curve.engine) if known is None else None
+        if own is not None:
+            asked[row] = own
         else:
             found[row] = curve.engine.is_below(*point) if known is None else known
-    rows = np.array(list(asked), dtype=np.intp)
-    beside = [_asked_lines(others[row].engine, float(delta[row]), quantity) for row in asked]
-    found[rows] = lines_below(list(asked.values()), beside, epsilon[rows], delta[rows], quantity)
+    beside = {row: _asked_lines(others[row].engine, float(delta[row]), quantity) for row in asked}
+    turned = [row for row, lines in beside.items() if lines is not None and curves[row].is_reverse_of(others[row])]
+    reverses = [lines for lines in (beside[row] for row in turned) if lines is not None]
+    for row, log in zip(turned, log_reverses(reverses, epsilon[turned], delta[turned], quantity).tolist(), strict=True):
+        found[row] = curves[row].is_below_if(log, float(delta[row]))
+    rows = np.array([row for row in asked if not found[row]], dtype=np.intp)
+    lines, places = [asked[row] for row in rows.tolist()], [beside[row] for row in rows.tolist()]
+    found[rows] = lines_below(lines, places, epsilon[rows], delta[rows], quantity)
     return found
 
 
@@ -135,8 +146,10 @@ def is_below_beside(curve: BoundedCurve, other: BoundedCurve, epsilon: float, de
     """Whether a line such as the one by which another curve answers proves ``delta(epsilon) <= delta``."""
     beside = _asked_lines(other.engine, delta, quantity)
     if beside is not None and curve.is_reverse_of(other):
-        log_finite = log_reverse(beside, epsilon, delta, quantity)
+        (log_finite,) = log_reverses([beside], np.array([epsilon]), np.array([delta]), quantity).tolist()
         if curve.is_below_if(log_finite, delta):
+            return True
+        if curve.is_below_if(log_reverse_beside(beside, epsilon, delta, quantity), delta):
             return True
     own = standing_lines(curve.engine)
     if own is None or beside is None:

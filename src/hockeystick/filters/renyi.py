@@ -10,10 +10,19 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.accountants.renyi import LARGEST_ORDER
 from hockeystick.composition import Composition, Step
 from hockeystick.decimals import plain
 from hockeystick.engines.moments.log_moment import log_moment_bounds
-from hockeystick.errors import check_count, check_finite, check_inside, check_positive, check_probability, public_door
+from hockeystick.errors import (
+    check_count,
+    check_finite,
+    check_inside,
+    check_positive,
+    check_probability,
+    check_sequence,
+    public_door,
+)
 from hockeystick.filters.base import Filter
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U
@@ -38,8 +47,8 @@ class RenyiFilter(Filter[Array]):
     adjacency : str
         The neighbouring relation.
     orders : iterable of float
-        Renyi orders, above 1, fixed before the run: each has an equal share of delta. One that fits the run is better
-        than many (`planned_for`).
+        Renyi orders, above 1, at most 1e150, fixed before the run: each has an equal share of delta. One that fits the
+        run is better than many (`planned_for`).
     infinite_delta : float
         The part of delta that masses at infinite loss may use up; 0 refuses steps that have any.
 
@@ -72,9 +81,9 @@ class RenyiFilter(Filter[Array]):
         self._infinite_delta = check_probability("infinite_delta", infinite_delta)
         if not self._infinite_delta < self._delta:
             raise ValueError(f"infinite_delta must be below delta, got {infinite_delta!r} and {delta!r}")
-        chosen = sorted({check_finite("order", order) for order in orders})
-        if not chosen or chosen[0] <= 1.0:
-            raise ValueError(f"orders must hold numbers above 1, got {chosen!r}")
+        chosen = sorted({check_finite("order", order) for order in check_sequence("orders", orders)})
+        if not chosen or chosen[0] <= 1.0 or chosen[-1] > LARGEST_ORDER:
+            raise ValueError(f"orders must hold numbers above 1, at most {LARGEST_ORDER:g}, got {chosen!r}")
         self._orders = np.array(chosen)
         self._budget = _room(self._orders - 1.0, self._epsilon, self._delta - self._infinite_delta)
         self._spent = np.zeros((len(self._directions), len(chosen)))
@@ -153,9 +162,10 @@ class RenyiFilter(Filter[Array]):
 
     def _cost(self, parts: tuple[tuple[Pair, int], ...]) -> Array:
         cost = np.zeros(self._orders.size + 1)
-        for pair, count in parts:
-            cost[:-1] += count * _unit_cost(pair, self.orders)
-            cost[-1] += count * pair.mass_at_infinity
+        with np.errstate(over="ignore"):  # of a cost beyond float64 none fits
+            for pair, count in parts:
+                cost[:-1] += count * _unit_cost(pair, self.orders)
+                cost[-1] += count * pair.mass_at_infinity
         return np.asarray(cost * (1.0 + (len(parts) + 4.0) * U))
 
     def _fits(self, costs: list[Array]) -> bool:

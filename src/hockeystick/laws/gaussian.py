@@ -13,7 +13,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_fields, check_positive, check_ratio
+from hockeystick.errors import LEAST_RATIO, check_fields, check_positive, check_ratio
 from hockeystick.laws.base import Array, CellMasses, Extreme, GaussianTail, Measure, Nodes, Pair
 from hockeystick.laws.gaussian_rule import GaussianSummand
 from hockeystick.numerics.normal import normal_intervals
@@ -108,3 +108,8 @@ class GaussianPair(Pair):
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
         m = self.shift
         return m * rng.standard_normal(size) + (0.5 * m * m if measure == "P" else -0.5 * m * m)
+
+
+def shown_by_gaussian(mu: float) -> tuple[Pair, ...]:
+    """The pair of two unit normals at distance mu, as what datasets show; none where mu is too small for a pair."""
+    return (GaussianPair(1.0, mu),) if mu >= LEAST_RATIO else ()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, final
 
 from hockeystick.composition import Composition, Step
@@ -20,7 +19,7 @@ from hockeystick.ledger.records import (
     check_text,
     composition_of,
     kind_of,
-    read_kind,
+    runs_of,
     stamp,
 )
 from hockeystick.ledger.rules import Total, added, fits, total
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 
 CHOSEN = ("in-advance", "adaptively")
 """Whether a release was fixed before any result was seen."""
-
-_read_kind = lru_cache(maxsize=100_000)(read_kind)
 
 
 @final
@@ -81,7 +78,7 @@ class Desk:
     def _runs(self, dataset: str, accounts: tuple[str, ...]) -> dict[Step, int]:
         counts = merged(self._store.totals(self._connection, dataset, account) for account in accounts)
         texts = self._store.kinds(self._connection, list(counts))
-        return {_read_kind(texts[kind]): count for kind, count in counts.items()}
+        return runs_of(counts, texts)
 
     def open(self, dataset: DataSet, why: str) -> Entry:
         """Add a data set."""

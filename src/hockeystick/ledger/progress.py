@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hockeystick.bound import Bound
 from hockeystick.ledger.desk import merged
 from hockeystick.ledger.errors import TamperedError
-from hockeystick.ledger.records import DataSet, Entry, read_kind
+from hockeystick.ledger.records import DataSet, Entry, runs_of
 from hockeystick.ledger.rules import composed_epsilon
 from hockeystick.ledger.verification import Replay
 
@@ -65,9 +65,9 @@ def _changes(entry: Entry, concerned: set[str]) -> bool:
 
 
 def _epsilon(store: Store, connection: Connection, known: DataSet, counts: dict[str, int]) -> Bound:
-    texts = store.kinds(connection, [kind for kind, count in counts.items() if count])
-    runs = {read_kind(text): counts[kind] for kind, text in texts.items()}
-    return composed_epsilon(runs, known.adjacency, known.budget.delta_read)
+    held = {kind: count for kind, count in counts.items() if count}
+    texts = store.kinds(connection, list(held))
+    return composed_epsilon(runs_of(held, texts), known.adjacency, known.budget.delta_read)
 
 
 def _upper(bound: Bound) -> float:

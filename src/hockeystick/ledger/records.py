@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Protocol, final, runtime_checkable
 
 from hockeystick.composition import ADJACENCIES, Composition, Grouped, Step
@@ -83,9 +84,22 @@ def kind_of(step: Step) -> tuple[str, str]:
     return digest(text), text
 
 
-def read_kind(text: str) -> Step:
+@lru_cache(maxsize=100_000)
+def _read_kind(text: str) -> Step:
     """The step whose text this is."""
     return decode_step(json.loads(text))
+
+
+def runs_of(counts: Mapping[str, int], texts: Mapping[str, str]) -> dict[Step, int]:
+    """Steps and how often, from kinds and their texts.
+
+    Several kinds may be one step: a probability of 1/2 is written otherwise than 0.5. Their counts add up.
+    """
+    runs: dict[Step, int] = {}
+    for kind, count in counts.items():
+        step = _read_kind(texts[kind])
+        runs[step] = runs.get(step, 0) + count
+    return runs
 
 
 @final
@@ -106,7 +120,9 @@ class DataSet:
     rule : str
         How releases are chosen and admitted, one of ``"in-advance"``, ``"gaussian-dp"``, ``"renyi"``.
     period : str
-        ``"year"``, ``"month"``, or "" for one budget for all time. The promise is then about each period alone.
+        ``"year"``, ``"month"``, or "" for one budget for all time. The promise is then about each period alone, and a
+        release counts in the period in which it was admitted: one that is reserved in December and run in January
+        counts in December.
     """
 
     name: str

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 from hockeystick.errors import HockeystickError
 from hockeystick.ledger.desk import merged
 from hockeystick.ledger.errors import TamperedError
-from hockeystick.ledger.records import GENESIS, DataSet, Entry, digest, read_kind
+from hockeystick.ledger.records import GENESIS, DataSet, Entry, digest, runs_of
 from hockeystick.ledger.rules import fits
 
 if TYPE_CHECKING:
@@ -152,12 +152,12 @@ def _beyond(store: Store, connection: Connection, dataset: str, replay: Replay) 
         return
     known = DataSet.read(first.details)
     for account, held in replay.totals.items():
-        whole = replay.totals.get(account.partition("/")[0] + "/", {}) if not account.endswith("/") else {}
+        period = account.partition("/")[0] + "/"
+        whole = replay.totals.get(period, {}) if account != period else {}
         counts = {kind: count for kind, count in merged((whole, held)).items() if count}
         texts = store.kinds(connection, list(counts))
-        runs = {read_kind(texts[kind]): count for kind, count in counts.items()}
         try:
-            within = fits(runs, known.budget, known.rule, known.adjacency)
+            within = fits(runs_of(counts, texts), known.budget, known.rule, known.adjacency)
         except HockeystickError as error:
             yield Finding(dataset, None, f"the total of {account!r} cannot be recomputed: {error}")
             continue

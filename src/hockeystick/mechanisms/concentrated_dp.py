@@ -9,7 +9,7 @@ from typing import final
 from hockeystick.composition import Direction
 from hockeystick.errors import check_fields, check_sequence, set_fields
 from hockeystick.laws.base import Pair
-from hockeystick.laws.gaussian import GaussianPair
+from hockeystick.laws.gaussian import shown_by_gaussian
 from hockeystick.laws.known_by_moments import ConcentratedPair, RenyiPair
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.numerics.rounding import ELEMENTARY, U, down
@@ -46,7 +46,7 @@ class ZeroConcentratedDP(Mechanism):
         return ConcentratedPair(self.rho)
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
-        return (GaussianPair(1.0, down(math.sqrt(2.0 * self.rho), ELEMENTARY + 2.0 * U)),)
+        return shown_by_gaussian(down(math.sqrt(2.0 * self.rho), ELEMENTARY + 2.0 * U))
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
         return ("rho-zCDP: the upper bound holds for every such mechanism, the lower bound is that of Gaussian noise",)

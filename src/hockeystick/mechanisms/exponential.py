@@ -14,8 +14,8 @@ from hockeystick.mechanisms.base import Mechanism
 __all__ = ["ExponentialMechanism"]
 
 RANGE_NOTE = (
-    "losses of bounded range: the upper bound is the smaller of the worst adaptive choices' curve and of the moments;"
-    " the lower bound is attained by two candidates, whose losses are the same in all steps"
+    "losses of bounded range: the upper bound holds for candidates chosen adaptively; the lower bound is attained by"
+    " two candidates, whose losses are the same in all steps"
 )
 
 
@@ -28,7 +28,11 @@ class ExponentialMechanism(Mechanism):
     an interval of length epsilon (*bounded range*), which composes better than pure epsilon-DP: the pair is the
     joined worst curve of all such intervals, and every step is (epsilon^2 / 8)-concentrated (docs/derivations/
     selection.md). Any other mechanism of bounded range may stand here; where all scores move in one direction
-    (*monotone*), epsilon / sensitivity in the exponent gives the same.
+    (*monotone*), epsilon / sensitivity in the exponent gives the same. On a Poisson sample the range must hold under
+    add-remove, on a batch of fixed size under substitution.
+
+    Steps beside each other may be chosen adaptively, by what earlier ones released: of a run of them alone, up to 128,
+    both sides are those of the worst such choices.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ from hockeystick.errors import (
     public_door,
 )
 from hockeystick.laws.base import Pair
-from hockeystick.laws.gaussian import GaussianPair
+from hockeystick.laws.gaussian import GaussianPair, shown_by_gaussian
 from hockeystick.mechanisms.gaussian import Gaussian
 from hockeystick.numerics.rationals import float_beside
 from hockeystick.sampling import Poisson
@@ -79,8 +79,7 @@ class CorrelatedNoise(Step):
         return self.attained_by_group(direction, 1)
 
     def attained_by_group(self, direction: Direction, size: int) -> tuple[Pair, ...]:
-        known = float_beside(_records(direction, size) * Fraction(self.known_mu), up=False)
-        return (GaussianPair(1.0, known),) if known else ()
+        return shown_by_gaussian(float_beside(_records(direction, size) * Fraction(self.known_mu), up=False))
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
         return ("matrix mechanism: the upper bound takes the largest sensitivity, the lower bound known datasets",)

@@ -37,7 +37,8 @@ class ReportNoisyMax(Mechanism):
     Parameters
     ----------
     epsilon : float
-        The pure-DP guarantee (nats) under the neighbouring relation it is accounted for, above 0.
+        The pure-DP guarantee (nats) under the neighbouring relation it is accounted for (on a batch of fixed size:
+        under substitution), above 0.
     noise : {"gumbel", "exponential", "laplace"}
         Gumbel noise makes it the exponential mechanism, which composes best; exponential noise permute-and-flip.
 
@@ -88,7 +89,8 @@ class PermuteAndFlip(Mechanism):
     Parameters
     ----------
     epsilon : float
-        The pure-DP guarantee (nats) under the neighbouring relation it is accounted for, above 0.
+        The pure-DP guarantee (nats) under the neighbouring relation it is accounted for (on a batch of fixed size:
+        under substitution), above 0.
 
     Examples
     --------

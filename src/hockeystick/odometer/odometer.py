@@ -21,6 +21,7 @@ from hockeystick.account import account
 from hockeystick.bound import Bound, at_most
 from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.decimals import plain
+from hockeystick.engines.choose import check_reach
 from hockeystick.engines.ends import largest_loss
 from hockeystick.engines.lattice.streaming_plan import LiveDirection
 from hockeystick.errors import check_count, check_inside, check_positive, public_door
@@ -134,6 +135,8 @@ class Odometer(Saved):
         ------
         UnknownPairError
             Where no dominating pair is known; nothing is recorded then.
+        PrecisionError
+            For more steps, or larger losses, than brackets are proved for; nothing is recorded then, either.
         TypeError
             Where a step is not of hockeystick's own classes, or holds the caller's own pair: such a run could be saved
             but not read back, so nothing is recorded.
@@ -141,25 +144,31 @@ class Odometer(Saved):
         times = check_count("count", count)
         if not isinstance(mechanism, Step | Composition):
             raise TypeError(f"step takes a step or a composition, got {mechanism!r} of type {type(mechanism).__name__}")
-        steps = ((mechanism, 1),) if isinstance(mechanism, Step) else mechanism.steps
-        for step, _ in steps:  # all pairs are known before anything is recorded
-            self._known(step)
-        for step, own in steps:
-            self._counts[step] = self._counts.get(step, 0) + own * times
-            for direction, pair in self._pairs[step].items():
-                self._directions[direction].add(pair, own * times)
+        run = ((mechanism, times),) if isinstance(mechanism, Step) else (mechanism * times).steps
+        whole = self.steps + sum(own for _, own in run)
+        known = [(step, own, self._pairs_of(step, whole)) for step, own in run]
+        for step, own, pairs in known:
+            self._count(step, own, pairs)
+            for direction, pair in pairs.items():
+                self._directions[direction].add(pair, own)
 
-    def _known(self, step: Step) -> None:
+    def _pairs_of(self, step: Step, steps: int) -> dict[Direction, Pair]:
+        """The pairs of a step, one of so many: what cannot be followed is refused here, before anything is recorded."""
+        pairs = self._pairs.get(step) or {direction: step.pair(direction) for direction in self._directions}
+        for pair in pairs.values():
+            check_reach(((pair, steps),))
         if step not in self._pairs:
-            pairs = {direction: step.pair(direction) for direction in self._directions}
-            for pair in pairs.values():
-                pair.loss_range(0.0, 0.0)  # what shows no losses is refused here, not when it is too late
             encode_step(step)  # and what cannot be saved
+        return pairs
+
+    def _count(self, step: Step, count: int, pairs: dict[Direction, Pair]) -> None:
+        if step not in self._pairs:
             self._pairs[step] = pairs
             self._attained = self._attained and all(step.attained(direction) is None for direction in self._directions)
             self._bounded = self._bounded and all(
-                pair.loss_bounds[1] < math.inf and pair.mass_at_infinity == 0.0 for pair in self._pairs[step].values()
+                pair.loss_bounds[1] < math.inf and pair.mass_at_infinity == 0.0 for pair in pairs.values()
             )
+        self._counts[step] = self._counts.get(step, 0) + count
 
     @public_door
     def epsilon(self, delta: float | None = None) -> Bound:
@@ -236,9 +245,8 @@ class Odometer(Saved):
             points=field(settings, "points", int),
         )
         for entry in field(body, "steps", list):
-            step = decode_step(field(entry, "step", dict))
-            odometer._known(step)
-            odometer._counts[step] = check_count("count", field(entry, "count", int))
+            step, count = decode_step(field(entry, "step", dict)), check_count("count", field(entry, "count", int))
+            odometer._count(step, count, odometer._pairs_of(step, odometer.steps + count))
         stored = field(body, "directions", dict)
         if set(stored) != set(odometer._directions):
             raise StateError(f"this odometer state is damaged: it has the directions {sorted(stored)}")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, final
 
 import numpy as np
@@ -128,6 +129,11 @@ class Scan(Columns):
             ratio * (self.variance - gaussian_variance) + gaussian_variance,
         )
 
+    @cached_property
+    def curvature(self) -> Array:
+        """Second derivative of the whole exponent ``K - ln(z (1 + z))``."""
+        return np.asarray(self.variance + 1.0 / np.square(self.tilts) + 1.0 / np.square(1.0 + self.tilts))
+
     def composed(self, steps: Numbers, gaussian_variance: Numbers) -> Scan:
         """Those of so many steps and a normal part, given those of one step."""
         return Scan(
@@ -159,8 +165,7 @@ class Scan(Columns):
         excess = self.saddle_excess(epsilon)
         place = min(max(int(np.searchsorted(excess, 0.0)), 1), excess.size - 1)
         near = slice(place - 1, place + 1)
-        tilts, variance = self.tilts[near], self.variance[near]
-        curvature = variance + tilts**-2.0 + (1.0 + tilts) ** -2.0
+        tilts, variance, curvature = self.tilts[near], self.variance[near], self.curvature[near]
         found = smooth_log_delta(self.value[near], tilts, epsilon, variance) - 0.5 * excess[near] ** 2 / curvature
         return float(np.interp(0.0, excess[near], found))
 

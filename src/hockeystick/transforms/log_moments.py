@@ -64,26 +64,38 @@ class LogMoments:
         return LogMoments(value, error, quadrature, self.identity_error[rows])
 
 
-def log_moments(rule: LossRule, exponents: Array) -> LogMoments:
-    """``K(a - 1)`` of every rule at exponents a, shape (K,), or (K, R) for those of R runs."""
+def log_moments(rule: LossRule, exponents: Array, *, fine: int | None = None) -> LogMoments:
+    """``K(a - 1)`` of every rule at exponents a, shape (K,), or (K, R) for those of R runs.
+
+    Only the first ``fine`` are accurate relative to K, by default all; Chernoff's bounds need no more of the others
+    than a sum of exponentials tells.
+    """
     identities = _IDENTITIES.reshape((-1,) + (1,) * (exponents.ndim - 1))
     every = np.concatenate((identities + np.zeros(exponents.shape[1:]), exponents))
     quadrature = rule.quadrature.error(every)
     identity_error = quadrature[: _IDENTITIES.size].max(axis=0) + rule.dropped
     quadrature = quadrature[_IDENTITIES.size :]
-    exponents = exponents.reshape(len(exponents), -1)
-    x = exponents[:, :, None] * rule.loss
-    peak = np.max(rule.log_weight + x, axis=2)
+    each = exponents.reshape(len(exponents), -1)
+    split = len(each) if fine is None else fine
+    found = [_accurate(rule, each[:split], identity_error)] if split else []
+    found += [_plain(rule, each[split:])] if split < len(each) else []
+    value, error = found[0] if len(found) == 1 else (np.concatenate(both) for both in zip(*found, strict=True))
+    doubt = np.where(quadrature < 0.5, -np.log1p(-np.minimum(quadrature, 0.5)) * _SLACK, np.inf)
+    return LogMoments(value, error * _SLACK, doubt, identity_error)
+
+
+def _accurate(rule: LossRule, exponents: Array, identity_error: Array) -> tuple[Array, Array]:
+    """``ln M_f`` and a bound on its error, relative to itself where nothing overflows, at exponents (K, R)."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # where it overflows it is not used
         above, above_error = _above_one(rule, exponents, identity_error)
         value = np.log1p(above)
         error = above_error / (1.0 + above - above_error) + ELEMENTARY * np.abs(value)
-    safe = (above_error < 0.5 * (1.0 + above)) & (peak < OVERFLOW)
-    if not safe.all():
-        scaled, scaled_error = _scaled(rule, exponents, x, peak)
-        value, error = np.where(safe, value, scaled), np.where(safe, error, scaled_error)
-    doubt = np.where(quadrature < 0.5, -np.log1p(-np.minimum(quadrature, 0.5)) * _SLACK, np.inf)
-    return LogMoments(value, error * _SLACK, doubt, identity_error)
+    largest = np.max(rule.log_weight + exponents[:, :, None] * rule.loss, axis=2)
+    safe = (above_error < 0.5 * (1.0 + above)) & (largest < OVERFLOW)
+    if safe.all():
+        return value, error
+    scaled, scaled_error = _scaled(rule, exponents)
+    return np.where(safe, value, scaled), np.where(safe, error, scaled_error)
 
 
 def _above_one(rule: LossRule, exponents: Array, identity_error: Array) -> tuple[Array, Array]:
@@ -148,16 +160,34 @@ def _moved_by_loss(rule: LossRule, a: Array, slope: Array) -> Array:
     return _SLACK * (first + second)
 
 
-def _scaled(rule: LossRule, exponents: Array, x: Array, peak: Array) -> tuple[Array, Array]:
-    """``ln sum exp(ln q + x)`` with the largest term taken out, and a bound on its error."""
-    logs = rule.log_weight + x
-    terms = np.exp(logs - peak[:, :, None])
+def _plain(rule: LossRule, exponents: Array) -> tuple[Array, Array]:
+    """``ln M_f`` by sums of exponentials, and at exponents 0 and 1 by what is known of the masses; (K, R)."""
+    value, error = _scaled(rule, exponents)
+    for exponent, missing in zip(_IDENTITIES.tolist(), (rule.missing_q, rule.missing_p), strict=True):
+        known = exponents == exponent
+        if known.any():
+            slip = 36.0 * U * missing + rule.dropped  # d ln(1 - m) is at most dm over what is left
+            doubt = slip / np.maximum(1.0 - missing - slip, _UNDERFLOW)
+            value = np.where(known, np.log1p(-missing), value)
+            error = np.where(known, doubt + ELEMENTARY * np.abs(value), error)
+    return value, error
+
+
+def _scaled(rule: LossRule, exponents: Array) -> tuple[Array, Array]:
+    """``ln sum exp(ln q + a l)`` with the largest term taken out, and a bound on its error, at exponents (K, R)."""
+    logs = exponents[:, :, None] * rule.loss
+    logs += rule.log_weight
+    peak = logs.max(axis=2)
+    logs -= peak[:, :, None]
+    terms = np.exp(logs, out=logs)
     total = node_sum(terms)
-    own = U * (3.0 * np.abs(x) + 2.0 * np.abs(rule.log_weight) + np.abs(peak)[:, :, None]) + ELEMENTARY
-    own = own + rule.weight_error + np.abs(exponents)[:, :, None] * rule.loss_error
-    relative = (terms * own).sum(axis=2) / total + additions(rule.nodes) * U
-    value = peak + np.log(total)
-    return value, _SLACK * relative + 2.0 * ELEMENTARY * (np.abs(np.log(total)) + np.abs(value))
+    # of an exponent a l + ln q - peak: 3 u of a l, 2 u of ln q, u of the peak, and what loss and weight are off by
+    fixed, moved = rule.exponent_doubts
+    own = (terms * fixed).sum(axis=2) + np.abs(exponents) * (terms * moved).sum(axis=2)
+    relative = own / total + U * np.abs(peak) + ELEMENTARY + additions(rule.nodes) * U
+    log_total = np.log(total)
+    value = peak + log_total
+    return value, _SLACK * relative + 2.0 * ELEMENTARY * (np.abs(log_total) + np.abs(value))
 
 
 @final

@@ -170,6 +170,12 @@ class LossRule:
         return np.exp(self.log_weight_p)
 
     @cached_property
+    def exponent_doubts(self) -> tuple[Array, Array]:
+        """What ``a l + ln q`` may be off by, its errors and its roundings: what is fixed, and what grows with a."""
+        fixed = 2.0 * U * np.abs(self.log_weight) + self.weight_error
+        return fixed, 3.0 * U * np.abs(self.loss) + self.loss_error
+
+    @cached_property
     def gain(self) -> Grown:
         """``p_j - q_j``."""
         return self.grown(self.loss, np.zeros((1, 1)))

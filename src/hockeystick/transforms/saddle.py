@@ -36,6 +36,13 @@ _FEW = 100.0  # steps
 _MOST_LEVELS = 7
 _ROOM = 1.4  # times the saddle point, that rules serve where they do for the choice of a line
 _SPAN = 4.0  # ratio of neighbouring tilts in the first, coarse scan
+_FACTORS = np.array(
+    [0.01, 0.03, 0.08, 0.15, 0.25, 0.35, 0.5, 0.6, 0.7, 0.8, 0.86, 0.92, 0.96, 1.0, 1.02, 1.05, 1.1, 1.2, 1.4, 1.8, 2.5]
+)[:, None]
+_GAPS = np.array([0.1, 0.3, 0.8, 2.0, 4.0, 7.5])[:, None]  # over the standard deviation at the saddle point
+_FIXED = np.array([-1.0, -0.5, 0.0])[:, None]
+_FARTHEST = 1e4
+_LEAST_EPSILON = 1e-100  # tilts for a smaller one are no guide
 
 
 class LossSum(ABC):
@@ -101,6 +108,8 @@ class Saddle:
         The coarse rules used.
     top : float
         The largest tilt that they serve.
+    around : Scan, optional
+        What is found at tilts around it (`tilts_around`), shape (k, R), where that is at hand.
 
     Of R sums (`stacked`) the numbers have the shape (R,).
     """
@@ -111,6 +120,15 @@ class Saddle:
     variance: Any
     sketches: Sequence[Sketch]
     top: Any
+    around: Scan | None = None
+
+    @classmethod
+    def at(cls, losses: LossSum, sketches: Sequence[Sketch], tops: Array, theta: Array, variance: Array) -> Saddle:
+        """Those of R sums at given tilts, shape (R,), and what is around them; ``variance`` is about K'' there."""
+        tilts = tilts_around(theta, variance)
+        around = _look(losses, sketches, tops, theta, tilts)
+        here = around.at((np.argmax(tilts == theta, axis=0), np.arange(theta.size)))
+        return cls(theta, here.value, here.mean, here.variance, sketches, tops, around)
 
     @classmethod
     def stacked(cls, several: Sequence[Saddle]) -> Saddle:
@@ -135,28 +153,11 @@ class Saddle:
         found = Scan(*(column[rows] for column in columns)).times(ratio, gaussian_variance)
         return Saddle(found.tilts, found.value, found.mean, found.variance, (), self.top[rows])
 
-    def look(self, losses: LossSum, tilts: Array) -> Scan:
-        """K of R sums at tilts of any size that rules can be had for, shape (k, R); infinite beyond.
-
-        Where the rules at hand serve far more than the saddle point, no others are made.
-        """
-        served = tilts <= self.top
-        found = scan(self.sketches, losses.gaussian_variance, np.minimum(tilts, self.top))
-        if served.all():
-            return found
-        value = np.where(served, found.value, np.inf)
-        mean, variance = found.mean, found.variance
-        beyond = np.flatnonzero(~served.all(axis=0) & (_ROOM * self.theta > self.top))
-        if beyond.size == 0:
-            return Scan(tilts, value, mean, variance)
-        own, largest = losses.at(beyond), tilts[:, beyond].max(axis=0)
-        window = Window.of(np.array([np.ones_like(largest), 1.0 + largest]), 0.0 * largest, _COARSE + 0.0 * largest)
-        for rows, some, part in own.alike(window):
-            wider, columns = some.sketches(part), beyond[rows]
-            if wider is not None:
-                more = scan(wider, some.gaussian_variance, np.ascontiguousarray(tilts[:, columns]))
-                value[:, columns], mean[:, columns], variance[:, columns] = more.value, more.mean, more.variance
-        return Scan(tilts, value, mean, variance)
+    def looked_around(self, losses: LossSum) -> Scan:
+        """What is around it: R sums."""
+        if self.around is not None:
+            return self.around
+        return _look(losses, self.sketches, self.top, self.theta, tilts_around(self.theta, self.variance))
 
     @property
     def epsilon(self) -> Any:
@@ -173,6 +174,39 @@ class Saddle:
         """Second derivative of the whole exponent ``K - ln(z (1 + z))``."""
         theta = np.array(self.theta)
         return (self.variance + theta**-2.0 + (1.0 + theta) ** -2.0)[()]
+
+
+def _look(losses: LossSum, sketches: Sequence[Sketch], tops: Array, theta: Array, tilts: Array) -> Scan:
+    """K of R sums at tilts of any size that rules can be had for, shape (k, R); infinite beyond.
+
+    Where the rules at hand serve far more than the saddle point, no others are made.
+    """
+    served = tilts <= tops
+    found = scan(sketches, losses.gaussian_variance, np.minimum(tilts, tops))
+    if served.all():
+        return found
+    value = np.where(served, found.value, np.inf)
+    mean, variance = found.mean, found.variance
+    beyond = np.flatnonzero(~served.all(axis=0) & (_ROOM * theta > tops))
+    if beyond.size == 0:
+        return Scan(tilts, value, mean, variance)
+    own, largest = losses.at(beyond), tilts[:, beyond].max(axis=0)
+    window = Window.of(np.array([np.ones_like(largest), 1.0 + largest]), 0.0 * largest, _COARSE + 0.0 * largest)
+    for rows, some, part in own.alike(window):
+        wider, columns = some.sketches(part), beyond[rows]
+        if wider is not None:
+            more = scan(wider, some.gaussian_variance, np.ascontiguousarray(tilts[:, columns]))
+            value[:, columns], mean[:, columns], variance[:, columns] = more.value, more.mean, more.variance
+    return Scan(tilts, value, mean, variance)
+
+
+def tilts_around(theta: Array, variance: Array) -> Array:
+    """Tilts around saddle points, on the scales of theta and of the deviation, each with few bits; shape (k, R)."""
+    variance = np.maximum(variance, 0.0)
+    with np.errstate(divide="ignore"):
+        gaps = np.where(variance > 0.0, _GAPS / np.sqrt(variance), theta * _FACTORS[: _GAPS.size])
+    every = np.concatenate((theta * _FACTORS, theta + gaps, theta - gaps, _FIXED + np.zeros_like(theta)))
+    return round_tilts(np.where((every >= -1.0) & (every <= _FARTHEST * (1.0 + theta)), every, 0.0))
 
 
 def find_saddle(losses: LossSum, excess: Callable[[Scan], Array]) -> Saddle | None:
@@ -259,6 +293,14 @@ def normal_epsilon(losses: LossSum, log_delta: float) -> float:
     )
 
 
+def normal_tilts(epsilon: Array, log_delta: Array, factors: Array) -> Array:
+    """So many times the saddle point of a normal loss whose curve passes through each point, shape (k, n)."""
+    depth = np.sqrt(-2.0 * log_delta)
+    twice = np.sqrt(depth * depth + 2.0 * epsilon) + depth  # 2 epsilon over the mu of the normal loss
+    saddle = np.maximum(0.25 * twice * twice / np.maximum(epsilon, _LEAST_EPSILON) - 0.5, SMALLEST_TILT)
+    return round_tilts(factors * saddle)
+
+
 def round_tilt(tilt: float) -> float:
     """The tilt with so few bits that ``1 + theta`` is exact; `SMALLEST_TILT` for a smaller one."""
     tilt = max(tilt, SMALLEST_TILT)
@@ -267,6 +309,6 @@ def round_tilt(tilt: float) -> float:
 
 
 def round_tilts(tilts: Array) -> Array:
-    """The tilts with so few bits that ``1 + theta`` is exact, increasing along the last axis."""
+    """The tilts with so few bits that ``1 + theta`` is exact, increasing along the first axis."""
     unit = np.ldexp(1.0, np.maximum(np.frexp(tilts)[1] - 21, -50))
-    return np.sort(np.rint(tilts / unit) * unit, axis=-1)
+    return np.sort(np.rint(tilts / unit) * unit, axis=0)

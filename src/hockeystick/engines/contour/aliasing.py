@@ -60,7 +60,7 @@ class Chernoff(Columns):
     value, error : float
         ``K(theta)`` (nats) and a bound on its error.
     tilts, values, errors : ndarray, shape (k,)
-        The other tilts, 0 among them, and K there.
+        The other tilts, 0 among them, and K there; those below -1 tell of the reverse alone.
 
     Several are one whose fields have a leading axis (`stacked`).
     """
@@ -93,7 +93,7 @@ class Chernoff(Columns):
         bounds = self.log_bounds(np.asarray(epsilon)[..., None])[..., 0, :]
         needed = np.logaddexp(0.0, bounds - np.asarray(log_error)[..., None]) / np.abs(self._gap)
         above = self._gap > 0.0
-        return np.maximum(_least(needed, above), _least(needed, ~above))
+        return np.maximum(_least(needed, above), _least(needed, ~above & (self.tilts >= -1.0)))
 
     def aliasing(self, epsilon: Array, period: Array | float) -> Aliasing:
         """Both sides, for a period that is Lambda or less by at most 8 u; broadcast against epsilon."""
@@ -116,7 +116,8 @@ class Chernoff(Columns):
     def sides(self) -> NDArray[np.bool_]:
         """Which tilts bound the terms j > 0; which is 0; which bound the terms j < 0, and what they lie above."""
         above = self._gap > 0.0
-        sides = (above, self.tilts == 0.0, (self.tilts >= 0.0) & ~above, self.tilts <= 0.0)
+        below = (self.tilts >= -1.0) & (self.tilts <= 0.0)
+        sides = (above, self.tilts == 0.0, (self.tilts >= 0.0) & ~above, below)
         return np.array(sides)[..., None, :]
 
     @cached_property
@@ -136,6 +137,13 @@ class Chernoff(Columns):
         moved = tilts * epsilon[:, None]
         logs = values + errors - moved + 8.0 * U * (np.abs(values) + np.abs(moved)) + log_constant(tilts)
         return _least(logs, tilts > 0.0)
+
+    def log_reverse_bound(self, epsilon: float) -> float:
+        """Upper bound on ``ln delta_fin(epsilon)`` of the reverse, K of which at t is that at -1 - t; of one line."""
+        tilts = -1.0 - self.tilts
+        moved = tilts * epsilon
+        logs = self.values + self.errors - moved + 8.0 * U * (np.abs(self.values) + np.abs(moved)) + log_constant(tilts)
+        return float(_least(logs, tilts > 0.0))
 
 
 @final

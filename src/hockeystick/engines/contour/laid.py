@@ -83,10 +83,10 @@ class TiltedRules:
     @classmethod
     def of(cls, losses: LossSum, plan: LinePlan, window: Window) -> TiltedRules:
         rules = rules_for(losses, window)
-        exponents, tilts = np.ascontiguousarray(plan.exponents), np.ascontiguousarray(plan.every)
-        several = [log_moments(rule, exponents if len(plan.theta) > 1 else exponents[:, 0]) for rule in rules]
+        exponents = 1.0 + plan.every
+        several = [log_moments(rule, exponents if len(plan.theta) > 1 else exponents[:, 0], fine=1) for rule in rules]
         tilted = [tilt(rule, exponents[0], m) for rule, m in zip(rules, several, strict=True)]
-        return cls(rules, several, tilted, tilts, losses.gaussian_variance)
+        return cls(rules, several, tilted, plan.every, losses.gaussian_variance)
 
     @cached_property
     def chernoff(self) -> Chernoff:

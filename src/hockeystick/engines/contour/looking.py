@@ -10,9 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.engines.contour.levels import by_epsilon, by_log_delta
 from hockeystick.engines.contour.lines import Quantity, grouped
 from hockeystick.engines.contour.standing import DEEPEST, StandingLines
-from hockeystick.engines.contour.stations import Station, Stations, by_epsilon, by_log_delta, scan_towards
+from hockeystick.engines.contour.stations import Station, find_stations
 from hockeystick.transforms.rule import Array
 
 Rows = NDArray[np.intp]
@@ -36,20 +37,25 @@ def look_for(curves: Sequence[StandingLines], owners: Rows, values: Array, quant
         The epsilons where ``quantity`` is "delta", and ``ln delta`` where it is "epsilon".
     """
     found: list[Station | None] = [None] * owners.size
-    asked = [(curves[owner], rows) for owner, rows in grouped(owners)]
+    asked = []
+    for owner, rows in grouped(owners):
+        key, known = (quantity, float(values[rows[0]])), curves[owner].looked_for
+        if rows.size == 1 and known is not None and known[0] == key:
+            found[rows[0]] = known[1]
+        else:
+            asked.append((curves[owner], rows))
     sign, along = (1.0, by_epsilon) if quantity == "delta" else (-1.0, by_log_delta)
-    scan_towards([(curve.stations(DEEPEST), sign * values[rows]) for curve, rows in asked], along)
-    again: dict[Stations, list[float]] = {}
+    several = find_stations([(curve.ladder(DEEPEST), sign * values[rows]) for curve, rows in asked], along)
     tamed: list[tuple[StandingLines, int, float]] = []
-    for curve, rows in asked:
-        own = curve.stations(DEEPEST).found(sign * values[rows], along)
+    for (curve, rows), own in zip(asked, several, strict=True):
         for row, station in zip(rows.tolist(), own, strict=True):
             found[row] = station
-        for place, drop in curve.tamed(own, values[rows]) if quantity == "epsilon" else ():
-            row = int(rows[place])
-            tamed.append((curve, row, drop))
-            again.setdefault(curve.stations(drop), []).append(sign * float(values[row]))
-    scan_towards([(stations, np.array(own)) for stations, own in again.items()], along)
-    for curve, row, drop in tamed:
-        found[row] = curve.without(drop, float(values[row]), found[row])
+        if quantity == "epsilon":
+            tamed += [(curve, int(rows[place]), drop) for place, drop in curve.tamed(own, values[rows])]
+    others = [(curve.ladder(drop), sign * values[row : row + 1]) for curve, row, drop in tamed]
+    for (curve, row, drop), (other,) in zip(tamed, find_stations(others, along), strict=True):
+        found[row] = other if curve.ladder(drop).leaves_out(other) else found[row]
+    for curve, rows in asked:
+        if rows.size == 1:  # it is often asked again, for the other direction
+            curve.looked_for = (quantity, float(values[rows[0]])), found[rows[0]]
     return found

@@ -33,7 +33,7 @@ from hockeystick.numerics.rounding import U
 from hockeystick.transforms.cumulants import scan
 from hockeystick.transforms.log_moments import log_moments
 from hockeystick.transforms.rule import Array, Window, by_run
-from hockeystick.transforms.saddle import SMALLEST_TILT, LossSum, Saddle, find_saddle, round_tilts
+from hockeystick.transforms.saddle import LossSum, Saddle, find_saddle
 
 if TYPE_CHECKING:
     from hockeystick.engines.contour.lines import Line
@@ -44,13 +44,9 @@ __all__ = [
     "lines_for_epsilons",
     "log_complement",
     "log_tail",
-    "normal_tilts",
     "saddle_of_delta",
     "saddle_of_epsilon",
 ]
-
-_LEAST_EPSILON = 1e-100  # tilts for a smaller one are no guide
-_ABOUT = np.array([0.25, 0.5, 0.7, 1.0, 1.4, 2.0])  # times a tilt, where the best one may be
 
 
 def line_for_epsilon(
@@ -86,7 +82,7 @@ def line_for_epsilon(
     """
     if saddle is None:
         saddle = saddle_of_epsilon(losses, epsilon)
-    several = Saddle.stacked([saddle])
+    several = saddle if np.ndim(saddle.theta) else Saddle.stacked([saddle])
     at, wanted = np.array([epsilon]), np.array([tolerance])
     known = None if log_delta is None else np.array([log_delta])
     plan = plan_lines(losses, several, at, tolerance=wanted, log_delta=known)
@@ -110,17 +106,9 @@ def log_complement(losses: LossSum, saddle: Saddle, epsilon: float) -> float:
     best = float(tilts[int(np.argmin(found.value - tilts * epsilon))])
     exponents = np.array([1.0 + best])
     rules = rules_for(losses, Window((1.0 + best,), 0.0, -40.0))
-    counts, moments = [rule.counts for rule in rules], [log_moments(rule, exponents) for rule in rules]
+    counts, moments = [rule.counts for rule in rules], [log_moments(rule, exponents, fine=0) for rule in rules]
     known = chernoff(counts, moments, losses.gaussian_variance, (best,))
     return known.value + known.error - best * epsilon + 4.0 * U * (abs(known.value) + abs(best * epsilon))
-
-
-def normal_tilts(epsilon: Array, delta: Array) -> Array:
-    """Tilts about the saddle point of a normal loss whose curve passes through each point, shape (k, n)."""
-    depth = np.sqrt(-2.0 * np.log(delta))
-    twice = np.sqrt(depth * depth + 2.0 * epsilon) + depth  # 2 epsilon over the mu of the normal loss
-    saddle = np.maximum(0.25 * twice * twice / np.maximum(epsilon, _LEAST_EPSILON) - 0.5, SMALLEST_TILT)
-    return np.ascontiguousarray(round_tilts(saddle[:, None] * _ABOUT).T)
 
 
 def log_tail(losses: LossSum, tilts: Array, epsilon: Array, *, goal: Array | float = math.inf) -> Array:
@@ -142,7 +130,7 @@ def log_tail(losses: LossSum, tilts: Array, epsilon: Array, *, goal: Array | flo
             continue
         best = own[np.argmin(about, axis=0), np.arange(rows.size)]
         every = best[None]
-        moments = [log_moments(rule, 1.0 + every if rows.size > 1 else 1.0 + every[:, 0]) for rule in rules]
+        moments = [log_moments(rule, 1.0 + every if rows.size > 1 else 1.0 + every[:, 0], fine=0) for rule in rules]
         counts = [rule.counts for rule in rules]
         finite = chernoff(counts, moments, some.gaussian_variance, every).log_delta_bound(epsilon[rows])
         left_out = [by_run(rule.dropped * rule.counts, rows.size) for rule in rules]

@@ -202,8 +202,8 @@ def lines_beside(
     theta, step = np.array([(one.chernoff.theta, one.step) for one in others]).T
     reach = step * (count - 1.0)
     unknown = np.full_like(theta, np.nan)
-    tilts = np.array([one.chernoff.tilts[BEST] for one in others])
-    plan = LinePlan(theta, tilts, log_error=unknown, deviation=unknown, period=unknown)
+    tilts = np.array([one.chernoff.tilts[BEST] for one in others]).T
+    plan = LinePlan(theta, tilts, tilts[:0], log_error=unknown, deviation=unknown, period=unknown)
     window = Window.of(plan.exponents, reach, accuracy_of(losses, plan, tolerance), _CELLS)
     found: list[ContourLine | None] = [None] * (theta.size if runs is None else runs.rows.size)
     for rows, some, share in losses.alike(window.up_to(np.full_like(theta, nodes))):

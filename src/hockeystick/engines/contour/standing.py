@@ -22,9 +22,8 @@ from hockeystick.engines.contour.placing import (
 from hockeystick.engines.contour.root_bracket import LogBracket
 from hockeystick.engines.contour.search import PlacedLine
 from hockeystick.engines.contour.stations import (
+    Ladder,
     Station,
-    Stations,
-    by_log_delta,
     saddles_at,
     sizes_of,
 )
@@ -33,7 +32,7 @@ from hockeystick.engines.contour.widths import is_narrow, sides, width_asked
 from hockeystick.engines.ends import composed_infinity
 from hockeystick.laws.loss_sum import PairSum, together
 from hockeystick.transforms.rule import Array
-from hockeystick.transforms.saddle import Saddle, is_few
+from hockeystick.transforms.saddle import LossSum, Saddle, is_few
 
 Rows = NDArray[np.intp]
 
@@ -76,7 +75,8 @@ class StandingLines:
     most_work: int
     hasty: tuple[str, ...]
     enough: float
-    _ladders: dict[float, Stations] = field(default_factory=dict, repr=False)
+    looked_for: tuple[object, Station | None] | None = field(default=None, repr=False)
+    _ladders: dict[float, Ladder] = field(default_factory=dict, repr=False)
     _lines: dict[Station, PlacedLine | ContourRefusal] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -99,17 +99,11 @@ class StandingLines:
         """What tells lines at one station from those of like compositions; runs of one plan share all but counts."""
         return self.planned.key, self.tolerance, self.most_work, self.enough
 
-    def stations(self, log_drop: float) -> Stations:
+    def ladder(self, log_drop: float) -> Ladder:
         """Where lines of the composition stand, each step of which may leave out ``e^log_drop`` of its mass."""
         if log_drop not in self._ladders:
-            self._ladders[log_drop] = Stations(self.losses, self.planned, self.ratio, log_drop)
+            self._ladders[log_drop] = Ladder(self.losses, self.planned, log_drop)
         return self._ladders[log_drop]
-
-    def without(self, log_drop: float, log_delta: float, station: Station | None) -> Station | None:
-        """The station of the composition whose steps leave out so much, where they do; else the one given."""
-        stations = self.stations(log_drop)
-        found = stations.found(np.array([-log_delta]), by_log_delta)[0]
-        return found if stations.leaves_out(found) else station
 
     def tamed(self, found: Sequence[Station | None], log_delta: Array) -> list[tuple[int, float]]:
         """The questions for which something may be left out, and ``ln`` of how much.
@@ -119,7 +113,7 @@ class StandingLines:
         """
         if not self.losses.leaves_out:
             return []
-        rows = [row for row, station in enumerate(found) if station is None or station.level > 0]
+        rows = [row for row, station in enumerate(found) if station is None or station.path[0] > 0]
         drops = [_CLASS * math.floor(self.log_drop(math.exp(float(log_delta[row]))) / _CLASS) for row in rows]
         return [(row, drop) for row, drop in zip(rows, drops, strict=True) if drop > DEEPEST]
 
@@ -180,8 +174,9 @@ class StandingLines:
 
         Of a composition of no kind.
         """
-        saddle = self.stations(station.log_drop).saddle(station)
-        if saddle is None or saddle.log_delta(saddle.epsilon) < SMALLEST:
+        found = self.ladder(station.log_drop).saddle(station)
+        saddle = None if found is None else found.row(0)
+        if found is None or saddle is None or saddle.log_delta(saddle.epsilon) < SMALLEST:
             return _no_line()
         attempts = [(station.log_drop, self.work_at(station))]
         if station.log_drop == DEEPEST:
@@ -190,7 +185,7 @@ class StandingLines:
         for drop, work in attempts:
             losses = self.losses.dropping(drop)
             try:
-                own = saddle if drop == station.log_drop else saddle_of_epsilon(losses, saddle.epsilon)
+                own = found if drop == station.log_drop else saddle_of_epsilon(losses, saddle.epsilon)
                 placed = self.place(losses, own, saddle.epsilon, None, work)
                 lower, upper = (np.array(side) for side in self.sides_of(placed.here))
                 width = float(width_asked(lower, upper, self.tolerance, self.enough))
@@ -207,7 +202,7 @@ class StandingLines:
     def place(self, losses: PairSum, saddle: Saddle, epsilon: float, log_delta: float | None, work: int) -> PlacedLine:
         """A line planned for an epsilon."""
         line = line_for_epsilon(losses, epsilon, self.finest, saddle=saddle, log_delta=log_delta, work=work)
-        return PlacedLine(line, epsilon, math.sqrt(saddle.curvature))
+        return PlacedLine(line, epsilon, float(np.sqrt(saddle.curvature).item()))
 
     def work_at(self, station: Station) -> int:
         """What the first line tried at a station may take."""
@@ -252,11 +247,9 @@ def stand(asked: Sequence[tuple[StandingLines, Station | None]]) -> None:
         plans = list(like.values())
         found: Standing = {place: _no_line() for places in plans for place in places}
         first = [places[0] for places in plans]
-        for own, saddle in saddles_at([(curve.stations(station.log_drop), station) for curve, station in first]):
+        for own, sums, saddle in saddles_at([(curve.ladder(at.log_drop), at) for curve, at in first]):
             some = [plans[place] for place in own]
-            sums = [curve.planned.dropping(station.log_drop) for (curve, station), *_ in some]
-            work = [curve.work_at(station) for (curve, station), *_ in some]
-            placed = _stand(some, sums, saddle, work)
+            placed = _stand(some, sums, saddle, [curve.work_at(station) for (curve, station), *_ in some])
             found.update(placed)
             found.update(_without_large_losses(some, saddle, placed))
         for (curve, station), line in found.items():
@@ -282,13 +275,13 @@ def _without_large_losses(plans: Sequence[list[Place]], saddle: Saddle, placed: 
         alike.setdefault(sizes_of(own.sketches), []).append((places, losses, own))
     for group in alike.values():
         some, sums, saddles = (list(column) for column in zip(*group, strict=True))
-        again = _stand(some, sums, Saddle.stacked(saddles), [places[0][0].most_work for places in some])
+        again = _stand(some, together(sums), Saddle.stacked(saddles), [places[0][0].most_work for places in some])
         for place, line in again.items():  # what is left out widens brackets of smaller deltas
             found[place] = line.asked_for(place[0].enough) if isinstance(line, PlacedLine) else line
     return found
 
 
-def _stand(plans: Sequence[list[Place]], sums: Sequence[PairSum], saddle: Saddle, work: Sequence[int]) -> Standing:
+def _stand(plans: Sequence[list[Place]], sums: LossSum, saddle: Saddle, work: Sequence[int]) -> Standing:
     """Lines through saddle points, `Saddle.stacked`, of what is planned for some runs each, or why there is none.
 
     Nothing of runs whose delta there is too small for float64.
@@ -297,7 +290,7 @@ def _stand(plans: Sequence[list[Place]], sums: Sequence[PairSum], saddle: Saddle
     rows = np.repeat(np.arange(len(plans)), [len(own) for own in plans])
     runs = PlannedRuns(rows, np.array([curve.numbers for curve, _ in places]).T)
     finest = np.array([curve.finest_at(station) for (curve, station), *_ in plans])
-    lines = lines_through(together(sums), saddle, runs, finest=finest, work=np.array(work))
+    lines = lines_through(sums, saddle, runs, finest=finest, work=np.array(work))
     return {place: line for place, line in zip(places, lines, strict=True) if line is not None}
 
 

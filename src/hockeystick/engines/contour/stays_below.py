@@ -11,16 +11,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.contour.aliasing import chernoff, log_constant
+from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.lines import Lines, Quantity
 from hockeystick.engines.contour.looking import look_for
-from hockeystick.engines.contour.placing import ContourRefusal, log_tail, normal_tilts
+from hockeystick.engines.contour.placing import ContourRefusal, log_tail
 from hockeystick.engines.contour.planned import Runs, lines_beside
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.contour.standing import DEEPEST, StandingLines
@@ -28,14 +27,15 @@ from hockeystick.engines.contour.widths import sides
 from hockeystick.laws.loss_sum import together
 from hockeystick.numerics.rounding import exp_up, up
 from hockeystick.transforms.cumulants import scan
-from hockeystick.transforms.log_moments import log_moments
-from hockeystick.transforms.reversed_rule import ReversedSum, reversed_rule
-from hockeystick.transforms.rule import Array, Numbers, Sketch, few_bits_up
+from hockeystick.transforms.reversed_rule import ReversedSum
+from hockeystick.transforms.rule import Array, few_bits_up
+from hockeystick.transforms.saddle import normal_tilts
 
 Flags = NDArray[np.bool_]
 
 _SHORT = 512  # frequencies of a line whose plan is tried for other losses
 _FEW = 4096  # nodes in the loss that it may take
+_ABOUT = np.array([0.25, 0.5, 0.7, 1.0, 1.4, 2.0])[:, None]  # times a tilt, where the best one may be
 _DOUBT = 1e-6  # of an estimate of ln of Chernoff's bound
 
 
@@ -55,7 +55,7 @@ def stay_below(curves: Sequence[StandingLines], epsilon: Array, delta: Array) ->
         kinds.setdefault(curves[row].losses.kind or row, []).append(row)
     for own in kinds.values():
         goal = np.log(delta[own]) + _DOUBT
-        tilts = normal_tilts(epsilon[own], delta[own])
+        tilts = normal_tilts(epsilon[own], np.log(delta[own]), _ABOUT)
         logs = log_tail(together([curves[row].losses.dropping(DEEPEST) for row in own]), tilts, epsilon[own], goal=goal)
         for row, log in zip(own, logs.tolist(), strict=True):
             found[row] = up(curves[row].infinite_mass[1] + exp_up(min(log, 0.0))) <= delta[row]
@@ -65,47 +65,42 @@ def stay_below(curves: Sequence[StandingLines], epsilon: Array, delta: Array) ->
 def seems_far_below(other: StandingLines, epsilon: float, delta: float) -> bool:
     """Whether Chernoff's bound seems to prove ``delta(epsilon) <= delta`` of the reverse of another.
 
-    An estimate by a coarse rule; so where it is not known.
+    An estimate by a coarse rule, since the losses of (Q, P) have ``K(-1 - t)`` where those of (P, Q) have ``K(t)``; so
+    where it is not known.
     """
-    level = other.stations(DEEPEST).level(0)
+    level = other.ladder(DEEPEST).level((0,))
     if level is None or not (epsilon > 0.0 and 0.0 < delta < 1.0):
         return True
-    return _seeming_tilt(level.sketches, other.losses.gaussian_variance, epsilon, delta) is not None
+    tilts = normal_tilts(np.array([epsilon]), np.array([math.log(delta)]), _ABOUT)[:, 0]
+    logs = scan(level.sketches, other.losses.gaussian_variance, -1.0 - tilts).value - tilts * epsilon
+    return bool((logs + log_constant(tilts)).min() <= math.log(delta))
 
 
-def _seeming_tilt(sketches: Sequence[Sketch], gaussian_variance: Numbers, epsilon: float, delta: float) -> Array | None:
-    """The tilt, shape (1, 1), at which that seems to be so, if any, of the reverse of what is sketched.
+def log_reverses(others: Sequence[StandingLines], epsilon: Array, delta: Array, quantity: Quantity) -> Array:
+    """Upper bounds on ``ln delta_fin(epsilon[i])`` of the reverse of other curves; infinite where no line stands.
 
-    The losses of (Q, P) have ``K(-1 - t)`` where those of (P, Q) have ``K(t)``.
+    By Chernoff's bound, at tilts of the line by which the other answers when asked for the quantity.
     """
-    tilts = normal_tilts(np.array([epsilon]), np.array([delta]))[:, 0]
-    logs = scan(sketches, gaussian_variance, -1.0 - tilts).value - tilts * epsilon + log_constant(tilts)
-    best = np.argmin(logs)
-    return tilts[best].reshape(1, 1) if logs[best] <= math.log(delta) else None
+    found = np.full_like(epsilon, np.inf)
+    for row, line in enumerate(_lines_of(others, epsilon, delta, quantity)):
+        if line is not None and line.dropped == 0.0:
+            found[row] = line.chernoff.log_reverse_bound(float(epsilon[row]))
+    return found
 
 
-def log_reverse(other: StandingLines, epsilon: float, delta: float, quantity: Quantity) -> float:
-    """Upper bound on ``ln delta_fin(epsilon)`` of the reverse of another curve, good enough for delta if that is easy.
-
-    By Chernoff's bound, or by a line where the one stands by which the other answers when asked for the quantity;
-    either by the rule of that line, which serves both. Infinite where there is none, or several share it.
-    """
+def log_reverse_beside(other: StandingLines, epsilon: float, delta: float, quantity: Quantity) -> float:
+    """The same by a line where the other's stands, by the rule of that, which serves both; infinite if several do."""
     at = np.array([epsilon])
-    known = epsilon > 0.0 and 0.0 < delta < 1.0
-    (line,) = _lines_of([other], at, np.array([delta]), quantity) if known else [None]
+    (line,) = _lines_of([other], at, np.array([delta]), quantity)
     if line is None or len(line.rules) != 1 or line.dropped > 0.0:
         return math.inf
-    (rule,) = line.rules
-    variance, count = other.losses.gaussian_variance, np.array([other.losses.total_count])
-    tilt = _seeming_tilt([replace(rule.sketch, counts=count)], variance, epsilon, delta)
-    if tilt is not None:
-        moments = [log_moments(reversed_rule(rule), 1.0 + tilt[:, 0])]
-        return float(chernoff([count], moments, variance, tilt).log_delta_bound(at)[0])
-    level, nodes = other.stations(DEEPEST).level(0), line.frequencies.size
+    (rule,), nodes = line.rules, line.frequencies.size
+    level = other.ladder(DEEPEST).level((0,))
     cells = None if level is None or len(level.sketches) != 1 else level.sketches[0].cells
     if cells is None or nodes > _SHORT or rule.nodes > _FEW:
         return math.inf
-    runs = Runs(np.zeros(1, dtype=np.intp), count, np.array([variance]))
+    variance = other.losses.gaussian_variance
+    runs = Runs(np.zeros(1, dtype=np.intp), np.array([other.losses.total_count]), np.array([variance]))
     losses = ReversedSum(rule, cells, variance)
     (found,) = lines_beside(losses, [line], np.array([other.finest]), count=nodes, nodes=_FEW, runs=runs)
     return math.inf if found is None else float(found.curve(at).log_upper()[0])

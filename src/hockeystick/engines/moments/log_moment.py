@@ -30,7 +30,7 @@ from hockeystick.engines.lattice.tangents import tangents
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import Array, Pair
 from hockeystick.laws.loss_sum import PairSum
-from hockeystick.numerics.rounding import ELEMENTARY, U, up
+from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, up
 from hockeystick.transforms.log_moments import log_moments
 from hockeystick.transforms.rule import LossRule, Window
 
@@ -67,12 +67,15 @@ def log_moment_bounds(parts: Sequence[tuple[Pair, int]], orders: Array) -> Momen
     >>> bool(bracket.lower[0] <= exact <= bracket.upper[0]), bool(bracket.upper[0] < exact * (1.0 + 1e-12))
     (True, True)
     """
-    steps = [(_one_step(pair, orders), float(count)) for pair, count in parts]
-    sides = []
-    for name, outward in (("lower", -1.0), ("upper", 1.0)):
-        terms = [count * np.asarray(getattr(step, name)) for step, count in steps]
-        rounding = (len(terms) + 2.0) * U * sum(np.abs(term) for term in terms)
-        sides.append(np.asarray(sum(terms) + outward * rounding))
+    with np.errstate(over="ignore", invalid="ignore"):  # where a product is no float64 nothing is known
+        steps = [(_one_step(pair, orders), float(count)) for pair, count in parts]
+        sides = []
+        for name, outward in (("lower", -1.0), ("upper", 1.0)):
+            # a product too small to be rounded relative to itself is off by far less than UNDERFLOW
+            terms = [count * (np.asarray(getattr(step, name)) + outward * UNDERFLOW) for step, count in steps]
+            rounding = (len(terms) + 2.0) * U * sum(np.abs(term) for term in terms)
+            found = np.asarray(sum(terms) + outward * rounding)
+            sides.append(np.where(np.isfinite(found), found, outward * math.inf))
     return MomentBracket(*sides)
 
 
@@ -81,12 +84,15 @@ def _one_step(pair: Pair, orders: Array) -> MomentBracket:
     told = pair.moment_guarantee(orders)
     if pair.is_known_by_moments_alone and told is not None:
         return MomentBracket(np.zeros_like(orders), told)
-    own = _of_pair(pair, orders)
+    own = moments_of_pair(pair, orders)
     return own if told is None else MomentBracket(np.zeros_like(orders), np.minimum(own.upper, told))
 
 
-def _of_pair(pair: Pair, orders: Array) -> MomentBracket:
-    """The bracket of a pair; the rule used at an order depends on nothing but the power of two above it."""
+def moments_of_pair(pair: Pair, orders: Array) -> MomentBracket:
+    """The bracket of a pair itself, whatever is proved of the steps that it stands for.
+
+    The rule used at an order depends on nothing but the power of two above it.
+    """
     lower, upper = np.empty_like(orders), np.empty_like(orders)
     tops = np.exp2(np.ceil(np.log2(orders)))
     for top in np.unique(tops):

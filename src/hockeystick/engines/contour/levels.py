@@ -1,0 +1,121 @@
+"""What a coarse scan of K finds at increasing tilts, and where stations stand between them.
+
+Estimates only. Cost: that of the scans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.numerics.interpolation import monotone_cubic
+from hockeystick.transforms.cumulants import Scan
+from hockeystick.transforms.rule import Array, Sketch
+from hockeystick.transforms.saddle import round_tilt
+
+Rows = NDArray[np.intp]
+
+APART: Final = 1.5
+"""Deviations of the tilted loss from one station to the next."""
+
+_DEEP = 20.0  # of ln delta, from one station to the next at most
+_DEEPEST = -100.0  # ln delta down to which that matters
+_LONG = 6.0  # deviations from one tilt to the next that are too many
+_LEAST = -760.0  # ln of the smallest delta looked for
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Level:
+    """Tilts up to a largest one, and what a coarse scan finds there; arrays of shape (k,).
+
+    Attributes
+    ----------
+    sketches : tuple of Sketch
+        The coarse rules used.
+    top : float
+        The largest tilt that they serve.
+    tilts : ndarray
+        Increasing.
+    epsilons, log_deltas : ndarray
+        The epsilon whose saddle point each tilt is, increasing, and ``ln delta`` there, decreasing.
+    curvature : ndarray
+        By how much that epsilon grows with the tilt.
+    ladder, deviation, variance : ndarray
+        Of what lines are planned for: deviations passed on the way up from the smallest tilt, each of these, and K''.
+    """
+
+    sketches: tuple[Sketch, ...]
+    top: float
+    tilts: Array
+    epsilons: Array
+    log_deltas: Array
+    curvature: Array
+    ladder: Array
+    deviation: Array
+    variance: Array
+
+    @classmethod
+    def several(cls, planned: Scan, own: Scan, rules: Sequence[tuple[Sequence[Sketch], float]]) -> list[Level]:
+        """Those of R sums, given what is found of what is planned for each and of itself, shape (k, R)."""
+        epsilons, log_deltas = own.smooth_log_delta()
+        epsilons, log_deltas = np.maximum.accumulate(epsilons), np.minimum.accumulate(log_deltas)
+        deviation = np.sqrt(planned.curvature)
+        whole = _ladder(planned, deviation), deviation, planned.variance
+        of_all = own.tilts, epsilons, log_deltas, own.curvature, *whole
+        columns = zip(*(np.ascontiguousarray(one.T) for one in of_all), strict=True)
+        return [cls(tuple(some), top, *column) for (some, top), column in zip(rules, columns, strict=True)]
+
+    @cached_property
+    def is_long(self) -> NDArray[np.bool_]:
+        """Between which tilts there are too many deviations, for deltas that float64 holds, shape (k - 1,)."""
+        return np.asarray((self.ladder[1:] - self.ladder[:-1] > _LONG) & (self.log_deltas[:-1] > _LEAST))
+
+    def places(self, values: Array, along: Along) -> list[int]:
+        """The nearest stations to where what increases along the level takes the values."""
+        line, slope = along(self)
+        found: list[int] = np.rint(monotone_cubic(values, line, self.ladder, slope) / APART).astype(int).tolist()
+        return found
+
+    def spread(self, tilt: float) -> float:
+        """About K'' at a tilt."""
+        return float(np.interp(tilt, self.tilts, self.variance))
+
+    def tilt(self, place: int) -> float:
+        """The tilt of a station, of few bits."""
+        at, slope = np.array([place * APART]), 1.0 / (self.tilts * self.deviation)
+        return round_tilt(float(np.exp(monotone_cubic(at, self.ladder, np.log(self.tilts), slope)[0])))
+
+
+Along = Callable[[Level], tuple[Array, Array]]
+"""From a level to what increases along it, where stations are looked for, and how fast the ladder rises with that."""
+
+
+def by_epsilon(level: Level) -> tuple[Array, Array]:
+    """Epsilon itself."""
+    return level.epsilons, level.deviation / level.curvature
+
+
+def by_log_delta(level: Level) -> tuple[Array, Array]:
+    """``-ln delta``, which grows by the tilt for each nat of epsilon."""
+    return -level.log_deltas, level.deviation / (level.tilts * level.curvature)
+
+
+def _ladder(planned: Scan, deviation: Array) -> Array:
+    """Deviations passed on the way up from the smallest tilt: the integral of the deviation over the tilt.
+
+    More where ``ln delta`` falls faster. Just above a cliff of K the loss has two modes far apart, and a deviation that
+    says nothing of either: there one line would stand for all deltas between those of the modes.
+    """
+    tilts, log_deltas = planned.tilts, planned.smooth_log_delta()[1]
+    speed = deviation * tilts  # over the logarithm of the tilt
+    deep = np.maximum(np.minimum.accumulate(log_deltas), _DEEPEST)
+    steps = np.zeros_like(speed)
+    steps[1:] = 0.5 * (speed[1:] + speed[:-1]) * np.log(tilts[1:] / tilts[:-1])
+    steps[1:] = np.maximum(steps[1:], (APART / _DEEP) * (deep[:-1] - deep[1:]))
+    return np.cumsum(steps, axis=0)
