@@ -1,11 +1,10 @@
 """Which engine answers, and what it may spend: every such choice is here, with the measurement that fixed it.
 
 In this order: closed forms; the outcomes one by one, where these are few, or of few steps of atoms those that matter;
-lines of rare large losses, where these are known to be much shorter; the contour, whose cost does not grow with the
-number of steps, and beside it, or in its place, lines of limited band for up to 64 steps of atoms; where it hands over,
-lines of rare large losses, the outcomes one by one where these are some more, else the contour for fewer digits, and
-lattices. Decision 0009 says why the contour comes first. What answered is the ``method`` of the result, and a note says
-why the contour did not.
+lines of rare large losses, where these are known to be much shorter; the contour, whose cost does not grow with steps,
+with or without one-sided lines for up to 64 steps of atoms; lines of rare large losses, the outcomes where these are
+more, else the contour for fewer digits, and lattices. Decision 0009 says why the contour comes first. What answered is
+the ``method`` of the result, and a note says why the contour did not.
 
 Nothing here is proved: each engine proves what it answers.
 """
@@ -27,6 +26,7 @@ from hockeystick.engines.ends import Engine, composed_infinity
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
 from hockeystick.engines.enumeration.heaviest import HeaviestOutcomes
 from hockeystick.engines.enumeration.outcomes import TooManyOutcomesError
+from hockeystick.engines.narrower import Narrower
 from hockeystick.engines.one_sided.curve import OneSidedCurve
 from hockeystick.engines.rare import RareCurve
 from hockeystick.errors import PrecisionError, UnknownPairError
@@ -51,17 +51,16 @@ digits, and lattices, are a million times wider."""
 
 SHORT_LISTS: Final = 5 << 17
 """Outcomes of half of few steps of atoms without end, or very many, that matter to a question: 0.1 to 0.4 s an answer.
-They are listed before the contour is tried, which is a thousand times wider where such losses share no lattice."""
+They are listed before the contour is tried, which is a thousand times wider where such losses share none."""
 
 MOST_OUTCOMES: Final = 1 << 21
 """The same for a tolerance finer than everyday: 2 s an answer."""
 
 ONE_SIDED: Final = 1e-9
-"""Width of epsilon (nats), and of delta as a share, of the lines of limited band that answer few steps of atoms of
-which more outcomes matter: 0.05 to 0.5 s an answer, where the contour leaves 1e-8 to 1e-5, and lattices 1e-3."""
+"""Width of one-sided lines: 0.05 to 0.5 s an answer, where the contour leaves 1e-8 to 1e-5, and lattices 1e-3."""
 
 FREQUENCIES: Final = 1 << 23
-"""Of the lines of one answer: a second, or two where steps have a thousand atoms."""
+"""Of the lines of one answer: a second or two."""
 
 CONTOUR_TOLERANCE: Final = 1e-9
 """Relative width of delta that the contour is asked for: 3.3 ms for 1e-9, 3.0 for 1e-3."""
@@ -125,7 +124,7 @@ FEW_STEPS: Final = 16
 """Steps up to which the transform of a density nearly always decays slowly or not: lattices are as fast as a retry."""
 
 SOME_STEPS: Final = 64
-"""Steps of atoms up to which lines of limited band come before a contour for fewer digits."""
+"""Steps of atoms up to which one-sided lines answer."""
 
 MOST_STEPS: Final = 1 << 40
 """Steps that brackets are proved for: counts are exact floats with room for their roundings."""
@@ -205,8 +204,7 @@ def _lattice(parts: Parts, tolerance: float, points: int, largest_loss: float) -
 class _ContourFirst:
     """The contour, first for many digits and then for fewer, and lattices where it hands over.
 
-    Where large losses are rare, lines that take these apart come before a contour of much work, or before any. What
-    matters of few steps of atoms is listed first; after the contour where losses share a lattice.
+    Lines of rare large losses, and lists of what matters of few steps, come before a contour of much work, or any.
     """
 
     def __init__(self, losses: PairSum, tolerance: float, make_lattice: Callable[[], LatticeCurve]) -> None:
@@ -281,7 +279,7 @@ class _ContourFirst:
             return self.contour
         width = min(ONE_SIDED, self._tolerance)
         banded = OneSidedCurve(self._parts, composed_infinity(self._parts), width=width, most=FREQUENCIES)
-        return _Narrower(self.contour, banded, width) if self._on_lattice or not self.lists_first else banded
+        return Narrower(self.contour, banded, width) if self._on_lattice or not self.lists_first else banded
 
     @cached_property
     def _is_listed(self) -> bool:
@@ -336,42 +334,6 @@ class _ContourFirst:
         bound = ask(self._rest)
         bound = replace(bound, notes=(*bound.notes, note))
         return bound if enough(bound) else agreed(bound, *found)
-
-
-@final
-class _Narrower:
-    """Two engines, the second of which is asked where the first does not answer, or less narrowly than to a width."""
-
-    def __init__(self, first: Engine, second: Engine, width: float) -> None:
-        self._first, self._second, self._width = first, second, width
-
-    def delta(self, epsilon: float) -> Bound:
-        """Certified delta(epsilon)."""
-        return self._ask(lambda engine: engine.delta(epsilon), lambda bound: self._width * float(bound.lower))
-
-    def epsilon(self, delta: float) -> Bound:
-        """Certified epsilon at ``delta``."""
-        return self._ask(lambda engine: engine.epsilon(delta), lambda _: self._width)
-
-    def is_below(self, epsilon: float, delta: float) -> bool:
-        """Whether the first proves ``delta(epsilon) <= delta``."""
-        return self._first.is_below(epsilon, delta)
-
-    def _ask(self, ask: Callable[[Engine], Bound], width: Callable[[Bound], float]) -> Bound:
-        refusal = None
-        try:
-            found = ask(self._first)
-            if float(found.width) <= width(found):
-                return found
-        except ContourRefusal as refused:
-            refusal = refused
-        try:
-            other = ask(self._second)
-        except (ContourRefusal, TooManyOutcomesError):
-            if refusal is not None:
-                raise refusal from None
-            return found
-        return other if refusal is not None else min(found, other, key=lambda bound: float(bound.width))
 
 
 def check_reach(parts: Sequence[tuple[Pair, int]]) -> None:

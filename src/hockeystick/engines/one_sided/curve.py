@@ -37,6 +37,7 @@ _NEAR = 0.3  # nats of delta: how good a guess is looked for
 _ROUNDS = 4
 _ROOM = 0.9  # of the width wanted, but for roundings, for what the band leaves
 _LEAST_ROOM = 0.3  # of the width wanted, or of what roundings leave
+_POOREST = 1e-3  # nats, beyond which a bracket of epsilon is left to other engines
 _AIM = 0.8  # of the width of epsilon wanted
 _FAR = 10.0  # widths of a bracket from a guess, beyond which lines are chosen once more
 _NOTHING = 1e-18  # of a sum: far below its roundings
@@ -154,7 +155,10 @@ class OneSidedCurve:
                     break
                 width *= 0.5 * self._width / (upper - lower)
             guess = middle
-        return self._bound(lower, upper)
+        found = self._bound(lower, upper)
+        if upper - lower > _POOREST:
+            raise ContourRefusal("width", f"the crossing near epsilon {guess:g} was not told from what is left", found)
+        return found
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether ``delta(epsilon) <= delta`` is proved; raises as `delta`."""

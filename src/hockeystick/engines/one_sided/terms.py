@@ -47,6 +47,7 @@ _SHARE = math.log(1e-12)  # ln of the part of delta that atoms left out may be
 _CLASS = 12.0  # nats between the classes of what is left out
 _LEAST = -720.0  # ln of the least mass left out
 _KEPT = 64  # terms
+_BEYOND = 1e10  # nats: more than all losses of short runs
 
 
 @final
@@ -87,7 +88,7 @@ class Atoms:
 
     def classes(self, epsilon: float) -> Iterator[float]:
         """``log_drop`` of ever smaller deltas: the first that may be of one at epsilon, and all after."""
-        log_drop = self.log_drop(0.0)
+        log_drop = self.log_drop(0.0) if epsilon < _BEYOND else -math.inf
         while log_drop >= _LEAST:
             bound = np.logaddexp(self.terms(log_drop).log_bound(epsilon), log_drop + self._log_steps)
             wanted = self.log_drop(float(bound))
@@ -214,7 +215,7 @@ class Terms:
         logs = self.log_bounds(epsilon)
         best = logs[:, _OPPOSITE:].min(axis=1)
         whole = float(np.logaddexp.reduce(best))
-        matter = best > whole - _NEGLIGIBLE
+        matter = best >= whole - _NEGLIGIBLE
         if matter[-1] or 0 in self.cuts:
             return None
         placed = [_placed(int(r), logs[r], whole - _ALIASED) for r in np.flatnonzero(matter)]
