@@ -72,6 +72,11 @@ class NoBallArithmeticError(HockeystickError):
     """python-flint is not installed: it is the extra ``exact``."""
 
 
+def one_line(error: object) -> str:
+    """What an error says, on one line."""
+    return " ".join(str(error).split())
+
+
 def set_fields(value: object, **fields: Any) -> None:
     """Set fields of a frozen dataclass, in its ``__post_init__``."""
     for name, field in fields.items():

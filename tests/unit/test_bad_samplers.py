@@ -10,7 +10,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.app.cli import main
-from hockeystick.app.cli.status import Status
+from hockeystick.app.cli.parsing import Status
 from hockeystick.composition import Composition
 from hockeystick.laws.run_count import PoissonCount
 from hockeystick.mechanisms.best_of import BestOf

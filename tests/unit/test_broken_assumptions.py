@@ -11,7 +11,7 @@ import pytest
 
 from hockeystick.app import plots
 from hockeystick.app.cli import main
-from hockeystick.app.cli.status import Status
+from hockeystick.app.cli.parsing import Status
 from hockeystick.app.report.deployments import deployment_record
 from hockeystick.app.report.latex import latex
 from hockeystick.app.report.markdown import markdown

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hockeystick.app.cli import main
-from hockeystick.app.cli.status import Status
+from hockeystick.app.cli.parsing import Status
 
 ADJACENT = ["--adjacency", "substitute"]
 TARGET = ["calibrate", "--epsilon", "1", "--delta", "1e-6"]

@@ -19,9 +19,9 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.app.cli import main
+from hockeystick.app.cli.parsing import Status
 from hockeystick.app.cli.program import parser
 from hockeystick.app.cli.schema import EXAMPLE
-from hockeystick.app.cli.status import Status
 from hockeystick.progress import Progress
 
 SPEC = """\

@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.app.cli import main
-from hockeystick.app.cli.status import Status
+from hockeystick.app.cli.parsing import Status
 
 RUN = ["dpsgd", "--noise-multiplier", "1.0", "--rate", "0.01", "--steps", "2000"]
 TRUE_EPSILON = 2.583841181692741  # at delta 1e-5, six digits known

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hockeystick.app.cli import main
-from hockeystick.app.cli.status import Status
+from hockeystick.app.cli.parsing import Status
 from hockeystick.app.report.page import page
 from hockeystick.app.report.receipt import checksum, receipt
 from hockeystick.app.spec import from_document

@@ -12,9 +12,8 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.app.cli import main
-from hockeystick.app.cli.parsing import WIDTH, rate
-from hockeystick.app.cli.program import _MODULES
-from hockeystick.app.cli.status import Status
+from hockeystick.app.cli.parsing import WIDTH, Status, rate
+from hockeystick.app.cli.program import COMMANDS
 
 BASH = shutil.which("bash") or "/bin/bash"
 PROGRAM = f"{sys.executable} -m hockeystick"
@@ -86,7 +85,7 @@ def test_an_interrupt_while_everything_loads_leaves_no_traceback() -> None:
     assert run.stderr == "hockeystick: interrupted\n"
 
 
-@pytest.mark.parametrize("command", ["", *_MODULES])
+@pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_help_fits_eighty_columns(
     capsys: pytest.CaptureFixture[str], command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +157,18 @@ def test_answers_fit_eighty_columns(
 @pytest.mark.parametrize(("text", "value"), [("1/235", 1 / 235), ("0.4%", 0.004), ("100%", 1.0), ("1e-3", 1e-3)])
 def test_rates_are_read_as_people_write_them(text: str, value: float) -> None:
     assert rate("--rate")(text) == value
+
+
+@pytest.mark.parametrize("text", [f"1{'0' * 400}/3", f"1{'0' * 400}%"])
+def test_a_rate_beyond_float64_is_one_line(capsys: pytest.CaptureFixture[str], text: str) -> None:
+    assert main([*RUN.replace("0.01", text).split()]) == Status.BAD_INPUT
+    assert capsys.readouterr().err.startswith("hockeystick dpsgd: error: --rate must be in (0, 1], got inf")
+
+
+@pytest.mark.parametrize("text", ["1/0", ".%", "1/x", "1.2.3%"])
+def test_what_is_no_rate_is_said_to_be_no_number(capsys: pytest.CaptureFixture[str], text: str) -> None:
+    assert main([*RUN.replace("0.01", text).split()]) == Status.BAD_INPUT
+    assert f"--rate must be a number, got {text!r}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["1/0", "0/5", "3/2", "101%", "0%", "1/", "%", "1.2.3%", "-1/2", "1e-400", "x"])

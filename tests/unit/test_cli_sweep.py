@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.app.cli import main
-from hockeystick.app.cli.status import Status
+from hockeystick.app.cli.parsing import Status
 
 GRID = ["sweep", "--rate", "0.01", "--steps", "1000,2e3", "--delta", "1e-5"]
 
@@ -77,6 +77,14 @@ def test_rows_are_kept_and_gone_on_with(tmp_path: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().out == first
     assert main([*GRID, "--noise-multiplier", "2", "--resume", path]) == Status.BAD_INPUT
     assert "holds another sweep" in capsys.readouterr().err
+
+
+def test_a_file_that_is_there_already_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("kept", encoding="utf-8")
+    assert main([*GRID, "--noise-multiplier", "1", "--file", str(rows)]) == Status.BAD_INPUT
+    assert capsys.readouterr().err == f"hockeystick: error: {rows} is there already: resume= goes on with it\n"
+    assert rows.read_text(encoding="utf-8") == "kept"
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ pytest.importorskip("httpx", reason="Starlette's test client needs httpx")
 
 import hockeystick as hs
 from hockeystick.app.cli import main
-from hockeystick.app.cli.status import Status
+from hockeystick.app.cli.parsing import Status
 from hockeystick.app.explore import answers
 from hockeystick.app.explore.answers import VIEWS, answered
 from hockeystick.app.explore.question import MOST_BYTES, BadQuestionError, question

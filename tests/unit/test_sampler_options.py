@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.app.cli import main
-from hockeystick.app.cli.status import Status
+from hockeystick.app.cli.parsing import Status
 
 STEP = hs.Gaussian(2.0)
 SIZES = {"batch_size": 10, "population": 100}

@@ -15,7 +15,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.app.cli import main
-from hockeystick.app.cli.status import Status
+from hockeystick.app.cli.parsing import Status
 from hockeystick.app.report.content import Content
 from hockeystick.app.report.receipt import checksum, receipt
 from hockeystick.app.report.verification import verify

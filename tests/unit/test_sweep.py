@@ -19,10 +19,9 @@ from hockeystick.calibrate.sought import calibrations
 from hockeystick.composition import Composition
 from hockeystick.exact import exact_delta
 from hockeystick.progress import Progress
-from hockeystick.sweep import Sweep, making
+from hockeystick.sweep import Sweep, plans
 from hockeystick.sweep.grid import Grid
-from hockeystick.sweep.making import plans_of
-from hockeystick.sweep.plans import rows_of
+from hockeystick.sweep.plans import plans_of, rows_of
 
 
 def plan(noise: float, rate: float, steps: int) -> Composition:
@@ -151,7 +150,7 @@ def test_values_found_are_proved_safe_and_their_neighbours_unsafe() -> None:
 
 
 def test_what_is_found_does_not_depend_on_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(making, "_LINE", 8)
+    monkeypatch.setattr(plans, "_LINE", 8)
     rates = [0.01 * 1.03**i for i in range(18)]  # of three lines, side by side or not
     one, two = (hs.sweep(plan, **LEAST | {"rate": rates}, epsilon=1.0, workers=workers) for workers in (1, 2))
     assert one.rows == two.rows

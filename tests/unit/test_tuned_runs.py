@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.app.cli import main
-from hockeystick.app.cli.status import Status
+from hockeystick.app.cli.parsing import Status
 from hockeystick.app.report.cautions import cautions
 from hockeystick.app.report.content import Content
 from hockeystick.app.report.receipt import receipt

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from hockeystick.calibrate import Calibration
+
 Array = NDArray[np.float64]
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -117,6 +119,13 @@ def lowest(curve: PrivacyCurve, least: float) -> float:
 def last(ends: Iterable[float]) -> float:
     """The largest epsilon of a picture, from those of its curves."""
     return max((end for end in ends if 0.0 < end < np.inf), default=10.0)
+
+
+def between(found: Sequence[Calibration]) -> Bound:
+    """Where the best values lie: between the unsafe ones and the safe ones."""
+    safe = np.array([float(one.value) for one in found])
+    unsafe = np.array([float(one.value if one.unsafe is None else one.unsafe) for one in found])
+    return Bound(np.minimum(safe, unsafe), np.maximum(safe, unsafe), "calibration")
 
 
 def finished(axes: Axes, *, legend: bool, figure: Figure) -> Figure:

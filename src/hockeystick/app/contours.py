@@ -74,10 +74,6 @@ def contours(
     return finished(axes, legend=False, figure=figure)
 
 
-def _is_accounted(sweep: Sweep) -> bool:
-    return sweep.quantity in {"epsilon", "delta"}
-
-
 def _plane(sweep: Sweep, x: str | None, y: str | None, at: dict[str, Any]) -> tuple[str, str, Array]:
     """The two axes of a picture, and the numbers by rows of the second; NaN where there is no answer."""
     axes = sweep.grid.axes
@@ -90,7 +86,7 @@ def _plane(sweep: Sweep, x: str | None, y: str | None, at: dict[str, Any]) -> tu
             f"a picture needs two different axes of {', '.join(axes)}, and a value of every other one in at=, got"
             f" x={x!r}, y={y!r}, at={at!r}"
         )
-    values = np.asarray(sweep.bound.upper if _is_accounted(sweep) else sweep.safe, dtype=np.float64)
+    values = np.asarray(sweep.bound.upper if sweep.quantity in {"epsilon", "delta"} else sweep.safe, dtype=np.float64)
     values = np.where(sweep.refused == "", values, np.nan)
     for name, wanted in at.items():
         if wanted not in axes[name]:

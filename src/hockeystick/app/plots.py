@@ -16,11 +16,9 @@ from numpy.typing import ArrayLike
 
 from hockeystick import dpsgd
 from hockeystick.account import account
-from hockeystick.app.canvas import GREY, Array, canvas, dashed, draw, finished, reach, rising, ticks_at
+from hockeystick.app.canvas import GREY, Array, between, canvas, dashed, draw, finished, reach, rising, ticks_at
 from hockeystick.app.contours import contours
 from hockeystick.app.evidence import audit
-from hockeystick.bound import Bound
-from hockeystick.calibrate import Calibration
 from hockeystick.composition import Composition, Step
 from hockeystick.curve import PrivacyCurve
 from hockeystick.decimals import plain
@@ -35,6 +33,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["audit", "contours", "epsilon_against_steps", "noise_against_rate", "privacy_curve", "trade_off"]
+
+Run = Step | Composition | Callable[[int], Composition]
+"""What is repeated, or a function from a number of steps to the run stopped there."""
 
 _SEEN = 3e-3  # of the axis
 _FLAT = 1e-3  # of delta, on the axes of a trade-off
@@ -159,10 +160,7 @@ _ATTACKS = {
 
 @public_door
 def epsilon_against_steps(
-    steps: Mapping[str, Step | Composition | Callable[[int], Composition]]
-    | Step
-    | Composition
-    | Callable[[int], Composition],
+    steps: Mapping[str, Run] | Run,
     counts: ArrayLike,
     *,
     delta: float,
@@ -252,7 +250,7 @@ def noise_against_rate(
     ordered = sorted(rates)
     for index, epsilon in enumerate(epsilons):
         found = dpsgd.noise_multipliers_for(epsilon=epsilon, delta=delta, steps=steps, rates=ordered, **settings)
-        rising(axes, np.asarray(ordered, dtype=np.float64), _bracket(found), index, f"ε = {plain(epsilon)}")
+        rising(axes, np.asarray(ordered, dtype=np.float64), between(found), index, f"ε = {plain(epsilon)}")
     axes.set(xlabel="sampling rate", ylabel="noise multiplier", xscale="log", yscale="log")
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter("{x:g}")
@@ -274,13 +272,6 @@ def _distinct(curve: PrivacyCurve) -> list[str]:
     ask = Asked(curve)
     kinds = {ask.kind(name): name for name in curve.directed}
     return list(kinds.values()) if len(kinds) > 1 else ["worst"]
-
-
-def _bracket(found: Sequence[Calibration]) -> Bound:
-    """Where the best value lies: between the unsafe and the safe one."""
-    safe = np.array([float(one.value) for one in found])
-    unsafe = np.array([float(one.value if one.unsafe is None else one.unsafe) for one in found])
-    return Bound(np.minimum(safe, unsafe), np.maximum(safe, unsafe), "calibration")
 
 
 def _from(first: float, lines: Lines) -> Lines:

@@ -8,27 +8,12 @@ Guarantee: with probability ``confidence`` over canaries and runs, everything an
 (docs/derivations/audit.md). It is a statistical statement, never a certificate. Cost: milliseconds to seconds.
 """
 
-from __future__ import annotations
+from hockeystick.audit.base import Audit, Verdict
+from hockeystick.audit.many_runs import ManyRuns, counts, scores
+from hockeystick.audit.one_run import OneRun, one_run, one_run_scores
 
-from typing import TYPE_CHECKING
+__all__ = ["Audit", "ManyRuns", "OneRun", "Verdict", "counts", "one_run", "one_run_scores", "scores"]
 
-from hockeystick.lazy import attach
 
-if TYPE_CHECKING:
-    from hockeystick.audit.base import Audit as Audit
-    from hockeystick.audit.base import Verdict as Verdict
-    from hockeystick.audit.many_runs import ManyRuns as ManyRuns
-    from hockeystick.audit.many_runs import counts as counts
-    from hockeystick.audit.many_runs import scores as scores
-    from hockeystick.audit.one_run import OneRun as OneRun
-    from hockeystick.audit.one_run import one_run as one_run
-    from hockeystick.audit.one_run import one_run_scores as one_run_scores
-
-attach(
-    __name__,
-    {
-        "hockeystick.audit.base": "Audit Verdict",
-        "hockeystick.audit.many_runs": "ManyRuns counts scores",
-        "hockeystick.audit.one_run": "OneRun one_run one_run_scores",
-    },
-)
+def __dir__() -> list[str]:
+    return __all__

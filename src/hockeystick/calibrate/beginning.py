@@ -9,17 +9,26 @@ Estimates, from which proofs begin. Cost: a tenth of a millisecond.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from hockeystick.accountants.certified import Certified
+from hockeystick.calibrate.axis import Axis
+from hockeystick.calibrate.problem import Problem
+from hockeystick.calibrate.search import Search
+from hockeystick.calibrate.targets import target_of
+from hockeystick.composition import Composition
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.tilted_normal import tilted_normal
 
+_ASIDE = 0.5  # of the precision
+_STEP = 0.05  # in ln
 _KNOWN = 6  # answers from which another is predicted
 _FARTHEST = math.log(2.0)  # that it may lie from the nearest
 _LOW, _HIGH, _NEAR = -12.0, 6.0, 1e-3  # ln mu
 _REALISTIC = (0.1, 1e3)
 _ONE_RECORD = ("add-remove", "add", "remove")
+_KNOWN_BY = ("epsilon", "delta", "rate", "batch_size", "population")
 
 
 def led_to(known: Sequence[tuple[float, float]], place: float) -> float | None:
@@ -60,31 +69,23 @@ def begun(steps: int, settings: Mapping[str, Any]) -> dict[str, Any]:
     '1.81'
     """
     guess = settings.get("guess")
-    return {**settings, "guess": _limit_noise(steps, **settings) if guess is None else guess}
+    return {**settings, "guess": _limit_noise(steps, settings) if guess is None else guess}
 
 
-def _limit_noise(
-    steps: Any,
-    *,
-    epsilon: Any = None,
-    delta: Any = None,
-    rate: Any = None,
-    batch_size: Any = None,
-    population: Any = None,
-    sampling: Any = "poisson",
-    adjacency: Any = "add-remove",
-    **_others: Any,
-) -> float | None:
+def _limit_noise(steps: Any, settings: Mapping[str, Any]) -> float | None:
     """About the noise multiplier of a run that meets epsilon (nats) at delta; None where the limit does not say.
 
     What is no such run, or not valid, is left to who proves the answer.
     """
+    known: list[Any] = [settings.get(name) for name in _KNOWN_BY]
+    epsilon, delta, rate, batch_size, population = known
     if rate is None and isinstance(population, int) and population > 0 and isinstance(batch_size, int):
         rate = batch_size / population
     numbers = (steps, epsilon, delta, rate)
     if not all(isinstance(number, int | float) and 0.0 < number < math.inf for number in numbers):
         return None
-    if sampling != "poisson" or adjacency not in _ONE_RECORD or not (rate <= 1.0 and delta < 1.0):
+    of_one_record = settings.get("adjacency", "add-remove") in _ONE_RECORD
+    if settings.get("sampling", "poisson") != "poisson" or not of_one_record or not (rate <= 1.0 and delta < 1.0):
         return None
 
     def excess(log_mu: float) -> float:
@@ -93,3 +94,32 @@ def _limit_noise(
 
     mu = math.exp(increasing_root(excess, _LOW, _HIGH, _NEAR))
     return min(max(1.0 / math.sqrt(math.log1p(max((mu / rate) ** 2 / steps, 1e-30))), _REALISTIC[0]), _REALISTIC[1])
+
+
+def foreseen_noise(
+    family: Callable[[float], Composition], wanted: Mapping[str, Any], *, within: tuple[float, float], precision: float
+) -> float:
+    """About the smallest noise multiplier with which a run meets a target: epsilon (nats) at delta, by adjacency.
+
+    What a picture begins with, whose curve then is the proof: on the safe side by half the precision. Cost: three or
+    four estimates.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> found = foreseen_noise(
+    ...     lambda noise: hs.Gaussian(noise).poisson(0.01) * 2000,
+    ...     {"epsilon": 1.0, "delta": 1e-5, "adjacency": "add-remove", "guess": 1.8},
+    ...     within=(0.1, 100.0),
+    ...     precision=1e-3,
+    ... )
+    >>> proved = hs.dpsgd.noise_multiplier_for(epsilon=1.0, delta=1e-5, steps=2000, rate=0.01)
+    >>> 0.0 < found / proved.value - 1.0 < 1e-3
+    True
+    """
+    target = target_of(epsilon=wanted["epsilon"], delta=wanted["delta"])
+    problem = Problem(family, target, wanted["adjacency"], Certified())
+    search = Search(problem, Axis(*within, whole=False, sign=-1, precision=precision))
+    start = min(max(wanted["guess"] or 1.0, within[0]), within[1])
+    place = search.predicted_root(start, _STEP)
+    return search.axis.value(place - _ASIDE * precision)

@@ -115,6 +115,4 @@ class Problem:
         """``ln(quantity / most)``, cut where it is large."""
         if quantity <= 0.0:
             return -FARTHEST
-        if math.isinf(quantity):
-            return FARTHEST
         return min(max(math.log(quantity) - math.log(self.target.most), -FARTHEST), FARTHEST)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import final
 
 from hockeystick import notebook
-from hockeystick.bound import Bound, Real
+from hockeystick.bound import Bound
 from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import HockeystickError
 
@@ -83,11 +83,8 @@ class Calibration:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        unsafe = "" if self.unsafe is None else f"{self.unsafe!r}: {notebook.bracket(*_sides(self.bound_at_unsafe))}"
+        sides = (0.0, math.inf) if self.bound_at_unsafe is None else self.bound_at_unsafe.sides
+        unsafe = "" if self.unsafe is None else f"{self.unsafe!r}: {notebook.bracket(*sides)}"
         rows = [("target", self.target), ("safe", f"{self.value!r}: {notebook.bracket(*self.bound.sides)}")]
         rows += [("unsafe", unsafe), *(("note", note) for note in self.notes)]
         return notebook.table("Calibration", rows, remark=f"{self.evaluations} certified evaluations")
-
-
-def _sides(bound: Bound | None) -> tuple[Real, Real]:
-    return (0.0, math.inf) if bound is None else bound.sides

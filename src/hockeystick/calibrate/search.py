@@ -36,7 +36,9 @@ _COARSE = 0.05  # tolerance of estimates that need one
 _FEW = 1000  # steps below which hard estimates predict that the contour is slower than lattices
 _GENTLE = 0.1  # a smaller slope comes from estimates that are noise
 _CLEARLY = 0.01  # of the excess by which the safest value seems to be unsafe: the tolerance that proves it
-_ASIDE = 0.45  # of the precision: how far from the predicted root the proof is sought
+ASIDE = 0.45
+"""Of the precision: how far from the predicted root the proof is sought."""
+
 _NO_CONTOUR = (PrecisionError, UnknownPairError)  # how the contour says that another accountant must answer
 
 
@@ -107,12 +109,11 @@ class Search:
         run, target = self.problem.run(self.axis.value(place)), self.problem.target
         # what is known by its moments has no estimate: the upper side is its own
         method = Certified(_COARSE) if self.problem.one_sided(run) else FastEstimate()
-        if target.cheap:
-            answer = target.measure(account(run, self.problem.adjacency), _COARSE)
-        elif target.of_direction is not None:
+        if target.of_direction is not None and not target.cheap:
             answer = self._largest_estimate(run, target, method)
         else:
-            answer = target.measure(account(run, self.problem.adjacency, accountant=method), _COARSE)
+            own = None if target.cheap else method
+            answer = target.measure(account(run, self.problem.adjacency, accountant=own), _COARSE)
         self._hard = isinstance(answer, Estimate) and math.isinf(float(answer.error))
         return self.problem.excess(min(float(answer.sides[1]), self._most(run)))
 
@@ -185,11 +186,11 @@ class Search:
         answers: dict[str, Bound] = {}
         for name in sorted(curve.directed, key=lambda name: name != self._worst):
             most = max((float(answer.lower) for answer in answers.values()), default=0.0)
-            answer = self._below(fast, name, answers, target) or (
-                self._dominated(fast, name, target) if most > 0.0 else None
-            )
-            answer = self._of_direction(fast, curve, name, 0.5 * min(most, target.most)) if answer is None else answer
-            answers[name] = answer
+            below = self._below(fast, name, answers, target)
+            if below is None and most > 0.0:
+                below = self._dominated(fast, name, target)
+            small = 0.5 * min(most, target.most)
+            answers[name] = self._of_direction(fast, curve, name, small) if below is None else below
         self._worst = cast("Direction", max(answers, key=lambda name: float(answers[name].upper)))
         return self._certified(worst(answers, curve.composition.notes), curve)
 
@@ -276,7 +277,7 @@ class Search:
 
     def tolerance(self, near: float | None = None) -> float:
         """The relative width at which a value half the precision from the root is decided; whole ones near another."""
-        step = 0.25 if self.axis.whole else _ASIDE * self.axis.precision
+        step = 0.25 if self.axis.whole else ASIDE * self.axis.precision
         value = self.history[-1].value if near is None and self.history else near
         if self.axis.whole and value is not None:
             step = min(0.25, 0.3 / max(abs(value), 1.0))

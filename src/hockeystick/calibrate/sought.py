@@ -147,9 +147,7 @@ def sought(
 
 @public_door
 def calibrations(
-    asked: Sequence[tuple[Family, Mapping[str, Any]]],
-    places: Sequence[float],
-    lines: Sequence[int] | None = None,
+    asked: Sequence[tuple[Family, Mapping[str, Any]]], places: Sequence[float], lines: Sequence[int] | None = None
 ) -> list[Calibration | HockeystickError | ValueError]:
     """Several calibrations along lines, each begun where its neighbours lead; a refusal stands in its place.
 
@@ -285,21 +283,16 @@ def _limits(within: tuple[float, float] | None, *, whole: bool) -> tuple[float, 
     pair: object = within
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise TypeError(f"within must be a pair (smallest, largest), got {within!r}")
-    if whole:
-        limits = [float(check_count("within", limit)) for limit in within]
-    else:
-        limits = [check_positive("within", limit) for limit in within]
-    if not limits[0] < limits[1]:
+    check = check_count if whole else check_positive
+    low, high = (float(check("within", limit)) for limit in within)
+    if not low < high:
         raise ValueError(f"within must be a pair (smallest, largest), got {within!r}")
-    return limits[0], limits[1]
+    return low, high
 
 
 def _start(guess: float | None, low: float, high: float, *, whole: bool, given: bool) -> float:
-    if guess is None:
-        start = math.sqrt(low * high) if given else (1000.0 if whole else 1.0)
-    else:
-        start = check_positive("guess", guess)
-    start = min(max(start, low), high)
+    usual = math.sqrt(low * high) if given else (1000.0 if whole else 1.0)
+    start = min(max(usual if guess is None else check_positive("guess", guess), low), high)
     return round(start) if whole else start
 
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick.calibrate.result import UnreachableTargetError
-from hockeystick.calibrate.search import Evaluation, Search
+from hockeystick.calibrate.search import ASIDE, Evaluation, Search
 from hockeystick.decimals import plain, rounded_down
 from hockeystick.errors import PrecisionError
 
-_ASIDE = 0.45  # of the precision: how far from the predicted root the proof is sought
 _PROBES = 60
 _SECANTS = 10  # evaluations after which every other one halves the interval
 _DISTANT, _STRIDE = 3.0, 0.02  # an excess that shows the estimates to be wrong, and the first step then, in ln
@@ -43,7 +42,7 @@ class Bracket:
 
 def either_side(search: Search, root: float) -> list[float]:
     """The values to either side of where the excess seems to vanish, the unsafe one first: neighbours."""
-    axis, step = search.axis, _ASIDE * search.axis.precision
+    axis, step = search.axis, ASIDE * search.axis.precision
     if axis.whole:
         safe = axis.value(root)
         return list(dict.fromkeys((axis.beyond(safe), safe)))
@@ -185,7 +184,7 @@ def _proposal(search: Search, root: float, undecided: list[Evaluation], count: i
 
 def _real_proposal(search: Search, root: float, undecided: list[Evaluation]) -> float:
     axis, safe, unsafe = search.axis, search.safe, search.unsafe
-    step = _ASIDE * axis.precision
+    step = ASIDE * axis.precision
     if unsafe is None or unsafe.place - root > 1.2 * step:  # first: one direction may prove it
         place, outward = root + step, 1.0
     elif safe is None or root - safe.place > 1.2 * step:

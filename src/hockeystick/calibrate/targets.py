@@ -162,12 +162,8 @@ def _risk(bayes_risk: float, prior: float) -> Target:
         return Estimate(high, float(found.error), found.method, found.notes)
 
     at = f"at prior {plain(believed)}"
-    return Target(
-        f"Bayes risk at least {plain(least)} {at}",
-        f"how far the Bayes risk {at} is below that of guessing",
-        down(rarer - least),
-        missing,
-    )
+    quantity = f"how far the Bayes risk {at} is below that of guessing"
+    return Target(f"Bayes risk at least {plain(least)} {at}", quantity, down(rarer - least), missing)
 
 
 _ASKED: Final[dict[tuple[str, ...], Callable[..., Target]]] = {

@@ -28,12 +28,6 @@ class TradeOff:
         self.run = run
         self._deltas = lru_cache(None)(self._delta)
 
-    @staticmethod
-    @lru_cache(8)
-    def of(run: Run) -> TradeOff:
-        """The trade-off function of a run; the same object for the same run, so that its curve is kept."""
-        return TradeOff(run)
-
     def _delta(self, epsilon: Fraction) -> Any:
         finite, infinite = self.run.delta(epsilon, 34 if epsilon.denominator <= 16 else 66, -20.0)
         return finite + real(infinite)
@@ -54,38 +48,33 @@ class TradeOff:
             k -= 1
         return k
 
-    def sign(self, alpha: Fraction, claimed: Fraction, *, upper: bool) -> int:
-        """0 where the side claimed is proved, 1 (-1) where the true value is proved to be above (below) it."""
+    def holds(self, alpha: Fraction, claimed: Fraction, *, upper: bool) -> bool:
+        """Whether the side claimed is proved; else it is proved that the true value lies beyond it."""
         if (upper and claimed >= 1 - alpha) or (not upper and claimed <= 0):
-            return 0
+            return True
         if alpha == 0:
-            return self._at_zero(claimed, upper=upper)
-        k = 0
+            return self._holds_at_zero(claimed, upper=upper)
+        k, most = 0, real(claimed)
         for number, spacing in enumerate(_SPACINGS):
             k = self._best(alpha, spacing, 4 * k if number else 0)
             at = [(k + j) * spacing for j in range(-2, 3)]
             phi = [self._phi(epsilon, alpha) for epsilon in at]
             reached = phi[2] if phi[2] > 0 else real(0)
-            if upper and reached > real(claimed):
-                return 1
-            if not upper and reached >= real(claimed):
-                return 0
-            bound = self._chords(at, phi)
-            bound = bound.max(real(0))
-            if upper and bound <= real(claimed):
-                return 0
-            if not upper and bound < real(claimed):
-                return -1
+            if reached > most or (reached >= most and not upper):
+                return not upper
+            bound = self._chords(at, phi).max(real(0))
+            if bound < most or (bound <= most and upper):
+                return upper
         reach = f"f({float(alpha)}) was enclosed to [{float(reached.lower()):.9f}, {float(bound.upper()):.9f}] only"
         raise UnreachedError(reach)
 
-    def _at_zero(self, claimed: Fraction, *, upper: bool) -> int:
+    def _holds_at_zero(self, claimed: Fraction, *, upper: bool) -> bool:
         infinite = self.run.infinite()
-        most = 1 - infinite - claimed if isinstance(infinite, Fraction) else 1 - infinite - real(claimed)
-        if (upper and most <= 0) or (not upper and most >= 0):
-            return 0
-        if most > 0 or most < 0:
-            return 1 if upper else -1
+        over = 1 - infinite - claimed if isinstance(infinite, Fraction) else 1 - infinite - real(claimed)
+        if over > 0 or (over >= 0 and not upper):
+            return not upper
+        if over < 0 or (over <= 0 and upper):
+            return upper
         raise UnreachedError("the mass at infinity is too near to the value claimed")
 
     @staticmethod

@@ -14,8 +14,6 @@ from hockeystick.independent.run import Run
 from hockeystick.independent.steps import SampledStep, step_of
 from hockeystick.independent.tradeoff import TradeOff
 
-__all__ = ["CONTRADICTED", "NOT_REACHED", "PROVED", "Finding", "check"]
-
 PROVED, NOT_REACHED, CONTRADICTED = "proved", "not proved independently", "contradicted"
 
 _DIRECTIONS = {
@@ -112,9 +110,8 @@ def _at(run: Run, quantity: str, level: float, value: float) -> int:
     """The sign of the true quantity less the value claimed; 0 where they are equal."""
     if quantity == "delta":
         if level == math.inf:
-            infinite = real(run.infinite())
-            rest = infinite - real(Fraction(value))
-            return 1 if rest > 0 else -1 if rest < 0 else 0
+            rest = real(run.infinite()) - real(Fraction(value))
+            return int(rest > 0) - int(rest < 0)
         return _compared(run, level, value)
     if value == math.inf:
         return 0 if _infinite_epsilon(run, level) > 0 else -1
@@ -227,34 +224,26 @@ def _both(
         yield Finding(where, NOT_REACHED, "an estimate, which claims no side")
         return
     missing = [reason for d in directions if isinstance(reason := curves.get(d, f"no direction {d}"), str)]
+    if missing:
+        yield from (Finding(f"{where}, {name}", NOT_REACHED, missing[0]) for name in ("lower", "upper"))
+        return
     chosen = [found for d in directions if isinstance(found := curves.get(d), Directed)]
-    for name in ("lower", "upper"):
-        if missing:
-            yield Finding(f"{where}, {name}", NOT_REACHED, missing[0])
-            continue
-        value = float(sides[name])
-        if name == "upper":
-            verdict, reason = _upper([curve.upper for curve in chosen], quantity, level, value)
-        else:
-            verdict, reason = _lower(chosen, quantity, level, value)
-        yield Finding(f"{where}, {name}", verdict, reason)
+    yield Finding(f"{where}, lower", *_lower(chosen, quantity, level, float(sides["lower"])))
+    yield Finding(f"{where}, upper", *_upper([one.upper for one in chosen], quantity, level, float(sides["upper"])))
 
 
 def _trade_off(claims: Mapping[str, Any], curves: Mapping[str, Directed | str]) -> Iterator[Finding]:
     """The trade-off function of the direction attacked, at every false-positive rate."""
     curve = curves.get(claims["direction"], f"no direction {claims['direction']}")
+    known = None if isinstance(curve, str) else TradeOff(curve.upper)
     for alpha, sides in zip(claims["false_positive"], claims["false_negative"], strict=True):
         where = f"trade-off at {alpha}"
-        if isinstance(curve, str) or not claims["certified"]:
+        if known is None or not claims["certified"]:
             yield Finding(where, NOT_REACHED, curve if isinstance(curve, str) else "an estimate")
             continue
         for name in ("lower", "upper"):
             try:
-                sign = TradeOff.of(curve.upper).sign(
-                    Fraction(alpha), Fraction(float(sides[name])), upper=name == "upper"
-                )
+                holds = known.holds(Fraction(alpha), Fraction(float(sides[name])), upper=name == "upper")
+                yield Finding(f"{where}, {name}", PROVED if holds else CONTRADICTED)
             except UnreachedError as reason:
                 yield Finding(f"{where}, {name}", NOT_REACHED, str(reason))
-                continue
-            verdict = CONTRADICTED if (sign > 0) is (name == "upper") and sign else PROVED
-            yield Finding(f"{where}, {name}", verdict)

@@ -27,10 +27,7 @@ from hockeystick.numerics.rationals import float_beside
 
 _NAME = "hockeystick"
 _VERSION = 1
-_RELATIONS = {
-    NeighboringRelation.ADD_OR_REMOVE_ONE: "add-remove",
-    NeighboringRelation.REPLACE_ONE: "substitute",
-}
+_RELATIONS = {NeighboringRelation.ADD_OR_REMOVE_ONE: "add-remove", NeighboringRelation.REPLACE_ONE: "substitute"}
 
 
 @final
@@ -144,17 +141,14 @@ class HockeystickAccountant:
         return _RELATIONS[self._config.neighboring_relation]
 
     def _step(self, event: GaussianPrivacyEvent) -> Step:
-        everyone = event.sample_size == event.population_size
+        sample, population = event.sample_size, event.population_size
         match self._config.sampling_method:
             case SamplingMethod.POISSON:
-                rate = Fraction(event.sample_size, event.population_size)
-                return Gaussian(event.noise_multiplier).poisson(float_beside(rate, up=True))
+                return Gaussian(event.noise_multiplier).poisson(float_beside(Fraction(sample, population), up=True))
             case SamplingMethod.WITHOUT_REPLACEMENT:
-                return Gaussian(event.noise_multiplier).without_replacement(
-                    batch_size=event.sample_size, population=event.population_size
-                )
+                return Gaussian(event.noise_multiplier).without_replacement(batch_size=sample, population=population)
             case SamplingMethod.NO_AMPLIFICATION:
-                return Gaussian(event.noise_multiplier if everyone else event.noise_multiplier / 2.0)
+                return Gaussian(event.noise_multiplier if sample == population else event.noise_multiplier / 2.0)
             case other:
                 raise ValueError(f"unsupported sampling method: {other!r}")
 

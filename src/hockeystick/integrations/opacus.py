@@ -142,21 +142,11 @@ class PrivacyEngine(opacus.PrivacyEngine):
     def make_private_with_epsilon(
         self, *, data_loader: Any, target_epsilon: float, target_delta: float, epochs: int, **kwargs: Any
     ) -> Any:
+        target: Any = {"target_epsilon": target_epsilon, "target_delta": target_delta, "epochs": epochs}
         if not isinstance(self.accountant, HockeystickAccountant):
-            return super().make_private_with_epsilon(
-                data_loader=data_loader,
-                target_epsilon=target_epsilon,
-                target_delta=target_delta,
-                epochs=epochs,
-                **kwargs,
-            )
-        found = noise_multiplier_for(
-            target_epsilon=target_epsilon,
-            target_delta=target_delta,
-            sample_rate=1 / len(data_loader),
-            epochs=epochs,
-            spent=self.accountant.composition if self.accountant.history else None,
-        )
+            return super().make_private_with_epsilon(data_loader=data_loader, **target, **kwargs)
+        spent = self.accountant.composition if self.accountant.history else None
+        found = noise_multiplier_for(**target, sample_rate=1 / len(data_loader), spent=spent)
         return self.make_private(data_loader=data_loader, noise_multiplier=found.value, **kwargs)
 
 

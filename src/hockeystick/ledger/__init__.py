@@ -9,31 +9,15 @@ Guarantee: what has been admitted to a data set satisfies its budget, rounding i
 valid (`hockeystick.ledger.rules`).
 """
 
-from __future__ import annotations
+from hockeystick.ledger.book import Ledger, Reservation
+from hockeystick.ledger.errors import LedgerError, OverBudgetError, TamperedError
+from hockeystick.ledger.records import DataSet, Entry
+from hockeystick.ledger.rules import Budget, Total
+from hockeystick.ledger.verification import Finding
 
-from typing import TYPE_CHECKING
+__all__ = ["Budget", "DataSet", "Entry", "Finding", "Ledger", "Reservation", "Total"]
+__all__ += ["LedgerError", "OverBudgetError", "TamperedError"]
 
-from hockeystick.lazy import attach
 
-if TYPE_CHECKING:
-    from hockeystick.ledger.book import Ledger as Ledger
-    from hockeystick.ledger.book import Reservation as Reservation
-    from hockeystick.ledger.errors import LedgerError as LedgerError
-    from hockeystick.ledger.errors import OverBudgetError as OverBudgetError
-    from hockeystick.ledger.errors import TamperedError as TamperedError
-    from hockeystick.ledger.records import DataSet as DataSet
-    from hockeystick.ledger.records import Entry as Entry
-    from hockeystick.ledger.rules import Budget as Budget
-    from hockeystick.ledger.rules import Total as Total
-    from hockeystick.ledger.verification import Finding as Finding
-
-attach(
-    __name__,
-    {
-        "hockeystick.ledger.book": "Ledger Reservation",
-        "hockeystick.ledger.errors": "LedgerError OverBudgetError TamperedError",
-        "hockeystick.ledger.records": "DataSet Entry",
-        "hockeystick.ledger.rules": "Budget Total",
-        "hockeystick.ledger.verification": "Finding",
-    },
-)
+def __dir__() -> list[str]:
+    return __all__

@@ -13,11 +13,10 @@ from hockeystick.composition import Step
 from hockeystick.errors import check_count, public_door
 from hockeystick.ledger.desk import Desk, worst
 from hockeystick.ledger.errors import LedgerError
-from hockeystick.ledger.progress import progress
 from hockeystick.ledger.records import DataSet, Entry, Release, check_text, composition_of
 from hockeystick.ledger.rules import Total, added, fits, room
-from hockeystick.ledger.store import VERSION, Store
-from hockeystick.ledger.verification import Finding, replayed, verify
+from hockeystick.ledger.store import VERSION, Store, entry_of
+from hockeystick.ledger.verification import Finding, progress, replayed, verify
 
 
 @final
@@ -100,8 +99,7 @@ class Ledger:
     @public_door
     def migrate(url: str) -> int:
         """Bring a ledger of an older version to this one, entries unchanged; the version found."""
-        store = Store(url)
-        return store.upgrade(lambda connection, dataset: replayed(store, connection, dataset))
+        return Store(url).upgrade(replayed)
 
     # data sets
 
@@ -114,9 +112,8 @@ class Ledger:
     @public_door
     def datasets(self) -> list[DataSet]:
         """The data sets, by name."""
-        with self._store.transaction() as connection:
-            desk = Desk(self._store, connection, self.who)
-            return [desk.dataset(name) for name in self._store.names(connection)]
+        with self._desk() as desk:
+            return [desk.dataset(name) for name in desk.rows.names()]
 
     # questions
 
@@ -157,10 +154,9 @@ class Ledger:
     @public_door
     def history(self, dataset: str) -> list[Entry]:
         """All entries of a data set."""
-        with self._store.transaction() as connection:
-            Desk(self._store, connection, self.who).dataset(dataset)
-            rows = self._store.entries(connection, dataset)
-            return [Entry.read(dataset, row.number, row.content, row.previous) for row in rows]
+        with self._desk() as desk:
+            desk.dataset(dataset)
+            return list(desk.rows.entries(dataset))
 
     @public_door
     def open_reservations(self, dataset: str) -> list[Entry]:
@@ -190,31 +186,28 @@ class Ledger:
         check_count("most", most)
         with self._desk() as desk:
             known = desk.dataset(dataset)
-            accounts = desk.accounts(known, partition, period)
-            with self._store.transaction() as connection:
-                return progress(self._store, connection, known, accounts, most)
+            return progress(desk.rows, known, desk.accounts(known, partition, period), most)
 
     @public_door
     def verify(self, dataset: str | None = None) -> list[Finding]:
         """Replay the chain of every data set, or of one, and recompute its totals: what is wrong, entry by entry."""
-        with self._store.transaction() as connection:
-            names = self._store.names(connection)
+        with self._store.transaction() as rows:
+            names = rows.names()
             if dataset is not None and dataset not in names:
                 raise LedgerError(f"there is no data set {dataset!r}")
-            chosen = names if dataset is None else [dataset]
-            return [finding for name in chosen for finding in verify(self._store, connection, name)]
+            return [finding for name in (names if dataset is None else [dataset]) for finding in verify(rows, name)]
 
     @public_door
     def export(self, dataset: str | None = None) -> Iterator[dict[str, Any]]:
         """Everything as plain data, one record at a time: kinds first used, then the entry."""
-        with self._store.transaction() as connection:
+        with self._desk() as desk:
             told: set[str] = set()
-            for name in self._store.names(connection) if dataset is None else [dataset]:
-                Desk(self._store, connection, self.who).dataset(name)
-                for row in self._store.entries(connection, name):
-                    fresh = sorted(set(Entry.read(name, row.number, row.content, row.previous).runs) - told)
+            for name in desk.rows.names() if dataset is None else [dataset]:
+                desk.dataset(name)
+                for row in desk.rows.stored(name):
+                    fresh = sorted(set(entry_of(row).runs) - told)
                     told |= set(fresh)
-                    for kind, text in self._store.kinds(connection, fresh).items():
+                    for kind, text in desk.rows.kinds(fresh).items():
                         yield {"kind": kind, "text": text}
                     yield {"dataset": name, "number": row.number, "content": row.content, "hash": row.hash}
 
@@ -288,8 +281,8 @@ class Ledger:
 
     @contextmanager
     def _desk(self, *, writes: bool = False) -> Iterator[Desk]:
-        with self._store.transaction(writes=writes) as connection:
-            yield Desk(self._store, connection, self.who)
+        with self._store.transaction(writes=writes) as rows:
+            yield Desk(rows, self.who)
 
     def _held(self, dataset: str, partition: str, period: str | None = None) -> tuple[DataSet, list[dict[Step, int]]]:
         with self._desk() as desk:

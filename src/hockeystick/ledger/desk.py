@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 from hockeystick.composition import Composition, Step
 from hockeystick.decimals import plain, rounded_up
 from hockeystick.errors import check_choice, check_count
 from hockeystick.ledger.errors import LedgerError, OverBudgetError
-from hockeystick.ledger.records import (
-    GENESIS,
-    PERIODS,
-    DataSet,
-    Entry,
-    Release,
-    check_text,
-    composition_of,
-    kind_of,
-    runs_of,
-    stamp,
-)
+from hockeystick.ledger.records import GENESIS, PERIODS, DataSet, Entry, Release, check_text, composition_of, kind_of
 from hockeystick.ledger.rules import Total, added, fits, total
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from hockeystick.ledger.store import Store
+from hockeystick.ledger.store import Rows
 
 CHOSEN = ("in-advance", "adaptively")
 """Whether a release was fixed before any result was seen."""
@@ -35,18 +21,18 @@ CHOSEN = ("in-advance", "adaptively")
 
 @final
 class Desk:
-    """A ledger's store in one transaction, with who writes in it."""
+    """A ledger's rows in one transaction, with who writes in it."""
 
-    def __init__(self, store: Store, connection: Connection, who: str) -> None:
-        self._store, self._connection, self._who = store, connection, who
+    def __init__(self, rows: Rows, who: str) -> None:
+        self.rows, self._who = rows, who
 
     def dataset(self, name: str) -> DataSet:
         """A data set, from its first entry."""
         if not isinstance(name, str):
             raise TypeError(f"dataset must be a name, got {name!r}")
-        first = self._store.entry(self._connection, name, 0)
+        first = self.rows.entry(name, 0)
         if first is None:
-            known = ", ".join(self._store.names(self._connection)) or "none"
+            known = ", ".join(self.rows.names()) or "none"
             raise LedgerError(f"there is no data set {name!r}; known are {known}")
         return DataSet.read(first.details)
 
@@ -68,21 +54,17 @@ class Desk:
         whole = f"{when}/"
         if partition:
             return [(whole, f"{whole}{partition}")]
-        parts = [name for name in self._store.accounts(self._connection, known.name) if name.startswith(whole)]
+        parts = [name for name in self.rows.accounts(known.name) if name.startswith(whole)]
         return [(whole, part) for part in parts if part != whole] or [(whole,)]
 
     def runs(self, known: DataSet, partition: str, period: str | None = None) -> list[dict[Step, int]]:
         """What counts for a record, in each partition that is concerned."""
-        return [self._runs(known.name, accounts) for accounts in self.accounts(known, partition, period)]
-
-    def _runs(self, dataset: str, accounts: tuple[str, ...]) -> dict[Step, int]:
-        counts = merged(self._store.totals(self._connection, dataset, account) for account in accounts)
-        texts = self._store.kinds(self._connection, list(counts))
-        return runs_of(counts, texts)
+        every = self.accounts(known, partition, period)
+        return [self.rows.steps(merged(self.rows.totals(known.name, one) for one in own)) for own in every]
 
     def open(self, dataset: DataSet, why: str) -> Entry:
         """Add a data set."""
-        if self._store.head(self._connection, dataset.name) is not None:
+        if self.rows.head(dataset.name) is not None:
             raise LedgerError(f"there is a data set {dataset.name!r} already")
         return self._write(dataset.name, None, "open", why, details=dataset.document())
 
@@ -106,11 +88,11 @@ class Desk:
                 f" {rounded_up(float(spent.epsilon.upper))} at delta {plain(spent.delta)} is spent;"
                 " nothing was recorded"
             )
-        account = self.accounts(known, partition)[0][-1] if partition else self.accounts(known, partition)[0][0]
-        self._store.remember(self._connection, kinds)
+        account = self.accounts(known, partition)[0][-1 if partition else 0]
+        self.rows.remember(kinds)
         details = {"chosen": chosen, "partition": partition}
         entry = self._write(dataset, head, action, why, account=account, runs=counts, details=details)
-        self._store.count(self._connection, dataset, account, counts)
+        self.rows.count(dataset, account, counts)
         return entry
 
     def settle(self, dataset: str, number: int, action: str, why: str) -> Entry:
@@ -119,7 +101,7 @@ class Desk:
         head, target = self._locked(dataset), self._unsettled(dataset, number, "reserve")
         entry = self._write(dataset, head, action, why, refers=target.number, account=target.account)
         if action == "release":
-            self._count(dataset, target.account, target.runs, -1)
+            self.rows.count(dataset, target.account, target.runs, -1)
         return entry
 
     def correct(self, dataset: str, number: int, why: str, release: Release | None) -> Entry:
@@ -130,34 +112,30 @@ class Desk:
         if target.action == "commit" and target.refers is not None:
             counted = self._at(dataset, target.refers).runs
         kinds, counts = _kinds(composition_of(release, known.adjacency)) if release is not None else ({}, {})
-        self._store.remember(self._connection, kinds)
+        self.rows.remember(kinds)
         entry = self._write(dataset, head, "correct", why, refers=target.number, account=target.account, runs=counts)
-        self._count(dataset, target.account, counted, -1)
-        self._count(dataset, target.account, counts, 1)
+        self.rows.count(dataset, target.account, counted, -1)
+        self.rows.count(dataset, target.account, counts)
         return entry
-
-    def _count(self, dataset: str, account: str, runs: Mapping[str, int], sign: int) -> None:
-        self._store.count(self._connection, dataset, account, {kind: sign * count for kind, count in runs.items()})
 
     def _write(self, dataset: str, head: tuple[int, str] | None, action: str, why: str, **more: Any) -> Entry:
         number, previous = (head[0] + 1, head[1]) if head else (0, GENESIS)
-        when = stamp(datetime.now(UTC))
-        entry = Entry(dataset, number, action, self._who, when, check_text("why", why), previous, **more)
-        self._store.append(self._connection, entry)
+        entry = Entry(dataset, number, action, self._who, _now(), check_text("why", why), previous, **more)
+        self.rows.append(entry)
         return entry
 
     def _locked(self, dataset: str) -> tuple[int, str]:
         """The last entry's number and hash, which no other writer can move now."""
-        head = self._store.head(self._connection, dataset, lock=True)
+        head = self.rows.head(dataset, lock=True)
         if head is None:
             raise LedgerError(f"there is no data set {dataset!r}")
-        last, now = self._at(dataset, head[0]), stamp(datetime.now(UTC))
-        if now < last.when:
-            raise LedgerError(f"the clock says {now}, before the last entry's {last.when}: set it right and try again")
+        last, time = self._at(dataset, head[0]), _now()
+        if time < last.when:
+            raise LedgerError(f"the clock says {time}, before the last entry's {last.when}: set it right and try again")
         return head
 
     def _at(self, dataset: str, number: int) -> Entry:
-        entry = self._store.entry(self._connection, dataset, number)
+        entry = self.rows.entry(dataset, number)
         if entry is None:
             raise LedgerError(f"the data set {dataset!r} has no entry {number}")
         return entry
@@ -168,18 +146,17 @@ class Desk:
         if target.action not in actions:
             meant = " or ".join(actions)
             raise LedgerError(f"entry {number} of {dataset!r} is a {target.action}, not a {meant}")
-        by = self._store.settled_by(self._connection, dataset, number)
+        by = self.rows.settled_by(dataset, number)
         if by is not None:
             raise LedgerError(f"entry {number} of {dataset!r} is settled by entry {by} already")
         return target
 
 
-def merged(parts: Any) -> dict[str, int]:
+def merged(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Counts of kinds, added up."""
-    whole: dict[str, int] = {}
+    whole: Counter[str] = Counter()
     for part in parts:
-        for kind, count in part.items():
-            whole[kind] = whole.get(kind, 0) + count
+        whole.update(part)
     return whole
 
 
@@ -198,3 +175,8 @@ def _kinds(run: Composition) -> tuple[dict[str, str], dict[str, int]]:
         texts[name] = text
         counts[name] = counts.get(name, 0) + count
     return texts, counts
+
+
+def _now() -> str:
+    """The time as entries hold it."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Protocol, final, runtime_checkable
 
@@ -218,8 +217,3 @@ def check_text(name: str, value: object, *, most: int = 4000) -> str:
     except UnicodeEncodeError:
         raise ValueError(f"{name} must be text that UTF-8 can hold, got {value[:40]!r}") from None
     return value
-
-
-def stamp(time: datetime) -> str:
-    """A time as entries hold it."""
-    return time.astimezone(UTC).isoformat(timespec="microseconds")

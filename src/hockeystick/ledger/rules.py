@@ -36,8 +36,6 @@ from hockeystick.filters import Filter, GaussianDPFilter, RenyiFilter
 from hockeystick.ledger.errors import LedgerError
 from hockeystick.mechanisms import ApproximateDP, GaussianDP
 
-__all__ = ["RULES", "Budget", "Total", "composed_epsilon", "fits", "promise", "room", "total"]
-
 RULES = ("in-advance", "gaussian-dp", "renyi")
 _MOST = 10**12  # repetitions looked for
 
@@ -200,23 +198,18 @@ def total(runs: Runs, budget: Budget, rule: str, adjacency: str, delta: float | 
     """What a composition has spent; epsilon at the budget's delta, if no other is asked for."""
     at = budget.delta_read if delta is None else check_probability("delta", delta)
     within, releases = fits(runs, budget, rule, adjacency), sum(runs.values())
-    if not runs or rule == "in-advance" or not within:
-        epsilon = composed_epsilon(runs, adjacency, at)
-    else:
-        epsilon = _promised(budget, rule, adjacency, at)
-    chosen = "all fixed in advance" if rule == "in-advance" else "chosen adaptively"
     if within and rule != "in-advance":
-        statement = f"{_filter(budget, rule, adjacency).statement}"
-    elif within:
-        statement = f"{budget} under {adjacency}, {chosen}"
-    else:
+        epsilon = _promised(budget, rule, adjacency, at) if runs else composed_epsilon(runs, adjacency, at)
+        return Total(epsilon, at, _filter(budget, rule, adjacency).statement, within, releases)
+    statement = f"{budget} under {adjacency}, all fixed in advance"
+    if not within:
         statement = f"over the budget of {budget} under {adjacency}: epsilon is that of releases fixed in advance"
-    return Total(epsilon, at, statement, within, releases)
+    return Total(composed_epsilon(runs, adjacency, at), at, statement, within, releases)
 
 
 def promise(budget: Budget, rule: str, adjacency: str) -> Composition:
     """What everything that a filter admits is as private as: one step of its budget."""
-    if budget.mu is None and rule == "renyi":
+    if rule == "renyi":
         ((epsilon, delta),) = budget.points
         return ApproximateDP(epsilon, delta) * 1
     return GaussianDP(_filter(budget, "gaussian-dp", adjacency).mu) * 1  # type: ignore[attr-defined] # a GaussianDPFilter

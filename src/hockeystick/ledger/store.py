@@ -7,21 +7,25 @@ which a writer locks: of two writers one waits, on SQLite for the file, on Postg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, final
 
+from hockeystick.composition import Step
 from hockeystick.errors import needs_extra
 from hockeystick.ledger.errors import LedgerError
-from hockeystick.ledger.records import GENESIS, Entry
+from hockeystick.ledger.records import GENESIS, Entry, runs_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-__all__ = ["VERSION", "Store"]
-
 VERSION = 2
 _MOST = 2**62  # of any count: the database adds as integers of 64 bits
+
+Totals = Mapping[str, Mapping[str, int]]
+"""How often each kind counts, by account."""
+
 _PATIENCE = 300.0  # seconds that a writer waits for others: a busy machine is no reason to fail
 
 
@@ -31,40 +35,29 @@ def _extra() -> Any:
     return sqlalchemy
 
 
+@cache
 def tables() -> dict[str, Any]:
     """The tables, by name."""
     sa = _extra()
-    if not _TABLES:
-        metadata, whole = sa.MetaData(), sa.BigInteger()
-        columns = {
-            "version": [sa.Column("version", sa.Integer, primary_key=True)],
-            "kinds": [sa.Column("hash", sa.String(64), primary_key=True), sa.Column("text", sa.Text, nullable=False)],
-            "heads": [
-                sa.Column("dataset", sa.String(200), primary_key=True),
-                sa.Column("number", whole, nullable=False),
-                sa.Column("hash", sa.String(64), nullable=False),
-            ],
-            "entries": [
-                sa.Column("dataset", sa.String(200), primary_key=True),
-                sa.Column("number", whole, primary_key=True, autoincrement=False),
-                sa.Column("refers", whole),
-                sa.Column("content", sa.Text, nullable=False),
-                sa.Column("previous", sa.String(64), nullable=False),
-                sa.Column("hash", sa.String(64), nullable=False),
-                sa.UniqueConstraint("dataset", "refers"),  # an entry is settled or corrected once
-            ],
-            "totals": [
-                sa.Column("dataset", sa.String(200), primary_key=True),
-                sa.Column("account", sa.String(300), primary_key=True),
-                sa.Column("kind", sa.String(64), primary_key=True),
-                sa.Column("times", whole, nullable=False),
-            ],
-        }
-        _TABLES.update({name: sa.Table(f"ledger_{name}", metadata, *held) for name, held in columns.items()})
-    return _TABLES
+    metadata, key, held = sa.MetaData(), partial(sa.Column, primary_key=True), partial(sa.Column, nullable=False)
+    name, digest, whole = sa.String(200), sa.String(64), sa.BigInteger()
+    columns = {
+        "version": [key("version", sa.Integer)],
+        "kinds": [key("hash", digest), held("text", sa.Text)],
+        "heads": [key("dataset", name), held("number", whole), held("hash", digest)],
+        "entries": [
+            key("dataset", name),
+            key("number", whole, autoincrement=False),
+            sa.Column("refers", whole),
+            held("content", sa.Text),
+            held("previous", digest),
+            held("hash", digest),
+            sa.UniqueConstraint("dataset", "refers"),  # an entry is settled or corrected once
+        ],
+        "totals": [key("dataset", name), key("account", sa.String(300)), key("kind", digest), held("times", whole)],
+    }
+    return {name: sa.Table(f"ledger_{name}", metadata, *held) for name, held in columns.items()}
 
-
-_TABLES: dict[str, Any] = {}
 
 _REFUSAL = "a ledger is never changed: correct it by a later entry"
 _SQLITE = f"""CREATE TRIGGER keep_{{table}}_{{event}} BEFORE {{event}} ON ledger_{{table}}
@@ -74,6 +67,11 @@ _FUNCTION = f"""CREATE OR REPLACE FUNCTION keep_ledger() RETURNS trigger LANGUAG
 _POSTGRESQL = """CREATE TRIGGER keep_{table}_{event} BEFORE {event} ON ledger_{table}
     FOR EACH STATEMENT EXECUTE FUNCTION keep_ledger()"""
 _KEPT = {"sqlite": (_SQLITE,), "postgresql": (_FUNCTION, _POSTGRESQL)}
+
+
+def entry_of(row: Any) -> Entry:
+    """The entry that a row stores; raises as `Entry.read` does."""
+    return Entry.read(row.dataset, row.number, row.content, row.previous)
 
 
 @final
@@ -114,7 +112,7 @@ class Store:
         sa.event.listen(self.engine, "begin", begun)
 
     @contextmanager
-    def transaction(self, *, writes: bool = False) -> Iterator[Connection]:
+    def transaction(self, *, writes: bool = False) -> Iterator[Rows]:
         """One transaction: all of it, or nothing."""
         sa = _extra()
         try:
@@ -122,7 +120,7 @@ class Store:
             if self.engine.dialect.name == "postgresql" and not writes:
                 options["isolation_level"] = "REPEATABLE READ"  # one picture of entries and totals
             with self.engine.connect().execution_options(**options) as connection, connection.begin():
-                yield connection
+                yield Rows(connection)
         except sa.exc.DBAPIError as error:
             raise LedgerError(f"the database at {self.engine.url!r} refused: {error.orig}") from error
 
@@ -131,13 +129,13 @@ class Store:
         if self.version() is not None:
             raise LedgerError(f"there is a ledger at {self.engine.url!r} already")
         table = tables()
-        with self.transaction(writes=True) as connection:
+        with self.transaction(writes=True) as rows:
             for each in table.values():
-                each.create(connection)
-            self.guard(connection)
-            connection.execute(table["version"].insert().values(version=VERSION))
+                each.create(rows.connection)
+            self._guard(rows.connection)
+            rows.connection.execute(table["version"].insert().values(version=VERSION))
 
-    def guard(self, connection: Connection) -> None:
+    def _guard(self, connection: Connection) -> None:
         """Let the database refuse changes of entries and kinds."""
         for table in ("entries", "kinds"):
             for event in ("update", "delete", *(["truncate"] if self.engine.dialect.name == "postgresql" else [])):
@@ -151,103 +149,12 @@ class Store:
         try:
             if not sa.inspect(self.engine).has_table(table.name):
                 return None
-            with self.transaction() as connection:
-                return int(connection.execute(sa.select(sa.func.max(table.c.version))).scalar_one())
+            with self.transaction() as rows:
+                return int(rows.connection.execute(sa.select(sa.func.max(table.c.version))).scalar_one())
         except sa.exc.DBAPIError as error:
             raise LedgerError(f"cannot read a ledger at {self.engine.url!r}: {error.orig}") from None
 
-    def head(self, connection: Connection, dataset: str, *, lock: bool = False) -> tuple[int, str] | None:
-        """The number and hash of the last entry, which a writer locks; None for an unknown data set."""
-        head = tables()["heads"]
-        found = head.select().where(head.c.dataset == dataset)
-        row = connection.execute(found.with_for_update() if lock else found).one_or_none()
-        return None if row is None else (row.number, row.hash)
-
-    def append(self, connection: Connection, entry: Entry) -> None:
-        """Add an entry whose data set is locked, and move the head."""
-        table, head = tables()["entries"], tables()["heads"]
-        connection.execute(
-            table.insert().values({column.name: getattr(entry, column.name) for column in table.columns})
-        )
-        if entry.number == 0:
-            connection.execute(head.insert().values(dataset=entry.dataset, number=0, hash=entry.hash))
-        else:
-            moved = head.update().where(head.c.dataset == entry.dataset).values(number=entry.number, hash=entry.hash)
-            connection.execute(moved)
-
-    def remember(self, connection: Connection, kinds: dict[str, str]) -> None:
-        """Store the texts of kinds that are new."""
-        table = tables()["kinds"]
-        known = self.kinds(connection, list(kinds))
-        fresh = [{"hash": name, "text": text} for name, text in kinds.items() if name not in known]
-        if fresh:
-            from sqlalchemy.dialects import postgresql, sqlite
-
-            dialect = {"sqlite": sqlite, "postgresql": postgresql}[self.engine.dialect.name]
-            connection.execute(dialect.insert(table).on_conflict_do_nothing(), fresh)
-
-    def count(self, connection: Connection, dataset: str, account: str, changes: dict[str, int]) -> None:
-        """Add to the totals of an account."""
-        table, kept = tables()["totals"], self.totals(connection, dataset, account)
-        for kind, change in changes.items():
-            if kept.get(kind, 0) + change > _MOST:
-                raise LedgerError(
-                    f"of one step a ledger counts up to 2^62: {kept.get(kind, 0):g} and {change:g} are more"
-                )
-            where = (table.c.dataset == dataset) & (table.c.account == account) & (table.c.kind == kind)
-            found = connection.execute(table.update().where(where).values(times=table.c.times + change))
-            if found.rowcount == 0:
-                row = {"dataset": dataset, "account": account, "kind": kind, "times": change}
-                connection.execute(table.insert().values(row))
-
-    def totals(self, connection: Connection, dataset: str, account: str) -> dict[str, int]:
-        """How often each kind counts."""
-        table = tables()["totals"]
-        where = (table.c.dataset == dataset) & (table.c.account == account) & (table.c.times > 0)
-        return {row.kind: row.times for row in connection.execute(table.select().where(where).order_by(table.c.kind))}
-
-    def accounts(self, connection: Connection, dataset: str) -> list[str]:
-        """The accounts of a data set that anything was recorded in."""
-        sa, table = _extra(), tables()["totals"]
-        found = sa.select(table.c.account).where(table.c.dataset == dataset).distinct().order_by(table.c.account)
-        return list(connection.execute(found).scalars())
-
-    def kinds(self, connection: Connection, hashes: list[str]) -> dict[str, str]:
-        """The texts of kinds."""
-        table = tables()["kinds"]
-        found: dict[str, str] = {}
-        for start in range(0, len(hashes), 500):
-            some = hashes[start : start + 500]
-            found |= {row.hash: row.text for row in connection.execute(table.select().where(table.c.hash.in_(some)))}
-        return found
-
-    def entries(self, connection: Connection, dataset: str) -> Iterator[Any]:
-        """The rows of a data set, in order."""
-        table = tables()["entries"]
-        found = table.select().where(table.c.dataset == dataset).order_by(table.c.number)
-        yield from connection.execute(found, execution_options={"yield_per": 1000})
-
-    def entry(self, connection: Connection, dataset: str, number: int) -> Entry | None:
-        """One entry; None where there is none."""
-        table = tables()["entries"]
-        found = table.select().where((table.c.dataset == dataset) & (table.c.number == number))
-        row = connection.execute(found).one_or_none()
-        return None if row is None else Entry.read(dataset, row.number, row.content, row.previous)
-
-    def settled_by(self, connection: Connection, dataset: str, number: int) -> int | None:
-        """The entry that refers to this one; None where there is none."""
-        table = tables()["entries"]
-        found = _extra().select(table.c.number).where((table.c.dataset == dataset) & (table.c.refers == number))
-        return connection.execute(found).scalar_one_or_none()
-
-    def names(self, connection: Connection, among: Sequence[str] = ("heads", "entries")) -> list[str]:
-        """The data sets that any row of these tables speaks of."""
-        found: set[str] = set()
-        for table in (tables()[name] for name in among):
-            found |= set(connection.execute(_extra().select(table.c.dataset).distinct()).scalars())
-        return sorted(found)
-
-    def upgrade(self, replay: Callable[[Connection, str], dict[str, dict[str, int]]]) -> int:
+    def upgrade(self, replay: Callable[[Rows, str], Totals]) -> int:
         """Bring the tables of an older version to this one; the version found."""
         found = self.version()
         if found is None:
@@ -258,22 +165,125 @@ class Store:
             )
         table = tables()
         if found == 1:  # had entries and kinds alone
-            with self.transaction(writes=True) as connection:
+            with self.transaction(writes=True) as rows:
                 for name in ("heads", "totals"):
-                    table[name].create(connection)
-                for dataset in self.names(connection, ("entries",)):
-                    self.rebuild(connection, dataset, replay(connection, dataset))
-                connection.execute(table["version"].insert().values(version=VERSION))
+                    table[name].create(rows.connection)
+                for dataset in rows.names("entries"):
+                    rows.rebuild(dataset, replay(rows, dataset))
+                rows.connection.execute(table["version"].insert().values(version=VERSION))
         return found
 
-    def rebuild(self, connection: Connection, dataset: str, totals: dict[str, dict[str, int]]) -> None:
+
+@final
+class Rows:
+    """The rows of a ledger, in one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def head(self, dataset: str, *, lock: bool = False) -> tuple[int, str] | None:
+        """The number and hash of the last entry, which a writer locks; None for an unknown data set."""
+        head = tables()["heads"]
+        found = head.select().where(head.c.dataset == dataset)
+        row = self.connection.execute(found.with_for_update() if lock else found).one_or_none()
+        return None if row is None else (row.number, row.hash)
+
+    def append(self, entry: Entry) -> None:
+        """Add an entry whose data set is locked, and move the head."""
+        table, head = tables()["entries"], tables()["heads"]
+        self.connection.execute(table.insert().values({one.name: getattr(entry, one.name) for one in table.columns}))
+        moved = head.update().where(head.c.dataset == entry.dataset) if entry.number else head.insert()
+        self.connection.execute(moved.values(dataset=entry.dataset, number=entry.number, hash=entry.hash))
+
+    def remember(self, kinds: dict[str, str]) -> None:
+        """Store the texts of kinds that are new."""
+        known = self.kinds(kinds)
+        fresh = [{"hash": name, "text": text} for name, text in kinds.items() if name not in known]
+        if fresh:
+            from sqlalchemy.dialects import postgresql, sqlite
+
+            dialect = {"sqlite": sqlite, "postgresql": postgresql}[self.connection.dialect.name]
+            self.connection.execute(dialect.insert(tables()["kinds"]).on_conflict_do_nothing(), fresh)
+
+    def count(self, dataset: str, account: str, changes: Mapping[str, int], sign: int = 1) -> None:
+        """Add to the totals of an account, or take away from them."""
+        table, kept = tables()["totals"], self.totals(dataset, account)
+        for kind, change in ((kind, sign * times) for kind, times in changes.items()):
+            if kept.get(kind, 0) + change > _MOST:
+                raise LedgerError(
+                    f"of one step a ledger counts up to 2^62: {kept.get(kind, 0):g} and {change:g} are more"
+                )
+            where = (table.c.dataset == dataset) & (table.c.account == account) & (table.c.kind == kind)
+            found = self.connection.execute(table.update().where(where).values(times=table.c.times + change))
+            if found.rowcount == 0:
+                row = {"dataset": dataset, "account": account, "kind": kind, "times": change}
+                self.connection.execute(table.insert().values(row))
+
+    def totals(self, dataset: str, account: str) -> dict[str, int]:
+        """How often each kind counts."""
+        table = tables()["totals"]
+        where = (table.c.dataset == dataset) & (table.c.account == account) & (table.c.times > 0)
+        rows = self.connection.execute(table.select().where(where).order_by(table.c.kind))
+        return {row.kind: row.times for row in rows}
+
+    def accounts(self, dataset: str) -> list[str]:
+        """The accounts of a data set that anything was recorded in."""
+        sa, table = _extra(), tables()["totals"]
+        found = sa.select(table.c.account).where(table.c.dataset == dataset).distinct().order_by(table.c.account)
+        return list(self.connection.execute(found).scalars())
+
+    def kinds(self, hashes: Iterable[str]) -> dict[str, str]:
+        """The texts of kinds."""
+        table, left = tables()["kinds"], list(hashes)
+        found: dict[str, str] = {}
+        for start in range(0, len(left), 500):
+            some = table.select().where(table.c.hash.in_(left[start : start + 500]))
+            found |= {row.hash: row.text for row in self.connection.execute(some)}
+        return found
+
+    def steps(self, counts: Mapping[str, int]) -> dict[Step, int]:
+        """Steps and how often, from how often kinds count."""
+        held = {kind: count for kind, count in counts.items() if count}
+        return runs_of(held, self.kinds(held))
+
+    def stored(self, dataset: str) -> Iterator[Any]:
+        """The entries of a data set as they are stored, in order."""
+        table = tables()["entries"]
+        found = table.select().where(table.c.dataset == dataset).order_by(table.c.number)
+        yield from self.connection.execute(found, execution_options={"yield_per": 1000})
+
+    def entries(self, dataset: str) -> Iterator[Entry]:
+        """The entries of a data set, in order."""
+        return map(entry_of, self.stored(dataset))
+
+    def entry(self, dataset: str, number: int) -> Entry | None:
+        """One entry; None where there is none."""
+        table = tables()["entries"]
+        found = table.select().where((table.c.dataset == dataset) & (table.c.number == number))
+        row = self.connection.execute(found).one_or_none()
+        return None if row is None else entry_of(row)
+
+    def settled_by(self, dataset: str, number: int) -> int | None:
+        """The entry that refers to this one; None where there is none."""
+        table = tables()["entries"]
+        found = _extra().select(table.c.number).where((table.c.dataset == dataset) & (table.c.refers == number))
+        return self.connection.execute(found).scalar_one_or_none()
+
+    def names(self, *among: str) -> list[str]:
+        """The data sets that any row of these tables speaks of; by default every data set."""
+        found: set[str] = set()
+        for table in (tables()[name] for name in among or ("heads", "entries")):
+            found |= set(self.connection.execute(_extra().select(table.c.dataset).distinct()).scalars())
+        return sorted(found)
+
+    def rebuild(self, dataset: str, totals: Totals) -> None:
         """Write the head and the totals of a data set anew, as its entries make them."""
         head, table = tables()["heads"], tables()["totals"]
-        last = (GENESIS, 0)
-        for row in self.entries(connection, dataset):
-            last = (row.hash, row.number)
-        connection.execute(head.delete().where(head.c.dataset == dataset))
-        connection.execute(head.insert().values(dataset=dataset, number=last[1], hash=last[0]))
-        connection.execute(table.delete().where(table.c.dataset == dataset))
+        number, last = 0, GENESIS
+        for row in self.stored(dataset):
+            number, last = row.number, row.hash
+        self.connection.execute(head.delete().where(head.c.dataset == dataset))
+        self.connection.execute(head.insert().values(dataset=dataset, number=number, hash=last))
+        self.connection.execute(table.delete().where(table.c.dataset == dataset))
         for account, counts in totals.items():
-            self.count(connection, dataset, account, counts)
+            self.count(dataset, account, counts)

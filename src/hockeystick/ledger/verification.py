@@ -1,22 +1,21 @@
-"""Replaying a ledger: every hash, every reference and every total, from the entries alone."""
+"""Replaying a ledger: every hash, every reference and every total, from the entries alone, and epsilon on the way."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
+from hockeystick.bound import Bound
 from hockeystick.errors import HockeystickError
 from hockeystick.ledger.desk import merged
 from hockeystick.ledger.errors import TamperedError
-from hockeystick.ledger.records import GENESIS, DataSet, Entry, digest, runs_of
-from hockeystick.ledger.rules import fits
+from hockeystick.ledger.records import GENESIS, DataSet, Entry, digest
+from hockeystick.ledger.rules import composed_epsilon, fits
+from hockeystick.ledger.store import Rows, Totals, entry_of
 
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from hockeystick.ledger.store import Store
-
+_CHANGES = frozenset({"spend", "reserve", "release", "correct"})
 _SETTLES = {"commit": ("reserve",), "release": ("reserve",), "correct": ("spend", "commit", "release", "correct")}
 
 
@@ -49,7 +48,7 @@ class Finding:
 class Replay:
     """What the entries read so far add up to."""
 
-    totals: dict[str, dict[str, int]] = field(default_factory=dict)
+    totals: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     entries: dict[int, tuple[str, str, Mapping[str, int]]] = field(default_factory=dict)  # action, account, runs
     settled: set[int] = field(default_factory=set)
     corrected: bool = False
@@ -65,60 +64,52 @@ class Replay:
             if entry.action == "commit":
                 runs = target[2]
             else:
-                self._count(target[1], target[2], -1)
-                self._count(target[1], entry.runs, 1)
+                self.totals[target[1]].subtract(target[2])
+                self.totals[target[1]].update(entry.runs)
                 self.corrected |= entry.action == "correct"
         elif entry.action in {"spend", "reserve"}:
-            self._count(entry.account, entry.runs, 1)
+            self.totals[entry.account].update(entry.runs)
         elif entry.action != "open" or entry.number != 0:
             return f"no ledger has an action {entry.action!r} there"
         self.entries[entry.number] = (entry.action, entry.account, runs)
         return None
 
-    def _count(self, account: str, runs: Mapping[str, int], sign: int) -> None:
-        held = self.totals.setdefault(account, {})
-        for kind, count in runs.items():
-            held[kind] = held.get(kind, 0) + sign * count
 
-
-def replayed(store: Store, connection: Connection, dataset: str) -> dict[str, dict[str, int]]:
+def replayed(rows: Rows, dataset: str) -> Totals:
     """The totals of a data set by account, from its entries; `TamperedError` where they do not hang together."""
     replay = Replay()
-    findings = list(_replay(store, connection, dataset, replay))
-    if findings:
-        raise TamperedError(f"the entries do not agree with their hashes: {findings[0]}")
+    for finding in _replay(rows, dataset, replay):
+        raise TamperedError(f"the entries do not agree with their hashes: {finding}")
     return replay.totals
 
 
-def verify(store: Store, connection: Connection, dataset: str) -> list[Finding]:
+def verify(rows: Rows, dataset: str) -> list[Finding]:
     """What is wrong with a data set."""
     replay = Replay()
-    findings = list(_replay(store, connection, dataset, replay))
+    findings = list(_replay(rows, dataset, replay))
     if findings:
         return findings
-    kept = {account: store.totals(connection, dataset, account) for account in store.accounts(connection, dataset)}
+    kept = {account: rows.totals(dataset, account) for account in rows.accounts(dataset)}
     meant = {account: {kind: n for kind, n in held.items() if n} for account, held in replay.totals.items()}
     if {a: held for a, held in kept.items() if held} != {a: held for a, held in meant.items() if held}:
         findings.append(Finding(dataset, None, "the totals kept are not those of the entries"))
-    head = store.head(connection, dataset)
+    head = rows.head(dataset)
     if head is not None and head[0] != max(replay.entries):
         findings.append(Finding(dataset, None, f"the last entry should be {head[0]}, it is {max(replay.entries)}"))
-    return findings or list(_beyond(store, connection, dataset, replay))
+    return findings or list(_beyond(rows, dataset, replay))
 
 
-def _replay(store: Store, connection: Connection, dataset: str, replay: Replay) -> Any:
+def _replay(rows: Rows, dataset: str, replay: Replay) -> Iterator[Finding]:
     """Read all entries into a replay; findings on the way."""
     previous, expected = GENESIS, 0
     good: set[str] = set()
-    for row in store.entries(connection, dataset):
+    for row in rows.stored(dataset):
         if row.number != expected:
             yield Finding(dataset, expected, f"it is missing: the next one is {row.number}")
         if row.previous != previous:
             yield Finding(dataset, row.number, "it does not continue the entry before")
-        wrong = _wrong(store, connection, dataset, row, good)
-        if wrong is None:
-            entry = Entry.read(dataset, row.number, row.content, row.previous)
-            wrong = replay.add(entry)
+        entry = _read(rows, row, good)
+        wrong = replay.add(entry) if isinstance(entry, Entry) else entry
         if wrong is not None:
             yield Finding(dataset, row.number, wrong)
         previous, expected = row.hash, row.number + 1
@@ -126,40 +117,72 @@ def _replay(store: Store, connection: Connection, dataset: str, replay: Replay) 
         yield Finding(dataset, 0, "it is missing: there is no entry")
 
 
-def _wrong(store: Store, connection: Connection, dataset: str, row: Any, good: set[str]) -> str | None:
-    """What is wrong with one entry by itself."""
-    if digest(dataset, str(row.number), row.content, row.previous) != row.hash:
+def _read(rows: Rows, row: Any, good: set[str]) -> Entry | str:
+    """An entry, or what is wrong with it by itself."""
+    if digest(row.dataset, str(row.number), row.content, row.previous) != row.hash:
         return "its content was changed: the hash is another"
     try:
-        entry = Entry.read(dataset, row.number, row.content, row.previous)
+        entry = entry_of(row)
     except (ValueError, TypeError, KeyError) as error:
         return f"it cannot be read: {error}"
     if entry.refers != row.refers:
         return "it was made to refer to another entry"
     fresh = sorted(set(entry.runs) - good)
-    texts = store.kinds(connection, fresh)
+    texts = rows.kinds(fresh)
     for kind in fresh:
         if kind not in texts or digest(texts[kind]) != kind:
             return f"the step it counts was changed or is missing: {kind[:12]}"
     good |= set(fresh)
-    return None
+    return entry
 
 
-def _beyond(store: Store, connection: Connection, dataset: str, replay: Replay) -> Any:
+def _beyond(rows: Rows, dataset: str, replay: Replay) -> Iterator[Finding]:
     """Accounts that hold more than the budget, where no correction explains it."""
-    first = store.entry(connection, dataset, 0)
+    first = rows.entry(dataset, 0)
     if first is None:
         return
     known = DataSet.read(first.details)
     for account, held in replay.totals.items():
-        period = account.partition("/")[0] + "/"
-        whole = replay.totals.get(period, {}) if account != period else {}
-        counts = {kind: count for kind, count in merged((whole, held)).items() if count}
-        texts = store.kinds(connection, list(counts))
+        whole = f"{account.partition('/')[0]}/"
+        both = [held] if account == whole else [replay.totals.get(whole, Counter()), held]
+        runs = rows.steps(merged(both))
         try:
-            within = fits(runs_of(counts, texts), known.budget, known.rule, known.adjacency)
+            within = fits(runs, known.budget, known.rule, known.adjacency)
         except HockeystickError as error:
             yield Finding(dataset, None, f"the total of {account!r} cannot be recomputed: {error}")
             continue
         if not within and not replay.corrected:
             yield Finding(dataset, None, f"{account!r} holds more than the budget, and no correction says why")
+
+
+def progress(rows: Rows, known: DataSet, accounts: list[tuple[str, ...]], most: int) -> list[tuple[Entry, Bound]]:
+    """Epsilon after entries that changed it, as if all were fixed in advance, where a record has spent most.
+
+    Parameters
+    ----------
+    rows : Rows
+        Where the entries are.
+    known : DataSet
+        Whose entries.
+    accounts : list of tuple of str
+        What may count for one record, in each partition.
+    most : int
+        Entries looked at.
+    """
+    concerned = {account for one in accounts for account in one}
+    entries = (one for one in rows.entries(known.name) if one.account in concerned)
+    changing = [entry.number for entry in entries if entry.action in _CHANGES]
+    last = len(changing) - 1
+    chosen = {changing[round(index * last / max(most - 1, 1))] for index in range(most)} if changing else set()
+    chosen = set(changing) if len(changing) <= most else chosen | {changing[-1]}
+    replay, found = Replay(), []
+    for entry in rows.entries(known.name):
+        wrong = replay.add(entry)
+        if wrong is not None:
+            raise TamperedError(f"entry {entry.number} of {known.name!r}: {wrong}")
+        if entry.number in chosen:
+            held = [merged(replay.totals.get(account, {}) for account in one) for one in accounts]
+            runs = [rows.steps(dict(sorted(counts.items()))) for counts in held]
+            bounds = [composed_epsilon(one, known.adjacency, known.budget.delta_read) for one in runs]
+            found.append((entry, max(bounds, key=lambda bound: float(bound.upper))))
+    return found

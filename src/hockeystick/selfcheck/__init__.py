@@ -95,12 +95,11 @@ def self_check(kind: str = "full") -> SelfCheck:
     from hockeystick.selfcheck.assumptions import ASSUMPTIONS, primitive
 
     count = _POINTS[kind]
-    found = []
     with precision(_BITS):
-        for assumption in ASSUMPTIONS:
-            generator = np.random.default_rng(_SEED)
-            worst = assumption.measure.worst(primitive(assumption.path), generator, count)
-            found.append(Measurement(assumption, worst))
+        found = [
+            Measurement(one, one.measure(primitive(one.path), np.random.default_rng(_SEED), count))
+            for one in ASSUMPTIONS
+        ]
     return SelfCheck(tuple(found), count)
 
 

@@ -10,23 +10,14 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol, cast, final
+from typing import Any, cast, final
 
 import numpy as np
 from flint import arb
 
-from hockeystick.numerics.rounding import (
-    ELEMENTARY,
-    ERF,
-    ERFCX,
-    FFT_LEVEL,
-    LOG_NDTR,
-    POWER_STEP,
-    SUBNORMAL,
-    TINY,
-    TRIGONOMETRIC,
-    U,
-)
+from hockeystick.numerics import rounding
+from hockeystick.numerics.rounding import ELEMENTARY, TINY, TRIGONOMETRIC, U
+from hockeystick.selfcheck import sums
 from hockeystick.selfcheck.elementwise import (
     Array,
     Function,
@@ -39,30 +30,9 @@ from hockeystick.selfcheck.elementwise import (
     paired,
     uniform,
 )
-from hockeystick.selfcheck.sums import (
-    Inverse,
-    LogSum,
-    Power,
-    Sum,
-    Transform,
-    Ways,
-    binned,
-    conjugated_products,
-    dots,
-    one_list,
-    pieces,
-    plain,
-    products,
-    running,
-    whole,
-)
 
-
-class Measure(Protocol):
-    """A way to measure a function."""
-
-    def worst(self, call: Callable[..., Any], generator: np.random.Generator, count: int) -> float:
-        """The worst error seen, in the terms in which the bound is stated."""
+Measure = Callable[[Callable[..., Any], np.random.Generator, int], float]
+"""A way to measure a function, on about so many points: the worst error, in the terms in which the bound is stated."""
 
 
 @final
@@ -170,89 +140,75 @@ def _one(_truth: Array, arguments: Array) -> Array:
 _RELATIVE = ("u", U)
 
 
+def _row(
+    path: str,
+    domain: str,
+    constant: str,
+    measure: Measure,
+    *,
+    bound: float | None = None,
+    unit: tuple[str, float] = _RELATIVE,
+    name: str = "",
+) -> Assumption:
+    """An assumption: its bound is what the constant names, unless it is given."""
+    value = getattr(rounding, constant) if bound is None else bound
+    return Assumption(name or path, path, domain, constant, value, unit, measure)
+
+
 # Among the points of log, log1p and erf are the intervals in which some version was found to err most: where a value is
 # just above a power of two.
 
 
 def _functions() -> list[Assumption]:
     """exp and its relatives, of arrays (numpy) and of single numbers (the C library, through math)."""
-    both = (
-        ("exp", "-708 to 709", lambda x: x.exp(), mixed(uniform(-708.0, 709.0), both_signs(logarithmic(1e-300, 1.0)))),
-        (
-            "expm1",
-            "up to 709",
-            lambda x: x.expm1(),
-            mixed(uniform(-40.0, 709.0), uniform(-1.0, 1.0), both_signs(logarithmic(1e-300, 1.0))),
-        ),
-        (
-            "log",
-            "normal numbers",
-            lambda x: x.log(),
-            mixed(logarithmic(TINY, 1.7e308), near(1.0, 2.0**-50), uniform(1.0156, 1.018)),
-        ),
-        (
-            "log1p",
-            "above -1, up to 1e308",
-            lambda x: x.log1p(),
-            mixed(logarithmic(1e-300, 1e308), uniform(-0.999, 1.0), uniform(0.0156, 0.018)),
-        ),
-        ("sqrt", "normal numbers", lambda x: x.sqrt(), logarithmic(TINY, 1.7e308)),
+    small, normal = both_signs(logarithmic(1e-300, 1.0)), logarithmic(TINY, 1.7e308)
+    above = mixed(logarithmic(1e-300, 1e308), uniform(-0.999, 1.0), uniform(0.0156, 0.018))
+    both: tuple[tuple[str, str, Callable[[Any], Any], Points], ...] = (
+        ("exp", "-708 to 709", lambda x: x.exp(), mixed(uniform(-708.0, 709.0), small)),
+        ("expm1", "up to 709", lambda x: x.expm1(), mixed(uniform(-40.0, 709.0), uniform(-1.0, 1.0), small)),
+        ("log", "normal numbers", lambda x: x.log(), mixed(normal, near(1.0, 2.0**-50), uniform(1.0156, 1.018))),
+        ("log1p", "above -1, up to 1e308", lambda x: x.log1p(), above),
+        ("sqrt", "normal numbers", lambda x: x.sqrt(), normal),
     )
-    rows = []
-    for name, domain, truth, points in both:
-        for module in ("numpy", "math"):
-            path = f"{module}.{name}"
-            measure = Function(truth, points, single=module == "math")
-            rows.append(Assumption(path, path, domain, "ELEMENTARY", ELEMENTARY, _RELATIVE, measure))
-    for module in ("numpy", "math"):
-        low = Function(lambda x: x.exp(), uniform(-745.0, -708.4), _one, single=module == "math")
-        unit = ("x 2^-1074", 2.0**-1074)
-        rows.append(
-            Assumption(f"{module}.exp, tiny values", f"{module}.exp", "-745 to -708", "SUBNORMAL", SUBNORMAL, unit, low)
-        )
+    rooms = {"numpy": False, "math": True}  # with whether it takes single numbers
+    rows = [
+        _row(f"{room}.{name}", domain, "ELEMENTARY", Function(truth, points, single=single))
+        for name, domain, truth, points in both
+        for room, single in rooms.items()
+    ]
+    for room, single in rooms.items():
+        low = Function(lambda x: x.exp(), uniform(-745.0, -708.4), _one, single=single)
+        path, unit = f"{room}.exp", ("x 2^-1074", 2.0**-1074)
+        rows.append(_row(path, "-745 to -708", "SUBNORMAL", low, unit=unit, name=f"{path}, tiny values"))
     return rows
 
 
 def _special() -> list[Assumption]:
-    def row(path: str, domain: str, constant: str, bound: float, measure: Function, name: str = "") -> Assumption:
-        return Assumption(name or path, path, domain, constant, bound, _RELATIVE, measure)
-
     turns = mixed(both_signs(logarithmic(1e-300, 1e15)), uniform(-10.0, 10.0), _quarter_turns)
     steep = mixed(uniform(-40.0, 15.0), uniform(-5.0, 5.0))
     pairs = mixed(paired(_MODEST, _MODEST), paired(uniform(-2.0, 2.0), uniform(-2.0, 2.0)))
     logs = mixed(paired(uniform(-745.0, 0.0), uniform(-745.0, 0.0)), paired(uniform(-9.0, 3.0), uniform(-9.0, 3.0)))
     plane = mixed(complex_numbers(_MODEST), complex_numbers(uniform(-2.0, 2.0)))
     erf_points = mixed(both_signs(logarithmic(1e-300, 1.0)), uniform(-6.0, 6.0), uniform(0.7, 0.95))
-    sine = Function(lambda x: x.sin(), turns, _at_most_one)
+    phases = Function(lambda z: z.exp(), lambda generator, count: 1j * turns(generator, count), _one)
     erfcx = Function(lambda x: x.erfc() * (x * x).exp(), mixed(uniform(0.0, 30.0), logarithmic(1e-300, 1e20)))
     log_sum = Function(lambda x, y: (x.exp() + y.exp()).log(), logs, _two_and_a_quarter)
+    powers = Function(lambda x, y: x ** int(float(y)), _powers)
+    of_phases: dict[str, Any] = {"bound": 2.0**0.5 * TRIGONOMETRIC, "name": "numpy.exp, phases"}
     return [
-        row("numpy.sin", "up to 1e15", "TRIGONOMETRIC", TRIGONOMETRIC, sine),
-        row("numpy.cos", "up to 1e15", "TRIGONOMETRIC", TRIGONOMETRIC, Function(lambda x: x.cos(), turns, _one)),
-        row(
-            "numpy.exp",
-            "imaginary, up to 1e15",
-            "sqrt(2) TRIGONOMETRIC",
-            2.0**0.5 * TRIGONOMETRIC,
-            Function(lambda z: z.exp(), lambda generator, count: 1j * turns(generator, count), _one),
-            "numpy.exp, phases",
-        ),
-        row("numpy.arctan", "all", "ELEMENTARY", ELEMENTARY, Function(lambda x: x.atan(), _EVERY_SIZE)),
-        row("numpy.arctan2", "all", "TRIGONOMETRIC", TRIGONOMETRIC, Function(arb.atan2, pairs)),
-        row(
-            "numpy.power",
-            "1/2 to 1, whole exponents",
-            "ELEMENTARY",
-            ELEMENTARY,
-            Function(lambda x, y: x ** int(float(y)), _powers),
-        ),
-        row("numpy.logaddexp", "all", "ELEMENTARY (2 + size / 4)", ELEMENTARY, log_sum),
-        row("numpy.absolute", "complex", "ELEMENTARY", ELEMENTARY, Function(abs, plane)),
-        row("numpy.multiply", "complex", "POWER_STEP", POWER_STEP, Function(lambda z, w: z * w, paired(plane, plane))),
-        row("numpy.reciprocal", "complex", "2 ELEMENTARY", 2.0 * ELEMENTARY, Function(lambda z: 1 / z, plane)),
-        row("scipy.special.erf", "all", "ERF", ERF, Function(lambda x: x.erf(), erf_points)),
-        row("scipy.special.erfcx", "at least 0", "ERFCX", ERFCX, erfcx),
-        row("scipy.special.log_ndtr", "up to 15", "LOG_NDTR", LOG_NDTR, Function(_log_ndtr, steep)),
+        _row("numpy.sin", "up to 1e15", "TRIGONOMETRIC", Function(lambda x: x.sin(), turns, _at_most_one)),
+        _row("numpy.cos", "up to 1e15", "TRIGONOMETRIC", Function(lambda x: x.cos(), turns, _one)),
+        _row("numpy.exp", "imaginary, up to 1e15", "sqrt(2) TRIGONOMETRIC", phases, **of_phases),
+        _row("numpy.arctan", "all", "ELEMENTARY", Function(lambda x: x.atan(), _EVERY_SIZE)),
+        _row("numpy.arctan2", "all", "TRIGONOMETRIC", Function(arb.atan2, pairs)),
+        _row("numpy.power", "1/2 to 1, whole exponents", "ELEMENTARY", powers),
+        _row("numpy.logaddexp", "all", "ELEMENTARY (2 + size / 4)", log_sum, bound=ELEMENTARY),
+        _row("numpy.absolute", "complex", "ELEMENTARY", Function(abs, plane)),
+        _row("numpy.multiply", "complex", "POWER_STEP", Function(lambda z, w: z * w, paired(plane, plane))),
+        _row("numpy.reciprocal", "complex", "2 ELEMENTARY", Function(lambda z: 1 / z, plane), bound=2.0 * ELEMENTARY),
+        _row("scipy.special.erf", "all", "ERF", Function(lambda x: x.erf(), erf_points)),
+        _row("scipy.special.erfcx", "at least 0", "ERFCX", erfcx),
+        _row("scipy.special.log_ndtr", "up to 15", "LOG_NDTR", Function(_log_ndtr, steep)),
     ]
 
 
@@ -264,76 +220,51 @@ def _arithmetic() -> list[Assumption]:
         ("x", "operator.mul", lambda x, y: x * y, _factors),
         ("/", "operator.truediv", lambda x, y: x / y, _factors),
     )
-    return [
-        Assumption(f"{kind} {sign}", path, "subnormal numbers too", "U", U, _RELATIVE, measure)
-        for sign, path, truth, points in operations
-        for kind, measure in (
-            ("float", Function(truth, points, _with_floor, single=True)),
-            ("array", Function(truth, points, _with_floor)),
-        )
-    ]
+    rows = []
+    for sign, path, truth, points in operations:
+        for kind, single in (("float", True), ("array", False)):
+            measure = Function(truth, points, _with_floor, single=single)
+            rows.append(_row(path, "subnormal numbers too", "U", measure, name=f"{kind} {sign}"))
+    return rows
 
 
 def _sums() -> list[Assumption]:
-    any_order = ("x gamma(n - 1)", 1.0)
-    of_products = ("x gamma(n)", 1.0)
+    def row(path: str, constant: str, unit: str, measure: Measure, name: str = "", bound: float = 1.0) -> Assumption:
+        return _row(path, "any order of additions", constant, measure, bound=bound, unit=(unit, 1.0), name=name)
 
-    def row(
-        path: str, constant: str, unit: tuple[str, float], measure: Measure, name: str = "", bound: float = 1.0
-    ) -> Assumption:
-        return Assumption(name or path, path, "any order of additions", constant, bound, unit, measure)
+    def additions(path: str, ways: sums.Ways) -> Assumption:
+        return row(path, "gamma(n - 1)", "x gamma(n - 1)", sums.Sum(ways, lambda n: n - 1))
 
-    def additions(ways: Ways) -> Sum:
-        return Sum(ways, lambda n: n - 1)
+    def of_products(path: str, ways: sums.Ways) -> Assumption:
+        return row(path, "gamma(n)", "x gamma(n)", sums.Sum(ways, lambda n: n, factors=True))
 
+    def of_complex(path: str, ways: sums.Ways) -> Assumption:
+        measure = sums.Sum(ways, lambda n: 2 * n, factors=True, is_complex=True)
+        return row(path, "sqrt(2) gamma(2 n)", "x gamma(2 n)", measure, f"{path}, complex", 2.0**0.5)
+
+    logs = "(n - 1) (2 ELEMENTARY + u size)", "x (n - 1) (8 u + u size)"
     return [
-        row("numpy.sum", "gamma(n - 1)", any_order, additions(whole)),
-        row("numpy.add.reduceat", "gamma(n - 1)", any_order, additions(pieces)),
-        row("numpy.cumsum", "gamma(n - 1)", any_order, additions(running)),
-        row("numpy.bincount", "gamma(n)", of_products, Sum(binned, lambda n: n)),
-        row("numpy.dot", "gamma(n)", of_products, Sum(dots, lambda n: n, factors=True)),
-        row("numpy.matmul", "gamma(n)", of_products, Sum(products, lambda n: n, factors=True)),
-        row(
-            "numpy.vdot",
-            "sqrt(2) gamma(2 n)",
-            ("x gamma(2 n)", 1.0),
-            Sum(plain, lambda n: 2 * n, factors=True, is_complex=True),
-            "numpy.vdot, complex",
-            2.0**0.5,
-        ),
-        row(
-            "numpy.matmul",
-            "sqrt(2) gamma(2 n)",
-            ("x gamma(2 n)", 1.0),
-            Sum(conjugated_products, lambda n: 2 * n, factors=True, is_complex=True),
-            "numpy.matmul, complex",
-            2.0**0.5,
-        ),
-        row("math.fsum", "U", ("u", 1.0), Sum(one_list, lambda _: 1, exact=True)),
-        row(
-            "numpy.logaddexp.reduce",
-            "(n - 1) (2 ELEMENTARY + u size)",
-            ("x (n - 1) (8 u + u size)", 1.0),
-            LogSum(2.0 * ELEMENTARY, U),
-        ),
+        additions("numpy.sum", sums.whole),
+        additions("numpy.add.reduceat", sums.pieces),
+        additions("numpy.cumsum", sums.running),
+        row("numpy.bincount", "gamma(n)", "x gamma(n)", sums.Sum(sums.binned, lambda n: n)),
+        of_products("numpy.dot", sums.dots),
+        of_products("numpy.matmul", sums.products),
+        of_complex("numpy.vdot", sums.plain),
+        of_complex("numpy.matmul", sums.conjugated_products),
+        row("math.fsum", "U", "u", sums.Sum(sums.one_list, lambda _: 1, exact=True)),
+        row("numpy.logaddexp.reduce", *logs, sums.log_sum),
     ]
 
 
 def _transforms() -> list[Assumption]:
     domain, level = "lengths 2^a 3^b 5^c", ("u a level", U)
-    fft = "hockeystick.numerics.fft"
+    fft, product = "hockeystick.numerics.fft", ("u a product", U)
+    exponents = "complex, exponents from 1"
     return [
-        Assumption("scipy.fft.rfft", f"{fft}.transform_real", domain, "FFT_LEVEL", FFT_LEVEL, level, Transform()),
-        Assumption("scipy.fft.irfft", f"{fft}.inverse_real", domain, "FFT_LEVEL", FFT_LEVEL, level, Inverse()),
-        Assumption(
-            "integer powers",
-            f"{fft}.integer_power",
-            "complex, exponents from 1",
-            "POWER_STEP",
-            POWER_STEP,
-            ("u a product", U),
-            Power(),
-        ),
+        _row(f"{fft}.transform_real", domain, "FFT_LEVEL", sums.transform, unit=level, name="scipy.fft.rfft"),
+        _row(f"{fft}.inverse_real", domain, "FFT_LEVEL", sums.inverse, unit=level, name="scipy.fft.irfft"),
+        _row(f"{fft}.integer_power", exponents, "POWER_STEP", sums.power, unit=product, name="integer powers"),
     ]
 
 

@@ -52,7 +52,7 @@ class Function:
     scale: Callable[[Array, Array], Array] = relative
     single: bool = False
 
-    def worst(self, call: Callable[..., Any], generator: np.random.Generator, count: int) -> float:
+    def __call__(self, call: Callable[..., Any], generator: np.random.Generator, count: int) -> float:
         """The largest error of ``call`` on about ``count`` points, relative to the scale."""
         arguments = self.points(generator, count)
         high, low = _truths(self.truth, arguments)
@@ -77,24 +77,14 @@ def _in_every_way(call: Callable[..., Any], arguments: Array) -> list[Array]:
     count = arguments.shape[1]
     spread = np.repeat(arguments, 3, axis=1)[:, ::3]
     shifted = np.concatenate((arguments[:, :1], arguments), axis=1)[:, 1:]
-    pieces: list[Array] = []
-    start = 0
-    while start < count:
-        length = _SHORT[len(pieces) % len(_SHORT)]
-        pieces.append(call(*arguments[:, start : start + length].copy()))
-        start += length
-    few = arguments[:, :: max(count // 400, 1)]
+    ends = np.cumsum(np.resize(_SHORT, count))
+    pieces = [call(*piece.copy()) for piece in np.split(arguments, ends[ends < count], axis=1)]
+    few = slice(None, None, max(count // 400, 1))
     singles = np.full(count, np.nan, dtype=np.asarray(pieces[0]).dtype)
-    singles[:: max(count // 400, 1)] = [call(*column) for column in few.T]  # numpy's own scalars
+    singles[few] = [call(*column) for column in arguments[:, few].T]  # numpy's own scalars
     whole = call(*arguments)
-    return [
-        whole,
-        call(*spread),
-        call(*arguments[:, ::-1])[::-1],
-        call(*shifted),
-        np.concatenate(pieces),
-        np.where(np.isnan(singles), whole, singles),
-    ]
+    one_by_one = np.where(np.isnan(singles), whole, singles)
+    return [whole, call(*spread), call(*arguments[:, ::-1])[::-1], call(*shifted), np.concatenate(pieces), one_by_one]
 
 
 def _truths(truth: Callable[..., Any], arguments: Array) -> tuple[Array, Array]:

@@ -14,10 +14,11 @@ from flint import acb, arb
 
 from hockeystick.exact.balls import precision
 from hockeystick.numerics.fft import smooth_length
-from hockeystick.numerics.rounding import U, gamma
+from hockeystick.numerics.rounding import ELEMENTARY, U, gamma
 from hockeystick.selfcheck.elementwise import Array
 
 _BITS = 1000
+_EXPONENTS = (1, 2, 3, 7, 10, 1000, 12345)
 
 Call = Callable[..., Any]
 Ways = Callable[[Call, Array, Array], Sequence[complex]]
@@ -62,7 +63,7 @@ class Sum:
     is_complex: bool = False
     exact: bool = False
 
-    def worst(self, call: Callable[..., Any], generator: np.random.Generator, count: int) -> float:
+    def __call__(self, call: Call, generator: np.random.Generator, count: int) -> float:
         """The largest error, in units of what is assumed."""
         worst = 0.0
         with precision(_BITS):
@@ -130,42 +131,27 @@ def conjugated_products(call: Call, a: Array, b: Array) -> Sequence[complex]:
     return products(call, np.conj(a), b)
 
 
-@final
-@dataclass(frozen=True)
-class LogSum:
-    """``ln sum e^{x_j}`` by additions of logarithms, relative to n - 1 times the error of one."""
-
-    one: float
-    relative: float
-
-    def worst(self, call: Callable[..., Any], generator: np.random.Generator, count: int) -> float:
-        """The largest error, in units of what is assumed."""
-        worst = 0.0
-        for size in (2, 3, 9, 64, max(count // 4, 100)):
-            for reach in (1.0, 40.0, 700.0):
-                logs = generator.uniform(-reach, 0.0, size)
-                truth = sum((arb(x).exp() for x in logs.tolist()), arb(0)).log()
-                bound = (size - 1) * (self.one + self.relative * float(np.abs(logs).max() + np.log(size)))
-                worst = max(worst, _distance(float(call(logs)), truth) / bound)
-        return worst
+def log_sum(call: Call, generator: np.random.Generator, count: int) -> float:
+    """The error of ``ln sum e^{x_j}`` by additions of logarithms, relative to n - 1 times the error of one."""
+    worst = 0.0
+    for size in (2, 3, 9, 64, max(count // 4, 100)):
+        for reach in (1.0, 40.0, 700.0):
+            logs = generator.uniform(-reach, 0.0, size)
+            truth = sum((arb(x).exp() for x in logs.tolist()), arb(0)).log()
+            bound = (size - 1) * (2.0 * ELEMENTARY + U * float(np.abs(logs).max() + np.log(size)))
+            worst = max(worst, _distance(float(call(logs)), truth) / bound)
+    return worst
 
 
-@final
-@dataclass(frozen=True)
-class Power:
-    """Integer powers of complex numbers, relative to one complex rounding for each of the exponent's products."""
-
-    exponents: tuple[int, ...] = (1, 2, 3, 7, 10, 1000, 12345)
-
-    def worst(self, call: Callable[..., Any], generator: np.random.Generator, count: int) -> float:
-        """The largest relative error, divided by the exponent."""
-        worst = 0.0
-        base = np.exp(1j * generator.uniform(-3.0, 3.0, count // 8 + 9)) * generator.uniform(0.999, 1.0, count // 8 + 9)
-        for exponent in self.exponents:
-            for b, power in zip(base.tolist(), call(base, exponent).tolist(), strict=True):
-                truth = acb(b) ** exponent
-                worst = max(worst, float(((acb(power) - truth) / truth).abs_upper()) / exponent)
-        return worst
+def power(call: Call, generator: np.random.Generator, count: int) -> float:
+    """The relative error of integer powers of complex numbers, divided by the exponent: the number of products."""
+    worst = 0.0
+    base = np.exp(1j * generator.uniform(-3.0, 3.0, count // 8 + 9)) * generator.uniform(0.999, 1.0, count // 8 + 9)
+    for exponent in _EXPONENTS:
+        for b, found in zip(base.tolist(), call(base, exponent).tolist(), strict=True):
+            truth = acb(b) ** exponent
+            worst = max(worst, float(((acb(found) - truth) / truth).abs_upper()) / exponent)
+    return worst
 
 
 def _signals(generator: np.random.Generator, length: int) -> Iterator[Array]:
@@ -184,39 +170,29 @@ def _lengths(count: int) -> list[int]:
     return sorted(lengths)
 
 
-@final
-@dataclass(frozen=True)
-class Transform:
-    """The real transform: errors relative to the sum of the absolute inputs, for each level and three more."""
-
-    def worst(self, call: Callable[..., Any], generator: np.random.Generator, count: int) -> float:
-        """The largest error divided by ``log2 n + 3``."""
-        worst = 0.0
-        for length in _lengths(count):
-            for signal in _signals(generator, length):
-                truth = acb.dft([acb(x) for x in signal.tolist()])
-                size = float(np.abs(signal).sum()) * (np.log2(length) + 3.0)
-                pairs = zip(call(signal).tolist(), truth, strict=False)
-                worst = max(worst, *(_distance(value, exact) / size for value, exact in pairs))
-        return worst
-
-
-@final
-@dataclass(frozen=True)
-class Inverse:
-    """Its inverse: errors relative to the mean of the absolute inputs, mirrored half included."""
-
-    def worst(self, call: Callable[..., Any], generator: np.random.Generator, count: int) -> float:
-        """The largest error divided by ``log2 n + 3``."""
-        worst = 0.0
-        for length in _lengths(count):
-            half = generator.standard_normal(length // 2 + 1) + 1j * generator.standard_normal(length // 2 + 1)
-            half[0] = half[0].real
-            if length % 2 == 0:
-                half[-1] = half[-1].real
-            mirrored = np.concatenate((half, np.conj(half[1 : (length + 1) // 2][::-1])))
-            truth = acb.dft([acb(x) for x in mirrored.tolist()], inverse=True)
-            size = float(np.abs(mirrored).mean()) * (np.log2(length) + 3.0)
-            pairs = zip(call(half, length).tolist(), truth, strict=True)
+def transform(call: Call, generator: np.random.Generator, count: int) -> float:
+    """The error of the real transform, relative to the sum of the absolute inputs, for each level and three more."""
+    worst = 0.0
+    for length in _lengths(count):
+        for signal in _signals(generator, length):
+            truth = acb.dft([acb(x) for x in signal.tolist()])
+            size = float(np.abs(signal).sum()) * (np.log2(length) + 3.0)
+            pairs = zip(call(signal).tolist(), truth, strict=False)
             worst = max(worst, *(_distance(value, exact) / size for value, exact in pairs))
-        return worst
+    return worst
+
+
+def inverse(call: Call, generator: np.random.Generator, count: int) -> float:
+    """The same of its inverse, relative to the mean of the absolute inputs, mirrored half included."""
+    worst = 0.0
+    for length in _lengths(count):
+        half = generator.standard_normal(length // 2 + 1) + 1j * generator.standard_normal(length // 2 + 1)
+        half[0] = half[0].real
+        if length % 2 == 0:
+            half[-1] = half[-1].real
+        mirrored = np.concatenate((half, np.conj(half[1 : (length + 1) // 2][::-1])))
+        truth = acb.dft([acb(x) for x in mirrored.tolist()], inverse=True)
+        size = float(np.abs(mirrored).mean()) * (np.log2(length) + 3.0)
+        pairs = zip(call(half, length).tolist(), truth, strict=True)
+        worst = max(worst, *(_distance(value, exact) / size for value, exact in pairs))
+    return worst

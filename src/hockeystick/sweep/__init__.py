@@ -11,22 +11,19 @@ import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import closing
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from hockeystick.accountants.base import AUTOMATIC, Accountant, check_accountant
 from hockeystick.accountants.certified import Certified
 from hockeystick.composition import Composition, Step, directions
+from hockeystick.engines.together import Quantity
 from hockeystick.errors import check_delta, check_epsilon, check_positive, public_door
 from hockeystick.progress import Progress
 from hockeystick.sweep.files import RowFile, restored, row_file
 from hockeystick.sweep.grid import Grid, check_arguments
-from hockeystick.sweep.making import plans_of, searches_of
-from hockeystick.sweep.plans import Plan, Row, Search, rows_of
+from hockeystick.sweep.plans import Plan, Row, Search, plans_of, rows_of, searches_of
 from hockeystick.sweep.result import Sweep
 from hockeystick.sweep.workers import Workers, check_workers, done
-
-if TYPE_CHECKING:
-    from hockeystick.engines.together import Quantity
 
 __all__ = ["Sweep", "sweep"]
 
@@ -178,10 +175,9 @@ def _kept(
     """Where rows are kept."""
     if file is not None and resume is not None:
         raise TypeError("give either file, for a new one, or resume, to go on with one")
-    path = file if file is not None else resume
-    if path is None:
+    if file is None and resume is None:
         return None
-    found = row_file(path, grid, quantity)
+    found = row_file(file or resume or "", grid, quantity)
     if file is not None and found.path.exists():
         raise FileExistsError(f"{found.path} is there already: resume= goes on with it")
     return found

@@ -46,9 +46,8 @@ class RowFile(ABC):
 
     def record(self, number: int, row: Row) -> Record:
         """A row as it is kept."""
-        texts = (row.method, _NOTES.join(row.notes), row.refused, row.run)
-        sides = dict(zip(self._sides, (row.lower, row.upper, row.safe), strict=True))
-        return {"plan": number, **self._points[number], **sides, **dict(zip(_TEXTS, texts, strict=True))}
+        values = (row.lower, row.upper, row.safe, row.method, _NOTES.join(row.notes), row.refused, row.run)
+        return {"plan": number, **self._points[number], **dict(zip((*self._sides, *_TEXTS), values, strict=True))}
 
     def row(self, record: Mapping[str, Any]) -> tuple[int, Row]:
         """The number and the row of what was kept.
@@ -69,10 +68,8 @@ class RowFile(ABC):
                 )
         lower, upper, safe = (record[name] for name in self._sides)
         method, notes, refused, run = (str(record[name] or "") for name in _TEXTS)
-        value = None if safe in {"", None} else float(safe)
-        return number, Row(
-            float(lower), float(upper), value, method, tuple(notes.split(_NOTES)) if notes else (), refused, run
-        )
+        value, several = None if safe in {"", None} else float(safe), tuple(notes.split(_NOTES)) if notes else ()
+        return number, Row(float(lower), float(upper), value, method, several, refused, run)
 
     @abstractmethod
     def write(self, rows: Iterable[tuple[int, Row]]) -> None:
@@ -152,16 +149,12 @@ class _ParquetFolder(RowFile):
         return found
 
 
-def _plain(values: Sequence[Any]) -> list[int] | list[float] | list[bool] | list[str]:
+def _plain(values: Sequence[Any]) -> list[Any]:
     """The values of a column in one type that a file holds."""
     kinds = {type(value) for value in values}
-    if kinds == {bool}:
-        return [bool(value) for value in values]
-    if kinds == {int} and all(abs(value) < 2**63 for value in values):
-        return [int(value) for value in values]
-    if kinds <= {int, float}:
-        return [float(value) for value in values]
-    return [str(value) for value in values]
+    if kinds == {bool} or (kinds == {int} and all(abs(value) < 2**63 for value in values)):
+        return list(values)
+    return list(map(float if kinds <= {int, float} else str, values))
 
 
 def row_file(path: str | os.PathLike[str], grid: Grid, quantity: str) -> RowFile:

@@ -92,11 +92,11 @@ def _values(name: str, value: Any) -> tuple[Any, ...] | None:
     """The values of an axis as plain numbers and objects; None for a single one."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         return None
-    array = value if isinstance(value, np.ndarray) else None
-    if array is not None and array.ndim == 0:
+    shape = value.shape if isinstance(value, np.ndarray) else (None,)
+    if not shape:
         return None
-    if array is not None and array.ndim > 1:
-        raise ValueError(f"{name} must be one value or a list of values, got an array of shape {array.shape}")
+    if len(shape) > 1:
+        raise ValueError(f"{name} must be one value or a list of values, got an array of shape {shape}")
     values = tuple(one.item() if isinstance(one, np.generic) else one for one in value)
     if not values:
         raise ValueError(f"{name} holds no value: the grid would be empty")

@@ -1,7 +1,8 @@
-"""The plans of a sweep and their rows: what is sent to workers, and what they send back.
+"""The plans of a sweep and their rows: how a grid becomes plans, what is sent to workers, and what they send back.
 
 A `Plan` is a run with one question about its curve; a `Search` is one value to calibrate. Both know how to become a
-`Row`. What refuses becomes a row with the reason and the trivial bracket, which is true of anything.
+`Row`. What refuses becomes a row with the reason and the trivial bracket, which is true of anything. Every run is made
+before anything is accounted, so that mistakes show at once.
 """
 
 from __future__ import annotations
@@ -12,21 +13,26 @@ import math
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from hockeystick.accountants.base import Accountant
 from hockeystick.bound import Bound, Estimate
-from hockeystick.composition import Composition
+from hockeystick.composition import Composition, Step
 from hockeystick.curve import PrivacyCurve
-from hockeystick.errors import HockeystickError
+from hockeystick.errors import HockeystickError, one_line
+from hockeystick.sweep.grid import Grid
 from hockeystick.together import each_together
 
 if TYPE_CHECKING:
     from hockeystick.calibrate import Calibration
     from hockeystick.engines.together import Quantity
+
+
+_LINE = 128  # searches of a line, at most
+_QUESTIONS = ("epsilon", "delta", "mu", "advantage", "adjacency")  # what a point of the grid holds beside the arguments
 
 
 @final
@@ -57,10 +63,6 @@ class Row:
     notes: tuple[str, ...] = ()
     refused: str = ""
     run: str = ""
-
-    def of(self, run: str) -> Row:
-        """The same of a run."""
-        return Row(self.lower, self.upper, self.safe, self.method, self.notes, self.refused, run)
 
 
 @final
@@ -150,11 +152,8 @@ def rows_of(chunk: Sequence[Plan | Search]) -> list[Row]:
     """The rows of some plans, in order: what a worker is sent to do."""
     plans = [one for one in chunk if isinstance(one, Plan)]
     with _garbage_kept():
-        if plans:
-            found = _accounted(plans)
-        else:
-            found = _calibrated([one for one in chunk if isinstance(one, Search)])
-    return [row.of(one.fingerprint(row)) for one, row in zip(chunk, found, strict=True)]
+        found = _accounted(plans) if plans else _calibrated([one for one in chunk if isinstance(one, Search)])
+    return [replace(row, run=one.fingerprint(row)) for one, row in zip(chunk, found, strict=True)]
 
 
 @contextmanager
@@ -224,19 +223,84 @@ def _calibrated(searches: Sequence[Search]) -> list[Row]:
 def _between(found: Calibration) -> Row:
     """Where the best value lies: between the one proved safe and the one proved unsafe."""
     safe = float(found.value)
+    low, high = sorted((safe, safe if found.unsafe is None else float(found.unsafe)))
     if found.unsafe is None and found.precision > 0.0:
-        ends = (0.0, math.inf)  # upper bounds alone prove nothing unsafe
-    else:
-        other = safe if found.unsafe is None else float(found.unsafe)
-        ends = (min(safe, other), max(safe, other))
-    return Row(*ends, safe=safe, method=found.bound.method, notes=found.notes)
+        low, high = 0.0, math.inf  # upper bounds alone prove nothing unsafe
+    return Row(low, high, safe=safe, method=found.bound.method, notes=found.notes)
 
 
 def _reason(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    return one_line(error) or type(error).__name__
 
 
 def _fingerprint(run: Composition) -> str:
     """A few digits that differ between runs, the same in every process."""
     steps = sorted(f"{step!r} x {count}" for step, count in run.steps)
     return hashlib.sha256(re.sub(r" at 0x[0-9a-f]+", "", "; ".join(steps)).encode()).hexdigest()[:12]
+
+
+# --------------------------------------------------------------------------------------------- from a grid to its plans
+
+
+def plans_of(family: Callable[..., Any], grid: Grid, quantity: Quantity, accountant: Accountant) -> list[Plan]:
+    """The plan of every point of the grid; one whose run is refused carries the refusal."""
+    given = "delta" if quantity == "epsilon" else "epsilon"
+    plans: list[Plan] = []
+    known: dict[Step, Step] = {}
+    for point in grid.points():
+        run = _run(family, _apart(point)[1], known)
+        plans.append(Plan(run, quantity, float(point[given]), point["adjacency"], accountant))
+    first = plans[0].run
+    if isinstance(first, ValueError) and all(isinstance(plan.run, ValueError) for plan in plans):
+        raise first
+    return plans
+
+
+def _apart(point: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is asked at a point, and the arguments of the family."""
+    questions = {name: value for name, value in point.items() if name in _QUESTIONS}
+    return questions, {name: value for name, value in point.items() if name not in _QUESTIONS}
+
+
+def _run(family: Callable[..., Any], arguments: Mapping[str, Any], known: dict[Step, Step]) -> Composition | Exception:
+    """The run at one point, or why there is none; of steps that are equal one is kept for all runs."""
+    try:
+        run = family(**arguments)
+    except (HockeystickError, ValueError) as error:
+        return error
+    except TypeError as error:
+        error.add_note(f"the family was asked for {_words(arguments)}")
+        raise
+    if not isinstance(run, Step | Composition):
+        raise TypeError(
+            "family must turn named arguments into a step or a composition, such as"
+            f" lambda noise, steps: Gaussian(noise).poisson(0.01) * steps; got {run!r} from {_words(arguments)}"
+        )
+    steps = run.steps if isinstance(run, Composition) else ((run, 1),)
+    return Composition(tuple((known.setdefault(step, step), count) for step, count in steps))
+
+
+def _words(arguments: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+
+
+def searches_of(family: Callable[..., Any], grid: Grid, find: str, settings: Mapping[str, Any]) -> list[Search]:
+    """The search of every point of the grid.
+
+    Lines depend on the grid alone: what a search finds may depend on where it began.
+    """
+    searches, along = [], grid.longest
+    lines = {number: line for line, own in enumerate(grid.lines(_LINE)) for number in own}
+    for number, point in enumerate(grid.points()):
+        questions, arguments = _apart(point)
+        _check_target(questions | dict(settings))
+        place = math.nan if along is None else float(point[along])
+        searches.append(Search(family, arguments, find, {**settings, **questions}, place, lines[number]))
+    return searches
+
+
+def _check_target(given: Mapping[str, Any]) -> None:
+    """Refuse what is no target before anything is sought."""
+    from hockeystick.calibrate.targets import TARGETS, target_of  # what accounting plans does not need loads late
+
+    target_of(**{name: given[name] for name in TARGETS if name in given})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
@@ -65,8 +64,7 @@ class Sweep:
         """
         methods = "; ".join(dict.fromkeys(row.method for row in self.rows if row.method)) or "none"
         notes = tuple(dict.fromkeys(note for row in self.rows for note in row.notes))
-        lower, upper = (self._shaped(one) for one in ("lower", "upper"))
-        return Bound(lower, upper, methods, notes)
+        return Bound(self._shaped("lower"), self._shaped("upper"), methods, notes)
 
     @property
     def safe(self) -> NDArray[np.float64]:
@@ -84,8 +82,7 @@ class Sweep:
     @property
     def refused(self) -> NDArray[np.object_]:
         """Why a plan has no answer, in the shape of the grid; an empty string where it has one."""
-        reasons = np.array([row.refused for row in self.rows], dtype=object)
-        return reasons.reshape(self.shape)
+        return np.array([row.refused for row in self.rows], dtype=object).reshape(self.shape)
 
     @property
     def complete(self) -> bool:
@@ -102,13 +99,10 @@ class Sweep:
         >>> list(found.to_table())
         ['noise_multiplier', 'adjacency', 'delta', 'epsilon_lower', 'epsilon_upper', 'method', 'notes', 'refused']
         """
-        table = self.grid.columns()
-        for name, values in self._answers().items():
-            table[name] = [value.item() for value in values]
-        table["method"] = [row.method for row in self.rows]
-        table["notes"] = ["; ".join(row.notes) for row in self.rows]
-        table["refused"] = [row.refused for row in self.rows]
-        return table
+        answers = {name: values.ravel().tolist() for name, values in self._answers().items()}
+        words = [(row.method, "; ".join(row.notes), row.refused) for row in self.rows]
+        columns = map(list, zip(*words, strict=True))
+        return self.grid.columns() | answers | dict(zip(("method", "notes", "refused"), columns, strict=True))
 
     def to_pandas(self) -> pd.DataFrame:
         """The same as a data frame. Needs pandas."""
@@ -121,20 +115,15 @@ class Sweep:
         import xarray
 
         names = tuple(self.grid.axes)
-        answers = {name: (names, values.reshape(self.shape)) for name, values in self._answers().items()}
+        answers = {name: (names, values) for name, values in self._answers().items()}
         fixed = {name: value for name, value in self.grid.fixed.items() if isinstance(value, int | float | str)}
         coordinates = {name: list(values) for name, values in self.grid.axes.items()}
         return xarray.Dataset({**answers, "refused": (names, self.refused.astype(str))}, coordinates, fixed)
 
     def _answers(self) -> dict[str, NDArray[np.float64]]:
-        sides = {f"{self.quantity}_{side}": self._flat(side) for side in ("lower", "upper")}
-        if self.quantity in {"epsilon", "delta"}:
-            return sides
-        return {f"{self.quantity}_safe": self._flat("safe"), **sides}
-
-    def _flat(self, name: str) -> NDArray[np.float64]:
-        numbers: Iterable[float] = (math.nan if (value := getattr(row, name)) is None else value for row in self.rows)
-        return np.fromiter(numbers, dtype=np.float64, count=len(self.rows))
+        own = ("lower", "upper") if self.quantity in {"epsilon", "delta"} else ("safe", "lower", "upper")
+        return {f"{self.quantity}_{side}": self._shaped(side) for side in own}
 
     def _shaped(self, name: str) -> NDArray[np.float64]:
-        return self._flat(name).reshape(self.shape)
+        numbers = [math.nan if (value := getattr(row, name)) is None else value for row in self.rows]
+        return np.array(numbers, dtype=np.float64).reshape(self.shape)

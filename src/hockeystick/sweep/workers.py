@@ -28,8 +28,7 @@ Workers = int | Executor | Callable[..., Iterable[Any]]
 def check_workers(workers: Any) -> Workers:
     """What is to do the work; a Dask client stands for its executor."""
     if hasattr(workers, "get_executor"):
-        executor: Executor = workers.get_executor(pure=False)
-        return executor
+        workers = workers.get_executor(pure=False)
     if hasattr(workers, "submit") or (callable(workers) and not isinstance(workers, type)) or workers is map:
         given: Workers = workers
         return given

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 
-from hockeystick.app.cli.answer import answers, print_answers
-from hockeystick.app.cli.files import add_changes, add_specification, asked_specification
-from hockeystick.app.cli.options import add_json
-from hockeystick.app.cli.parsing import Parser
-from hockeystick.app.cli.status import Status
+from hockeystick.app.cli.answer import answer_document, answer_text, answers, told
+from hockeystick.app.cli.options import add_changes, add_specification, asked_specification
+from hockeystick.app.cli.parsing import WIDTH, Parser, Status
 from hockeystick.progress import Progress
 
 HELP = "the guarantee of a specification file"
@@ -23,7 +22,6 @@ def add(parser: Parser) -> None:
     """Add the command's options."""
     add_specification(parser)
     add_changes(parser)
-    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> Status:
@@ -31,4 +29,6 @@ def run(options: argparse.Namespace) -> Status:
     specification = asked_specification(options)
     with Progress("accounting"):
         found = answers(specification, specification.curve)
-    return print_answers(specification, found, as_json=options.json)
+    title = f"{textwrap.fill(specification.title, WIDTH)}\n\n" if specification.title else ""
+    text = title + answer_text(specification, found)
+    return told(specification, answer_document(specification, found), text, as_json=options.json)

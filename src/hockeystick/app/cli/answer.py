@@ -1,30 +1,16 @@
-"""An answer on the terminal: the number first, then what it covers and what it does not; or all of it as JSON."""
+"""An answer on the terminal: the number first, then what it covers and what it does not; tables; or all as JSON."""
 
 from __future__ import annotations
 
 import json
-import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from hockeystick.app.cli.parsing import WIDTH
-from hockeystick.app.cli.status import Status
+from hockeystick.app.cli.parsing import Status, wrapped
+from hockeystick.app.report import words
 from hockeystick.app.report.cautions import broken, verdict
 from hockeystick.app.report.numbers import jsonable, nearest, plain, result_document
-from hockeystick.app.report.words import (
-    IF_HELD,
-    headline,
-    method_words,
-    noise_words,
-    not_included,
-    relation_words,
-    result_words,
-    sampling_words,
-    statement,
-    steps_text,
-    tuning_words,
-)
 from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
 from hockeystick.curve import PrivacyCurve
@@ -52,27 +38,23 @@ class Answer:
 
 def answers(specification: Specification, curve: PrivacyCurve, each: _Each = iter) -> list[Answer]:
     """Epsilon at every delta of the specification, and delta at every epsilon, counted one by one if asked for."""
-    return [
-        Answer(quantity, level, curve.epsilon(level) if quantity == "epsilon" else curve.delta(level))
-        for quantity, level in each(specification.questions)
-    ]
+    return [Answer(asked, level, getattr(curve, asked)(level)) for asked, level in each(specification.questions)]
 
 
 def answer_document(specification: Specification, found: Sequence[Answer]) -> dict[str, Any]:
     """The answers and what they rest on, as JSON holds them."""
     return {
-        "broken_assumptions": list(broken(specification)),
         "specification": specification.document(),
         "results": [
             {
                 "quantity": answer.quantity,
                 "at": {answer.other: answer.given},
                 **result_document(answer.result),
-                "statement": statement(specification, answer.quantity, answer.given, answer.result),
+                "statement": words.statement(specification, answer.quantity, answer.given, answer.result),
             }
             for answer in found
         ],
-        "not_included": list(not_included(specification)),
+        "not_included": list(words.not_included(specification)),
     }
 
 
@@ -81,13 +63,12 @@ def print_json(document: Any) -> None:
     print(json.dumps(jsonable(document), indent=2, allow_nan=False, ensure_ascii=False))
 
 
-def print_answers(specification: Specification, found: Sequence[Answer], *, as_json: bool) -> Status:
-    """Print the answers with what they rest on, after what is broken; the exit status."""
+def told(specification: Specification, document: Mapping[str, Any], text: str, *, as_json: bool) -> Status:
+    """Print a document as JSON or a text, after what is broken; the exit status."""
     if as_json:
-        print_json(answer_document(specification, found))
+        print_json({"broken_assumptions": list(broken(specification)), **document})
     else:
-        title = f"{textwrap.fill(specification.title, WIDTH)}\n\n" if specification.title else ""
-        print(opening(specification) + title + answer_text(specification, found))
+        print(opening(specification) + text)
     return status_of(specification)
 
 
@@ -105,41 +86,38 @@ def opening(specification: Specification) -> str:
 def answer_text(specification: Specification, found: Sequence[Answer]) -> str:
     """The answers and what they rest on, for a person."""
     lines: list[str] = []
-    assumed = IF_HELD if broken(specification) else ""
+    assumed = words.IF_HELD if broken(specification) else ""
     for answer in found:
-        lines += [headline(answer.quantity, answer.given, answer.result, assumed=assumed), ""]
+        lines += [words.headline(answer.quantity, answer.given, answer.result, assumed=assumed), ""]
         bound = "at most " if isinstance(answer.result, Bound) else ""
-        lines.append(_row(answer.quantity, bound + result_words(answer.result)))
+        lines.append(_row(answer.quantity, bound + words.result_words(answer.result)))
         lines += [_row(f"at {answer.other}", plain(answer.given)), ""]
     lines += ["What this covers", *_covered(specification, found), "", "What it does not cover"]
-    lines += [_item(item) for item in not_included(specification)]
-    return "\n".join(lines)
+    return "\n".join([*lines, *map(_item, words.not_included(specification))])
 
 
 def _covered(specification: Specification, found: Sequence[Answer]) -> list[str]:
-    lines = [_row("relation", relation_words(specification)), _row("unit", specification.protected)]
-    kinds = specification.kinds
-    of_run = "" if specification.tuning is None else " of the best run"
-    published = f"every intermediate result{of_run} may be published"
+    rows = [("relation", words.relation_words(specification)), ("unit", specification.protected)]
+    kinds, tuning = specification.kinds, words.tuning_words(specification)
+    published = f"every intermediate result{' of the best run' if tuning else ''} may be published"
     for number, entry in enumerate(kinds, 1):
+        said = {
+            "name": _first_few(entry.name),
+            "note": _first_few(entry.note),
+            "steps": f"{words.steps_text(entry)}; {published}",
+            "noise": words.noise_words(entry),
+            "sampling": words.sampling_words(entry.sampling, specification.unit),
+        }
         tag = f" {number}" if len(kinds) > 1 else ""
-        said = (("name", _first_few(entry.name)), ("note", _first_few(entry.note)))
-        lines += [_row(label + tag, text) for label, text in said if text]
-        lines.append(_row("steps" + tag, f"{steps_text(entry)}; {published}"))
-        lines.append(_row("noise" + tag, noise_words(entry)))
-        lines.append(_row("sampling" + tag, sampling_words(entry.sampling, specification.unit)))
-    if specification.tuning is not None:
-        lines.append(_row("tuning", tuning_words(specification)))
-    lines += [_row("method", method) for method in dict.fromkeys(method_words(answer.result) for answer in found)]
-    lines += [_row("note", note) for note in dict.fromkeys(note for a in found for note in a.result.notes)]
+        rows += [(label + tag, text) for label, text in said.items()]
+    rows.append(("tuning", tuning))
+    rows += [("method", method) for method in dict.fromkeys(words.method_words(answer.result) for answer in found)]
+    rows += [("note", note) for note in dict.fromkeys(note for answer in found for note in answer.result.notes)]
     errors: dict[str, float] = {}
-    for answer in found:
-        if isinstance(answer.result, Bound):
-            for name, size in answer.result.errors.items():
-                errors[name] = max(errors.get(name, 0.0), size)
-    if errors:
-        lines.append(_row("errors", ", ".join(f"{name} {nearest(size, 2)}" for name, size in errors.items())))
-    return lines
+    for bound in (answer.result for answer in found if isinstance(answer.result, Bound)):
+        errors |= {name: max(errors.get(name, 0.0), size) for name, size in bound.errors.items()}
+    rows.append(("errors", ", ".join(f"{name} {nearest(size, 2)}" for name, size in errors.items())))
+    return [_row(label, text) for label, text in rows if text]
 
 
 def _first_few(texts: str) -> str:
@@ -149,10 +127,38 @@ def _first_few(texts: str) -> str:
 
 
 def _row(label: str, text: str) -> str:
-    return textwrap.fill(
-        text, WIDTH, initial_indent=f"  {label:<{_LABEL}}", subsequent_indent=" " * (_LABEL + 2), break_on_hyphens=False
-    )
+    return wrapped(text, f"  {label:<{_LABEL}}", " " * (_LABEL + 2))
 
 
 def _item(text: str) -> str:
-    return textwrap.fill(text, WIDTH, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False)
+    return wrapped(text, "  - ", "    ")
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
+    """Aligned columns under a line of heads.
+
+    Parameters
+    ----------
+    heads : sequence of str
+        One for each column.
+    rows : sequence of sequence of str
+        The cells.
+    right : sequence of int
+        The columns that are aligned to the right.
+
+    Examples
+    --------
+    >>> print(table(["name", "n"], [["a", "10"], ["bc", "5"]], right=[1]))
+    name   n
+    a     10
+    bc     5
+    """
+    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (heads, *rows)
+    ]
+    return "\n".join(lines)

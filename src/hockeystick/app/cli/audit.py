@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import argparse
 import csv
+from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from hockeystick import audit
-from hockeystick.app.cli.answer import print_json
-from hockeystick.app.cli.files import in_file
-from hockeystick.app.cli.options import add_json
-from hockeystick.app.cli.parsing import Parser, count, delta, listed, option
+from hockeystick.app.cli.answer import print_json, table
+from hockeystick.app.cli.options import in_file
+from hockeystick.app.cli.parsing import CommandError, Parser, Status, count, delta, listed, option
 from hockeystick.app.cli.picture import check_picture, write_figure
-from hockeystick.app.cli.status import CommandError, Status
-from hockeystick.app.cli.table import table
 from hockeystick.app.report.numbers import plain, rounded_down
-from hockeystick.audit.base import Audit, Verdict
+from hockeystick.audit.base import Audit
 
 HELP = "lower bounds on epsilon from what an attack saw, and whether they refute a claim"
 DESCRIPTION = """From an attack on canaries (planted records), a lower bound on epsilon and mu at a stated confidence,
@@ -35,44 +33,43 @@ _ONE = ("canaries", "guesses", "correct")
 
 def add(parser: Parser) -> None:
     """Add the command's options."""
+    any_count = partial(count, minimum=0)
     many = parser.add_argument_group("one canary a run, many runs: counts of independent outcomes")
-    many.add_argument("--true-positives", type=count("--true-positives", 0), metavar="N", help='said "in", and was in')
+    option(many, "--true-positives", any_count, "N", 'said "in", and was in')
     option(many, "--positives", count, "N", "canaries that were in")
-    many.add_argument("--false-positives", type=count("--false-positives", 0), metavar="N", help='said "in", was out')
+    option(many, "--false-positives", any_count, "N", 'said "in", was out')
     option(many, "--negatives", count, "N", "canaries that were out")
     one = parser.add_argument_group("many canaries in one run, each in or out by a fair coin flip")
     option(one, "--canaries", count, "M", "how many were planted")
     option(one, "--guesses", count, "C", "about how many the attack guessed")
-    one.add_argument("--correct", type=count("--correct", 0), metavar="V", help="how many guesses were right")
-    parser.add_argument(
-        "--scores",
-        metavar="FILE",
-        help="CSV with columns score and member (1 or 0); with --guesses: one run, else independent canaries",
-    )
+    option(one, "--correct", any_count, "V", "how many guesses were right")
+    words = "CSV with columns score and member (1 or 0); with --guesses: one run, else independent canaries"
+    parser.add_argument("--scores", metavar="FILE", help=words)
     parser.add_argument("--claim", metavar="SPEC", help="the specification claimed, TOML or JSON")
     parser.add_argument("--confidence", type=float, default=0.95, metavar="P", help="default: %(default)s")
     option(parser, "--delta", listed(delta), "D[,D]", "default: 0,1e-5", default=(0.0, 1e-5))
-    parser.add_argument(
-        "--plot", metavar="FILE", help="draw what is claimed at most and seen at least: .svg, .png, .pdf"
-    )
-    add_json(parser)
+    words = "draw what is claimed at most and seen at least: .svg, .png, .pdf"
+    parser.add_argument("--plot", metavar="FILE", help=words)
 
 
 def run(options: argparse.Namespace) -> Status:
     """Bound, compare and print."""
     check_picture(options)
     seen = _audit(options)
-    verdict = claim = None
-    if options.claim is not None:
-        claim = in_file(options.claim).curve
-        verdict = seen.verdict(claim)
+    claim = None if options.claim is None else in_file(options.claim).curve
+    verdict = None if claim is None else seen.verdict(claim)
     if options.plot:
         from hockeystick.app import plots  # matplotlib, only where a picture is asked for
 
-        write_figure(options, lambda: plots.audit(seen, claim))
+        write_figure(options.plot, lambda: plots.audit(seen, claim), "audit")
     epsilons = {level: seen.epsilon(level) for level in options.delta}
     if options.json:
-        print_json(_document(seen, epsilons, verdict))
+        found = {
+            "confidence": seen.confidence,
+            "epsilon_at_least": [{"delta": level, "epsilon": epsilon} for level, epsilon in epsilons.items()],
+            "mu_at_least": seen.mu(),
+        }
+        print_json(found if verdict is None else found | {"refuted": verdict.refuted, "p_value": verdict.p_value})
     else:
         rows = [(plain(level), rounded_down(epsilon, 4)) for level, epsilon in epsilons.items()]
         print(table(("delta", "epsilon at least"), rows, right=(1,)))
@@ -82,33 +79,19 @@ def run(options: argparse.Namespace) -> Status:
     return Status.REFUTED if verdict is not None and verdict.refuted else Status.OK
 
 
-def _document(seen: Audit, epsilons: dict[float, float], verdict: Verdict | None) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "confidence": seen.confidence,
-        "epsilon_at_least": [{"delta": level, "epsilon": epsilon} for level, epsilon in epsilons.items()],
-        "mu_at_least": seen.mu(),
-    }
-    return found if verdict is None else found | {"refuted": verdict.refuted, "p_value": verdict.p_value}
-
-
 def _audit(options: argparse.Namespace) -> Audit:
     """The audit that the options describe, in one of three ways."""
     given = {name for name in (*_MANY, *_ONE, "scores") if getattr(options, name) is not None}
     if given in ({"scores"}, {"scores", "guesses"}):
-        members, nonmembers = _scores(options.scores)
+        scores = _scores(options.scores)
         if options.guesses is None:
-            return audit.scores(members, nonmembers, confidence=options.confidence)
-        return audit.one_run_scores(members, nonmembers, guesses=options.guesses, confidence=options.confidence)
+            return audit.scores(*scores, confidence=options.confidence)
+        return audit.one_run_scores(*scores, guesses=options.guesses, confidence=options.confidence)
+    counts = {name: getattr(options, name) for name in given}
     if given == set(_MANY):
-        return audit.counts(
-            options.true_positives,
-            options.positives,
-            false_positives=options.false_positives,
-            negatives=options.negatives,
-            confidence=options.confidence,
-        )
+        return audit.counts(**counts, confidence=options.confidence)
     if given == set(_ONE):
-        return audit.one_run(options.canaries, options.guesses, correct=options.correct, confidence=options.confidence)
+        return audit.one_run(**counts, confidence=options.confidence)
     return _refused(options.parser)
 
 
@@ -119,15 +102,14 @@ def _refused(parser: Parser) -> NoReturn:
 
 def _scores(name: str) -> tuple[list[float], list[float]]:
     """Scores of members and of the others."""
-    members: list[float] = []
-    nonmembers: list[float] = []
+    scores: dict[str, list[float]] = {"1": [], "0": []}
     try:
         with Path(name).open(newline="", encoding="utf-8") as file:
             rows = csv.DictReader(file)
             if not {"score", "member"} <= set(rows.fieldnames or ()):
                 raise CommandError(f"{name}: error: the first line must name the columns score and member")
             for row in rows:
-                into = {"1": members, "0": nonmembers}.get(str(row["member"]).strip())
+                into = scores.get(str(row["member"]).strip())
                 if into is None:
                     raise CommandError(f"{name}:{rows.line_num}: error: member must be 1 or 0, got {row['member']!r}")
                 into.append(float(row["score"]))
@@ -135,4 +117,4 @@ def _scores(name: str) -> tuple[list[float], list[float]]:
         raise CommandError(f"{name}: error: cannot read it: {error.strerror}") from None
     except (TypeError, ValueError) as error:
         raise CommandError(f"{name}:{rows.line_num}: error: score must be a number ({error})") from None
-    return members, nonmembers
+    return scores["1"], scores["0"]

@@ -7,13 +7,11 @@ import textwrap
 from dataclasses import replace
 from typing import Any
 
-from hockeystick.app.cli.answer import Answer, answer_text, opening, print_json, status_of
-from hockeystick.app.cli.files import stated
-from hockeystick.app.cli.options import add_json, add_of_run, run_of, save_as
-from hockeystick.app.cli.parsing import WIDTH, Parser, count, delta, epsilon, option, positive
+from hockeystick.app.cli.answer import Answer, answer_text, told
+from hockeystick.app.cli.options import add_of_run, run_of, save_as, stated
+from hockeystick.app.cli.parsing import WIDTH, CommandError, Parser, Status, count, delta, epsilon, option, positive
 from hockeystick.app.cli.sampler import IN_ROUNDS, OF_ONE_SCHEME, add_length, add_sampler, entry_of
-from hockeystick.app.cli.status import CommandError, Status
-from hockeystick.app.cli.unknown import ROUND, Unknown, round_name
+from hockeystick.app.cli.unknown import ROUND, Unknown
 from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.numbers import is_number, nearest, plain, result_document
 from hockeystick.app.report.words import IF_HELD
@@ -21,6 +19,7 @@ from hockeystick.app.spec.model import Choice, Specification
 from hockeystick.app.spec.problems import suggestion
 from hockeystick.app.spec.registry import samplings
 from hockeystick.calibrate import Calibration, UnreachableTargetError, calibrate
+from hockeystick.errors import one_line
 from hockeystick.progress import Progress
 
 HELP = "the noise, rate, batch size or number of steps that meets a target"
@@ -38,16 +37,16 @@ _NO_FLOOR = (
     "note: mu-GDP at every delta, however small, is no easier with sampling than without it. --floor 1e-10, say, asks"
     " for it above that delta only"
 )
-_OWN = ("round-steps", *(name.replace("_", "-") for name in OF_ONE_SCHEME))
-_OF_RUN = ("noise-multiplier", "rate", "batch-size", "population", "sampling", "steps", "epochs", "tuning", *_OWN)
+_LENGTH = ("steps", "epochs", "tuning", "round_steps")
+_OF_RUN = ("noise_multiplier", "rate", "batch_size", "population", "sampling", *_LENGTH, *OF_ONE_SCHEME)
 _FOUND = ("noise-multiplier", "rate", "batch-size", "round-steps", "steps")
+_BEGUN = {"rate": 1e-3, "batch_size": 1, "round_steps": 100, "noise_multiplier": 1.0}  # in place of what is to be found
 
 
 def add(parser: Parser) -> None:
     """Add the command's options."""
-    parser.add_argument(
-        "specification", metavar="SPEC", nargs="?", help="a specification, instead of the options of a run"
-    )
+    words = "a specification, instead of the options of a run"
+    parser.add_argument("specification", metavar="SPEC", nargs="?", help=words)
     target = parser.add_argument_group("target (one of them)")
     option(target, "--epsilon", epsilon, "E", "epsilon, together with --delta")
     option(target, "--delta", delta, "D", "delta, together with --epsilon")
@@ -56,58 +55,41 @@ def add(parser: Parser) -> None:
     option(target, "--advantage", delta, "A", "the advantage of any attack")
     of_run = parser.add_argument_group("run (give all but the one to find)")
     option(of_run, "--noise-multiplier", positive, "S", "noise over clipping norm")
-    add_sampler(parser, of_run)
+    add_sampler(of_run)
     add_length(of_run)
-    parser.add_argument(
-        "--find", metavar="NAME", help=f"what to find: {', '.join(_FOUND)}; or a parameter of SPEC, or count"
-    )
+    words = f"what to find: {', '.join(_FOUND)}; or a parameter of SPEC, or count"
+    parser.add_argument("--find", metavar="NAME", help=words)
     option(parser, "--step", count, "K", "which step of SPEC (default: 1)", default=1)
-    option(
-        parser,
-        "--precision",
-        positive,
-        "P",
-        "relative distance between the value and one proved unsafe (default: %(default)s); integers are exact",
-        "--tolerance",
-        default=1e-5,
-    )
+    words = "relative distance between the value and one proved unsafe (default: %(default)s); integers are exact"
+    option(parser, "--precision", positive, "P", words, "--tolerance", default=1e-5)
     add_of_run(parser)
-    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> Status:
     """Find the value and print it."""
-    parser: Parser = options.parser
     target = _target(options)
     unknown = _from_file(options) if options.specification else _from_options(options)
     with Progress(f"looking for {unknown.name}"):
         try:
-            found = calibrate(
-                unknown.family,
-                **target,
-                adjacency=unknown.specification.adjacency,
-                values=unknown.values,
-                within=unknown.within,
-                guess=unknown.guess,
-                safe=unknown.safe,
-                precision=options.precision,
-                accountant=unknown.specification.method,
-            )
+            found = calibrate(unknown.family, **target, **unknown.settings, precision=options.precision)
         except UnreachableTargetError as error:
-            raise CommandError(f"{parser.prog}: no answer: {' '.join(str(error).split())}", Status.NO_ANSWER) from None
+            raise CommandError(f"{options.parser.prog}: no answer: {one_line(error)}", Status.NO_ANSWER) from None
     specification = unknown.at(found.value)
     asked = specification.deltas if options.delta is None else (options.delta,)
     save_as(options, replace(specification, deltas=asked))
+    document = {
+        "found": unknown.name,
+        **{name: getattr(found, name) for name in ("value", "unsafe", "precision", "target")},
+        "at_value": result_document(found.bound),
+        "at_unsafe": None if found.bound_at_unsafe is None else result_document(found.bound_at_unsafe),
+        **{name: getattr(found, name) for name in ("evaluations", "estimates", "notes")},
+        "specification": specification.document(),
+    }
     specification = replace(specification, deltas=() if options.delta is None else asked)
-    if options.json:
-        print_json({"broken_assumptions": list(broken(specification)), **_document(unknown, found)})
-    else:
-        print(opening(specification), end="")
-        _print(options, unknown, found, specification)
-    return status_of(specification)
+    return told(specification, document, _text(options, unknown, found, specification), as_json=options.json)
 
 
-def _target(options: argparse.Namespace) -> dict[str, float]:
+def _target(options: argparse.Namespace) -> dict[str, Any]:
     given = {name: getattr(options, name) for name in ("epsilon", "delta", "mu", "advantage")}
     target = {name: value for name, value in given.items() if value is not None}
     if set(target) not in ({"epsilon", "delta"}, {"mu"}, {"advantage"}):
@@ -129,51 +111,45 @@ def _target_words(options: argparse.Namespace) -> str:
 def _from_options(options: argparse.Namespace) -> Unknown:
     """The run of the options, with a value to start from in place of the one to find."""
     name = _absent(options)
-    if options.epochs is not None and name in {"rate", "batch-size"}:
+    if options.epochs is not None and name in {"rate", "batch_size"}:
         options.parser.error(
-            f"--epochs are counted in batches, whose size is what is looked for: give --steps to find the {name}"
+            f"--epochs are counted in batches, whose size is what is looked for: give --steps to find the"
+            f" {name.replace('_', '-')}"
         )
-    filled = argparse.Namespace(**vars(options))
-    if name == "rate":
-        filled.rate = 1e-3
-    if name == "batch-size":
-        filled.batch_size = 1
-    if name == "round-steps":
-        filled.round_steps = 100
-    noise = 1.0 if options.noise_multiplier is None else options.noise_multiplier
-    entry = entry_of(filled, Choice.of("gaussian", noise_multiplier=noise))
+    begun = {name: _BEGUN[name]} if name in _BEGUN else {}
+    filled = argparse.Namespace(**vars(options) | begun)
+    entry = entry_of(filled, Choice.of("gaussian", noise_multiplier=filled.noise_multiplier))
     sampling = entry.sampling or Choice("none")
-    place = {"noise-multiplier": "mechanism", "steps": "count"}.get(name, "sampling")
-    found = "count" if place == "count" else name.replace("-", "_")
-    if name == "steps" and "epochs" in sampling.mapping:
-        place, found = "sampling", "epochs"
-    if name == "round-steps":
-        found = ROUND[sampling.name]
-    return Unknown(run_of(options, entry), 0, place, found)
+    part = "mechanism" if name == "noise_multiplier" else "sampling"
+    if name == "steps":
+        part, name = ("sampling", "epochs") if "epochs" in sampling.mapping else ("count", "count")
+    return Unknown(run_of(options, entry), 0, part, ROUND[sampling.name] if name == "round_steps" else name)
 
 
 def _absent(options: argparse.Namespace) -> str:
     """The one option that is left out, to be found."""
     in_rounds = options.sampling in IN_ROUNDS
+    needed = () if options.sampling is None else samplings()[options.sampling].required
     if in_rounds:
-        size, alone = "round-steps", options.round_steps is None and options.batch_size is None
+        size = "round_steps"
+    elif options.population is None or (options.find == "rate" and "largest_batch" in needed):
+        size = "rate"  # its population may belong to the scheme
     else:
-        size = "batch-size" if options.population is not None else "rate"
-        if options.find == "rate" and "largest_batch" in _needed(options):
-            size = "rate"  # its population belongs to the scheme
-        alone = options.rate is None and options.batch_size is None
-    missing = {"noise-multiplier": options.noise_multiplier is None}
-    missing |= {"steps": options.steps is None and options.epochs is None, size: alone}
-    absent = [name for name, is_missing in missing.items() if is_missing]
-    if len(absent) != 1 or options.find not in {None, absent[0]}:
+        size = "batch_size"
+    of_size = options.round_steps if in_rounds else options.rate
+    given = {"noise_multiplier": (options.noise_multiplier,), "steps": (options.steps, options.epochs)}
+    given |= {size: (of_size, options.batch_size)}
+    absent = [name for name, values in given.items() if all(value is None for value in values)]
+    if len(absent) != 1 or options.find not in {None, absent[0].replace("_", "-")}:
         sizes = "--round-steps" if in_rounds else "--rate (or --batch-size with --population)"
+        missing = ", ".join(absent).replace("_", "-") or "none"
         options.parser.error(
             f"give all but one of --noise-multiplier, --steps, and {sizes};"
-            f" missing: {', '.join(absent) or 'none'}; to find: {options.find or 'the missing one'}"
+            f" missing: {missing}; to find: {options.find or 'the missing one'}"
         )
-    if absent == ["round-steps"] and options.epochs is None:
+    if absent == ["round_steps"] and options.epochs is None:
         options.parser.error("give --epochs, the passes over the data, to find how many steps each has")
-    if absent == ["batch-size"] and options.sampling == "shuffled":
+    if absent == ["batch_size"] and options.sampling == "shuffled":
         options.parser.error(
             "--sampling shuffled: nothing is proved to get better with smaller batches; give --batch-size, and find"
             " the noise or the steps"
@@ -181,63 +157,39 @@ def _absent(options: argparse.Namespace) -> str:
     return absent[0]
 
 
-def _needed(options: argparse.Namespace) -> tuple[str, ...]:
-    return () if options.sampling is None else samplings()[options.sampling].required
-
-
 def _from_file(options: argparse.Namespace) -> Unknown:
     """The specification of the file and the place in it to fill."""
     parser: Parser = options.parser
-    given = [name for name in _OF_RUN if getattr(options, name.replace("-", "_")) is not None]
+    given = [name.replace("_", "-") for name in _OF_RUN if getattr(options, name) is not None]
     if given:
         parser.error(f"--{given[0]} describes a run, which {options.specification} does already; leave out one of them")
     specification = stated(options)
     if options.step > len(specification.steps):
-        parser.error(
-            f"--step is {options.step} but {options.specification} has {len(specification.steps)} kinds of steps"
-        )
+        kinds = f"{options.specification} has {len(specification.steps)} kinds of steps"
+        parser.error(f"--step is {options.step} but {kinds}")
     entry = specification.steps[options.step - 1]
+    sampling = entry.sampling or Choice("none")
     places = {name: "mechanism" for name, value in entry.mechanism.parameters if is_number(value)}
-    if entry.sampling is not None:
-        places |= {name: "sampling" for name, value in entry.sampling.parameters if is_number(value)}
+    places |= {name: "sampling" for name, value in sampling.parameters if is_number(value)}
     places["count"] = "count"
     if options.find is None:
         parser.error(f"say what to --find: {', '.join(places)}")
-    name = {"steps": "count", "round-steps": round_name(entry)}.get(options.find, options.find.replace("-", "_"))
+    in_file = {"steps": "count", "round-steps": ROUND.get(sampling.name, "round_steps")}
+    name = in_file.get(options.find, options.find.replace("-", "_"))
     if name not in places:
         parser.error(f"--find {options.find!r} is not a number in step {options.step}{suggestion(name, places)}")
     return Unknown(specification, options.step - 1, places[name], name)
 
 
-def _print(options: argparse.Namespace, unknown: Unknown, found: Calibration, specification: Specification) -> None:
+def _text(options: argparse.Namespace, unknown: Unknown, found: Calibration, specification: Specification) -> str:
     worth = IF_HELD if broken(specification) else "certified"
-    print(textwrap.fill(f"{unknown.noun} = {plain(found.value)} meets {_target_words(options)}, {worth}", WIDTH))
+    lines = [textwrap.fill(f"{unknown.noun} = {plain(found.value)} meets {_target_words(options)}, {worth}", WIDTH)]
     if found.unsafe is not None:
-        print(f"{unknown.noun} = {plain(found.unsafe)} does not: relative distance {nearest(found.precision, 2)}")
-    for note in (*found.notes, *_cautions(options, unknown)):
-        print(textwrap.fill(note, WIDTH))
+        distance = nearest(found.precision, 2)
+        lines.append(f"{unknown.noun} = {plain(found.unsafe)} does not: relative distance {distance}")
+    sampled = any(entry.sampling is not None for entry in specification.steps)
+    cautions = [_NO_FLOOR] if options.mu is not None and not options.floor and sampled else []
+    lines += [textwrap.fill(note, WIDTH) for note in (*found.notes, *cautions)]
     if options.epsilon is not None:
-        print()
-        print(answer_text(specification, [Answer("delta", options.epsilon, found.bound)]))
-
-
-def _cautions(options: argparse.Namespace, unknown: Unknown) -> tuple[str, ...]:
-    """What a target asks that the caller may not have meant."""
-    sampled = any(entry.sampling is not None for entry in unknown.specification.steps)
-    return () if options.mu is None or options.floor or not sampled else (_NO_FLOOR,)
-
-
-def _document(unknown: Unknown, found: Calibration) -> dict[str, Any]:
-    return {
-        "found": unknown.name,
-        "value": found.value,
-        "unsafe": found.unsafe,
-        "precision": found.precision,
-        "target": found.target,
-        "at_value": result_document(found.bound),
-        "at_unsafe": None if found.bound_at_unsafe is None else result_document(found.bound_at_unsafe),
-        "evaluations": found.evaluations,
-        "estimates": found.estimates,
-        "notes": list(found.notes),
-        "specification": unknown.at(found.value).document(),
-    }
+        lines += ["", answer_text(specification, [Answer("delta", options.epsilon, found.bound)])]
+    return "\n".join(lines)

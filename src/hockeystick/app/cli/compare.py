@@ -7,16 +7,13 @@ import math
 import textwrap
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any, final
+from typing import Any
 
-from hockeystick.app.cli.answer import opening, print_json, status_of
-from hockeystick.app.cli.files import add_specification, in_file
-from hockeystick.app.cli.options import add_json
-from hockeystick.app.cli.parsing import WIDTH, Parser, delta, epsilon, option
-from hockeystick.app.cli.status import CommandError, Status
-from hockeystick.app.cli.table import table
+from hockeystick.app.cli.answer import opening, print_json, status_of, table
+from hockeystick.app.cli.options import add_specification, in_file
+from hockeystick.app.cli.parsing import WIDTH, CommandError, Parser, Status, delta, epsilon, option
 from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.numbers import bracket, nearest, plain, result_document, rounded_up
 from hockeystick.app.spec.model import Choice, Specification, StepEntry
@@ -24,7 +21,7 @@ from hockeystick.app.spec.reader import accountant_of
 from hockeystick.app.spec.registry import AUTOMATIC, accountants, samplings, schemes
 from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import ADJACENCIES
-from hockeystick.errors import HockeystickError, check_choice
+from hockeystick.errors import HockeystickError, check_choice, one_line
 from hockeystick.progress import Progress
 
 HELP = "one run under several accountants, relations and sampling schemes"
@@ -36,45 +33,30 @@ EXAMPLES = """examples:
   hockeystick compare spec.toml --accountants automatic,lattice:spacing=1e-3
 """
 
-
 _SIMULATION = "monte-carlo"
+_SIZES = {"rate", "batch_size", "population"}
+"""What a scheme may ask for that can be known from another one's parameters."""
 
 
 def add(parser: Parser) -> None:
     """Add the command's options."""
     add_specification(parser)
-    parser.add_argument(
-        "--accountants",
-        metavar="A;A",
-        help="accountants, separated by commas, with parameters after a colon (separated by semicolons where one has"
-        f" several parameters). The default, all, is every one that needs no parameters, but {_SIMULATION}, which may"
-        f" take minutes, has to be named. Known: {AUTOMATIC}, {', '.join(accountants())}",
+    methods = (
+        "accountants, separated by commas, with parameters after a colon (separated by semicolons where one has several"
+        f" parameters). The default, all, is every one that needs no parameters, but {_SIMULATION}, which may take"
+        f" minutes, has to be named. Known: {AUTOMATIC}, {', '.join(accountants())}"
     )
-    parser.add_argument(
-        "--adjacencies", metavar="R,R", help=f"relations, separated by commas, or all: {', '.join(ADJACENCIES)}"
+    ways = (
+        "sampling schemes, separated by commas, or all; parameters of their own after a colon, such as"
+        f" cut-batches:largest_batch=600. Known: none, {', '.join(samplings())}"
     )
-    parser.add_argument(
-        "--samplings",
-        metavar="S,S",
-        help="sampling schemes, separated by commas, or all; parameters of their own after a"
-        f" colon, such as cut-batches:largest_batch=600. Known: none, {', '.join(samplings())}",
-    )
+    relations = f"relations, separated by commas, or all: {', '.join(ADJACENCIES)}"
+    parser.add_argument("--accountants", metavar="A;A", help=methods)
+    parser.add_argument("--adjacencies", metavar="R,R", help=relations)
+    parser.add_argument("--samplings", metavar="S,S", help=ways)
     asked = parser.add_mutually_exclusive_group()
     option(asked, "--delta", delta, "D", "compare epsilon at this delta")
     option(asked, "--epsilon", epsilon, "E", "compare delta at this epsilon")
-    add_json(parser)
-
-
-@final
-@dataclass(frozen=True)
-class _Line:
-    """One combination and what came of it."""
-
-    specification: Specification
-    sampling: str
-    result: Bound | Estimate | None
-    reason: str
-    seconds: float
 
 
 def run(options: argparse.Namespace) -> Status:
@@ -85,18 +67,23 @@ def run(options: argparse.Namespace) -> Status:
     with Progress("comparing") as progress:
         lines = [_line(name, one, quantity, level) for name, one in progress.each(combinations)]
     if options.json:
-        print_json({"quantity": quantity, "at": level, "rows": [_document(line) for line in lines]})
-        return status_of(*(line.specification for line in lines))
-    print("".join(dict.fromkeys(opening(line.specification) for line in lines)), end="")
-    heads: tuple[str, ...] = ("relation", "sampling", "accountant", quantity, "bracket", "worth", "time")
+        rows = [line | {"result": line["result"] and result_document(line["result"])} for line in lines]
+        print_json({"quantity": quantity, "at": level, "rows": rows})
+    else:
+        print("".join(dict.fromkeys(opening(one) for _, one in combinations)), end="")
+        _print(lines, quantity, level)
+    return status_of(*(one for _, one in combinations))
+
+
+def _print(lines: Sequence[dict[str, Any]], quantity: str, level: float) -> None:
+    heads = ("relation", "sampling", "accountant", quantity, "bracket", "worth", "time")
     rows = [_row(line) for line in lines]
     alike = [column for column in (0, 1) if len({row[column] for row in rows}) == 1]  # said once, above the table
     title = "".join(f", {heads[column]} {rows[0][column]}" for column in alike)
     print(f"{quantity} at {'delta' if quantity == 'epsilon' else 'epsilon'} {plain(level)}{title}\n")
     print(_folded(heads, rows, alike))
-    for reason in dict.fromkeys(line.reason for line in lines if line.reason):
+    for reason in dict.fromkeys(line["reason"] for line in lines if line["reason"]):
         print("\n" + textwrap.fill(reason, WIDTH, initial_indent="- ", subsequent_indent="  "))
-    return status_of(*(line.specification for line in lines))
 
 
 def _folded(heads: Sequence[str], rows: Sequence[Sequence[str]], alike: Sequence[int]) -> str:
@@ -125,7 +112,7 @@ def _combinations(
     options: argparse.Namespace, specification: Specification, deltas: tuple[float, ...]
 ) -> Iterator[tuple[str, Specification]]:
     for adjacency in _adjacencies(options.adjacencies, specification):
-        for name, sampled in _sampled(options.samplings, specification):
+        for name, sampled in list(_sampled(options.samplings, specification)):
             for accountant in _accountants(options.accountants, specification):
                 yield name, replace(sampled, adjacency=adjacency, accountant=accountant, deltas=deltas)
 
@@ -133,20 +120,18 @@ def _combinations(
 def _adjacencies(given: str | None, specification: Specification) -> list[str]:
     if given is None:
         return [specification.adjacency]
-    if given == "all":
-        return list(ADJACENCIES)
-    return [check_choice("--adjacencies", name.strip(), ADJACENCIES) for name in given.split(",")]
+    names = ADJACENCIES if given == "all" else map(str.strip, given.split(","))
+    return [check_choice("--adjacencies", name, ADJACENCIES) for name in names]
 
 
 def _accountants(given: str | None, specification: Specification) -> list[Choice]:
     """The accountants asked for; all that need no parameters and no simulation where nothing is."""
-    if given is None or given == "all":
-        own = specification.accountant
-        apart = {own.name, _SIMULATION} | ({"certified"} if own.name == AUTOMATIC else set())  # what automatic chooses
-        known = [entry for entry in accountants().values() if entry.name not in apart]
-        plain_ones = [entry.name for entry in known if not entry.required]
-        return [own, *(Choice(name) for name in plain_ones)]
-    return [accountant_of(part, "--accountants") for part in _listed(given) if part]
+    if given is not None and given != "all":
+        return [accountant_of(part, "--accountants") for part in _listed(given) if part]
+    own = specification.accountant
+    apart = {own.name, _SIMULATION} | ({"certified"} if own.name == AUTOMATIC else set())  # what automatic chooses
+    known = [entry for entry in accountants().values() if entry.name not in apart]
+    return [own, *(Choice(entry.name) for entry in known if not entry.required)]
 
 
 def _listed(given: str) -> list[str]:
@@ -155,23 +140,23 @@ def _listed(given: str) -> list[str]:
     return [part.strip() for part in given.split(";" if by_semicolon else ",")]
 
 
-def _sampled(given: str | None, specification: Specification) -> list[tuple[str, Specification]]:
+def _sampled(given: str | None, specification: Specification) -> Iterator[tuple[str, Specification]]:
     """The specification with every step that is sampled at all sampled in another way."""
     if given is None:
-        return [(_own_sampling(specification), specification)]
+        own = ("none" if entry.sampling is None else entry.sampling.name for entry in specification.steps)
+        yield "+".join(dict.fromkeys(own)), specification
+        return
     of_sizes = [name for name, scheme in samplings().items() if set(scheme.required) <= _SIZES]
-    if given == "all":
-        names = ["none", *of_sizes]
-    else:
-        names = _listed(given)
-    found: list[tuple[str, Specification]] = []
-    for written in names:
-        name, _, own = written.partition(":")
+    for written in ["none", *of_sizes] if given == "all" else _listed(given):
+        name, _, own_values = written.partition(":")
         check_choice("--samplings", name, ("none", *samplings()))
-        more = _own_parameters(name, own)
+        more = _own_parameters(name, own_values)
         steps = tuple(_resampled(entry, name, specification, more) for entry in specification.steps)
-        found.append((written, replace(specification, steps=steps)))
-    return found
+        yield written, replace(specification, steps=steps)
+
+
+def _refused(reason: str) -> CommandError:
+    return CommandError(f"hockeystick compare: error: {reason}")
 
 
 def _own_parameters(name: str, written: str) -> dict[str, float | int]:
@@ -181,23 +166,12 @@ def _own_parameters(name: str, written: str) -> dict[str, float | int]:
         key, _, value = item.partition("=")
         parameter = samplings()[name].parameter(key.strip()) if name != "none" else None
         if parameter is None:
-            raise CommandError(f"hockeystick compare: error: --samplings {name} has no parameter {key.strip()!r}")
+            raise _refused(f"--samplings {name} has no parameter {key.strip()!r}")
         try:
             found[parameter.name] = int(value) if parameter.kind == "integer" else float(value)
         except ValueError:
-            raise CommandError(
-                f"hockeystick compare: error: --samplings {name}: {parameter.name} must be a number, got {value!r}"
-            ) from None
+            raise _refused(f"--samplings {name}: {parameter.name} must be a number, got {value!r}") from None
     return found
-
-
-_SIZES = {"rate", "batch_size", "population"}
-"""What a scheme may ask for that can be known from another one's parameters."""
-
-
-def _own_sampling(specification: Specification) -> str:
-    names = dict.fromkeys("none" if entry.sampling is None else entry.sampling.name for entry in specification.steps)
-    return "+".join(names)
 
 
 def _resampled(entry: StepEntry, name: str, specification: Specification, more: dict[str, float | int]) -> StepEntry:
@@ -214,21 +188,20 @@ def _resampled(entry: StepEntry, name: str, specification: Specification, more: 
     missing = [parameter for parameter in needed if parameter not in known]
     if missing:
         own = f", or {missing[0]} after a colon: {name}:{missing[0]}=..." if len(missing) == 1 else ""
-        raise CommandError(
-            f"hockeystick compare: error: --samplings {name} needs {' and '.join(missing)}: give batch_size and"
-            f" population under sampling, or examples under [circumstances]{own}"
+        raise _refused(
+            f"--samplings {name} needs {' and '.join(missing)}: give batch_size and population under sampling, or"
+            f" examples under [circumstances]{own}"
         )
     sampled = replace(entry, sampling=Choice(name, tuple((parameter, known[parameter]) for parameter in needed)))
     try:
         releases = sampled.step.releases
     except ValueError as error:
-        raise CommandError(f"hockeystick compare: error: --samplings {name}: {error}") from None
+        raise _refused(f"--samplings {name}: {error}") from None
     # the same number of releases: a step of one scheme may be an epoch of another's
     count = Fraction(total, releases)
     if count.denominator != 1:
-        raise CommandError(
-            f"hockeystick compare: error: {total} steps are not a whole number of epochs of {releases} batches each,"
-            f" which {name} sampling needs"
+        raise _refused(
+            f"{total} steps are not a whole number of epochs of {releases} batches each, which {name} sampling needs"
         )
     return replace(sampled, count=int(count))
 
@@ -238,51 +211,46 @@ def _sizes(sampling: Choice, specification: Specification) -> dict[str, float | 
     values = {name: value for name, value in sampling.parameters if isinstance(value, int | float)}
     records = values.get("population", specification.circumstances.examples)
     batch, chance = values.get("batch_size"), values.get("rate")
-    if batch is None and chance is not None and records is not None and float(chance * records).is_integer():
-        batch = int(chance * records)
-    if chance is None and batch is not None and records is not None:
-        chance = batch / records
     each = values.get("steps", values.get("bins"))
-    if each is None and batch is not None and records is not None and records % batch == 0:
-        each = int(records // batch)
+    if records is not None:
+        if batch is None and chance is not None and float(chance * records).is_integer():
+            batch = int(chance * records)
+        if chance is None and batch is not None:
+            chance = batch / records
+        if each is None and batch is not None and records % batch == 0:
+            each = int(records // batch)
     if chance is None and each is not None:
         chance = 1.0 / each
     found = {"rate": chance, "batch_size": batch, "population": records, "steps": each, "bins": each}
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _line(name: str, specification: Specification, quantity: str, level: float) -> _Line:
-    start = time.perf_counter()
-    result: Bound | Estimate | None = None
-    reason = ""
+def _line(name: str, specification: Specification, quantity: str, level: float) -> dict[str, Any]:
+    """What came of a combination, as JSON holds it but for the result."""
+    start, reason, result = time.perf_counter(), "", None
     try:
-        curve = specification.curve
-        result = curve.epsilon(level) if quantity == "epsilon" else curve.delta(level)
+        result = getattr(specification.curve, quantity)(level)
     except (HockeystickError, ValueError, ModuleNotFoundError) as error:
-        reason = " ".join(str(error).split())
-    return _Line(specification, name, result, reason, time.perf_counter() - start)
-
-
-def _row(line: _Line) -> tuple[str, ...]:
-    head = (line.specification.adjacency, line.sampling, line.specification.accountant.text)
-    seconds = f"{line.seconds * 1e3:.0f} ms"
-    if line.result is None:
-        return (*head, "-", "-", "no answer (below)", seconds)
-    if isinstance(line.result, Bound):
-        worth = "broken (above)" if broken(line.specification) else "certified"
-        return (*head, rounded_up(float(line.result.upper)), bracket(line.result), worth, seconds)
-    error = float(line.result.error)
-    width = "-" if math.isnan(error) else f"+- {nearest(error, 2)}"  # NaN: no error is known
-    return (*head, nearest(float(line.result.value)), width, "estimate", seconds)
-
-
-def _document(line: _Line) -> dict[str, Any]:
+        reason = one_line(error)
     return {
-        "broken_assumptions": list(broken(line.specification)),
-        "adjacency": line.specification.adjacency,
-        "sampling": line.sampling,
-        "accountant": line.specification.accountant.text,
-        "result": None if line.result is None else result_document(line.result),
-        "reason": line.reason,
-        "seconds": line.seconds,
+        "broken_assumptions": list(broken(specification)),
+        "adjacency": specification.adjacency,
+        "sampling": name,
+        "accountant": specification.accountant.text,
+        "result": result,
+        "reason": reason,
+        "seconds": time.perf_counter() - start,
     }
+
+
+def _row(line: dict[str, Any]) -> tuple[str, ...]:
+    head, seconds = (line["adjacency"], line["sampling"], line["accountant"]), f"{line['seconds'] * 1e3:.0f} ms"
+    result: Bound | Estimate | None = line["result"]
+    if result is None:
+        return (*head, "-", "-", "no answer (below)", seconds)
+    if isinstance(result, Bound):
+        worth = "broken (above)" if line["broken_assumptions"] else "certified"
+        return (*head, rounded_up(float(result.upper)), bracket(result), worth, seconds)
+    error = float(result.error)
+    width = "-" if math.isnan(error) else f"+- {nearest(error, 2)}"  # NaN: no error is known
+    return (*head, nearest(float(result.value)), width, "estimate", seconds)

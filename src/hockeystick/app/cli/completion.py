@@ -6,10 +6,9 @@ Each script completes commands, options, the values of options that have few, an
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from hockeystick.app.cli.parsing import Parser
-from hockeystick.app.cli.status import Status
+from hockeystick.app.cli.parsing import Parser, Status
 
 HELP = "a script that completes commands and options in your shell"
 DESCRIPTION = "Print a completion script for a shell."
@@ -17,6 +16,32 @@ EXAMPLES = """examples:
   source <(hockeystick completion bash)   # put it into ~/.bashrc to keep it
   hockeystick completion zsh > ~/.zfunc/_hockeystick    # a directory of $fpath
   hockeystick completion fish > ~/.config/fish/completions/hockeystick.fish
+"""
+
+_BASH = """\
+# bash completion for hockeystick
+_hockeystick() {
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=''
+  case ${COMP_WORDS[1]} in
+@cases@
+  esac
+  [[ $COMP_CWORD -eq 1 ]] && words='@commands@ --help --version'
+  COMPREPLY=( $(compgen -W "$words" -- "$cur") )
+}
+complete -o default -F _hockeystick hockeystick
+"""
+_ZSH = """\
+#compdef hockeystick
+_hockeystick() {
+  local -a commands=(@commands@)
+  if (( CURRENT == 2 )); then _describe command commands; return; fi
+  local command=$words[2]
+  shift words; (( CURRENT-- ))
+  case $command in
+@cases@
+  esac
+}
+if [[ $funcstack[1] == _hockeystick ]]; then _hockeystick "$@"; else compdef _hockeystick hockeystick; fi
 """
 
 Subparsers = argparse._SubParsersAction  # noqa: SLF001 - what `add_subparsers` returns has no public name
@@ -32,25 +57,17 @@ def add(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Status:
     """Print the script."""
-    print(scripts(options.commands)[options.shell](), end="")
-    return Status.OK
-
-
-def scripts(commands: Subparsers[Parser]) -> Mapping[str, Callable[[], str]]:
-    """The script for each shell, from what `add_subparsers` returned once all commands are added."""
-    options = {name: _options(parser) for name, parser in commands.choices.items()}
+    commands: Subparsers[Parser] = options.commands
+    known = {name: _options(parser) for name, parser in commands.choices.items()}
     # argparse has no public way to get at the helps of commands, nor at the options of a parser
-    helps = {action.dest: action.help or "" for action in commands._choices_actions}  # noqa: SLF001 - see `scripts`
-    return {
-        "bash": lambda: _bash(options),
-        "zsh": lambda: _zsh(options, helps),
-        "fish": lambda: _fish(options, helps),
-    }
+    helps = {action.dest: action.help or "" for action in commands._choices_actions}  # noqa: SLF001 - see above
+    print({"bash": _bash, "zsh": _zsh, "fish": _fish}[options.shell](known, helps), end="")
+    return Status.OK
 
 
 def _options(parser: Parser) -> Options:
     found: Options = {}
-    for action in parser._actions:  # noqa: SLF001 - see `scripts`
+    for action in parser._actions:  # noqa: SLF001 - see `run`
         values = tuple(map(str, action.choices)) if action.choices else ()
         if action.option_strings:
             found[action.option_strings[-1]] = values
@@ -59,64 +76,29 @@ def _options(parser: Parser) -> Options:
     return found
 
 
-def _bash(commands: Mapping[str, Options]) -> str:
+def _bash(commands: Mapping[str, Options], _: Mapping[str, str]) -> str:
     cases: list[str] = []
     for name, options in commands.items():
-        words = " ".join((*filter(None, options), *options.get("", ())))
-        valued = [
+        few = [
             f"        {option}) words='{' '.join(values)}' ;;"
             for option, values in options.items()
             if option and values
         ]
-        inner = (
-            ["      case $prev in", *valued, f"        *) words='{words}' ;;", "      esac"]
-            if valued
-            else [f"      words='{words}'"]
-        )
+        words = f"words='{' '.join((*filter(None, options), *options.get('', ())))}'"
+        inner = ["      case $prev in", *few, f"        *) {words} ;;", "      esac"] if few else [f"      {words}"]
         cases += [f"    {name})", *inner, "      ;;"]
-    return "\n".join(
-        [
-            "# bash completion for hockeystick",
-            "_hockeystick() {",
-            "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=''",
-            "  case ${COMP_WORDS[1]} in",
-            *cases,
-            "  esac",
-            f"  [[ $COMP_CWORD -eq 1 ]] && words='{' '.join(commands)} --help --version'",
-            '  COMPREPLY=( $(compgen -W "$words" -- "$cur") )',
-            "}",
-            "complete -o default -F _hockeystick hockeystick",
-            "",
-        ]
-    )
+    return _BASH.replace("@cases@", "\n".join(cases)).replace("@commands@", " ".join(commands))
 
 
 def _zsh(commands: Mapping[str, Options], helps: Mapping[str, str]) -> str:
     listed = " ".join(f"'{name}:{_quoted(helps.get(name, ''))}'" for name in commands)
     cases: list[str] = []
     for name, options in commands.items():
-        specs = []
-        for option, values in options.items():
-            if option:
-                specs.append(f"'{option}[]" + (f":value:({' '.join(values)})'" if values else "'"))
-        first = f"'1:value:({' '.join(options[''])})'" if "" in options else ""
+        few = {option: f":value:({' '.join(values)})" if values else "" for option, values in options.items()}
+        first = f"'1{few.pop('')}'" if "" in few else ""
+        specs = [f"'{option}[]{values}'" for option, values in few.items()]
         cases.append(f"    {name}) _arguments {' '.join([*specs, first])} '*:file:_files' ;;")
-    return "\n".join(
-        [
-            "#compdef hockeystick",
-            "_hockeystick() {",
-            f"  local -a commands=({listed})",
-            "  if (( CURRENT == 2 )); then _describe command commands; return; fi",
-            "  local command=$words[2]",
-            "  shift words; (( CURRENT-- ))",
-            "  case $command in",
-            *cases,
-            "  esac",
-            "}",
-            'if [[ $funcstack[1] == _hockeystick ]]; then _hockeystick "$@"; else compdef _hockeystick hockeystick; fi',
-            "",
-        ]
-    )
+    return _ZSH.replace("@cases@", "\n".join(cases)).replace("@commands@", listed)
 
 
 def _fish(commands: Mapping[str, Options], helps: Mapping[str, str]) -> str:
@@ -125,10 +107,9 @@ def _fish(commands: Mapping[str, Options], helps: Mapping[str, str]) -> str:
         lines.append(f"complete -c hockeystick -n __fish_use_subcommand -a {name} -d '{_quoted(helps.get(name, ''))}'")
         seen = f"complete -c hockeystick -n '__fish_seen_subcommand_from {name}'"
         for option, values in options.items():
-            if not option:
-                lines.append(f"{seen} -f -a '{' '.join(values)}'")
-                continue
-            lines.append(f"{seen} -l {option.removeprefix('--')}" + (f" -x -a '{' '.join(values)}'" if values else ""))
+            few = f" -a '{' '.join(values)}'" if values else ""
+            flag = f" -l {option.removeprefix('--')}" + (" -x" if few else "") if option else " -f"
+            lines.append(seen + flag + few)
     return "\n".join([*lines, ""])
 
 

@@ -6,13 +6,11 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
-from hockeystick.app.cli.answer import answer_document, answers, print_answers, print_json, status_of
-from hockeystick.app.cli.options import add_json, add_of_run, add_tolerance, run_of, save_as
-from hockeystick.app.cli.parsing import Parser, delta, epsilon, listed, option, positive
-from hockeystick.app.cli.picture import check_picture, draw, points
+from hockeystick.app.cli.answer import answer_document, answer_text, answers, table, told
+from hockeystick.app.cli.options import add_of_run, add_tolerance, run_of, save_as
+from hockeystick.app.cli.parsing import Parser, Status, delta, epsilon, listed, option, positive
+from hockeystick.app.cli.picture import DELTAS, check_picture, draw
 from hockeystick.app.cli.sampler import add_length, add_sampler, batches_of, entry_of
-from hockeystick.app.cli.status import Status
-from hockeystick.app.cli.table import table
 from hockeystick.app.report.cautions import warning
 from hockeystick.app.report.numbers import count_text, plain, rounded_up
 from hockeystick.app.spec.model import Choice, Specification
@@ -36,26 +34,18 @@ _WIDE = 2  # deltas side by side in a table
 
 def add(parser: Parser) -> None:
     """Add the command's options."""
-    option(
-        parser,
-        "--noise-multiplier",
-        positive,
-        "S",
-        "standard deviation of the noise on the summed gradients, in units of the clipping norm",
-        required=True,
-    )
+    words = "standard deviation of the noise on the summed gradients, in units of the clipping norm"
+    option(parser, "--noise-multiplier", positive, "S", words, required=True)
     add_sampler(parser)
     add_length(parser.add_mutually_exclusive_group(required=True))
     asked = parser.add_mutually_exclusive_group(required=True)
     option(asked, "--delta", listed(delta), "D[,D]", "report epsilon at these deltas, in [0, 1]")
     option(asked, "--epsilon", listed(epsilon), "E[,E]", "report delta at these epsilons")
     parser.add_argument("--by-epoch", action="store_true", help="add a table of epsilon by epoch; needs --delta")
-    parser.add_argument(
-        "--plot", metavar="FILE", help="draw the privacy curve, or with --by-epoch epsilon by epoch: .svg, .png, .pdf"
-    )
+    words = "draw the privacy curve, or with --by-epoch epsilon by epoch: .svg, .png, .pdf"
+    parser.add_argument("--plot", metavar="FILE", help=words)
     add_of_run(parser)
     add_tolerance(parser)
-    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> Status:
@@ -65,10 +55,9 @@ def run(options: argparse.Namespace) -> Status:
         options.parser.error("--by-epoch shows epsilon: give --delta")
     if options.by_epoch and options.tuning is not None:
         options.parser.error("--by-epoch is about one run: give it without --tuning")
-    mechanism = Choice.of("gaussian", noise_multiplier=options.noise_multiplier)
     specification = run_of(
         options,
-        entry_of(options, mechanism),
+        entry_of(options, Choice.of("gaussian", noise_multiplier=options.noise_multiplier)),
         deltas=options.delta or (),
         epsilons=options.epsilon or (),
         accountant=Choice.of(AUTOMATIC, tolerance=options.tolerance),
@@ -78,18 +67,15 @@ def run(options: argparse.Namespace) -> Status:
         found = answers(specification, curve)
         epochs = _epochs(specification, progress) if options.by_epoch else []
         if options.plot and not epochs:
-            draw(options.plot, specification, points(specification, curve), curve)
+            points = answers(replace(specification, deltas=DELTAS, epsilons=()), curve)
+            draw(options.plot, specification, points, curve)
     if options.plot and epochs:
         _draw_epochs(options.plot, specification)
     save_as(options, specification)
-    if options.json:
-        more = {"by_epoch": epochs} if options.by_epoch else {}
-        print_json(answer_document(specification, found) | more)
-        return status_of(specification)
-    status = print_answers(specification, found, as_json=False)
+    document, text = answer_document(specification, found), answer_text(specification, found)
     if epochs:
-        print("\n" + _epoch_table(specification, epochs))
-    return status
+        document, text = document | {"by_epoch": epochs}, f"{text}\n\n{_epoch_tables(specification, epochs)}"
+    return told(specification, document, text, as_json=options.json)
 
 
 def _total(specification: Specification) -> int:
@@ -110,10 +96,10 @@ def _after(specification: Specification, steps: int) -> Specification:
     """The run, stopped after so many of its steps."""
     (entry,) = specification.steps
     if entry.sampling is not None and schemes()[entry.sampling.name].step_is_run:
-        epochs = steps // batches_of(entry.sampling)
-        sampling = Choice.of(entry.sampling.name, **entry.sampling.mapping | {"epochs": epochs})
-        return replace(specification, steps=(replace(entry, sampling=sampling),))
-    return replace(specification, steps=(replace(entry, count=steps // entry.step.releases),))
+        part = replace(entry, sampling=entry.sampling.but(epochs=steps // batches_of(entry.sampling)))
+    else:
+        part = replace(entry, count=steps // entry.step.releases)
+    return replace(specification, steps=(part,))
 
 
 def _epochs(specification: Specification, progress: Progress) -> list[dict[str, Any]]:
@@ -121,35 +107,23 @@ def _epochs(specification: Specification, progress: Progress) -> list[dict[str, 
     rows: list[dict[str, Any]] = []
     for steps in progress.each(marks):
         curve = _after(specification, steps).curve
-        sides = [curve.epsilon(level) for level in specification.deltas]
-        known = [
-            {"delta": level, "lower": found.sides[0], "upper": found.sides[1]}
-            for level, found in zip(specification.deltas, sides, strict=True)
-        ]
+        sides = [(level, *curve.epsilon(level).sides) for level in specification.deltas]
+        known = [dict(zip(("delta", "lower", "upper"), one, strict=True)) for one in sides]
         rows.append({"epoch": steps / batches, "steps": steps, "epsilon": known})
     return rows
 
 
-def _epoch_table(specification: Specification, rows: list[dict[str, Any]]) -> str:
+def _epoch_tables(specification: Specification, rows: list[dict[str, Any]]) -> str:
+    """A table for every two deltas: more are too many for one."""
     levels = [plain(level) for level in specification.deltas]
-    if len(levels) > _WIDE:  # too many for one table
-        parts = [slice(start, start + _WIDE) for start in range(0, len(levels), _WIDE)]
-    else:
-        parts = [slice(None)]
-    return "\n\n".join(_epoch_part(rows, levels[part], part) for part in parts)
-
-
-def _epoch_part(rows: list[dict[str, Any]], levels: list[str], part: slice) -> str:
-    heads = ("epoch", "steps", *(f"epsilon at delta {level}" for level in levels))
-    cells = [
-        (
-            f"{row['epoch']:.4g}",
-            count_text(row["steps"]),
-            *(rounded_up(one["upper"], 5) for one in row["epsilon"][part]),
-        )
-        for row in rows
-    ]
-    return table(heads, cells, right=range(len(heads)))
+    tables = []
+    for part in (slice(start, start + _WIDE) for start in range(0, len(levels), _WIDE)):
+        heads = ("epoch", "steps", *(f"epsilon at delta {level}" for level in levels[part]))
+        firsts = [(f"{row['epoch']:.4g}", count_text(row["steps"])) for row in rows]
+        cells = [[rounded_up(one["upper"], 5) for one in row["epsilon"][part]] for row in rows]
+        lines = [(*first, *cell) for first, cell in zip(firsts, cells, strict=True)]
+        tables.append(table(heads, lines, right=range(len(heads))))
+    return "\n\n".join(tables)
 
 
 def _draw_epochs(name: str, specification: Specification) -> None:

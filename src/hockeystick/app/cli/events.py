@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 
-from hockeystick.app.cli.files import read_text
-from hockeystick.app.cli.options import ADJACENCY, UNIT, add_adjacency, add_json, add_unit
-from hockeystick.app.cli.parsing import Parser, delta, listed, option
-from hockeystick.app.cli.status import CommandError, Status
+from hockeystick.app.cli.options import ADJACENCY, UNIT, add_adjacency, add_unit, read_text
+from hockeystick.app.cli.parsing import CommandError, Parser, Status, delta, listed, option
 from hockeystick.app.spec.write import from_event
 
 HELP = "make a specification from an event of dp-accounting"
@@ -26,11 +24,10 @@ def add(parser: Parser) -> None:
     add_adjacency(parser)
     add_unit(parser)
     option(parser, "--delta", listed(delta), "D[,D]", "report epsilon at these", default=())
-    add_json(parser)  # as every command; a specification is printed as JSON in any case
 
 
 def run(options: argparse.Namespace) -> Status:
-    """Print the specification as JSON."""
+    """Print the specification, as JSON in any case."""
     try:
         event = json.loads(read_text(options.event))
     except json.JSONDecodeError as error:

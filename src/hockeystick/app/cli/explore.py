@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import webbrowser
+from functools import partial
 
-from hockeystick.app.cli.parsing import Parser, count
-from hockeystick.app.cli.status import CommandError, Status
+from hockeystick.app.cli.parsing import CommandError, Parser, Status, count, option
 
 _PORT, _MOST_PORTS = 8321, 65535
 
@@ -21,9 +21,7 @@ EXAMPLES = """examples:
 
 def add(parser: Parser) -> None:
     """Add the command's options."""
-    parser.add_argument(
-        "--port", type=count("--port", 0), default=_PORT, metavar="N", help="0 for any (default: %(default)s)"
-    )
+    option(parser, "--port", partial(count, minimum=0), "N", "0 for any (default: %(default)s)", default=_PORT)
     parser.add_argument("--no-browser", action="store_true", help="print the address, and open nothing")
 
 

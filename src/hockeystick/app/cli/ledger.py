@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from hockeystick import ledger
-from hockeystick.app.cli.answer import print_json
-from hockeystick.app.cli.files import add_specification, specification_of, write_text
-from hockeystick.app.cli.options import add_json
-from hockeystick.app.cli.parsing import Parser, count, delta, option, positive
-from hockeystick.app.cli.status import CommandError, Status
-from hockeystick.app.cli.table import table
+from hockeystick.app.cli.answer import print_json, table
+from hockeystick.app.cli.options import add_specification, in_file, write_text
+from hockeystick.app.cli.parsing import CommandError, Parser, Status, add_json, count, delta, option, positive
 from hockeystick.app.report.data_set import Account, data_set_json, data_set_page, data_set_record
 from hockeystick.app.report.numbers import plain, rounded_down, rounded_up
 from hockeystick.composition import ADJACENCIES
@@ -80,34 +77,28 @@ def _add_administration(actions: Any) -> None:
     option(parser, "--mu", positive, "MU", "budget of Gaussian DP instead")
     parser.add_argument("--unit", default="example", metavar="NOUN", help="what one record is (default: %(default)s)")
     parser.add_argument("--adjacency", choices=tuple(ADJACENCIES), default="add-remove", metavar="R")
-    parser.add_argument(
-        "--rule",
-        choices=RULES,
-        default=RULES[0],
-        help="in-advance: every release is fixed before any result is seen; the others admit adaptive ones, through a"
-        " filter",
+    words = (
+        "in-advance: every release is fixed before any result is seen; the others admit adaptive ones, through a filter"
     )
+    parser.add_argument("--rule", choices=RULES, default=RULES[0], help=words)
     parser.add_argument("--period", choices=[name for name in PERIODS if name], default="", help="a budget for each")
 
 
 def _add_releases(actions: Any) -> None:
-    for name, act, words in (
-        ("spend", _spend, "admit and record a release that takes place now"),
-        ("reserve", _reserve, "admit a release that is about to take place"),
+    for name, words in (
+        ("spend", "admit and record a release that takes place now"),
+        ("reserve", "admit a release that is about to take place"),
     ):
-        parser = _action(actions, name, act, words)
-        _add_release(parser)
+        parser = _add_release(_action(actions, name, _admit, words))
         parser.add_argument("--why", required=True, metavar="TEXT", help="for what")
         parser.add_argument("--adaptively", action="store_true", help="it was chosen after seeing results")
     for name, words in (
         ("commit", "say that a reserved release took place"),
         ("release", "give a reservation back: the run did not touch the data"),
     ):
-        parser = _action(actions, name, _settle, words)
-        parser.add_argument("number", type=count("NUMBER", 0), metavar="NUMBER", help="of the reservation")
+        parser = _add_number(_action(actions, name, _settle, words), "of the reservation")
         parser.add_argument("--why", default="done" if name == "commit" else None, required=name == "release")
-    parser = _action(actions, "correct", _correct, "correct an entry by a later one")
-    parser.add_argument("number", type=count("NUMBER", 0), metavar="NUMBER", help="of the entry")
+    parser = _add_number(_action(actions, "correct", _correct, "correct an entry by a later one"), "of the entry")
     parser.add_argument("specification", nargs="?", metavar="SPEC", help="what took place instead, if anything")
     parser.add_argument("--why", required=True, metavar="TEXT")
 
@@ -119,16 +110,11 @@ def _add_questions(actions: Any) -> None:
     option(parser, "--delta", delta, "D", "where epsilon is read")
     _add_account(parser)
     add_json(parser)
-    for name, act, words in (
-        ("history", _history, "the entries of a data set"),
-        ("verify", _verify, "replay the chain and recompute every total"),
-        ("export", _export, "everything as JSON lines, or a data set as a draft record for the OpenDP registry"),
-    ):
-        parser = _action(actions, name, act, words, datasets=None if name == "history" else "?")
-        if name == "history":
-            add_json(parser)
-        elif name == "export":
-            parser.add_argument("--format", choices=("json-lines", "opendp"), default="json-lines")
+    add_json(_action(actions, "history", _history, "the entries of a data set"))
+    _action(actions, "verify", _verify, "replay the chain and recompute every total", datasets="?")
+    words = "everything as JSON lines, or a data set as a draft record for the OpenDP registry"
+    parser = _action(actions, "export", _export, words, datasets="?")
+    parser.add_argument("--format", choices=("json-lines", "opendp"), default="json-lines")
     parser = _action(actions, "report", _report, "the receipt of a data set, with its history drawn")
     parser.add_argument("-o", "--output", metavar="FILE", default="-", help="where to write: .html or .json")
     _add_account(parser)
@@ -136,14 +122,19 @@ def _add_questions(actions: Any) -> None:
 
 def _add_account(parser: Parser) -> None:
     parser.add_argument("--period", metavar="P", help="such as 2026, where budgets are by period")
-    parser.add_argument(
-        "--partition", default="", metavar="PART", help="of the data (default: the one that spent most)"
-    )
+    words = "of the data (default: the one that spent most)"
+    parser.add_argument("--partition", default="", metavar="PART", help=words)
 
 
-def _add_release(parser: Parser) -> None:
+def _add_release(parser: Parser) -> Parser:
     add_specification(parser)
     parser.add_argument("--partition", default="", metavar="PART", help="the part of the data that it looks at")
+    return parser
+
+
+def _add_number(parser: Parser, words: str) -> Parser:
+    parser.add_argument("number", type=count("NUMBER", 0), metavar="NUMBER", help=words)
+    return parser
 
 
 def _init(_: argparse.Namespace, url: str) -> None:
@@ -164,21 +155,17 @@ def _add_dataset(options: argparse.Namespace, url: str) -> None:
     print(f"{dataset.name}: {budget} for each {dataset.unit}, {dataset.adjacency}, rule {dataset.rule}")
 
 
-def _spend(options: argparse.Namespace, url: str) -> None:
-    entry = ledger.Ledger(url).spend(options.dataset, **_release(options))
-    print(f"entry {entry.number}: recorded")
-
-
-def _reserve(options: argparse.Namespace, url: str) -> None:
-    reservation = ledger.Ledger(url).reserve(options.dataset, **_release(options))
-    print(f"entry {reservation.number}: reserved")
-    print(f"afterwards: hockeystick ledger commit {options.dataset} {reservation.number}")
-
-
-def _release(options: argparse.Namespace) -> dict[str, Any]:
-    chosen = "adaptively" if options.adaptively else "in-advance"
-    release = specification_of(options)
-    return {"release": release, "why": options.why, "chosen": chosen, "partition": options.partition}
+def _admit(options: argparse.Namespace, url: str) -> None:
+    made = getattr(ledger.Ledger(url), options.action)(
+        options.dataset,
+        in_file(options.specification),
+        why=options.why,
+        chosen="adaptively" if options.adaptively else "in-advance",
+        partition=options.partition,
+    )
+    print(f"entry {made.number}: {'recorded' if options.action == 'spend' else 'reserved'}")
+    if options.action == "reserve":
+        print(f"afterwards: hockeystick ledger commit {options.dataset} {made.number}")
 
 
 def _settle(options: argparse.Namespace, url: str) -> None:
@@ -187,21 +174,20 @@ def _settle(options: argparse.Namespace, url: str) -> None:
 
 
 def _correct(options: argparse.Namespace, url: str) -> None:
-    instead = specification_of(options) if options.specification else None
+    instead = in_file(options.specification) if options.specification else None
     entry = ledger.Ledger(url).correct(options.dataset, options.number, why=options.why, release=instead)
     print(f"entry {entry.number}: corrects entry {options.number}")
 
 
 def _would_fit(options: argparse.Namespace, url: str) -> Status:
     book = ledger.Ledger(url)
-    release = specification_of(options)
-    fits = book.would_fit(options.dataset, release, partition=options.partition)
+    fits = book.would_fit(options.dataset, in_file(options.specification), partition=options.partition)
     print("fits" if fits else "does not fit")
     return Status.OK if fits else Status.REFUTED
 
 
 def _remaining(options: argparse.Namespace, url: str) -> None:
-    release = specification_of(options)
+    release = in_file(options.specification)
     print(ledger.Ledger(url).remaining(options.dataset, release, partition=options.partition))
 
 
@@ -225,18 +211,10 @@ def _history(options: argparse.Namespace, url: str) -> None:
     if options.json:
         print_json([{"number": entry.number, **json.loads(entry.content)} for entry in entries])
         return
-    rows = [
-        (
-            str(entry.number),
-            entry.when[:19],
-            entry.who,
-            entry.action,
-            _times(entry),
-            entry.account.strip("/"),
-            entry.why,
-        )
-        for entry in entries
-    ]
+    rows = []
+    for entry in entries:
+        said = (entry.when[:19], entry.who, entry.action, _times(entry), entry.account.strip("/"), entry.why)
+        rows.append((str(entry.number), *said))
     print(table(("", "when (UTC)", "who", "action", "releases", "account", "why"), rows, right=(0, 4)))
 
 
@@ -257,10 +235,8 @@ def _report(options: argparse.Namespace, url: str) -> Status:
     write = data_set_json if Path(options.output).suffix.lower() == ".json" else data_set_page
     with Progress("reading the ledger"):
         account = Account(ledger.Ledger(url), options.dataset, period=options.period, partition=options.partition)
-    if options.output == "-":
-        print(data_set_page(account), end="")
-    else:
-        write_text(options.output, write(account))
+    write_text(options.output, write(account))
+    if options.output != "-":
         print(f"wrote {options.output}")
     return Status.OK if account.total.within_budget else Status.REFUTED
 

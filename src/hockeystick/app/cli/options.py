@@ -1,60 +1,73 @@
-"""Options that several commands share."""
+"""What several commands share: options, the specification they name, and files in and out (``-``: standard streams)."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from hockeystick.app.cli.parsing import Parser, count, option, positive
-from hockeystick.app.cli.status import CommandError
-from hockeystick.app.spec.model import Choice, Circumstances, Specification, StepEntry
+from hockeystick.app.cli.parsing import CommandError, Parser, count, delta, epsilon, listed, option, positive
+from hockeystick.app.spec.circumstances import Circumstances
+from hockeystick.app.spec.model import Choice, Specification, StepEntry
+from hockeystick.app.spec.problems import SpecificationError
+from hockeystick.app.spec.registry import AUTOMATIC
 from hockeystick.composition import ADJACENCIES
 
 ADJACENCY, UNIT = "add-remove", "example"
 """What is meant where nothing is said."""
 
+# ------------------------------------------------------ options, None where not given: a specification may say the same
+
 
 def add_adjacency(parser: Parser) -> None:
-    """Add ``--adjacency``: None where it is not given, as a specification may say it."""
-    parser.add_argument(
-        "--adjacency",
-        choices=tuple(ADJACENCIES),
-        metavar="R",
-        help=f"which datasets are neighbours: {', '.join(ADJACENCIES)} (default: {ADJACENCY})",
-    )
+    """Add ``--adjacency``."""
+    words = f"which datasets are neighbours: {', '.join(ADJACENCIES)} (default: {ADJACENCY})"
+    parser.add_argument("--adjacency", choices=tuple(ADJACENCIES), metavar="R", help=words)
 
 
 def add_unit(parser: Parser) -> None:
-    """Add ``--unit``: None where it is not given, as a specification may say it."""
+    """Add ``--unit``."""
     parser.add_argument("--unit", metavar="NOUN", help=f"what one record is, for the wording (default: {UNIT})")
 
 
-def add_group_size(parser: Parser | argparse._ArgumentGroup) -> None:
-    """Add ``--group-size``: None where it is not given, as a specification may say it."""
-    option(parser, "--group-size", count, "K", "records that change at once, such as a household of 5 (default: 1)")
+def add_group_size(to: argparse._ActionsContainer) -> None:
+    """Add ``--group-size``."""
+    option(to, "--group-size", count, "K", "records that change at once, such as a household of 5 (default: 1)")
 
 
 def add_tolerance(parser: Parser) -> None:
     """Add ``--tolerance``."""
-    option(
-        parser,
-        "--tolerance",
-        positive,
-        "W",
-        "width of the bracket asked for: in epsilon, or relative to delta (default: %(default)s)",
-        default=1e-3,
-    )
+    words = "width of the bracket asked for: in epsilon, or relative to delta (default: %(default)s)"
+    option(parser, "--tolerance", positive, "W", words, default=1e-3)
+
+
+def add_specification(parser: Parser) -> None:
+    """Add the specification's file."""
+    words = "specification file, TOML or JSON; - reads TOML from stdin"
+    parser.add_argument("specification", metavar="SPEC", help=words)
+
+
+def add_changes(parser: Parser) -> None:
+    """Add the options that stand in place of what the file says."""
+    changes = parser.add_argument_group("in place of what the file says")
+    option(changes, "--delta", listed(delta), "D[,D]", "report epsilon at these deltas")
+    option(changes, "--epsilon", listed(epsilon), "E[,E]", "report delta at these epsilons")
+    changes.add_argument("--adjacency", choices=tuple(ADJACENCIES), metavar="R", help=", ".join(ADJACENCIES))
+    add_group_size(changes)
+    changes.add_argument("--accountant", metavar="A", help="such as certified or certified:tolerance=1e-5")
+    option(changes, "--tolerance", positive, "W", "width of the bracket asked for")
 
 
 def add_of_run(parser: Parser) -> None:
     """Add what is said of a whole run, and what `run_of` reads."""
-    parser.add_argument(
-        "--tuning",
-        type=_tuning,
-        metavar="RUNS",
-        help="the whole run is made a random number of times and the best one alone is released: poisson:mean=10, or"
-        " negative-binomial:stopping=0.1,shape=1",
+    words = (
+        "the whole run is made a random number of times and the best one alone is released: poisson:mean=10, or"
+        " negative-binomial:stopping=0.1,shape=1"
     )
+    parser.add_argument("--tuning", type=_tuning, metavar="RUNS", help=words)
     parser.add_argument("--save", metavar="FILE", help="write the run as a specification, for account and report")
     add_adjacency(parser)
     add_unit(parser)
@@ -70,6 +83,9 @@ def _tuning(text: str) -> Choice:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+# ------------------------------------------------------------------------------------------------------- specifications
+
+
 def run_of(options: argparse.Namespace, entry: StepEntry, **asked: Any) -> Specification:
     """The run of one kind of step that the options describe, under the relation asked for or its scheme's usual one."""
     return Specification(
@@ -83,6 +99,60 @@ def run_of(options: argparse.Namespace, entry: StepEntry, **asked: Any) -> Speci
     )
 
 
+def stated(options: argparse.Namespace) -> Specification:
+    """The specification in the file, with the relation, the unit and the group's size that are said in place of it."""
+    said = {name: getattr(options, name, None) for name in ("adjacency", "unit", "group_size")}
+    return replace(in_file(options.specification), **{name: one for name, one in said.items() if one is not None})
+
+
+def specification_of(options: argparse.Namespace) -> Specification:
+    """The specification in the file, with the options' changes."""
+    found = stated(options)
+    if options.delta is not None or options.epsilon is not None:
+        found = replace(found, deltas=options.delta or (), epsilons=options.epsilon or ())
+    if options.accountant is not None:
+        from hockeystick.app.spec.reader import accountant_of  # loaded where something is read
+
+        found = replace(found, accountant=accountant_of(options.accountant, "--accountant"))
+    if options.tolerance is not None:
+        if found.accountant.name != AUTOMATIC and "tolerance" not in found.accountant.mapping:
+            raise CommandError(f"hockeystick: error: --tolerance: the accountant {found.accountant.name!r} takes none")
+        found = replace(found, accountant=found.accountant.but(tolerance=options.tolerance))
+    return found
+
+
+def asked_specification(options: argparse.Namespace) -> Specification:
+    """The same, and an error where it asks for nothing."""
+    found = specification_of(options)
+    if not found.questions:
+        raise CommandError(
+            f"{options.specification}: error: no delta and no epsilon: write delta = 1e-5 under [guarantee],"
+            " or give --delta"
+        )
+    return found
+
+
+def in_file(name: str) -> Specification:
+    """The specification that is in a file."""
+    from hockeystick.app.spec.reader import load, read  # loaded where something is read
+
+    if name == "-":
+        return read(sys.stdin.read(), source="stdin")
+    try:
+        return load(Path(name))
+    except OSError as error:
+        raise failed("read", name, error) from None
+    except SpecificationError:
+        from hockeystick.app.report.verification import NoReceiptError, open_receipt  # loads what draws pages
+
+        with contextlib.suppress(NoReceiptError):
+            open_receipt(read_text(name))
+            raise CommandError(
+                f"hockeystick: error: {name} is a receipt, not a specification: hockeystick verify reads it"
+            ) from None
+        raise
+
+
 def save_as(options: argparse.Namespace, specification: Specification) -> None:
     """Write the specification where ``--save`` says."""
     if options.save:
@@ -91,9 +161,33 @@ def save_as(options: argparse.Namespace, specification: Specification) -> None:
         try:
             save(specification, options.save)
         except OSError as error:
-            raise CommandError(f"hockeystick: error: cannot write {options.save}: {error.strerror}") from None
+            raise failed("write", options.save, error) from None
 
 
-def add_json(parser: Parser) -> None:
-    """Add ``--json``."""
-    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+# ---------------------------------------------------------------------------------------------------------------- files
+
+
+def read_text(name: str) -> str:
+    """The text of a file."""
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise failed("read", name, error) from None
+    except UnicodeDecodeError:
+        raise CommandError(f"hockeystick: error: {name} is not a text file in UTF-8") from None
+
+
+def write_text(name: str, text: str) -> None:
+    """Write a file."""
+    if name == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        Path(name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise failed("write", name, error) from None
+
+
+def failed(to: str, name: str, error: OSError, program: str = "hockeystick") -> CommandError:
+    """What is said where a file cannot be read, or written."""
+    return CommandError(f"{program}: error: cannot {to} {name}: {error.strerror}")

@@ -1,4 +1,4 @@
-"""Reading the command line: one clear line for a wrong option, with the library's own words on ranges."""
+"""Reading the command line; where that fails, one clear line, with the library's own words on ranges, and a status."""
 
 from __future__ import annotations
 
@@ -8,34 +8,71 @@ import re
 import textwrap
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from enum import IntEnum
 from fractions import Fraction
 from functools import partial
+from itertools import takewhile
 from typing import Any, NoReturn
 
-from hockeystick.app.cli.status import CommandError
 from hockeystick.app.spec.problems import OutOfRangeError, read_float
-from hockeystick.errors import check_count, check_delta, check_epsilon, check_positive, check_rate
+from hockeystick.errors import check_count, check_delta, check_epsilon, check_positive, check_rate, one_line
 
+_BEYOND = 10**308  # what is no float64, nearly
 WIDTH = 80
 """Columns of a terminal that everybody has."""
+
+
+def wrapped(text: str, first: str = "", after: str = "") -> str:
+    """A text within these columns, with what its first line begins with, and the others."""
+    return textwrap.fill(text, WIDTH, initial_indent=first, subsequent_indent=after, break_on_hyphens=False)
+
+
+class Status(IntEnum):
+    """What the exit status of ``hockeystick`` means."""
+
+    OK = 0
+    REFUTED = 1
+    BAD_INPUT = 2
+    NO_ANSWER = 3
+    NOT_CERTIFIED = 4
+    INTERRUPTED = 130
+
+
+STATUS_MEANING = {
+    Status.OK: "the answer was printed; for verify: the receipt holds, or every number was proved again; for selfcheck:"
+    " every bound was kept",
+    Status.REFUTED: "verify: the receipt does not hold; audit: the claim is refuted; selfcheck: an assumed bound was"
+    " exceeded",
+    Status.BAD_INPUT: "bad input: an option, a file or a value in it; one line on stderr for each problem",
+    Status.NO_ANSWER: "no answer: no theorem covers this case, or the precision cannot be reached; for verify"
+    " --independent: nothing is wrong, but some number is out of its reach",
+    Status.NOT_CERTIFIED: "the answer was printed, or for verify: the figures agree; but by the specification's own"
+    " words an assumption that they rest on is broken",
+    Status.INTERRUPTED: "interrupted from the keyboard",
+}
+"""One line for each status, as help shows it."""
+
+
+class CommandError(Exception):
+    """A failure with a message for the person at the terminal and an exit status."""
+
+    def __init__(self, message: str, status: Status = Status.BAD_INPUT) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Parser(argparse.ArgumentParser):
     """A parser that raises `CommandError` with one line, shows an example under its help, and goes with the options."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs.setdefault("formatter_class", partial(argparse.RawDescriptionHelpFormatter, width=WIDTH))
-        kwargs["description"] = textwrap.fill(kwargs.get("description") or "", WIDTH, break_on_hyphens=False)
-        kwargs.setdefault("allow_abbrev", False)
-        super().__init__(*args, **kwargs)
+    def __init__(self, *, description: str = "", **kwargs: Any) -> None:
+        form = partial(argparse.RawDescriptionHelpFormatter, width=WIDTH)
+        super().__init__(description=wrapped(description), formatter_class=form, allow_abbrev=False, **kwargs)
         self.set_defaults(parser=self)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """The options read; a misspelt one is named before any other is found missing."""
         if self._subparsers is None:
-            for given in args or ():
-                if given == "--":
-                    break
+            for given in takewhile(lambda one: one != "--", args or ()):
                 self._known(given)
         return super().parse_known_args(args, namespace)
 
@@ -53,14 +90,12 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise the one line that says what is wrong."""
-        said = re.match(r"argument ([^:]+): (.*)", message, re.DOTALL)
-        if said and said.group(2).startswith("-"):
-            message = said.group(2)
+        said = re.match(r"argument ([^:]+): (-.*)", message, re.DOTALL)
         choice = re.match(r"argument ([^:]+): invalid choice: ('.*?') \(choose from (.*)\)", message, re.DOTALL)
         if choice:
-            name = "the command" if choice.group(1) == "COMMAND" else choice.group(1)
-            message = f"{name} must be one of {choice.group(3)}, got {choice.group(2)}"
-        message = " ".join(message.split())
+            name = "the command" if choice[1] == "COMMAND" else choice[1]
+            message = f"{name} must be one of {choice[3]}, got {choice[2]}"
+        message = one_line(said[2] if said else message)
         raise CommandError(f"{self.prog}: error: {message} (see {self.prog} --help)")
 
 
@@ -90,12 +125,14 @@ def _real(text: str, name: str) -> float:
         raise argparse.ArgumentTypeError(f"{name} must be a number, got {text!r}") from None
 
 
-def _checked(name: str, check: Callable[[str, float], Any]) -> Callable[[str], float]:
+def _checked(name: str, check: Callable[[str, float], Any], own: str = "") -> Callable[[str], float]:
+    """A reader of what passes a check, which is told the name, or says its own instead."""
+
     def read(text: str) -> float:
         try:
             return float(check(name, _real(text, name)))
         except (TypeError, ValueError) as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
+            raise argparse.ArgumentTypeError(str(error).replace(own or name, name, 1)) from None
 
     return read
 
@@ -110,30 +147,23 @@ def rate(name: str) -> Callable[[str], float]:
     plain = _checked(name, check_rate)
 
     def read(text: str) -> float:
-        if re.fullmatch(r"\d+/\d*[1-9]\d*", text):
-            return plain(repr(float(Fraction(text))))
-        if re.fullmatch(r"[\d.]+%", text) and text.count(".") <= 1:
-            return plain(repr(float(Fraction(text[:-1]) / 100)))
-        return plain(text)
+        percent = re.fullmatch(r"(\d+\.?\d*|\.\d+)%", text)
+        if not percent and not re.fullmatch(r"\d+/\d*[1-9]\d*", text):
+            return plain(text)
+        share = Fraction(percent[1]) / 100 if percent else Fraction(text)
+        return plain(repr(float(share)) if share < _BEYOND else "inf")
 
     return read
 
 
 def delta(name: str) -> Callable[[str], float]:
     """A reader of deltas, in [0, 1]."""
-    return _checked(name, lambda _, value: _renamed("delta", name, check_delta, value))
+    return _checked(name, lambda _, value: check_delta(value), "delta")
 
 
 def epsilon(name: str) -> Callable[[str], float]:
     """A reader of epsilons, at least 0."""
-    return _checked(name, lambda _, value: _renamed("epsilon", name, check_epsilon, value))
-
-
-def _renamed(own: str, name: str, check: Callable[[float], Any], value: float) -> Any:
-    try:
-        return check(value)
-    except ValueError as error:
-        raise ValueError(str(error).replace(own, name, 1)) from None
+    return _checked(name, lambda _, value: check_epsilon(value), "epsilon")
 
 
 def count(name: str, minimum: int = 1) -> Callable[[str], int]:
@@ -169,3 +199,8 @@ def option(
 ) -> None:
     """Add an option whose value is read, with what help says of it, its other names and what else argparse takes."""
     to.add_argument(name, *also, type=reader(name), metavar=metavar, help=words, **others)
+
+
+def add_json(to: Parser) -> None:
+    """Add ``--json``."""
+    to.add_argument("--json", action="store_true", help="print JSON instead of text")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hockeystick.app.cli.answer import Answer, answers
-from hockeystick.app.cli.files import write_text
-from hockeystick.app.cli.status import CommandError, Status
+from hockeystick.app.cli.answer import Answer
+from hockeystick.app.cli.options import failed, write_text
+from hockeystick.app.cli.parsing import CommandError, Status
 from hockeystick.app.report.cautions import warning
 from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound
@@ -28,11 +28,6 @@ def check_picture(options: argparse.Namespace) -> None:
         raise CommandError(f"{options.parser.prog}: error: --plot must end in .svg, .png or .pdf, got {options.plot!r}")
 
 
-def points(specification: Specification, curve: PrivacyCurve) -> list[Answer]:
-    """The curve from 1e-1 to 1e-30."""
-    return answers(replace(specification, deltas=DELTAS, epsilons=()), curve)
-
-
 def draw(name: str, specification: Specification, found: Sequence[Answer], curve: PrivacyCurve) -> None:
     """Draw the curve as far as the points that were read: SVG by ourselves, anything else by matplotlib."""
     from hockeystick.app.plots import privacy_curve  # pictures need more than answers do
@@ -43,28 +38,25 @@ def draw(name: str, specification: Specification, found: Sequence[Answer], curve
     places = [place for place in map(_place, found) if 0.0 < place[0] < math.inf and place[1] > 0.0]
     if not places:
         raise CommandError("hockeystick curve: error: --plot needs a point with a finite epsilon", Status.NO_ANSWER)
-    end, least = max(epsilon for epsilon, _ in places), min(delta for _, delta in places)
+    end, least = max(epsilon for epsilon, _ in places), 0.5 * min(delta for _, delta in places)
     said = warning(specification)
     title = said or ("Privacy curve" if certified(found) else "Privacy curve, estimated: not proved")
     if Path(name).suffix.lower() == ".svg":
-        drawn = privacy_chart(sampled(curve, end, least=0.5 * least), 0.5 * least, places, title=title)
+        drawn = privacy_chart(sampled(curve, end, least=least), least, places, title=title)
         write_text(name, standalone(drawn or Markup(""), said))
-        return
-    _write(name, lambda: privacy_curve(curve, end=end, least=0.5 * least, title=title), "curve", "; .svg needs nothing")
+    else:
+        make = partial(privacy_curve, curve, end=end, least=least, title=title)
+        write_figure(name, make, "curve", "; .svg needs nothing")
 
 
-def write_figure(options: argparse.Namespace, make: Callable[[], Any]) -> None:
-    """Draw by matplotlib, into the file of ``--plot``."""
-    _write(options.plot, make, options.parser.prog.removeprefix("hockeystick "))
-
-
-def _write(name: str, make: Callable[[], Any], command: str, instead: str = "") -> None:
+def write_figure(name: str, make: Callable[[], Any], command: str, instead: str = "") -> None:
+    """Draw by matplotlib, into a file."""
     try:
         make().savefig(name)
     except ModuleNotFoundError as error:
         raise CommandError(f"hockeystick {command}: error: {error}{instead}") from None
     except OSError as error:
-        raise CommandError(f"hockeystick {command}: error: cannot write {name}: {error.strerror}") from None
+        raise failed("write", name, error, f"hockeystick {command}") from None
 
 
 def _place(answer: Answer) -> tuple[float, float]:

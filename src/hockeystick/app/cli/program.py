@@ -9,28 +9,17 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from hockeystick.app.cli.parsing import WIDTH, Parser, joined_negatives
-from hockeystick.app.cli.status import STATUS_MEANING, CommandError, Status
+from hockeystick.app.cli.parsing import STATUS_MEANING, WIDTH, CommandError, Parser, Status, add_json, joined_negatives
 from hockeystick.app.spec.problems import SpecificationError
-from hockeystick.errors import HockeystickError
+from hockeystick.errors import HockeystickError, one_line
 
-_MODULES = {
-    "dpsgd": "dpsgd",
-    "calibrate": "calibrate",
-    "account": "account",
-    "compare": "compare",
-    "curve": "curve",
-    "sweep": "sweep",
-    "report": "report",
-    "verify": "verify",
-    "import": "events",
-    "explore": "explore",
-    "audit": "audit",
-    "ledger": "ledger",
-    "selfcheck": "selfcheck",
-    "schema": "schema",
-    "completion": "completion",
-}
+_NAMES = (
+    "dpsgd calibrate account compare curve sweep report verify import explore audit ledger selfcheck schema completion"
+)
+COMMANDS = tuple(_NAMES.split())
+"""The commands, each a module of its own name but for ``import``, which no module can have."""
+
+_WITHOUT_JSON = frozenset({"explore", "ledger", "schema", "completion"})  # or with words of their own on it
 _ALL_NEEDED = frozenset({"completion"})  # commands that speak of the others
 
 
@@ -51,17 +40,19 @@ def parser(command: str | None = None) -> Parser:
     )
     whole.add_argument("--version", action="store_true", help="print the version and exit")
     commands = whole.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    alone = command in _MODULES and command not in _ALL_NEEDED
-    for name in (command,) if command is not None and alone else _MODULES:
+    alone = command in COMMANDS and command not in _ALL_NEEDED
+    for name in (command,) if command is not None and alone else COMMANDS:
         module = _module(name)
         own = commands.add_parser(name, help=module.HELP, description=module.DESCRIPTION, epilog=module.EXAMPLES)
         module.add(own)
+        if name not in _WITHOUT_JSON:
+            add_json(own)
     whole.set_defaults(commands=commands)
     return whole
 
 
 def _module(command: str) -> Any:
-    return import_module(f"hockeystick.app.cli.{_MODULES[command]}")
+    return import_module(f"hockeystick.app.cli.{'events' if command == 'import' else command}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,23 +66,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return status
     except CommandError as error:
         return _failed(str(error), error.status)
-    except (TypeError, ValueError, ModuleNotFoundError) as error:
-        return _failed(f"hockeystick: error: {_one_line(error)}", Status.BAD_INPUT)
+    except (TypeError, ValueError, ModuleNotFoundError, FileExistsError) as error:
+        return _failed(f"hockeystick: error: {one_line(error)}")
     except SpecificationError as error:
-        return _failed(str(error), Status.BAD_INPUT)
+        return _failed(str(error))
     except HockeystickError as error:
-        return _failed(f"hockeystick: no answer: {_one_line(error)}", Status.NO_ANSWER)
+        return _failed(f"hockeystick: no answer: {one_line(error)}", Status.NO_ANSWER)
     except RecursionError:  # what reads files goes as deep as they do
-        return _failed("hockeystick: error: the input is nested too deeply", Status.BAD_INPUT)
+        return _failed("hockeystick: error: the input is nested too deeply")
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         _abandon_stdout()
         return Status.OK
     except OSError as error:
         _abandon_stdout()
-        return _failed(f"hockeystick: error: cannot write the answer: {error.strerror}", Status.BAD_INPUT)
+        return _failed(f"hockeystick: error: cannot write the answer: {error.strerror}")
 
 
-def _failed(message: str, status: Status) -> Status:
+def _failed(message: str, status: Status = Status.BAD_INPUT) -> Status:
     if sys.stderr is not None:
         print(message, file=sys.stderr)
     return status
@@ -116,7 +107,3 @@ def _run(given: list[str]) -> int:
     if options.command is None:
         whole.error("no command given")
     return int(_module(options.command).run(options))
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hockeystick.app.cli.answer import opening, status_of
-from hockeystick.app.cli.files import add_changes, add_specification, asked_specification, write_text
-from hockeystick.app.cli.options import add_json
-from hockeystick.app.cli.parsing import Parser
-from hockeystick.app.cli.status import CommandError, Status
+from hockeystick.app.cli.options import add_changes, add_specification, asked_specification, write_text
+from hockeystick.app.cli.parsing import CommandError, Parser, Status
 from hockeystick.app.report.content import Content
 from hockeystick.app.report.deployments import deployment_record
 from hockeystick.app.report.latex import latex
@@ -30,15 +28,8 @@ EXAMPLES = """examples:
   hockeystick report spec.toml --format latex
 """
 
-_FORMATS = {
-    ".html": "html",
-    ".htm": "html",
-    ".md": "markdown",
-    ".json": "json",
-    ".tex": "latex",
-    ".yaml": "opendp",
-    ".yml": "opendp",
-}
+_FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json", ".tex": "latex"}
+_FORMATS |= {".yaml": "opendp", ".yml": "opendp"}
 _WRITERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "html": page,
     "markdown": markdown,
@@ -52,15 +43,9 @@ def add(parser: Parser) -> None:
     """Add the command's options."""
     add_specification(parser)
     add_changes(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        action="append",
-        metavar="FILE",
-        help="where to write: .html, .md, .json, .tex (for a paper), .yaml (OpenDP deployments registry); repeatable",
-    )
+    words = "where to write: .html, .md, .json, .tex (for a paper), .yaml (OpenDP deployments registry); repeatable"
+    parser.add_argument("-o", "--output", action="append", metavar="FILE", help=words)
     parser.add_argument("--format", choices=tuple(_WRITERS), help="format for stdout (default: markdown)")
-    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> Status:
@@ -75,10 +60,8 @@ def run(options: argparse.Namespace) -> Status:
         print(_WRITERS["json" if options.json else options.format or "markdown"](made), end="")
     else:
         content = Content(made)
-        print(opening(specification), end="")
-        for result in content.results:
-            print(content.figure(result))
-        print(f"wrote {', '.join(name for name, _ in outputs)}")
+        figures = [content.figure(result) for result in content.results]
+        print(opening(specification) + "\n".join([*figures, f"wrote {', '.join(name for name, _ in outputs)}"]))
     return status_of(specification)
 
 

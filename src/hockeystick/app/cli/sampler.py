@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import math
 from fractions import Fraction
+from typing import Any
 
-from hockeystick.app.cli.parsing import Parser, count, option, positive, rate
+from hockeystick.app.cli.parsing import count, option, positive, rate
 from hockeystick.app.spec.model import Choice, StepEntry
 from hockeystick.app.spec.registry import samplings, schemes
 from hockeystick.sampling.epochs import batches_in_epoch
@@ -23,56 +24,37 @@ _SHUFFLED = (
 )
 
 
-def add_sampler(parser: Parser, group: argparse._ArgumentGroup | None = None) -> None:
-    """Add the options that say how batches are sampled, to a group of the parser where one is given."""
-    to = parser if group is None else group
+def add_sampler(to: argparse._ActionsContainer) -> None:
+    """Add the options that say how batches are sampled."""
+    known = tuple(schemes())
+    how = (
+        f"how batches are drawn: {', '.join(known)} (default: {known[0]}). shuffled is what most data loaders do: every"
+        " example once an epoch, so that sampling hides nothing and epsilon is far larger"
+    )
+    in_rounds = (
+        f"steps in a round, or bins, of which each example takes part in one; for {' and '.join(IN_ROUNDS)}, instead of"
+        " --batch-size and --population"
+    )
+    selected = (
+        "steps of a round that each example takes part in, for random-allocation with --round-steps and --steps"
+        " (default: 1)"
+    )
+    summed = "samples that are summed in a step, for micro-batches; the rate is that of one of them"
     option(to, "--rate", rate, "Q", "probability that an example joins a batch: batch size over number of examples")
     option(to, "--batch-size", count, "B", "(expected) batch size, instead of --rate")
     option(to, "--population", count, "N", "number of examples in the data", "--examples")
-    known = tuple(schemes())
-    to.add_argument(
-        "--sampling",
-        choices=known,
-        metavar="SCHEME",
-        help=f"how batches are drawn: {', '.join(known)} (default: {known[0]}). shuffled is what most data loaders do:"
-        " every example once an epoch, so that sampling hides nothing and epsilon is far larger",
-    )
-    option(
-        to,
-        "--round-steps",
-        count,
-        "R",
-        f"steps in a round, or bins, of which each example takes part in one; for {' and '.join(IN_ROUNDS)},"
-        " instead of --batch-size and --population",
-    )
-    option(
-        to,
-        "--selected",
-        count,
-        "K",
-        "steps of a round that each example takes part in, for random-allocation with --round-steps and --steps"
-        " (default: 1)",
-    )
+    to.add_argument("--sampling", choices=known, metavar="SCHEME", help=how)
+    option(to, "--round-steps", count, "R", in_rounds)
+    option(to, "--selected", count, "K", selected)
     option(to, "--largest-batch", count, "B", "largest batch, for cut-batches")
-    option(
-        to,
-        "--micro-batches",
-        count,
-        "M",
-        "samples that are summed in a step, for micro-batches; the rate is that of one of them",
-    )
+    option(to, "--micro-batches", count, "M", summed)
 
 
 def add_length(to: argparse._ActionsContainer) -> None:
     """Add ``--steps`` and ``--epochs``."""
     option(to, "--steps", count, "T", "number of steps, such as 2000 or 1e6")
-    option(
-        to,
-        "--epochs",
-        positive,
-        "E",
-        "passes over the data, instead of --steps: each has examples over batch size steps, rounded up",
-    )
+    words = "passes over the data, instead of --steps: each has examples over batch size steps, rounded up"
+    option(to, "--epochs", positive, "E", words)
 
 
 def entry_of(options: argparse.Namespace, mechanism: Choice) -> StepEntry:
@@ -93,50 +75,53 @@ def entry_of(options: argparse.Namespace, mechanism: Choice) -> StepEntry:
         return _in_passes(options, mechanism, sampling)
     if options.epochs is None:
         return StepEntry(mechanism, sampling, options.steps or 1)
-    batches, sizes = batches_of(sampling), sampling.mapping
-    steps = math.ceil(Fraction(options.epochs) * batches)
+    batches, sizes = batches_of(sampling), _numbers(sampling)
     said = f"{options.epochs:g} epochs of {batches} batches"
-    if "batch_size" in sizes and int(sizes["population"]) % int(sizes["batch_size"]):  # type: ignore[arg-type]  # numbers
+    if "batch_size" in sizes and sizes["population"] % sizes["batch_size"]:
         said += ", the last one short and counted; dropping it spends no more"
-    return StepEntry(mechanism, sampling, steps, note=said)
+    return StepEntry(mechanism, sampling, math.ceil(Fraction(options.epochs) * batches), note=said)
+
+
+def _numbers(sampling: Choice) -> dict[str, Any]:
+    """The parameters of a scheme, which all are numbers."""
+    return sampling.mapping
 
 
 def batches_of(sampling: Choice) -> int:
     """Steps in a pass over the data, the last, short one counted."""
-    sizes = sampling.mapping
+    sizes = _numbers(sampling)
     if sampling.name in IN_ROUNDS:
-        return int(sizes.get("steps", sizes.get("bins", 1)))  # type: ignore[arg-type]  # a number
+        return int(sizes.get("steps", sizes.get("bins", 1)))
     names = ("rate",) if "rate" in sizes else ("batch_size", "population")
-    batches = batches_in_epoch(**{name: sizes[name] for name in names})  # type: ignore[arg-type]  # numbers
-    return -(-batches // int(sizes.get("micro_batches", 1)))  # type: ignore[arg-type]  # a number
+    batches = batches_in_epoch(**{name: sizes[name] for name in names})
+    return -(-batches // int(sizes.get("micro_batches", 1)))
 
 
 def _check_sizes(options: argparse.Namespace, name: str) -> None:
-    parser: Parser = options.parser
     size, records = options.batch_size, options.population
     if size is None:
         return
     if options.rate is not None:
-        parser.error("give either --rate or --batch-size with --population, not both")
+        options.parser.error("give either --rate or --batch-size with --population, not both")
     if records is None:
-        parser.error("--batch-size needs --population, the number of examples in the data")
+        options.parser.error("--batch-size needs --population, the number of examples in the data")
     if size > records:
-        parser.error(f"--batch-size is {size} but --population is only {records}")
+        options.parser.error(f"--batch-size is {size} but --population is only {records}")
     if schemes()[name].step_is_epoch and records % size:
-        whole = records - records % size
-        parser.error(f"--sampling {name} needs full batches: give --population {whole}, the examples that are used")
+        used = f"give --population {records - records % size}, the examples that are used"
+        options.parser.error(f"--sampling {name} needs full batches: {used}")
 
 
 def _check_selected(options: argparse.Namespace, name: str) -> None:
-    parser: Parser = options.parser
     if options.selected is None:
         return
     if name != IN_ROUNDS[0] or options.round_steps is None:
-        parser.error(f"--selected is for --sampling {IN_ROUNDS[0]} with --round-steps")
+        options.parser.error(f"--selected is for --sampling {IN_ROUNDS[0]} with --round-steps")
     if options.selected > options.round_steps:
-        parser.error(f"--selected is {options.selected} but --round-steps is only {options.round_steps}")
+        options.parser.error(f"--selected is {options.selected} but --round-steps is only {options.round_steps}")
     if options.epochs is not None or getattr(options, "by_epoch", False):
-        parser.error("--selected needs --steps: a round in which each example takes part more than once is no epoch")
+        why = "a round in which each example takes part more than once is no epoch"
+        options.parser.error(f"--selected needs --steps: {why}")
 
 
 def _rounds(options: argparse.Namespace, name: str) -> Choice:
@@ -157,19 +142,15 @@ def _rounds(options: argparse.Namespace, name: str) -> Choice:
 
 def _in_passes(options: argparse.Namespace, mechanism: Choice, sampling: Choice) -> StepEntry:
     """Whole passes over the data: each is one step of the accounting, or all are."""
-    parser: Parser = options.parser
     batches = batches_of(sampling)
-    if options.steps is None:
-        passes = Fraction(options.epochs or 1)
-    else:
-        passes = Fraction(options.steps, batches)
+    passes = Fraction(options.epochs or 1) if options.steps is None else Fraction(options.steps, batches)
     if passes.denominator != 1:
         given = f"--epochs is {options.epochs:g}" if options.steps is None else f"--steps is {options.steps}"
-        parser.error(f"--sampling {sampling.name} needs whole passes over the data, of {batches} steps each; {given}")
+        needed = f"needs whole passes over the data, of {batches} steps each"
+        options.parser.error(f"--sampling {sampling.name} {needed}; {given}")
     if schemes()[sampling.name].step_is_run:
-        return StepEntry(mechanism, Choice.of(sampling.name, **sampling.mapping | {"epochs": int(passes)}))
-    note = _SHUFFLED if sampling.name == "shuffled" else ""
-    return StepEntry(mechanism, sampling, int(passes), note=note)
+        return StepEntry(mechanism, sampling.but(epochs=int(passes)))
+    return StepEntry(mechanism, sampling, int(passes), note=_SHUFFLED if sampling.name == "shuffled" else "")
 
 
 def _batches(options: argparse.Namespace, name: str) -> Choice:
@@ -178,26 +159,18 @@ def _batches(options: argparse.Namespace, name: str) -> Choice:
         options.parser.error("give --rate, or --batch-size with --population")
     known = {"rate": options.rate, "batch_size": options.batch_size, "population": options.population}
     known = {parameter: value for parameter, value in known.items() if value is not None}
-    known |= _of_one_scheme(options, name)
+    allowed = {parameter.name for parameter in samplings()[name].parameters}
+    for own in OF_ONE_SCHEME:  # beside it stands the rate, in place of two sizes
+        value, flag = getattr(options, own), f"--{own.replace('_', '-')}"
+        if own in allowed and value is None:
+            options.parser.error(f"--sampling {name} needs {flag}")
+        if own not in allowed and value is not None:
+            options.parser.error(f"{flag} is not for {name} sampling")
+        if value is not None:
+            known |= {own: value, "rate": options.rate or options.batch_size / options.population}
     needed = samplings()[name].written_with(known).required
     missing = [parameter for parameter in needed if parameter not in known]
-    if missing == ["population"]:
-        options.parser.error(f"--sampling {name} needs --population")
     if missing:
-        options.parser.error(f"--sampling {name} needs --batch-size and --population")
+        sizes = "--population" if missing == ["population"] else "--batch-size and --population"
+        options.parser.error(f"--sampling {name} needs {sizes}")
     return Choice(name, tuple((parameter, known[parameter]) for parameter in needed))
-
-
-def _of_one_scheme(options: argparse.Namespace, name: str) -> dict[str, float]:
-    """What a scheme alone asks for, and then the rate, which it takes in place of two sizes."""
-    parser: Parser = options.parser
-    allowed = {parameter.name for parameter in samplings()[name].parameters}
-    found: dict[str, float] = {}
-    for own in OF_ONE_SCHEME:
-        value, flag = getattr(options, own), f"--{own.replace('_', '-')}"
-        if (value is not None) != (own in allowed):
-            parser.error(f"--sampling {name} needs {flag}" if own in allowed else f"{flag} is not for {name} sampling")
-        if value is not None:
-            chance = options.rate if options.batch_size is None else options.batch_size / options.population
-            found |= {own: value, "rate": chance}
-    return found

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from hockeystick.app.cli.answer import print_json
-from hockeystick.app.cli.parsing import Parser
-from hockeystick.app.cli.status import Status
+from hockeystick.app.cli.parsing import Parser, Status
 from hockeystick.app.spec.schema import schema
 
 EXAMPLE = """\

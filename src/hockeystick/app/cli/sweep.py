@@ -6,11 +6,9 @@ import argparse
 from typing import Any
 
 from hockeystick import dpsgd
-from hockeystick.app.cli.answer import print_json
-from hockeystick.app.cli.options import add_adjacency, add_json, add_tolerance
-from hockeystick.app.cli.parsing import Parser, count, delta, epsilon, listed, option, positive, rate
-from hockeystick.app.cli.status import Status
-from hockeystick.app.cli.table import table
+from hockeystick.app.cli.answer import print_json, table
+from hockeystick.app.cli.options import add_adjacency, add_tolerance
+from hockeystick.app.cli.parsing import Parser, Status, count, delta, epsilon, listed, option, positive, rate
 from hockeystick.app.report.numbers import plain, rounded_down, rounded_up
 from hockeystick.app.spec.registry import schemes
 from hockeystick.sweep import Sweep, sweep
@@ -53,7 +51,6 @@ def add(parser: Parser) -> None:
     kept = parser.add_mutually_exclusive_group()
     kept.add_argument("--file", metavar="FILE", help="write rows as they come, to FILE.csv or FILE.parquet")
     kept.add_argument("--resume", metavar="FILE", help="the same, continuing with the rows already there")
-    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> Status:
@@ -96,14 +93,9 @@ def _sampler(options: argparse.Namespace) -> dict[str, Any]:
 def _shown(found: Sweep) -> str:
     """A line a plan: its arguments, both sides rounded outward, and why there is no answer."""
     names = list(found.grid.axes)
-    heads = [*(name.replace("_", " ") for name in names), f"{found.quantity} from".replace("_", " "), "to", ""]
-    lines = [
-        [
-            *(point[name] if isinstance(point[name], str) else plain(point[name]) for name in names),
-            rounded_down(row.lower, _DIGITS),
-            rounded_up(row.upper, _DIGITS),
-            row.refused,
-        ]
-        for point, row in zip(found.grid.points(), found.rows, strict=True)
-    ]
-    return table(heads, lines, right=range(len(heads) - 1))
+    heads = [*names, f"{found.quantity} from", "to", ""]
+    lines = []
+    for point, row in zip(found.grid.points(), found.rows, strict=True):
+        given = [point[name] if isinstance(point[name], str) else plain(point[name]) for name in names]
+        lines.append([*given, rounded_down(row.lower, _DIGITS), rounded_up(row.upper, _DIGITS), row.refused])
+    return table([head.replace("_", " ") for head in heads], lines, right=range(len(heads) - 1))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, final
 
 from hockeystick.app.cli.sampler import IN_ROUNDS
-from hockeystick.app.spec.model import Choice, Specification, StepEntry, Value
+from hockeystick.app.spec.model import Choice, Specification, StepEntry
 from hockeystick.app.spec.registry import mechanisms, samplings, schemes
 from hockeystick.composition import Composition
 
@@ -17,11 +16,6 @@ ROUND = dict(zip(IN_ROUNDS, ("steps", "bins"), strict=True))
 
 _MOST_RECORDS = 10**12
 _MOST_EPOCHS = 50  # on fixed bins, of noise 1: beyond, epsilon is above 30 in any case
-
-
-def round_name(entry: StepEntry) -> str:
-    """What the scheme of a step calls the steps of a round."""
-    return "round_steps" if entry.sampling is None else ROUND.get(entry.sampling.name, "round_steps")
 
 
 @final
@@ -39,11 +33,10 @@ class Unknown:
         """Whether it is real or an integer."""
         if self.part == "count" or self.name == "batch_size":
             return "integer"
-        sampling = self._sampling
         if self.part == "sampling":
-            known = samplings()[sampling.name].written_with(sampling.mapping)
+            known = samplings()[self._sampling.name].written_with(self._sampling.mapping)
         else:
-            known = mechanisms()[self.specification.steps[self.step].mechanism.name]
+            known = mechanisms()[self._entry.mechanism.name]
         parameter = known.parameter(self.name)
         return "integer" if parameter is not None and parameter.kind == "integer" else "real"
 
@@ -67,8 +60,8 @@ class Unknown:
         if self.name == "largest_batch":
             return 1, self._records
         if self.name == "epochs":
-            noise = self.specification.steps[self.step].mechanism.mapping.get("noise_multiplier", 1.0)
-            return 1, max(2, int(_MOST_EPOCHS * float(noise) ** 2))  # type: ignore[arg-type]  # a number, as checked
+            noise: Any = self._entry.mechanism.mapping.get("noise_multiplier", 1.0)
+            return 1, max(2, int(_MOST_EPOCHS * float(noise) ** 2))
         if self.name == "population" and sizes:
             return sizes["largest_batch" if cut else "batch_size"] + 1, _MOST_RECORDS
         return None
@@ -79,12 +72,18 @@ class Unknown:
         return self._sizes[self.name] if self.name == "epochs" or self.is_round else None
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """How it is sought, as `hockeystick.calibrate` takes it."""
+        own = {name: getattr(self, name) for name in ("values", "safe", "within", "guess")}
+        return {**own, "adjacency": self.specification.adjacency, "accountant": self.specification.method}
+
+    @property
     def noun(self) -> str:
         """What it is called in a sentence."""
         if self.is_round:
             return "steps in a round"
         if self.part == "count":
-            sampling = self.specification.steps[self.step].sampling
+            sampling = self._entry.sampling
             return "passes over the data" if sampling and schemes()[sampling.name].step_is_epoch else "steps"
         return self.name.replace("_", " ")
 
@@ -94,8 +93,12 @@ class Unknown:
         return self.part == "sampling" and self.name in {"steps", "bins"}
 
     @property
+    def _entry(self) -> StepEntry:
+        return self.specification.steps[self.step]
+
+    @property
     def _sampling(self) -> Choice:
-        return self.specification.steps[self.step].sampling or Choice("none")
+        return self._entry.sampling or Choice("none")
 
     @property
     def _sizes(self) -> dict[str, Any]:
@@ -108,23 +111,18 @@ class Unknown:
 
     def at(self, value: float) -> Specification:
         """The specification with a value in the place; a batch size is a rate where the scheme is written by rate."""
-        entry = self.specification.steps[self.step]
+        entry = self._entry
         if self.part == "count":
             changed = replace(entry, count=int(value))
         elif self.part == "mechanism":
-            changed = replace(entry, mechanism=_with(entry.mechanism, self.name, value))
+            changed = replace(entry, mechanism=entry.mechanism.but(**{self.name: value}))
         elif self.name == "batch_size" and "batch_size" not in self._sizes:
-            changed = replace(entry, sampling=_with(self._sampling, "rate", int(value) / self._records))
+            changed = replace(entry, sampling=self._sampling.but(rate=int(value) / self._records))
         else:
-            changed = replace(entry, sampling=_with(self._sampling, self.name, value))
+            changed = replace(entry, sampling=self._sampling.but(**{self.name: value}))
         steps = (*self.specification.steps[: self.step], changed, *self.specification.steps[self.step + 1 :])
         return replace(self.specification, steps=steps)
 
-    @property
-    def family(self) -> Callable[[float], Composition]:
+    def family(self, value: float) -> Composition:
         """The runs to choose from."""
-        return lambda value: self.at(value).composition
-
-
-def _with(choice: Choice, name: str, value: Value) -> Choice:
-    return Choice.of(choice.name, **(choice.mapping | {name: value}))
+        return self.at(value).composition

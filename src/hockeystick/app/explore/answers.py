@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick import dpsgd
 from hockeystick.account import account
 from hockeystick.accountants.gaussian_limit import GaussianLimit
-from hockeystick.app.canvas import last, lowest
+from hockeystick.app.canvas import Array, between, last, lowest
 from hockeystick.app.explore.question import RANGES, TOLERANCE, BadQuestionError, Question
 from hockeystick.app.report.cautions import broken, cautions, warning
 from hockeystick.app.report.figures import privacy_chart, standalone
@@ -27,18 +25,16 @@ from hockeystick.app.report.numbers import bracket, jsonable, plain, result_docu
 from hockeystick.app.report.page import page
 from hockeystick.app.report.receipt import receipt
 from hockeystick.app.report.words import IF_HELD, headline, method_words, not_included, statement
-from hockeystick.app.spec.model import Circumstances, Specification
+from hockeystick.app.spec.circumstances import Circumstances
+from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
 from hockeystick.calibrate import Calibration
-from hockeystick.calibrate.beginning import begun
-from hockeystick.calibrate.foreseen import foreseen_noise
+from hockeystick.calibrate.beginning import begun, foreseen_noise
 from hockeystick.composition import directions
 from hockeystick.curve import PrivacyCurve
-from hockeystick.errors import HockeystickError
+from hockeystick.errors import HockeystickError, one_line
 from hockeystick.readouts.outline import Lines, Samples, crossed, crossings, sampled
 from hockeystick.together import asked_together, each_together
-
-Array = NDArray[np.float64]
 
 _LEVELS = np.array([0.99, 0.97, 0.9, 0.75, 0.6, 0.45, 0.3])  # of delta at epsilon 0, asked while a slider moves
 _DEEPER = 13  # more of them, down to the last delta that is drawn, and one beyond
@@ -56,7 +52,7 @@ def answered(view: str, question: Question) -> tuple[int, dict[str, Any]]:
     try:
         return 200, jsonable(VIEWS[view](question))
     except (BadQuestionError, HockeystickError, TypeError, ValueError) as error:
-        return 422, {"error": " ".join(str(error).split())}
+        return 422, {"error": one_line(error)}
 
 
 def _run(question: Question) -> dict[str, Any]:
@@ -66,27 +62,30 @@ def _run(question: Question) -> dict[str, Any]:
     return {"batch_size": question.batch_size, "population": question.examples, "sampling": question.sampling}
 
 
+def _specified(question: Question) -> Specification:
+    """The run with its noise, given or found."""
+    return question.specification(_noise(question)[0])
+
+
 def _noise(question: Question) -> tuple[float, Calibration | None]:
     """The noise multiplier, and how it was found where epsilon is locked and no slider moves."""
     if question.noise_multiplier is not None:
         return question.noise_multiplier, None
-    return (_foreseen(question), None) if question.detail == "live" else _calibrated(question)
-
-
-def _wanted(question: Question) -> dict[str, Any]:
-    """The target and the run without its noise, as `hockeystick.dpsgd.noise_multiplier_for` takes them."""
-    target = question.target_epsilon, question.delta, question.adjacency
-    return _run(question) | dict(zip(("epsilon", "delta", "adjacency"), target, strict=True))
-
-
-def _foreseen(question: Question) -> float:
-    """The noise that is expected to meet the target: `_proved` proves it."""
-    return foreseen_noise(
+    if question.detail != "live":
+        return _calibrated(question)
+    expected = foreseen_noise(  # to meet the target: `_proved` proves it
         lambda noise: dpsgd.run(noise, question.steps, **_run(question)),
         begun(question.steps, _wanted(question)),
         within=RANGES["noise_multiplier"],
         precision=_ROUGHLY,
     )
+    return expected, None
+
+
+def _wanted(question: Question) -> dict[str, Any]:
+    """The target and the run without its noise, as `hockeystick.dpsgd.noise_multiplier_for` takes them."""
+    target = {"epsilon": question.target_epsilon, "delta": question.delta, "adjacency": question.adjacency}
+    return _run(question) | target
 
 
 def _calibrated(question: Question) -> tuple[float, Calibration]:
@@ -120,12 +119,9 @@ def _met(question: Question, found: Calibration | None) -> dict[str, Any] | None
         return None
     if found is None:
         return {"words": f"the target is met; noise is found to {_ROUGHLY:.2%}, and finer once the controls rest"}
-    return {
-        "unsafe": found.unsafe,
-        "delta": result_document(found.bound),
-        "words": f"delta at epsilon {plain(question.target_epsilon or 0.0)} is at most"
-        f" {rounded_up(float(found.bound.upper))}",
-    }
+    at, most = plain(question.target_epsilon), rounded_up(float(found.bound.upper))
+    words = f"delta at epsilon {at} is at most {most}"
+    return {"unsafe": found.unsafe, "delta": result_document(found.bound), "words": words}
 
 
 def _worth(specification: Specification) -> dict[str, Any]:
@@ -234,27 +230,20 @@ def _lines(lines: Lines) -> dict[str, Any]:
 
 def _steps(question: Question) -> dict[str, Any]:
     """Epsilon at delta against the number of steps: between two counts at least the earlier, at most the later."""
-    noise, _ = _noise(question)
-    specification = question.specification(noise)
+    specification = _specified(question)
     first = max(1, round(question.steps / 20))
     last = min(question.steps * 5, int(RANGES["steps"][1]))
     around = np.geomspace(first, last, _COUNTS[question.detail])
     counts = sorted({question.steps, *(round(count) for count in around)})
     step = specification.steps[0].step
     curves = [account(step * count, question.adjacency, tolerance=TOLERANCE) for count in counts]
-    every = np.arange(len(counts))
-    found = asked_together(curves, every, np.full(every.size, question.delta), "epsilon")
-    return {
-        **_worth(specification),
-        "proved": found.certified,
-        **_stairs(np.array(counts, dtype=np.float64), *map(np.asarray, found.sides)),
-    }
+    found = asked_together(curves, np.arange(len(counts)), np.full(len(counts), question.delta), "epsilon")
+    return {**_worth(specification), "proved": found.certified, **_stairs(np.array(counts, dtype=np.float64), found)}
 
 
 def _rates(question: Question) -> dict[str, Any]:
     """The least noise for the locked epsilon, or for the run's own, against the sampling rate."""
-    noise, _ = _noise(question)
-    specification = question.specification(noise)
+    specification = _specified(question)
     epsilon = question.target_epsilon or float(_curve(specification).epsilon(question.delta).sides[1])
     low, high = RANGES["target_epsilon"]
     if not low <= epsilon <= high:
@@ -262,17 +251,9 @@ def _rates(question: Question) -> dict[str, Any]:
             f"noise is found for epsilon from {low:g} to {high:g}; that of this run is {epsilon:.4g}"
         )
     places, given = _places(question)
-    found = dpsgd.noise_multipliers_for(
-        steps=question.steps,
-        epsilon=epsilon,
-        delta=question.delta,
-        adjacency=question.adjacency,
-        precision=1e-3,
-        **given,
-    )
-    safe = np.array([float(one.value) for one in found])
-    unsafe = np.array([float(one.value if one.unsafe is None else one.unsafe) for one in found])
-    return {**_worth(specification), "proved": True, "target": epsilon, **_stairs(places, unsafe, safe)}
+    wanted: dict[str, Any] = {"epsilon": epsilon, "delta": question.delta, "adjacency": question.adjacency}
+    found = dpsgd.noise_multipliers_for(steps=question.steps, **wanted, precision=1e-3, **given)
+    return {**_worth(specification), "proved": True, "target": epsilon, **_stairs(places, between(found))}
 
 
 def _places(question: Question) -> tuple[Array, dict[str, Any]]:
@@ -290,21 +271,20 @@ def _places(question: Question) -> tuple[Array, dict[str, Any]]:
     return np.array(sizes) / examples, given
 
 
-def _stairs(x: Array, lower: Array, upper: Array) -> dict[str, Any]:
+def _stairs(x: Array, found: Bound | Estimate) -> dict[str, Any]:
     """What never falls, known at a few points."""
+    lower, upper = map(np.asarray, found.sides)
     return {"x": x.tolist(), "lower": lower.tolist(), "upper": upper.tolist()}
 
 
 def _receipt(question: Question) -> dict[str, Any]:
     """The privacy receipt as a page of its own."""
-    noise, _ = _noise(question)
-    return {"html": page(receipt(question.specification(noise)))}
+    return {"html": page(receipt(_specified(question)))}
 
 
 def _picture(question: Question) -> dict[str, Any]:
     """The privacy curve as an SVG file, marked where an assumption is broken."""
-    noise, _ = _noise(question)
-    specification = question.specification(noise)
+    specification = _specified(question)
     shown = _Shown(question, _curve(specification))
     mark = (float(shown.bound.sides[1]), question.delta)
     said = warning(specification)
@@ -333,11 +313,5 @@ def _command(question: Question, noise: float) -> str:
     return f"hockeystick dpsgd {said}"
 
 
-VIEWS: Mapping[str, Callable[[Question], dict[str, Any]]] = {
-    "answer": _answer,
-    "steps": _steps,
-    "rates": _rates,
-    "receipt": _receipt,
-    "picture": _picture,
-}
+VIEWS = {"answer": _answer, "steps": _steps, "rates": _rates, "receipt": _receipt, "picture": _picture}
 """What can be asked, by name."""

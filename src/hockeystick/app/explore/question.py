@@ -6,17 +6,15 @@ Whatever does not fit the table of fields is refused before anything is computed
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
 from hockeystick.app.report.numbers import is_number, plain
-from hockeystick.app.spec.model import BATCHES, Choice, Circumstances, Specification, StepEntry
+from hockeystick.app.spec.circumstances import BATCHES, Circumstances
+from hockeystick.app.spec.model import Choice, Specification, StepEntry
 from hockeystick.app.spec.registry import AUTOMATIC, samplings, schemes
 from hockeystick.composition import ADJACENCIES
-
-__all__ = ["MOST_BYTES", "RANGES", "BadQuestionError", "Question", "choices", "question"]
 
 MOST_BYTES = 4096
 """The size of a request."""
@@ -118,21 +116,19 @@ def _agree(fields: Mapping[str, Any]) -> None:
         raise BadQuestionError("give either noise_multiplier or target_epsilon")
     if ("rate" in fields) == ("batch_size" in fields):
         raise BadQuestionError("give either rate, or batch_size with examples")
-    if "batch_size" in fields:
-        if "examples" not in fields:
-            raise BadQuestionError("batch_size needs examples")
-        if fields["batch_size"] > fields["examples"]:
-            raise BadQuestionError("batch_size must be at most examples")
-        if fields["batch_size"] / fields["examples"] < RANGES["rate"][0]:
-            raise BadQuestionError(f"batch_size over examples must be at least {plain(RANGES['rate'][0])}")
+    size, examples = fields.get("batch_size"), fields.get("examples")
+    if size is not None and examples is None:
+        raise BadQuestionError("batch_size needs examples")
+    if size is not None and size > examples:
+        raise BadQuestionError("batch_size must be at most examples")
+    if size is not None and size / examples < RANGES["rate"][0]:
+        raise BadQuestionError(f"batch_size over examples must be at least {plain(RANGES['rate'][0])}")
 
 
 def _number(name: str, value: object) -> float:
     low, high = RANGES[name]
     allowed = f"{name} must be {'a whole number' if name in _WHOLE else 'a number'} from {low:g} to {high:g}"
-    if not is_number(value) or (isinstance(value, float) and not math.isfinite(value)):
-        raise BadQuestionError(allowed)
-    if not low <= value <= high or (name in _WHOLE and not isinstance(value, int)):
+    if not is_number(value) or not low <= value <= high or (name in _WHOLE and not isinstance(value, int)):
         raise BadQuestionError(allowed)
     return value if name in _WHOLE else float(value)
 

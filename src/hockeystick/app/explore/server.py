@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from hockeystick.app.explore.answers import VIEWS
 from hockeystick.app.explore.question import MOST_BYTES, BadQuestionError, question
-from hockeystick.app.explore.workers import BusyError, TooSlowError, UnwantedError, Workers
+from hockeystick.app.explore.workers import Workers
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -82,23 +82,20 @@ class _Guard:
         self.origins = {f"http://{host}" for host in self.hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = self._refusal(scope) if scope["type"] == "http" else None
+        await (refusal or self.app)(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> Response | None:
         from starlette.requests import HTTPConnection
         from starlette.responses import JSONResponse
 
-        if scope["type"] == "http":
-            headers = HTTPConnection(scope).headers
-            origins, fetched = headers.getlist("origin"), headers.get("sec-fetch-site", "none")
-            ours = all(origin in self.origins for origin in origins) and fetched in _FETCHED_BY_OURS
-            if headers.getlist("host") not in [[host] for host in self.hosts]:
-                refusal = JSONResponse({"error": "the Host header names another machine"}, 421, _HEADERS)
-            elif not ours:
-                refusal = JSONResponse({"error": "the request comes from another site"}, 403, _HEADERS)
-            else:
-                await self.app(scope, receive, send)
-                return
-            await refusal(scope, receive, send)
-            return
-        await self.app(scope, receive, send)
+        headers = HTTPConnection(scope).headers
+        origins, fetched = headers.getlist("origin"), headers.get("sec-fetch-site", "none")
+        if headers.getlist("host") not in [[host] for host in self.hosts]:
+            return JSONResponse({"error": "the Host header names another machine"}, 421, _HEADERS)
+        if not all(origin in self.origins for origin in origins) or fetched not in _FETCHED_BY_OURS:
+            return JSONResponse({"error": "the request comes from another site"}, 403, _HEADERS)
+        return None
 
 
 def _file(name: str, kind: str) -> Callable[[Request], Any]:
@@ -132,18 +129,11 @@ def _view(view: str) -> Callable[[Request], Any]:
         unwanted = threading.Event()
         watch = asyncio.ensure_future(_gone(request, unwanted))
         try:
-            status, document = await run_in_threadpool(workers.ask, view, asked, unwanted)
-        except TooSlowError:
-            return told(503, {"error": f"no answer within {workers.seconds:g} s; the command has no such limit"})
+            return told(*await run_in_threadpool(workers.ask, view, asked, unwanted))
         except asyncio.CancelledError:
             return told(503, {"error": "the server was stopped"})
-        except UnwantedError:
-            return told(503, {"error": "nobody waits for the answer"})
-        except BusyError:
-            return told(503, {"error": "too many questions at once: wait a moment, then move a control"})
         finally:
             watch.cancel()
-        return told(status, document)
 
     return respond
 

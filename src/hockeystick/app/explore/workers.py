@@ -26,16 +26,9 @@ _FIRST = Question(
 )
 
 
-class TooSlowError(Exception):
-    """A question took longer than it may."""
-
-
-class BusyError(Exception):
-    """Every process was busy for longer than a question waits."""
-
-
-class UnwantedError(Exception):
-    """Nobody waits for the answer any longer."""
+def _none(why: str) -> tuple[int, dict[str, Any]]:
+    """An answer that says why there is none."""
+    return 503, {"error": why}
 
 
 def _serve(pipe: Connection, patience: int) -> None:
@@ -67,20 +60,18 @@ class _Worker:
 
     def ask(
         self, view: str, question: Question, seconds: float, unwanted: threading.Event
-    ) -> tuple[int, dict[str, Any]]:
+    ) -> tuple[int, dict[str, Any]] | None:
+        """The status and the document; None where they take too long, or nobody waits for them any longer."""
         if not self.ready:
             if not self.pipe.poll(_START):
-                raise TooSlowError
-            self.pipe.recv()
-            self.ready = True
+                return None
+            self.ready = bool(self.pipe.recv())
         self.pipe.send((view, question))
         start, spent = time.monotonic(), 0.0
         while not self.pipe.poll(max(min(_LOOK, seconds - spent), 0.0)):
             spent = time.monotonic() - start
-            if spent > seconds:
-                raise TooSlowError
-            if unwanted.is_set() and spent > _LONG:
-                raise UnwantedError
+            if spent > seconds or (unwanted.is_set() and spent > _LONG):
+                return None
         status, document = self.pipe.recv()
         return status, document
 
@@ -120,7 +111,7 @@ class Workers:
         self._idle.put(worker)
 
     def ask(self, view: str, question: Question, unwanted: threading.Event | None = None) -> tuple[int, dict[str, Any]]:
-        """The status and the document of an answer.
+        """The status and the document of an answer; 503 where nobody waits for it, or where there is none in time.
 
         Parameters
         ----------
@@ -130,40 +121,34 @@ class Workers:
             Of which run.
         unwanted : threading.Event, optional
             Set once nobody waits for the answer.
-
-        Raises
-        ------
-        UnwantedError
-            Where nobody waits for it.
-        TooSlowError
-            Where it took longer than it may, or its process ended.
-        BusyError
-            Where no process was free.
         """
-        unwanted = unwanted or threading.Event()
+        unwanted, answer = unwanted or threading.Event(), None
         worker = self._free(unwanted)
-        try:
-            answer = worker.ask(view, question, self.seconds, unwanted)
-        except (TooSlowError, UnwantedError, EOFError, OSError) as error:
+        if worker is not None:
+            with contextlib.suppress(EOFError, OSError):  # its process ended
+                answer = worker.ask(view, question, self.seconds, unwanted)
+            if answer is not None:
+                self._idle.put(worker)
+                return answer
             with self._lock:
                 self._all.discard(worker)
             worker.end()
             self._start()
-            if isinstance(error, UnwantedError):
-                raise
-            raise TooSlowError from None
-        self._idle.put(worker)
-        return answer
+        if unwanted.is_set():
+            return _none("nobody waits for the answer")
+        if worker is None:
+            return _none("too many questions at once: wait a moment, then move a control")
+        return _none(f"no answer within {self.seconds:g} s; the command has no such limit")
 
-    def _free(self, unwanted: threading.Event) -> _Worker:
-        """A process that is free, once there is one."""
+    def _free(self, unwanted: threading.Event) -> _Worker | None:
+        """A process that is free, once there is one; None where that takes too long, or nobody waits for it."""
         start = time.monotonic()
         while not unwanted.is_set():
             with contextlib.suppress(queue.Empty):
                 return self._idle.get(timeout=_LOOK)
             if time.monotonic() - start > self.seconds:
-                raise BusyError
-        raise UnwantedError
+                return None
+        return None
 
     def close(self) -> None:
         """End every process."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import final
 
 from hockeystick.app.report.numbers import count_text, plain, plural
@@ -26,15 +27,15 @@ class Caution:
     ----------
     name : str
         A short name, stable between versions.
-    broken : bool
-        Whether what is stated contradicts the accounting.
     text : str
         What a reader must know.
+    broken : bool
+        Whether what is stated contradicts the accounting.
     """
 
     name: str
-    broken: bool
     text: str
+    broken: bool
 
 
 def cautions(specification: Specification) -> tuple[Caution, ...]:
@@ -61,12 +62,7 @@ def warning(specification: Specification) -> str:
     return verdict(texts) if texts else ""
 
 
-def _broken(name: str, text: str) -> Caution:
-    return Caution(name, broken=True, text=text)
-
-
-def _unstated(name: str, text: str) -> Caution:
-    return Caution(name, broken=False, text=text)
+_broken, _unstated = partial(Caution, broken=True), partial(Caution, broken=False)
 
 
 def _batches(specification: Specification) -> Iterator[Caution]:

@@ -48,8 +48,7 @@ class Axis:
         step = _round_step((self.high - self.low) / 5.0)
         if self.scale == "log":
             step = max(1.0, round(step))
-        first = math.ceil(self.low / step - 1e-9)
-        last = math.floor(self.high / step + 1e-9)
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         values = [number * step for number in range(first, last + 1)]
         return [((value - self.low) / (self.high - self.low), self._label(value)) for value in values]
 
@@ -94,16 +93,9 @@ def chart(name: str, x: Axis, y: Axis, series: Sequence[Series], *, title: str, 
         What the chart shows, in words, for those who do not see it.
     """
     parts = [tag("title", title, id=f"{name}-title"), tag("desc", description, id=f"{name}-desc")]
-    parts += [_vertical(x), _horizontal(y)]
-    parts += [_drawn(x, y, one) for one in series]
-    return tag(
-        "svg",
-        text(*parts),
-        viewBox=f"0 0 {_WIDTH:.0f} {_HEIGHT:.0f}",
-        class_="chart",
-        role="img",
-        aria_labelledby=f"{name}-title {name}-desc",
-    )
+    parts += [_vertical(x), _horizontal(y), *(_drawn(x, y, one) for one in series)]
+    box, labelled = f"0 0 {_WIDTH:.0f} {_HEIGHT:.0f}", f"{name}-title {name}-desc"
+    return tag("svg", text(*parts), viewBox=box, class_="chart", role="img", aria_labelledby=labelled)
 
 
 def _across(place: float) -> float:
@@ -115,11 +107,10 @@ def _down(place: float) -> float:
 
 
 def _drawn(x: Axis, y: Axis, series: Series) -> Markup:
-    places = [(_across(x.place(a)), _down(y.place(b))) for a, b in series.points]
+    around = [*series.points, *reversed(series.other)]
+    places = [(_across(x.place(a)), _down(y.place(b))) for a, b in around]
     if series.kind == "mark":
         return text(*(tag("circle", cx=f"{a:.2f}", cy=f"{b:.2f}", r="4", class_="mark") for a, b in places))
-    if series.other:
-        places += [(_across(x.place(a)), _down(y.place(b))) for a, b in reversed(series.other)]
     joined = " ".join(f"{a:.2f},{b:.2f}" for a, b in places)
     return tag("polygon" if series.other else "polyline", points=joined, class_=series.kind)
 
@@ -144,18 +135,8 @@ def _horizontal(y: Axis) -> Markup:
         at = _down(place)
         parts.append(tag("line", x1=_across(0.0), x2=_across(1.0), y1=f"{at:.2f}", y2=f"{at:.2f}", class_="grid"))
         parts.append(tag("text", label, x=_LEFT - 7.0, y=f"{at + 4.0:.2f}", class_="tick", text_anchor="end"))
-    middle = _down(0.5)
-    parts.append(
-        tag(
-            "text",
-            y.label,
-            x=0,
-            y=0,
-            class_="axis",
-            text_anchor="middle",
-            transform=f"translate(13 {middle}) rotate(-90)",
-        )
-    )
+    turned = f"translate(13 {_down(0.5)}) rotate(-90)"
+    parts.append(tag("text", y.label, x=0, y=0, class_="axis", text_anchor="middle", transform=turned))
     return text(*parts)
 
 

@@ -8,29 +8,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from hockeystick.app.report.numbers import nearest, number, number_of, plain, plural, rounded_down, rounded_up
-from hockeystick.app.report.words import (
-    IF_HELD,
-    choice_words,
-    noise_words,
-    null_words,
-    sampling_words,
-    times_text,
-    tuning_words,
-)
+from hockeystick.app.report import words
+from hockeystick.app.report.numbers import asked, nearest, number, number_of, plain, plural, quoted
 from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.reader import from_document
+from hockeystick.decimals import rounded_down, rounded_up
 from hockeystick.readouts.outline import Samples
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 """The heads of the columns, and the rows."""
 
+_DIGITS = 6  # in tables
 _GIVEN = (
     "the proofs rest on the assumed error bounds of float64 arithmetic and of the functions of numpy, scipy and the C"
     " library (docs/concepts/assumptions.md), and on ideal noise, drawn from exactly the distribution stated"
 )
-
-
 _ABOUT = {
     "Data set": "dataset",
     "Owner of the data": "owner",
@@ -84,17 +76,15 @@ class Content:
 
     def figure(self, result: Mapping[str, Any]) -> str:
         """The pair that may be quoted, such as ``epsilon = 2.5841 at delta = 1e-5``."""
-        ((given, level),) = result["at"].items()
-        value = (
-            rounded_up(number(result["upper"])) if result["certified"] else "about " + nearest(number(result["value"]))
-        )
-        return f"{result['quantity']} = {value} at {given} = {plain(number(level))}"
+        given, level = asked(result)
+        about = "" if result["certified"] else "about "
+        return f"{result['quantity']} = {about}{quoted(result)} at {given} = {plain(level)}"
 
     def worth(self, result: Mapping[str, Any]) -> str:
         """What a figure is worth."""
         if not result["certified"]:
             return "an estimate, not proved"
-        return f"not certified, true only {IF_HELD}" if self.broken else "certified"
+        return f"not certified, true only {words.IF_HELD}" if self.broken else "certified"
 
     @property
     def broken(self) -> list[str]:
@@ -109,13 +99,12 @@ class Content:
     def bracket(self, result: Mapping[str, Any]) -> str:
         """The bracket, rounded outward; or the estimate with its error; and which of the two it is."""
         if result["certified"]:
-            low, high = rounded_down(number(result["lower"])), rounded_up(number(result["upper"]))
             true = f"the true {result['quantity']}"
-            proved = f"{IF_HELD}, {true} would" if self.broken else f"{true} is proved to"
-            return f"{_capital(proved)} lie between {low} and {high}"
+            proved = f"{words.IF_HELD}, {true} would" if self.broken else f"{true} is proved to"
+            return f"{_capital(proved)} lie between {rounded_down(number(result['lower']))} and {quoted(result)}"
         size = number(result["error"])
         error = "no error is known" if math.isnan(size) else f"error about {nearest(size, 2)}"
-        return f"Estimate {nearest(number(result['value']))} ({error}; not proved)"
+        return f"Estimate {quoted(result)} ({error}; not proved)"
 
     def plainly(self) -> str:
         """What an attacker can reach, without epsilon; empty where nothing is proved of that."""
@@ -124,19 +113,18 @@ class Content:
             return ""
         alpha, missed = tradeoff["false_positive"][0], number(tradeoff["false_negative"][0]["lower"])
         found = rounded_up(100.0 * math.nextafter(1.0 - missed, math.inf), 2)
-        wrong = f"no more than {round(alpha * 1000)} in 1,000"
+        wrong, members = f"no more than {round(alpha * 1000)} in 1,000", self._members()
         if self.specification.adjacency == "substitute":
-            words = (
-                f"An attacker who must say which of two {self._members()} is in the data, and wrongly names the first"
-                f" in {wrong} cases, names it correctly in at most {found}% of cases, whatever else they know"
+            said = (
+                f"An attacker who must say which of two {members} is in the data, and wrongly names the first in"
+                f" {wrong} cases, names it correctly in at most {found}% of cases, whatever else they know"
             )
         else:
-            members = self._members()
-            words = (
+            said = (
                 f"An attacker who sees everything that is released, and wrongly takes {wrong} of the {members} outside"
                 f" the data to be in it, recognises at most {found}% of the {members} in it, whatever else they know"
             )
-        return f"{IF_HELD.capitalize()}: {words[0].lower()}{words[1:]}." if self.broken else f"{words}."
+        return f"{_capital(words.IF_HELD)}: {said[0].lower()}{said[1:]}." if self.broken else f"{said}."
 
     def _members(self) -> str:
         """Those whom an attack looks for, in the plural."""
@@ -146,17 +134,13 @@ class Content:
     def about(self) -> list[Row]:
         """Which data, whose, for what, and under which circumstances, as far as that is stated."""
         stated = self.specification.circumstances
-        rows = [
-            Row(name, _said(field, value))
-            for name, field in _ABOUT.items()
-            if (value := getattr(stated, field)) is not None
-        ]
+        said = {name: getattr(stated, field) for name, field in _ABOUT.items()}
+        rows = [Row(name, _said(_ABOUT[name], value)) for name, value in said.items() if value is not None]
         if stated.examples is not None:
-            rows.insert(
-                int(stated.dataset is not None), Row("Size", number_of(stated.examples, self.specification.unit))
-            )
+            size = Row("Size", number_of(stated.examples, self.specification.unit))
+            rows.insert(int(stated.dataset is not None), size)
         counted = ("notes", "tuning") if self.specification.tuning is not None else ("notes",)
-        missing = [name for name, field in _ABOUT.items() if getattr(stated, field) is None and field not in counted]
+        missing = [name for name, value in said.items() if value is None and _ABOUT[name] not in counted]
         if missing:
             rows.append(Row("Not stated", ", ".join(name[0].lower() + name[1:] for name in missing)))
         return rows
@@ -165,13 +149,13 @@ class Content:
         """Relation, unit, sampler, normalisation."""
         unit = self.specification.unit
         rows = [Row("Relation", self.receipt["relation"]), Row("Unit of privacy", self._unit())]
-        samplers = dict.fromkeys(entry.sampling for entry in self.specification.steps)
         if self.specification.schemes:
-            words = [sampling_words(sampling, unit) for sampling in samplers]
-            words.append("Draws are assumed to be independent between steps; which records were drawn is kept secret.")
-            rows.append(Row("Sampling", ". ".join(words)))
+            samplers = dict.fromkeys(entry.sampling for entry in self.specification.steps)
+            drawn = [words.sampling_words(sampling, unit) for sampling in samplers]
+            drawn.append("Draws are assumed to be independent between steps; which records were drawn is kept secret.")
+            rows.append(Row("Sampling", ". ".join(drawn)))
         if self.specification.tuning is not None:
-            rows.append(Row("Tuning", f"{_capital(tuning_words(self.specification))}."))
+            rows.append(Row("Tuning", f"{_capital(words.tuning_words(self.specification))}."))
         return [*rows, Row("Normalisation", self._normalisation())]
 
     def _unit(self) -> str:
@@ -189,49 +173,41 @@ class Content:
         if not noisy:
             return "Nothing to normalise: steps are stated by their outcomes or by a guarantee, not by noise on a sum."
         replaced = self.specification.adjacency == "substitute"
-        words = []
+        said = []
         for adds, change in dict.fromkeys(step.contribution for step in noisy):
             scale = "of the stated size times C" if "C" in adds else "of the stated size"
             by = f" Replacing one {unit} changes the sum by up to {change}." if replaced else ""
-            words.append(f"Each {unit} adds {adds} to a sum, to which noise {scale} is added.{by}")
+            said.append(f"Each {unit} adds {adds} to a sum, to which noise {scale} is added.{by}")
         if any("C" in step.contribution[0] for step in noisy):
             norm = self.specification.circumstances.clipping_norm
-            words.append("C is not stated here." if norm is None else f"C = {plain(norm)}.")
+            said.append("C is not stated here." if norm is None else f"C = {plain(norm)}.")
         if self.specification.schemes:
-            words.append(
+            said.append(
                 "A mean is the noisy sum over a number fixed in advance, such as the expected batch size, never over"
                 " the size the batch happened to have."
             )
         if len(noisy) < len(self.specification.steps):
-            words.append("Steps stated by their outcomes or by a guarantee have nothing to normalise.")
-        return " ".join(words)
+            said.append("Steps stated by their outcomes or by a guarantee have nothing to normalise.")
+        return " ".join(said)
 
     def steps(self) -> list[Row]:
         """One row a step: how often, and what is released, with every parameter."""
-        return [
-            Row(
-                times_text(entry),
-                " ".join(
-                    _sentence(said)
-                    for said in (noise_words(entry), f"for: {entry.name}" if entry.name else "", entry.note)
-                    if said
-                ),
-            )
-            for entry in self.specification.kinds
-        ]
+        rows = []
+        for entry in self.specification.kinds:
+            said = (words.noise_words(entry), f"for: {entry.name}" if entry.name else "", entry.note)
+            rows.append(Row(words.times_text(entry), " ".join(_sentence(one) for one in said if one)))
+        return rows
 
     def accounting(self) -> list[Row]:
         """The accountant and its settings."""
         methods = dict.fromkeys(result["guarantee"] for result in self.results)
         notes = dict.fromkeys(note for result in self.results for note in result["notes"])
-        rows = [Row("Accountant", _capital(choice_words(self.specification.accountant)))]
+        rows = [Row("Accountant", _capital(words.choice_words(self.specification.accountant)))]
         rows += [Row("Method", method) for method in methods]
         rows += [Row("Note", note) for note in notes]
-        return [*rows, Row("Given", _GIVEN), Row("Self-check", self._self_check())] if self._proves_anything else rows
-
-    @property
-    def _proves_anything(self) -> bool:
-        return any(result["certified"] for result in self.results)
+        if any(result["certified"] for result in self.results):
+            rows += [Row("Given", _GIVEN), Row("Self-check", self._self_check())]
+        return rows
 
     def _self_check(self) -> str:
         """What the self-check found where the receipt was made."""
@@ -246,12 +222,11 @@ class Content:
 
     def directions(self) -> Table:
         """One row for each result and direction: what, direction, and the sides or the estimate."""
-        heads, rows = ("Quantity", "Direction"), []
+        rows = []
         for result in self.results:
-            ((given, level),) = result["at"].items()
-            what = f"{result['quantity']} at {given} {plain(number(level))}"
+            what = f"{result['quantity']} at {_at(result)}"
             rows += [((what, direction), sides) for direction, sides in result["directions"].items()]
-        return _table(heads, rows, names=("At least", "At most", "Value"), digits=6)
+        return _table(("Quantity", "Direction"), rows, names=("At least", "At most", "Value"))
 
     def errors(self) -> list[tuple[str, ...]]:
         """One row for each error source and result: source, size, what it is an error of."""
@@ -269,17 +244,16 @@ class Content:
     @property
     def attacked(self) -> str:
         """What an attack tells apart."""
-        one = self.specification.protected
-        of_relation = {
-            "substitute": f"which of two {self._members()} is in the data",
-            "zero-out": f"whether {one} is in the data or {null_words(self.specification)}",
-        }
-        return of_relation.get(self.specification.adjacency, f"whether {one} is in the data")
+        one, adjacency = self.specification.protected, self.specification.adjacency
+        if adjacency == "substitute":
+            return f"which of two {self._members()} is in the data"
+        instead = f" or {words.null_words(self.specification)}" if adjacency == "zero-out" else ""
+        return f"whether {one} is in the data{instead}"
 
     def curve(self) -> Table:
         """One row for each point of the curve: delta, and the sides or the estimate."""
         rows = [((plain(number(point["delta"])),), point) for point in self.receipt["curve"]]
-        return _table(("delta",), rows, names=("epsilon at least", "epsilon at most", "epsilon"), digits=6)
+        return _table(("delta",), rows, names=("epsilon at least", "epsilon at most", "epsilon"))
 
     def versions(self) -> str:
         """What made the receipt."""
@@ -299,34 +273,32 @@ def _said(field: str, value: object) -> str:
     return _capital(str(value).replace("-", " ")) if field == "tuning" else str(value)
 
 
-def _sentence(words: str) -> str:
-    return _capital(words) if words.endswith((".", "!", "?")) else f"{_capital(words)}."
+def _sentence(said: str) -> str:
+    return _capital(said) if said.endswith((".", "!", "?")) else f"{_capital(said)}."
 
 
-def _capital(words: str) -> str:
-    return words[0].upper() + words[1:]
+def _capital(said: str) -> str:
+    return said[0].upper() + said[1:]
 
 
 def _table(
-    heads: tuple[str, ...],
-    rows: Sequence[tuple[tuple[str, ...], Mapping[str, Any]]],
-    *,
-    names: tuple[str, str, str],
-    digits: int,
+    heads: tuple[str, ...], rows: Sequence[tuple[tuple[str, ...], Mapping[str, Any]]], *, names: tuple[str, str, str]
 ) -> Table:
     """Two columns for the sides where all are proved, else one that tells brackets from estimates."""
     if all("upper" in sides for _, sides in rows):
-        cells = [(rounded_down(number(s["lower"]), digits), rounded_up(number(s["upper"]), digits)) for _, s in rows]
-        return (*heads, *names[:2]), [(*first, *cell) for (first, _), cell in zip(rows, cells, strict=True)]
-    return (*heads, names[2]), [(*first, _either(sides, digits)) for first, sides in rows]
+        return (*heads, *names[:2]), [(*first, _least(sides), quoted(sides, _DIGITS)) for first, sides in rows]
+    return (*heads, names[2]), [(*first, _either(sides)) for first, sides in rows]
 
 
-def _either(sides: Mapping[str, Any], digits: int) -> str:
-    if "upper" not in sides:
-        return f"about {nearest(number(sides['value']), digits)}"
-    return f"[{rounded_down(number(sides['lower']), digits)}, {rounded_up(number(sides['upper']), digits)}]"
+def _least(sides: Mapping[str, Any]) -> str:
+    return rounded_down(number(sides["lower"]), _DIGITS)
+
+
+def _either(sides: Mapping[str, Any]) -> str:
+    most = quoted(sides, _DIGITS)
+    return f"[{_least(sides)}, {most}]" if "upper" in sides else f"about {most}"
 
 
 def _at(result: Mapping[str, Any]) -> str:
-    ((given, level),) = result["at"].items()
-    return f"{given} {plain(number(level))}"
+    given, level = asked(result)
+    return f"{given} {plain(level)}"

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from hockeystick.app.report.charts import Axis, Points, Series, chart
 from hockeystick.app.report.content import Row
 from hockeystick.app.report.deployments import deployment_record
 from hockeystick.app.report.markup import Markup, tag, text
 from hockeystick.app.report.numbers import count_text, jsonable, number_of, plain, rounded_down, rounded_up
-from hockeystick.app.report.page import document, rows, table
+from hockeystick.app.report.page import document, items, rows, table
 from hockeystick.app.report.receipt import receipt, software, today
 from hockeystick.app.report.words import RELATIONS, noise_words, sampling_words
-from hockeystick.app.spec.model import Circumstances, Specification, StepEntry
+from hockeystick.app.spec.circumstances import Circumstances
+from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.write import of_run
 from hockeystick.composition import compose
-from hockeystick.ledger.errors import LedgerError
+from hockeystick.ledger import DataSet, Ledger, LedgerError
 from hockeystick.ledger.rules import promise
-
-if TYPE_CHECKING:
-    from hockeystick.ledger import DataSet, Entry, Ledger
 
 _SHOWN = 60  # entries in the picture, and rows of the history
 _HEADS = ("Entry", "When (UTC)", "Who", "What", "Releases", "For what")
@@ -74,17 +72,13 @@ class Account:
 
     def guarantee(self) -> list[Row]:
         """What is promised."""
-        rule = (
-            "all are fixed in advance"
-            if not self.adaptive
-            else f"chosen adaptively, through a {self.known.rule} filter"
-        )
-        spent = [Row("Proved", self.total.statement), Row("Budget", f"{self.known.budget} for each {self.known.unit}")]
-        each = f"for each {self.known.period} alone" if self.known.period else "for all time"
+        known = self.known
+        rule = f"chosen adaptively, through a {known.rule} filter" if self.adaptive else "all are fixed in advance"
         return [
-            *spent,
-            Row("It holds", each),
-            Row("Relation", RELATIONS[self.known.adjacency].format(one=f"one {self.known.unit}", null="a null record")),
+            Row("Proved", self.total.statement),
+            Row("Budget", f"{known.budget} for each {known.unit}"),
+            Row("It holds", f"for each {known.period} alone" if known.period else "for all time"),
+            Row("Relation", RELATIONS[known.adjacency].format(one=f"one {known.unit}", null="a null record")),
             Row("How releases are chosen", rule),
         ]
 
@@ -92,31 +86,27 @@ class Account:
         """What was released, and how often."""
         if not self.runs:
             return [Row("Nothing", "so far")]
-        entries = of_run(compose(list(self.runs.items())), self.known.adjacency).steps
-        return [self._kind(entry) for entry in entries]
-
-    def _kind(self, entry: StepEntry) -> Row:
-        times = "Once" if entry.count == 1 else f"{count_text(entry.count)} times"
-        return Row(times, f"{noise_words(entry)}; sampling: {sampling_words(entry.sampling, self.known.unit)}")
+        lines = []
+        for entry in of_run(compose(list(self.runs.items())), self.known.adjacency).steps:
+            times = "Once" if entry.count == 1 else f"{count_text(entry.count)} times"
+            sampling = sampling_words(entry.sampling, self.known.unit)
+            lines.append(Row(times, f"{noise_words(entry)}; sampling: {sampling}"))
+        return lines
 
     def history(self) -> list[tuple[str, ...]]:
         """The last entries, newest first."""
-        return [
-            (
-                str(entry.number),
-                entry.when[:16].replace("T", " "),
-                entry.who,
-                _action(entry),
-                _counted(entry),
-                entry.why,
-            )
-            for entry in reversed(self.entries[-_SHOWN:])
-        ]
+        lines: list[tuple[str, ...]] = []
+        for entry in reversed(self.entries[-_SHOWN:]):
+            action = entry.action if entry.refers is None else f"{entry.action} of {entry.refers}"
+            counted = count_text(sum(entry.runs.values())) if entry.runs else ""
+            when = entry.when[:16].replace("T", " ")
+            lines.append((str(entry.number), when, entry.who, action, counted, entry.why))
+        return lines
 
 
 def data_set_page(account: Account) -> str:
     """The receipt as one HTML page that needs nothing else."""
-    name = account.known.name
+    name, entries = account.known.name, account.entries
     parts = [
         tag("header", tag("p", f"Privacy receipt of a data set, {today()}"), tag("h1", name)),
         _claim(account),
@@ -127,18 +117,18 @@ def data_set_page(account: Account) -> str:
         tag("h2", "What was released"),
         rows(account.kinds()),
         tag("h2", "History"),
-        table(_HEADS, account.history(), kind="figures"),
-        *(
-            [tag("p", f"The last {_SHOWN} of {count_text(len(account.entries))} entries.")]
-            * (len(account.entries) > _SHOWN)
-        ),
+        table(_HEADS, account.history()),
+    ]
+    if len(entries) > _SHOWN:
+        parts.append(tag("p", f"The last {_SHOWN} of {count_text(len(entries))} entries."))
+    parts += [
         tag("h2", "Check it"),
         tag(
             "p",
             text("Run ", tag("code", "hockeystick ledger verify"), " on the ledger: every entry is compared with its"),
             " hash, and every total is computed again. Nothing was cut off at the end if the last hash is still:",
         ),
-        tag("p", tag("code", account.entries[-1].hash), class_="sum"),
+        tag("p", tag("code", entries[-1].hash), class_="sum"),
         tag("footer", tag("p", f"Made with {', '.join(f'{tool} {version}' for tool, version in software().items())}.")),
     ]
     return document(f"{name}: privacy receipt of a data set", parts)
@@ -170,10 +160,9 @@ def _claim(account: Account) -> Markup:
     high, low = rounded_up(float(total.epsilon.upper)), rounded_down(float(total.epsilon.lower))
     releases, holds = number_of(total.releases, "release"), f"{total.statement[0].upper()}{total.statement[1:]}"
     kind, worth = ("proved", "certified") if total.within_budget else ("refuted", "over budget")
+    words = f"The true epsilon of all releases together is proved to lie between {low} and {high}."
     if account.adaptive and total.within_budget:
         words = "A filter promises its whole budget from the first release on: what is left is for later releases."
-    else:
-        words = f"The true epsilon of all releases together is proved to lie between {low} and {high}."
     badge = tag("span", worth, class_=f"badge {kind}")
     return tag(
         "section",
@@ -188,11 +177,8 @@ def _open(account: Account) -> list[Markup]:
     """Runs of which nobody has said how they ended."""
     if not account.open:
         return []
-    items = [f"entry {entry.number}, {entry.who}, {entry.when[:10]}: {entry.why}" for entry in account.open]
-    return [
-        tag("h2", "Reserved, and neither committed nor released"),
-        tag("ul", *(tag("li", words) for words in items), class_="caution"),
-    ]
+    said = [f"entry {entry.number}, {entry.who}, {entry.when[:10]}: {entry.why}" for entry in account.open]
+    return [tag("h2", "Reserved, and neither committed nor released"), items(said, class_="caution")]
 
 
 def _picture(account: Account) -> list[Markup]:
@@ -215,11 +201,7 @@ def _picture(account: Account) -> list[Markup]:
         title="What the releases add up to",
         description=f"epsilon at delta {plain(delta)} after each entry",
     )
-    words = (
-        f"Epsilon at delta {plain(delta)} after each entry, rounded up"
-        if whole
-        else f"Epsilon at delta {plain(delta)} after some of the entries, rounded up"
-    )
+    words = f"Epsilon at delta {plain(delta)} after {'each entry' if whole else 'some of the entries'}, rounded up"
     words += ", had all releases been fixed in advance: not what the filter promises." if account.adaptive else "."
     words += " The dashed line is the budget." if limits else ""
     return [tag("h2", "Entry by entry"), tag("figure", drawn, tag("figcaption", words))]
@@ -232,11 +214,3 @@ def _stairs(points: Points, last: float) -> Points:
         stairs += [(at, height), (at, value)]
         height = value
     return [*stairs, (last, height)]
-
-
-def _action(entry: Entry) -> str:
-    return entry.action if entry.refers is None else f"{entry.action} of {entry.refers}"
-
-
-def _counted(entry: Entry) -> str:
-    return count_text(sum(entry.runs.values())) if entry.runs else ""

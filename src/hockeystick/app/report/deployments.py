@@ -13,110 +13,86 @@ from typing import Any
 
 from hockeystick.app.report.cautions import verdict
 from hockeystick.app.report.content import Content
-from hockeystick.app.report.numbers import nearest, number, rounded_up
+from hockeystick.app.report.numbers import asked, quoted
 from hockeystick.app.report.words import tuning_words
 
 _UNKNOWN = "TO FILL IN"
-_CHECK = "check"
-_Field = tuple[int, str, Any, str]  # depth, name, value (None: a table follows), comment
 
 
 def deployment_record(receipt: Mapping[str, Any]) -> str:
     """The receipt as a draft record."""
     content = Content(receipt)
-    fields = [
-        (0, "url_slug", re.sub(r"[^a-z0-9]+", "-", content.title.lower()).strip("-"), ""),
-        (0, "status", "Draft", ""),
-        (0, "tier", 3, ""),
-        (0, "deployment", None, ""),
-        *_basic(receipt, content),
-        *_privacy(content),
-        *_model(),
-        *_accounting(receipt, content),
-    ]
-    return "".join(_line(*field) for field in fields)
+    guarantee = {row.name: row.text for row in content.guarantee()}
+    steps = " ".join(f"{row.name} {row.text}" for row in content.steps())
+    method = " ".join(f"{row.name}: {row.text}." for row in content.accounting()[:2])
+    sampling = f" Sampling: {guarantee['Sampling']}" if "Sampling" in guarantee else ""
+    tuning = tuning_words(content.specification) or content.stated("tuning") or _UNKNOWN
+    variant, parameters, details = _privacy(content)
+    return f"""\
+url_slug: {_text(re.sub(r"[^a-z0-9]+", "-", content.title.lower()).strip("-"))}
+status: "Draft"
+tier: 3
+deployment:
+  basic:
+    name: {_text(content.title)}
+    data_curators: ["TO FILL IN"]
+    intended_use: "TO FILL IN"
+    data_product_type: "Machine learning model"  # check
+    data_product_region: "TO FILL IN"
+    description: {_text(content.specification.circumstances.notes or _UNKNOWN)}
+    publication_date: {_text(receipt["created"])}  # the day of the receipt; check
+  dp_variant:
+    variant_name: {_text(variant)}
+    unprotected_quantities: "TO FILL IN"
+  privacy_loss:
+    privacy_unit: {_text(content.specification.unit)}
+    privacy_unit_details: {_text(f"{guarantee['Relation']}. {guarantee['Unit of privacy']}")}
+    privacy_parameters:
+{parameters}
+    privacy_parameters_details: {_text(details)}
+  deployment_model:
+    model_name: "Central"  # check
+    release_type: "One release"  # check
+    data_source_type: "Static"  # check
+    access_type: "Non-interactive"  # check
+  accounting:
+    post_processing: "TO FILL IN"
+    composition: {_text(f"{steps} Composed numerically, each direction apart. {method}")}
+  implementation:
+    preprocessing_and_hyperparameter_tuning: {_text(tuning)}
+    mechanisms: {_text(f"{steps}{sampling} Libraries and their safeguards: {_UNKNOWN}")}
+    justification: "TO FILL IN"
+  administrative:
+    notes: {_text(f"Accounted by {content.versions()}; receipt {receipt['checksum']}")}
+    registry_authors: ["TO FILL IN"]
+"""
 
 
-def _basic(receipt: Mapping[str, Any], content: Content) -> list[_Field]:
-    return [
-        (1, "basic", None, ""),
-        (2, "name", content.title, ""),
-        (2, "data_curators", [_UNKNOWN], ""),
-        (2, "intended_use", _UNKNOWN, ""),
-        (2, "data_product_type", "Machine learning model", _CHECK),
-        (2, "data_product_region", _UNKNOWN, ""),
-        (2, "description", content.specification.circumstances.notes or _UNKNOWN, ""),
-        (2, "publication_date", receipt["created"], "the day of the receipt; check"),
-    ]
-
-
-def _privacy(content: Content) -> list[_Field]:
+def _privacy(content: Content) -> tuple[str, str, str]:
+    """The variant, the lines of its parameters, and what is said of them."""
     first, *others = content.results
-    rows = {row.name: row.text for row in content.guarantee()}
-    level = number(next(iter(first["at"].values())))
+    _, level = asked(first)
     pure = first["quantity"] == "epsilon" and level == 0.0
-    value = float(rounded_up(number(first["upper"])) if first["certified"] else nearest(number(first["value"])))
+    value = float(quoted(first))
     epsilon, delta = (value, level) if first["quantity"] == "epsilon" else (level, value)
     details = [content.bracket(first), *(content.figure(result) for result in others)]
+    worth = ""
     if content.broken:
         details = [verdict(content.broken), *(words.rstrip(".") for words in content.broken), *details]
-    worth = content.worth(first) if content.broken else ""
-    parameters = [(3, "epsilon", epsilon, worth)] + ([] if pure else [(3, "delta", delta, "")])
-    return [
-        (1, "dp_variant", None, ""),
-        (2, "variant_name", "Pure DP" if pure else "Approximate DP", ""),
-        (2, "unprotected_quantities", _UNKNOWN, ""),
-        (1, "privacy_loss", None, ""),
-        (2, "privacy_unit", content.specification.unit, ""),
-        (2, "privacy_unit_details", f"{rows['Relation']}. {rows['Unit of privacy']}", ""),
-        (2, "privacy_parameters", None, ""),
-        *parameters,
-        (2, "privacy_parameters_details", ". ".join(details), ""),
-    ]
+        worth = f"  # {content.worth(first)}"
+    lines = [f"      epsilon: {_decimal(epsilon)}{worth}"] + ([] if pure else [f"      delta: {_decimal(delta)}"])
+    return "Pure DP" if pure else "Approximate DP", "\n".join(lines), ". ".join(details)
 
 
-def _model() -> list[_Field]:
-    return [
-        (1, "deployment_model", None, ""),
-        (2, "model_name", "Central", _CHECK),
-        (2, "release_type", "One release", _CHECK),
-        (2, "data_source_type", "Static", _CHECK),
-        (2, "access_type", "Non-interactive", _CHECK),
-    ]
-
-
-def _accounting(receipt: Mapping[str, Any], content: Content) -> list[_Field]:
-    method = " ".join(f"{row.name}: {row.text}." for row in content.accounting()[:2])
-    steps = " ".join(f"{row.name} {row.text}" for row in content.steps())
-    sampling = "".join(f" {row.name}: {row.text}" for row in content.guarantee() if row.name == "Sampling")
-    tuning = tuning_words(content.specification) or content.stated("tuning") or _UNKNOWN
-    return [
-        (1, "accounting", None, ""),
-        (2, "post_processing", _UNKNOWN, ""),
-        (2, "composition", f"{steps} Composed numerically, each direction apart. {method}", ""),
-        (1, "implementation", None, ""),
-        (2, "preprocessing_and_hyperparameter_tuning", tuning, ""),
-        (2, "mechanisms", f"{steps}{sampling} Libraries and their safeguards: {_UNKNOWN}", ""),
-        (2, "justification", _UNKNOWN, ""),
-        (1, "administrative", None, ""),
-        (2, "notes", f"Accounted by {content.versions()}; receipt {receipt['checksum']}", ""),
-        (2, "registry_authors", [_UNKNOWN], ""),
-    ]
-
-
-def _line(depth: int, name: str, value: Any, comment: str) -> str:
-    """One field; texts are written as JSON has them, which YAML reads alike."""
-    if value is None:
-        written = ""
-    elif isinstance(value, float):
-        written = " .inf" if value == float("inf") else f" {_decimal(value)}"
-    else:
-        written = " " + json.dumps(value, ensure_ascii=False)
-    return f"{'  ' * depth}{name}:{written}{'  # ' + comment if comment else ''}\n"
+def _text(words: str) -> str:
+    """Written as JSON has it, which YAML reads alike."""
+    return json.dumps(words, ensure_ascii=False)
 
 
 def _decimal(value: float) -> str:
     """A float that YAML reads as a number: it must have a point, and a sign before the exponent."""
+    if value == float("inf"):
+        return ".inf"
     mantissa, _, exponent = repr(value).partition("e")
     mantissa = mantissa if "." in mantissa else f"{mantissa}.0"
     return f"{mantissa}e{int(exponent):+03d}" if exponent else mantissa

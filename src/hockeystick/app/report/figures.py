@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hockeystick.app.report.charts import Axis, Points, Series, chart
 from hockeystick.app.report.markup import Markup, tag, text
 from hockeystick.app.report.numbers import plain
-from hockeystick.readouts.outline import Lines, Samples
+from hockeystick.readouts.outline import Array, Lines, Samples
 
 _STYLE = """
 svg { background: #fff; font-family: system-ui, "Segoe UI", Roboto, Arial, sans-serif; }
@@ -65,21 +62,19 @@ def privacy_chart(
 def tradeoff_chart(samples: Samples, direction: str) -> Markup:
     """The least false-negative rate of any attack against its false-positive rate."""
     lines = samples.trade_off(direction)
-    series = _band(lines, safe=_points(*lines.below))
+    band = _band(lines, safe=_points(*lines.below))
+    guessing = Series([(0.0, 1.0), (1.0, 0.0)], "guide")
     return chart(
         "tradeoff",
         Axis("false-positive rate of an attack", 0.0, 1.0),
         Axis("false-negative rate", 0.0, 1.0),
-        [
-            Series([(0.0, 1.0), (1.0, 0.0)], "guide"),
-            *(series if samples.certified else [Series(series[1].points, "estimate")]),
-        ],
+        [guessing, *(band if samples.certified else [Series(band[1].points, "estimate")])],
         title="Trade-off curve",
         description="The least false-negative rate of any attack that tells whether one record is in the data",
     )
 
 
-def _points(x: NDArray[np.float64], y: NDArray[np.float64]) -> Points:
+def _points(x: Array, y: Array) -> Points:
     return list(zip(x.tolist(), y.tolist(), strict=True))
 
 

@@ -11,17 +11,10 @@ from typing import Any
 
 from hockeystick.app.report.cautions import verdict
 from hockeystick.app.report.content import Content
-from hockeystick.app.report.numbers import nearest, number, plain, rounded_down, rounded_up
-from hockeystick.app.report.words import null_words
+from hockeystick.app.report.numbers import asked, number, plain, quoted, rounded_down
+from hockeystick.app.report.words import change_words
 
 _MARKS = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"}
-_CHANGES = {
-    "add-remove": "{one} is added or removed",
-    "add": "{one} is added",
-    "remove": "{one} is removed",
-    "substitute": "{one} is replaced by any other",
-    "zero-out": "{one} is replaced by {null}",
-}
 
 
 def latex(receipt: Mapping[str, Any]) -> str:
@@ -47,21 +40,17 @@ def latex(receipt: Mapping[str, Any]) -> str:
 
 
 def _sentence(content: Content, result: Mapping[str, Any]) -> str:
-    ((given, level),) = result["at"].items()
+    given, level = asked(result)
     symbols = {"epsilon": r"\varepsilon", "delta": r"\delta"}
-    symbol, other = symbols[result["quantity"]], symbols[given]
-    at = f"${other} = {_number(plain(number(level)))}$"
-    known = content.specification
-    change = _CHANGES[known.adjacency].format(one=known.protected, null=null_words(known))
-    setting = f"where neighbouring datasets differ in that {_escaped(change)}"
+    symbol, known = symbols[result["quantity"]], content.specification
+    at = f"${symbols[given]} = {_number(plain(level))}$"
+    setting = f"where neighbouring datasets differ in that {_escaped(change_words(known))}"
+    upper = _number(quoted(result))
     if not result["certified"]:
-        about = _number(nearest(number(result["value"])))
-        return f"We estimate ${symbol} \\approx {about}$ at {at}, {setting}; this is not a bound \\cite{{hockeystick}}."
-    lower, upper = (
-        _number(side) for side in (rounded_down(number(result["lower"])), rounded_up(number(result["upper"])))
-    )
+        return f"We estimate ${symbol} \\approx {upper}$ at {at}, {setting}; this is not a bound \\cite{{hockeystick}}."
     if upper == r"\infty":
         return f"No finite ${symbol}$ is proved at {at}, {setting} \\cite{{hockeystick}}."
+    lower = _number(rounded_down(number(result["lower"])))
     below = "" if lower == "0" else f", and for the stated mechanisms ${symbol} \\ge {lower}$"
     if content.broken:
         return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import final
 
-_EMPTY = frozenset({"meta", "link", "br", "hr", "line", "rect", "circle", "path", "polyline", "polygon"})
+_OF_SVG = frozenset({"line", "circle", "polyline", "polygon"})  # elements with nothing in them; of HTML, meta
 
 
 @final
@@ -30,9 +30,8 @@ def tag(name: str, /, *parts: str, **attributes: str | float) -> Markup:
     >>> tag("p", "1 < 2", class_="note")
     '<p class="note">1 &lt; 2</p>'
     """
-    given = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{html.escape(str(value))}"' for key, value in attributes.items()
-    )
-    if name in _EMPTY:
-        return Markup(f"<{name}{given}/>" if name not in {"meta", "link", "br", "hr"} else f"<{name}{given}>")
-    return Markup(f"<{name}{given}>{text(*parts)}</{name}>")
+    named = {key.rstrip("_").replace("_", "-"): html.escape(str(value)) for key, value in attributes.items()}
+    given = "".join(f' {key}="{value}"' for key, value in named.items())
+    if name in _OF_SVG:
+        return Markup(f"<{name}{given}/>")
+    return Markup(f"<{name}{given}>" if name == "meta" else f"<{name}{given}>{text(*parts)}</{name}>")

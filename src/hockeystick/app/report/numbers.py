@@ -6,6 +6,7 @@ The rounding itself is in `hockeystick.decimals`; here are the parts of a page t
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -84,12 +85,27 @@ def number(value: object) -> float:
         return math.nan
 
 
+def asked(result: Mapping[str, Any]) -> tuple[str, float]:
+    """What a result in JSON is at: ``("delta", 1e-5)``."""
+    ((given, level),) = result["at"].items()
+    return given, number(level)
+
+
+def claimed(found: Mapping[str, Any]) -> float:
+    """The side of a result in JSON that may be claimed; of an estimate its value."""
+    return number(found["upper"] if "upper" in found else found["value"])
+
+
+def quoted(found: Mapping[str, Any], digits: int = 5) -> str:
+    """The same in decimal, rounded outward; of an estimate the nearest."""
+    return (rounded_up if "upper" in found else nearest)(claimed(found), digits)
+
+
 def result_document(result: Bound | Estimate) -> dict[str, Any]:
     """A scalar result as JSON holds it (before `jsonable`)."""
     document: dict[str, Any] = {"certified": result.certified}
     if isinstance(result, Bound):
-        document |= {"lower": result.lower, "upper": result.upper, "width": result.width}
-        document |= {"errors": dict(result.errors)}
+        document |= {"lower": result.lower, "upper": result.upper, "width": result.width, "errors": dict(result.errors)}
     else:
         document |= {"value": result.value, "error": result.error}
     return document | {"method": result.method, "notes": list(result.notes)}

@@ -16,7 +16,7 @@ from hockeystick.app.report.content import Content, Row
 from hockeystick.app.report.evaluation import evaluation
 from hockeystick.app.report.figures import privacy_chart, tradeoff_chart
 from hockeystick.app.report.markup import Markup, tag, text
-from hockeystick.app.report.numbers import number
+from hockeystick.app.report.numbers import asked, claimed, number
 from hockeystick.app.report.words import IF_HELD
 
 
@@ -49,31 +49,19 @@ def _parts(content: Content) -> list[Markup]:
     if content.plainly():
         parts.append(tag("p", tag("strong", "In plain words: "), content.plainly(), class_="plainly"))
     if content.unstated:
-        parts.append(tag("h2", "Ask before relying on it"))
-        parts.append(tag("ul", *(tag("li", words) for words in content.unstated), class_="caution"))
-    parts += [
-        tag("h2", "About this release"),
-        rows(content.about()),
-        tag("h2", "What was run"),
-        rows(content.steps()),
-        tag("h2", "What is promised, to whom"),
-        rows(content.guarantee()),
-        tag("h2", "What is not included"),
-        tag("ul", *(tag("li", item) for item in content.receipt["not_included"])),
-        *_charts(content),
-        tag("h2", "How it was computed"),
-        rows(content.accounting()),
-        tag("h3", "Each direction"),
-        table(*content.directions(), kind="figures"),
-    ]
+        parts += [tag("h2", "Ask before relying on it"), items(content.unstated, class_="caution")]
+    parts += [tag("h2", "About this release"), rows(content.about())]
+    parts += [tag("h2", "What was run"), rows(content.steps())]
+    parts += [tag("h2", "What is promised, to whom"), rows(content.guarantee())]
+    parts += [tag("h2", "What is not included"), items(content.receipt["not_included"])]
+    parts += _charts(content)
+    parts += [tag("h2", "How it was computed"), rows(content.accounting())]
+    parts += [tag("h3", "Each direction"), table(*content.directions())]
     if content.errors():
-        parts.append(tag("h3", "Errors inside the bracket"))
-        parts.append(table(("Source", "At most", "Of"), content.errors(), kind="figures"))
+        parts += [tag("h3", "Errors inside the bracket"), table(("Source", "At most", "Of"), content.errors())]
+    parts += [tag("h2", "In the order of NIST SP 800-226"), rows(evaluation(content)), tag("h2", "Check it")]
     return [
         *parts,
-        tag("h2", "In the order of NIST SP 800-226"),
-        rows(evaluation(content)),
-        tag("h2", "Check it"),
         tag(
             "p",
             text("Save this page, or the JSON beside it, and run ", tag("code", "hockeystick verify"), " on it: "),
@@ -106,49 +94,45 @@ def _broken(content: Content) -> list[Markup]:
     """What decides everything below it."""
     if not content.broken:
         return []
-    items = tag("ul", *(tag("li", words) for words in content.broken))
-    return [tag("section", tag("p", verdict(content.broken), class_="figure"), items, class_="caution broken")]
+    said = tag("p", verdict(content.broken), class_="figure")
+    return [tag("section", said, items(content.broken), class_="caution broken")]
+
+
+def items(texts: Sequence[str], **attributes: str) -> Markup:
+    """Texts, each with a dot before it."""
+    return tag("ul", *(tag("li", words) for words in texts), **attributes)
 
 
 def rows(given: Sequence[Row]) -> Markup:
     """Names and what is said of them."""
-    return tag(
-        "table", tag("tbody", *(tag("tr", tag("th", row.name, scope="row"), tag("td", row.text)) for row in given))
-    )
+    lines = (tag("tr", tag("th", row.name, scope="row"), tag("td", row.text)) for row in given)
+    return tag("table", tag("tbody", *lines))
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, kind: str = "plain") -> Markup:
-    """A table that scrolls where the screen is narrow."""
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
+    """A table of figures that scrolls where the screen is narrow."""
     head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in heads)))
     body = tag("tbody", *(tag("tr", *(tag("td", cell) for cell in row)) for row in rows))
-    return tag("div", tag("table", head, body, class_=kind), class_="scroll")
+    return tag("div", tag("table", head, body, class_="figures"), class_="scroll")
 
 
 def _charts(content: Content) -> list[Markup]:
     drawn = [figure for figure in (_privacy_curve(content), _tradeoff(content)) if figure is not None]
-    parts = [tag("h2", "The whole curve"), tag("div", *drawn, class_="charts")]
-    parts.append(
-        tag(
-            "details",
-            tag("summary", "The points of the curve"),
-            table(*content.curve(), kind="figures"),
-            open="open",
-        )
-    )
-    return parts
+    points = tag("details", tag("summary", "The points of the curve"), table(*content.curve()), open="open")
+    return [tag("h2", "The whole curve"), tag("div", *drawn, class_="charts"), points]
 
 
 def _privacy_curve(content: Content) -> Markup | None:
-    marks = [place for place in map(_place, content.results) if place is not None]
+    marks = [place for place in map(_place, content.results) if math.isfinite(place[0]) and place[1] > 0.0]
     drawn = privacy_chart(content.samples, number(content.receipt["drawn"]["least"]), marks)
     if drawn is None:
         return None
-    words = (
-        "Privacy curve: delta is proved never to lie above the line, and to lie within the band around it. Dots mark"
-        " what is claimed."
-        if content.samples.certified
-        else "Privacy curve, estimated: none of it is a guarantee. Dots mark the figures above."
-    )
+    words = "Privacy curve, estimated: none of it is a guarantee. Dots mark the figures above."
+    if content.samples.certified:
+        words = (
+            "Privacy curve: delta is proved never to lie above the line, and to lie within the band around it. Dots"
+            " mark what is claimed."
+        )
     return tag("figure", drawn, tag("figcaption", _caption(content, words)))
 
 
@@ -157,12 +141,10 @@ def _caption(content: Content, words: str) -> str:
     return words.replace(": ", f", {IF_HELD}: ", 1) if content.broken else words
 
 
-def _place(result: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Where a result lies on the curve, if on the chart at all."""
-    value = number(result["upper"] if result["certified"] else result["value"])
-    ((_, level),) = result["at"].items()
-    epsilon, delta = (value, number(level)) if result["quantity"] == "epsilon" else (number(level), value)
-    return (epsilon, delta) if math.isfinite(epsilon) and delta > 0.0 else None
+def _place(result: Mapping[str, Any]) -> tuple[float, float]:
+    """Epsilon and delta of a result."""
+    value, (_, level) = claimed(result), asked(result)
+    return (value, level) if result["quantity"] == "epsilon" else (level, value)
 
 
 def _tradeoff(content: Content) -> Markup | None:
@@ -170,20 +152,17 @@ def _tradeoff(content: Content) -> Markup | None:
     if tradeoff is None:
         return None
     attack = f"attack that tells {content.attacked}"
-    words = (
-        f"Trade-off: no {attack} gets below the line anywhere, and the best one reaches the band."
-        if tradeoff["certified"]
-        else f"Trade-off, estimated: an {attack} may get below the line."
-    )
+    words = f"Trade-off, estimated: an {attack} may get below the line."
+    if tradeoff["certified"]:
+        words = f"Trade-off: no {attack} gets below the line anywhere, and the best one reaches the band."
     drawn = tradeoff_chart(content.samples, tradeoff["direction"])
     return tag(
-        "figure", drawn, tag("figcaption", _caption(content, words), " The dashed line is what guessing reaches.")
+        "figure", drawn, tag("figcaption", f"{_caption(content, words)} The dashed line is what guessing reaches.")
     )
 
 
 def _embedded(receipt: Mapping[str, Any]) -> Markup:
     """The receipt's JSON, with no ``</`` in it, which would end the element early."""
-    inside = (
-        json.dumps(receipt, ensure_ascii=False, allow_nan=False).replace("</", "<\\/").replace("<!--", "<\\u0021--")
-    )
+    inside = json.dumps(receipt, ensure_ascii=False, allow_nan=False)
+    inside = inside.replace("</", "<\\/").replace("<!--", "<\\u0021--")
     return tag("script", Markup(inside), type="application/json", id="receipt")

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from hockeystick.app.report.cautions import cautions
-from hockeystick.app.report.numbers import jsonable, result_document
+from hockeystick.app.report.numbers import claimed, jsonable, result_document
 from hockeystick.app.report.words import method_words, not_included, relation_words, statement
 from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
@@ -124,9 +124,7 @@ def today() -> str:
 
 def _result(specification: Specification, curve: PrivacyCurve, quantity: str, level: float) -> dict[str, Any]:
     at = "delta" if quantity == "epsilon" else "epsilon"
-    by_direction = curve.by_direction(
-        lambda directed: directed.epsilon(level) if quantity == "epsilon" else directed.delta(level)
-    )
+    by_direction = curve.by_direction(lambda directed: getattr(directed, quantity)(level))
     result = worst(by_direction, curve.composition.notes)
     return {
         "quantity": quantity,
@@ -157,23 +155,15 @@ def _curve(specification: Specification, curve: PrivacyCurve) -> list[dict[str, 
     found = curve.epsilon(np.array(levels))
     names = ("lower", "upper") if isinstance(found, Bound) else ("value",)
     columns = [np.asarray(side).tolist() for side in found.sides[: len(names)]]
-    return [
-        {"delta": level, **dict(zip(names, row, strict=True))}
-        for level, row in zip(levels, zip(*columns, strict=True), strict=True)
-    ]
+    return [dict(zip(("delta", *names), row, strict=True)) for row in zip(levels, *columns, strict=True)]
 
 
 def _drawn(results: list[dict[str, Any]], points: list[dict[str, float]], curve: PrivacyCurve) -> dict[str, Any]:
     """What the pictures are drawn from: delta in each direction, as far as the curve and what is claimed reach."""
-    ends = [result["at"].get("epsilon", _safe(result)) for result in results] + [_safe(point) for point in points]
+    ends = [result["at"].get("epsilon", claimed(result)) for result in results] + [*map(claimed, points)]
     reached = max((end for end in ends if 0.0 < end < math.inf), default=_NOWHERE)
     least = points[-1]["delta"]
     return {"least": least, **sampled(curve, reached, least=least).document}
-
-
-def _safe(found: Mapping[str, Any]) -> float:
-    """The side of a result that is claimed."""
-    return float(found["upper"] if "upper" in found else found["value"])
 
 
 def _tradeoff(specification: Specification, curve: PrivacyCurve) -> dict[str, Any] | None:
@@ -185,12 +175,12 @@ def _tradeoff(specification: Specification, curve: PrivacyCurve) -> dict[str, An
     if direction is None or specification.adjacency in {"add", "remove"}:
         return None
     rates = trade_off(curve, _ALPHAS, direction=direction, tolerance=0.02).false_negative_rate
-    lower, upper = (np.asarray(side, dtype=np.float64).tolist() for side in rates.sides)
+    sides = (np.asarray(side, dtype=np.float64).tolist() for side in rates.sides)
     return {
         "certified": rates.certified,
         "direction": direction,
         "false_positive": list(_ALPHAS),
-        "false_negative": [{"lower": low, "upper": high} for low, high in zip(lower, upper, strict=True)],
+        "false_negative": [{"lower": low, "upper": high} for low, high in zip(*sides, strict=True)],
     }
 
 

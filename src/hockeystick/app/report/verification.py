@@ -17,10 +17,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, final
 
-from hockeystick.app.report.numbers import is_number, jsonable, number, result_document
+from hockeystick.app.report.numbers import asked, is_number, jsonable, number, result_document
 from hockeystick.app.report.page import page
 from hockeystick.app.report.receipt import FORMAT, checksum, receipt, said_of_run, software, stated
-from hockeystick.app.spec.model import Choice, Specification
+from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.problems import SpecificationError
 from hockeystick.app.spec.reader import from_document
 from hockeystick.app.spec.registry import AUTOMATIC
@@ -109,8 +109,7 @@ def verify(document: Mapping[str, Any], *, shown: str | None = None) -> Verifica
     except SpecificationError as error:
         return Verification(holds=False, findings=(*findings, *str(error).splitlines()), remarks=(), checked=1)
     again = receipt(specification, created=str(document.get("created")))
-    same_software = document.get("software") == again["software"]
-    remarks: list[str] = []
+    same_software, remarks = document.get("software") == again["software"], []
     if not same_software:
         remarks.append(f"made with {_versions(document.get('software'))}; checked with {_versions(again['software'])}")
         again["software"] = document.get("software")
@@ -118,13 +117,9 @@ def verify(document: Mapping[str, Any], *, shown: str | None = None) -> Verifica
         findings.append(_PAGE)
     for words, broken in _self_checks(document.get("selfcheck"), again["selfcheck"]):
         (findings if broken else remarks).append(words)
-    compared = _exactly(document, again) if same_software else _compatibly(document, again, specification)
-    checked = 1
-    for finding in compared:
-        checked += 1
-        if finding:
-            findings.append(finding)
-    return Verification(not findings, tuple(findings), tuple(remarks), checked)
+    compared = list(_exactly(document, again) if same_software else _compatibly(document, again, specification))
+    findings += filter(None, compared)
+    return Verification(not findings, tuple(findings), tuple(remarks), 1 + len(compared))
 
 
 def has_checksum(document: Mapping[str, Any]) -> bool:
@@ -179,11 +174,8 @@ def _leaves(path: str, claimed: object, found: object) -> Iterator[str]:
         for place, (one, other) in enumerate(zip(claimed, found, strict=True)):
             yield from _leaves(f"{path}[{place}]", one, other)
     else:
-        yield (
-            ""
-            if _agree(path, claimed, found)
-            else f"{path}: the receipt says {claimed!r}, computed again it is {found!r}"
-        )
+        says = f"{path}: the receipt says {claimed!r}, computed again it is {found!r}"
+        yield "" if _agree(path, claimed, found) else says
 
 
 def _agree(path: str, claimed: object, found: object) -> bool:
@@ -209,9 +201,7 @@ def _compatibly(document: Mapping[str, Any], again: Mapping[str, Any], specifica
     for claimed, found in zip(claims, again["results"], strict=True):
         yield from _claims(claimed, found, specification)
     for place, (claimed, found) in enumerate(zip(points, again["curve"], strict=True)):
-        yield (
-            "" if _meet(claimed, found) else f"curve[{place}]: the receipt says {claimed!r}, computed again {found!r}"
-        )
+        yield "" if _meet(claimed, found) else _apart(f"curve[{place}]", claimed, found)
     yield from _pictures(document, again, specification)
     yield from _words(document, again, specification)
 
@@ -238,7 +228,7 @@ def _said_of(document: Mapping[str, Any], again: Mapping[str, Any], specificatio
     """What this version writes of the figures in a receipt."""
     results = []
     for claimed, found in zip(document["results"], again["results"], strict=True):
-        ((_, level),) = found["at"].items()
+        _, level = asked(found)
         words = str(claimed["method"]), tuple(map(str, claimed["notes"]))
         result: Bound | Estimate
         if found["certified"]:
@@ -278,16 +268,19 @@ def _pictures(document: Mapping[str, Any], again: Mapping[str, Any], specificati
             claimed = {"value": value.upper, "lower": value.lower, "upper": value.upper}
             yield "" if _meet(claimed, found) else f"drawn: delta at {epsilon!r}, {direction}: {value}, now {found}"
     for claimed, found in zip(rates or (), again["tradeoff"]["false_negative"] if rates else (), strict=True):
-        yield "" if _meet(claimed, found) else f"tradeoff: the receipt says {claimed!r}, computed again {found!r}"
+        yield "" if _meet(claimed, found) else _apart("tradeoff", claimed, found)
+
+
+def _apart(what: str, claimed: object, found: object) -> str:
+    return f"{what}: the receipt says {claimed!r}, computed again {found!r}"
 
 
 def _meet(claimed: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
     """Whether two brackets have a point in common; estimates must agree to three digits."""
     if "upper" not in found:
         return math.isclose(number(claimed.get("value")), number(found["value"]), rel_tol=1e-3)
-    return number(claimed.get("lower")) <= number(found["upper"]) and number(claimed.get("upper")) >= number(
-        found["lower"]
-    )
+    low, high = number(claimed.get("lower")), number(claimed.get("upper"))
+    return low <= number(found["upper"]) and high >= number(found["lower"])
 
 
 def _claims(claimed: Mapping[str, Any], found: Mapping[str, Any], specification: Specification) -> Iterator[str]:
@@ -296,32 +289,25 @@ def _claims(claimed: Mapping[str, Any], found: Mapping[str, Any], specification:
     if not isinstance(sides, dict) or sides.keys() != found["directions"].keys():
         yield f"{name}: not the directions of this specification"
         return
-    ((_, level),) = found["at"].items()
+    _, level = asked(found)
     for direction, own in found["directions"].items():
         given = sides[direction]
         if not _meet(given, own):
             yield f"{name}, {direction}: the receipt says {_said(given)}, computed again it is {_said(own)}"
         elif "upper" in own and number(given["upper"]) < number(own["upper"]):
-            sharper = _sharper(specification).curve.directed[direction]
-            result = sharper.epsilon(level) if found["quantity"] == "epsilon" else sharper.delta(level)
+            result = getattr(_sharper(specification).curve.directed[direction], found["quantity"])(level)
             proved = isinstance(result, Bound) and number(given["upper"]) >= float(result.upper)
-            yield (
-                ""
-                if proved
-                else f"{name}, {direction}: the upper side {given['upper']!r} could not be proved again;"
-                f" {own['upper']!r} was"
-            )
+            says = f"the upper side {given['upper']!r} could not be proved again; {own['upper']!r} was"
+            yield "" if proved else f"{name}, {direction}: {says}"
 
 
 def _sharper(specification: Specification) -> Specification:
     """The same specification with a much smaller tolerance, where its accountant has one."""
-    parameters = specification.accountant.mapping
-    if specification.accountant.name != AUTOMATIC and "tolerance" not in parameters:
+    accountant, parameters = specification.accountant, specification.accountant.mapping
+    if accountant.name != AUTOMATIC and "tolerance" not in parameters:
         return specification
     tolerance = float(parameters.get("tolerance", 1e-3)) * _SHARPER  # type: ignore[arg-type]  # a number, as checked
-    return replace(
-        specification, accountant=Choice.of(specification.accountant.name, **(parameters | {"tolerance": tolerance}))
-    )
+    return replace(specification, accountant=accountant.but(tolerance=tolerance))
 
 
 def _said(result: Mapping[str, Any]) -> str:

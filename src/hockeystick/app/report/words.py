@@ -6,6 +6,7 @@ One sentence a topic, used alike by the command line and by receipts.
 from __future__ import annotations
 
 import math
+import re
 
 from hockeystick.app.report.cautions import broken, verdict
 from hockeystick.app.report.numbers import bracket, count_text, nearest, plain, plural, rounded_up
@@ -38,6 +39,12 @@ def relation_words(specification: Specification) -> str:
     return RELATIONS[specification.adjacency].format(one=specification.protected, null=null_words(specification))
 
 
+def change_words(specification: Specification) -> str:
+    """What neighbouring datasets differ in: "one example is added or removed"."""
+    done = re.split("[,;]", RELATIONS[specification.adjacency].partition("{one} ")[2])[0]
+    return f"{specification.protected} is {done.format(null=null_words(specification))}"
+
+
 def null_words(specification: Specification) -> str:
     """What a record is replaced by under zero-out."""
     return "a null record" if specification.group_size == 1 else "null records"
@@ -62,27 +69,17 @@ def tuning_words(specification: Specification) -> str:
     )
 
 
-def mechanism_words(entry: StepEntry) -> str:
-    """What is released in one step, apart from its name and parameters."""
-    step = StepEntry(entry.mechanism).step
-    return step.words or mechanisms()[entry.mechanism.name].summary.rstrip(".")
-
-
 def noise_words(entry: StepEntry) -> str:
     """What is released in one step, with every parameter."""
-    step = StepEntry(entry.mechanism).step
-    said, what = choice_words(_short(entry.mechanism)), mechanism_words(entry)
+    if own := StepEntry(entry.mechanism).step.words:
+        return own
+    # without vectors of probabilities, which a page has no room for in a sentence
+    short = {name: value for name, value in entry.mechanism.parameters if not isinstance(value, tuple)}
+    said = choice_words(Choice.of(entry.mechanism.name, **short))
     name, _, parameters = said.partition(", ")
-    if what.lower().startswith(name.lower()):  # the name need not be said twice
-        return step.words or f"{what} ({parameters})"
-    return step.words or f"{said}: {what}"
-
-
-def _short(choice: Choice) -> Choice:
-    """Without the vectors of probabilities, which a page has no room for in a sentence."""
-    return Choice(
-        choice.name, tuple((name, value) for name, value in choice.parameters if not isinstance(value, tuple))
-    )
+    what = mechanisms()[entry.mechanism.name].summary.rstrip(".")
+    # the name need not be said twice
+    return f"{what} ({parameters})" if what.lower().startswith(name.lower()) else f"{said}: {what}"
 
 
 def steps_text(entry: StepEntry) -> str:
@@ -98,10 +95,8 @@ def times_text(entry: StepEntry) -> str:
     each = entry.step.releases
     if entry.count * each == 1:
         return "Once"
-    many = entry.count if each == 1 else each
-    return f"{count_text(many)} times" + (
-        f", {count_text(entry.count)} times over" if min(each, entry.count) > 1 else ""
-    )
+    over = f", {count_text(entry.count)} times over" if min(each, entry.count) > 1 else ""
+    return f"{count_text(entry.count if each == 1 else each)} times{over}"
 
 
 def choice_words(choice: Choice) -> str:
@@ -124,25 +119,28 @@ def method_words(result: Bound | Estimate) -> str:
 def result_words(result: Bound | Estimate) -> str:
     """A scalar result on one line."""
     if isinstance(result, Bound):
-        return (
-            f"{rounded_up(float(result.upper))}  (bracket {bracket(result)}, width {nearest(float(result.width), 2)})"
-        )
+        width = nearest(float(result.width), 2)
+        return f"{rounded_up(float(result.upper))}  (bracket {bracket(result)}, width {width})"
     error = float(result.error)
     size = "" if math.isnan(error) else f" (error about {nearest(error, 2)})"
     return f"about {nearest(float(result.value))}{size}"
 
 
+def _pair(quantity: str, given: float, value: str) -> tuple[str, str]:
+    """Epsilon and delta, in decimal."""
+    return (value, plain(given)) if quantity == "epsilon" else (plain(given), value)
+
+
 def headline(quantity: str, given: float, result: Bound | Estimate, *, assumed: str = "") -> str:
     """The pair (epsilon, delta) that may be quoted; under ``assumed``, where that is not the case."""
-    if isinstance(result, Bound) and math.isinf(float(result.upper)):
+    if not isinstance(result, Bound):
+        value, kind = "about " + nearest(float(result.value)), "an estimate, not certified"
+    elif math.isinf(float(result.upper)):
         known = "holds" if math.isinf(float(result.lower)) else "is proved"
         return f"no finite epsilon {known} at delta {plain(given)}"
-    if isinstance(result, Bound):
-        value, kind = rounded_up(float(result.upper)), assumed or "certified"
     else:
-        value, kind = "about " + nearest(float(result.value)), "an estimate, not certified"
-    epsilon, delta = (value, plain(given)) if quantity == "epsilon" else (plain(given), value)
-    return f"({epsilon}, {delta})-differential privacy, {kind}"
+        value, kind = rounded_up(float(result.upper)), assumed or "certified"
+    return f"({', '.join(_pair(quantity, given, value))})-differential privacy, {kind}"
 
 
 def statement(specification: Specification, quantity: str, given: float, result: Bound | Estimate) -> str:
@@ -160,14 +158,12 @@ def _statement(specification: Specification, quantity: str, given: float, result
     if specification.tuning is not None:
         steps = f"{steps} of the best run"
     if not isinstance(result, Bound):
-        about = nearest(float(result.value))
-        epsilon, delta = (about, plain(given)) if quantity == "epsilon" else (plain(given), about)
+        epsilon, delta = _pair(quantity, given, nearest(float(result.value)))
         return (
             f"By the estimate of {result.method}, {steps} are about ({epsilon}, {delta})-differentially private under"
             f" {change}. This is an estimate, not a guarantee."
         )
-    value = rounded_up(float(result.upper))
-    epsilon, delta = (value, plain(given)) if quantity == "epsilon" else (plain(given), value)
+    epsilon, delta = _pair(quantity, given, rounded_up(float(result.upper)))
     if epsilon == "inf" or (quantity == "delta" and float(result.upper) >= 1.0):
         return f"No guarantee follows: at delta {delta}, epsilon is {epsilon}, under {change}."
     return (
@@ -178,18 +174,15 @@ def _statement(specification: Specification, quantity: str, given: float, result
 
 def not_included(specification: Specification) -> tuple[str, ...]:
     """What the number does not cover, whatever the specification says."""
-    unit = specification.unit
-    tuned = "tuning of anything else on the same data, and the other runs or their number if these become known"
-    items = [
-        "tuning settings on the same data: every run counts, released or not" if specification.tuning is None else tuned
-    ]
+    unit, many = specification.unit, plural(specification.unit)
+    items = ["tuning settings on the same data: every run counts, released or not"]
+    if specification.tuning is not None:
+        items = ["tuning of anything else on the same data, and the other runs or their number if these become known"]
     items += [scheme.not_covered for scheme in specification.schemes]
     if unit == "example":
         several = "several" if specification.group_size == 1 else f"more than {specification.group_size}"
         items.append(f"people behind {several} examples: the unit is {specification.protected}, not one person")
-    beside = f"validation on private {plural(unit)}, batch normalisation, the number of {plural(unit)}"
-    items.append(
-        f"statistics released beside the run ({beside if specification.schemes else f'the number of {plural(unit)}'})"
-    )
+    beside = f"validation on private {many}, batch normalisation, " if specification.schemes else ""
+    items.append(f"statistics released beside the run ({beside}the number of {many})")
     items.append("noise drawn by a predictable or finite-precision generator")
     return tuple(items)

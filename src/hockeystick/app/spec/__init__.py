@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from hockeystick.lazy import attach
 
 if TYPE_CHECKING:
+    from hockeystick.app.spec.circumstances import Circumstances as Circumstances
     from hockeystick.app.spec.model import Choice as Choice
-    from hockeystick.app.spec.model import Circumstances as Circumstances
     from hockeystick.app.spec.model import Specification as Specification
     from hockeystick.app.spec.model import StepEntry as StepEntry
     from hockeystick.app.spec.problems import Problem as Problem
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 attach(
     __name__,
     {
-        "hockeystick.app.spec.model": "Choice Circumstances Specification StepEntry",
+        "hockeystick.app.spec.circumstances": "Circumstances",
+        "hockeystick.app.spec.model": "Choice Specification StepEntry",
         "hockeystick.app.spec.problems": "Problem SpecificationError",
         "hockeystick.app.spec.reader": "from_document load read",
         "hockeystick.app.spec.schema": "schema",

@@ -15,25 +15,17 @@ from hockeystick import mechanisms as mechanism_room
 from hockeystick.account import account
 from hockeystick.accountants.base import Accountant
 from hockeystick.app.report.numbers import plural
+from hockeystick.app.spec.circumstances import Circumstances
 from hockeystick.app.spec.registry import AUTOMATIC, accountants, counts, kebab, mechanisms, samplings, schemes
 from hockeystick.composition import Composition, Grouped, Step, compose
 from hockeystick.curve import PrivacyCurve
-from hockeystick.sampling import SCHEMES, Sampled
+from hockeystick.sampling import Sampled
 
 if TYPE_CHECKING:
     from hockeystick.laws.run_count import RunCount
 
 Value = float | int | str | bool | tuple[float | int | str, ...]
 """A parameter as a file holds it; in a tuple a string such as ``"1/3"`` is an exact fraction."""
-
-BATCHES = tuple(scheme.batches for scheme in SCHEMES)
-"""How batches are drawn in fact."""
-
-TUNING = ("none", "on-public-data", "counted", "not-counted")
-"""Whether hyperparameters were tuned, and if so whether that is in the accounting."""
-
-ADAPTIVE = ("no", "yes")
-"""Whether noise, rate or number of steps depended on earlier outputs."""
 
 
 @final
@@ -55,6 +47,10 @@ class Choice:
         """A choice from keywords."""
         return Choice(name, tuple(parameters.items()))
 
+    def but(self, **parameters: Value) -> Choice:
+        """The same with other values of some parameters."""
+        return Choice.of(self.name, **self.mapping | parameters)
+
     @property
     def mapping(self) -> dict[str, Value]:
         """The parameters by name."""
@@ -69,12 +65,11 @@ class Choice:
     @property
     def arguments(self) -> dict[str, Any]:
         """The parameters as Python takes them: fractions made of strings in lists."""
-        return {
-            name: tuple(Fraction(item) if isinstance(item, str) else item for item in value)
-            if isinstance(value, tuple)
-            else value
-            for name, value in self.parameters
-        }
+        return {name: _as_python(value) for name, value in self.parameters}
+
+
+def _as_python(value: Value) -> Any:
+    return tuple(Fraction(one) if isinstance(one, str) else one for one in value) if isinstance(value, tuple) else value
 
 
 def described(step: Step) -> Choice:
@@ -145,57 +140,6 @@ class StepEntry:
 
 @final
 @dataclass(frozen=True)
-class Circumstances:
-    """What accounting cannot see but a reader must know; None where it is not stated.
-
-    Attributes
-    ----------
-    examples : int or None
-        Number of records in the data.
-    batches : str or None
-        How batches are drawn in fact, one of `BATCHES`.
-    clipping_norm : float or None
-        The norm each record's contribution is clipped to.
-    tuning : str or None
-        One of `TUNING`.
-    adaptive : str or None
-        One of `ADAPTIVE`.
-    tuning_runs : int or None
-        How many runs on the same data came before this one.
-    dataset, owner, contact, purpose : str or None
-        Which data, whose, whom to ask, and what the release is for.
-    other_releases : str or None
-        What else was or will be released of the same data.
-    trust_model : str or None
-        Who is trusted with the records.
-    observers : str or None
-        Who sees intermediate results.
-    noise_generator, software : str or None
-        Where the noise comes from, and what ran.
-    notes : str or None
-        Anything else.
-    """
-
-    examples: int | None = None
-    batches: str | None = None
-    clipping_norm: float | None = None
-    tuning: str | None = None
-    adaptive: str | None = None
-    tuning_runs: int | None = None
-    dataset: str | None = None
-    owner: str | None = None
-    contact: str | None = None
-    purpose: str | None = None
-    other_releases: str | None = None
-    trust_model: str | None = None
-    observers: str | None = None
-    noise_generator: str | None = None
-    software: str | None = None
-    notes: str | None = None
-
-
-@final
-@dataclass(frozen=True)
 class Specification:
     """A run and the guarantee asked for.
 
@@ -228,7 +172,7 @@ class Specification:
     epsilons: tuple[float, ...] = ()
     accountant: Choice = field(default_factory=lambda: Choice(AUTOMATIC))
     title: str = ""
-    circumstances: Circumstances = Circumstances()
+    circumstances: Circumstances = field(default_factory=Circumstances)
     tuning: Choice | None = None
     group_size: int = 1
 
@@ -288,26 +232,23 @@ class Specification:
 
     def document(self) -> dict[str, Any]:
         """The specification as a file holds it; reading it gives an equal specification."""
-        guarantee: dict[str, Any] = {"adjacency": self.adjacency, "unit": self.unit}
-        if self.group_size > 1:
-            guarantee["group_size"] = self.group_size
-        if self.deltas:
-            guarantee["delta"] = _one_or_many(self.deltas)
-        if self.epsilons:
-            guarantee["epsilon"] = _one_or_many(self.epsilons)
-        document: dict[str, Any] = {"version": 1}
-        if self.title:
-            document["title"] = self.title
-        document["steps"] = [_step_document(entry) for entry in self.steps]
-        if self.tuning is not None:
-            document["tuning"] = {"runs": self.tuning.name, **_plain(self.tuning.mapping)}
-        document["guarantee"] = guarantee
-        document["accountant"] = {"method": self.accountant.name, **_plain(self.accountant.mapping)}
-        stated = {f.name: getattr(self.circumstances, f.name) for f in fields(Circumstances)}
-        stated = {name: value for name, value in stated.items() if value is not None}
-        if stated:
-            document["circumstances"] = stated
-        return document
+        guarantee = {
+            "adjacency": self.adjacency,
+            "unit": self.unit,
+            "group_size": self.group_size if self.group_size > 1 else None,
+            "delta": _one_or_many(self.deltas),
+            "epsilon": _one_or_many(self.epsilons),
+        }
+        tables = {
+            "version": 1,
+            "title": self.title or None,
+            "steps": [_step_document(entry) for entry in self.steps],
+            "tuning": _choice_document("runs", self.tuning),
+            "guarantee": _stated(guarantee),
+            "accountant": _choice_document("method", self.accountant),
+            "circumstances": _stated(vars(self.circumstances)) or None,
+        }
+        return _stated(tables)
 
 
 def _together(entries: Sequence[StepEntry]) -> StepEntry:
@@ -319,20 +260,28 @@ def _together(entries: Sequence[StepEntry]) -> StepEntry:
     return replace(entries[0], count=sum(entry.count for entry in entries), name=name, note=note)
 
 
-def _one_or_many(values: tuple[float, ...]) -> float | list[float]:
-    return values[0] if len(values) == 1 else list(values)
+def _one_or_many(values: tuple[float, ...]) -> float | list[float] | None:
+    return values[0] if len(values) == 1 else list(values) or None
 
 
-def _plain(parameters: Mapping[str, Value]) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in parameters.items()}
+def _stated(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in table.items() if value is not None}
+
+
+def _choice_document(key: str, choice: Choice | None) -> dict[str, Any] | None:
+    if choice is None:
+        return None
+    values = {name: list(value) if isinstance(value, tuple) else value for name, value in choice.parameters}
+    return {key: choice.name, **values}
 
 
 def _step_document(entry: StepEntry) -> dict[str, Any]:
-    document: dict[str, Any] = {"mechanism": entry.mechanism.name, **_plain(entry.mechanism.mapping)}
-    if entry.sampling is not None:
-        document["sampling"] = {"scheme": entry.sampling.name, **_plain(entry.sampling.mapping)}
-    document["count"] = entry.count
-    return document | {key: text for key, text in (("name", entry.name), ("note", entry.note)) if text}
+    sampling, said = (
+        _choice_document("scheme", entry.sampling),
+        {"name": entry.name or None, "note": entry.note or None},
+    )
+    table = _choice_document("mechanism", entry.mechanism) or {}
+    return _stated({**table, "sampling": sampling, "count": entry.count, **said})
 
 
 def _shown(value: Value) -> str:

@@ -7,26 +7,16 @@ to the line of the parameter it names.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
-from hockeystick.app.spec.model import (
-    ADAPTIVE,
-    BATCHES,
-    TUNING,
-    Choice,
-    Circumstances,
-    Specification,
-    StepEntry,
-    Value,
-    described,
-)
+from hockeystick.app.report.numbers import is_number
+from hockeystick.app.spec.circumstances import GUARANTEE, STATED, Circumstances, Kinds
+from hockeystick.app.spec.model import Choice, Specification, StepEntry, Value, described
 from hockeystick.app.spec.positions import Lines, Path, line_of
 from hockeystick.app.spec.problems import Problem, meant, suggestion
 from hockeystick.app.spec.registry import AUTOMATIC, AUTOMATIC_ENTRY, Entry, accountants, counts, mechanisms, samplings
-from hockeystick.composition import ADJACENCIES
-from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, check_positive, whole
+from hockeystick.errors import check_count, check_delta, check_epsilon, whole
 
 T = TypeVar("T")
 _Check = Callable[[str, Any], Any]
@@ -124,9 +114,8 @@ class DocumentReader:
         table = self.table(path, value)
         if table is None:
             return None
-        found = self.choice(path, table, "mechanism", mechanisms(), _OF_STEP)
-        mechanism = None if found is None else found[1]
-        built = StepEntry(_PROBE if mechanism is None else mechanism)
+        mechanism = self.choice(path, table, "mechanism", mechanisms(), _OF_STEP)
+        built = StepEntry(mechanism or _PROBE)
         if mechanism is not None and not self.builds(path, mechanism, lambda: built.step):
             mechanism, built = None, StepEntry(_PROBE)
         elif mechanism is not None and not set(mechanism.mapping) <= set(mechanisms()[mechanism.name].names):
@@ -134,9 +123,8 @@ class DocumentReader:
         count = self.checked((*path, "count"), check_count, table.get("count", 1))
         sampling = self.sampling((*path, "sampling"), table.get("sampling", "none"))
         sampled = None if sampling == _UNSAMPLED else sampling
-        if sampled is not None and not self.builds(
-            (*path, "sampling"), sampled, lambda: replace(built, sampling=sampled).step
-        ):
+        whole_step = replace(built, sampling=sampled)
+        if sampled is not None and not self.builds((*path, "sampling"), sampled, lambda: whole_step.step):
             sampling = None
         texts = {key: self.text((*path, key), table[key]) for key in ("name", "note") if key in table}
         if mechanism is None or count is None or sampling is None:
@@ -155,7 +143,7 @@ class DocumentReader:
 
     def choice(
         self, path: Path, table: Mapping[str, Any], key: str, known: Mapping[str, Entry], others: tuple[str, ...] = ()
-    ) -> tuple[Entry, Choice] | None:
+    ) -> Choice | None:
         """What a table names under a key, with its parameters, where it can be made; the table may hold other keys."""
         others = (key, *others)
         entry = self.entry((*path, key), table.get(key), known)
@@ -173,7 +161,15 @@ class DocumentReader:
                     found[parameter.name] = value
             elif parameter.required and parameter.name not in entry.meant(table):
                 self.problem(path, f"{parameter.name} is missing for {entry.name!r}: {parameter.summary or 'required'}")
-        return (entry, Choice(entry.name, tuple(found.items()))) if set(entry.required) <= found.keys() else None
+        return Choice.of(entry.name, **found) if set(entry.required) <= found.keys() else None
+
+    def named(self, path: Path, value: object, key: str, known: Mapping[str, Entry]) -> Choice | None:
+        """What a table names under a key, where it can be made and the library accepts it."""
+        table = self.table(path, value)
+        choice = None if table is None else self.choice(path, table, key, known)
+        if choice is None or not self.builds(path, choice, lambda: known[choice.name].build(**choice.arguments)):
+            return None
+        return choice
 
     def entry(self, path: Path, name: object, known: Mapping[str, Entry]) -> Entry | None:
         """The entry of that name, or the one that a misspelt name stands for, so that its parameters are checked."""
@@ -207,18 +203,11 @@ class DocumentReader:
         if value == {"scheme": "none"}:
             return _UNSAMPLED
         table = self.table(path, value)
-        found = None if table is None else self.choice(path, table, "scheme", samplings())
-        return None if found is None else found[1]
+        return None if table is None else self.choice(path, table, "scheme", samplings())
 
     def tuning(self, value: object) -> Choice | None:
         """How often the steps are run before the best run is released."""
-        path: Path = ("tuning",)
-        table = self.table(path, value)
-        found = None if table is None else self.choice(path, table, "runs", counts())
-        if found is None:
-            return None
-        entry, choice = found
-        return choice if self.builds(path, choice, lambda: entry.build(**choice.arguments)) else None
+        return self.named(("tuning",), value, "runs", counts())
 
     def guarantee(self, value: object) -> dict[str, Any]:
         """The guarantee asked for, as keywords of `Specification`."""
@@ -226,12 +215,8 @@ class DocumentReader:
         table = self.table(path, value)
         if table is None:
             return {}
-        self.unknown(path, table, ("adjacency", "unit", "group_size", "delta", "epsilon"))
-        found: dict[str, Any] = {}
-        if "unit" in table:
-            found["unit"] = self.text((*path, "unit"), table["unit"])
-        for key in filter(table.__contains__, _GUARANTEE):
-            found[key] = self.checked((*path, key), _GUARANTEE[key], table[key])
+        self.unknown(path, table, (*GUARANTEE, "delta", "epsilon"))
+        found = self.stated(path, table, GUARANTEE)
         for key, plural, check in (("delta", "deltas", check_delta), ("epsilon", "epsilons", check_epsilon)):
             if key in table:
                 found[plural] = self.levels((*path, key), table[key], check)
@@ -244,7 +229,7 @@ class DocumentReader:
         for number, given in enumerate(value if isinstance(value, list) else [value]):
             place: Path = (*path, number) if many else path
             item = _unquoted_infinity(given, "number")
-            if not _is_a(int | float, item):
+            if not is_number(item):
                 self.problem(place, f"{path[-1]} must be a number or a list of numbers, got {item!r}")
                 continue
             level = self.checked(place, lambda _, value: check(value), item)
@@ -256,17 +241,11 @@ class DocumentReader:
 
     def accountant(self, value: object) -> Choice:
         """The accountant, as a name or a table."""
-        path: Path = ("accountant",)
         if isinstance(value, str):
             value = {"method": value}
-        table = self.table(path, value)
-        known = {AUTOMATIC: AUTOMATIC_ENTRY, **accountants()}
-        found = None if table is None else self.choice(path, {"method": AUTOMATIC} | dict(table), "method", known)
-        if found is None:
-            return Choice(AUTOMATIC)
-        entry, choice = found
-        self.builds(path, choice, lambda: entry.build(**choice.arguments))
-        return choice
+        given = {"method": AUTOMATIC, **value} if isinstance(value, dict) else value
+        found = self.named(("accountant",), given, "method", {AUTOMATIC: AUTOMATIC_ENTRY, **accountants()})
+        return found or Choice(AUTOMATIC)
 
     def circumstances(self, value: object) -> Circumstances:
         """What accounting cannot see."""
@@ -274,23 +253,24 @@ class DocumentReader:
         table = self.table(path, value)
         if table is None:
             return Circumstances()
-        known = tuple(f.name for f in fields(Circumstances))
-        self.unknown(path, table, known)
+        self.unknown(path, table, tuple(STATED))
+        return Circumstances(**self.stated(path, table, STATED))
+
+    def stated(self, path: Path, table: Mapping[str, Any], kinds: Kinds) -> dict[str, Any]:
+        """What a table says of things of known kinds."""
         found: dict[str, Any] = {}
-        for key, value_given in table.items():
-            if key in _CIRCUMSTANCES:
-                found[key] = self.checked((*path, key), _CIRCUMSTANCES[key], value_given)
-            elif key in Circumstances.__dataclass_fields__:
-                found[key] = self.text((*path, key), value_given)
-        return Circumstances(**found)
+        for key in filter(kinds.__contains__, table):
+            place, check = (*path, key), kinds[key][0].check
+            found[key] = self.text(place, table[key]) if check is None else self.checked(place, check, table[key])
+        return found
 
 
 _UNSAMPLED = Choice("none")
 _PROBE = Choice.of("gaussian", noise_multiplier=1.0)  # in place of a mechanism that cannot be made
 
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "number": ("a number", lambda value: _is_a(int | float, value)),
-    "integer": ("an integer", lambda value: _is_a(int, value)),
+    "number": ("a number", is_number),
+    "integer": ("an integer", lambda value: is_number(value) and isinstance(value, int)),
     "string": ("a text in quotes", lambda value: isinstance(value, str)),
     "boolean": ("true or false", lambda value: isinstance(value, bool)),
     "numbers": (
@@ -299,16 +279,6 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
 }
 """What stands for a kind of parameter: in words, and whether a value does."""
-
-_CIRCUMSTANCES: dict[str, _Check] = {
-    "examples": check_count,
-    "tuning_runs": partial(check_count, minimum=0),
-    "batches": partial(check_choice, choices=BATCHES),
-    "clipping_norm": check_positive,
-    "tuning": partial(check_choice, choices=TUNING),
-    "adaptive": partial(check_choice, choices=ADAPTIVE),
-}
-_GUARANTEE: dict[str, _Check] = {"adjacency": partial(check_choice, choices=ADJACENCIES), "group_size": check_count}
 
 
 def _named(path: Path) -> str:
@@ -332,9 +302,4 @@ def _is_number_or_fraction(item: object) -> bool:
     if isinstance(item, str):
         numerator, slash, denominator = item.partition("/")
         return numerator.isdigit() and (not slash or (denominator.isdigit() and int(denominator) > 0))
-    return _is_a(int | float, item)
-
-
-def _is_a(kind: Any, value: object) -> bool:
-    """Whether a value is of a kind of number, which true and false are not."""
-    return isinstance(value, kind) and not isinstance(value, bool)
+    return is_number(item)

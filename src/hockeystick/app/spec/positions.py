@@ -105,7 +105,7 @@ class _Scanner:
 
     def skip(self, pattern: str) -> str:
         match = re.compile(pattern).match(self.text, self.at)
-        found = match.group() if match else ""
+        found = match[0] if match else ""
         self.at += len(found)
         return found
 
@@ -127,13 +127,13 @@ class _Scanner:
     def document(self) -> None:
         table: Path = ()
         counts: dict[Path, int] = {}
-        while self.skip(_BLANK) or self.at < len(self.text):
-            if self.at >= len(self.text):
-                return
+        self.skip(_BLANK)
+        while self.at < len(self.text):
             if self.sees("["):
                 table = self.header(counts)
             else:
                 self.assignment(table)
+            self.skip(_BLANK)
 
     def header(self, counts: dict[Path, int]) -> Path:
         """The table a ``[header]`` or ``[[header]]`` opens; a name that is a list of tables means its last one."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
@@ -55,25 +58,23 @@ def read(text: str, *, source: str = "specification", form: Format = "toml") -> 
             document, lines = json.loads(text, parse_float=read_float), json_lines(text)
         else:
             document, lines = tomllib.loads(text, parse_float=read_float), toml_lines(text)
-    except json.JSONDecodeError as error:
-        raise SpecificationError(source, [Problem(error.lineno, f"not valid JSON: {error.msg}")]) from None
-    except DuplicateKeyError as error:
-        raise SpecificationError(source, [Problem(error.line, str(error))]) from None
-    except OutOfRangeError as error:
-        before = text.partition(str(error).partition(" ")[0])[0]
-        raise SpecificationError(source, [Problem(before.count("\n") + 1, str(error))]) from None
-    except tomllib.TOMLDecodeError as error:
-        line, message = _toml_place(str(error), text)
-        raise SpecificationError(source, [Problem(line, f"not valid TOML: {message}")]) from None
+    except (json.JSONDecodeError, DuplicateKeyError, OutOfRangeError, tomllib.TOMLDecodeError) as error:
+        raise SpecificationError(source, [_unparsed(error, text)]) from None
     return from_document(document, source=source, lines=lines)
 
 
-def _toml_place(message: str, text: str) -> tuple[int, str]:
-    """The line and the message of a TOML error, ``... (at line 3, column 5)``."""
-    said, _, place = message.rpartition(" (at ")
-    if place.startswith("line "):
-        return int(place.removeprefix("line ").split(",")[0]), said
-    return text.count("\n") + 1, said or message
+def _unparsed(error: ValueError, text: str) -> Problem:
+    """Why a text is no document, with the line."""
+    if isinstance(error, json.JSONDecodeError):
+        return Problem(error.lineno, f"not valid JSON: {error.msg}")
+    if isinstance(error, DuplicateKeyError):
+        return Problem(error.line, str(error))
+    if isinstance(error, OutOfRangeError):
+        before = text.partition(str(error).partition(" ")[0])[0]
+        return Problem(before.count("\n") + 1, str(error))
+    said, _, place = str(error).rpartition(" (at ")  # of TOML: ``... (at line 3, column 5)``
+    line = re.match(r"line (\d+)", place)
+    return Problem(int(line[1]) if line else text.count("\n") + 1, f"not valid TOML: {said or error}")
 
 
 def from_document(document: object, *, source: str = "specification", lines: Lines | None = None) -> Specification:
@@ -99,11 +100,7 @@ def accountant_of(text: str, source: str = "accountant") -> Choice:
     >>> accountant_of("certified:tolerance=1e-5").text
     'certified(tolerance=1e-05)'
     """
-    reader = DocumentReader({})
-    choice = reader.accountant(_table("method", text))
-    if reader.problems:
-        raise ValueError(f"{source}: {reader.problems[0].message}")
-    return choice
+    return _choice_of("method", text, source, DocumentReader.accountant)
 
 
 def tuning_of(text: str, source: str = "tuning") -> Choice:
@@ -114,8 +111,12 @@ def tuning_of(text: str, source: str = "tuning") -> Choice:
     >>> tuning_of("poisson:mean=10").text
     'poisson(mean=10)'
     """
+    return _choice_of("runs", text, source, DocumentReader.tuning)
+
+
+def _choice_of(key: str, text: str, source: str, read: Callable[[DocumentReader, object], Choice | None]) -> Choice:
     reader = DocumentReader({})
-    choice = reader.tuning(_table("runs", text))
+    choice = read(reader, _table(key, text))
     if choice is None or reader.problems:
         raise ValueError(f"{source}: {reader.problems[0].message}")
     return choice
@@ -133,8 +134,6 @@ def _table(key: str, text: str) -> dict[str, Any]:
 
 def _literal(text: str) -> int | float | str:
     for kind in (int, float):
-        try:
+        with contextlib.suppress(ValueError):
             return kind(text)
-        except ValueError:
-            continue
     return text

@@ -110,13 +110,8 @@ class Entry:
         return next((parameter for parameter in self.parameters if parameter.name == name), None)
 
 
-_TOLERANCE = Parameter(
-    name="tolerance",
-    kind="number",
-    required=False,
-    summary="Width of the epsilon bracket asked for (nats); for delta its relative width.",
-)
-
+_WIDTH = "Width of the epsilon bracket asked for (nats); for delta its relative width."
+_TOLERANCE = Parameter("tolerance", "number", required=False, summary=_WIDTH)
 AUTOMATIC_ENTRY = Entry(AUTOMATIC, "The method chosen by hockeystick.account.", (_TOLERANCE,), Certified)
 """The choice left to `hockeystick.account`; its tolerance is checked as the certified accountant checks it."""
 
@@ -151,22 +146,19 @@ def counts() -> Mapping[str, Entry]:
     from hockeystick.laws import run_count as count_room  # loaded where runs are tuned
 
     found = {name.removesuffix("-count"): entry for name, entry in _Entries(count_room, count_room.RunCount).items()}
-    return types.MappingProxyType({name: replace(entry, name=name) for name, entry in found.items()})
+    return {name: replace(entry, name=name) for name, entry in found.items()}
 
 
 @functools.cache
 def schemes() -> Mapping[str, type[Sampled]]:
     """The sampling schemes by name."""
-    return types.MappingProxyType({kebab(scheme.__name__): scheme for scheme in SCHEMES})
+    return {kebab(scheme.__name__): scheme for scheme in SCHEMES}
 
 
 @functools.cache
 def samplings() -> Mapping[str, Entry]:
     """How the sampling schemes are written, by name."""
-    found: dict[str, Entry] = {}
-    for name, scheme in schemes().items():
-        found[name] = _entry(name, scheme, _parameters(scheme) or ())
-    return types.MappingProxyType(found)
+    return {name: _entry(name, scheme, _parameters(scheme) or ()) for name, scheme in schemes().items()}
 
 
 def _entry(name: str, cls: type, parameters: tuple[Parameter, ...]) -> Entry:
@@ -188,8 +180,7 @@ class _Entries(Mapping[str, Entry]):
     def __getitem__(self, name: str) -> Entry:
         if name not in self._known:
             self._known[name] = self._read(getattr(self._room, self._public[name]))
-        found = self._known[name]
-        if found is None:
+        if (found := self._known[name]) is None:
             raise KeyError(name)
         return found
 

@@ -5,34 +5,19 @@ A TOML file holds the same document, so the schema serves editors for both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from hockeystick.app.spec.model import ADAPTIVE, BATCHES, TUNING
+from hockeystick.app.spec.circumstances import COUNT, GUARANTEE, STATED, TEXT, Kinds
 from hockeystick.app.spec.registry import AUTOMATIC_ENTRY, Entry, Parameter, accountants, counts, mechanisms, samplings
-from hockeystick.composition import ADJACENCIES
 
 _NUMBER = {"type": ["number", "string"], "pattern": "^(inf|-?[0-9]+(/[0-9]+)?)$"}
-_COUNT = {"type": "integer", "minimum": 1}
-_TEXT = {"type": "string", "minLength": 1}
-_TEXTS = {
-    "dataset": "Which data.",
-    "owner": "Whose data.",
-    "contact": "Whom to ask.",
-    "purpose": "What the release is for.",
-    "other_releases": "What else is released of the same data.",
-    "trust_model": "Who is trusted with the records.",
-    "observers": "Who sees intermediate results.",
-    "noise_generator": "Where the noise comes from.",
-    "software": "What ran.",
-    "notes": "Anything else a reader must know.",
-}
 _DELTA = {"type": "number", "minimum": 0, "maximum": 1}
 _EPSILON = {"anyOf": [{"type": "number", "minimum": 0}, {"const": "inf"}]}
 
 
 def schema() -> dict[str, Any]:
     """The schema, as JSON holds it (JSON Schema, draft 2020-12)."""
+    once = [entry for name, entry in mechanisms().items() if name == entry.name]  # each under its first name
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "hockeystick specification, version 1",
@@ -42,12 +27,12 @@ def schema() -> dict[str, Any]:
         "required": ["steps"],
         "properties": {
             "version": {"const": 1, "description": "Version of this format."},
-            "title": {"type": "string", "minLength": 1, "description": "What the run is called."},
+            "title": TEXT.schema | {"description": "What the run is called."},
             "steps": {
                 "description": "What is released; the order does not matter.",
                 "type": "array",
                 "minItems": 1,
-                "items": {"oneOf": [_step(way) for entry in _once(mechanisms()) for way in (entry, *entry.others)]},
+                "items": {"oneOf": [_step(way) for entry in once for way in (entry, *entry.others)]},
             },
             "tuning": {
                 "description": "The steps are run a random number of times, and the best run alone is released.",
@@ -68,8 +53,7 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
         "boolean": {"type": "boolean"},
         "numbers": {"type": "array", "items": _NUMBER},
     }
-    found = dict(kinds[parameter.kind])
-    return found | ({"description": parameter.summary} if parameter.summary else {})
+    return kinds[parameter.kind] | ({"description": parameter.summary} if parameter.summary else {})
 
 
 def _object(key: str, entry: Entry, *, more: dict[str, Any] | None = None, optional_key: str = "") -> dict[str, Any]:
@@ -85,11 +69,6 @@ def _object(key: str, entry: Entry, *, more: dict[str, Any] | None = None, optio
     }
 
 
-def _once(entries: Mapping[str, Entry]) -> list[Entry]:
-    """Every entry under its first name."""
-    return [entry for name, entry in entries.items() if name == entry.name]
-
-
 def _names(entry: Entry) -> dict[str, Any]:
     """What may stand for an entry: its name, and its aliases."""
     aliases = [name for name, known in mechanisms().items() if known.build is entry.build or entry in known.others]
@@ -102,11 +81,15 @@ def _step(entry: Entry) -> dict[str, Any]:
     sampling += [_object("scheme", way) for scheme in samplings().values() for way in (scheme, *scheme.others)]
     more = {
         "sampling": {"description": "How the records of each step are chosen.", "oneOf": sampling},
-        "count": {**_COUNT, "description": "How often this step is applied (default 1)."},
-        "name": {"type": "string", "minLength": 1, "description": "What the step is called: Table 3, ages by county."},
-        "note": {"type": "string", "minLength": 1, "description": "What a reader must know of the step."},
+        "count": COUNT.schema | {"description": "How often this step is applied (default 1)."},
+        "name": TEXT.schema | {"description": "What the step is called: Table 3, ages by county."},
+        "note": TEXT.schema | {"description": "What a reader must know of the step."},
     }
     return _object("mechanism", entry, more=more)
+
+
+def _kinds(kinds: Kinds) -> dict[str, Any]:
+    return {name: kind.schema | {"description": words} for name, (kind, words) in kinds.items()}
 
 
 def _levels(level: dict[str, Any], description: str) -> dict[str, Any]:
@@ -119,9 +102,7 @@ def _guarantee() -> dict[str, Any]:
         "description": "What is claimed, and of whom.",
         "additionalProperties": False,
         "properties": {
-            "adjacency": {"enum": list(ADJACENCIES), "description": "Which datasets are neighbours."},
-            "unit": {"type": "string", "minLength": 1, "description": "What one record is: example, user, ..."},
-            "group_size": {**_COUNT, "description": "Records that change at once, such as a household (default 1)."},
+            **_kinds(GUARANTEE),
             "delta": _levels(_DELTA, "Report epsilon at this delta, or at each of these."),
             "epsilon": _levels(_EPSILON, "Report delta at this epsilon (nats), or at each of these."),
         },
@@ -141,17 +122,5 @@ def _circumstances() -> dict[str, Any]:
         "type": "object",
         "description": "What accounting cannot see but a reader must know; receipts warn where it breaks a guarantee.",
         "additionalProperties": False,
-        "properties": {
-            "examples": {**_COUNT, "description": "Number of records in the data."},
-            "batches": {"enum": list(BATCHES), "description": "How batches are drawn in fact."},
-            "clipping_norm": {
-                "type": "number",
-                "exclusiveMinimum": 0,
-                "description": "Norm of a clipped contribution.",
-            },
-            "tuning": {"enum": list(TUNING), "description": "Whether hyperparameters were tuned, and on what."},
-            "adaptive": {"enum": list(ADAPTIVE), "description": "Whether settings depended on earlier outputs."},
-            "tuning_runs": {**_COUNT, "minimum": 0, "description": "Number of runs on the same data before this one."},
-            **{name: {**_TEXT, "description": words} for name, words in _TEXTS.items()},
-        },
+        "properties": _kinds(STATED),
     }

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from hockeystick.app.report.numbers import jsonable
-from hockeystick.app.spec.model import Choice, Circumstances, Specification, StepEntry, described, described_count
+from hockeystick.app.spec.circumstances import Circumstances
+from hockeystick.app.spec.model import Choice, Specification, StepEntry, described, described_count
 from hockeystick.app.spec.registry import AUTOMATIC
 from hockeystick.composition import Composition, Step
 from hockeystick.errors import check_count, check_delta, check_epsilon

@@ -14,26 +14,19 @@ from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from hockeystick import mechanisms
 from hockeystick.composition import Composition, Step, directions
 from hockeystick.errors import UnknownPairError, check_count, check_probability, check_sequence
 from hockeystick.integrations.dp_events import releases
 from hockeystick.integrations.dp_events.event import Event, UnprovedEventError, taken_apart
 from hockeystick.integrations.dp_events.releases import EVERYTHING, NOTHING, Parts, always, unproved
 from hockeystick.integrations.dp_events.runs import run_count
-from hockeystick.mechanisms import (
-    ApproximateDP,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    ExponentialMechanism,
-    Gaussian,
-    Laplace,
-    PermuteAndFlip,
-    select_best,
-)
 from hockeystick.sampling import CutBatches, Poisson, RandomAllocation, WithoutReplacement
 
-_SUMS = (Gaussian, Laplace, DiscreteLaplace, DiscreteGaussian)  # noise on a sum: a special record has value 0
-_STATED = (ApproximateDP, ExponentialMechanism, PermuteAndFlip)  # guarantees under one relation
+# noise on a sum: a special record has value 0
+_SUMS = (mechanisms.Gaussian, mechanisms.Laplace, mechanisms.DiscreteLaplace, mechanisms.DiscreteGaussian)
+# guarantees under one relation
+_STATED = (mechanisms.ApproximateDP, mechanisms.ExponentialMechanism, mechanisms.PermuteAndFlip)
 
 
 def from_dp_event(event: Any, adjacency: str = "add-remove") -> Composition:
@@ -98,10 +91,7 @@ def _poisson(event: Event) -> Parts:
     rate = check_probability("sampling_probability", event["sampling_probability"])
     if rate == 0.0:
         return ()
-    inner = _one_release(event, guarantees_under="add-remove")
-    if inner is None or inner is EVERYTHING:
-        return () if inner is None else ((inner, 1),)
-    return ((inner if rate == 1.0 else Poisson(inner, rate), 1),)
+    return _on_sample(event, "add-remove", lambda step: step if rate == 1.0 else Poisson(step, rate))
 
 
 def _fixed_size(event: Event) -> Parts:
@@ -111,10 +101,7 @@ def _fixed_size(event: Event) -> Parts:
         raise ValueError(f"sample_size must be at most source_dataset_size, got {size} of {records}")
     if size == 0:
         return ()
-    inner = _one_release(event, guarantees_under="substitute")
-    if inner is None or inner is EVERYTHING:
-        return () if inner is None else ((inner, 1),)
-    return ((WithoutReplacement(inner, size, records), 1),)
+    return _on_sample(event, "substitute", lambda step: WithoutReplacement(step, size, records))
 
 
 def _allocated(event: Event) -> Parts:
@@ -122,12 +109,11 @@ def _allocated(event: Event) -> Parts:
     steps = check_count("num_steps", event["num_steps"])
     if selected > steps:
         raise ValueError(f"num_selected must be at most num_steps, got {selected} of {steps}")
-    inner = _one_release(event, guarantees_under="add-remove")
-    if inner is None or inner == EVERYTHING or selected == 0:
-        return () if inner is None or selected == 0 else ((inner, 1),)
-    if selected == steps:
-        return ((inner, steps),)  # every record is in every step
-    return ((RandomAllocation(inner, steps, selected), 1),)
+    whole = selected in {0, steps}
+    parts = _on_sample(event, "add-remove", lambda step: step if whole else RandomAllocation(step, steps, selected))
+    if selected == steps:  # every record is in every step
+        return tuple((step, 1 if step == EVERYTHING else steps) for step, _ in parts)
+    return parts if selected else ()
 
 
 def _cut(event: Event) -> Parts:
@@ -150,25 +136,25 @@ def _best(event: Event) -> Parts:
     if count is None or not parts or any(step == EVERYTHING for step, _ in parts):
         return parts if count is None or not parts else ((EVERYTHING, 1),)
     try:
-        return ((select_best(Composition(parts), count=count), 1),)
+        return ((mechanisms.select_best(Composition(parts), count=count), 1),)
     except UnknownPairError as error:
         raise event.unproved(str(error)) from error
 
 
-def _one_release(event: Event, *, guarantees_under: str) -> Step | None:
-    """What is applied to a sample, as one step; None where nothing is."""
+def _on_sample(event: Event, guarantees_under: str, sampled: Callable[[Step], Step]) -> Parts:
+    """What is applied to a sample, as one step, sampled."""
     parts = _read(event["event"], event.adjacency)
     if not parts or any(step == EVERYTHING for step, _ in parts):
-        return EVERYTHING if parts else None
-    gaussians = [(step.noise_multiplier, count) for step, count in parts if isinstance(step, Gaussian)]
+        return ((EVERYTHING, 1),) if parts else ()
+    gaussians = [(step.noise_multiplier, count) for step, count in parts if isinstance(step, mechanisms.Gaussian)]
     if len(gaussians) == len(parts):
-        return Gaussian(_as_one(gaussians))
+        return ((sampled(mechanisms.Gaussian(_as_one(gaussians))), 1),)
     step, count = parts[0]
     if (len(parts), count) != (1, 1):
         raise event.unproved("of several releases on one sample, only Gaussian ones are proved")
     if not isinstance(step, _SUMS) and not (isinstance(step, _STATED) and event.adjacency == guarantees_under):
         raise event.unproved("what is applied to the sample has no pair that is proved for samples")
-    return step
+    return ((sampled(step), 1),)
 
 
 def _as_one(gaussians: Iterable[tuple[float, int]]) -> float:

@@ -12,29 +12,16 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from hockeystick import mechanisms
 from hockeystick.composition import Step
 from hockeystick.errors import check_count, check_finite, check_positive, check_probability, check_real, check_sequence
 from hockeystick.integrations.dp_events.event import Event
-from hockeystick.mechanisms import (
-    ApproximateDP,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    DiscretePair,
-    ExponentialMechanism,
-    Gaussian,
-    GaussianMixture,
-    Laplace,
-    PermuteAndFlip,
-    RandomizedResponse,
-    RenyiDP,
-    ZeroConcentratedDP,
-)
 from hockeystick.numerics.rationals import float_beside
 
 Parts = tuple[tuple[Step, int], ...]
 """Steps with their counts; empty where nothing is released."""
 
-NOTHING, EVERYTHING = ApproximateDP(0.0), ApproximateDP(0.0, 1.0)
+NOTHING, EVERYTHING = mechanisms.ApproximateDP(0.0), mechanisms.ApproximateDP(0.0, 1.0)
 """Steps that release nothing, and all there is."""
 
 _LEAST = 1e-300  # of a number whose inverse is a float
@@ -69,12 +56,12 @@ def _noise(name: str, value: Any, build: Callable[[float], Step]) -> Parts:
 
 def gaussian(event: Event) -> Parts:
     """Gaussian noise."""
-    return _noise("noise_multiplier", event["noise_multiplier"], Gaussian)
+    return _noise("noise_multiplier", event["noise_multiplier"], mechanisms.Gaussian)
 
 
 def laplace(event: Event) -> Parts:
     """Laplace noise, on one number or on every coordinate of a vector (docs/derivations/events.md)."""
-    return _noise("noise_multiplier", event["noise_multiplier"], Laplace)
+    return _noise("noise_multiplier", event["noise_multiplier"], mechanisms.Laplace)
 
 
 def discrete_laplace(event: Event) -> Parts:
@@ -86,7 +73,7 @@ def discrete_laplace(event: Event) -> Parts:
     if 0.0 < a < _LEAST:
         raise ValueError(f"noise_parameter must be 0 or at least {_LEAST:g}, got {a!r}")
     scale = float_beside(1 / Fraction(check_positive("noise_parameter", a)), up=False)  # less noise costs more
-    return ((DiscreteLaplace(scale, sensitivity), 1),) if sensitivity else ()
+    return ((mechanisms.DiscreteLaplace(scale, sensitivity), 1),) if sensitivity else ()
 
 
 def discrete_gaussian(event: Event) -> Parts:
@@ -97,7 +84,7 @@ def discrete_gaussian(event: Event) -> Parts:
     if event["dimension"] != 1 and sensitivity**2 >= 2:
         raise event.unproved("for vectors, only norms below sqrt(2) are proved: give dimension=1 for one number")
     shift = math.floor(sensitivity)  # an integer vector of norm below sqrt(2) has one entry of 1, or none
-    return _noise("sigma", event["sigma"], lambda sigma: DiscreteGaussian(sigma, shift)) if shift else ()
+    return _noise("sigma", event["sigma"], lambda sigma: mechanisms.DiscreteGaussian(sigma, shift)) if shift else ()
 
 
 def randomized_response(event: Event) -> Parts:
@@ -112,13 +99,15 @@ def randomized_response(event: Event) -> Parts:
         return ((EVERYTHING, 1),)
     true = 1 - p + p / k
     if event.adjacency == "substitute":
-        return ((RandomizedResponse(true, k), 1),)
-    return ((DiscretePair((true, 1 - true), (Fraction(1, k), Fraction(k - 1, k))), 1),)  # a special record: uniform
+        return ((mechanisms.RandomizedResponse(true, k), 1),)
+    return (
+        (mechanisms.DiscretePair((true, 1 - true), (Fraction(1, k), Fraction(k - 1, k))), 1),
+    )  # a special record: uniform
 
 
 def stated(event: Event) -> Parts:
     """A guarantee under the relation it is accounted for."""
-    step = ApproximateDP(event["epsilon"], event["delta"])
+    step = mechanisms.ApproximateDP(event["epsilon"], event["delta"])
     if step == NOTHING:
         return ()
     return ((EVERYTHING if step.delta == 1.0 else step, 1),)
@@ -126,16 +115,18 @@ def stated(event: Event) -> Parts:
 
 def exponential(event: Event) -> Parts:
     """The exponential mechanism: losses in an interval of length epsilon, under the relation it is accounted for."""
-    epsilon = _pure(event)
+    epsilon = _at_least_0("epsilon", event["epsilon"])
     if epsilon > _WIDEST:
-        return ((EVERYTHING if epsilon == math.inf else ApproximateDP(epsilon), 1),)
-    return ((ExponentialMechanism(max(epsilon, _NARROWEST)), 1),) if epsilon else ()  # a wider range costs more
+        return ((EVERYTHING if epsilon == math.inf else mechanisms.ApproximateDP(epsilon), 1),)
+    return (
+        ((mechanisms.ExponentialMechanism(max(epsilon, _NARROWEST)), 1),) if epsilon else ()
+    )  # a wider range costs more
 
 
 def permute_and_flip(event: Event) -> Parts:
     """Permute-and-flip: pure epsilon-DP, under the relation it is accounted for."""
-    epsilon = _pure(event)
-    return ((EVERYTHING if epsilon == math.inf else PermuteAndFlip(epsilon), 1),) if epsilon else ()
+    epsilon = _at_least_0("epsilon", event["epsilon"])
+    return ((EVERYTHING if epsilon == math.inf else mechanisms.PermuteAndFlip(epsilon), 1),) if epsilon else ()
 
 
 def concentrated(event: Event) -> Parts:
@@ -144,13 +135,9 @@ def concentrated(event: Event) -> Parts:
     if math.inf in (rho, xi):
         return ((EVERYTHING, 1),)
     if xi == 0.0:
-        return ((ZeroConcentratedDP(rho), 1),) if rho else ()
+        return ((mechanisms.ZeroConcentratedDP(rho), 1),) if rho else ()
     bounds = (float_beside(Fraction(xi) + Fraction(rho) * Fraction(order), up=True) for order in _ORDERS)
-    return ((RenyiDP(_ORDERS, tuple(bounds)), 1),)
-
-
-def _pure(event: Event) -> float:
-    return _at_least_0("epsilon", event["epsilon"])
+    return ((mechanisms.RenyiDP(_ORDERS, tuple(bounds)), 1),)
 
 
 def _at_least_0(name: str, value: Any) -> float:
@@ -193,10 +180,11 @@ def mixture(event: Event) -> Parts:
     if set(merged) == {0.0}:
         return ()
     sizes = tuple(abs(shift) for shift in merged)  # all of one sign: mirror the line
+    chances = tuple(merged.values())
     return _noise(
         "standard_deviation",
         event["standard_deviation"],
-        lambda sigma: GaussianMixture(sigma, sizes, probabilities=tuple(merged.values())),
+        lambda sigma: mechanisms.GaussianMixture(sigma, sizes, probabilities=chances),
     )
 
 

@@ -11,22 +11,10 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from hockeystick import mechanisms
 from hockeystick.composition import Composition, Step
 from hockeystick.integrations.dp_events.releases import EVERYTHING, NOTHING
 from hockeystick.laws.run_count import NegativeBinomialCount, PoissonCount
-from hockeystick.mechanisms import (
-    ApproximateDP,
-    BestOf,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    ExponentialMechanism,
-    Gaussian,
-    GaussianMixture,
-    Laplace,
-    PermuteAndFlip,
-    RandomizedResponse,
-    ZeroConcentratedDP,
-)
 from hockeystick.numerics.rationals import float_beside
 from hockeystick.sampling import CutBatches, Poisson, RandomAllocation, WithoutReplacement
 
@@ -79,12 +67,12 @@ def _built(name: str, step: object, **fields: Any) -> Any:
     return kind(**fields)
 
 
-def _discrete_laplace(step: DiscreteLaplace) -> dict[str, Any]:
+def _discrete_laplace(step: mechanisms.DiscreteLaplace) -> dict[str, Any]:
     a = float_beside(1 / Fraction(step.scale), up=True)  # less noise costs more
     return {"noise_parameter": a, "sensitivity": step.sensitivity}
 
 
-def _randomized_response(step: RandomizedResponse) -> dict[str, Any]:
+def _randomized_response(step: mechanisms.RandomizedResponse) -> dict[str, Any]:
     k = step.categories
     p = (1 - Fraction(step.probability)) * k / (k - 1)  # the truth is told with probability 1 - p + p/k
     if p > 1:
@@ -92,7 +80,7 @@ def _randomized_response(step: RandomizedResponse) -> dict[str, Any]:
     return {"noise_parameter": float_beside(p, up=False), "num_buckets": k}
 
 
-def _mixture(step: GaussianMixture) -> dict[str, Any]:
+def _mixture(step: mechanisms.GaussianMixture) -> dict[str, Any]:
     weights = [Fraction(weight) for weight in step.probabilities]
     if any(Fraction(float(weight)) != weight for weight in weights):
         raise ValueError(f"no event of dp-accounting stands for {step!r}: its probabilities are not exact float64s")
@@ -104,7 +92,7 @@ def _mixture(step: GaussianMixture) -> dict[str, Any]:
 
 
 def _cut(step: CutBatches) -> dict[str, Any]:
-    if not isinstance(step.mechanism, Gaussian):
+    if not isinstance(step.mechanism, mechanisms.Gaussian):
         raise ValueError(f"no event of dp-accounting stands for {step!r}: its cut samples are of Gaussian noise")
     return {
         "dataset_size": step.population,
@@ -114,7 +102,7 @@ def _cut(step: CutBatches) -> dict[str, Any]:
     }
 
 
-def _best(step: BestOf) -> dict[str, Any]:
+def _best(step: mechanisms.BestOf) -> dict[str, Any]:
     """An event states the mean number of runs; that costs more as it grows is not proved, so it must be exact."""
     match step.count:
         case PoissonCount(mean) if mean >= 1.0:
@@ -129,20 +117,20 @@ def _best(step: BestOf) -> dict[str, Any]:
 
 
 _ROWS: Mapping[type[Step], tuple[str, Callable[[Any], dict[str, Any]]]] = {
-    Gaussian: ("GaussianDpEvent", lambda step: {"noise_multiplier": step.noise_multiplier}),
-    Laplace: ("LaplaceDpEvent", lambda step: {"noise_multiplier": step.scale}),
-    DiscreteLaplace: ("DiscreteLaplaceDpEvent", _discrete_laplace),
-    DiscreteGaussian: (
+    mechanisms.Gaussian: ("GaussianDpEvent", lambda step: {"noise_multiplier": step.noise_multiplier}),
+    mechanisms.Laplace: ("LaplaceDpEvent", lambda step: {"noise_multiplier": step.scale}),
+    mechanisms.DiscreteLaplace: ("DiscreteLaplaceDpEvent", _discrete_laplace),
+    mechanisms.DiscreteGaussian: (
         "DiscreteGaussianDpEvent",
         lambda step: {"sigma": step.sigma, "sensitivity": step.sensitivity, "dimension": 1},
     ),
-    RandomizedResponse: ("RandomizedResponseDpEvent", _randomized_response),
-    ApproximateDP: ("EpsilonDeltaDpEvent", lambda step: {"epsilon": step.epsilon, "delta": step.delta}),
-    GaussianMixture: ("MixtureOfGaussiansDpEvent", _mixture),
-    ZeroConcentratedDP: ("ZCDpEvent", lambda step: {"rho": step.rho}),
-    ExponentialMechanism: ("ExponentialMechanismDpEvent", lambda step: {"epsilon": step.epsilon}),
-    PermuteAndFlip: ("PermuteAndFlipDpEvent", lambda step: {"epsilon": step.epsilon}),
-    BestOf: ("RepeatAndSelectDpEvent", _best),
+    mechanisms.RandomizedResponse: ("RandomizedResponseDpEvent", _randomized_response),
+    mechanisms.ApproximateDP: ("EpsilonDeltaDpEvent", lambda step: {"epsilon": step.epsilon, "delta": step.delta}),
+    mechanisms.GaussianMixture: ("MixtureOfGaussiansDpEvent", _mixture),
+    mechanisms.ZeroConcentratedDP: ("ZCDpEvent", lambda step: {"rho": step.rho}),
+    mechanisms.ExponentialMechanism: ("ExponentialMechanismDpEvent", lambda step: {"epsilon": step.epsilon}),
+    mechanisms.PermuteAndFlip: ("PermuteAndFlipDpEvent", lambda step: {"epsilon": step.epsilon}),
+    mechanisms.BestOf: ("RepeatAndSelectDpEvent", _best),
     CutBatches: ("TruncatedSubsampledGaussianDpEvent", _cut),
     RandomAllocation: (
         "RandomAllocationDpEvent",
