@@ -205,4 +205,4 @@ class OneSidedLine:
         return self.doubt + self.turning * abs(epsilon - self.centre)
 
     def _error(self, epsilon: float) -> float:
-        return self.error + 4.0 * U * (abs(self.log_scale) + self.placed.theta * abs(epsilon))
+        return self.error + 6.0 * U * (abs(self.log_scale) + self.placed.theta * abs(epsilon))

@@ -42,6 +42,7 @@ _ALIASED = 28.0  # nats: how far below the largest term what a period brings bac
 _ALIKE = 2.5  # nats above the best tilt, up to which another may do
 _NOTHING = -1e300  # for the logarithm of 0, which no product makes a NaN of
 _LEAST_MASS = 1e-280  # of which products keep their digits
+_MOST_ERROR = 0.1  # of a mass: beyond, errors of factors do not add up
 _SLACK = 1e-9  # of a logarithm, for the roundings of its sums
 _SHARE = math.log(1e-12)  # ln of the part of delta that atoms left out may be
 _CLASS = 12.0  # nats between the classes of what is left out
@@ -186,7 +187,8 @@ class Terms:
         found, error = np.ones(1), 8.0 * U
         for (atoms, count), cut in zip(self.steps, self.cuts, strict=True):
             p = np.exp(atoms.log_p)
-            doubts = p * np.expm1(np.minimum(atoms.error, 700.0))
+            # p (e^error - 1), also where p underflows
+            doubts = np.exp(np.minimum(atoms.log_p + atoms.error, 700.0)) * -np.expm1(-atoms.error)
             both = [(float(p[kind].sum()), float(doubts[kind].sum())) for kind in (slice(cut), slice(cut, None))]
             for _ in range(count):
                 found = np.convolve(found, [mass for mass, _ in both])
@@ -225,12 +227,13 @@ class Terms:
         """Of a term tilted: geometric series of Chernoff's bounds, or to the left of its mass less what delta lacks."""
         turn, (masses, error) = placed.theta * placed.period, self.masses
         apart = np.abs(TILTS - placed.theta) * placed.period
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             logs = self.log_bounds(epsilon)[placed.number] - apart - np.log(-np.expm1(-apart)) + _SLACK
-        series = np.exp(np.minimum(logs, 700.0)) + UNDERFLOW
+            series = np.exp(logs) + UNDERFLOW
         error += 8.0 * ELEMENTARY + 4.0 * U * turn
         whole = float(masses[placed.number]) * math.exp(-turn) / -math.expm1(-turn)
-        least, most = (whole * (1.0 - error), whole * (1.0 + error)) if whole > _LEAST_MASS else (0.0, math.inf)
+        known = whole > _LEAST_MASS and error < _MOST_ERROR
+        least, most = (whole * (1.0 - error), whole * (1.0 + error)) if known else (0.0, math.inf)
         sides = series[_OPPOSITE : placed.tilt], series[placed.tilt + 1 :]
         left, right = (float(one.min(initial=math.inf)) for one in sides)
         return Aliasing(max(least - float(series[:_OPPOSITE].min()), 0.0), min(left, most) + right)

@@ -84,8 +84,11 @@ class TiltedStep:
         size = 2.0 * np.abs(table.log_p) + 3.0 * theta * np.abs(table.loss) + 2.0 * max(map(abs, sums))
         shift, far = _usual(weights, parts, table.loss_error + U * np.abs(loss))
         error, rough = _usual(weights, parts, table.error + U * size + 4.0 * ELEMENTARY)
-        moved = np.expm1(np.minimum(1.01 * (rough + theta * far), 700.0))
-        turned = 1.01 * far * (1.0 + moved)
+        off = 1.01 * (rough + theta * far)
+        # what weights may be at most, those that underflow, too; far above 1 is refused
+        heavy = [
+            np.exp(np.minimum(logs[part] - total + off[part], 99.0)) for part, total in zip(parts, sums, strict=True)
+        ]
         added = min(loss.size, _PIECE) + loss.size // _PIECE
         return cls(
             count,
@@ -97,10 +100,10 @@ class TiltedStep:
             count * error + 8.0 * U * max(sum(map(abs, each)) for each in terms),
             [
                 (
-                    3.1 * U * (added + 25) + 1.01 * float(weight @ moved[part]),
-                    17.0 * U * float(weight @ np.abs(own)) + 1.01 * float(weight @ turned[part]),
+                    3.1 * U * (added + 25) + 1.01 * float(heaviest @ -np.expm1(-off[part])),
+                    17.0 * U * float(weight @ np.abs(own)) + 1.02 * float(heaviest @ far[part]),
                 )
-                for part, (weight, own) in zip(parts, kinds, strict=True)
+                for part, (weight, own), heaviest in zip(parts, kinds, heavy, strict=True)
             ],
         )
 
