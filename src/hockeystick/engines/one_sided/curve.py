@@ -5,7 +5,8 @@ at epsilon; and how many frequencies make the bracket as narrow as is wanted. Th
 are shared out so that frequencies are fewest. The question alone decides which lines answer: kept ones make it faster,
 never different.
 
-Guarantee: lower and upper are certified, rounding included. Cost: 0.05 microseconds for each of 1e4 to 1e7 frequencies.
+Guarantee: lower and upper are certified, rounding included; what lines, terms and periods are chosen proves nothing
+(sections 3 and 5 of `docs/derivations/one-sided-lines.md`). Cost: 0.05 microseconds for each of 1e4 to 1e7 frequencies.
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ geometric series before it; with ``t = w s`` for the frequency s,
 
     q = e^{-it},   zeta = e^{-i alpha t},   1 / D = (1 - e^{-a} q) (1 - e^{-b} q),   a = theta w,   b = a + w.
 
-Source: the method of Graham and Vaaler 1981; `docs/derivations/one-sided-lines.md` proves it. Guarantee: errors are at
-most ``(1 + 50 / theta W) KERNEL`` times the sizes returned, for a period W. Cost: 40 nanoseconds a frequency.
+Source: the method of Graham and Vaaler 1981; `docs/derivations/one-sided-lines.md` proves sides (section 1) and errors
+(section 4). Guarantee: errors are at most ``(1 + 50 / theta W) KERNEL`` times the sizes returned, for a period W. Cost:
+40 nanoseconds a frequency.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ With the transforms G^ of `kernels`, sums over the frequencies ``s_m = 2 pi m / 
 are those of ``sum_j G(l - eps + j W)`` over the outcomes, and G lies below f, or above it: nothing is left out, however
 slowly phi decays. What the period W brings back makes both larger, and is taken off.
 
-Guarantee: both sides, rounding included (`docs/derivations/one-sided-lines.md`, section 4). Cost: some 30 nanoseconds
-for each frequency, a tenth of one more for each atom, and 50 more where phi is not next to nothing.
+Guarantee: both sides, rounding included (`docs/derivations/one-sided-lines.md`, sections 2 and 4). Cost: some 30
+nanoseconds for each frequency, a tenth of one more for each atom, and 50 more where phi is not next to nothing.
 """
 
 from __future__ import annotations
@@ -184,7 +184,8 @@ class OneSidedLine:
         """At most the delta of the term."""
         at = epsilon + self._moved(epsilon)
         value = max(self.value(0, at) - self._doubt(at), 0.0)
-        return max(self._scaled(exp_down, at, value, -1.0) - self.terms.aliasing(self.placed, at).upper, 0.0)
+        found = self._scaled(exp_down, at, value, -1.0)
+        return math.nextafter(max(found - self.terms.aliasing(self.placed, at).upper, 0.0), 0.0)
 
     def upper(self, epsilon: float) -> float:
         """At least the delta of the term."""

@@ -5,7 +5,8 @@ The frequencies are ``m h``, in rows of ``COLUMNS`` about ``m = r COLUMNS``, row
 that a sum over the atoms is one matrix product for each group. These are small: linear algebra libraries start threads
 for larger ones.
 
-Guarantee: the errors stated. Cost: a tenth of a nanosecond for each frequency and atom.
+Guarantee: transforms err by no more than `doubts_of` says, and atoms by no more than a step's ``shift`` and ``error``
+(section 4 of `docs/derivations/one-sided-lines.md`). Cost: a tenth of a nanosecond for each frequency and atom.
 """
 
 from __future__ import annotations
