@@ -77,7 +77,7 @@ def test_lines_of_few_steps_hold_what_their_outcomes_add_up_to(
     parts = run.pairs(direction)
     line = line_for_epsilon(PairSum(parts), epsilon, tolerance)
     assert isinstance(line, SmoothedLine)
-    listed = HeaviestOutcomes(PairSum(parts), (0.0, 0.0), 1 << 17).delta(epsilon)
+    listed = HeaviestOutcomes(parts, (0.0, 0.0), 1 << 17).delta(epsilon)
     assert float(listed.width) <= 1e-9 * float(listed.lower)
     found = line.curve(np.array([epsilon]))
     assert found.log_lower()[0] <= math.log(float(listed.upper))

@@ -85,11 +85,11 @@ class AttainedCurve(DirectedCurve):
         self, upper: DirectedCurve, accountant: Accountant, groups: Groups, *, provenance: tuple[str, ...]
     ) -> None:
         self._upper = upper
-        self._accountant, self._sooner = accountant, accountant.for_datasets()
+        self._accountant = accountant
         # a step of which no datasets are known may as well release nothing: the others are still there
         self._groups = tuple((tuple(map(accountant.shown_by, pairs)), count) for pairs, count in groups if pairs)
         self._provenance = provenance
-        self._curves: dict[tuple[Accountant, Parts], DirectedCurve] = {}
+        self._curves: dict[Parts, DirectedCurve] = {}
         self._steps: dict[Pair, Scan] = {}
 
     def delta(self, epsilon: float) -> Bound | Estimate:
@@ -134,9 +134,7 @@ class AttainedCurve(DirectedCurve):
         if self._groups:
             for split in self._candidates(estimate):
                 try:
-                    found = ask(self._curve(self._sooner, split))
-                    if self._sooner != self._accountant and _is_wide_beside(found, upper):
-                        found = ask(self._curve(self._accountant, split))
+                    found = ask(self._curve(split))
                 except PrecisionError as refusal:  # the upper side stands without it
                     note = f"lower: trivial, {refusal}" if below.lower == 0.0 else note
                     continue
@@ -146,11 +144,11 @@ class AttainedCurve(DirectedCurve):
         both = agreed(replace(upper, lower=0.0, decimals=None), below)
         return replace(upper, lower=both.lower, decimals=None, notes=(*upper.notes, note, *self._provenance))
 
-    def _curve(self, accountant: Accountant, split: Split) -> DirectedCurve:
-        key = accountant, self._parts(split)
-        if key not in self._curves:
-            self._curves[key] = accountant.directed(key[1])
-        return self._curves[key]
+    def _curve(self, split: Split) -> DirectedCurve:
+        parts = self._parts(split)
+        if parts not in self._curves:
+            self._curves[parts] = self._accountant.directed(parts)
+        return self._curves[parts]
 
     def _parts(self, split: Split) -> Parts:
         counts: dict[Pair, int] = {}
@@ -197,14 +195,6 @@ class AttainedCurve(DirectedCurve):
                 best = _improved(best, index, ranges[index][-1], score)
         ranked = sorted(scores, key=score, reverse=True)[:_BEST]
         return list(dict.fromkeys([*ranked, *pure]))
-
-
-def _is_wide_beside(found: Bound | Estimate, upper: Bound) -> bool:
-    """Whether the width of what datasets show is some of the distance to the upper side, and may be less."""
-    if not isinstance(found, Bound):
-        return False
-    width = float(found.width)
-    return width > _FINE * float(found.lower) and float(upper.upper) - float(found.lower) < _NEXT * width
 
 
 def _is_family(pairs: tuple[Pair, ...]) -> bool:

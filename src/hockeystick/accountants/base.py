@@ -132,10 +132,6 @@ class Accountant(ABC):
         """Whether the steps attain both sides of `directed` where their pairs are not attained step by step."""
         return False
 
-    def for_datasets(self) -> Accountant:
-        """What accounts known datasets first: mostly they are far below the dominating pairs, and need few digits."""
-        return self
-
     def shown_by(self, pair: Pair) -> Pair:
         """What datasets are known to show of a step: the pair itself, where it can be looked at among others."""
         return pair

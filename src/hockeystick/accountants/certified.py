@@ -41,9 +41,8 @@ class Certified(Accountant):
         Width of the epsilon bracket asked for (nats); where delta is asked for, its relative width.
     points : int
         Largest number of lattice points in a window; the working memory is about 60 bytes a point.
-    engine : {"automatic", "unmerged", "contour", "lattice"}
-        What answers everything but the ends of the range: "contour" and "lattice" one engine alone, "unmerged" all but
-        the merged lists of few steps of discrete noise: delta mostly to 1e-8 to 1e-5 of itself, often in half the time.
+    engine : {"automatic", "contour", "lattice"}
+        What answers everything but the ends of the range; "contour" and "lattice" one engine alone.
 
     Examples
     --------
@@ -88,9 +87,6 @@ class Certified(Accountant):
     def attains(self, parts: Parts) -> bool:
         ((pair, count), *others) = parts
         return not others and pair.attains_together(count)
-
-    def for_datasets(self) -> Accountant:
-        return replace(self, engine="unmerged") if self.engine == "automatic" else self
 
     def shown_by(self, pair: Pair) -> Pair:
         if pair.selection is None:

@@ -1,10 +1,10 @@
 """Which engine answers, and what it may spend: every such choice is here, with the measurement that fixed it.
 
-In this order: closed forms; the outcomes one by one, where these are few, or of few steps of atoms those that matter,
-merged where these are many; lines of rare large losses, where these are known to be much shorter; the contour, whose
-cost does not grow with the number of steps; where it hands over, lines of rare large losses, the outcomes one by one
-where these are some more, else the contour for fewer digits, merged lists, and lattices. Decision 0009 says why the
-contour comes first. What answered is the ``method`` of the result, and a note says why the contour did not.
+In this order: closed forms; the outcomes one by one, where these are few, or of few steps of atoms those that matter;
+lines of rare large losses, where these are known to be much shorter; the contour, whose cost does not grow with steps,
+with or without one-sided lines for up to 64 steps of atoms; lines of rare large losses, the outcomes where these are
+more, else the contour for fewer digits, and lattices. Decision 0009 says why the contour comes first. What answered is
+the ``method`` of the result, and a note says why the contour did not.
 
 Nothing here is proved: each engine proves what it answers.
 """
@@ -26,6 +26,8 @@ from hockeystick.engines.ends import Engine, composed_infinity
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
 from hockeystick.engines.enumeration.heaviest import HeaviestOutcomes
 from hockeystick.engines.enumeration.outcomes import TooManyOutcomesError
+from hockeystick.engines.narrower import Narrower
+from hockeystick.engines.one_sided.curve import OneSidedCurve
 from hockeystick.engines.rare import RareCurve
 from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.laws.base import Pair
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EngineName", "asks_rare", "choose_engine", "rare_lines", "standing_lines"]
 
-EngineName = Literal["automatic", "unmerged", "contour", "lattice"]
+EngineName = Literal["automatic", "contour", "lattice"]
 
 Parts = tuple[tuple[Pair, int], ...]
 
@@ -49,17 +51,16 @@ digits, and lattices, are a million times wider."""
 
 SHORT_LISTS: Final = 5 << 17
 """Outcomes of half of few steps of atoms without end, or very many, that matter to a question: 0.1 to 0.4 s an answer.
-They are listed before the contour is tried, which is a thousand times wider where such losses share no lattice."""
+They are listed before the contour is tried, which is a thousand times wider where such losses share none."""
 
 MOST_OUTCOMES: Final = 1 << 21
 """The same for a tolerance finer than everyday: 2 s an answer."""
 
-BUCKETS: Final = 1 << 17
-"""Of losses, in which more outcomes than that are merged: 0.3 to 2 s an answer and 8 a receipt, delta to 4e-9 to 1e-7
-of itself and epsilon mostly to 1e-9, where the contour leaves 1e-7 to 1e-5, and lattices 1e-3."""
+ONE_SIDED: Final = 1e-9
+"""Width of one-sided lines: 0.05 to 0.5 s an answer, where the contour leaves 1e-8 to 1e-5, and lattices 1e-3."""
 
-MOST_BUCKETS: Final = 1 << 19
-"""The same for a tolerance finer than everyday: two to four times as long, a seventh as wide or less."""
+FREQUENCIES: Final = 1 << 23
+"""Of the lines of one answer: a second or two."""
 
 CONTOUR_TOLERANCE: Final = 1e-9
 """Relative width of delta that the contour is asked for: 3.3 ms for 1e-9, 3.0 for 1e-3."""
@@ -123,8 +124,7 @@ FEW_STEPS: Final = 16
 """Steps up to which the transform of a density nearly always decays slowly or not: lattices are as fast as a retry."""
 
 SOME_STEPS: Final = 64
-"""Steps of atoms up to which lists are merged in place of lattices: a second an answer, a hundred thousand times as
-narrow."""
+"""Steps of atoms up to which one-sided lines answer."""
 
 MOST_STEPS: Final = 1 << 40
 """Steps that brackets are proved for: counts are exact floats with room for their roundings."""
@@ -148,8 +148,8 @@ def choose_engine(
         Largest number of lattice points in a window.
     largest_loss : float
         Upper bound on the largest finite loss (nats).
-    engine : {"automatic", "unmerged", "contour", "lattice"}
-        "unmerged": automatic, and outcomes are not merged; "contour" and "lattice": one engine alone.
+    engine : {"automatic", "contour", "lattice"}
+        "contour" and "lattice": one engine alone.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def choose_engine(
     check_reach(parts)
     lattice = partial(_lattice, parts, min(tolerance, LATTICE_TOLERANCE), points, largest_loss)
     try:
-        return _ContourFirst(PairSum(parts), tolerance, lattice, merges=engine == "automatic")
+        return _ContourFirst(PairSum(parts), tolerance, lattice)
     except UnknownPairError:
         return lattice()
 
@@ -204,21 +204,17 @@ def _lattice(parts: Parts, tolerance: float, points: int, largest_loss: float) -
 class _ContourFirst:
     """The contour, first for many digits and then for fewer, and lattices where it hands over.
 
-    Where large losses are rare, lines that take these apart come before a contour of much work, or before any. What
-    matters of few steps of atoms is listed first, or merged; after the contour where losses share a lattice.
+    Lines of rare large losses, and lists of what matters of few steps, come before a contour of much work, or any.
     """
 
-    def __init__(
-        self, losses: PairSum, tolerance: float, make_lattice: Callable[[], LatticeCurve], *, merges: bool
-    ) -> None:
+    def __init__(self, losses: PairSum, tolerance: float, make_lattice: Callable[[], LatticeCurve]) -> None:
         finer = min(max(math.sqrt(EVERYDAY_TOLERANCE / tolerance), 1.0), 25.0)  # lattices then take longer, too
         self._work = int(CONTOUR_WORK * finer) * (1 + len(losses.parts) // SEVERAL_PARTS)
         discrete, steps = [pair.is_discrete for pair, _ in losses.parts], sum(count for _, count in losses.parts)
         self._few = losses.total_count <= FEW_STEPS and tolerance >= EVERYDAY_TOLERANCE and not any(discrete)
         self._hasty = SLOW if self._few else ()
-        self._merges = merges
         self.lists_first = steps <= FEW_STEPS and all(discrete)
-        self._lists_last = FEW_STEPS < steps <= SOME_STEPS and all(discrete)
+        self._is_short = steps <= SOME_STEPS and all(discrete)
         self._on_lattice = all(pair.loss_quantum is not None for pair, _ in losses.parts)
         self._parts, self._make_lattice = losses.parts, make_lattice
         self._lists: dict[int, HeaviestOutcomes] = {}
@@ -263,12 +259,12 @@ class _ContourFirst:
 
     def _engines(self, *, rare_first: bool = False) -> Iterator[Engine]:
         if self.lists_first:
-            yield self._heaviest(FEW_OUTCOMES, 0) if self._on_lattice else self._all_heaviest
+            yield self._heaviest(FEW_OUTCOMES if self._on_lattice else self._most_outcomes)
         if self.rare is not None and rare_first:
             yield self.rare
-        yield self.contour
-        if self.lists_first and self._on_lattice:
-            yield self._all_heaviest
+        yield self._lines
+        if self._is_short and (self._on_lattice or not self.lists_first):
+            yield self._heaviest(self._most_outcomes)
         if self.rare is not None:
             if not rare_first:
                 yield self.rare
@@ -277,18 +273,25 @@ class _ContourFirst:
             yield from self._coarse
 
     @cached_property
+    def _lines(self) -> Engine:
+        """The contour, and beside it lines of limited band for short runs of atoms; alone for few on no lattice."""
+        if not self._is_short:
+            return self.contour
+        width = min(ONE_SIDED, self._tolerance)
+        banded = OneSidedCurve(self._parts, composed_infinity(self._parts), width=width, most=FREQUENCIES)
+        return Narrower(self.contour, banded, width) if self._on_lattice or not self.lists_first else banded
+
+    @cached_property
     def _is_listed(self) -> bool:
         return EnumeratedCurve.serves_in_halves(self._parts, SOME_OUTCOMES)
 
     @property
-    def _all_heaviest(self) -> HeaviestOutcomes:
-        finer = self._tolerance < EVERYDAY_TOLERANCE
-        most, buckets = (MOST_OUTCOMES, MOST_BUCKETS) if finer else (SHORT_LISTS, BUCKETS)
-        return self._heaviest(most, buckets if self._merges else 0)
+    def _most_outcomes(self) -> int:
+        return MOST_OUTCOMES if self._tolerance < EVERYDAY_TOLERANCE else SHORT_LISTS
 
-    def _heaviest(self, most: int, buckets: int) -> HeaviestOutcomes:
+    def _heaviest(self, most: int) -> HeaviestOutcomes:
         if most not in self._lists:
-            self._lists[most] = HeaviestOutcomes(self._losses, composed_infinity(self._parts), most, buckets=buckets)
+            self._lists[most] = HeaviestOutcomes(self._parts, composed_infinity(self._parts), most)
         return self._lists[most]
 
     @cached_property
@@ -328,10 +331,7 @@ class _ContourFirst:
                     note = note or f"the contour handed over: {refusal}"
                 if refusal.reason not in {*SLOW, "width", "atoms"}:
                     break
-        try:
-            bound = ask(self._all_heaviest if self._lists_last else self._rest)
-        except TooManyOutcomesError:
-            bound = ask(self._rest)
+        bound = ask(self._rest)
         bound = replace(bound, notes=(*bound.notes, note))
         return bound if enough(bound) else agreed(bound, *found)
 

@@ -75,16 +75,19 @@ class BinomialPair(AtomicPair):
             return AtomTable.without_atoms(lost_p, lost_q)
         x = np.arange(shift, n + 1)
         drop = np.arange(shift)[:, None]
-        loss = np.log((x - drop) / (n - x + drop + 1.0)).sum(axis=0) + shift * (math.log1p(-p) - math.log(p))
-        terms = shift * (math.log(n + 1.0) + abs(math.log1p(-p)) + abs(math.log(p)))
-        slack = (3.0 * ELEMENTARY + shift * U) * terms + shift * ELEMENTARY
+        logs = np.log((x - drop) / (n - x + drop + 1.0))
+        loss = logs.sum(axis=0) + shift * (math.log1p(-p) - math.log(p))
+        # a rounding of each quotient and its logarithm, and of sums
+        terms = np.abs(logs).sum(axis=0) + shift * (abs(math.log1p(-p)) + abs(math.log(p)))
+        slack = 1.01 * U * (shift + (shift + 8.0) * terms)
         size = n * (math.log(2.0) + abs(math.log(p)) + abs(math.log1p(-p))) + 1.0
         log_f, one = binomial_log_masses(n, p), np.ones(x.size)
         error = 3.0 * ELEMENTARY * size
-        loss = np.maximum.accumulate(loss)
+        if (np.diff(loss) < 0.0).any():  # losses rise: what falls is rounding
+            loss, slack = np.maximum.accumulate(loss), np.full(loss.size, slack.max())
         return AtomTable(
             loss,
-            slack * one,
+            slack,
             log_f[: n - shift + 1],
             log_f[shift:],
             error * one,

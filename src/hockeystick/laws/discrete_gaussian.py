@@ -28,7 +28,7 @@ from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up, up
 from hockeystick.transforms.summand import Summand
 
 _LARGEST_SIGMA = 1e6
-_MOST_LISTED = 1 << 10  # integers in a table
+_MOST_LISTED = 1 << 12  # integers in a table
 _REST = 45.0  # e^-45: what may be left out of a sum, relative to its first term
 _CHUNK = 1 << 20
 _LARGE_LOSS = 750.0  # nats

@@ -46,7 +46,12 @@ def sampled_loss_error(loss: Array, base: Array, rate: Array | float, base_error
     large = base > _LARGE
     if large.any():  # u plus what is at most 0 and at least ln g
         error = np.where(large, 7.1 * U - ELEMENTARY * np.log(rate) + U * np.abs(loss), error)
-    return np.asarray(error + 1.01 * base_error)  # the slope is the posterior weight of the record: at most one
+    if not np.any(base_error):
+        return np.asarray(error)
+    # the slope is the posterior weight of the record, which errs by a few u and by as much as the loss does; over so
+    # short a way it does not grow by a hundredth
+    slope = 1.0 - (1.0 - np.asarray(rate)) * np.exp(-loss)
+    return np.asarray(error + 1.01 * base_error * np.clip(slope + 8.0 * U + error + base_error, 0.0, 1.0))
 
 
 def base_losses(loss: Array, rate: float) -> Array:

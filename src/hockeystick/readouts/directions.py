@@ -82,7 +82,7 @@ class Asked:
 
     def of_parts(self, parts: Parts) -> Callable[[float], Value]:
         """delta of pairs, as a function of epsilon."""
-        return self._largest([self._curve.accountant.for_datasets().directed(parts)])
+        return self._largest([self._curve.accountant.directed(parts)])
 
     def kind(self, name: str) -> Hashable:
         """What tells the curve of a direction from that of another: what dominates, and what datasets show."""

@@ -21,11 +21,6 @@ _BIN = 0.25  # nats
 _DEEPER = 32.0  # nats below the share left out: lighter outcomes are not counted
 
 
-def log_weight(parts: Parts, theta: float, log_drop: float) -> float:
-    """``ln`` of the weight of a composition, but for ``e^log_drop`` of the mass of each step."""
-    return math.fsum(count * float(np.logaddexp.reduce(_logs(pair, theta, log_drop))) for pair, count in parts)
-
-
 @lru_cache(maxsize=64)
 def outcomes_but(parts: Parts, theta: float, log_drop: float, log_share: float) -> tuple[float, float]:
     """``ln`` of the part of the weight that an outcome must have for the others to be of a share, and how many do."""

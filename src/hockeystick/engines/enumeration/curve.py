@@ -29,12 +29,10 @@ import numpy as np
 from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.enumeration.excess import LOST, Excess, Listed, sum_error, sum_of
-from hockeystick.engines.enumeration.merging import Merging, merged_sides
 from hockeystick.engines.enumeration.outcomes import (
     NONE,
     Omission,
     Outcomes,
-    Parts,
     dropped_mass,
     halves,
     number_of_outcomes,
@@ -50,7 +48,6 @@ _FEW = 1 << 14  # outcomes of one list
 _BLOCK = 1 << 14  # of them at once: arrays that stay near
 _ROUGH = 1 << 12  # groups of outcomes: a guess is good to a millionth of a nat
 _NEAR = 1e-6  # of the largest loss: how good a guess is looked for
-_PART = 1e-2  # of what the sides are apart, that roots need not be nearer to
 
 
 @final
@@ -75,6 +72,8 @@ class _Sum:
         # below the largest loss, also where all terms are too small to be told from 0
         lost = LOST * (first.size - start + second.negative.size) if epsilon <= float(first.loss[-1]) - least else 0.0
         lower = value * (1.0 - error) - both * (doubt + moved) - lost
+        if epsilon < float(first.loss[-1] - second.negative[-1]) * (1.0 + 8.0 * U) + 1e-9:
+            lost += second.lost
         return cls(max(lower, 0.0), value * (1.0 + error) + both * doubt + lost, value, slope)
 
 
@@ -128,38 +127,24 @@ class EnumeratedCurve:
         Bounds on the mass at infinite loss.
     omitted : Omission
         What lists may leave out: the upper side adds it.
-    merging : Merging, optional
-        How outcomes are merged; by default none are.
     """
 
     def __init__(
-        self,
-        parts: Sequence[tuple[Pair, int]],
-        at_infinity: tuple[float, float],
-        omitted: Omission = NONE,
-        merging: Merging | None = None,
+        self, parts: Sequence[tuple[Pair, int]], at_infinity: tuple[float, float], omitted: Omission = NONE
     ) -> None:
-        few = merging is None and number_of_outcomes(parts, _FEW) is not None
-        first, second = (None if few else halves(parts, omitted.log_drop)) or (parts, ())
-        own = _lists(first, second, omitted, merging)
-        other = own if second == first else _lists(second, first, omitted, merging)
-        below = _Halves.of(own[0], other[0])
-        self._halves = below, below if own[0] is own[1] and other[0] is other[1] else _Halves.of(own[1], other[1])
-        dropped = dropped_mass(parts, omitted.log_drop) if omitted.log_drop > -math.inf else 0.0
-        lost = own[1].dropped + other[1].dropped
-        self._dropped = up(dropped + lost, 1e-6) if lost else dropped
-        self._theta, self._log_omitted = omitted.theta, own[1].weights_beside(other[1])[1]
+        few = number_of_outcomes(parts, _FEW) is not None
+        first, second = (parts, ()) if few else halves(parts)
+        own = outcomes_of_all(first, omitted)
+        other = own if second == first else outcomes_of_all(second, omitted)
+        self._halves = _Halves.of(own, other)
+        self._dropped = dropped_mass(parts, omitted.log_drop) if omitted.log_drop > -math.inf else 0.0
+        self._theta, self._log_omitted = omitted.theta, own.weights_beside(other)[1]
         self._at_infinity = at_infinity
-
-    @property
-    def is_merged(self) -> bool:
-        """Whether outcomes are merged, so that the sides are those of two lists."""
-        return self._halves[0] is not self._halves[1]
 
     @property
     def size(self) -> int:
         """How many outcomes are kept."""
-        return sum(one.first.size + one.second.ranks.size for one in set(self._halves))
+        return self._halves.first.size + self._halves.second.ranks.size
 
     @staticmethod
     def serves(parts: Sequence[tuple[Pair, int]], most: int) -> bool:
@@ -169,8 +154,7 @@ class EnumeratedCurve:
     @staticmethod
     def serves_in_halves(parts: Sequence[tuple[Pair, int]], most: int) -> bool:
         """Whether either half of its steps has at most so many."""
-        both = halves(parts)
-        return both is not None and all(number_of_outcomes(half, most) is not None for half in both)
+        return all(number_of_outcomes(half, most) is not None for half in halves(parts))
 
     def left_out(self, epsilon: float) -> float:
         """Bound on what outcomes left out add to delta(epsilon)."""
@@ -190,17 +174,14 @@ class EnumeratedCurve:
         finite = max(delta - self._at_infinity[1], 1e-320)
         guess, slope = self._guessed(finite)
         slope *= finite / delta
-        seen: dict[tuple[float, bool], tuple[float, float]] = {}
+        seen: dict[float, tuple[float, float]] = {}
 
         def value(side: int, point: float) -> float:
-            halves = self._halves[side]
-            key = point, halves is self._halves[0]
-            if key not in seen:
-                seen[key] = self._ends(halves.at(point), point)
-            return seen[key][side]
+            if point not in seen:
+                seen[point] = self._sides(point)
+            return seen[point][side]
 
-        apart = (value(1, guess) - value(0, guess)) / (slope * delta) if self.is_merged else 0.0
-        step = max(1e-13 * max(1.0, guess), _PART * apart)
+        step = 1e-13 * max(1.0, guess)
         return self._bound(
             *(
                 one_sided_root(partial(value, side), delta, guess=guess, slope=slope, step=step, above=side == 1)
@@ -214,13 +195,7 @@ class EnumeratedCurve:
 
     def _sides(self, epsilon: float) -> tuple[float, float]:
         """Lower and upper bound of delta."""
-        below, above = self._halves
-        found = below.at(epsilon)
-        other = found if above is below else above.at(epsilon)
-        return self._ends(found, epsilon)[0], self._ends(other, epsilon)[1]
-
-    def _ends(self, found: _Sum, epsilon: float) -> tuple[float, float]:
-        """Bounds of delta from those of the sum of one side."""
+        found = self._halves.at(epsilon)
         least, most = self._at_infinity
         left_out = self.left_out(epsilon)
         most = up(most + left_out) if left_out else most
@@ -228,7 +203,7 @@ class EnumeratedCurve:
 
     def about(self, epsilon: float) -> float:
         """About delta, but for the mass at infinite loss."""
-        return _Sum.of(self._rough, self._halves[0].second, epsilon).value
+        return _Sum.of(self._rough, self._halves.second, epsilon).value
 
     def guess(self, finite: float) -> float:
         """About the epsilon at which so much of delta is left, but for the mass at infinite loss."""
@@ -236,7 +211,7 @@ class EnumeratedCurve:
 
     def _guessed(self, finite: float) -> tuple[float, float]:
         """The same, and ``-d ln(delta) / d epsilon`` there, of that part of delta."""
-        halves = self._halves[0]
+        halves = self._halves
         guess = increasing_root(
             lambda point: math.log(finite / max(self.about(point), 1e-320)),
             0.0,
@@ -253,16 +228,7 @@ class EnumeratedCurve:
     @cached_property
     def _rough(self) -> Listed:
         """The first list with neighbours together, for guesses."""
-        return self._halves[0].first.grouped(_ROUGH)
+        return self._halves.first.grouped(_ROUGH)
 
     def _bound(self, lower: float, upper: float) -> Bound:
-        error = "merging" if self.is_merged else "rounding"
-        return from_sides(lower, upper, _METHOD, errors={error: upper - lower})
-
-
-def _lists(own: Parts, beside: Parts, omitted: Omission, merging: Merging | None) -> tuple[Outcomes, Outcomes]:
-    """The outcomes of some steps, on the lower side and on the upper."""
-    if merging is None:
-        found = outcomes_of_all(own, omitted)
-        return found, found
-    return merged_sides(own, beside, omitted, merging)
+        return from_sides(lower, upper, _METHOD, errors={"rounding": upper - lower})

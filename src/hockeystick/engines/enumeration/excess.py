@@ -20,6 +20,7 @@ from hockeystick.numerics.rounding import ELEMENTARY, U, gamma
 LOST: Final = 2.0**-1068
 """What a term may lose where numbers are too small for a relative error: a few dozen of the least."""
 
+_WIDEST = 600.0  # nats between losses, whose exponentials float64 holds
 _FEW = 1 << 10  # terms that are added up without an error
 _ROW = 64  # terms that are added up one after another, before their sums are
 
@@ -103,6 +104,8 @@ class Excess:
         The largest of these distances.
     error : float
         Bound on the relative error of ``H_k`` and ``W_k``, that of masses and of one exponential included.
+    lost : float
+        Bound on the mass of losses too far below the largest for ``W_k``, below the last: they add to ``h(y)`` there.
     ranks : ndarray, shape (n,)
         0, 1, 2, ...
     """
@@ -113,12 +116,16 @@ class Excess:
     spread: Array
     widest: float
     error: float
+    lost: float
     ranks: Array
 
     @classmethod
     def of(cls, listed: Listed) -> Self:
         """Of the outcomes of a list."""
-        loss, mass, spread = (np.ascontiguousarray(one[::-1]) for one in (listed.loss, listed.mass, listed.spread))
+        start = int(np.searchsorted(listed.loss, listed.loss[-1] - _WIDEST))
+        lost = float(listed.mass[:start].sum()) * (1.0 + listed.most) * 1.01 + LOST * start
+        columns = (one[start:] for one in (listed.loss, listed.mass, listed.spread))
+        loss, mass, spread = (np.ascontiguousarray(one[::-1]) for one in columns)
         below = loss[0] - loss
         scaled, back = mass * np.exp(below), np.exp(-below)
         weight = back * _cumulated(scaled)
@@ -129,7 +136,7 @@ class Excess:
         mean = np.minimum(mean, np.divide(1.01 * moved, weight, out=mean.copy(), where=weight > 0.0))
         rounded = 4.0 * ELEMENTARY + 2.0 * U * float(below[-1]) + 2.0 * gamma(_additions(loss.size)) + 8.0 * U
         error = 1.01 * rounded * (1.0 + listed.most) + listed.most
-        return cls(-loss, height, weight, mean, widest, error, np.arange(float(loss.size)))
+        return cls(-loss, height, weight, mean, widest, error, lost, np.arange(float(loss.size)))
 
     def places(self, beyond: Array) -> NDArray[np.intp]:
         """The last k with ``-l_k <= beyond``, or 0, of rising numbers.

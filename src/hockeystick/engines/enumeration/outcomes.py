@@ -27,7 +27,6 @@ Parts = Sequence[tuple[Pair, int]]
 Indices = NDArray[np.intp]
 
 _MOST_ATOMS = 1 << 12
-_WIDEST = 600.0  # nats between losses, whose exponentials float64 holds
 SLACK = 1e-9  # of a logarithm of a weight, for its roundings
 
 
@@ -78,8 +77,6 @@ class Outcomes:
         ``ln`` of a bound on the sum of ``p e^{theta l}`` over all outcomes, listed or not.
     log_omitted : float
         The same over those that are not listed.
-    dropped : float
-        Bound on the mass of others that are not listed either.
     """
 
     loss: Array
@@ -88,7 +85,6 @@ class Outcomes:
     error: Array
     log_weight: float = 0.0
     log_omitted: float = -math.inf
-    dropped: float = 0.0
 
     def beside(self, other: Outcomes, omitted: Omission = NONE) -> Outcomes:
         """All pairs of an outcome of this and one of the other, independent, that weigh enough."""
@@ -195,20 +191,15 @@ def number_of_outcomes(parts: Parts, most: int) -> int | None:
     return total
 
 
-def halves(parts: Parts, log_drop: float = -math.inf) -> tuple[Parts, Parts] | None:
-    """About half of the steps, and the other ones; None where atoms are not known, or losses too far apart."""
+def halves(parts: Parts) -> tuple[Parts, Parts]:
+    """About half of the steps, and the other ones."""
     first: list[tuple[Pair, int]] = []
     second: list[tuple[Pair, int]] = []
-    width = 0.0
     for place, (pair, count) in enumerate(parts):
-        found, larger = table(pair, log_drop), count - count // 2
-        if found is None:
-            return None
+        larger = count - count // 2
         first.append((pair, count - larger if place % 2 else larger))
         second.append((pair, count - first[-1][1]))
-        width += count * float(np.ptp(found.loss))
-    both = [(pair, own) for pair, own in first if own], [(pair, own) for pair, own in second if own]
-    return both if width <= _WIDEST else None
+    return [(pair, own) for pair, own in first if own], [(pair, own) for pair, own in second if own]
 
 
 def outcomes_of_all(parts: Parts, omitted: Omission = NONE) -> Outcomes:

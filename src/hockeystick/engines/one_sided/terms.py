@@ -1,0 +1,274 @@
+"""A composition of atoms taken apart by how many of its losses are large: what each number of them weighs, tilted.
+
+    delta(eps) = sum_r delta_r(eps),       delta_r: of outcomes with r losses above a threshold.
+
+Where large losses are rare, no tilt tells outcomes that matter from those that do not: what adds up to epsilon by one
+large loss weighs next to nothing beside many small losses, or a larger one. With their number known it weighs most.
+With an infinite threshold all is one term, r = 0.
+
+Chernoff's bounds say which terms matter, which tilt suits each, and how long a period has to be (section 3 of
+`docs/derivations/one-sided-lines.md`).
+
+Guarantee: all bounds are certified. Cost: an exponential for each atom and tilt.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, final
+
+import numpy as np
+
+from hockeystick.engines.contour.aliasing import log_constant
+from hockeystick.engines.enumeration.outcomes import Parts, TooManyOutcomesError, table
+from hockeystick.laws.atom_table import AtomTable
+from hockeystick.laws.base import Array
+from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U
+
+_OPPOSITE = 17  # tilts from -1 to 0
+TILTS: Final = np.concatenate(
+    (np.linspace(-1.0, 0.0, _OPPOSITE), 2.0 ** np.arange(-12.0, 23.0, 0.0625), 2.0 ** np.arange(23.0, 43.0, 0.25))
+)
+"""What is looked at: a twentieth from one to the next, as much as matters where losses spread 20 times as far."""
+
+_LOG_CONSTANT = log_constant(TILTS)
+_MOST_LARGE = 24  # losses that are counted
+_LOG_POWERS = np.linspace(0.0, 60.0, 31)  # of a number that stands for each large loss
+_NEGLIGIBLE = 37.0  # nats below the largest term: left to its bound
+_ALIASED = 28.0  # nats: how far below the largest term what a period brings back may be
+_ALIKE = 2.5  # nats above the best tilt, up to which another may do
+_NOTHING = -1e300  # for the logarithm of 0, which no product makes a NaN of
+_LEAST_MASS = 1e-280  # of which products keep their digits
+_MOST_ERROR = 0.1  # of a mass: beyond, errors of factors do not add up
+_SLACK = 1e-9  # of a logarithm, for the roundings of its sums
+_SHARE = math.log(1e-12)  # ln of the part of delta that atoms left out may be
+_CLASS = 12.0  # nats between the classes of what is left out
+_LEAST = -720.0  # ln of the least mass left out
+_KEPT = 64  # terms
+_BEYOND = 1e10  # nats: more than all losses of short runs
+
+
+@final
+class Atoms:
+    """The atoms of a composition, but for those that each step may leave out where delta is of a size.
+
+    Parameters
+    ----------
+    parts : sequence of (Pair, int)
+        Pairs of atoms.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts, self._log_steps = parts, math.log(sum(count for _, count in parts))
+        self._kept: dict[tuple[float, float], Terms] = {}
+
+    def log_drop(self, log_delta: float) -> float:
+        """``ln`` of the mass that each step may leave out, by classes."""
+        return max(_CLASS * math.floor((log_delta + _SHARE - self._log_steps) / _CLASS), _LEAST)
+
+    def terms(self, log_drop: float, threshold: float = math.inf) -> Terms:
+        """Of the atoms that are left, which may be kept.
+
+        Raises
+        ------
+        TooManyOutcomesError
+            Where these are not known, or too many.
+        """
+        key = log_drop, threshold
+        if key not in self._kept:
+            found = [(table(pair, log_drop), count) for pair, count in self._parts]
+            steps = [(one, count) for one, count in found if one is not None]
+            if len(steps) < len(found):
+                raise TooManyOutcomesError(f"not all atoms that matter are known where e^{log_drop:g} is left out")
+            kept = [*self._kept.items()][-_KEPT:]
+            self._kept = {**dict(kept), key: Terms(steps, threshold)}
+        return self._kept[key]
+
+    def classes(self, epsilon: float) -> Iterator[float]:
+        """``log_drop`` of ever smaller deltas: the first that may be of one at epsilon, and all after."""
+        log_drop = self.log_drop(0.0) if epsilon < _BEYOND else -math.inf
+        while log_drop >= _LEAST:
+            bound = np.logaddexp(self.terms(log_drop).log_bound(epsilon), log_drop + self._log_steps)
+            wanted = self.log_drop(float(bound))
+            if wanted >= log_drop:
+                yield log_drop
+            log_drop = min(wanted, log_drop - _CLASS)
+
+
+@final
+@dataclass(frozen=True)
+class Placed:
+    """Where a line of a term lies: how many losses are large, which of `TILTS`, and the period W (nats)."""
+
+    number: int
+    tilt: int
+    period: float
+
+    @property
+    def theta(self) -> float:
+        """The tilt."""
+        return float(TILTS[self.tilt])
+
+
+@final
+@dataclass(frozen=True)
+class Plan:
+    """Lines of all terms that matter at an epsilon, and ``ln`` of a bound on delta."""
+
+    placed: tuple[Placed, ...]
+    log_bound: float
+
+    @property
+    def cost(self) -> float:
+        """The logarithm of the periods, and of how far beyond delta what is summed may be."""
+        return math.log(math.fsum(one.period for one in self.placed)) + self.log_bound
+
+    @property
+    def length(self) -> float:
+        """About how many times as long as losses over a tilt all periods are."""
+        return math.fsum(one.period * (1.0 + one.theta) for one in self.placed)
+
+
+@final
+@dataclass(frozen=True)
+class Aliasing:
+    """Bounds on ``sum_{j != 0} e^{j theta W} delta_r(eps + j W)``, which a period W brings back."""
+
+    lower: float
+    upper: float
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """The terms of a composition.
+
+    Attributes
+    ----------
+    steps : sequence of (AtomTable, int)
+        Atoms and counts.
+    threshold : float
+        Losses above it are large (nats).
+    """
+
+    steps: Sequence[tuple[AtomTable, int]]
+    threshold: float = math.inf
+
+    @cached_property
+    def cuts(self) -> tuple[int, ...]:
+        """The first large atom of each table."""
+        return tuple(int(np.searchsorted(atoms.loss, self.threshold, side="right")) for atoms, _ in self.steps)
+
+    @cached_property
+    def log_moments(self) -> Array:
+        """``ln sum p e^{tl}`` over the outcomes of each term at `TILTS`; last those of all other terms together."""
+        parts = [(*_log_moments(atoms, cut), count) for (atoms, count), cut in zip(self.steps, self.cuts, strict=True)]
+        most = _MOST_LARGE if any(large[0] > _NOTHING for _, large, _ in parts) else 1
+        sizes = [n * np.where(y > _NOTHING, np.maximum(np.abs(x), np.abs(y)), np.abs(x)) for x, y, n in parts]
+        slack = _SLACK + 128.0 * U * len(parts) * np.sum(sizes, axis=0)
+        found = np.zeros((1, TILTS.size))
+        for small, large, count in parts:
+            own = [log_ways(count, k) + (count - k) * small + k * large for k in range(min(count + 1, most))]
+            pairs: list[list[Array]] = [[] for _ in range(min(len(found) + len(own) - 1, most))]
+            for j, one in enumerate(found):
+                for two, both in zip(own, pairs[j:], strict=False):
+                    both.append(one + two)
+            found = np.array([np.logaddexp.reduce(both) for both in pairs])
+        # s^-R prod (X + s Y)^n, s >= 1, is at least all terms of R large losses or more
+        every = [sum(n * np.logaddexp(x, log_s + y) for x, y, n in parts) - len(found) * log_s for log_s in _LOG_POWERS]
+        return np.asarray(np.append(found, np.min(every, axis=0)[None], axis=0) + slack)
+
+    @cached_property
+    def masses(self) -> tuple[Array, float]:
+        """Of the terms, and a bound on their relative errors."""
+        found, error = np.ones(1), 8.0 * U
+        for (atoms, count), cut in zip(self.steps, self.cuts, strict=True):
+            p = np.exp(atoms.log_p)
+            # p (e^error - 1), also where p underflows
+            doubts = np.exp(np.minimum(atoms.log_p + atoms.error, 700.0)) * -np.expm1(-atoms.error)
+            both = [(float(p[kind].sum()), float(doubts[kind].sum())) for kind in (slice(cut), slice(cut, None))]
+            for _ in range(count):
+                found = np.convolve(found, [mass for mass, _ in both])
+            own = max(doubt / mass for mass, doubt in both if mass > 0.0)
+            error += count * (1.1 * own + U * (atoms.size + 8.0) + ELEMENTARY)
+        return found, error
+
+    def log_bounds(self, epsilon: float) -> Array:
+        """``ln`` of Chernoff's bounds on each term at `TILTS`: on its delta, or from 0 on down on what delta lacks."""
+        moved = TILTS * epsilon
+        size = np.abs(self.log_moments) + np.abs(moved)
+        return np.asarray(self.log_moments - moved + _LOG_CONSTANT + 64.0 * U * size)
+
+    def log_bound(self, epsilon: float, but: Sequence[int] = ()) -> float:
+        """``ln`` of a bound on delta, or on that of all terms but some."""
+        best = np.delete(self.log_bounds(epsilon)[:, _OPPOSITE:].min(axis=1), but)
+        return float(np.logaddexp.reduce(best)) + _SLACK
+
+    def epsilon_bound(self, log_delta: float) -> float:
+        """About a bound on the epsilon of a delta, of all as one term."""
+        logs, tilts = self.log_bounds(0.0)[0, _OPPOSITE:], TILTS[_OPPOSITE:]
+        return max(float(((logs - log_delta) / tilts).min()), 0.0)
+
+    def plan(self, epsilon: float) -> Plan | None:
+        """What matters at an epsilon; None where more large losses do than are counted, or a step has no small ones."""
+        logs = self.log_bounds(epsilon)
+        best = logs[:, _OPPOSITE:].min(axis=1)
+        whole = float(np.logaddexp.reduce(best))
+        matter = best >= whole - _NEGLIGIBLE
+        if matter[-1] or 0 in self.cuts:
+            return None
+        placed = [_placed(int(r), logs[r], whole - _ALIASED) for r in np.flatnonzero(matter)]
+        return Plan(tuple(placed), whole) if all(math.isfinite(one.period) for one in placed) else None
+
+    def aliasing(self, placed: Placed, epsilon: float) -> Aliasing:
+        """Of a term tilted: geometric series of Chernoff's bounds, or to the left of its mass less what delta lacks."""
+        turn, (masses, error) = placed.theta * placed.period, self.masses
+        apart = np.abs(TILTS - placed.theta) * placed.period
+        with np.errstate(divide="ignore", over="ignore"):
+            logs = self.log_bounds(epsilon)[placed.number] - apart - np.log(-np.expm1(-apart)) + _SLACK
+            series = np.exp(logs) + UNDERFLOW
+        error += 8.0 * ELEMENTARY + 4.0 * U * turn
+        whole = float(masses[placed.number]) * math.exp(-turn) / -math.expm1(-turn)
+        known = whole > _LEAST_MASS and error < _MOST_ERROR
+        least, most = (whole * (1.0 - error), whole * (1.0 + error)) if known else (0.0, math.inf)
+        sides = series[_OPPOSITE : placed.tilt], series[placed.tilt + 1 :]
+        left, right = (float(one.min(initial=math.inf)) for one in sides)
+        return Aliasing(max(least - float(series[:_OPPOSITE].min()), 0.0), min(left, most) + right)
+
+
+def _placed(number: int, logs: Array, goal: float) -> Placed:
+    """A good tilt, and the shortest period that leaves ``e^goal`` on either side, up to the quarter of an octave."""
+    above = logs[_OPPOSITE:]
+    near = _OPPOSITE + np.flatnonzero(above <= above.min() + _ALIKE)
+    apart = TILTS - TILTS[near][:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        needed = (logs - goal) / np.abs(apart)
+    sides = [np.where(side, needed, math.inf).min(axis=1) for side in (apart < 0.0, apart > 0.0)]
+    periods = np.maximum(np.maximum(*sides), 1.0 / TILTS[near])
+    best = int(np.argmin(np.log(periods) + logs[near]))
+    return Placed(number, int(near[best]), float(2.0 ** (np.ceil(4.0 * np.log2(periods[best])) / 4.0)))
+
+
+def _log_moments(atoms: AtomTable, cut: int) -> tuple[Array, Array]:
+    """``ln`` of the moments of the small atoms of a step at `TILTS`, and of the large ones."""
+    rounded = 16.0 * U  # a few are used
+    logs = np.multiply.outer(TILTS, atoms.loss)
+    logs += np.multiply.outer(np.abs(TILTS), atoms.loss_error + rounded * np.abs(atoms.loss))
+    logs += atoms.log_p + atoms.error + rounded * np.abs(atoms.log_p) + _SLACK
+    return _log_sum(logs[:, :cut]), _log_sum(logs[:, cut:])
+
+
+def log_ways(count: int, k: int) -> float:
+    """``ln`` of how many ways there are to choose k of so many."""
+    return math.log(math.comb(count, k))
+
+
+def _log_sum(logs: Array) -> Array:
+    """``ln sum exp`` over the last axis."""
+    if logs.shape[-1] == 0:
+        return np.full(logs.shape[:-1], _NOTHING)
+    peak = logs.max(axis=-1)
+    return np.asarray(peak + np.log(np.exp(logs - peak[..., None]).sum(axis=-1)))
