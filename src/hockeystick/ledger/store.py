@@ -39,7 +39,7 @@ def _extra() -> Any:
 def tables() -> dict[str, Any]:
     """The tables, by name."""
     sa = _extra()
-    metadata, key, held = sa.MetaData(), partial(sa.Column, primary_key=True), partial(sa.Column, nullable=False)
+    key, held = partial(sa.Column, primary_key=True), partial(sa.Column, nullable=False)
     name, digest, whole = sa.String(200), sa.String(64), sa.BigInteger()
     columns = {
         "version": [key("version", sa.Integer)],
@@ -56,6 +56,7 @@ def tables() -> dict[str, Any]:
         ],
         "totals": [key("dataset", name), key("account", sa.String(300)), key("kind", digest), held("times", whole)],
     }
+    metadata = sa.MetaData()
     return {table: sa.Table(f"ledger_{table}", metadata, *parts) for table, parts in columns.items()}
 
 

@@ -72,9 +72,11 @@ def run(options: argparse.Namespace) -> Status:
     if options.plot and epochs:
         _draw_epochs(options.plot, specification)
     save_as(options, specification)
-    document, text = answer_document(specification, found), answer_text(specification, found)
+    document = answer_document(specification, found)
+    text = answer_text(specification, found)
     if epochs:
-        document, text = document | {"by_epoch": epochs}, f"{text}\n\n{_epoch_tables(specification, epochs)}"
+        document["by_epoch"] = epochs
+        text += f"\n\n{_epoch_tables(specification, epochs)}"
     return told(specification, document, text, as_json=options.json)
 
 
