@@ -291,8 +291,13 @@ def _limits(within: tuple[float, float] | None, *, whole: bool) -> tuple[float, 
 
 
 def _start(guess: float | None, low: float, high: float, *, whole: bool, given: bool) -> float:
-    usual = math.sqrt(low * high) if given else (1000.0 if whole else 1.0)
-    start = min(max(usual if guess is None else check_positive("guess", guess), low), high)
+    if guess is not None:
+        start = check_positive("guess", guess)
+    elif given:
+        start = math.sqrt(low * high)
+    else:
+        start = 1000.0 if whole else 1.0
+    start = min(max(start, low), high)
     return round(start) if whole else start
 
 

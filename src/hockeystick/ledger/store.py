@@ -39,7 +39,7 @@ def _extra() -> Any:
 def tables() -> dict[str, Any]:
     """The tables, by name."""
     sa = _extra()
-    metadata, key, held = sa.MetaData(), partial(sa.Column, primary_key=True), partial(sa.Column, nullable=False)
+    key, held = partial(sa.Column, primary_key=True), partial(sa.Column, nullable=False)
     name, digest, whole = sa.String(200), sa.String(64), sa.BigInteger()
     columns = {
         "version": [key("version", sa.Integer)],
@@ -56,7 +56,8 @@ def tables() -> dict[str, Any]:
         ],
         "totals": [key("dataset", name), key("account", sa.String(300)), key("kind", digest), held("times", whole)],
     }
-    return {name: sa.Table(f"ledger_{name}", metadata, *held) for name, held in columns.items()}
+    metadata = sa.MetaData()
+    return {table: sa.Table(f"ledger_{table}", metadata, *parts) for table, parts in columns.items()}
 
 
 _REFUSAL = "a ledger is never changed: correct it by a later entry"
@@ -208,7 +209,8 @@ class Rows:
     def count(self, dataset: str, account: str, changes: Mapping[str, int], sign: int = 1) -> None:
         """Add to the totals of an account, or take away from them."""
         table, kept = tables()["totals"], self.totals(dataset, account)
-        for kind, change in ((kind, sign * times) for kind, times in changes.items()):
+        for kind, times in changes.items():
+            change = sign * times
             if kept.get(kind, 0) + change > _MOST:
                 raise LedgerError(
                     f"of one step a ledger counts up to 2^62: {kept.get(kind, 0):g} and {change:g} are more"

@@ -145,9 +145,8 @@ def _beyond(rows: Rows, dataset: str, replay: Replay) -> Iterator[Finding]:
     for account, held in replay.totals.items():
         whole = f"{account.partition('/')[0]}/"
         both = [held] if account == whole else [replay.totals.get(whole, Counter()), held]
-        runs = rows.steps(merged(both))
         try:
-            within = fits(runs, known.budget, known.rule, known.adjacency)
+            within = fits(rows.steps(merged(both)), known.budget, known.rule, known.adjacency)
         except HockeystickError as error:
             yield Finding(dataset, None, f"the total of {account!r} cannot be recomputed: {error}")
             continue

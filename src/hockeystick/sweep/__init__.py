@@ -175,9 +175,10 @@ def _kept(
     """Where rows are kept."""
     if file is not None and resume is not None:
         raise TypeError("give either file, for a new one, or resume, to go on with one")
-    if file is None and resume is None:
+    path = resume if file is None else file
+    if path is None:
         return None
-    found = row_file(file or resume or "", grid, quantity)
+    found = row_file(path, grid, quantity)
     if file is not None and found.path.exists():
         raise FileExistsError(f"{found.path} is there already: resume= goes on with it")
     return found

@@ -68,7 +68,8 @@ class RowFile(ABC):
                 )
         lower, upper, safe = (record[name] for name in self._sides)
         method, notes, refused, run = (str(record[name] or "") for name in _TEXTS)
-        value, several = None if safe in {"", None} else float(safe), tuple(notes.split(_NOTES)) if notes else ()
+        value = None if safe in {"", None} else float(safe)
+        several = tuple(notes.split(_NOTES)) if notes else ()
         return number, Row(float(lower), float(upper), value, method, several, refused, run)
 
     @abstractmethod

@@ -92,10 +92,10 @@ def _values(name: str, value: Any) -> tuple[Any, ...] | None:
     """The values of an axis as plain numbers and objects; None for a single one."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         return None
-    shape = value.shape if isinstance(value, np.ndarray) else (None,)
-    if not shape:
+    shape = value.shape if isinstance(value, np.ndarray) else None
+    if shape == ():
         return None
-    if len(shape) > 1:
+    if shape is not None and len(shape) > 1:
         raise ValueError(f"{name} must be one value or a list of values, got an array of shape {shape}")
     values = tuple(one.item() if isinstance(one, np.generic) else one for one in value)
     if not values:

@@ -99,10 +99,11 @@ class Sweep:
         >>> list(found.to_table())
         ['noise_multiplier', 'adjacency', 'delta', 'epsilon_lower', 'epsilon_upper', 'method', 'notes', 'refused']
         """
-        answers = {name: values.ravel().tolist() for name, values in self._answers().items()}
-        words = [(row.method, "; ".join(row.notes), row.refused) for row in self.rows]
-        columns = map(list, zip(*words, strict=True))
-        return self.grid.columns() | answers | dict(zip(("method", "notes", "refused"), columns, strict=True))
+        table = self.grid.columns() | {name: values.ravel().tolist() for name, values in self._answers().items()}
+        table["method"] = [row.method for row in self.rows]
+        table["notes"] = ["; ".join(row.notes) for row in self.rows]
+        table["refused"] = [row.refused for row in self.rows]
+        return table
 
     def to_pandas(self) -> pd.DataFrame:
         """The same as a data frame. Needs pandas."""

@@ -67,8 +67,7 @@ def run(options: argparse.Namespace) -> Status:
     with Progress("comparing") as progress:
         lines = [_line(name, one, quantity, level) for name, one in progress.each(combinations)]
     if options.json:
-        rows = [line | {"result": line["result"] and result_document(line["result"])} for line in lines]
-        print_json({"quantity": quantity, "at": level, "rows": rows})
+        print_json({"quantity": quantity, "at": level, "rows": list(map(_document, lines))})
     else:
         print("".join(dict.fromkeys(opening(one) for _, one in combinations)), end="")
         _print(lines, quantity, level)
@@ -227,7 +226,8 @@ def _sizes(sampling: Choice, specification: Specification) -> dict[str, float | 
 
 def _line(name: str, specification: Specification, quantity: str, level: float) -> dict[str, Any]:
     """What came of a combination, as JSON holds it but for the result."""
-    start, reason, result = time.perf_counter(), "", None
+    start = time.perf_counter()
+    reason, result = "", None
     try:
         result = getattr(specification.curve, quantity)(level)
     except (HockeystickError, ValueError, ModuleNotFoundError) as error:
@@ -243,8 +243,13 @@ def _line(name: str, specification: Specification, quantity: str, level: float) 
     }
 
 
+def _document(line: dict[str, Any]) -> dict[str, Any]:
+    return line | {"result": None if line["result"] is None else result_document(line["result"])}
+
+
 def _row(line: dict[str, Any]) -> tuple[str, ...]:
-    head, seconds = (line["adjacency"], line["sampling"], line["accountant"]), f"{line['seconds'] * 1e3:.0f} ms"
+    head = (line["adjacency"], line["sampling"], line["accountant"])
+    seconds = f"{line['seconds'] * 1e3:.0f} ms"
     result: Bound | Estimate | None = line["result"]
     if result is None:
         return (*head, "-", "-", "no answer (below)", seconds)

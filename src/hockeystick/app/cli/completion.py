@@ -95,7 +95,8 @@ def _zsh(commands: Mapping[str, Options], helps: Mapping[str, str]) -> str:
     cases: list[str] = []
     for name, options in commands.items():
         few = {option: f":value:({' '.join(values)})" if values else "" for option, values in options.items()}
-        first = f"'1{few.pop('')}'" if "" in few else ""
+        values = few.pop("", None)
+        first = "" if values is None else f"'1{values}'"
         specs = [f"'{option}[]{values}'" for option, values in few.items()]
         cases.append(f"    {name}) _arguments {' '.join([*specs, first])} '*:file:_files' ;;")
     return _ZSH.replace("@cases@", "\n".join(cases)).replace("@commands@", listed)
@@ -108,8 +109,10 @@ def _fish(commands: Mapping[str, Options], helps: Mapping[str, str]) -> str:
         seen = f"complete -c hockeystick -n '__fish_seen_subcommand_from {name}'"
         for option, values in options.items():
             few = f" -a '{' '.join(values)}'" if values else ""
-            flag = f" -l {option.removeprefix('--')}" + (" -x" if few else "") if option else " -f"
-            lines.append(seen + flag + few)
+            if not option:
+                lines.append(f"{seen} -f{few}")
+            else:
+                lines.append(f"{seen} -l {option.removeprefix('--')}{' -x' if few else ''}{few}")
     return "\n".join([*lines, ""])
 
 

@@ -36,9 +36,9 @@ def add(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> Status:
     """Read the curve at every point asked for."""
     check_picture(options)
-    asked = specification = specification_of(options)
-    if options.delta is None and options.epsilon is None:
-        specification = replace(asked, deltas=DELTAS, epsilons=())
+    asked = specification_of(options)
+    by_itself = options.delta is None and options.epsilon is None
+    specification = replace(asked, deltas=DELTAS, epsilons=()) if by_itself else asked
     with Progress("reading the curve") as progress:
         curve = specification.curve
         found = answers(specification, curve, progress.each)

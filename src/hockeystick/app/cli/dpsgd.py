@@ -72,9 +72,11 @@ def run(options: argparse.Namespace) -> Status:
     if options.plot and epochs:
         _draw_epochs(options.plot, specification)
     save_as(options, specification)
-    document, text = answer_document(specification, found), answer_text(specification, found)
+    document = answer_document(specification, found)
+    text = answer_text(specification, found)
     if epochs:
-        document, text = document | {"by_epoch": epochs}, f"{text}\n\n{_epoch_tables(specification, epochs)}"
+        document["by_epoch"] = epochs
+        text += f"\n\n{_epoch_tables(specification, epochs)}"
     return told(specification, document, text, as_json=options.json)
 
 
@@ -107,8 +109,10 @@ def _epochs(specification: Specification, progress: Progress) -> list[dict[str, 
     rows: list[dict[str, Any]] = []
     for steps in progress.each(marks):
         curve = _after(specification, steps).curve
-        sides = [(level, *curve.epsilon(level).sides) for level in specification.deltas]
-        known = [dict(zip(("delta", "lower", "upper"), one, strict=True)) for one in sides]
+        known = []
+        for level in specification.deltas:
+            lower, upper = curve.epsilon(level).sides
+            known.append({"delta": level, "lower": lower, "upper": upper})
         rows.append({"epoch": steps / batches, "steps": steps, "epsilon": known})
     return rows
 
@@ -119,9 +123,10 @@ def _epoch_tables(specification: Specification, rows: list[dict[str, Any]]) -> s
     tables = []
     for part in (slice(start, start + _WIDE) for start in range(0, len(levels), _WIDE)):
         heads = ("epoch", "steps", *(f"epsilon at delta {level}" for level in levels[part]))
-        firsts = [(f"{row['epoch']:.4g}", count_text(row["steps"])) for row in rows]
-        cells = [[rounded_up(one["upper"], 5) for one in row["epsilon"][part]] for row in rows]
-        lines = [(*first, *cell) for first, cell in zip(firsts, cells, strict=True)]
+        lines = []
+        for row in rows:
+            most = (rounded_up(one["upper"], 5) for one in row["epsilon"][part])
+            lines.append((f"{row['epoch']:.4g}", count_text(row["steps"]), *most))
         tables.append(table(heads, lines, right=range(len(heads))))
     return "\n\n".join(tables)
 

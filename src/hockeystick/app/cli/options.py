@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -142,15 +141,16 @@ def in_file(name: str) -> Specification:
         return load(Path(name))
     except OSError as error:
         raise failed("read", name, error) from None
-    except SpecificationError:
+    except SpecificationError as refusal:
         from hockeystick.app.report.verification import NoReceiptError, open_receipt  # loads what draws pages
 
-        with contextlib.suppress(NoReceiptError):
+        try:
             open_receipt(read_text(name))
-            raise CommandError(
-                f"hockeystick: error: {name} is a receipt, not a specification: hockeystick verify reads it"
-            ) from None
-        raise
+        except NoReceiptError:
+            raise refusal from None
+        raise CommandError(
+            f"hockeystick: error: {name} is a receipt, not a specification: hockeystick verify reads it"
+        ) from None
 
 
 def save_as(options: argparse.Namespace, specification: Specification) -> None:

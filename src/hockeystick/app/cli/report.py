@@ -28,8 +28,15 @@ EXAMPLES = """examples:
   hockeystick report spec.toml --format latex
 """
 
-_FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json", ".tex": "latex"}
-_FORMATS |= {".yaml": "opendp", ".yml": "opendp"}
+_FORMATS = {
+    ".html": "html",
+    ".htm": "html",
+    ".md": "markdown",
+    ".json": "json",
+    ".tex": "latex",
+    ".yaml": "opendp",
+    ".yml": "opendp",
+}
 _WRITERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "html": page,
     "markdown": markdown,

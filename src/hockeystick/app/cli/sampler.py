@@ -167,7 +167,8 @@ def _batches(options: argparse.Namespace, name: str) -> Choice:
         if own not in allowed and value is not None:
             options.parser.error(f"{flag} is not for {name} sampling")
         if value is not None:
-            known |= {own: value, "rate": options.rate or options.batch_size / options.population}
+            chance = options.rate if options.batch_size is None else options.batch_size / options.population
+            known |= {own: value, "rate": chance}
     needed = samplings()[name].written_with(known).required
     missing = [parameter for parameter in needed if parameter not in known]
     if missing:

@@ -19,6 +19,7 @@ EXAMPLES = """examples:
 """
 
 _HEADS = ("primitive", "assumed", "worst seen", "")
+_KEPT = {True: "within", False: "EXCEEDED"}
 
 
 def add(parser: Parser) -> None:
@@ -60,6 +61,3 @@ def _text(found: SelfCheck, rows: list[dict[str, Any]]) -> str:
     if not found.passed:
         verdict = f"EXCEEDED: {', '.join(found.failures)}; what is certified on this machine is not proved"
     return f"{table(_HEADS, cells, right=(2,))}\n\n{verdict} (u = 2^-53)"
-
-
-_KEPT = {True: "within", False: "EXCEEDED"}

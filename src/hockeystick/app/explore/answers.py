@@ -73,7 +73,7 @@ def _noise(question: Question) -> tuple[float, Calibration | None]:
         return question.noise_multiplier, None
     if question.detail != "live":
         return _calibrated(question)
-    expected = foreseen_noise(  # to meet the target: `_proved` proves it
+    expected = foreseen_noise(  # `_proved` proves that it meets the target
         lambda noise: dpsgd.run(noise, question.steps, **_run(question)),
         begun(question.steps, _wanted(question)),
         within=RANGES["noise_multiplier"],

@@ -65,7 +65,8 @@ class _Worker:
         if not self.ready:
             if not self.pipe.poll(_START):
                 return None
-            self.ready = bool(self.pipe.recv())
+            self.pipe.recv()
+            self.ready = True
         self.pipe.send((view, question))
         start, spent = time.monotonic(), 0.0
         while not self.pipe.poll(max(min(_LOOK, seconds - spent), 0.0)):
@@ -122,9 +123,10 @@ class Workers:
         unwanted : threading.Event, optional
             Set once nobody waits for the answer.
         """
-        unwanted, answer = unwanted or threading.Event(), None
+        unwanted = unwanted or threading.Event()
         worker = self._free(unwanted)
         if worker is not None:
+            answer = None
             with contextlib.suppress(EOFError, OSError):  # its process ended
                 answer = worker.ask(view, question, self.seconds, unwanted)
             if answer is not None:

@@ -62,7 +62,8 @@ def warning(specification: Specification) -> str:
     return verdict(texts) if texts else ""
 
 
-_broken, _unstated = partial(Caution, broken=True), partial(Caution, broken=False)
+_broken = partial(Caution, broken=True)
+_unstated = partial(Caution, broken=False)
 
 
 def _batches(specification: Specification) -> Iterator[Caution]:

@@ -113,7 +113,8 @@ class Content:
             return ""
         alpha, missed = tradeoff["false_positive"][0], number(tradeoff["false_negative"][0]["lower"])
         found = rounded_up(100.0 * math.nextafter(1.0 - missed, math.inf), 2)
-        wrong, members = f"no more than {round(alpha * 1000)} in 1,000", self._members()
+        wrong = f"no more than {round(alpha * 1000)} in 1,000"
+        members = self._members()
         if self.specification.adjacency == "substitute":
             said = (
                 f"An attacker who must say which of two {members} is in the data, and wrongly names the first in"

@@ -13,7 +13,7 @@ from hockeystick.app.report.markup import Markup, tag, text
 from hockeystick.app.report.numbers import count_text, jsonable, number_of, plain, rounded_down, rounded_up
 from hockeystick.app.report.page import document, items, rows, table
 from hockeystick.app.report.receipt import receipt, software, today
-from hockeystick.app.report.words import RELATIONS, noise_words, sampling_words
+from hockeystick.app.report.words import noise_words, relation, sampling_words
 from hockeystick.app.spec.circumstances import Circumstances
 from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.write import of_run
@@ -78,7 +78,7 @@ class Account:
             Row("Proved", self.total.statement),
             Row("Budget", f"{known.budget} for each {known.unit}"),
             Row("It holds", f"for each {known.period} alone" if known.period else "for all time"),
-            Row("Relation", RELATIONS[known.adjacency].format(one=f"one {known.unit}", null="a null record")),
+            Row("Relation", relation(known.adjacency, f"one {known.unit}", "a null record")),
             Row("How releases are chosen", rule),
         ]
 

@@ -42,9 +42,9 @@ def latex(receipt: Mapping[str, Any]) -> str:
 def _sentence(content: Content, result: Mapping[str, Any]) -> str:
     given, level = asked(result)
     symbols = {"epsilon": r"\varepsilon", "delta": r"\delta"}
-    symbol, known = symbols[result["quantity"]], content.specification
+    symbol = symbols[result["quantity"]]
     at = f"${symbols[given]} = {_number(plain(level))}$"
-    setting = f"where neighbouring datasets differ in that {_escaped(change_words(known))}"
+    setting = f"where neighbouring datasets differ in that {_escaped(change_words(content.specification))}"
     upper = _number(quoted(result))
     if not result["certified"]:
         return f"We estimate ${symbol} \\approx {upper}$ at {at}, {setting}; this is not a bound \\cite{{hockeystick}}."

@@ -98,7 +98,8 @@ def claimed(found: Mapping[str, Any]) -> float:
 
 def quoted(found: Mapping[str, Any], digits: int = 5) -> str:
     """The same in decimal, rounded outward; of an estimate the nearest."""
-    return (rounded_up if "upper" in found else nearest)(claimed(found), digits)
+    rounded = rounded_up if "upper" in found else nearest
+    return rounded(claimed(found), digits)
 
 
 def result_document(result: Bound | Estimate) -> dict[str, Any]:

@@ -143,7 +143,8 @@ def _caption(content: Content, words: str) -> str:
 
 def _place(result: Mapping[str, Any]) -> tuple[float, float]:
     """Epsilon and delta of a result."""
-    value, (_, level) = claimed(result), asked(result)
+    value = claimed(result)
+    _, level = asked(result)
     return (value, level) if result["quantity"] == "epsilon" else (level, value)
 
 

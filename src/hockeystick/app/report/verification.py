@@ -109,7 +109,8 @@ def verify(document: Mapping[str, Any], *, shown: str | None = None) -> Verifica
     except SpecificationError as error:
         return Verification(holds=False, findings=(*findings, *str(error).splitlines()), remarks=(), checked=1)
     again = receipt(specification, created=str(document.get("created")))
-    same_software, remarks = document.get("software") == again["software"], []
+    same_software = document.get("software") == again["software"]
+    remarks: list[str] = []
     if not same_software:
         remarks.append(f"made with {_versions(document.get('software'))}; checked with {_versions(again['software'])}")
         again["software"] = document.get("software")

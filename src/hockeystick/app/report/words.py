@@ -6,7 +6,6 @@ One sentence a topic, used alike by the command line and by receipts.
 from __future__ import annotations
 
 import math
-import re
 
 from hockeystick.app.report.cautions import broken, verdict
 from hockeystick.app.report.numbers import bracket, count_text, nearest, plain, plural, rounded_up
@@ -17,13 +16,14 @@ from hockeystick.bound import Bound, Estimate
 IF_HELD = "if every assumption held"
 """How far a figure goes where an assumption is broken."""
 
-RELATIONS = {
-    "add-remove": "add-remove: {one} added or removed, the worse of both directions",
-    "add": "add: {one} added; this direction alone, not its reverse",
-    "remove": "remove: {one} removed; this direction alone, not its reverse",
-    "substitute": "substitute: {one} replaced by any other",
-    "zero-out": "zero-out: {one} replaced by {null}, the worse of both directions",
+_DONE = {
+    "add-remove": ("added or removed", ", the worse of both directions"),
+    "add": ("added", "; this direction alone, not its reverse"),
+    "remove": ("removed", "; this direction alone, not its reverse"),
+    "substitute": ("replaced by any other", ""),
+    "zero-out": ("replaced by {null}", ", the worse of both directions"),
 }
+"""What is done to one of two neighbouring datasets, and what is accounted for."""
 
 _CHANGES = {
     "add-remove": "adding or removing any {one}",
@@ -36,12 +36,18 @@ _CHANGES = {
 
 def relation_words(specification: Specification) -> str:
     """What neighbouring means."""
-    return RELATIONS[specification.adjacency].format(one=specification.protected, null=null_words(specification))
+    return relation(specification.adjacency, specification.protected, null_words(specification))
+
+
+def relation(adjacency: str, one: str, null: str) -> str:
+    """The same of what is protected, and what replaces it under zero-out."""
+    done, accounted = _DONE[adjacency]
+    return f"{adjacency}: {one} {done.format(null=null)}{accounted}"
 
 
 def change_words(specification: Specification) -> str:
     """What neighbouring datasets differ in: "one example is added or removed"."""
-    done = re.split("[,;]", RELATIONS[specification.adjacency].partition("{one} ")[2])[0]
+    done, _ = _DONE[specification.adjacency]
     return f"{specification.protected} is {done.format(null=null_words(specification))}"
 
 

@@ -69,7 +69,9 @@ class Choice:
 
 
 def _as_python(value: Value) -> Any:
-    return tuple(Fraction(one) if isinstance(one, str) else one for one in value) if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return tuple(Fraction(one) if isinstance(one, str) else one for one in value)
+    return value
 
 
 def described(step: Step) -> Choice:
@@ -261,7 +263,9 @@ def _together(entries: Sequence[StepEntry]) -> StepEntry:
 
 
 def _one_or_many(values: tuple[float, ...]) -> float | list[float] | None:
-    return values[0] if len(values) == 1 else list(values) or None
+    if len(values) == 1:
+        return values[0]
+    return list(values) or None
 
 
 def _stated(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -276,12 +280,14 @@ def _choice_document(key: str, choice: Choice | None) -> dict[str, Any] | None:
 
 
 def _step_document(entry: StepEntry) -> dict[str, Any]:
-    sampling, said = (
-        _choice_document("scheme", entry.sampling),
-        {"name": entry.name or None, "note": entry.note or None},
-    )
-    table = _choice_document("mechanism", entry.mechanism) or {}
-    return _stated({**table, "sampling": sampling, "count": entry.count, **said})
+    table = {
+        **(_choice_document("mechanism", entry.mechanism) or {}),
+        "sampling": _choice_document("scheme", entry.sampling),
+        "count": entry.count,
+        "name": entry.name or None,
+        "note": entry.note or None,
+    }
+    return _stated(table)
 
 
 def _shown(value: Value) -> str:

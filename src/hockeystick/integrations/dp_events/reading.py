@@ -109,11 +109,10 @@ def _allocated(event: Event) -> Parts:
     steps = check_count("num_steps", event["num_steps"])
     if selected > steps:
         raise ValueError(f"num_selected must be at most num_steps, got {selected} of {steps}")
-    whole = selected in {0, steps}
-    parts = _on_sample(event, "add-remove", lambda step: step if whole else RandomAllocation(step, steps, selected))
-    if selected == steps:  # every record is in every step
-        return tuple((step, 1 if step == EVERYTHING else steps) for step, _ in parts)
-    return parts if selected else ()
+    if 0 < selected < steps:
+        return _on_sample(event, "add-remove", lambda step: RandomAllocation(step, steps, selected))
+    parts = _on_sample(event, "add-remove", lambda step: step)  # every record is in every step, or none in any
+    return tuple((step, 1 if step == EVERYTHING else steps) for step, _ in parts) if selected else ()
 
 
 def _cut(event: Event) -> Parts:

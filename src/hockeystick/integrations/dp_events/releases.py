@@ -100,9 +100,8 @@ def randomized_response(event: Event) -> Parts:
     true = 1 - p + p / k
     if event.adjacency == "substitute":
         return ((mechanisms.RandomizedResponse(true, k), 1),)
-    return (
-        (mechanisms.DiscretePair((true, 1 - true), (Fraction(1, k), Fraction(k - 1, k))), 1),
-    )  # a special record: uniform
+    uniform = Fraction(1, k), Fraction(k - 1, k)  # of a special record
+    return ((mechanisms.DiscretePair((true, 1 - true), uniform), 1),)
 
 
 def stated(event: Event) -> Parts:
@@ -118,9 +117,8 @@ def exponential(event: Event) -> Parts:
     epsilon = _at_least_0("epsilon", event["epsilon"])
     if epsilon > _WIDEST:
         return ((EVERYTHING if epsilon == math.inf else mechanisms.ApproximateDP(epsilon), 1),)
-    return (
-        ((mechanisms.ExponentialMechanism(max(epsilon, _NARROWEST)), 1),) if epsilon else ()
-    )  # a wider range costs more
+    wide = max(epsilon, _NARROWEST)  # a wider range costs more
+    return ((mechanisms.ExponentialMechanism(wide), 1),) if epsilon else ()
 
 
 def permute_and_flip(event: Event) -> Parts:
