@@ -31,7 +31,7 @@ $(READY): pyproject.toml
 demo: $(READY)  ## account a real DP-SGD run, with a picture of its privacy curve in out/
 	$(BIN)/python examples/demo.py
 
-test: $(READY)  ## all tests, docstring examples and documentation examples (under four minutes on two cores)
+test: $(READY)  ## all tests, docstring examples and documentation examples (under five minutes on two cores)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 
 INTEGRATIONS       := .venv-integrations

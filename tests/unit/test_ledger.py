@@ -366,3 +366,16 @@ def test_what_a_partition_holds_is_verified_whatever_its_name(tmp_path: Path) ->
         patch.setattr("hockeystick.ledger.desk.fits", lambda *_: True)
         book.spend("census", hs.GaussianDP(0.9), why="the north", partition="north/")
     assert ["'/north/' holds more" in finding.what for finding in book.verify()] == [True]
+
+
+def test_a_step_that_this_version_does_not_know_is_named(tmp_path: Path) -> None:
+    book = Ledger.create(f"sqlite:///{tmp_path}/ledger.db", who="tester")
+    book.add_dataset(DataSet("census", Budget(mu=1.0)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hockeystick.ledger.records.encode_step", lambda _: {"type": "Laplacian", "mu": 0.5})
+        patch.setattr("hockeystick.ledger.desk.fits", lambda *_: True)
+        book.spend("census", hs.GaussianDP(0.5), why="by a later version")
+    (finding,) = book.verify()
+    assert "'/' cannot be recomputed: a step in the ledger cannot be read: 'Laplacian' is not a step" in finding.what
+    with pytest.raises(LedgerError, match="'Laplacian' is not a step that this version knows"):
+        book.total("census")

@@ -86,7 +86,10 @@ def kind_of(step: Step) -> tuple[str, str]:
 @lru_cache(maxsize=100_000)
 def _read_kind(text: str) -> Step:
     """The step whose text this is."""
-    return decode_step(json.loads(text))
+    try:
+        return decode_step(json.loads(text))
+    except ValueError as error:  # of a later version, perhaps
+        raise LedgerError(f"a step in the ledger cannot be read: {error}") from None
 
 
 def runs_of(counts: Mapping[str, int], texts: Mapping[str, str]) -> dict[Step, int]:
