@@ -4,7 +4,8 @@ Guarantee: every output errs by at most ``fft_error(n) * sum |x_j|``, for length
 only ones that are transformed. A transform of such a length is a sequence of levels, each of which multiplies by
 rounded roots of unity and adds r = 2, 3, 4 or 5 numbers that stand r apart; the proof (`docs/derivations/fourier.md`,
 section 4) bounds what one level adds. For other lengths a transform goes through convolutions (Bluestein), whose error
-grows with the root of n, or through sums of as many terms as the prime.
+grows with the root of n, or through sums of as many terms as the prime. `scipy.fft`, a third of a cold start, is loaded with the first
+transform: most answers need none.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft
 
 from hockeystick.numerics.rounding import FFT_LEVEL
 from hockeystick.numerics.rounding import POWER_STEP as POWER_STEP
@@ -23,6 +23,8 @@ _LONGEST = 1 << 26
 
 def smooth_length(least: int) -> int:
     """The smallest fast transform length of at least ``least``."""
+    from scipy import fft
+
     return int(fft.next_fast_len(max(least, 8), real=True))
 
 
@@ -50,11 +52,15 @@ def fft_error(length: int) -> float:
 
 def transform_real(values: NDArray[np.float64]) -> NDArray[np.complex128]:
     """Half spectrum of a real vector of length n, shape (n // 2 + 1,)."""
+    from scipy import fft
+
     return np.asarray(fft.rfft(values))
 
 
 def inverse_real(spectrum: NDArray[np.complex128], length: int) -> NDArray[np.float64]:
     """The real vector of the given length that has this half spectrum."""
+    from scipy import fft
+
     return np.asarray(fft.irfft(spectrum, length))
 
 
