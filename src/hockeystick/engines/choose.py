@@ -2,8 +2,8 @@
 
 In this order: closed forms; the outcomes one by one, where these are few, or of few steps of atoms those that matter;
 lines of rare large losses, where these are known to be much shorter; the contour, whose cost does not grow with steps,
-with or without one-sided lines for up to 64 steps of atoms; lines of rare large losses, the outcomes where these are
-more, else the contour for fewer digits, and lattices. Decision 0009 says why the contour comes first. What answered is
+and one-sided lines where it leaves too much of atoms; lines of rare large losses, the outcomes where these are more,
+else the contour for fewer digits, and lattices. Decision 0009 says why the contour comes first. What answered is
 the ``method`` of the result, and a note says why the contour did not.
 
 Nothing here is proved: each engine proves what it answers.
@@ -59,6 +59,9 @@ MOST_OUTCOMES: Final = 1 << 21
 ONE_SIDED: Final = 1e-9
 """Width of one-sided lines: 0.05 to 0.5 s an answer, where the contour leaves 1e-8 to 1e-5, and lattices 1e-3."""
 
+NEARLY: Final = 3.0
+"""Times that width, up to which what the contour says is enough: of many steps it often is, and as narrow as can be."""
+
 FREQUENCIES: Final = 1 << 23
 """Of the lines of one answer: a second or two."""
 
@@ -67,10 +70,6 @@ CONTOUR_TOLERANCE: Final = 1e-9
 
 COARSE: Final = {1e-2: 1}
 """Of the tolerance asked for: what the contour is asked for where it cannot reach 1e-9, and times how much work."""
-
-COARSE_ATOMS: Final = {1e-4: 20, 1e-3: 1, 1e-2: 1}
-"""The same for atoms: 0.1 to 0.5 s an answer for some tens of steps of some hundred and epsilon to about 1e-9, 20 to 60
-ms for ten times as wide, 10 to 30 for a hundred times."""
 
 ENOUGH: Final = 1e-1
 """Of the tolerance asked for: the width of what a line answers where rounding keeps it from 1e-9, as it does where
@@ -122,9 +121,6 @@ EVERYDAY_TOLERANCE: Final = 1e-3
 
 FEW_STEPS: Final = 16
 """Steps up to which the transform of a density nearly always decays slowly or not: lattices are as fast as a retry."""
-
-SOME_STEPS: Final = 64
-"""Steps of atoms up to which one-sided lines answer."""
 
 MOST_STEPS: Final = 1 << 40
 """Steps that brackets are proved for: counts are exact floats with room for their roundings."""
@@ -210,11 +206,11 @@ class _ContourFirst:
     def __init__(self, losses: PairSum, tolerance: float, make_lattice: Callable[[], LatticeCurve]) -> None:
         finer = min(max(math.sqrt(EVERYDAY_TOLERANCE / tolerance), 1.0), 25.0)  # lattices then take longer, too
         self._work = int(CONTOUR_WORK * finer) * (1 + len(losses.parts) // SEVERAL_PARTS)
-        discrete, steps = [pair.is_discrete for pair, _ in losses.parts], sum(count for _, count in losses.parts)
+        discrete = [pair.is_discrete for pair, _ in losses.parts]
         self._few = losses.total_count <= FEW_STEPS and tolerance >= EVERYDAY_TOLERANCE and not any(discrete)
         self._hasty = SLOW if self._few else ()
-        self.lists_first = steps <= FEW_STEPS and all(discrete)
-        self._is_short = steps <= SOME_STEPS and all(discrete)
+        self._is_discrete = all(discrete)
+        self.lists_first = self._is_discrete and losses.total_count <= FEW_STEPS
         self._on_lattice = all(pair.loss_quantum is not None for pair, _ in losses.parts)
         self._parts, self._make_lattice = losses.parts, make_lattice
         self._lists: dict[int, HeaviestOutcomes] = {}
@@ -263,7 +259,7 @@ class _ContourFirst:
         if self.rare is not None and rare_first:
             yield self.rare
         yield self._lines
-        if self._is_short and (self._on_lattice or not self.lists_first):
+        if self._is_discrete and not self._is_listed and (self._on_lattice or not self.lists_first):
             yield self._heaviest(self._most_outcomes)
         if self.rare is not None:
             if not rare_first:
@@ -274,12 +270,12 @@ class _ContourFirst:
 
     @cached_property
     def _lines(self) -> Engine:
-        """The contour, and beside it lines of limited band for short runs of atoms; alone for few on no lattice."""
-        if not self._is_short:
+        """The contour, and beside it lines of limited band for atoms; alone for a few steps on no lattice."""
+        if not self._is_discrete or (self._is_listed and not self.lists_first):
             return self.contour
-        width = min(ONE_SIDED, self._tolerance)
-        banded = OneSidedCurve(self._parts, composed_infinity(self._parts), width=width, most=FREQUENCIES)
-        return Narrower(self.contour, banded, width) if self._on_lattice or not self.lists_first else banded
+        width, most = min(ONE_SIDED, self._tolerance), FREQUENCIES // (1 + len(self._parts) // SEVERAL_PARTS)
+        banded = OneSidedCurve(self._parts, composed_infinity(self._parts), width=width, most=most)
+        return Narrower(self.contour, banded, NEARLY * width) if self._on_lattice or not self.lists_first else banded
 
     @cached_property
     def _is_listed(self) -> bool:
@@ -300,9 +296,8 @@ class _ContourFirst:
 
     @cached_property
     def _coarse(self) -> Sequence[ContourCurve]:
-        shares, enough = (COARSE_ATOMS, self._enough) if self._losses.on_lattice else (COARSE, 0.0)
-        works = {max(share * self._tolerance, CONTOUR_TOLERANCE): more * self._work for share, more in shares.items()}
-        return [ContourCurve(PairSum(self._parts, one), one, work, enough=enough) for one, work in works.items()]
+        works = {max(share * self._tolerance, CONTOUR_TOLERANCE): more * self._work for share, more in COARSE.items()}
+        return [ContourCurve(PairSum(self._parts, one), one, work) for one, work in works.items()]
 
     @cached_property
     def _rest(self) -> Engine:

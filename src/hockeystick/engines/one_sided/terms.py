@@ -189,11 +189,17 @@ class Terms:
             p = np.exp(atoms.log_p)
             # p (e^error - 1), also where p underflows
             doubts = np.exp(np.minimum(atoms.log_p + atoms.error, 700.0)) * -np.expm1(-atoms.error)
-            both = [(float(p[kind].sum()), float(doubts[kind].sum())) for kind in (slice(cut), slice(cut, None))]
-            for _ in range(count):
-                found = np.convolve(found, [mass for mass, _ in both])
-            own = max(doubt / mass for mass, doubt in both if mass > 0.0)
+            kinds = (slice(cut), slice(cut, None))[: 1 + (cut < atoms.size)]
+            both = [(float(p[kind].sum()), float(doubts[kind].sum())) for kind in kinds]
+            if min(mass for mass, _ in both) == 0.0:  # it underflows
+                return np.zeros(_MOST_LARGE), math.inf
+            small, large = math.log(both[0][0]), math.log(both[-1][0])
+            numbers = range(min(count + 1, _MOST_LARGE) if len(both) > 1 else 1)
+            logs = [(log_ways(count, r), (count - r) * small, r * large) for r in numbers]
+            found = np.convolve(found, [math.exp(math.fsum(each)) for each in logs])[:_MOST_LARGE]
+            own = max(doubt / mass for mass, doubt in both)
             error += count * (1.1 * own + U * (atoms.size + 8.0) + ELEMENTARY)
+            error += 2.0 * (U * _MOST_LARGE + ELEMENTARY * (1.0 + max(sum(map(abs, each)) for each in logs)))
         return found, error
 
     def log_bounds(self, epsilon: float) -> Array:
