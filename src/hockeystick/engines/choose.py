@@ -57,10 +57,10 @@ MOST_OUTCOMES: Final = 1 << 21
 """The same for a tolerance finer than everyday: 2 s an answer."""
 
 ONE_SIDED: Final = 1e-9
-"""Width of one-sided lines: 0.05 to 0.5 s an answer, where the contour leaves 1e-8 to 1e-5, and lattices 1e-3."""
+"""Width of one-sided lines: 0.05 to 2 s an answer, where the contour leaves 1e-8 to 1e-5, and lattices 1e-3."""
 
 NEARLY: Final = 3.0
-"""Times that width, up to which what the contour says is enough: of many steps it often is, and as narrow as can be."""
+"""Times that width, up to which what the contour says of atoms is enough: 5 to 50 ms an answer."""
 
 FREQUENCIES: Final = 1 << 23
 """Of the lines of one answer: a second or two."""

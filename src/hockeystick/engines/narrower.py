@@ -13,6 +13,8 @@ from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.ends import Engine
 from hockeystick.engines.enumeration.outcomes import TooManyOutcomesError
 
+_ROUNDED = 8.0  # times its rounding, up to which a bracket has little else in it: no engine does much better
+
 
 @final
 class Narrower:
@@ -37,7 +39,7 @@ class Narrower:
         refusal = None
         try:
             found = ask(self._first)
-            if float(found.width) <= width(found):
+            if float(found.width) <= max(width(found), _ROUNDED * found.errors.get("rounding", 0.0)):
                 return found
         except ContourRefusal as refused:
             refusal = refused

@@ -48,7 +48,7 @@ _SHARE = math.log(1e-12)  # ln of the part of delta that atoms left out may be
 _CLASS = 12.0  # nats between the classes of what is left out
 _LEAST = -720.0  # ln of the least mass left out
 _KEPT = 64  # terms
-_BEYOND = 1e10  # nats: more than all losses of short runs
+_BEYOND = 1e10  # nats: more than such lines tell apart
 
 
 @final
