@@ -68,7 +68,7 @@ class RareCurve:
         if known is None or count < 2:
             return None
         mu, rate = known
-        if not (rate <= _MOST_RATE and rate * count <= MOST_DRAWN and 0.05 <= mu <= 4.0):
+        if not (rate <= _MOST_RATE and rate * count <= MOST_DRAWN and 0.05 <= mu <= 100.0):
             return None
         return cls(RareLosses(float(mu), rate, float(count)), tolerance)
 

@@ -41,7 +41,7 @@ SMALL = 50_000
 """Complex products of one matrix product, or four real ones each: of fewer no linear algebra library starts threads."""
 
 _FEWEST = 64  # frequencies: sums of a million nodes round by 1e-10
-_GAP = 1.0  # from one cut to the next, in the base loss
+_GAP = 5.0  # widths, from one cut to the next
 _LEAST_ANGLE = 2.0  # of the largest frequency, below which losses share a piece
 _CHUNK = 128
 _TABLE = 1 << 15  # entries of tables at a time: they stay in the processor's cache
@@ -151,8 +151,8 @@ def rare_line(
 
 def pieces_of(losses: RareLosses, found: RarePlan) -> Pieces:
     """The pieces below the lower cut, and then those between both."""
-    exponent, gap = 1.0 + found.tilt, found.high - found.low
-    number = max(math.ceil(gap / _GAP - 0.3), 1)
+    exponent, gap, least = 1.0 + found.tilt, found.high - found.low, _GAP * losses.width
+    number = max(math.ceil(gap / least - 0.3), 1)
     cuts = [found.high - gap * k / number for k in range(number)] + [found.low]
     log_target = found.log_error - math.log(losses.steps) - (losses.steps - 1.0) * found.log_moment - 5.0
     # an error of A counts as often as B may stand beside it
@@ -160,8 +160,8 @@ def pieces_of(losses: RareLosses, found: RarePlan) -> Pieces:
     bottom = found.low
     bulk = -0.5 * losses.shift**2 + losses.shift
     lower = [bottom]
-    while bottom - _GAP > bulk and found.reach * float(losses.posterior(np.array([bottom]))[0]) > _LEAST_ANGLE:
-        bottom -= _GAP
+    while bottom - least > bulk and found.reach * float(losses.posterior(np.array([bottom]))[0]) > _LEAST_ANGLE:
+        bottom -= least
         lower.append(bottom)
     lower.append(-math.inf)
     accuracy = [min(log_small, log_target)] * (len(lower) - 1) + [log_target] * (len(cuts) - 1)

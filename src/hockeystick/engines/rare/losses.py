@@ -14,6 +14,7 @@ from typing import Final, final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln, log_ndtr
 
 from hockeystick.laws.sampled_loss import base_losses, sampled_losses
 from hockeystick.numerics.error_functions import erfcx
@@ -24,6 +25,7 @@ Array = NDArray[np.float64]
 METHOD: Final = "rare large losses"
 """What answers are said to be by."""
 
+WIDER = float(__import__("os").environ.get("WIDER","1.25"))
 MOST_DRAWN: Final = 9.0
 """Steps of a run that draw the record, on average: of more, there is no piece without large losses."""
 
@@ -36,6 +38,7 @@ RISEN: Final = 1.0 + 1e-9
 _LEAST_LARGE = 0.5  # deviations of the other losses together
 _NORMAL = np.arange(-2.0, 38.0, 0.5)  # of the standard normal law
 _WEIGHTS = 0.5 * np.exp(-0.5 * _NORMAL**2) / math.sqrt(2.0 * math.pi)
+_MOST_SEEN = 100.0
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -71,6 +74,11 @@ class RareLosses:
     rate: float
     steps: float
 
+    @property
+    def width(self) -> float:
+        """w, of the soft cuts (nats)."""
+        return WIDTH * max(1.0, WIDER*(self.shift-4.0))
+
     def loss(self, u: Array) -> Array:
         """``ln r(u)`` (nats)."""
         return sampled_losses(u, self.rate)
@@ -95,12 +103,22 @@ class RareLosses:
         """
         m, g = self.shift, self.rate
         place = cut / m + 0.5 * m
-        scale = math.sqrt(2.0 + (WIDTH / m) ** 2)
+        scale = math.sqrt(2.0 + (self.width / m) ** 2)
         x = np.array([place, place - m]) / scale
         q, shifted = kept(x).tolist()
         # x is off by at most 8 u (|place| + m), and d ln erfc / dx by at most 2 |x| + 1.2
         error = 64.0 * U * (1.0 + float(np.square(x).max()) + (abs(place) + m) ** 2)
         return ((1.0 - g) * q + g * shifted, error), (q, error)
+
+    def _by_number(self, epsilon: Array) -> Array:
+        """About delta at epsilons where losses are large: of so many steps that drew the record, and these alone."""
+        k = np.arange(1.0, _MOST_SEEN)
+        log_chance = k * math.log(self.rate * self.steps) - self.rate * self.steps - gammaln(k + 1.0)
+        mean, deviation = k * (0.5 * self.shift**2 + math.log(self.rate)), self.shift * np.sqrt(k)
+        x = (epsilon[:, None] - mean) / deviation
+        with np.errstate(over="ignore"):
+            less = np.exp(log_ndtr(-x) + log_chance), np.exp(log_ndtr(-x - deviation) + x * deviation + 0.5 * deviation**2 + log_chance)
+        return np.asarray(np.maximum(less[0] - less[1], 0.0).sum(axis=1))
 
     def one_large(self, epsilon: Array) -> Array:
         """About delta at epsilons, if all steps but one had no loss."""
@@ -119,6 +137,8 @@ class RareLosses:
 
     def about_delta(self, epsilon: Array) -> Array:
         """About delta at epsilons, shape (E,), as if the losses but one were normal together."""
+        if self.shift > 4.0:
+            return self._by_number(epsilon)
         deviation = np.sqrt(self.small_variance(epsilon))[:, None]
         left = epsilon[:, None] - 0.5 * deviation**2 - deviation * _NORMAL
         alone = -np.expm1(np.minimum(left, 0.0))

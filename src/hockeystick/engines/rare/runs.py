@@ -27,6 +27,7 @@ from hockeystick.transforms.rule import Numbers
 Complex = NDArray[np.complex128]
 
 _LEAST = 1e-280  # covers what falls below the range of float64
+_TINY = 1e-300  # covers a Q(H) below that range
 _MOST_EXPONENT = 600.0
 
 
@@ -78,20 +79,23 @@ class RareRuns:
         least, most = self._largest(rows, epsilon)
         right = raised(self._log_above[rows, None] - found.above * epsilon)
         left = self._below[rows, None]
-        excess = raised(self._log_excess[rows, None] + found.power * epsilon)
         smallest = raised(self._log_smallest[rows, None] - found.dropping * epsilon)
-        rest = excess + smallest + self._lost[rows, None]
+        rest = smallest + self._lost[rows, None]
         beyond = self._beyond[rows, None] * np.exp(-found.tilt * epsilon) * RISEN
         slack = 8.0 * U * (np.abs(value) + np.abs(least) + np.abs(most))
         lower = least + value - (error + beyond + right + left) * RISEN - slack
         return lower, most + value + (error + beyond + rest) * RISEN + slack
 
     def _largest(self, rows: Rows, epsilon: Array) -> tuple[Array, Array]:
-        """``P(H) - e^eps Q(H)``, H the event that the upper cut takes a step away."""
+        """Sides of what is added where the upper cut takes a step away: ``P(H) - e^eps Q(H)`` and the excess.
+
+        It is at least 0 and at most P(H), all that is known where Q(H) or e^eps is beyond float64.
+        """
         p, p_error, q, q_error = (one[rows, None] for one in self._chances)
         grown = np.exp(epsilon)
-        own = p_error + (q_error + 8.0 * U * q) * grown
-        return p - grown * q - own, p - grown * q + own
+        own = p_error + (q_error + 8.0 * U * q + _TINY) * grown
+        excess = raised(self._log_excess[rows, None] + self.line.found.power * epsilon) * RISEN
+        return np.fmax(p - grown * q - own, 0.0), np.fmin(p - grown * q + own + excess, p + p_error)
 
     @cached_property
     def _chances(self) -> tuple[Array, ...]:

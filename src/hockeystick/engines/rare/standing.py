@@ -27,7 +27,8 @@ _MOST_ERROR = 1e-2  # relative to delta
 _LEAST_ERROR = 1e-9
 _SPARE = 0.03  # of ln of the error
 _ABOVE, _BELOW = 1.05, 0.97  # times the guesses of the largest epsilon and of the smallest
-_POINTS = np.geomspace(1e-7, 300.0, 24)  # epsilons looked at
+_POINTS = np.geomspace(1e-7, 300.0, 24)
+_FURTHER = np.geomspace(300.0,3e4,24)[1:]  # epsilons looked at
 _CLOSER = np.geomspace(0.5, 1.6, 14)  # of the one found there
 
 Station = tuple[float, float, int]
@@ -80,7 +81,7 @@ def epsilon_near(losses: RareLosses, log_delta: float) -> float:
 
 def epsilons_near(losses: RareLosses, log_deltas: Array) -> Array:
     """The same of several deltas, that of the first within a factor of two of the others'."""
-    points = _POINTS
+    points = _POINTS if losses.shift<=4.0 else np.append(_POINTS,_FURTHER)
     for _ in range(2):
         logs = np.minimum.accumulate(np.log(np.maximum(losses.about_delta(points), 1e-300)))
         found = np.exp(np.interp(-log_deltas, -logs, np.log(points)))
