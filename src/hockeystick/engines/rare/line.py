@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 
 from hockeystick.engines.contour.planned import few_bit_steps
 from hockeystick.engines.contour.refusal import ContourRefusal
-from hockeystick.engines.rare.losses import RISEN, Array, RareLosses, raised
+from hockeystick.engines.rare.losses import RISEN, WIDTH, Array, RareLosses, raised
 from hockeystick.engines.rare.pieces import Pieces, TiltedPieces
 from hockeystick.engines.rare.plan import RarePlan, Shares, plan
+from hockeystick.engines.rare.turning import CLEAR
 from hockeystick.numerics.rounding import U
 
 __all__ = ["RareLine", "pieces_of", "rare_line", "transforms"]
@@ -43,6 +44,7 @@ SMALL = 50_000
 _FEWEST = 64  # frequencies: sums of a million nodes round by 1e-10
 _GAP = 5.0  # widths, from one cut to the next
 _LEAST_ANGLE = 2.0  # of the largest frequency, below which losses share a piece
+_SEEN = 2.0  # widths above a cut that its piece reaches there
 _CHUNK = 128
 _TABLE = 1 << 15  # entries of tables at a time: they stay in the processor's cache
 _FEW, _SHORT = 1024, 16  # nodes of which shorter chunks cost little, and lose less
@@ -160,7 +162,7 @@ def pieces_of(losses: RareLosses, found: RarePlan) -> Pieces:
     bottom = found.low
     bulk = -0.5 * losses.shift**2 + losses.shift
     lower = [bottom]
-    while bottom - least > bulk and found.reach * float(losses.posterior(np.array([bottom]))[0]) > _LEAST_ANGLE:
+    while bottom - least > bulk and _turns_apart(losses, bottom, found.reach):
         bottom -= least
         lower.append(bottom)
     lower.append(-math.inf)
@@ -173,6 +175,12 @@ def pieces_of(losses: RareLosses, found: RarePlan) -> Pieces:
         frequency=found.reach,
         log_accuracy=np.array(accuracy),
     )
+
+
+def _turns_apart(losses: RareLosses, cut: float, frequency: float) -> bool:
+    """Whether losses below a cut turn by too different angles for one piece, or those of wide cuts by too many."""
+    here, above = losses.posterior(cut + np.array([0.0, _SEEN * losses.width])).tolist()
+    return frequency * here > _LEAST_ANGLE or (losses.width > WIDTH and above > CLEAR)
 
 
 def transforms(

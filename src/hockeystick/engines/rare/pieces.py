@@ -19,8 +19,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.rare.losses import RISEN, Array, RareLosses, kept, raised
-from hockeystick.laws.gaussian_strip import record_argument
+from hockeystick.engines.rare.losses import RISEN, WIDTH, Array, RareLosses, kept, raised
+from hockeystick.engines.rare.turning import NEAR, STEEPER, least_turn, most_turn
 from hockeystick.laws.sampled_loss import sampled_loss_error
 from hockeystick.numerics.rounding import U, log_sums
 from hockeystick.transforms.strip import few_bits
@@ -30,7 +30,9 @@ Places = NDArray[np.intp]
 _HEIGHTS = np.linspace(0.0, 1.0, 25)  # of the ends, over the half-width
 _COARSE = 96  # points of an estimate
 _TRIED = np.arange(0.0, 16.0, 0.2)  # beyond a cut
-_STRIPS = np.geomspace(0.002, 1.5, 10)[:, None]  # half-widths tried, below pi / 2
+_STRIPS = np.geomspace(0.002, 1.5, 10)[:, None]  # half-widths tried
+_WIDER = np.append(_STRIPS, np.geomspace(2.0, 60.0, 8)[:, None], axis=0)  # where cuts are wide
+_LEAST = 1.0 - 2e-9  # of a posterior that was rounded up
 
 
 def growth(losses: RareLosses) -> float:
@@ -85,14 +87,15 @@ class Pieces:
         low = np.where(whole, -m * np.sqrt(np.maximum(-2.0 * log_accuracy, 8.0)) - 0.5 * m * m, end)
         high = above + _reach(losses, above, exponent, log_accuracy, 1.0)
         coarse = cls._on(losses, (below, above), (low, high), (high - low) / _COARSE, np.zeros_like(low))
-        sizes = TiltedPieces(coarse, exponent).log_turned(frequency, _STRIPS)
-        rising = growth(losses) * _STRIPS**2
+        strips = _STRIPS if losses.width == WIDTH else _WIDER
+        sizes = TiltedPieces(coarse, exponent).log_turned(frequency, strips)
+        rising = growth(losses) * strips**2
         room = rising + sizes + math.log(2.0) - log_accuracy + 1.0
         q = np.minimum(1.25 * coarse.posterior_at_ends[1], 1.0)  # an upper end must not turn faster than steps resolve
-        turned = rising + frequency * np.where(q <= 0.5, q, 1.0) * _STRIPS + 1.0
-        steps = 2.0 * math.pi * _STRIPS / np.maximum(np.maximum(room, turned), 1.0)
+        turned = rising + frequency * np.where(q <= 0.5, q, 1.0) * strips + 1.0
+        steps = 2.0 * math.pi * strips / np.maximum(np.maximum(room, turned), 1.0)
         step = np.minimum(steps.max(axis=0), 0.25 * (high - low))
-        return cls._on(losses, (below, above), (low, high), step, _STRIPS[np.argmax(steps, axis=0), 0])
+        return cls._on(losses, (below, above), (low, high), step, strips[np.argmax(steps, axis=0), 0])
 
     @classmethod
     def _on(
@@ -255,8 +258,8 @@ class TiltedPieces:
         """Bounds on those of the weights."""
         pieces = self.pieces
         m, l = pieces.losses.shift, np.abs(pieces.loss)
-        t = np.abs(pieces.nodes) / m + m
-        own = U * (8.0 * t * t + 4.0 * self.exponent * l + 24.0 + 2.0 * abs(math.log(m)))
+        t = np.abs(pieces.nodes / m + 0.5 * m) * (np.abs(pieces.nodes) / m + m)
+        own = U * (8.0 * t + 4.0 * self.exponent * l + 24.0 + 2.0 * abs(math.log(m)))
         return np.asarray(1.01 * (own + self.exponent * pieces.loss_error + pieces.between[1]))
 
     @cached_property
@@ -289,19 +292,21 @@ class TiltedPieces:
     def log_turned(self, frequency: float, half_widths: Array) -> Array:
         """``ln`` of bounds on the integrals of ``f e^{s A}``, A the argument of r at some heights."""
         logs = self.cells + self.pieces.log_lengths
-        if frequency > 0.0:
-            logs = logs + frequency * RISEN * record_argument(self.pieces.posterior[1], half_widths)
+        if frequency > 0.0 or (half_widths > NEAR).any():
+            least, most = self.pieces.posterior
+            turn = most_turn(least * _LEAST, most, half_widths)
+            logs = logs + np.where(np.isfinite(turn), frequency * RISEN * turn, np.inf)
         return self.pieces.log_sums(logs) + 1e-9
 
     def log_faded(self, frequency: float, half_width: float) -> Array:
         """``ln`` of bounds on the transforms at a frequency and beyond, from the line moved up by ``half_width``."""
         pieces, s = self.pieces, frequency * (1.0 - 1e-9)
-        rising, least = growth(pieces.losses), 1.0 - 2e-9
-        turns = s * record_argument(pieces.posterior[0] * least, np.array(half_width))
+        rising = growth(pieces.losses)
+        turns = s * least_turn(pieces.posterior[0] * _LEAST, np.array(half_width))
         line = pieces.log_sums(self.cells + pieces.log_lengths - turns) + rising * half_width**2
         heights = half_width * _HEIGHTS
         up = rising * np.square(heights[1:]) + np.log(np.diff(heights))
-        turned = s * record_argument(pieces.posterior_at_ends[..., None] * least, heights[:-1])
+        turned = s * least_turn(pieces.posterior_at_ends[..., None] * _LEAST, heights[:-1])
         sides = log_sums(self.cells[pieces.outermost_cells][..., None] + up - turned)
         found = np.logaddexp(line, np.logaddexp(*sides))
         return np.asarray(found + 1e-8 * (1.0 + np.abs(found)))
@@ -314,7 +319,7 @@ class TiltedPieces:
         line = self.log_turned(frequency, b[pieces.cell_owner]) + rising * b * b
         line = line - (turn * b + np.log(-np.expm1(-turn * b)))
         q = pieces.posterior[1][pieces.outermost_cells]
-        falls = turn - rising * b - frequency * RISEN * np.where(q <= 0.5, q, 1.0)
+        falls = turn - rising * b - frequency * RISEN * np.where(q <= 0.5, q, 1.0) * np.where(b > NEAR, STEEPER, 1.0)
         # int_0^b e^{-fall y} dy
         heights = np.where(falls > 0.0, -np.log(np.maximum(falls, 1e-9)), np.log(b) - falls * b)
         sides = self.cells[pieces.outermost_cells] + heights

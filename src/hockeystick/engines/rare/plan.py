@@ -19,6 +19,7 @@ from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.rare.excess import least_excess
 from hockeystick.engines.rare.losses import Array, RareLosses, kept
+from hockeystick.engines.rare.turning import least_turn
 
 Shares = tuple[float, float]
 """Of the steps of a plan, and of its epsilon."""
@@ -28,6 +29,8 @@ _HALVINGS = 7
 _ALL = 40.0  # deviations above the mean, beyond which there is nothing
 _FAR = 14.0  # widths beyond a cut
 _STRIPS = np.array([0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 1.2, 1.5])
+_HIGHER = np.geomspace(0.5, 8.0, 12)  # widths, where the lower cut is clear of losses without the record
+_CLEAR = 6.0  # widths below the lower cut that its piece may reach
 _LARGEST = 600.0  # exponent
 _TRIED = np.arange(5.0, 16.0)  # beyond the upper cut
 _UNSEEN = 1e-20  # of the largest mass of a point: less counts for nothing
@@ -133,7 +136,7 @@ def plan(losses: RareLosses, epsilon: float, log_error: float, least: Sequence[S
     moment, part = float(exponents @ coarse.whole), exponents * coarse.between(low)
     log_part = math.log(part.sum())
     log_size = math.log(losses.steps) + (losses.steps - 1.0) * math.log(moment) - tilt * epsilon
-    reach, half_width = _reach(coarse, part, tilt, log_error - log_size)
+    reach, half_width = _reach(coarse, part, tilt, log_error - log_size, low)
     return RarePlan(
         low=low,
         high=high,
@@ -187,14 +190,16 @@ def _tilts(coarse: _Coarse, low: float, epsilon: float, log_error: float) -> tup
     return below / period, float(tilts[best]), period
 
 
-def _reach(coarse: _Coarse, part: Array, tilt: float, log_error: float) -> tuple[float, float]:
+def _reach(coarse: _Coarse, part: Array, tilt: float, log_error: float, low_cut: float) -> tuple[float, float]:
     """The least frequency beyond which the strips prove less than that, and the half-width of the best strip."""
     seen = part > _UNSEEN * part.max()
     part, q = part[seen], coarse.losses.posterior(coarse.u[seen])
-    argument = np.arctan2(q * np.sin(_STRIPS[:, None]), 1.0 - q + q * np.cos(_STRIPS[:, None]))
-    m = coarse.losses.shift
-    rising = (0.5 / m**2 + 1.0 / coarse.losses.width**2) * np.square(_STRIPS)
-    low, high = np.full(_STRIPS.size, 0.0), np.full(_STRIPS.size, 18.0)
+    m, w = coarse.losses.shift, coarse.losses.width
+    clear = float(coarse.losses.posterior(np.array([low_cut - _CLEAR * w]))[0]) > 0.95
+    strips = np.append(_STRIPS, _HIGHER * w) if clear else _STRIPS
+    argument = least_turn(q, strips[:, None])
+    rising = (0.5 / m**2 + 1.0 / w**2) * np.square(strips)
+    low, high = np.full(strips.size, 0.0), np.full(strips.size, 18.0)
     for _ in range(12):
         middle = 0.5 * (low + high)
         s = np.exp(middle)
@@ -203,4 +208,4 @@ def _reach(coarse: _Coarse, part: Array, tilt: float, log_error: float) -> tuple
         below = rest <= log_error
         low, high = np.where(below, low, middle), np.where(below, middle, high)
     best = int(np.argmin(high))
-    return float(math.exp(high[best])), float(_STRIPS[best])
+    return float(math.exp(high[best])), float(strips[best])

@@ -238,7 +238,7 @@ def _log_error(log: Array) -> Array:
 def _log_difference(a: float, b: float, steps: Array) -> Array:
     """Upper bounds on ``ln ((a + b)^T - a^T)``."""
     more = steps * math.log1p(b / a)
-    log = steps * math.log(a) + np.where(more < 30.0, np.log(np.expm1(np.minimum(more, 30.0))), more)
+    log = steps * math.log(a) + np.where(more < 30.0, np.log(np.expm1(np.minimum(more, 30.0)) + _LEAST), more)
     return np.asarray(log + 1e-9 * (1.0 + np.abs(log)))
 
 

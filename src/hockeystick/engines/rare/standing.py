@@ -92,5 +92,5 @@ def epsilons_near(losses: RareLosses, log_deltas: Array) -> Array:
 def log_error_for(losses: RareLosses, share: float, epsilon: float) -> float:
     """``ln`` of the relative error of delta that moves epsilon by about ``share``."""
     near, far = np.maximum(losses.about_delta(epsilon * np.array([1.0, 1.05])), 1e-300).tolist()
-    slope = max(math.log(near / far) / (0.05 * epsilon), 1.0)
+    slope = max(math.log(near / far) / (0.05 * epsilon), 1.0 if losses.shift <= 4.0 else 0.0)
     return math.log(min(max(share * slope, _LEAST_ERROR), _MOST_ERROR))
