@@ -62,7 +62,8 @@ def log_moment(losses: RareLosses, powers: Array) -> Array:
     With c = p - 1 and x = r - 1, of mean 0 under Q and at least -g: ``(1 + x)^-c`` is at most ``1 - c x`` and half the
     square of x times its largest second derivative, ``c (c + 1) (1 - g)^{-c - 2}``.
     """
-    g, square = losses.rate, np.expm1(losses.shift * losses.shift)
+    g = losses.rate
     with np.errstate(over="ignore"):  # where the bound is of no use
+        square = np.expm1(losses.shift * losses.shift)
         bend = powers * (powers - 1.0) * np.exp(-(powers + 1.0) * math.log1p(-g))
-    return np.asarray(np.log1p(0.5 * bend * g * g * square))
+        return np.asarray(np.log1p(0.5 * bend * g * g * square))

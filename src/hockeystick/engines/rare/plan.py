@@ -177,6 +177,7 @@ def _tilts(coarse: _Coarse, low: float, epsilon: float, log_error: float) -> tup
     loss, log_density = coarse.losses.loss(place), coarse.losses.log_density(place)
     fallen = np.square(_TRIED) + log_density[0] - log_density[1:] - _DROP
     steepest = max(float((fallen / (loss[1:] - loss[0])).max()), 0.2 / epsilon)
+    steepest = min(steepest, _LARGEST / (1.5 * float(coarse.loss[-1])))
     tilts = np.append(np.geomspace(0.1 / epsilon, 1.5 * steepest, 50), 0.0)
     factors, steps = coarse.factors(tilts), coarse.losses.steps
     small, between = factors @ coarse.small(low), factors @ coarse.between(low)

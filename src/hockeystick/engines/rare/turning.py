@@ -31,14 +31,14 @@ def least_turn(posterior: Array, height: Array) -> Array:
 
     Beyond ``NEAR`` it is y less what the other term turns, where q is next to 1; elsewhere nothing is known.
     """
-    off = 1.01 * (1.0 - posterior) / posterior
+    off = 1.01 * (1.0 - posterior) / np.maximum(posterior, 1.0 - CLEAR)
     beyond = np.where(posterior >= 1.0 - CLEAR, height - off, -np.inf)
     return np.where(height <= NEAR, record_argument(posterior, np.minimum(height, NEAR)), beyond)
 
 
 def most_turn(least: Array, most: Array, height: Array) -> Array:
     """An upper bound of its size for posteriors between two, infinite beyond ``NEAR`` where neither is next to its end."""
-    above = height + 1.01 * (1.0 - least) / least
+    above = height + 1.01 * (1.0 - least) / np.maximum(least, 1.0 - CLEAR)
     below = np.where(most <= CLEAR, 1.01 * most / (1.0 - np.minimum(most, CLEAR)), np.inf)
     beyond = np.where(least >= 1.0 - CLEAR, above, below)
     return np.where(height <= NEAR, record_argument(most, np.minimum(height, NEAR)), beyond)
