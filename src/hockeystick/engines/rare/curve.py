@@ -32,7 +32,6 @@ _MOST_RATE = 0.1
 _ROUNDS = 4
 _APART = 2.0 ** (1.0 / 16.0)  # from one epsilon to the next at which a line for deltas stands: it has digits to spare
 _LEAST = 1e-250
-_MOST = 700.0  # nats: beyond, e^eps is next to the end of float64
 _FEW_DRAWN = 4.0  # steps on average, of the most that a line serves: more make a line long that serves fewer, too
 _AT_ONCE = 64  # runs whose powers are held at once
 _SHARES = np.geomspace(0.38, 1.1, 12)  # of the epsilon of a line that stands, that are looked at
@@ -89,7 +88,7 @@ class RareCurve:
         from hockeystick.engines.rare.standing import SHARE
 
         epsilon = _APART**place
-        guess = float(self.losses.one_large(np.array(epsilon)))
+        guess = self.losses.least_delta(epsilon)
         if guess < _LEAST:
             raise _refused(None)
         for _ in range(_ROUNDS):
@@ -170,7 +169,7 @@ def deltas(curves: Sequence[RareCurve], owners: Rows, epsilon: Array) -> tuple[A
     """
     lower, upper = np.zeros(owners.size), np.full(owners.size, np.inf)
     asked: dict[tuple[int, int], list[int]] = {}
-    for row in np.flatnonzero((epsilon > 0.0) & (epsilon < _MOST)).tolist():
+    for row in np.flatnonzero((epsilon > 0.0) & np.isfinite(epsilon)).tolist():
         place = math.ceil(math.log(epsilon[row]) / math.log(_APART))
         asked.setdefault((int(owners[row]), place), []).append(row)
     for (owner, place), rows in asked.items():

@@ -38,6 +38,7 @@ RISEN: Final = 1.0 + 1e-9
 _LEAST_LARGE = 0.5  # deviations of the other losses together
 _NORMAL = np.arange(-2.0, 38.0, 0.5)  # of the standard normal law
 _WEIGHTS = 0.5 * np.exp(-0.5 * _NORMAL**2) / math.sqrt(2.0 * math.pi)
+_SMALL_SHIFT = 4.0  # up to which steps without the record have losses that count
 _MOST_SEEN = 100.0
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -111,14 +112,15 @@ class RareLosses:
         return ((1.0 - g) * q + g * shifted, error), (q, error)
 
     def _by_number(self, epsilon: Array) -> Array:
-        """About delta at epsilons where losses are large: of so many steps that drew the record, and these alone."""
-        k = np.arange(1.0, _MOST_SEEN)
-        log_chance = k * math.log(self.rate * self.steps) - self.rate * self.steps - gammaln(k + 1.0)
-        mean, deviation = k * (0.5 * self.shift**2 + math.log(self.rate)), self.shift * np.sqrt(k)
+        """About delta at epsilons where losses are large: by how many steps draw the record, as if only they had one."""
+        m, g, steps = self.shift, self.rate, self.steps
+        k = np.arange(1.0, min(steps, _MOST_SEEN) + 1.0)
+        log_chance = gammaln(steps + 1.0) - gammaln(k + 1.0) - gammaln(steps - k + 1.0)
+        log_chance += k * math.log(g) + (steps - k) * math.log1p(-g)
+        mean, deviation = k * (0.5 * m * m + math.log(g)) + (steps - k) * math.log1p(-g), m * np.sqrt(k)
         x = (epsilon[:, None] - mean) / deviation
-        with np.errstate(over="ignore"):
-            less = np.exp(log_ndtr(-x) + log_chance), np.exp(log_ndtr(-x - deviation) + x * deviation + 0.5 * deviation**2 + log_chance)
-        return np.asarray(np.maximum(less[0] - less[1], 0.0).sum(axis=1))
+        p, q = log_ndtr(-x), log_ndtr(-x - deviation) + deviation * (x + 0.5 * deviation)
+        return np.asarray(np.maximum(np.exp(p + log_chance) - np.exp(q + log_chance), 0.0).sum(axis=1))
 
     def one_large(self, epsilon: Array) -> Array:
         """About delta at epsilons, if all steps but one had no loss."""
@@ -126,6 +128,10 @@ class RareLosses:
         q, shifted = kept(np.array([place, place - self.shift]) / math.sqrt(2.0))
         grown = np.exp(np.minimum(epsilon, 700.0))  # beyond, q is 0
         return np.asarray(self.steps * ((1.0 - self.rate) * q + self.rate * shifted - grown * q))
+
+    def least_delta(self, epsilon: float) -> float:
+        """About delta at an epsilon, or less."""
+        return float((self._by_number if self.shift > _SMALL_SHIFT else self.one_large)(np.array([epsilon]))[0])
 
     def small_variance(self, epsilon: Array) -> Array:
         """About the variance of the loss of a run none of whose losses is above epsilon."""
@@ -137,7 +143,7 @@ class RareLosses:
 
     def about_delta(self, epsilon: Array) -> Array:
         """About delta at epsilons, shape (E,), as if the losses but one were normal together."""
-        if self.shift > 4.0:
+        if self.shift > _SMALL_SHIFT:
             return self._by_number(epsilon)
         deviation = np.sqrt(self.small_variance(epsilon))[:, None]
         left = epsilon[:, None] - 0.5 * deviation**2 - deviation * _NORMAL

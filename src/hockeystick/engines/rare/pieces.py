@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.rare.losses import RISEN, WIDTH, Array, RareLosses, kept, raised
-from hockeystick.engines.rare.turning import NEAR, STEEPER, least_turn, most_turn
+from hockeystick.engines.rare.turning import CLEAR, NEAR, STEEPER, least_turn, most_turn
 from hockeystick.laws.sampled_loss import sampled_loss_error
 from hockeystick.numerics.rounding import U, log_sums
 from hockeystick.transforms.strip import few_bits
@@ -94,6 +94,10 @@ class Pieces:
         q = np.minimum(1.25 * coarse.posterior_at_ends[1], 1.0)  # an upper end must not turn faster than steps resolve
         turned = rising + frequency * np.where(q <= 0.5, q, 1.0) * strips + 1.0
         steps = 2.0 * math.pi * strips / np.maximum(np.maximum(room, turned), 1.0)
+        # two steps beyond its ends, where the rule may end, no piece may be next to losses without the record or with it
+        clear = losses.posterior(low - 2.0 * steps) >= 1.0 - CLEAR
+        clear |= losses.posterior(high + 2.0 * steps) <= CLEAR
+        steps = np.where((strips <= NEAR) | clear, steps, 0.0)
         step = np.minimum(steps.max(axis=0), 0.25 * (high - low))
         return cls._on(losses, (below, above), (low, high), step, strips[np.argmax(steps, axis=0), 0])
 

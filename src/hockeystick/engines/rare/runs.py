@@ -211,23 +211,29 @@ def _by_block(terms: Complex, near: Complex) -> Complex:
 
 def difference(a: Complex, b: Complex, steps: Numbers) -> tuple[Complex, Array]:
     """``(a + b)^T - a^T`` and a bound on what its evaluation loses."""
-    size = np.abs(a) + _LEAST
+    size, both = np.abs(a) + _LEAST, a + b
     share = np.abs(b) / size
-    rare = (share < 0.5) & (size > 1e-100)  # elsewhere a is lost, and both powers count as an error
+    rare = (share < 0.5) & (size > 1e-100)  # elsewhere nothing is gained over both powers
     ratio = np.where(rare, b, 0.0) * np.reciprocal(np.where(rare, a, 1.0))
     real, imaginary = ratio.real, ratio.imag
     grown = steps * 0.5 * np.log1p(2.0 * real + (real * real + imaginary * imaginary))
     turned = steps * np.arctan2(imaginary, 1.0 + real)
-    log_a, turn = np.log(size), np.arctan2(a.imag, a.real)
-    whole = np.exp(steps * log_a)
     half = np.sin(0.5 * turned)
     inner = np.expm1(grown) * np.cos(turned) - 2.0 * half * half + 1j * (np.exp(grown) * np.sin(turned))
-    value = whole * np.exp(1j * (steps * turn)) * inner
-    power_error = U * (steps * (32.0 + 4.0 * np.abs(log_a) + 4.0 * np.abs(turn)) + 64.0)
+    power, power_error = _power(a, steps)
+    whole = np.abs(power)
     inner_error = U * np.exp(np.maximum(grown, 0.0)) * (200.0 * steps * share + 64.0 * (np.abs(grown) + np.abs(turned)))
     rounding = whole * (1.0 + power_error) * (np.abs(inner) * power_error + inner_error) * 1.01
-    lost = 2.0 * np.exp(steps * (np.log(size * (1.0 + share)) + 1e-9))
-    return np.where(rare, value, 0.0), np.where(rare, rounding, lost) + _LEAST
+    other, other_error = _power(both, steps)
+    lost = (np.abs(other) * other_error + whole * power_error) * 1.01
+    return np.where(rare, power * inner, other - power), np.where(rare, rounding, lost) + _LEAST
+
+
+def _power(a: Complex, steps: Numbers) -> tuple[Complex, Array]:
+    """``a^T`` and a bound on its relative error, where it and a are not next to the end of float64."""
+    log, turn = np.log(np.abs(a) + _LEAST), np.arctan2(a.imag, a.real)
+    value = np.exp(steps * log) * np.exp(1j * (steps * turn))
+    return value, U * (steps * (32.0 + 4.0 * np.abs(log) + 4.0 * np.abs(turn)) + 64.0)
 
 
 def _log_error(log: Array) -> Array:
