@@ -189,8 +189,8 @@ def rare_lines(engine: Engine) -> RareCurve | None:
     return engine.rare if isinstance(engine, _ContourFirst) else None
 
 
-def asks_rare(engine: Engine, delta: float) -> bool:
-    """Whether lines of rare large losses are asked first for the epsilon of a delta."""
+def asks_rare(engine: Engine, delta: float | None) -> bool:
+    """Whether lines of rare large losses are asked first for the epsilon of a delta, or, without one, for deltas."""
     return isinstance(engine, _ContourFirst) and engine.asks_rare(delta)
 
 
@@ -231,7 +231,7 @@ class _ContourFirst:
         return self._first(
             lambda engine: engine.delta(epsilon),
             lambda bound: float(bound.width) <= self._tolerance * float(bound.lower),
-            self._engines(),
+            self._engines(rare_first=self.asks_rare(None)),
         )
 
     def epsilon(self, delta: float) -> Bound:
@@ -242,10 +242,12 @@ class _ContourFirst:
             self._engines(rare_first=self.asks_rare(delta)),
         )
 
-    def asks_rare(self, delta: float) -> bool:
-        """Whether lines of rare large losses are asked first for the epsilon of a delta."""
+    def asks_rare(self, delta: float | None) -> bool:
+        """Whether lines of rare large losses are asked first for the epsilon of a delta, or, without one, for deltas."""
         if self.rare is None or self._tolerance < RARE_FINEST:
             return False
+        if delta is None or self.rare.losses.are_large:
+            return self.rare.losses.are_large
         losses, (number, power) = self.rare.losses, RARE_SHIFT
         rate, steps, drawn = losses.rate, losses.steps, losses.rate * losses.steps
         serves = RARE_STEPS[0] <= steps <= RARE_STEPS[1] and RARE_RATES[0] <= rate <= RARE_RATES[1]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # lines that few answers need load late
 
 _MOST_RATE = 0.1
 _ROUNDS = 4
+_LESS = 0.8  # of the width before, that another round must reach
 _APART = 2.0 ** (1.0 / 16.0)  # from one epsilon to the next at which a line for deltas stands: it has digits to spare
 _LEAST = 1e-250
 _FEW_DRAWN = 4.0  # steps on average, of the most that a line serves: more make a line long that serves fewer, too
@@ -122,6 +123,8 @@ class RareCurve:
             lower, upper = float(found.lower[0]), float(found.upper[0])
             width = upper - lower
             if math.isfinite(width):
+                if best is not None and width > _LESS * float(best.width):
+                    break  # it is rounding that keeps it wide
                 best = from_sides(max(lower, 0.0), upper, METHOD)
                 if width <= self.tolerance:
                     return best

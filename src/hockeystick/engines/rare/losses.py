@@ -25,7 +25,6 @@ Array = NDArray[np.float64]
 METHOD: Final = "rare large losses"
 """What answers are said to be by."""
 
-WIDER = float(__import__("os").environ.get("WIDER","1.25"))
 MOST_DRAWN: Final = 9.0
 """Steps of a run that draw the record, on average: of more, there is no piece without large losses."""
 
@@ -39,7 +38,8 @@ _LEAST_LARGE = 0.5  # deviations of the other losses together
 _NORMAL = np.arange(-2.0, 38.0, 0.5)  # of the standard normal law
 _WEIGHTS = 0.5 * np.exp(-0.5 * _NORMAL**2) / math.sqrt(2.0 * math.pi)
 _SMALL_SHIFT = 4.0  # up to which steps without the record have losses that count
-_MOST_SEEN = 100.0
+_WIDER = 1.25  # times the width, for each unit of the sensitivity over the noise beyond
+_MOST_SEEN = 100.0  # steps that draw the record
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -76,9 +76,14 @@ class RareLosses:
     steps: float
 
     @property
+    def are_large(self) -> bool:
+        """Whether a step has a loss worth the name only where it draws the record."""
+        return self.shift > _SMALL_SHIFT
+
+    @property
     def width(self) -> float:
         """w, of the soft cuts (nats)."""
-        return WIDTH * max(1.0, WIDER*(self.shift-4.0))
+        return WIDTH * max(1.0, _WIDER * (self.shift - _SMALL_SHIFT))
 
     def loss(self, u: Array) -> Array:
         """``ln r(u)`` (nats)."""
@@ -131,7 +136,7 @@ class RareLosses:
 
     def least_delta(self, epsilon: float) -> float:
         """About delta at an epsilon, or less."""
-        return float((self._by_number if self.shift > _SMALL_SHIFT else self.one_large)(np.array([epsilon]))[0])
+        return float((self._by_number if self.are_large else self.one_large)(np.array([epsilon]))[0])
 
     def small_variance(self, epsilon: Array) -> Array:
         """About the variance of the loss of a run none of whose losses is above epsilon."""
@@ -143,7 +148,7 @@ class RareLosses:
 
     def about_delta(self, epsilon: Array) -> Array:
         """About delta at epsilons, shape (E,), as if the losses but one were normal together."""
-        if self.shift > _SMALL_SHIFT:
+        if self.are_large:
             return self._by_number(epsilon)
         deviation = np.sqrt(self.small_variance(epsilon))[:, None]
         left = epsilon[:, None] - 0.5 * deviation**2 - deviation * _NORMAL
