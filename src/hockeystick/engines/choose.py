@@ -28,7 +28,7 @@ from hockeystick.engines.enumeration.heaviest import HeaviestOutcomes
 from hockeystick.engines.enumeration.outcomes import TooManyOutcomesError
 from hockeystick.engines.narrower import Narrower
 from hockeystick.engines.one_sided.curve import OneSidedCurve
-from hockeystick.engines.rare import RareCurve
+from hockeystick.engines.rare import MOST_DRAWN, RareCurve
 from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.laws.base import Pair
 from hockeystick.laws.loss_sum import PairSum
@@ -247,9 +247,9 @@ class _ContourFirst:
         if self.rare is None or self._tolerance < RARE_FINEST:
             return False
         if delta is None or self.rare.losses.are_large:
-            return self.rare.losses.are_large
+            return self.rare.losses.are_large and self.rare.losses.drawn <= MOST_DRAWN
         losses, (number, power) = self.rare.losses, RARE_SHIFT
-        rate, steps, drawn = losses.rate, losses.steps, losses.rate * losses.steps
+        rate, steps, drawn = losses.rate, losses.steps, losses.drawn
         serves = RARE_STEPS[0] <= steps <= RARE_STEPS[1] and RARE_RATES[0] <= rate <= RARE_RATES[1]
         serves = serves and RARE_DELTAS[0] <= delta <= RARE_DELTAS[1] * drawn
         is_long = drawn <= RARE_FIRST * min((1e-4 / rate) ** RARE_FEWER, 1.0)

@@ -20,7 +20,7 @@ from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.root_bracket import RootBracket, Rows, Targets, root_brackets
 from hockeystick.engines.contour.search import targets_of
-from hockeystick.engines.rare.losses import METHOD, MOST_DRAWN, Array, RareLosses
+from hockeystick.engines.rare.losses import METHOD, Array, RareLosses
 from hockeystick.laws.base import Pair
 
 if TYPE_CHECKING:  # lines that few answers need load late
@@ -28,11 +28,13 @@ if TYPE_CHECKING:  # lines that few answers need load late
     from hockeystick.engines.rare.runs import RareRuns
     from hockeystick.engines.rare.standing import StandingRareLines, Station
 
-_MOST_RATE = 0.1
+_MOST_RATE, _MOST_RATE_OF_LARGE = 0.1, 0.5
+_LEAST_SHIFT, _MOST_SHIFT = 0.05, 100.0
 _ROUNDS = 4
 _LESS = 0.8  # of the width before, that another round must reach
 _APART = 2.0 ** (1.0 / 16.0)  # from one epsilon to the next at which a line for deltas stands: it has digits to spare
 _LEAST = 1e-250
+_MOST = 1e7  # nats: beyond, float64 does not tell losses apart
 _FEW_DRAWN = 4.0  # steps on average, of the most that a line serves: more make a line long that serves fewer, too
 _AT_ONCE = 64  # runs whose powers are held at once
 _SHARES = np.geomspace(0.38, 1.1, 12)  # of the epsilon of a line that stands, that are looked at
@@ -68,9 +70,11 @@ class RareCurve:
         if known is None or count < 2:
             return None
         mu, rate = known
-        if not (rate <= _MOST_RATE and rate * count <= MOST_DRAWN and 0.05 <= mu <= 100.0):
+        losses = RareLosses(float(mu), rate, float(count))
+        most_rate = _MOST_RATE_OF_LARGE if losses.are_large else _MOST_RATE
+        if not (rate <= most_rate and losses.drawn <= losses.most_drawn and _LEAST_SHIFT <= mu <= _MOST_SHIFT):
             return None
-        return cls(RareLosses(float(mu), rate, float(count)), tolerance)
+        return cls(losses, tolerance)
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
@@ -172,7 +176,7 @@ def deltas(curves: Sequence[RareCurve], owners: Rows, epsilon: Array) -> tuple[A
     """
     lower, upper = np.zeros(owners.size), np.full(owners.size, np.inf)
     asked: dict[tuple[int, int], list[int]] = {}
-    for row in np.flatnonzero((epsilon > 0.0) & np.isfinite(epsilon)).tolist():
+    for row in np.flatnonzero((epsilon > 0.0) & (epsilon < _MOST)).tolist():
         place = math.ceil(math.log(epsilon[row]) / math.log(_APART))
         asked.setdefault((int(owners[row]), place), []).append(row)
     for (owner, place), rows in asked.items():

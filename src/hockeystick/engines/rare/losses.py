@@ -28,6 +28,9 @@ METHOD: Final = "rare large losses"
 MOST_DRAWN: Final = 9.0
 """Steps of a run that draw the record, on average: of more, there is no piece without large losses."""
 
+MOST_OF_LARGE: Final = 60.0
+"""The same where losses are large."""
+
 WIDTH: Final = 0.2
 """w (nats): narrow cuts let little of the larger losses through, and smooth the transform less."""
 
@@ -39,7 +42,7 @@ _NORMAL = np.arange(-2.0, 38.0, 0.5)  # of the standard normal law
 _WEIGHTS = 0.5 * np.exp(-0.5 * _NORMAL**2) / math.sqrt(2.0 * math.pi)
 _SMALL_SHIFT = 4.0  # up to which steps without the record have losses that count
 _WIDER = 1.25  # times the width, for each unit of the sensitivity over the noise beyond
-_MOST_SEEN = 100.0  # steps that draw the record
+_MOST_SEEN = 200.0  # steps that draw the record
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -79,6 +82,16 @@ class RareLosses:
     def are_large(self) -> bool:
         """Whether a step has a loss worth the name only where it draws the record."""
         return self.shift > _SMALL_SHIFT
+
+    @property
+    def drawn(self) -> float:
+        """How many steps draw the record, on average."""
+        return self.rate * self.steps
+
+    @property
+    def most_drawn(self) -> float:
+        """How many steps may draw the record, on average."""
+        return MOST_OF_LARGE if self.are_large else MOST_DRAWN
 
     @property
     def width(self) -> float:

@@ -31,6 +31,7 @@ _FAR = 14.0  # widths beyond a cut
 _STRIPS = np.array([0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 1.2, 1.5])
 _HIGHER = np.geomspace(0.5, 8.0, 12)  # widths, where the lower cut is clear of losses without the record
 _CLEAR = 6.0  # widths below the lower cut that its piece may reach
+_LOG_LEAST = -8.0  # frequency tried, where losses are large; elsewhere 0
 _LARGEST = 600.0  # exponent
 _TRIED = np.arange(5.0, 16.0)  # beyond the upper cut
 _UNSEEN = 1e-20  # of the largest mass of a point: less counts for nothing
@@ -200,7 +201,7 @@ def _reach(coarse: _Coarse, part: Array, tilt: float, log_error: float, low_cut:
     strips = np.append(_STRIPS, _HIGHER * w) if clear else _STRIPS
     argument = least_turn(q, strips[:, None])
     rising = (0.5 / m**2 + 1.0 / w**2) * np.square(strips)
-    low, high = np.full(strips.size, 0.0), np.full(strips.size, 18.0)
+    low, high = np.full(strips.size, _LOG_LEAST if coarse.losses.are_large else 0.0), np.full(strips.size, 18.0)
     for _ in range(12):
         middle = 0.5 * (low + high)
         s = np.exp(middle)

@@ -18,7 +18,7 @@ import numpy as np
 
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.rare.line import RareLine, rare_line
-from hockeystick.engines.rare.losses import MOST_DRAWN, Array, RareLosses
+from hockeystick.engines.rare.losses import Array, RareLosses
 
 SHARE: Final = 0.1
 """Of the tolerance, that a line is planned for."""
@@ -62,7 +62,7 @@ class StandingRareLines:
         return self._lines[station]
 
     def _placed(self, power: float, least_power: float, depth: int) -> RareLine:
-        most, fewest = min(math.floor(2.0**power), math.ceil(MOST_DRAWN / self.losses.rate)), 2.0**least_power
+        most, fewest = min(math.floor(2.0**power), math.ceil(self.losses.most_drawn / self.losses.rate)), 2.0**least_power
         losses = replace(self.losses, steps=most)
         largest, smallest = epsilons_near(losses, np.array([-float(depth), 1.0 - depth])).tolist()
         epsilon = _ABOVE * largest
