@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from hockeystick.engines.rare.runs import RareRuns, difference
 from hockeystick.engines.rare.standing import epsilon_near
 from hockeystick.exact import exact_delta
 from hockeystick.laws import GaussianPair, SubsampledPair
+from tests.rare_pieces import exact_piece, only
 
 NOISE, RATE, STEPS = 1.0, 7e-4, 260
 LOSSES = RareLosses(1.0 / NOISE, RATE, float(STEPS))
@@ -163,29 +164,6 @@ def test_pieces_that_end_early_add_the_mass_beyond(share: float) -> None:
             replace(pieces, first=np.where(own, pieces.last - kept, pieces.first)),
         ):
             assert_contains(replace(planned(), pieces=short))
-
-
-def only(pieces: Pieces, place: int) -> Pieces:
-    """One piece alone."""
-    columns = {field.name: getattr(pieces, field.name) for field in fields(pieces) if field.name != "losses"}
-    return replace(pieces, **{name: column[place : place + 1] for name, column in columns.items()})
-
-
-def exact_piece(piece: Pieces, exponent: float, frequency: float) -> complex:
-    """The integral that the only piece stands for, between its ends."""
-    m, g, w = mpf(piece.losses.shift), mpf(piece.losses.rate), mpf(WIDTH)
-    (low,), (high,) = piece.ends.tolist()
-    (below,), (above,) = piece.below.tolist(), piece.above.tolist()
-
-    def f(u: Any) -> Any:
-        loss = mp.log1p(g * mp.expm1(u))
-        between = mp.erfc((u - above) / w) / 2
-        between -= mp.erfc((u - below) / w) / 2 if math.isfinite(below) else 0
-        density = mp.exp(-((u / m + m / 2) ** 2) / 2) / (m * mp.sqrt(2 * mp.pi))
-        return density * between * mp.exp(exponent * loss + 1j * frequency * loss)
-
-    with mp.workdps(25):
-        return complex(mp.quad(f, mp.linspace(low, high, 13), method="gauss-legendre", maxdegree=4))
 
 
 FREQUENCY = 60.0  # of nodes that ball arithmetic reaches in no time
@@ -498,9 +476,9 @@ def test_no_line_stands_where_epsilon_or_its_power_leaves_the_range_of_numbers()
 def test_deltas_of_one_curve_share_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     placed: list[float] = []
 
-    def counting(losses: RareLosses, epsilon: float, log_error: float) -> RareLine:
+    def counting(losses: RareLosses, epsilon: float, log_error: float, **least: Any) -> RareLine:
         placed.append(epsilon)
-        return rare_line(losses, epsilon, log_error)
+        return rare_line(losses, epsilon, log_error, **least)
 
     monkeypatch.setattr(engine_line, "rare_line", counting)
     run, epsilon = hs.Gaussian(noise_multiplier=0.5).poisson(rate=1e-3) * 300, np.linspace(1.0, 2.0, 120)

@@ -97,7 +97,7 @@ class RareCurve:
         if guess < _LEAST:
             raise _refused(None)
         for _ in range(_ROUNDS):
-            run = self._run(epsilon, math.log(SHARE * self.tolerance * guess))
+            run = self._run(epsilon, math.log(SHARE * self.tolerance * guess), self._lowest)
             lower, upper = (float(side[0, 0]) for side in run.sides(_ONLY, np.array([[epsilon]])))
             if self.is_narrow(lower, upper):
                 break
@@ -139,12 +139,18 @@ class RareCurve:
         """Nothing that is known at once."""
         return False
 
-    def _run(self, epsilon: float, log_error: float) -> RareRuns:
-        """The run on a line planned for an epsilon."""
+    @property
+    def _lowest(self) -> float:
+        """Of an epsilon, the share down to which its line is planned: where losses are large its tilts are steep."""
+        return 1.0 / _APART if self.losses.are_large else 1.0
+
+    def _run(self, epsilon: float, log_error: float, lowest: float = 1.0) -> RareRuns:
+        """The run on a line planned for an epsilon, and down to a share of it."""
         from hockeystick.engines.rare.line import rare_line
         from hockeystick.engines.rare.runs import RareRuns
 
-        return RareRuns(rare_line(self.losses, epsilon, log_error), np.array([self.losses.steps]))
+        line = rare_line(self.losses, epsilon, log_error, least=[(1.0, lowest)])
+        return RareRuns(line, np.array([self.losses.steps]))
 
     @cached_property
     def standing(self) -> StandingRareLines:

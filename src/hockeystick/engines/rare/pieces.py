@@ -299,7 +299,8 @@ class TiltedPieces:
         if frequency > 0.0 or (half_widths > NEAR).any():
             least, most = self.pieces.posterior
             turn = most_turn(least * _LEAST, most, half_widths)
-            logs = logs + np.where(np.isfinite(turn), frequency * RISEN * turn, np.inf)
+            known = np.isfinite(turn)
+            logs = logs + np.where(known, frequency * RISEN * np.where(known, turn, 0.0), np.inf)
         return self.pieces.log_sums(logs) + 1e-9
 
     def log_faded(self, frequency: float, half_width: float) -> Array:

@@ -132,7 +132,8 @@ def plan(losses: RareLosses, epsilon: float, log_error: float, least: Sequence[S
     left = dropped(low)
     if not float(left.min()) <= log_error:
         raise ContourRefusal("tail", "losses far below epsilon are not rare")
-    tilt, above, period = _tilts(coarse, low, epsilon, log_error)
+    nearest = epsilon * least[0][1] if losses.are_large else epsilon  # where the periods above are next to it
+    tilt, above, period = _tilts(coarse, low, nearest, log_error)
     exponents = coarse.factors(np.array([tilt]))[0]
     moment, part = float(exponents @ coarse.whole), exponents * coarse.between(low)
     log_part = math.log(part.sum())
