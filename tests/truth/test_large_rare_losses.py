@@ -6,7 +6,6 @@ loss, to within the chance of a base loss that would be in doubt.
 
 from __future__ import annotations
 
-import cmath
 import functools
 import math
 from dataclasses import replace
@@ -160,11 +159,10 @@ def on_line(pieces: Pieces) -> TiltedPieces:
     return TiltedPieces(pieces, 1.0 + planned().found.tilt)
 
 
-@pytest.mark.parametrize("times", [1.0, 2.0, 4.0])
-@pytest.mark.parametrize("frequency", [0.1, 1.0])
+@pytest.mark.parametrize(("frequency", "times"), [(0.1, 2.0), (1.0, 1.0), (1.0, 4.0)])
 def test_rules_of_pieces_moved_far_up_err_by_no_more_than_they_say(frequency: float, times: float) -> None:
     pieces, seen = planned().pieces, 0
-    for place in range(0, pieces.sizes.size, 3):
+    for place in range(0, pieces.sizes.size, 6):
         piece = only(pieces, place)
         step = piece.step * times
         first, last = (np.floor(one * piece.step / step) for one in (piece.first, piece.last))
@@ -174,10 +172,10 @@ def test_rules_of_pieces_moved_far_up_err_by_no_more_than_they_say(frequency: fl
         ((value, error),) = transforms(on_line(rule), [slice(None)], frequency, 3)
         seen += clear(rule, 0)
         for number in (0, 2):
-            exact = exact_piece(rule, on_line(rule).exponent, number * frequency, 60)
+            exact = exact_piece(rule, on_line(rule).exponent, number * frequency, 24)
             assert abs(complex(value[number]) - exact) <= error
         assert abs(exact_piece(rule, on_line(rule).exponent, 0.0)) <= on_line(rule).moment[0]
-    assert seen >= 3 or times > 1.0
+    assert seen >= 2 or times > 1.0
 
 
 def test_the_transform_between_wide_cuts_fades_as_it_is_said_to() -> None:
@@ -188,7 +186,7 @@ def test_the_transform_between_wide_cuts_fades_as_it_is_said_to() -> None:
         for frequency in (0.3, 1.0, 2.0):
             bound = math.exp(on_line(piece).log_faded(frequency, half_width)[0])
             for beyond in (1.0, 1.7):
-                assert abs(exact_piece(piece, on_line(piece).exponent, beyond * frequency, 60)) <= bound
+                assert abs(exact_piece(piece, on_line(piece).exponent, beyond * frequency, 40)) <= bound
 
 
 def test_no_piece_is_moved_over_the_zero_of_the_ratio() -> None:
@@ -201,38 +199,24 @@ def test_no_piece_is_moved_over_the_zero_of_the_ratio() -> None:
     assert seen >= 1
 
 
-def followed(q: float, height: float) -> float:
-    """The argument of ``1 - q + q e^{iy}``, followed from 0."""
-    heights = np.linspace(0.0, height, 4000)
-    return float(np.unwrap([cmath.phase(1.0 - q + q * cmath.exp(1j * y)) for y in heights])[-1])
+HEIGHTS = np.linspace(0.0, 12.0, 2401)
 
 
-@pytest.mark.parametrize("height", [0.3, 1.5, 2.0, 3.0, 4.5, 5.0, 9.0, 40.0])
 @pytest.mark.parametrize("q", [0.01, 0.099, 0.3, 0.9, 0.905, 0.99, 1.0])
-def test_the_argument_turns_by_no_more_and_no_less_than_is_said(q: float, height: float) -> None:
-    least, most = (
-        float(found) for found in (least_turn(np.array(q), np.array(height)), most_turn(np.array(q), q, height))
-    )
-    exact = followed(q, height)
-    assert least <= exact + 1e-12
-    assert abs(exact) <= most + 1e-12
-    if q not in (0.3,) or height < NEAR:
-        assert most <= abs(height) + 0.12
-        assert least >= height - 0.12 or q < 0.9
-
-
-@pytest.mark.parametrize("q", [0.01, 0.099, 0.9, 0.99])
-@pytest.mark.parametrize("phase", [0.5, 1.0, 1.5])
-def test_the_bounds_of_the_argument_are_nearly_met(q: float, phase: float) -> None:
-    """Where the other term turns it the most, on either side."""
-    ratio = min(q, 1.0 - q) / max(q, 1.0 - q)
-    heights = np.linspace(4.0, 12.0, 400)
-    exact = np.array([followed(q, y) for y in heights.tolist()])
-    bare = heights if q > 0.5 else np.zeros_like(heights)
-    assert (np.abs(exact - bare)).max() >= 0.97 * math.asin(ratio) * min(phase, 1.0)
-    assert (np.abs(exact) <= most_turn(np.array(q), q, heights)).all()
-    if q > 0.5:
-        assert (exact >= least_turn(np.array(q), heights)).all()
+def test_the_argument_turns_by_no_more_and_no_less_than_is_said(q: float) -> None:
+    """Followed from the real line; where the other term turns it the most the bounds are nearly met."""
+    exact = np.unwrap(np.angle(1.0 - q + q * np.exp(1j * HEIGHTS)))
+    least, most = least_turn(np.array(q), HEIGHTS), most_turn(np.array(q), np.array(q), HEIGHTS)
+    assert (least <= exact + 1e-12).all()
+    assert (np.abs(exact) <= most + 1e-12).all()
+    known, bare = HEIGHTS > NEAR, HEIGHTS * (q > 0.5)
+    if q == 0.3:
+        assert np.isinf(least[known]).all()
+        assert np.isinf(most[known]).all()
+        return
+    off = 1.012 * math.asin(min(q, 1.0 - q) / max(q, 1.0 - q))
+    assert (most <= bare + off + 1e-12)[known].all()
+    assert q < 0.5 or (least >= bare - off - 1e-12)[known].all()
 
 
 @pytest.mark.parametrize("place", [0, 4, 9, 14, 20, 25])

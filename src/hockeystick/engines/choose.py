@@ -73,8 +73,7 @@ COARSE_ATOMS: Final = {1e-4: 20, 1e-3: 1, 1e-2: 1}
 ms for ten times as wide, 10 to 30 for a hundred times."""
 
 ENOUGH: Final = 1e-1
-"""Of the tolerance asked for: the width of what a line answers where rounding keeps it from 1e-9, as it does where
-large losses are rare. Another line there is as wide, and takes 5 to 20 ms."""
+"""Of the tolerance: what a line may leave where rounding keeps it from 1e-9. Another is as wide, after 5 to 20 ms."""
 
 LATTICE_TOLERANCE: Final = 1e-5
 """Width that lattices are asked for at least, of epsilon in nats and of delta as a share: they leave a hundredth of
@@ -190,7 +189,7 @@ def rare_lines(engine: Engine) -> RareCurve | None:
 
 
 def asks_rare(engine: Engine, delta: float | None) -> bool:
-    """Whether lines of rare large losses are asked first for the epsilon of a delta, or, without one, for deltas."""
+    """Whether lines of rare large losses are asked first: for the epsilon of a delta, or, without one, for deltas."""
     return isinstance(engine, _ContourFirst) and engine.asks_rare(delta)
 
 
@@ -243,17 +242,16 @@ class _ContourFirst:
         )
 
     def asks_rare(self, delta: float | None) -> bool:
-        """Whether lines of rare large losses are asked first for the epsilon of a delta, or, without one, for deltas."""
+        """The same, of this composition: as measured, or where noise is so little that the contour answers nothing."""
         if self.rare is None or self._tolerance < RARE_FINEST:
             return False
-        if delta is None or self.rare.losses.are_large:
-            return self.rare.losses.are_large and self.rare.losses.drawn <= MOST_DRAWN
         losses, (number, power) = self.rare.losses, RARE_SHIFT
-        rate, steps, drawn = losses.rate, losses.steps, losses.drawn
-        serves = RARE_STEPS[0] <= steps <= RARE_STEPS[1] and RARE_RATES[0] <= rate <= RARE_RATES[1]
-        serves = serves and RARE_DELTAS[0] <= delta <= RARE_DELTAS[1] * drawn
-        is_long = drawn <= RARE_FIRST * min((1e-4 / rate) ** RARE_FEWER, 1.0)
-        return serves and is_long and drawn <= number * 10.0 ** (power * losses.shift)
+        rate, drawn = losses.rate, losses.drawn
+        if delta is None or losses.are_large:
+            return losses.are_large and drawn <= MOST_DRAWN
+        serves = RARE_STEPS[0] <= losses.steps <= RARE_STEPS[1] and RARE_RATES[0] <= rate <= RARE_RATES[1]
+        most = min(RARE_FIRST * min((1e-4 / rate) ** RARE_FEWER, 1.0), number * 10.0 ** (power * losses.shift))
+        return serves and RARE_DELTAS[0] <= delta <= RARE_DELTAS[1] * drawn and drawn <= most
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether Chernoff's bound proves ``delta(epsilon) <= delta``."""

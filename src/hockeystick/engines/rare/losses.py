@@ -130,7 +130,7 @@ class RareLosses:
         return ((1.0 - g) * q + g * shifted, error), (q, error)
 
     def _by_number(self, epsilon: Array) -> Array:
-        """About delta at epsilons where losses are large: by how many steps draw the record, as if only they had one."""
+        """About delta where losses are large: by how many steps draw the record, as if these alone had losses."""
         m, g, steps = self.shift, self.rate, self.steps
         k = np.arange(1.0, min(steps, _MOST_SEEN) + 1.0)
         log_chance = gammaln(steps + 1.0) - gammaln(k + 1.0) - gammaln(steps - k + 1.0)

@@ -94,7 +94,7 @@ class Pieces:
         q = np.minimum(1.25 * coarse.posterior_at_ends[1], 1.0)  # an upper end must not turn faster than steps resolve
         turned = rising + frequency * np.where(q <= 0.5, q, 1.0) * strips + 1.0
         steps = 2.0 * math.pi * strips / np.maximum(np.maximum(room, turned), 1.0)
-        # two steps beyond its ends, where the rule may end, no piece may be next to losses without the record or with it
+        # up to two steps beyond, where its rule may end, such a piece keeps to one side of the zero of r
         clear = losses.posterior(low - 2.0 * steps) >= 1.0 - CLEAR
         clear |= losses.posterior(high + 2.0 * steps) <= CLEAR
         steps = np.where((strips <= NEAR) | clear, steps, 0.0)

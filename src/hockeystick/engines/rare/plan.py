@@ -128,7 +128,9 @@ def plan(losses: RareLosses, epsilon: float, log_error: float, least: Sequence[S
         logs = np.max([share * powers - less * falls for share, less in least], axis=0)
         return np.asarray(logs + log_constant(tilts))
 
-    low = _halved(lambda cut: float(dropped(cut).min()) <= log_error, losses.base(epsilon / 200.0), high - 2.0 * losses.width)
+    low = _halved(
+        lambda cut: float(dropped(cut).min()) <= log_error, losses.base(epsilon / 200.0), high - 2.0 * losses.width
+    )
     left = dropped(low)
     if not float(left.min()) <= log_error:
         raise ContourRefusal("tail", "losses far below epsilon are not rare")

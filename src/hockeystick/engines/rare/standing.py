@@ -62,7 +62,10 @@ class StandingRareLines:
         return self._lines[station]
 
     def _placed(self, power: float, least_power: float, depth: int) -> RareLine:
-        most, fewest = min(math.floor(2.0**power), math.ceil(self.losses.most_drawn / self.losses.rate)), 2.0**least_power
+        most, fewest = (
+            min(math.floor(2.0**power), math.ceil(self.losses.most_drawn / self.losses.rate)),
+            2.0**least_power,
+        )
         losses = replace(self.losses, steps=most)
         largest, smallest = epsilons_near(losses, np.array([-float(depth), 1.0 - depth])).tolist()
         epsilon = _ABOVE * largest

@@ -27,9 +27,9 @@ CLEAR: Final = 0.1
 
 
 def least_turn(posterior: Array, height: Array) -> Array:
-    """A lower bound of the argument of ``1 - q + q e^{iy}`` for posteriors of q and more, at heights from y to ``NEAR``.
+    """A lower bound of the argument of ``1 - q + q e^{iy}`` for posteriors of q and more.
 
-    Beyond ``NEAR`` it is y less what the other term turns, where q is next to 1; elsewhere nothing is known.
+    Beyond ``NEAR`` it is y less what the other term may turn back, where q is next to 1; elsewhere nothing is known.
     """
     off = 1.01 * (1.0 - posterior) / np.maximum(posterior, 1.0 - CLEAR)
     beyond = np.where(posterior >= 1.0 - CLEAR, height - off, -np.inf)
@@ -37,7 +37,7 @@ def least_turn(posterior: Array, height: Array) -> Array:
 
 
 def most_turn(least: Array, most: Array, height: Array) -> Array:
-    """An upper bound of its size for posteriors between two, infinite beyond ``NEAR`` where neither is next to its end."""
+    """An upper bound of its size for posteriors between two; infinite beyond ``NEAR`` if these are next to no end."""
     above = height + 1.01 * (1.0 - least) / np.maximum(least, 1.0 - CLEAR)
     below = np.where(most <= CLEAR, 1.01 * most / (1.0 - np.minimum(most, CLEAR)), np.inf)
     beyond = np.where(least >= 1.0 - CLEAR, above, below)
