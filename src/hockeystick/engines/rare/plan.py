@@ -112,11 +112,13 @@ def plan(losses: RareLosses, epsilon: float, log_error: float, least: Sequence[S
         Where there is none.
     """
     left_out = functools.cache(functools.partial(_left_out, losses, epsilon))
-    m = losses.shift
-    high = min(losses.base(30.0 * epsilon), 0.5 * m * m + _ALL * max(m, 1.0))
-    high = _halved(lambda cut: left_out(cut)[1] <= log_error, high, min(losses.base(0.8 * epsilon), 0.5 * high))
-    power, left = left_out(high)
-    if not left <= log_error:
+    high, bad = losses.base(30.0 * epsilon), losses.base(0.8 * epsilon)
+    if losses.are_large:  # nothing is that far above the mean
+        high = min(high, 0.5 * losses.shift**2 + _ALL * losses.shift)
+        bad = min(bad, 0.5 * high)
+    high = _halved(lambda cut: left_out(cut)[1] <= log_error, high, bad)
+    power, log_left_out = left_out(high)
+    if not log_left_out <= log_error:
         raise ContourRefusal("tail", "losses far above epsilon are not rare")
     coarse = _Coarse(losses, high)
     tilts = np.geomspace(0.5, 600.0, 40) / epsilon
