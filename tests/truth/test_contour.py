@@ -179,6 +179,14 @@ def test_epsilon_behind_a_cliff(sigma: float, rate: float, steps: int, delta: fl
     assert again.contains(delta) or float(again.upper) <= delta
 
 
+@pytest.mark.parametrize("epsilon", [6.0, 6.6])
+@pytest.mark.parametrize("sigma", [2.178423042436338, 2.4])
+def test_deltas_far_beyond_a_cliff_are_narrow(sigma: float, epsilon: float) -> None:
+    """Near 1e-190, where stations counted in deviations alone would leave hundreds of powers of e between two."""
+    parts: Parts = [(sampled(sigma, 8.64e-4), 13_032)]
+    assert_contains(ContourCurve(PairSum(parts), 3e-7).delta(epsilon), parts, epsilon, 3e-7)
+
+
 # ------------------------------------------------------------------------------------------------------ laws, refusals
 
 

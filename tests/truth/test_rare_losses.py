@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from hockeystick.engines.rare.runs import RareRuns, difference
 from hockeystick.engines.rare.standing import epsilon_near
 from hockeystick.exact import exact_delta
 from hockeystick.laws import GaussianPair, SubsampledPair
+from tests.rare_pieces import exact_piece, only
 
 NOISE, RATE, STEPS = 1.0, 7e-4, 260
 LOSSES = RareLosses(1.0 / NOISE, RATE, float(STEPS))
@@ -163,29 +164,6 @@ def test_pieces_that_end_early_add_the_mass_beyond(share: float) -> None:
             replace(pieces, first=np.where(own, pieces.last - kept, pieces.first)),
         ):
             assert_contains(replace(planned(), pieces=short))
-
-
-def only(pieces: Pieces, place: int) -> Pieces:
-    """One piece alone."""
-    columns = {field.name: getattr(pieces, field.name) for field in fields(pieces) if field.name != "losses"}
-    return replace(pieces, **{name: column[place : place + 1] for name, column in columns.items()})
-
-
-def exact_piece(piece: Pieces, exponent: float, frequency: float) -> complex:
-    """The integral that the only piece stands for, between its ends."""
-    m, g, w = mpf(piece.losses.shift), mpf(piece.losses.rate), mpf(WIDTH)
-    (low,), (high,) = piece.ends.tolist()
-    (below,), (above,) = piece.below.tolist(), piece.above.tolist()
-
-    def f(u: Any) -> Any:
-        loss = mp.log1p(g * mp.expm1(u))
-        between = mp.erfc((u - above) / w) / 2
-        between -= mp.erfc((u - below) / w) / 2 if math.isfinite(below) else 0
-        density = mp.exp(-((u / m + m / 2) ** 2) / 2) / (m * mp.sqrt(2 * mp.pi))
-        return density * between * mp.exp(exponent * loss + 1j * frequency * loss)
-
-    with mp.workdps(25):
-        return complex(mp.quad(f, mp.linspace(low, high, 13), method="gauss-legendre", maxdegree=4))
 
 
 FREQUENCY = 60.0  # of nodes that ball arithmetic reaches in no time
@@ -324,11 +302,18 @@ def test_differences_of_powers_err_by_no_more_than_they_say(steps: float) -> Non
         assert error[k] <= 1e-13 * steps * abs(complex(exact))
 
 
-def test_where_one_power_is_lost_both_count_as_an_error() -> None:
-    a, b = np.array([1e-200 + 0j, 0.1 + 0j]), np.array([0.3 + 0j, 0.2j])
-    value, error = difference(a, b, 4.0)
-    assert value.tolist() == [0j, 0j]
-    assert (error >= np.abs((a + b) ** 4 - a**4)).all()
+@pytest.mark.parametrize("steps", [2.0, 300.0, 1e6])
+def test_where_large_losses_are_as_likely_both_powers_err_by_no_more_than_they_say(steps: float) -> None:
+    rng = np.random.default_rng(6)
+    a = 0.4 * 10.0 ** rng.uniform(-200.0 / steps, 0.0, 50) * np.exp(1j * rng.uniform(-3.0, 3.0, 50))
+    b = 10.0 ** rng.uniform(-0.3, 3.0 / steps, 50) * np.abs(a) * np.exp(1j * rng.uniform(-3.0, 3.0, 50))
+    a[0], a[1] = 0.0, 1e-250
+    value, error = difference(a, b, steps)
+    for k in range(50):
+        with mp.workdps(60):
+            one, other = (mp.mpc(a[k]) + mp.mpc(b[k])) ** int(steps), mp.mpc(a[k]) ** int(steps)
+            assert abs(mp.mpc(value[k]) - (one - other)) <= error[k]
+        assert error[k] <= 1e-12 * steps * float(abs(one) + abs(other)) + 1e-270
 
 
 def test_runs_on_one_line_contain_their_own_truths_as_they_do_alone() -> None:
@@ -491,9 +476,9 @@ def test_no_line_stands_where_epsilon_or_its_power_leaves_the_range_of_numbers()
 def test_deltas_of_one_curve_share_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     placed: list[float] = []
 
-    def counting(losses: RareLosses, epsilon: float, log_error: float) -> RareLine:
+    def counting(losses: RareLosses, epsilon: float, log_error: float, **least: Any) -> RareLine:
         placed.append(epsilon)
-        return rare_line(losses, epsilon, log_error)
+        return rare_line(losses, epsilon, log_error, **least)
 
     monkeypatch.setattr(engine_line, "rare_line", counting)
     run, epsilon = hs.Gaussian(noise_multiplier=0.5).poisson(rate=1e-3) * 300, np.linspace(1.0, 2.0, 120)

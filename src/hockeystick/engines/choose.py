@@ -28,7 +28,7 @@ from hockeystick.engines.enumeration.heaviest import HeaviestOutcomes
 from hockeystick.engines.enumeration.outcomes import TooManyOutcomesError
 from hockeystick.engines.narrower import Narrower
 from hockeystick.engines.one_sided.curve import OneSidedCurve
-from hockeystick.engines.rare import RareCurve
+from hockeystick.engines.rare import MOST_DRAWN, RareCurve
 from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.laws.base import Pair
 from hockeystick.laws.loss_sum import PairSum
@@ -72,8 +72,7 @@ COARSE: Final = {1e-2: 1}
 """Of the tolerance asked for: what the contour is asked for where it cannot reach 1e-9, and times how much work."""
 
 ENOUGH: Final = 1e-1
-"""Of the tolerance asked for: the width of what a line answers where rounding keeps it from 1e-9, as it does where
-large losses are rare. Another line there is as wide, and takes 5 to 20 ms."""
+"""Of the tolerance: what a line may leave where rounding keeps it from 1e-9. Another is as wide, after 5 to 20 ms."""
 
 LATTICE_TOLERANCE: Final = 1e-5
 """Width that lattices are asked for at least, of epsilon in nats and of delta as a share: they leave a hundredth of
@@ -185,8 +184,8 @@ def rare_lines(engine: Engine) -> RareCurve | None:
     return engine.rare if isinstance(engine, _ContourFirst) else None
 
 
-def asks_rare(engine: Engine, delta: float) -> bool:
-    """Whether lines of rare large losses are asked first for the epsilon of a delta."""
+def asks_rare(engine: Engine, delta: float | None) -> bool:
+    """Whether lines of rare large losses are asked first: for the epsilon of a delta, or, without one, for deltas."""
     return isinstance(engine, _ContourFirst) and engine.asks_rare(delta)
 
 
@@ -227,7 +226,7 @@ class _ContourFirst:
         return self._first(
             lambda engine: engine.delta(epsilon),
             lambda bound: float(bound.width) <= self._tolerance * float(bound.lower),
-            self._engines(),
+            self._engines(rare_first=self.asks_rare(None)),
         )
 
     def epsilon(self, delta: float) -> Bound:
@@ -238,16 +237,17 @@ class _ContourFirst:
             self._engines(rare_first=self.asks_rare(delta)),
         )
 
-    def asks_rare(self, delta: float) -> bool:
-        """Whether lines of rare large losses are asked first for the epsilon of a delta."""
+    def asks_rare(self, delta: float | None) -> bool:
+        """The same, of this composition: as measured, or where noise is so little that the contour answers nothing."""
         if self.rare is None or self._tolerance < RARE_FINEST:
             return False
         losses, (number, power) = self.rare.losses, RARE_SHIFT
-        rate, steps, drawn = losses.rate, losses.steps, losses.rate * losses.steps
-        serves = RARE_STEPS[0] <= steps <= RARE_STEPS[1] and RARE_RATES[0] <= rate <= RARE_RATES[1]
-        serves = serves and RARE_DELTAS[0] <= delta <= RARE_DELTAS[1] * drawn
-        is_long = drawn <= RARE_FIRST * min((1e-4 / rate) ** RARE_FEWER, 1.0)
-        return serves and is_long and drawn <= number * 10.0 ** (power * losses.shift)
+        rate, drawn = losses.rate, losses.drawn
+        if delta is None or losses.are_large:
+            return losses.are_large and drawn <= MOST_DRAWN
+        serves = RARE_STEPS[0] <= losses.steps <= RARE_STEPS[1] and RARE_RATES[0] <= rate <= RARE_RATES[1]
+        most = min(RARE_FIRST * min((1e-4 / rate) ** RARE_FEWER, 1.0), number * 10.0 ** (power * losses.shift))
+        return serves and RARE_DELTAS[0] <= delta <= RARE_DELTAS[1] * drawn and drawn <= most
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether Chernoff's bound proves ``delta(epsilon) <= delta``."""

@@ -59,8 +59,12 @@ def answers_together(curves: Sequence[BoundedCurve], owners: Rows, values: Array
     is_delta, ends = quantity == "delta", Ends.of(curves, owners)
     plain = ends.asks_delta(values) if is_delta else ends.asks_epsilon(values)
     rare = np.zeros(values.size, dtype=np.bool_)
-    for row in np.flatnonzero(plain & (not is_delta)).tolist():
-        rare[row] = asks_rare(curves[owners[row]].engine, float(values[row]))
+    if is_delta:
+        first = [place for place in set(owners[plain].tolist()) if asks_rare(curves[place].engine, None)]
+        rare = plain & np.isin(owners, first)
+    else:
+        for row in np.flatnonzero(plain).tolist():
+            rare[row] = asks_rare(curves[owners[row]].engine, float(values[row]))
     answers = unknown(values.size)
     rows, place, lines = _served(curves, owners, plain & ~rare, standing_lines)
     asked = values[rows]
@@ -161,7 +165,7 @@ def is_below_beside(curve: BoundedCurve, other: BoundedCurve, epsilon: float, de
 
 def _asked_lines(engine: Engine, delta: float, quantity: Quantity) -> StandingLines | None:
     """The lines by which an engine answers first; None where they are none of the contour."""
-    return None if quantity == "epsilon" and asks_rare(engine, delta) else standing_lines(engine)
+    return None if asks_rare(engine, delta if quantity == "epsilon" else None) else standing_lines(engine)
 
 
 def _served(

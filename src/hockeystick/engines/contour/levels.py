@@ -24,7 +24,6 @@ APART: Final = 1.5
 """Deviations of the tilted loss from one station to the next."""
 
 _DEEP = 20.0  # of ln delta, from one station to the next at most
-_DEEPEST = -100.0  # ln delta down to which that matters
 _LONG = 6.0  # deviations from one tilt to the next that are too many
 _LEAST = -760.0  # ln of the smallest delta looked for
 
@@ -119,7 +118,7 @@ def _ladder(planned: Scan, deviation: Array) -> Array:
     """
     tilts, log_deltas = planned.tilts, planned.smooth_log_delta()[1]
     speed = deviation * tilts  # over the logarithm of the tilt
-    deep = np.maximum(np.minimum.accumulate(log_deltas), _DEEPEST)
+    deep = np.maximum(np.minimum.accumulate(log_deltas), _LEAST)
     steps = np.zeros_like(speed)
     steps[1:] = 0.5 * (speed[1:] + speed[:-1]) * np.log(tilts[1:] / tilts[:-1])
     steps[1:] = np.maximum(steps[1:], (APART / _DEEP) * (deep[:-1] - deep[1:]))

@@ -20,7 +20,7 @@ from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.root_bracket import RootBracket, Rows, Targets, root_brackets
 from hockeystick.engines.contour.search import targets_of
-from hockeystick.engines.rare.losses import METHOD, MOST_DRAWN, Array, RareLosses
+from hockeystick.engines.rare.losses import METHOD, Array, RareLosses
 from hockeystick.laws.base import Pair
 
 if TYPE_CHECKING:  # lines that few answers need load late
@@ -28,11 +28,13 @@ if TYPE_CHECKING:  # lines that few answers need load late
     from hockeystick.engines.rare.runs import RareRuns
     from hockeystick.engines.rare.standing import StandingRareLines, Station
 
-_MOST_RATE = 0.1
+_MOST_RATE, _MOST_RATE_OF_LARGE = 0.1, 0.5
+_LEAST_SHIFT, _MOST_SHIFT = 0.05, 100.0
 _ROUNDS = 4
+_LESS = 0.8  # of the width before, that another round must reach
 _APART = 2.0 ** (1.0 / 16.0)  # from one epsilon to the next at which a line for deltas stands: it has digits to spare
 _LEAST = 1e-250
-_MOST = 700.0  # nats: beyond, e^eps is next to the end of float64
+_MOST = 1e7  # nats: beyond, float64 does not tell losses apart
 _FEW_DRAWN = 4.0  # steps on average, of the most that a line serves: more make a line long that serves fewer, too
 _AT_ONCE = 64  # runs whose powers are held at once
 _SHARES = np.geomspace(0.38, 1.1, 12)  # of the epsilon of a line that stands, that are looked at
@@ -68,9 +70,11 @@ class RareCurve:
         if known is None or count < 2:
             return None
         mu, rate = known
-        if not (rate <= _MOST_RATE and rate * count <= MOST_DRAWN and 0.05 <= mu <= 4.0):
+        losses = RareLosses(float(mu), rate, float(count))
+        most_rate = _MOST_RATE_OF_LARGE if losses.are_large else _MOST_RATE
+        if not (rate <= most_rate and losses.drawn <= losses.most_drawn and _LEAST_SHIFT <= mu <= _MOST_SHIFT):
             return None
-        return cls(RareLosses(float(mu), rate, float(count)), tolerance)
+        return cls(losses, tolerance)
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
@@ -89,11 +93,11 @@ class RareCurve:
         from hockeystick.engines.rare.standing import SHARE
 
         epsilon = _APART**place
-        guess = float(self.losses.one_large(np.array(epsilon)))
+        guess = self.losses.least_delta(epsilon)
         if guess < _LEAST:
             raise _refused(None)
         for _ in range(_ROUNDS):
-            run = self._run(epsilon, math.log(SHARE * self.tolerance * guess))
+            run = self._run(epsilon, math.log(SHARE * self.tolerance * guess), self._lowest)
             lower, upper = (float(side[0, 0]) for side in run.sides(_ONLY, np.array([[epsilon]])))
             if self.is_narrow(lower, upper):
                 break
@@ -123,6 +127,8 @@ class RareCurve:
             lower, upper = float(found.lower[0]), float(found.upper[0])
             width = upper - lower
             if math.isfinite(width):
+                if best is not None and width > _LESS * float(best.width):
+                    break  # it is rounding that keeps it wide
                 best = from_sides(max(lower, 0.0), upper, METHOD)
                 if width <= self.tolerance:
                     return best
@@ -133,12 +139,18 @@ class RareCurve:
         """Nothing that is known at once."""
         return False
 
-    def _run(self, epsilon: float, log_error: float) -> RareRuns:
-        """The run on a line planned for an epsilon."""
+    @property
+    def _lowest(self) -> float:
+        """Of an epsilon, the share down to which its line is planned: where losses are large its tilts are steep."""
+        return 1.0 / _APART if self.losses.are_large else 1.0
+
+    def _run(self, epsilon: float, log_error: float, lowest: float = 1.0) -> RareRuns:
+        """The run on a line planned for an epsilon, and down to a share of it."""
         from hockeystick.engines.rare.line import rare_line
         from hockeystick.engines.rare.runs import RareRuns
 
-        return RareRuns(rare_line(self.losses, epsilon, log_error), np.array([self.losses.steps]))
+        line = rare_line(self.losses, epsilon, log_error, least=[(1.0, lowest)])
+        return RareRuns(line, np.array([self.losses.steps]))
 
     @cached_property
     def standing(self) -> StandingRareLines:

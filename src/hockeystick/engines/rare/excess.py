@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from hockeystick.engines.contour.aliasing import log_constant
-from hockeystick.engines.rare.losses import WIDTH, Array, RareLosses, kept
+from hockeystick.engines.rare.losses import Array, RareLosses, kept
 
 _POWERS = np.geomspace(1.5, 600.0, 8)  # over epsilon, where that is below 1
 _LEAST = 1e-12  # below it a larger power gains nothing
@@ -37,10 +37,10 @@ def log_excess(losses: RareLosses, cut: float, powers: Array, *, times: Array | 
     """``ln`` of the bounds at epsilon 0, for powers p > 1; of several runs, of so many steps each, for one power."""
     m, g = losses.shift, losses.rate
     steps = np.array(losses.steps) if times is None else times
-    edges = np.arange(cut - _BELOW * WIDTH, cut + _BEYOND, _CELL)
+    edges = np.arange(cut - _BELOW * losses.width, cut + _BEYOND, _CELL)
     left, right = edges[:-1], edges[1:]
     middle = np.clip(-0.5 * m * m, left, right)  # where the density of Q is largest
-    taken = losses.log_density(middle) + math.log(_CELL) + np.log(kept((cut - right) / WIDTH))
+    taken = losses.log_density(middle) + math.log(_CELL) + np.log(kept((cut - right) / losses.width))
     c = powers[:, None] - 1.0
     inside = taken - c * losses.loss(left)
     # below the first edge a step is hardly ever taken; above the last Q has hardly any mass
@@ -62,7 +62,8 @@ def log_moment(losses: RareLosses, powers: Array) -> Array:
     With c = p - 1 and x = r - 1, of mean 0 under Q and at least -g: ``(1 + x)^-c`` is at most ``1 - c x`` and half the
     square of x times its largest second derivative, ``c (c + 1) (1 - g)^{-c - 2}``.
     """
-    g, square = losses.rate, math.expm1(losses.shift * losses.shift)
+    g = losses.rate
     with np.errstate(over="ignore"):  # where the bound is of no use
+        square = np.expm1(losses.shift * losses.shift)
         bend = powers * (powers - 1.0) * np.exp(-(powers + 1.0) * math.log1p(-g))
-    return np.asarray(np.log1p(0.5 * bend * g * g * square))
+        return np.asarray(np.log1p(0.5 * bend * g * g * square))

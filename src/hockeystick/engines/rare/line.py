@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 
 from hockeystick.engines.contour.planned import few_bit_steps
 from hockeystick.engines.contour.refusal import ContourRefusal
-from hockeystick.engines.rare.losses import RISEN, Array, RareLosses, raised
+from hockeystick.engines.rare.losses import RISEN, WIDTH, Array, RareLosses, raised
 from hockeystick.engines.rare.pieces import Pieces, TiltedPieces
 from hockeystick.engines.rare.plan import RarePlan, Shares, plan
+from hockeystick.engines.rare.turning import CLEAR
 from hockeystick.numerics.rounding import U
 
 __all__ = ["RareLine", "pieces_of", "rare_line", "transforms"]
@@ -41,8 +42,9 @@ SMALL = 50_000
 """Complex products of one matrix product, or four real ones each: of fewer no linear algebra library starts threads."""
 
 _FEWEST = 64  # frequencies: sums of a million nodes round by 1e-10
-_GAP = 1.0  # from one cut to the next, in the base loss
+_GAP = 5.0  # widths, from one cut to the next
 _LEAST_ANGLE = 2.0  # of the largest frequency, below which losses share a piece
+_SEEN = 2.0  # widths above a cut that its piece reaches there
 _CHUNK = 128
 _TABLE = 1 << 15  # entries of tables at a time: they stay in the processor's cache
 _FEW, _SHORT = 1024, 16  # nodes of which shorter chunks cost little, and lose less
@@ -151,8 +153,8 @@ def rare_line(
 
 def pieces_of(losses: RareLosses, found: RarePlan) -> Pieces:
     """The pieces below the lower cut, and then those between both."""
-    exponent, gap = 1.0 + found.tilt, found.high - found.low
-    number = max(math.ceil(gap / _GAP - 0.3), 1)
+    exponent, gap, least = 1.0 + found.tilt, found.high - found.low, _GAP * losses.width
+    number = max(math.ceil(gap / least - 0.3), 1)
     cuts = [found.high - gap * k / number for k in range(number)] + [found.low]
     log_target = found.log_error - math.log(losses.steps) - (losses.steps - 1.0) * found.log_moment - 5.0
     # an error of A counts as often as B may stand beside it
@@ -160,8 +162,8 @@ def pieces_of(losses: RareLosses, found: RarePlan) -> Pieces:
     bottom = found.low
     bulk = -0.5 * losses.shift**2 + losses.shift
     lower = [bottom]
-    while bottom - _GAP > bulk and found.reach * float(losses.posterior(np.array([bottom]))[0]) > _LEAST_ANGLE:
-        bottom -= _GAP
+    while bottom - least > bulk and _turns_apart(losses, bottom, found.reach):
+        bottom -= least
         lower.append(bottom)
     lower.append(-math.inf)
     accuracy = [min(log_small, log_target)] * (len(lower) - 1) + [log_target] * (len(cuts) - 1)
@@ -173,6 +175,12 @@ def pieces_of(losses: RareLosses, found: RarePlan) -> Pieces:
         frequency=found.reach,
         log_accuracy=np.array(accuracy),
     )
+
+
+def _turns_apart(losses: RareLosses, cut: float, frequency: float) -> bool:
+    """Whether losses below a cut turn by too different angles for one piece, or those of wide cuts by too many."""
+    here, above = losses.posterior(cut + np.array([0.0, _SEEN * losses.width])).tolist()
+    return frequency * here > _LEAST_ANGLE or (losses.width > WIDTH and above > CLEAR)
 
 
 def transforms(

@@ -14,6 +14,7 @@ from typing import Final, final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln, log_ndtr
 
 from hockeystick.laws.sampled_loss import base_losses, sampled_losses
 from hockeystick.numerics.error_functions import erfcx
@@ -27,6 +28,9 @@ METHOD: Final = "rare large losses"
 MOST_DRAWN: Final = 9.0
 """Steps of a run that draw the record, on average: of more, there is no piece without large losses."""
 
+MOST_OF_LARGE: Final = 60.0
+"""The same where losses are large."""
+
 WIDTH: Final = 0.2
 """w (nats): narrow cuts let little of the larger losses through, and smooth the transform less."""
 
@@ -36,6 +40,9 @@ RISEN: Final = 1.0 + 1e-9
 _LEAST_LARGE = 0.5  # deviations of the other losses together
 _NORMAL = np.arange(-2.0, 38.0, 0.5)  # of the standard normal law
 _WEIGHTS = 0.5 * np.exp(-0.5 * _NORMAL**2) / math.sqrt(2.0 * math.pi)
+_SMALL_SHIFT = 4.0  # up to which steps without the record have losses that count
+_WIDER = 1.25  # times the width, for each unit of the sensitivity over the noise beyond
+_MOST_SEEN = 200.0  # steps that draw the record
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -71,6 +78,26 @@ class RareLosses:
     rate: float
     steps: float
 
+    @property
+    def are_large(self) -> bool:
+        """Whether a step has a loss worth the name only where it draws the record."""
+        return self.shift > _SMALL_SHIFT
+
+    @property
+    def drawn(self) -> float:
+        """How many steps draw the record, on average."""
+        return self.rate * self.steps
+
+    @property
+    def most_drawn(self) -> float:
+        """How many steps may draw the record, on average."""
+        return MOST_OF_LARGE if self.are_large else MOST_DRAWN
+
+    @property
+    def width(self) -> float:
+        """w, of the soft cuts (nats)."""
+        return WIDTH * max(1.0, _WIDER * (self.shift - _SMALL_SHIFT))
+
     def loss(self, u: Array) -> Array:
         """``ln r(u)`` (nats)."""
         return sampled_losses(u, self.rate)
@@ -95,12 +122,23 @@ class RareLosses:
         """
         m, g = self.shift, self.rate
         place = cut / m + 0.5 * m
-        scale = math.sqrt(2.0 + (WIDTH / m) ** 2)
+        scale = math.sqrt(2.0 + (self.width / m) ** 2)
         x = np.array([place, place - m]) / scale
         q, shifted = kept(x).tolist()
         # x is off by at most 8 u (|place| + m), and d ln erfc / dx by at most 2 |x| + 1.2
         error = 64.0 * U * (1.0 + float(np.square(x).max()) + (abs(place) + m) ** 2)
         return ((1.0 - g) * q + g * shifted, error), (q, error)
+
+    def _by_number(self, epsilon: Array) -> Array:
+        """About delta where losses are large: by how many steps draw the record, as if these alone had losses."""
+        m, g, steps = self.shift, self.rate, self.steps
+        k = np.arange(1.0, min(steps, _MOST_SEEN) + 1.0)
+        log_chance = gammaln(steps + 1.0) - gammaln(k + 1.0) - gammaln(steps - k + 1.0)
+        log_chance += k * math.log(g) + (steps - k) * math.log1p(-g)
+        mean, deviation = k * (0.5 * m * m + math.log(g)) + (steps - k) * math.log1p(-g), m * np.sqrt(k)
+        x = (epsilon[:, None] - mean) / deviation
+        p, q = log_ndtr(-x), log_ndtr(-x - deviation) + deviation * (x + 0.5 * deviation)
+        return np.asarray(np.maximum(np.exp(p + log_chance) - np.exp(q + log_chance), 0.0).sum(axis=1))
 
     def one_large(self, epsilon: Array) -> Array:
         """About delta at epsilons, if all steps but one had no loss."""
@@ -108,6 +146,10 @@ class RareLosses:
         q, shifted = kept(np.array([place, place - self.shift]) / math.sqrt(2.0))
         grown = np.exp(np.minimum(epsilon, 700.0))  # beyond, q is 0
         return np.asarray(self.steps * ((1.0 - self.rate) * q + self.rate * shifted - grown * q))
+
+    def least_delta(self, epsilon: float) -> float:
+        """About delta at an epsilon, or less."""
+        return float((self._by_number if self.are_large else self.one_large)(np.array([epsilon]))[0])
 
     def small_variance(self, epsilon: Array) -> Array:
         """About the variance of the loss of a run none of whose losses is above epsilon."""
@@ -119,6 +161,8 @@ class RareLosses:
 
     def about_delta(self, epsilon: Array) -> Array:
         """About delta at epsilons, shape (E,), as if the losses but one were normal together."""
+        if self.are_large:
+            return self._by_number(epsilon)
         deviation = np.sqrt(self.small_variance(epsilon))[:, None]
         left = epsilon[:, None] - 0.5 * deviation**2 - deviation * _NORMAL
         alone = -np.expm1(np.minimum(left, 0.0))

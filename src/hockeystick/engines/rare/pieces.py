@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.rare.losses import RISEN, WIDTH, Array, RareLosses, kept, raised
-from hockeystick.laws.gaussian_strip import record_argument
+from hockeystick.engines.rare.turning import CLEAR, NEAR, STEEPER, least_turn, most_turn
 from hockeystick.laws.sampled_loss import sampled_loss_error
 from hockeystick.numerics.rounding import U, log_sums
 from hockeystick.transforms.strip import few_bits
@@ -29,13 +29,15 @@ Places = NDArray[np.intp]
 
 _HEIGHTS = np.linspace(0.0, 1.0, 25)  # of the ends, over the half-width
 _COARSE = 96  # points of an estimate
-_TRIED = WIDTH * np.arange(0.0, 16.0, 0.2)  # beyond a cut
-_STRIPS = np.geomspace(0.002, 1.5, 10)[:, None]  # half-widths tried, below pi / 2
+_TRIED = np.arange(0.0, 16.0, 0.2)  # beyond a cut
+_STRIPS = np.geomspace(0.002, 1.5, 10)[:, None]  # half-widths tried
+_WIDER = np.append(_STRIPS, np.geomspace(2.0, 60.0, 8)[:, None], axis=0)  # where cuts are wide
+_LEAST = 1.0 - 2e-9  # of a posterior that was rounded up
 
 
-def growth(shift: float) -> float:
+def growth(losses: RareLosses) -> float:
     """By how much ``ln |f|`` grows over the square of the distance from the line."""
-    return (0.5 / shift**2 + 1.0 / WIDTH**2) * RISEN
+    return (0.5 / losses.shift**2 + 1.0 / losses.width**2) * RISEN
 
 
 @final
@@ -79,20 +81,25 @@ class Pieces:
         """Pieces whose rules err by about ``e^log_accuracy``, shape (P,), up to a frequency."""
         m, whole = losses.shift, np.isinf(below)
         # there the cut falls faster than the density rises
-        steep = 0.75 * WIDTH**2 * np.maximum(below / m**2 + 0.5, 0.0)
+        steep = 0.75 * losses.width**2 * np.maximum(below / m**2 + 0.5, 0.0)
         inner = np.where(whole, above, below)
         end = inner - np.maximum(_reach(losses, inner, exponent, log_accuracy, -1.0), steep)
         low = np.where(whole, -m * np.sqrt(np.maximum(-2.0 * log_accuracy, 8.0)) - 0.5 * m * m, end)
         high = above + _reach(losses, above, exponent, log_accuracy, 1.0)
         coarse = cls._on(losses, (below, above), (low, high), (high - low) / _COARSE, np.zeros_like(low))
-        sizes = TiltedPieces(coarse, exponent).log_turned(frequency, _STRIPS)
-        rising = growth(m) * _STRIPS**2
+        strips = _STRIPS if losses.width == WIDTH else _WIDER
+        sizes = TiltedPieces(coarse, exponent).log_turned(frequency, strips)
+        rising = growth(losses) * strips**2
         room = rising + sizes + math.log(2.0) - log_accuracy + 1.0
         q = np.minimum(1.25 * coarse.posterior_at_ends[1], 1.0)  # an upper end must not turn faster than steps resolve
-        turned = rising + frequency * np.where(q <= 0.5, q, 1.0) * _STRIPS + 1.0
-        steps = 2.0 * math.pi * _STRIPS / np.maximum(np.maximum(room, turned), 1.0)
+        turned = rising + frequency * np.where(q <= 0.5, q, 1.0) * strips + 1.0
+        steps = 2.0 * math.pi * strips / np.maximum(np.maximum(room, turned), 1.0)
+        # up to two steps beyond, where its rule may end, such a piece keeps to one side of the zero of r
+        clear = losses.posterior(low - 2.0 * steps) >= 1.0 - CLEAR
+        clear |= losses.posterior(high + 2.0 * steps) <= CLEAR
+        steps = np.where((strips <= NEAR) | clear, steps, 0.0)
         step = np.minimum(steps.max(axis=0), 0.25 * (high - low))
-        return cls._on(losses, (below, above), (low, high), step, _STRIPS[np.argmax(steps, axis=0), 0])
+        return cls._on(losses, (below, above), (low, high), step, strips[np.argmax(steps, axis=0), 0])
 
     @classmethod
     def _on(
@@ -185,7 +192,7 @@ class Pieces:
     @cached_property
     def between(self) -> tuple[Array, Array]:
         """What both cuts keep, and a bound on its relative error."""
-        above, below = ((self.nodes - cut[self._owner]) / WIDTH for cut in (self.above, self.below))
+        above, below = ((self.nodes - cut[self._owner]) / self.losses.width for cut in (self.above, self.below))
         # the difference of two tails on the side where both are small, one at most a seventh of the other or so
         upper = above + below > 0.0
         nearer, other = np.where(upper, above, -below), np.where(upper, below, -above)
@@ -196,21 +203,23 @@ class Pieces:
 
     @cached_property
     def lost(self) -> Array:
-        """Upper bounds on the mass of P between the cuts that lies beyond the ends, shape (P,)."""
-        m, g = self.losses.shift, self.losses.rate
-        low, high = self.ends
-        place = high / m + 0.5 * m
-        cut, q, shifted = kept(
-            np.array([(high - self.above) / WIDTH, place / math.sqrt(2.0), (place - m) / math.sqrt(2.0)])
-        )
-        beyond = cut * ((1.0 - g) * q + g * shifted)
-        whole = np.isinf(self.below)
-        tail = kept(-(low / m + 0.5 * m) / math.sqrt(2.0))  # P is below Q in the lower tail
-        y = np.where(whole, 0.0, self.below - low) / WIDTH
-        fall = (2.0 * y / WIDTH - np.maximum(low / (m * m) + 0.5, 0.0)) * (1.0 - 1e-9)
-        log = self.losses.log_density(low) + self.losses.loss(low) - y * y
-        under = np.where(fall > 0.0, 0.5 * raised(log) / np.where(fall > 0.0, fall, 1.0), 1.0)
-        return np.asarray((beyond + np.where(whole, tail, under)) * RISEN)
+        """Upper bounds on the mass of P between the cuts that lies beyond the ends, shape (P,).
+
+        Of each normal law either its tail times what the cut keeps at the end or, as a cut y widths off keeps at most
+        ``e^{-y^2} / 2``, half of a tail of the product, which is a narrower normal law.
+        """
+        m, w, g = self.losses.shift, self.losses.width, self.losses.rate
+        both = 2.0 * m * m + w * w
+        outward = np.array([-1.0, 1.0])[:, None, None]
+        mean, weight = np.array([[-0.5 * m * m], [0.5 * m * m]]), np.array([[1.0 - g], [g]])
+        cut = np.array([self.below, self.above])[:, None]
+        y, tail = outward * (self.ends[:, None] - cut) / w, outward * (self.ends[:, None] - mean)
+        plain = kept(y) * kept(tail / (m * math.sqrt(2.0)))
+        y, inside = np.maximum(y, 0.0), y < 0.0  # no cut, or an end on the wrong side of it
+        share = 0.5 * w / math.sqrt(both) * raised(-np.square(np.where(inside, 0.0, cut - mean)) / both)
+        product = share * kept((y * 2.0 * m * m + tail * w) / (m * math.sqrt(2.0 * both)))
+        found = weight * np.where(inside, plain, np.minimum(plain, product))
+        return np.asarray(found.sum(axis=(0, 1)) * RISEN)
 
     @cached_property
     def log_lengths(self) -> Array:
@@ -253,8 +262,8 @@ class TiltedPieces:
         """Bounds on those of the weights."""
         pieces = self.pieces
         m, l = pieces.losses.shift, np.abs(pieces.loss)
-        t = np.abs(pieces.nodes) / m + m
-        own = U * (8.0 * t * t + 4.0 * self.exponent * l + 24.0 + 2.0 * abs(math.log(m)))
+        t = np.abs(pieces.nodes / m + 0.5 * m) * (np.abs(pieces.nodes) / m + m)
+        own = U * (8.0 * t + 4.0 * self.exponent * l + 24.0 + 2.0 * abs(math.log(m)))
         return np.asarray(1.01 * (own + self.exponent * pieces.loss_error + pieces.between[1]))
 
     @cached_property
@@ -272,7 +281,7 @@ class TiltedPieces:
         pieces, m = self.pieces, self.pieces.losses.shift
         with np.errstate(divide="ignore"):  # where both cuts round to nothing
             logs = self.log_weight + np.log(pieces.between[0])
-        bend = (1.0 / m**2 + 2.0 / WIDTH**2) * np.square(pieces.step) / 8.0 * RISEN
+        bend = (1.0 / m**2 + 2.0 / pieces.losses.width**2) * np.square(pieces.step) / 8.0 * RISEN
         left, right = (logs[place] for place in pieces.beside)
         cells = np.maximum(left, right) + bend[pieces.cell_owner]
         low, high = (np.array([pieces.first, pieces.last]) * pieces.step) / (m * m) + 0.5
@@ -287,19 +296,22 @@ class TiltedPieces:
     def log_turned(self, frequency: float, half_widths: Array) -> Array:
         """``ln`` of bounds on the integrals of ``f e^{s A}``, A the argument of r at some heights."""
         logs = self.cells + self.pieces.log_lengths
-        if frequency > 0.0:
-            logs = logs + frequency * RISEN * record_argument(self.pieces.posterior[1], half_widths)
+        if frequency > 0.0 or (half_widths > NEAR).any():
+            least, most = self.pieces.posterior
+            turn = most_turn(least * _LEAST, most, half_widths)
+            known = np.isfinite(turn)
+            logs = logs + np.where(known, frequency * RISEN * np.where(known, turn, 0.0), np.inf)
         return self.pieces.log_sums(logs) + 1e-9
 
     def log_faded(self, frequency: float, half_width: float) -> Array:
         """``ln`` of bounds on the transforms at a frequency and beyond, from the line moved up by ``half_width``."""
         pieces, s = self.pieces, frequency * (1.0 - 1e-9)
-        rising, least = growth(pieces.losses.shift), 1.0 - 2e-9
-        turns = s * record_argument(pieces.posterior[0] * least, np.array(half_width))
+        rising = growth(pieces.losses)
+        turns = s * least_turn(pieces.posterior[0] * _LEAST, np.array(half_width))
         line = pieces.log_sums(self.cells + pieces.log_lengths - turns) + rising * half_width**2
         heights = half_width * _HEIGHTS
         up = rising * np.square(heights[1:]) + np.log(np.diff(heights))
-        turned = s * record_argument(pieces.posterior_at_ends[..., None] * least, heights[:-1])
+        turned = s * least_turn(pieces.posterior_at_ends[..., None] * _LEAST, heights[:-1])
         sides = log_sums(self.cells[pieces.outermost_cells][..., None] + up - turned)
         found = np.logaddexp(line, np.logaddexp(*sides))
         return np.asarray(found + 1e-8 * (1.0 + np.abs(found)))
@@ -307,12 +319,12 @@ class TiltedPieces:
     def log_error(self, frequency: float) -> Array:
         """``ln`` of bounds on the errors of the rules up to a frequency, shape (P,)."""
         pieces = self.pieces
-        b, rising = pieces.half_width, growth(pieces.losses.shift)
+        b, rising = pieces.half_width, growth(pieces.losses)
         turn = 2.0 * math.pi / pieces.step * (1.0 - 1e-9)
         line = self.log_turned(frequency, b[pieces.cell_owner]) + rising * b * b
         line = line - (turn * b + np.log(-np.expm1(-turn * b)))
         q = pieces.posterior[1][pieces.outermost_cells]
-        falls = turn - rising * b - frequency * RISEN * np.where(q <= 0.5, q, 1.0)
+        falls = turn - rising * b - frequency * RISEN * np.where(q <= 0.5, q, 1.0) * np.where(b > NEAR, STEEPER, 1.0)
         # int_0^b e^{-fall y} dy
         heights = np.where(falls > 0.0, -np.log(np.maximum(falls, 1e-9)), np.log(b) - falls * b)
         sides = self.cells[pieces.outermost_cells] + heights
@@ -322,8 +334,8 @@ class TiltedPieces:
 
 def _reach(losses: RareLosses, cut: Array, exponent: float, log_accuracy: Array, sign: float) -> Array:
     """How far to go on beyond cuts (nats)."""
-    place = cut[:, None] + sign * _TRIED
-    logs = losses.log_density(place) + exponent * losses.loss(place) - np.square(_TRIED / WIDTH)
+    place = cut[:, None] + sign * _TRIED * losses.width
+    logs = losses.log_density(place) + exponent * losses.loss(place) - np.square(_TRIED)
     enough = logs <= log_accuracy[:, None]
     found = np.where(enough.any(axis=1), np.argmax(enough, axis=1), np.argmin(logs, axis=1))
-    return np.asarray(_TRIED[np.maximum(found, 8)])
+    return np.asarray(_TRIED[np.maximum(found, 8)] * losses.width)

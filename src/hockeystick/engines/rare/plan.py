@@ -18,17 +18,22 @@ import numpy as np
 from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.rare.excess import least_excess
-from hockeystick.engines.rare.losses import WIDTH, Array, RareLosses, kept
+from hockeystick.engines.rare.losses import Array, RareLosses, kept
+from hockeystick.engines.rare.turning import least_turn
 
 Shares = tuple[float, float]
 """Of the steps of a plan, and of its epsilon."""
 
-_SPACING = 0.1  # of the coarse grid, in the base loss
+_SPACING = 0.5  # of the coarse grid, in widths
 _HALVINGS = 7
+_ALL = 40.0  # deviations above the mean, beyond which there is nothing
 _FAR = 14.0  # widths beyond a cut
 _STRIPS = np.array([0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 1.2, 1.5])
+_HIGHER = np.geomspace(0.5, 8.0, 12)  # widths, where the lower cut is clear of losses without the record
+_CLEAR = 6.0  # widths below the lower cut that its piece may reach
+_LOG_LEAST = -8.0  # frequency tried, where losses are large; elsewhere 0
 _LARGEST = 600.0  # exponent
-_TRIED = WIDTH * np.arange(5.0, 16.0)  # beyond the upper cut
+_TRIED = np.arange(5.0, 16.0)  # beyond the upper cut
 _UNSEEN = 1e-20  # of the largest mass of a point: less counts for nothing
 _DROP = 30.0  # of ln of the density tilted, that must be seen there
 
@@ -75,20 +80,20 @@ class _Coarse:
     """A coarse rule up to a cut."""
 
     def __init__(self, losses: RareLosses, high: float) -> None:
-        self.losses, self.high = losses, high
+        self.losses, self.high, spacing = losses, high, _SPACING * losses.width
         low = -9.0 * losses.shift - 0.5 * losses.shift**2
-        self.u = np.arange(low, high + _FAR * WIDTH, _SPACING)
+        self.u = np.arange(low, high + _FAR * losses.width, spacing)
         self.loss = losses.loss(self.u)
-        self._mass = np.exp(losses.log_density(self.u) + self.loss) * _SPACING
-        self.whole = self._mass * kept((self.u - high) / WIDTH)
+        self._mass = np.exp(losses.log_density(self.u) + self.loss) * spacing
+        self.whole = self._mass * kept((self.u - high) / losses.width)
 
     def small(self, cut: float) -> Array:
         """What a lower cut keeps."""
-        return self._mass * kept((self.u - cut) / WIDTH)
+        return self._mass * kept((self.u - cut) / self.losses.width)
 
     def between(self, cut: float) -> Array:
         """What it does not."""
-        x, y = (self.u - cut) / WIDTH, (self.u - self.high) / WIDTH
+        x, y = (self.u - cut) / self.losses.width, (self.u - self.high) / self.losses.width
         return self._mass * np.where(x + y > 0.0, kept(y) - kept(x), kept(-x) - kept(-y))
 
     def factors(self, tilts: Array) -> Array:
@@ -106,10 +111,14 @@ def plan(losses: RareLosses, epsilon: float, log_error: float, least: Sequence[S
     ContourRefusal
         Where there is none.
     """
-    excess = functools.cache(functools.partial(least_excess, losses, epsilon=epsilon))
-    high = _halved(lambda cut: excess(cut)[1] <= log_error, losses.base(30.0 * epsilon), losses.base(0.8 * epsilon))
-    power, left_out = excess(high)
-    if not left_out <= log_error:
+    left_out = functools.cache(functools.partial(_left_out, losses, epsilon))
+    high, bad = losses.base(30.0 * epsilon), losses.base(0.8 * epsilon)
+    if losses.are_large:  # nothing is that far above the mean
+        high = min(high, 0.5 * losses.shift**2 + _ALL * losses.shift)
+        bad = min(bad, 0.5 * high)
+    high = _halved(lambda cut: left_out(cut)[1] <= log_error, high, bad)
+    power, log_left_out = left_out(high)
+    if not log_left_out <= log_error:
         raise ContourRefusal("tail", "losses far above epsilon are not rare")
     coarse = _Coarse(losses, high)
     tilts = np.geomspace(0.5, 600.0, 40) / epsilon
@@ -121,16 +130,19 @@ def plan(losses: RareLosses, epsilon: float, log_error: float, least: Sequence[S
         logs = np.max([share * powers - less * falls for share, less in least], axis=0)
         return np.asarray(logs + log_constant(tilts))
 
-    low = _halved(lambda cut: float(dropped(cut).min()) <= log_error, losses.base(epsilon / 200.0), high - 2.0 * WIDTH)
+    low = _halved(
+        lambda cut: float(dropped(cut).min()) <= log_error, losses.base(epsilon / 200.0), high - 2.0 * losses.width
+    )
     left = dropped(low)
     if not float(left.min()) <= log_error:
         raise ContourRefusal("tail", "losses far below epsilon are not rare")
-    tilt, above, period = _tilts(coarse, low, epsilon, log_error)
+    nearest = epsilon * least[0][1] if losses.are_large else epsilon  # where the periods above are next to it
+    tilt, above, period = _tilts(coarse, low, nearest, log_error)
     exponents = coarse.factors(np.array([tilt]))[0]
     moment, part = float(exponents @ coarse.whole), exponents * coarse.between(low)
     log_part = math.log(part.sum())
     log_size = math.log(losses.steps) + (losses.steps - 1.0) * math.log(moment) - tilt * epsilon
-    reach, half_width = _reach(coarse, part, tilt, log_error - log_size)
+    reach, half_width = _reach(coarse, part, tilt, log_error - log_size, low)
     return RarePlan(
         low=low,
         high=high,
@@ -147,6 +159,13 @@ def plan(losses: RareLosses, epsilon: float, log_error: float, least: Sequence[S
     )
 
 
+def _left_out(losses: RareLosses, epsilon: float, cut: float) -> tuple[float, float]:
+    """The power of the bound on the excess, and about ``ln`` of it, or of the mass above the cut where that is less."""
+    power, excess = least_excess(losses, cut, epsilon)
+    (mass, _), _ = losses.cut_off(cut)
+    return power, min(excess, math.log(losses.steps * mass + 1e-300))
+
+
 def _halved(fits: Callable[[float], bool], good: float, bad: float) -> float:
     """Next to where it ceases to fit."""
     for _ in range(_HALVINGS):
@@ -160,10 +179,11 @@ def _tilts(coarse: _Coarse, low: float, epsilon: float, log_error: float) -> tup
 
     The upper cut must outdo what tilts make of the losses above it.
     """
-    place = coarse.high + np.append(0.0, _TRIED)
+    place = coarse.high + np.append(0.0, _TRIED * coarse.losses.width)
     loss, log_density = coarse.losses.loss(place), coarse.losses.log_density(place)
-    fallen = np.square(_TRIED / WIDTH) + log_density[0] - log_density[1:] - _DROP
+    fallen = np.square(_TRIED) + log_density[0] - log_density[1:] - _DROP
     steepest = max(float((fallen / (loss[1:] - loss[0])).max()), 0.2 / epsilon)
+    steepest = min(steepest, _LARGEST / (1.5 * float(coarse.loss[-1])))
     tilts = np.append(np.geomspace(0.1 / epsilon, 1.5 * steepest, 50), 0.0)
     factors, steps = coarse.factors(tilts), coarse.losses.steps
     small, between = factors @ coarse.small(low), factors @ coarse.between(low)
@@ -177,14 +197,16 @@ def _tilts(coarse: _Coarse, low: float, epsilon: float, log_error: float) -> tup
     return below / period, float(tilts[best]), period
 
 
-def _reach(coarse: _Coarse, part: Array, tilt: float, log_error: float) -> tuple[float, float]:
+def _reach(coarse: _Coarse, part: Array, tilt: float, log_error: float, low_cut: float) -> tuple[float, float]:
     """The least frequency beyond which the strips prove less than that, and the half-width of the best strip."""
     seen = part > _UNSEEN * part.max()
     part, q = part[seen], coarse.losses.posterior(coarse.u[seen])
-    argument = np.arctan2(q * np.sin(_STRIPS[:, None]), 1.0 - q + q * np.cos(_STRIPS[:, None]))
-    m = coarse.losses.shift
-    rising = (0.5 / m**2 + 1.0 / WIDTH**2) * np.square(_STRIPS)
-    low, high = np.full(_STRIPS.size, 0.0), np.full(_STRIPS.size, 18.0)
+    m, w = coarse.losses.shift, coarse.losses.width
+    clear = float(coarse.losses.posterior(np.array([low_cut - _CLEAR * w]))[0]) > 0.95
+    strips = np.append(_STRIPS, _HIGHER * w) if clear else _STRIPS
+    argument = least_turn(q, strips[:, None])
+    rising = (0.5 / m**2 + 1.0 / w**2) * np.square(strips)
+    low, high = np.full(strips.size, _LOG_LEAST if coarse.losses.are_large else 0.0), np.full(strips.size, 18.0)
     for _ in range(12):
         middle = 0.5 * (low + high)
         s = np.exp(middle)
@@ -193,4 +215,4 @@ def _reach(coarse: _Coarse, part: Array, tilt: float, log_error: float) -> tuple
         below = rest <= log_error
         low, high = np.where(below, low, middle), np.where(below, middle, high)
     best = int(np.argmin(high))
-    return float(math.exp(high[best])), float(_STRIPS[best])
+    return float(math.exp(high[best])), float(strips[best])

@@ -27,6 +27,7 @@ from hockeystick.transforms.rule import Numbers
 Complex = NDArray[np.complex128]
 
 _LEAST = 1e-280  # covers what falls below the range of float64
+_TINY = 1e-300  # covers a Q(H) below that range
 _MOST_EXPONENT = 600.0
 
 
@@ -78,20 +79,23 @@ class RareRuns:
         least, most = self._largest(rows, epsilon)
         right = raised(self._log_above[rows, None] - found.above * epsilon)
         left = self._below[rows, None]
-        excess = raised(self._log_excess[rows, None] + found.power * epsilon)
         smallest = raised(self._log_smallest[rows, None] - found.dropping * epsilon)
-        rest = excess + smallest + self._lost[rows, None]
+        rest = smallest + self._lost[rows, None]
         beyond = self._beyond[rows, None] * np.exp(-found.tilt * epsilon) * RISEN
         slack = 8.0 * U * (np.abs(value) + np.abs(least) + np.abs(most))
         lower = least + value - (error + beyond + right + left) * RISEN - slack
         return lower, most + value + (error + beyond + rest) * RISEN + slack
 
     def _largest(self, rows: Rows, epsilon: Array) -> tuple[Array, Array]:
-        """``P(H) - e^eps Q(H)``, H the event that the upper cut takes a step away."""
+        """Sides of what is added where the upper cut takes a step away: ``P(H) - e^eps Q(H)`` and the excess.
+
+        It is at least 0 and at most P(H), all that is known where Q(H) or e^eps is beyond float64.
+        """
         p, p_error, q, q_error = (one[rows, None] for one in self._chances)
         grown = np.exp(epsilon)
-        own = p_error + (q_error + 8.0 * U * q) * grown
-        return p - grown * q - own, p - grown * q + own
+        own = p_error + (q_error + 8.0 * U * q + _TINY) * grown
+        excess = raised(self._log_excess[rows, None] + self.line.found.power * epsilon) * RISEN
+        return np.fmax(p - grown * q - own, 0.0), np.fmin(p - grown * q + own + excess, p + p_error)
 
     @cached_property
     def _chances(self) -> tuple[Array, ...]:
@@ -207,23 +211,29 @@ def _by_block(terms: Complex, near: Complex) -> Complex:
 
 def difference(a: Complex, b: Complex, steps: Numbers) -> tuple[Complex, Array]:
     """``(a + b)^T - a^T`` and a bound on what its evaluation loses."""
-    size = np.abs(a) + _LEAST
+    size, both = np.abs(a) + _LEAST, a + b
     share = np.abs(b) / size
-    rare = (share < 0.5) & (size > 1e-100)  # elsewhere a is lost, and both powers count as an error
+    rare = (share < 0.5) & (size > 1e-100)  # elsewhere nothing is gained over both powers
     ratio = np.where(rare, b, 0.0) * np.reciprocal(np.where(rare, a, 1.0))
     real, imaginary = ratio.real, ratio.imag
     grown = steps * 0.5 * np.log1p(2.0 * real + (real * real + imaginary * imaginary))
     turned = steps * np.arctan2(imaginary, 1.0 + real)
-    log_a, turn = np.log(size), np.arctan2(a.imag, a.real)
-    whole = np.exp(steps * log_a)
     half = np.sin(0.5 * turned)
     inner = np.expm1(grown) * np.cos(turned) - 2.0 * half * half + 1j * (np.exp(grown) * np.sin(turned))
-    value = whole * np.exp(1j * (steps * turn)) * inner
-    power_error = U * (steps * (32.0 + 4.0 * np.abs(log_a) + 4.0 * np.abs(turn)) + 64.0)
+    power, power_error = _power(a, steps)
+    whole = np.abs(power)
     inner_error = U * np.exp(np.maximum(grown, 0.0)) * (200.0 * steps * share + 64.0 * (np.abs(grown) + np.abs(turned)))
     rounding = whole * (1.0 + power_error) * (np.abs(inner) * power_error + inner_error) * 1.01
-    lost = 2.0 * np.exp(steps * (np.log(size * (1.0 + share)) + 1e-9))
-    return np.where(rare, value, 0.0), np.where(rare, rounding, lost) + _LEAST
+    other, other_error = _power(both, steps)
+    lost = (np.abs(other) * other_error + whole * power_error) * 1.01
+    return np.where(rare, power * inner, other - power), np.where(rare, rounding, lost) + _LEAST
+
+
+def _power(a: Complex, steps: Numbers) -> tuple[Complex, Array]:
+    """``a^T`` and a bound on its relative error, where it and a are not next to the end of float64."""
+    log, turn = np.log(np.abs(a) + _LEAST), np.arctan2(a.imag, a.real)
+    value = np.exp(steps * log) * np.exp(1j * (steps * turn))
+    return value, U * (steps * (32.0 + 4.0 * np.abs(log) + 4.0 * np.abs(turn)) + 64.0)
 
 
 def _log_error(log: Array) -> Array:
@@ -234,7 +244,7 @@ def _log_error(log: Array) -> Array:
 def _log_difference(a: float, b: float, steps: Array) -> Array:
     """Upper bounds on ``ln ((a + b)^T - a^T)``."""
     more = steps * math.log1p(b / a)
-    log = steps * math.log(a) + np.where(more < 30.0, np.log(np.expm1(np.minimum(more, 30.0))), more)
+    log = steps * math.log(a) + np.where(more < 30.0, np.log(np.expm1(np.minimum(more, 30.0)) + _LEAST), more)
     return np.asarray(log + 1e-9 * (1.0 + np.abs(log)))
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.rare.line import RareLine, rare_line
-from hockeystick.engines.rare.losses import MOST_DRAWN, Array, RareLosses
+from hockeystick.engines.rare.losses import Array, RareLosses
 
 SHARE: Final = 0.1
 """Of the tolerance, that a line is planned for."""
@@ -28,6 +28,7 @@ _LEAST_ERROR = 1e-9
 _SPARE = 0.03  # of ln of the error
 _ABOVE, _BELOW = 1.05, 0.97  # times the guesses of the largest epsilon and of the smallest
 _POINTS = np.geomspace(1e-7, 300.0, 24)  # epsilons looked at
+_MANY = np.append(_POINTS, np.geomspace(350.0, 1e5, 36))  # the same where losses are large
 _CLOSER = np.geomspace(0.5, 1.6, 14)  # of the one found there
 
 Station = tuple[float, float, int]
@@ -61,7 +62,10 @@ class StandingRareLines:
         return self._lines[station]
 
     def _placed(self, power: float, least_power: float, depth: int) -> RareLine:
-        most, fewest = min(math.floor(2.0**power), math.ceil(MOST_DRAWN / self.losses.rate)), 2.0**least_power
+        most, fewest = (
+            min(math.floor(2.0**power), math.ceil(self.losses.most_drawn / self.losses.rate)),
+            2.0**least_power,
+        )
         losses = replace(self.losses, steps=most)
         largest, smallest = epsilons_near(losses, np.array([-float(depth), 1.0 - depth])).tolist()
         epsilon = _ABOVE * largest
@@ -80,7 +84,7 @@ def epsilon_near(losses: RareLosses, log_delta: float) -> float:
 
 def epsilons_near(losses: RareLosses, log_deltas: Array) -> Array:
     """The same of several deltas, that of the first within a factor of two of the others'."""
-    points = _POINTS
+    points = _MANY if losses.are_large else _POINTS
     for _ in range(2):
         logs = np.minimum.accumulate(np.log(np.maximum(losses.about_delta(points), 1e-300)))
         found = np.exp(np.interp(-log_deltas, -logs, np.log(points)))
@@ -91,5 +95,5 @@ def epsilons_near(losses: RareLosses, log_deltas: Array) -> Array:
 def log_error_for(losses: RareLosses, share: float, epsilon: float) -> float:
     """``ln`` of the relative error of delta that moves epsilon by about ``share``."""
     near, far = np.maximum(losses.about_delta(epsilon * np.array([1.0, 1.05])), 1e-300).tolist()
-    slope = max(math.log(near / far) / (0.05 * epsilon), 1.0)
+    slope = max(math.log(near / far) / (0.05 * epsilon), 0.0 if losses.are_large else 1.0)
     return math.log(min(max(share * slope, _LEAST_ERROR), _MOST_ERROR))
