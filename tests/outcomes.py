@@ -3,42 +3,27 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from functools import cached_property
-from itertools import accumulate
 from typing import Any
 
 import mpmath
 
-from tests.mechanism_truths import Vectors
+from tests.mechanism_truths import Curve, Vectors
 
 mp = mpmath.mp.clone()  # of its own: what other tests ask of mpmath needs other digits
 mp.dps = 120
 mpf = mp.mpf
 
 
-class Curve:
-    """delta at any epsilon: sums over outcomes, from the largest loss down, where they hold more than e^epsilon."""
-
-    def __init__(self, outcomes: Iterable[tuple[Any, Any]]) -> None:
-        rising = sorted((-p / q if q > 0 else -mp.inf, p, q) for p, q in outcomes if p > 0)
-        self._less, *sides = zip(*rising, strict=True)
-        self._p, self._q = (list(accumulate(side, initial=mpf(0))) for side in sides)
+class ListedCurve(Curve):
+    """The same at any epsilon."""
 
     def delta(self, epsilon: float) -> Any:
-        ratio = mp.exp(mpf(epsilon))
-        above = bisect_left(self._less, -ratio)
-        return self._p[above] - ratio * self._q[above]
-
-    @cached_property
-    def losses(self) -> list[float]:
-        """All that are finite, from the largest down."""
-        return [float(mp.log(-less)) for less in self._less if less > -mp.inf]
+        return self.at(mp.exp(mpf(epsilon)))
 
 
-def every_way(steps: Sequence[tuple[Vectors, int]]) -> Curve:
+def every_way(steps: Sequence[tuple[Vectors, int]]) -> ListedCurve:
     """From the masses of all ways to share the steps."""
     total = [(mpf(1), mpf(1))]
     for pairs, count in steps:
@@ -52,7 +37,7 @@ def every_way(steps: Sequence[tuple[Vectors, int]]) -> Curve:
                 for k in ([left] if last else range(left + 1))
             ]
         total = [(a * p, b * q) for a, b in total for _, p, q in ways]
-    return Curve(total)
+    return ListedCurve(total)
 
 
 def _exact(value: Any) -> Any:

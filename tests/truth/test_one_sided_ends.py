@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from hockeystick.engines.one_sided.terms import TILTS, Placed, Terms
 from hockeystick.engines.one_sided.tilted import COLUMNS, TiltedStep, doubts_of
 from hockeystick.laws.atom_table import AtomTable
 from tests import mechanism_truths as truths
-from tests.outcomes import Curve, every_way, mp, mpf
+from tests.outcomes import ListedCurve, every_way, mp, mpf
 
 Steps = Sequence[tuple[truths.Vectors, int]]
 
@@ -43,7 +44,7 @@ def asked(question: Callable[[float], Bound], at: float) -> Bound | None:
         return refusal.best if isinstance(refusal.best, Bound) else None
 
 
-def assert_holds(curve: OneSidedCurve, every: Curve, epsilon: float, beyond: float = 0.0) -> bool:
+def assert_holds(curve: OneSidedCurve, every: ListedCurve, epsilon: float, beyond: float = 0.0) -> bool:
     """The delta of an epsilon, of which outcomes that are not listed are no more than told; whether it is narrow."""
     exact, found = every.delta(epsilon), asked(curve.delta, epsilon)
     if found is None:
@@ -53,7 +54,7 @@ def assert_holds(curve: OneSidedCurve, every: Curve, epsilon: float, beyond: flo
     return float(found.width) <= 1e-9 * float(found.lower)
 
 
-def assert_crosses(curve: OneSidedCurve, every: Curve, delta: float, beyond: float = 0.0) -> bool:
+def assert_crosses(curve: OneSidedCurve, every: ListedCurve, delta: float, beyond: float = 0.0) -> bool:
     """The same of the epsilon of a delta."""
     found = asked(curve.epsilon, delta)
     if found is None:
@@ -241,7 +242,7 @@ def test_kernels_without_rounding_are_on_their_side(theta: float, points: float,
         for k in range(-200, 430):
             x = own.mpf(k) / 20 + own.mpf(1) / 7000
             turn = own.exp(2j * own.pi * x / length)
-            found = own.fsum(one * turn**m for m, one in enumerate(transform)).real / length
+            found = reduce(lambda sums, one, turn=turn: sums * turn + one, reversed(transform)).real / length
             x -= length * own.floor(x / length)
             true = own.exp(-a * x) / (1 - own.exp(-a * length)) - own.exp(-b * x) / (1 - own.exp(-b * length))
             gaps.append(sign * (true - found))
