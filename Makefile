@@ -12,6 +12,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # tests start hundreds of processes: what one has compiled the next one reads, whatever the caller's setting
 export PYTHONDONTWRITEBYTECODE :=
 
+# a worker has a core: threads of its linear algebra only get in the way of the other
+test test-integrations torture mutants: export OMP_NUM_THREADS := 1
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-integrations test-tensorflow-privacy torture mutants check format bench reproduce docs dist clean distclean
 .DELETE_ON_ERROR:
@@ -32,7 +35,7 @@ demo: $(READY)  ## account a real DP-SGD run, with a picture of its privacy curv
 	$(BIN)/python examples/demo.py
 
 test: $(READY)  ## all tests, docstring examples and documentation examples (under five minutes on two cores)
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 INTEGRATIONS       := .venv-integrations
 INTEGRATIONS_READY := $(INTEGRATIONS)/.ready

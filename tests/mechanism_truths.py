@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any
 
 import mpmath
@@ -200,11 +202,31 @@ def as_mpf(value: Any) -> mpf:
     return mpf(value.numerator) / value.denominator if isinstance(value, Fraction) else mpf(value)
 
 
+class Curve:
+    """H_a(P || Q) at any a: both laws summed over outcomes from the largest ratio down to a, in the digits given."""
+
+    def __init__(self, outcomes: Iterable[tuple[mpf, mpf]]) -> None:
+        rising = sorted((-p / q if q > 0 else -mp.inf, p, q) for p, q in outcomes if p > 0)
+        self._less, *sides = zip(*rising, strict=True)
+        self._p, self._q = ([0, *accumulate(side)] for side in sides)
+
+    def at(self, a: mpf) -> mpf:
+        above = bisect_left(self._less, -a)
+        return self._p[above] - a * self._q[above]
+
+    @cached_property
+    def losses(self) -> list[float]:
+        """All that are finite, from the largest down."""
+        return [float(mp.log(-less)) for less in self._less if less > -mp.inf]
+
+
 def hockey_stick(pairs: Vectors, a: mpf, other: Vectors | None = None) -> mpf:
     """H_a(P || Q), or of two independent pairs."""
     first = [(as_mpf(p), as_mpf(q)) for p, q in pairs]
-    second = [(mpf(1), mpf(1))] if other is None else [(as_mpf(p), as_mpf(q)) for p, q in other]
-    return mp.fsum(max(p * v - a * q * w, mpf(0)) for p, q in first for v, w in second)
+    if other is None:
+        return mp.fsum(max(p - a * q, mpf(0)) for p, q in first)
+    second = Curve((as_mpf(p), as_mpf(q)) for p, q in other)
+    return mp.fsum(p * second.at(a * q / p) for p, q in first if p > 0)
 
 
 def shifted(masses: dict[int, Any], shift: int) -> Vectors:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -25,39 +26,9 @@ from hockeystick.engines.one_sided.terms import TILTS, Placed, Terms
 from hockeystick.engines.one_sided.tilted import COLUMNS, TiltedStep, doubts_of
 from hockeystick.laws.atom_table import AtomTable
 from tests import mechanism_truths as truths
-
-mp = truths.mp.clone()
-mp.dps = 120
-mpf = mp.mpf
+from tests.outcomes import ListedCurve, every_way, mp, mpf
 
 Steps = Sequence[tuple[truths.Vectors, int]]
-Outcomes = list[tuple[Any, Any]]
-
-
-def every_way(steps: Steps) -> Outcomes:
-    """Masses of all ways to share the steps among outcomes."""
-    total = [(mpf(1), mpf(1))]
-    for pairs, count in steps:
-        ways = [(count, mpf(1), mpf(1))]
-        for place, (p, q) in enumerate(pairs):
-            powers = [(_exact(p) ** k, _exact(q) ** k) for k in range(count + 1)]
-            last = place == len(pairs) - 1
-            ways = [
-                (left - k, a * math.comb(left, k) * powers[k][0], b * math.comb(left, k) * powers[k][1])
-                for left, a, b in ways
-                for k in ([left] if last else range(left + 1))
-            ]
-        total = [(a * p, b * q) for a, b in total for _, p, q in ways]
-    return total
-
-
-def _exact(value: Any) -> Any:
-    return mpf(value.numerator) / value.denominator if isinstance(value, Fraction) else mpf(value)
-
-
-def delta_of(every: Outcomes, epsilon: float) -> Any:
-    ratio = mp.exp(mpf(epsilon))
-    return mp.fsum(max(p - ratio * q, mpf(0)) for p, q in every)
 
 
 def curve_of(run: hs.Composition, direction: str, most: int = 1 << 20) -> OneSidedCurve:
@@ -73,9 +44,9 @@ def asked(question: Callable[[float], Bound], at: float) -> Bound | None:
         return refusal.best if isinstance(refusal.best, Bound) else None
 
 
-def assert_holds(curve: OneSidedCurve, every: Outcomes, epsilon: float, beyond: float = 0.0) -> bool:
+def assert_holds(curve: OneSidedCurve, every: ListedCurve, epsilon: float, beyond: float = 0.0) -> bool:
     """The delta of an epsilon, of which outcomes that are not listed are no more than told; whether it is narrow."""
-    exact, found = delta_of(every, epsilon), asked(curve.delta, epsilon)
+    exact, found = every.delta(epsilon), asked(curve.delta, epsilon)
     if found is None:
         return False
     assert mpf(float(found.lower)) <= exact + beyond
@@ -83,13 +54,16 @@ def assert_holds(curve: OneSidedCurve, every: Outcomes, epsilon: float, beyond: 
     return float(found.width) <= 1e-9 * float(found.lower)
 
 
-def assert_crosses(curve: OneSidedCurve, every: Outcomes, delta: float, beyond: float = 0.0) -> bool:
+def assert_crosses(curve: OneSidedCurve, every: ListedCurve, delta: float) -> bool:
     """The same of the epsilon of a delta."""
-    found = asked(curve.epsilon, delta)
+    return is_crossing(asked(curve.epsilon, delta), every, delta)
+
+
+def is_crossing(found: Bound | None, every: ListedCurve, delta: float, beyond: float = 0.0) -> bool:
     if found is None:
         return False
-    assert float(found.lower) == 0.0 or delta_of(every, float(found.lower)) + beyond >= mpf(delta)
-    assert float(found.upper) == math.inf or delta_of(every, float(found.upper)) <= mpf(delta)
+    assert float(found.lower) == 0.0 or every.delta(float(found.lower)) + beyond >= mpf(delta)
+    assert float(found.upper) == math.inf or every.delta(float(found.upper)) <= mpf(delta)
     return float(found.width) <= 1e-9
 
 
@@ -139,8 +113,9 @@ def test_noise_is_held_between_both_sides(name: str) -> None:
     beyond = 1e-189 if "gaussian" in name else 0.0  # noise that the truth leaves out
     narrow = int(assert_holds(curve, every, 0.0, beyond))
     for delta in deltas:
-        assert assert_crosses(curve, every, delta, beyond) or delta < 1e-100
-        narrow += assert_holds(curve, every, float(curve.epsilon(delta).upper), beyond)
+        found = curve.epsilon(delta)
+        assert is_crossing(found, every, delta, beyond) or delta < 1e-100
+        narrow += assert_holds(curve, every, float(found.upper), beyond)
     assert narrow >= len(deltas) - 1
 
 
@@ -186,13 +161,13 @@ def test_random_runs_are_held_at_any_epsilon_and_delta(seed: int) -> None:
         if any(all(p == q for p, q in pairs) for pairs, _ in steps):
             continue
         every, curve = every_way(steps), curve_of(run, direction, 1 << 18)
-        losses = [float(mp.log(p / q)) for p, q in every if p > 0 and q > 0]
+        losses = every.losses
         top = max(*losses, 0.0)
         near = [top, max(float(random.choice(losses)), 0.0)]
         epsilons = [0.0, float(random.uniform()) * top, 2.0 * top, *near]
         epsilons += [math.nextafter(one, 0.0) for one in near] + [math.nextafter(one, math.inf) for one in near]
         for epsilon in epsilons:
-            exact = float(delta_of(every, epsilon))
+            exact = float(every.delta(epsilon))
             questions = [(assert_holds, epsilon)]
             if 1e-305 < exact < 1.0:
                 questions += [(assert_crosses, exact), (assert_crosses, 0.3 * exact)]
@@ -209,7 +184,7 @@ def test_deltas_next_to_nothing_are_held(exponent: int) -> None:
     every, curve = every_way([(tuple(zip(p, q, strict=True)), 3)]), curve_of(hs.DiscretePair(p, q) * 3, "remove")
     epsilons = (0.1, 10.0, 21.0, 30.0, 42.0, 50.0, 62.0)
     assert sum(assert_holds(curve, every, epsilon) for epsilon in epsilons) >= 4  # plateaus need more frequencies
-    assert 0.0 < float(delta_of(every, epsilons[-1])) < 10.0 ** (1 - 3 * exponent)
+    assert 0.0 < float(every.delta(epsilons[-1])) < 10.0 ** (1 - 3 * exponent)
 
 
 def test_infinite_losses_are_inside_both_sides() -> None:
@@ -223,7 +198,7 @@ def test_infinite_losses_are_inside_both_sides() -> None:
         for epsilon in (1.2, 50.0):
             with pytest.raises(ContourRefusal, match="no tilt"):
                 curve.delta(epsilon)
-        assert assert_crosses(curve, every, float(delta_of(every, 0.7)))
+        assert assert_crosses(curve, every, float(every.delta(0.7)))
 
 
 def test_outcomes_that_are_all_alike_tell_nothing_beyond_an_epsilon_of_0() -> None:
@@ -271,7 +246,7 @@ def test_kernels_without_rounding_are_on_their_side(theta: float, points: float,
         for k in range(-200, 430):
             x = own.mpf(k) / 20 + own.mpf(1) / 7000
             turn = own.exp(2j * own.pi * x / length)
-            found = own.fsum(one * turn**m for m, one in enumerate(transform)).real / length
+            found = reduce(lambda sums, one, turn=turn: sums * turn + one, reversed(transform)).real / length
             x -= length * own.floor(x / length)
             true = own.exp(-a * x) / (1 - own.exp(-a * length)) - own.exp(-b * x) / (1 - own.exp(-b * length))
             gaps.append(sign * (true - found))

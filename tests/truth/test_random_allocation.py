@@ -336,12 +336,13 @@ def test_several_steps_of_a_round_of_gaussian_noise_are_bracketed() -> None:
     w = np.exp(rng.standard_normal((100_000, 3)) - 0.5)
     ratio = (w[:, 0] * w[:, 1] + w[:, 0] * w[:, 2] + w[:, 1] * w[:, 2]) / 3.0
     step = hs.Gaussian(1.0).random_allocation(steps=3, selected=2)
+    curves = {direction: hs.account(step, adjacency=direction) for direction in ("remove", "add")}
     for epsilon in (0.0, 0.6, 1.5):
         a = math.exp(epsilon)
         for direction, sample in (("remove", ratio - a), ("add", 1.0 - a * ratio)):
             found = np.maximum(sample, 0.0)
             error = 5.0 * found.std() / math.sqrt(found.size)
-            bound = hs.account(step, adjacency=direction).delta(epsilon=epsilon)
+            bound = curves[direction].delta(epsilon=epsilon)
             assert bound.lower - error <= found.mean() <= bound.upper + error
             assert 0.0 < bound.lower < bound.upper
             assert any("2 of 3" in note for note in bound.notes)

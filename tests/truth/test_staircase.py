@@ -181,7 +181,7 @@ def test_samples_contain_the_truth_down_to_small_deltas(
 def test_epsilon_at_tiny_deltas_agrees_with_the_exact_truth(
     epsilon: float, gamma: float | None, adjacency: Direction
 ) -> None:
-    run = hs.Staircase(epsilon, gamma) * 40
+    run = hs.Staircase(epsilon, gamma) * 30
     curve = hs.account(run, adjacency, tolerance=1e-6)
     for delta in (1e-6, 1e-18, 1e-30):
         bound = curve.epsilon(delta=delta)
