@@ -56,7 +56,7 @@ def test_rooms_that_are_attributes_load_when_they_are_first_used() -> None:
 def test_a_command_loads_no_other_command() -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(SOURCE)!r}); from hockeystick.app.cli import main;"
-        "assert main(['dpsgd', '--noise-multiplier', '1', '--rate', '0.01', '--steps', '2000', '--delta', '1e-5']) == 0;"
+        "assert main(['dpsgd', '--noise-multiplier', '1', '--rate', '.01', '--steps', '2000', '--delta', '1e-5']) == 0;"
         "ours = {name.rpartition('.')[2] for name in sys.modules if name.startswith('hockeystick.app.cli.')};"
         "assert 'dpsgd' in ours;"
         "assert not ours & {'calibrate', 'compare', 'curve', 'receipt', 'selfcheck', 'schema'}, ours;"

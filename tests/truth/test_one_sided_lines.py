@@ -44,6 +44,7 @@ RUNS: dict[str, Parts] = {
     "several": [(pair_of((7, 3, 1), (6, 4, 2)), 3), (pair_of((1000, 999, 3), (1100, 900, 1)), 3)],
     "tiny": [(pair_of((10**60, 10**59, 10**18), (10**60, 2 * 10**59, 1)), 4), (pair_of((3, 2), (2, 3)), 3)],
     "steep": [(pair_of((10**80, 10**20, 1), (10**80, 10**10, 10**30)), 4)],
+    "many": [(pair_of((1000, 300, 6), (1000, 250, 2)), 120)],
 }
 
 
@@ -87,7 +88,10 @@ def test_both_sides_hold_the_truth_between_them(name: str) -> None:
         narrow += float(answer.width) <= 1e-9
         asked += 2
     assert narrow >= asked - 3 * (name == "steep")
-    assert smallest < {"smooth": 1e-3, "rare": 1e-25, "several": 1e-4, "tiny": 1e-100, "steep": 1e-239}[name]
+    assert (
+        smallest
+        < {"smooth": 1e-3, "rare": 1e-25, "several": 1e-4, "tiny": 1e-100, "steep": 1e-239, "many": 1e-100}[name]
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -113,6 +117,26 @@ def test_lines_of_any_tilt_period_and_length_contain_the_truth(seed: int) -> Non
         assert mpf(found.lower(epsilon)) <= exact <= mpf(found.upper(epsilon))
         apart += found.upper(epsilon) < 1.0
     assert apart > 0
+
+
+@pytest.mark.parametrize("count", [1, 30, 10**6, 10**12])
+def test_masses_of_terms_err_by_no_more_than_they_say(count: int) -> None:
+    pair, other = pair_of((10 * count, 3 * count, 7), (10 * count, 4 * count, 1)), pair_of((30, 4, 3), (31, 3, 1))
+    terms = terms_of([(pair, count), (other, 2)], 1.0)
+    masses, error = terms.masses
+    with mpmath.workdps(60):
+        sides = [
+            [mp.fsum(mpf(x.numerator) / x.denominator for x in part) for part in (one.p[:2], one.p[2:])]
+            for one in (pair, other)
+        ]
+        own = [
+            [mp.binomial(n, r) * s ** (n - r) * b**r if r <= n else mpf(0) for r in range(6)]
+            for n, (s, b) in zip((count, 2), sides, strict=True)
+        ]
+        for number in range(min(count, 3) + 1):
+            exact = mp.fsum(own[0][r] * own[1][number - r] for r in range(number + 1))
+            assert abs(mpf(float(masses[number])) - exact) <= error * exact
+    assert error <= 1e-13 * (100.0 + count)
 
 
 def test_what_a_period_brings_back_is_between_its_bounds() -> None:

@@ -4,8 +4,9 @@ Guarantee: every output errs by at most ``fft_error(n) * sum |x_j|``, for length
 only ones that are transformed. A transform of such a length is a sequence of levels, each of which multiplies by
 rounded roots of unity and adds r = 2, 3, 4 or 5 numbers that stand r apart; the proof (`docs/derivations/fourier.md`,
 section 4) bounds what one level adds. For other lengths a transform goes through convolutions (Bluestein), whose error
-grows with the root of n, or through sums of as many terms as the prime. `scipy.fft`, a third of a cold start, is loaded with the first
-transform: most answers need none.
+grows with the root of n, or through sums of as many terms as the prime.
+
+`scipy.fft`, a third of a cold start, is loaded with the first transform: most answers need none.
 """
 
 from __future__ import annotations

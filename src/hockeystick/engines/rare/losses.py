@@ -14,7 +14,6 @@ from typing import Final, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, log_ndtr
 
 from hockeystick.laws.sampled_loss import base_losses, sampled_losses
 from hockeystick.numerics.error_functions import erfcx
@@ -131,6 +130,8 @@ class RareLosses:
 
     def _by_number(self, epsilon: Array) -> Array:
         """About delta where losses are large: by how many steps draw the record, as if these alone had losses."""
+        from scipy.special import gammaln, log_ndtr  # half of a cold start, for what few answers need
+
         m, g, steps = self.shift, self.rate, self.steps
         k = np.arange(1.0, min(steps, _MOST_SEEN) + 1.0)
         log_chance = gammaln(steps + 1.0) - gammaln(k + 1.0) - gammaln(steps - k + 1.0)
