@@ -121,6 +121,9 @@ EVERYDAY_TOLERANCE: Final = 1e-3
 FEW_STEPS: Final = 16
 """Steps up to which the transform of a density nearly always decays slowly or not: lattices are as fast as a retry."""
 
+SOME_STEPS: Final = 64
+"""Steps up to which outcomes that matter are listed where no line tells a crossing: to count them goes as the square."""
+
 MOST_STEPS: Final = 1 << 40
 """Steps that brackets are proved for: counts are exact floats with room for their roundings."""
 
@@ -210,6 +213,7 @@ class _ContourFirst:
         self._hasty = SLOW if self._few else ()
         self._is_discrete = all(discrete)
         self.lists_first = self._is_discrete and losses.total_count <= FEW_STEPS
+        self._may_list = self._is_discrete and losses.total_count <= SOME_STEPS
         self._on_lattice = all(pair.loss_quantum is not None for pair, _ in losses.parts)
         self._parts, self._make_lattice = losses.parts, make_lattice
         self._lists: dict[int, HeaviestOutcomes] = {}
@@ -259,7 +263,7 @@ class _ContourFirst:
         if self.rare is not None and rare_first:
             yield self.rare
         yield self._lines
-        if self._is_discrete and not self._is_listed and (self._on_lattice or not self.lists_first):
+        if self._may_list and (self._on_lattice or not self.lists_first):
             yield self._heaviest(self._most_outcomes)
         if self.rare is not None:
             if not rare_first:

@@ -130,12 +130,11 @@ class RareLosses:
 
     def _by_number(self, epsilon: Array) -> Array:
         """About delta where losses are large: by how many steps draw the record, as if these alone had losses."""
-        from scipy.special import gammaln, log_ndtr  # half of a cold start, for what few answers need
+        from scipy.special import log_ndtr  # half of a cold start, for what few answers need
 
         m, g, steps = self.shift, self.rate, self.steps
         k = np.arange(1.0, min(steps, _MOST_SEEN) + 1.0)
-        log_chance = gammaln(steps + 1.0) - gammaln(k + 1.0) - gammaln(steps - k + 1.0)
-        log_chance += k * math.log(g) + (steps - k) * math.log1p(-g)
+        log_chance = np.cumsum(np.log((steps - k + 1.0) / k)) + k * math.log(g) + (steps - k) * math.log1p(-g)
         mean, deviation = k * (0.5 * m * m + math.log(g)) + (steps - k) * math.log1p(-g), m * np.sqrt(k)
         x = (epsilon[:, None] - mean) / deviation
         p, q = log_ndtr(-x), log_ndtr(-x - deviation) + deviation * (x + 0.5 * deviation)
