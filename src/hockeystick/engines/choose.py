@@ -122,7 +122,7 @@ FEW_STEPS: Final = 16
 """Steps up to which the transform of a density nearly always decays slowly or not: lattices are as fast as a retry."""
 
 SOME_STEPS: Final = 64
-"""Steps up to which outcomes that matter are listed where no line tells a crossing: counting them goes as the square."""
+"""Steps up to which outcomes that matter are listed where no line tells a crossing: counting takes as their square."""
 
 MOST_STEPS: Final = 1 << 40
 """Steps that brackets are proved for: counts are exact floats with room for their roundings."""
