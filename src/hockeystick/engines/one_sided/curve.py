@@ -31,8 +31,9 @@ from hockeystick.numerics.rounding import down, exp_up, up
 _METHOD = "contour"
 _COARSE = 1 << 13  # frequencies of a coarse line, or more
 _LONG = 250.0  # periods over tilts, beyond which large losses are counted
-_POOR = 6.0  # nats, by which a bound may be above delta: beyond, they are too
+_POOR = 6.0  # nats, by which a bound may be above delta: beyond, they are, too
 _OCTAVES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)  # below epsilon, for their threshold
+_MORE_OCTAVES = tuple(0.25 * k for k in range(24))  # where a bound is much farther above delta
 _LOOKS = 16
 _NEAR = 0.3  # nats of delta: how good a guess is looked for
 _ROUNDS = 4
@@ -135,7 +136,7 @@ class OneSidedCurve:
         """Certified epsilon at ``delta``; raises as `delta`."""
         log_delta = math.log(max(delta - self._at_infinity[1], 1e-320))
         guess, width = self._guess(log_delta), _AIM * self._width
-        lines = self._coarse(guess)
+        lines, nodes = self._coarse(guess), 0
         for tried in range(_ROUNDS):
             slope = lines.slope(guess)
             try:
@@ -152,9 +153,10 @@ class OneSidedCurve:
                 break
             middle = 0.5 * (lower + upper)
             if abs(middle - guess) <= _FAR * (upper - lower):  # what is wide is not due to the guess
-                if lines.nodes >= self._most:
+                if lines.nodes >= self._most or lines.nodes == nodes:  # no more would be taken
                     break
                 width *= 0.5 * self._width / (upper - lower)
+                nodes = lines.nodes
             guess = middle
         found = self._bound(lower, upper)
         if upper - lower > _POOREST:
@@ -209,17 +211,20 @@ class OneSidedCurve:
                 continue
             lines = self._planned(terms, plan) if plan.length <= _LONG else None
             if lines is None or plan.log_bound - lines.looked_at(epsilon).log_delta > _POOR:
-                lines = self._planned(*self._apart(log_drop, epsilon))
+                terms, plan = self._apart(log_drop, epsilon, _OCTAVES)
+                lines = self._planned(terms, plan)
+                if plan.log_bound - lines.looked_at(epsilon).log_delta > 2.0 * _POOR:
+                    lines = self._planned(*self._apart(log_drop, epsilon, _MORE_OCTAVES))
             if self._atoms.log_drop(lines.looked_at(epsilon).log_delta) >= log_drop:
                 return lines
         raise ContourRefusal("atoms", f"no tilt tells what matters at epsilon {epsilon:g}")
 
-    def _apart(self, log_drop: float, epsilon: float) -> tuple[Terms, Plan]:
+    def _apart(self, log_drop: float, epsilon: float, octaves: Sequence[float]) -> tuple[Terms, Plan]:
         """The terms with as many large losses apart as make bounds small, and periods short."""
         thresholds = [math.inf]
         if epsilon > 0.0:
             first = 0.5 * math.floor(2.0 * math.log2(epsilon))
-            thresholds += [2.0 ** (first - octaves) for octaves in _OCTAVES]
+            thresholds += [2.0 ** (first - below) for below in octaves]
         every = [self._atoms.terms(log_drop, threshold) for threshold in thresholds]
         found = [(terms, plan) for terms in every if (plan := terms.plan(epsilon)) is not None]
         return min(found, key=lambda one: one[1].cost)

@@ -47,7 +47,7 @@ _SLACK = 1e-9  # of a logarithm, for the roundings of its sums
 _SHARE = math.log(1e-12)  # ln of the part of delta that atoms left out may be
 _CLASS = 12.0  # nats between the classes of what is left out
 _LEAST = -720.0  # ln of the least mass left out
-_KEPT = 64  # terms
+_KEPT = 256  # terms, of some hundred kilobytes each, or less
 _BEYOND = 1e10  # nats: more than such lines tell apart
 
 
