@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flint import arb, ctx
 from mpmath import mp, mpf
 
 import hockeystick as hs
@@ -23,6 +24,7 @@ from hockeystick.engines.rare.pieces import Pieces, TiltedPieces
 from hockeystick.engines.rare.runs import RareRuns
 from hockeystick.engines.rare.turning import NEAR, least_turn, most_turn
 from hockeystick.laws import GaussianPair, SubsampledPair
+from tests.quadrature import DIGITS, integral, normal_below, normal_density, panels
 from tests.rare_pieces import exact_piece, only
 
 NOISE, RATE, STEPS = 0.05, 1e-3, 100
@@ -53,23 +55,25 @@ def truth(epsilon: float, noise: float = NOISE, rate: float = RATE, steps: int =
 
 
 def truth_of_two(epsilon: float, noise: float, rate: float) -> float:
-    with mp.workdps(30):
-        m, g, eps = 1 / mpf(noise), mpf(rate), mpf(epsilon)
+    with ctx.workdps(DIGITS):
+        m, g, eps = 1 / arb(noise), arb(rate), arb(epsilon)
+        undrawn = (-g).log1p()  # the least loss
 
-        def one(x: Any) -> Any:
-            if x <= mp.log1p(-g):
-                return 1 - mp.exp(x)
-            place = mp.log((mp.exp(x) - 1 + g) / g) / m
-            q, p = mp.ncdf(-place - m / 2), mp.ncdf(-place + m / 2)
-            return (1 - g) * q + g * p - mp.exp(x) * q
+        def one(x: arb) -> arb:
+            if x <= undrawn:
+                return 1 - x.exp()
+            place = ((x.exp() - 1 + g) / g).log() / m
+            q, p = normal_below(-place - m / 2), normal_below(-place + m / 2)
+            return (1 - g) * q + g * p - x.exp() * q
 
-        def of(u: Any) -> Any:
-            q, p = mp.npdf(u / m + m / 2) / m, mp.npdf(u / m - m / 2) / m
-            return ((1 - g) * q + g * p) * one(eps - mp.log1p(g * mp.expm1(u)))
+        def of(u: arb) -> arb:
+            q, p = normal_density(u / m + m / 2) / m, normal_density(u / m - m / 2) / m
+            return ((1 - g) * q + g * p) * one(eps - (g * u.expm1()).log1p())
 
-        kink = mp.log((mp.exp(eps - mp.log1p(-g)) - 1 + g) / g)
-        ends = mp.linspace(-m * m / 2 - 14 * m, kink, 40) + mp.linspace(kink, max(m * m / 2 + 14 * m, kink + 1), 12)[1:]
-        return float(mp.quad(of, ends))
+        kink = (((eps - undrawn).exp() - 1 + g) / g).log()
+        close = [kink - arb(2) ** -k for k in range(24)]  # all derivatives fade there
+        last = (m * m / 2 + 14 * m).max(kink + 1)
+        return float(integral(of, [*panels(-m * m / 2 - 14 * m, close[0], 24), *close[1:], *panels(kink, last, 12)]))
 
 
 @functools.cache
@@ -227,13 +231,13 @@ def test_the_mass_beyond_the_ends_is_bounded(place: int, out: float, most: float
     step = piece.step / 16.0
     first, last = np.floor((piece.below - out * w) / step + 0.5), np.ceil((piece.above + out * w) / step - 0.5)
     piece = replace(piece, step=step, first=first, last=last)
-    m, g = mpf(LOSSES.shift), mpf(RATE)
     (low,), (high,), (below,), (above,) = (one.tolist() for one in (*piece.ends, piece.below, piece.above))
+    with ctx.workdps(DIGITS):
+        m, g = arb(LOSSES.shift), arb(RATE)
 
-    def f(u: Any) -> Any:
-        between = (mp.erfc((u - above) / w) - mp.erfc((u - below) / w)) / 2
-        return ((1 - g) * mp.npdf(u / m + m / 2) + g * mp.npdf(u / m - m / 2)) / m * between
+        def f(u: arb) -> arb:
+            between = (((u - above) / w).erfc() - ((u - below) / w).erfc()) / 2
+            return ((1 - g) * normal_density(u / m + m / 2) + g * normal_density(u / m - m / 2)) / m * between
 
-    with mp.workdps(25):
-        exact = mp.quad(f, mp.linspace(low - 10 * w, low, 20)) + mp.quad(f, mp.linspace(high, high + 10 * w, 20))
+        exact = float(integral(f, panels(low - 10 * w, low, 20)) + integral(f, panels(high, high + 10 * w, 20)))
     assert exact <= piece.lost[0] <= most * exact
