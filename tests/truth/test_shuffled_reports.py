@@ -217,11 +217,15 @@ def product_delta(
     laws: Sequence[tuple[Counter[tuple[int, ...]], Counter[tuple[int, ...]]]], epsilon: float
 ) -> mpmath.mpf:
     """delta of independent releases, every outcome of all of them listed."""
-    scale, total = mp.exp(mp.mpf(epsilon)), mp.mpf(0)
-    for outcomes in itertools.product(*(set(p) | set(q) for p, q in laws)):
-        p, q = (math.prod(F(law[side][key]) for law, key in zip(laws, outcomes, strict=True)) for side in (0, 1))
-        total += max(_number(p) - scale * _number(q), mp.mpf(0))
-    return total
+    scale, chances = mp.exp(mp.mpf(epsilon)), [(1, 1)]  # in whole numbers, over one denominator
+    whole = 1
+    for law in laws:
+        own = math.lcm(*(F(share).denominator for side in law for share in side.values()))
+        both = [tuple(int(F(side[key]) * own) for side in law) for key in set(law[0]) | set(law[1])]
+        chances = [(p * a, q * b) for p, q in chances for a, b in both]
+        whole *= own
+    above = [(p, q) for p, q in chances if p > scale * q]
+    return (sum(p for p, _ in above) - scale * sum(q for _, q in above)) / whole
 
 
 @pytest.mark.parametrize("rows", [response(F(3, 4), 2), response(F(1, 2), 3), ((F(1, 2), F(1, 2)), (F(1, 4), F(3, 4)))])
