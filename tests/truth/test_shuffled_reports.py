@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import pytest
@@ -28,15 +29,15 @@ def bound(answer: object) -> Bound:
     return answer
 
 
-def histograms(rows: tuple[tuple[Fraction, ...], ...], held: tuple[int, ...]) -> Counter[tuple[int, ...]]:
+def histograms(rows: tuple[tuple[Any, ...], ...], held: tuple[int, ...]) -> Counter[tuple[int, ...]]:
     """The law of the counts of the reports, one person after the other, exactly."""
-    law: Counter[tuple[int, ...]] = Counter({(0,) * len(rows[0]): F(1)})  # type: ignore[dict-item]
+    law: Counter[tuple[int, ...]] = Counter({(0,) * len(rows[0]): 1})
     for value in held:
         after: Counter[tuple[int, ...]] = Counter()
         for counts, chance in law.items():
             for w, share in enumerate(rows[value]):
                 if share:
-                    after[(*counts[:w], counts[w] + 1, *counts[w + 1 :])] += chance * share  # type: ignore[assignment]
+                    after[(*counts[:w], counts[w] + 1, *counts[w + 1 :])] += chance * share
         law = after
     return law
 
@@ -44,12 +45,14 @@ def histograms(rows: tuple[tuple[Fraction, ...], ...], held: tuple[int, ...]) ->
 def worst(rows: tuple[tuple[Fraction, ...], ...], people: int, epsilon: float) -> mpmath.mpf:
     """The largest delta over what person 1 holds before and after and what all others hold."""
     best, scale = mp.mpf(0), mp.exp(mp.mpf(epsilon))
+    whole = math.lcm(*(share.denominator for row in rows for share in row))
+    numerators = tuple(tuple(int(share * whole) for share in row) for row in rows)
     for others in itertools.combinations_with_replacement(range(len(rows)), people - 1):
-        laws = [histograms(rows, (own, *others)) for own in range(len(rows))]
+        laws = [histograms(numerators, (own, *others)) for own in range(len(rows))]
         for p, q in itertools.permutations(laws, 2):
-            gains = (mp.mpf(a.numerator) / a.denominator - scale * _number(q[key]) for key, a in p.items())  # type: ignore[attr-defined]
-            best = max(best, mp.fsum(max(gain, mp.mpf(0)) for gain in gains))
-    return best
+            above = [key for key in p if p[key] > scale * q[key]]
+            best = max(best, sum(p[key] for key in above) - scale * sum(q[key] for key in above))
+    return best / mp.mpf(whole) ** people
 
 
 def _number(value: object) -> mpmath.mpf:
