@@ -24,7 +24,7 @@ from hockeystick.engines.rare.pieces import Pieces, TiltedPieces
 from hockeystick.engines.rare.runs import RareRuns
 from hockeystick.engines.rare.turning import NEAR, least_turn, most_turn
 from hockeystick.laws import GaussianPair, SubsampledPair
-from tests.quadrature import DIGITS, integral, normal_below, normal_density, panels
+from tests.quadrature import DIGITS, integral, normal_density, panels, two_sampled_steps
 from tests.rare_pieces import exact_piece, only
 
 NOISE, RATE, STEPS = 0.05, 1e-3, 100
@@ -52,28 +52,6 @@ def truth(epsilon: float, noise: float = NOISE, rate: float = RATE, steps: int =
 
         rest = mp.binomial(steps, 61) * g**61 if steps > 60 else 0
         return float(at(eps) * (1 - mpf("1e-15"))), float((at(eps - steps * most) + doubt + rest) * (1 + mpf("1e-15")))
-
-
-def truth_of_two(epsilon: float, noise: float, rate: float) -> float:
-    with ctx.workdps(DIGITS):
-        m, g, eps = 1 / arb(noise), arb(rate), arb(epsilon)
-        undrawn = (-g).log1p()  # the least loss
-
-        def one(x: arb) -> arb:
-            if x <= undrawn:
-                return 1 - x.exp()
-            place = ((x.exp() - 1 + g) / g).log() / m
-            q, p = normal_below(-place - m / 2), normal_below(-place + m / 2)
-            return (1 - g) * q + g * p - x.exp() * q
-
-        def of(u: arb) -> arb:
-            q, p = normal_density(u / m + m / 2) / m, normal_density(u / m - m / 2) / m
-            return ((1 - g) * q + g * p) * one(eps - (g * u.expm1()).log1p())
-
-        kink = (((eps - undrawn).exp() - 1 + g) / g).log()
-        close = [kink - arb(2) ** -k for k in range(24)]  # all derivatives fade there
-        last = (m * m / 2 + 14 * m).max(kink + 1)
-        return float(integral(of, [*panels(-m * m / 2 - 14 * m, close[0], 24), *close[1:], *panels(kink, last, 12)]))
 
 
 @functools.cache
@@ -152,7 +130,7 @@ def test_two_steps_contain_the_truth_narrowly(noise: float, rate: float, epsilon
     curve = RareCurve.of(((SubsampledPair(GaussianPair(noise), rate), 2),), 1e-6)
     assert curve is not None
     bound = curve.delta(epsilon)
-    assert bound.lower <= truth_of_two(epsilon, noise, rate) <= bound.upper <= (1.0 + 1e-6) * bound.lower
+    assert bound.lower <= two_sampled_steps(epsilon, noise, rate) <= bound.upper <= (1.0 + 1e-6) * bound.lower
 
 
 def clear(pieces: Pieces, place: int) -> bool:
