@@ -13,7 +13,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -213,11 +212,6 @@ class Curve:
     def at(self, a: mpf) -> mpf:
         above = bisect_left(self._less, -a)
         return self._p[above] - a * self._q[above]
-
-    @cached_property
-    def losses(self) -> list[float]:
-        """All that are finite, from the largest down."""
-        return [float(mp.log(-less)) for less in self._less if less > -mp.inf]
 
 
 def hockey_stick(pairs: Vectors, a: mpf, other: Vectors | None = None) -> mpf:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields, replace
-from typing import Any
 
-from mpmath import mp, mpf
+from flint import acb, arb, ctx
 
 from hockeystick.engines.rare.pieces import Pieces
+from tests.quadrature import DIGITS, integral, normal_density, panels
 
 
 def only(pieces: Pieces, place: int) -> Pieces:
@@ -17,18 +17,17 @@ def only(pieces: Pieces, place: int) -> Pieces:
     return replace(pieces, **{name: column[place : place + 1] for name, column in columns.items()})
 
 
-def exact_piece(piece: Pieces, exponent: float, frequency: float, panels: int = 12) -> complex:
+def exact_piece(piece: Pieces, exponent: float, frequency: float, pieces: int = 12) -> complex:
     """The integral that the only piece stands for, between its ends."""
-    m, g, w = mpf(piece.losses.shift), mpf(piece.losses.rate), mpf(piece.losses.width)
-    (low,), (high,) = piece.ends.tolist()
-    (below,), (above,) = piece.below.tolist(), piece.above.tolist()
+    with ctx.workdps(DIGITS):
+        m, g, w = arb(piece.losses.shift), arb(piece.losses.rate), arb(piece.losses.width)
+        (low,), (high,) = piece.ends.tolist()
+        (below,), (above,) = piece.below.tolist(), piece.above.tolist()
+        power = acb(exponent, frequency)
 
-    def f(u: Any) -> Any:
-        loss = mp.log1p(g * mp.expm1(u))
-        between = mp.erfc((u - above) / w) / 2
-        between -= mp.erfc((u - below) / w) / 2 if math.isfinite(below) else 0
-        density = mp.exp(-((u / m + m / 2) ** 2) / 2) / (m * mp.sqrt(2 * mp.pi))
-        return density * between * mp.exp(exponent * loss + 1j * frequency * loss)
+        def f(u: arb) -> acb:
+            between = ((u - above) / w).erfc() / 2
+            between -= ((u - below) / w).erfc() / 2 if math.isfinite(below) else 0
+            return normal_density(u / m + m / 2) / m * between * (power * (g * u.expm1()).log1p()).exp()
 
-    with mp.workdps(25):
-        return complex(mp.quad(f, mp.linspace(low, high, panels + 1), method="gauss-legendre", maxdegree=4))
+        return complex(integral(f, panels(low, high, pieces)))

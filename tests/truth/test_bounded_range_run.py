@@ -64,7 +64,7 @@ def test_runs_of_two_contain_the_best_of_all_choices(epsilon: float, share: floa
         assert high <= low * (1.0 + 1e-3)
 
 
-@pytest.mark.parametrize(("epsilon", "x"), [(0.5, 0.0), (0.5, 0.4), (0.5, 1.1), (2.0, 3.3)])
+@pytest.mark.parametrize(("epsilon", "x"), [(0.5, 0.0), (0.5, 1.1), (2.0, 3.3)])
 def test_runs_of_three_contain_the_best_of_all_choices(epsilon: float, x: float) -> None:
     low, high = BoundedRangeRun(epsilon, 3).delta(x)
     truth = worst(mpf(epsilon), 3, mpf(x))

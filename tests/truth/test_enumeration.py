@@ -202,15 +202,16 @@ def test_places_are_those_of_a_search_where_interpolation_is_wrong(monkeypatch: 
 
 def delta_by_fractions(pair: hs.DiscretePair, steps: int, ratio: Fraction) -> Fraction:
     """delta at ``ln ratio``, exactly: three atoms, shared in every way."""
-    p, q = ([Fraction(mass) for mass in masses] for masses in (pair.p, pair.q))
+    whole = math.lcm(*(Fraction(mass).denominator for masses in (pair.p, pair.q) for mass in masses))
+    p, q = ([int(Fraction(mass) * whole) for mass in masses] for masses in (pair.p, pair.q))
     powers = [[[mass**k for k in range(steps + 1)] for mass in side] for side in (p, q)]
-    total = Fraction(0)
+    up, down, total = ratio.numerator, ratio.denominator, 0
     for i in range(steps + 1):
         for j in range(steps - i + 1):
             ways = math.comb(steps, i) * math.comb(steps - i, j)
             first, second = (side[0][i] * side[1][j] * side[2][steps - i - j] for side in powers)
-            total += ways * max(first - ratio * second, Fraction(0))
-    return total
+            total += ways * max(down * first - up * second, 0)
+    return Fraction(total, down * whole**steps)
 
 
 def test_many_steps_of_few_atoms_are_answered_exactly() -> None:

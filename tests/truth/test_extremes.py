@@ -79,7 +79,7 @@ def test_a_record_that_is_hardly_ever_drawn() -> None:
         epsilon = curve.epsilon(float(ever) * (1.0 + 1e-12))
         assert isinstance(epsilon, Bound)
         assert epsilon.lower == epsilon.upper == 0.0
-        upper = hs.account(hs.Gaussian(1.0).poisson(1e-9) * 10, "remove").delta(0.0)
+        upper = hs.account(hs.Gaussian(3.0).poisson(1e-9) * 10, "remove").delta(0.0)
         assert isinstance(upper, Bound)
         assert 0 <= mpf(float(upper.lower)) <= mpf(float(upper.upper)) <= ever * (1 + mpf(1e-12))
 

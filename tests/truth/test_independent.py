@@ -106,7 +106,7 @@ def test_a_direction_the_wrong_way_round_is_caught(monkeypatch: pytest.MonkeyPat
         return right(self, {"remove": "add", "add": "remove"}[direction])
 
     monkeypatch.setattr(type(hs.Gaussian(1.0).poisson(0.1)), "pair", turned)
-    found = check(document("remove", [step("gaussian", 1000, poisson(0.01), noise_multiplier=1.0)], 1e-5, 1.0))
+    found = check(document("remove", [step("gaussian", 1, poisson(0.1), noise_multiplier=0.8)], 1e-5, 0.05))
     assert any(f.verdict == CONTRADICTED for f in found), said(found)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flint import arb, ctx
 from mpmath import mp, mpf
 
 import hockeystick as hs
@@ -23,6 +24,7 @@ from hockeystick.engines.rare.pieces import Pieces, TiltedPieces
 from hockeystick.engines.rare.runs import RareRuns
 from hockeystick.engines.rare.turning import NEAR, least_turn, most_turn
 from hockeystick.laws import GaussianPair, SubsampledPair
+from tests.quadrature import DIGITS, integral, normal_density, panels, two_sampled_steps
 from tests.rare_pieces import exact_piece, only
 
 NOISE, RATE, STEPS = 0.05, 1e-3, 100
@@ -50,26 +52,6 @@ def truth(epsilon: float, noise: float = NOISE, rate: float = RATE, steps: int =
 
         rest = mp.binomial(steps, 61) * g**61 if steps > 60 else 0
         return float(at(eps) * (1 - mpf("1e-15"))), float((at(eps - steps * most) + doubt + rest) * (1 + mpf("1e-15")))
-
-
-def truth_of_two(epsilon: float, noise: float, rate: float) -> float:
-    with mp.workdps(30):
-        m, g, eps = 1 / mpf(noise), mpf(rate), mpf(epsilon)
-
-        def one(x: Any) -> Any:
-            if x <= mp.log1p(-g):
-                return 1 - mp.exp(x)
-            place = mp.log((mp.exp(x) - 1 + g) / g) / m
-            q, p = mp.ncdf(-place - m / 2), mp.ncdf(-place + m / 2)
-            return (1 - g) * q + g * p - mp.exp(x) * q
-
-        def of(u: Any) -> Any:
-            q, p = mp.npdf(u / m + m / 2) / m, mp.npdf(u / m - m / 2) / m
-            return ((1 - g) * q + g * p) * one(eps - mp.log1p(g * mp.expm1(u)))
-
-        kink = mp.log((mp.exp(eps - mp.log1p(-g)) - 1 + g) / g)
-        ends = mp.linspace(-m * m / 2 - 14 * m, kink, 40) + mp.linspace(kink, max(m * m / 2 + 14 * m, kink + 1), 12)[1:]
-        return float(mp.quad(of, ends))
 
 
 @functools.cache
@@ -148,7 +130,7 @@ def test_two_steps_contain_the_truth_narrowly(noise: float, rate: float, epsilon
     curve = RareCurve.of(((SubsampledPair(GaussianPair(noise), rate), 2),), 1e-6)
     assert curve is not None
     bound = curve.delta(epsilon)
-    assert bound.lower <= truth_of_two(epsilon, noise, rate) <= bound.upper <= (1.0 + 1e-6) * bound.lower
+    assert bound.lower <= two_sampled_steps(epsilon, noise, rate) <= bound.upper <= (1.0 + 1e-6) * bound.lower
 
 
 def clear(pieces: Pieces, place: int) -> bool:
@@ -227,13 +209,13 @@ def test_the_mass_beyond_the_ends_is_bounded(place: int, out: float, most: float
     step = piece.step / 16.0
     first, last = np.floor((piece.below - out * w) / step + 0.5), np.ceil((piece.above + out * w) / step - 0.5)
     piece = replace(piece, step=step, first=first, last=last)
-    m, g = mpf(LOSSES.shift), mpf(RATE)
     (low,), (high,), (below,), (above,) = (one.tolist() for one in (*piece.ends, piece.below, piece.above))
+    with ctx.workdps(DIGITS):
+        m, g = arb(LOSSES.shift), arb(RATE)
 
-    def f(u: Any) -> Any:
-        between = (mp.erfc((u - above) / w) - mp.erfc((u - below) / w)) / 2
-        return ((1 - g) * mp.npdf(u / m + m / 2) + g * mp.npdf(u / m - m / 2)) / m * between
+        def f(u: arb) -> arb:
+            between = (((u - above) / w).erfc() - ((u - below) / w).erfc()) / 2
+            return ((1 - g) * normal_density(u / m + m / 2) + g * normal_density(u / m - m / 2)) / m * between
 
-    with mp.workdps(25):
-        exact = mp.quad(f, mp.linspace(low - 10 * w, low, 20)) + mp.quad(f, mp.linspace(high, high + 10 * w, 20))
+        exact = float(integral(f, panels(low - 10 * w, low, 20)) + integral(f, panels(high, high + 10 * w, 20)))
     assert exact <= piece.lost[0] <= most * exact

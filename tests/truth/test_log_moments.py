@@ -8,6 +8,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from flint import arb, ctx
 
 from hockeystick.engines.ends import composed_infinity
 from hockeystick.engines.moments.log_moment import MomentBracket, log_moment_bounds
@@ -27,6 +28,7 @@ from hockeystick.laws import (
 )
 from hockeystick.laws.joined import JoinedPair
 from hockeystick.transforms.saddle import round_tilt
+from tests.quadrature import normal_density
 
 DIGITS = 40
 
@@ -188,14 +190,16 @@ def test_binomial_moments_agree_with_its_atoms_as_a_vector() -> None:
 def test_mixtures_contain_the_substitution_integral(theta: float) -> None:
     g = Fraction(1, 8)
     pair = GaussianMixturePair(0.9, (1 - g, g), (0.0, 1.0), (1 - g, g), (0.0, -1.0))
-    with mpmath.workdps(DIGITS):
-        s, rate, step, t = mpmath.mpf(0.9), _mpf(g), mpmath.mpf("0.05"), mpmath.mpf(theta)
+    with ctx.workdps(DIGITS):
+        s, rate, step, t = arb(0.9), arb(1) / 8, arb(1) / 20, arb(theta)
         terms = []
         for k in range(-600, 900 + int(45.0 * theta)):
             x = k * step
-            up, down = mpmath.exp(x / s - 1 / (2 * s * s)), mpmath.exp(-x / s - 1 / (2 * s * s))
-            terms.append(mpmath.npdf(x) * (1 - rate + rate * up) ** (1 + t) * (1 - rate + rate * down) ** -t * step)
-        truth = mpmath.log(mpmath.fsum(terms))
+            up, down = (x / s - 1 / (2 * s * s)).exp(), (-x / s - 1 / (2 * s * s)).exp()
+            terms.append(normal_density(x) * (1 - rate + rate * up) ** (1 + t) * (1 - rate + rate * down) ** -t * step)
+        truth = sum(terms, arb(0)).log()
+    with mpmath.workdps(DIGITS):
+        truth = mpmath.mpf(truth)
     assert_contains(pair, theta, truth, narrow=1e-10)
 
 

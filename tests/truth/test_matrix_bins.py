@@ -9,10 +9,12 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from flint import arb, ctx
 
 import hockeystick as hs
 from hockeystick.mechanisms.matrix_bins import _above
 from tests.closed_forms import gaussian_epsilon
+from tests.quadrature import DIGITS, integral, normal_below, normal_density, panels
 
 
 def banded(n: int, *bands: float) -> Any:
@@ -61,22 +63,24 @@ def test_brackets_contain_what_simulation_finds(
         assert bound.upper <= 20.0 * bound.lower
 
 
-def two_bins(own: tuple[float, float], both: float, epsilon: float) -> mpmath.mpf:
+def two_bins(own: tuple[float, float], both: float, epsilon: float) -> float:
     """delta under *remove* for two bins: the larger part of the second is integrated in closed form."""
-    with mpmath.workdps(20):
-        g, h, c, a = (mpmath.mpf(x) for x in (*own, both, math.exp(epsilon)))
-        shift, rest = c / mpmath.sqrt(g), h - c * c / g
+    with ctx.workdps(DIGITS):
+        g, h, c, a = (arb(x) for x in (*own, both, math.exp(epsilon)))
+        shift, rest, root = c / g.sqrt(), h - c * c / g, g.sqrt()
 
-        def inner(z: mpmath.mpf) -> mpmath.mpf:
-            first = mpmath.exp(mpmath.sqrt(g) * z - g / 2)
-            scale, k = mpmath.exp(shift * z - shift**2 / 2), 2 * a - first
+        def inner(z: arb) -> arb:
+            first = (root * z - g / 2).exp()
+            scale, k = (shift * z - shift**2 / 2).exp(), 2 * a - first
             if k <= 0:
-                return mpmath.npdf(z) * (scale - k)
-            d = (mpmath.log(scale / k) + rest / 2) / mpmath.sqrt(rest)
-            return mpmath.npdf(z) * (scale * mpmath.ncdf(d) - k * mpmath.ncdf(d - mpmath.sqrt(rest)))
+                return normal_density(z) * (scale - k)
+            d = ((scale / k).log() + rest / 2) / rest.sqrt()
+            return normal_density(z) * (scale * normal_below(d) - k * normal_below(d - rest.sqrt()))
 
-        kink = (mpmath.log(2 * a) + g / 2) / mpmath.sqrt(g)
-        return mpmath.quad(inner, [-12, 0, min(kink, 11), 12 + mpmath.sqrt(g)]) / 2
+        kink = ((2 * a).log() + g / 2) / root
+        close = [kink - arb(2) ** -k for k in range(24)]  # all derivatives fade there
+        last = (12 + root).max(kink + 1)
+        return float(integral(inner, [*panels(-12, close[0], 24), *close[1:], *panels(kink, last, 12)]) / 2)
 
 
 @pytest.mark.parametrize(("matrix", "noise"), [([[1.0, 0.0], [0.5, 1.0]], 2.0), ([[0.6, 0.0], [0.8, 1.0]], 2.0)])

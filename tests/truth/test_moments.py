@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -13,7 +14,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.accountants import RENYI_ORDERS, Certified, Moments, RenyiCurve
-from hockeystick.exact import exact_delta, exact_epsilon
+from hockeystick.exact import Enclosure, exact_delta, exact_epsilon
 from hockeystick.laws import BoundedRangePair, DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
 from hockeystick.laws.joined import JoinedPair
 
@@ -31,6 +32,12 @@ PAIRS: list[tuple[Pair, int]] = [
 ]
 
 
+@functools.cache
+def truth_of(pair: Pair, count: int, epsilon: float) -> Enclosure:
+    """The same for every conversion."""
+    return exact_delta([(pair, count)], epsilon, digits=8)
+
+
 @pytest.mark.parametrize(("pair", "count"), PAIRS)
 @pytest.mark.parametrize("conversion", CONVERSIONS)
 def test_delta_contains_the_exact_value(
@@ -38,7 +45,7 @@ def test_delta_contains_the_exact_value(
 ) -> None:
     curve = Moments(conversion).directed(((pair, count),))
     for epsilon in (0.0, 0.7, 3.0):
-        truth = exact_delta([(pair, count)], epsilon, digits=8)
+        truth = truth_of(pair, count, epsilon)
         bound = curve.delta(epsilon)
         assert isinstance(bound, hs.Bound)
         assert Fraction(float(bound.lower)) <= truth.upper

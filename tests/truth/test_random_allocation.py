@@ -246,7 +246,7 @@ def test_fresh_rounds_and_fixed_bins_differ_enormously() -> None:
 def test_chords_lie_above_the_curve_and_supports_below(base: Pair, mirrored: bool) -> None:
     curve = AllocatedCurve(base, 20, mirrored)
     chords, supports = ChordPair(curve).atoms, SupportPair(curve).atoms
-    for epsilon in np.linspace(-0.6, 0.9, 16):
+    for epsilon in np.linspace(-0.6, 0.9, 6):
         low, high = curve.delta(float(epsilon))
         sides = []
         for atoms, sign in ((chords, 1.0), (supports, -1.0)):

@@ -8,11 +8,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from flint import arb, ctx
 from mpmath import mp, mpf
 
 import hockeystick as hs
@@ -33,6 +35,7 @@ from hockeystick.engines.rare.runs import RareRuns, difference
 from hockeystick.engines.rare.standing import epsilon_near
 from hockeystick.exact import exact_delta
 from hockeystick.laws import GaussianPair, SubsampledPair
+from tests.quadrature import DIGITS, integral, normal_density, panels
 from tests.rare_pieces import exact_piece, only
 
 NOISE, RATE, STEPS = 1.0, 7e-4, 260
@@ -235,31 +238,29 @@ def test_a_piece_among_others_is_what_it_is_alone() -> None:
         assert (together.weights[line.pieces.nodes_of(slice(place, place + 1))] == alone.weights).all()
 
 
-def mean_over_q(losses: RareLosses, of: Any) -> Any:
+def mean_over_q(losses: RareLosses, of: Callable[[arb, arb], arb]) -> arb:
     """The mean under Q of a function of u and r."""
-    m, g = mpf(losses.shift), mpf(losses.rate)
-
-    def f(u: Any) -> Any:
-        return mp.npdf(u / m + m / 2) / m * of(u, 1 + g * mp.expm1(u))
-
-    with mp.workdps(25):
-        return mp.quad(f, mp.linspace(-12 * m, 12 * m, 61))
+    m, g = arb(losses.shift), arb(losses.rate)
+    with ctx.workdps(DIGITS):
+        return integral(
+            lambda u: normal_density(u / m + m / 2) / m * of(u, 1 + g * u.expm1()), panels(-12 * m, 12 * m, 120)
+        )
 
 
 @pytest.mark.parametrize("power", [1.5, 20.0, 100.0])
 def test_the_excess_of_one_large_loss_is_bounded(power: float) -> None:
-    losses, cut, p, w = RareLosses(1.0, 1e-2, 1.0), 3.0, mpf(power), mpf(WIDTH)
+    losses, cut, p, w = RareLosses(1.0, 1e-2, 1.0), 3.0, arb(power), arb(WIDTH)
     bound = math.exp(float(log_excess(losses, cut, np.array([power]))[0]))
-    taken = mean_over_q(losses, lambda u, r: r ** (1 - p) * mp.erfc((cut - u) / w) / 2)
-    exact = taken * (p - 1) ** (p - 1) / p**p
+    taken = mean_over_q(losses, lambda u, r: r ** (1 - p) * ((cut - u) / w).erfc() / 2)
+    exact = float(taken * (p - 1) ** (p - 1) / p**p)
     assert exact <= bound <= 10.0 * exact
 
 
 @pytest.mark.parametrize("power", [1.5, 20.0, 100.0])
 def test_the_moment_of_the_other_steps_is_bounded(power: float) -> None:
-    losses, p = RareLosses(0.7, 1e-3, 1.0), mpf(power)
+    losses, p = RareLosses(0.7, 1e-3, 1.0), arb(power)
     bound = float(log_moment(losses, np.array([power]))[0])
-    exact = mp.log(mean_over_q(losses, lambda _, r: r ** (1 - p)))
+    exact = float(mean_over_q(losses, lambda _, r: r ** (1 - p)).log())
     assert exact <= bound <= 1.6 * exact
     three = RareLosses(0.7, 1e-3, 3.0)
     times = (log_excess(replaced, 3.0, np.array([power]))[0] for replaced in (three, losses))
@@ -268,17 +269,16 @@ def test_the_moment_of_the_other_steps_is_bounded(power: float) -> None:
 
 def test_the_mass_above_a_cut_is_what_it_is() -> None:
     losses, cut = RareLosses(0.8, 1e-3, 100.0), 2.5
-    m, g = mpf(losses.shift), mpf(losses.rate)
+    m, g, w = arb(losses.shift), arb(losses.rate), arb(WIDTH)
     for (mass, error), mixed in zip(losses.cut_off(cut), (True, False), strict=True):
 
-        def f(u: Any, mixed: bool = mixed) -> Any:
-            r = 1 + g * mp.expm1(u) if mixed else 1
-            density = mp.exp(-((u / m + m / 2) ** 2) / 2) / (m * mp.sqrt(2 * mp.pi))
-            return density * r * mp.erfc((cut - u) / mpf(WIDTH)) / 2
+        def f(u: arb, mixed: bool = mixed) -> arb:
+            r = 1 + g * u.expm1() if mixed else 1
+            return normal_density(u / m + m / 2) / m * r * ((cut - u) / w).erfc() / 2
 
-        with mp.workdps(30):
-            exact = mp.quad(f, mp.linspace(-4, 12, 17))
-        assert abs(mass - exact) <= error * exact
+        with ctx.workdps(DIGITS):
+            exact = integral(f, panels(-4, 12, 160))
+            assert abs(mass - exact) <= error * exact
         assert error <= 1e-12
 
 

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import pytest
@@ -28,15 +29,15 @@ def bound(answer: object) -> Bound:
     return answer
 
 
-def histograms(rows: tuple[tuple[Fraction, ...], ...], held: tuple[int, ...]) -> Counter[tuple[int, ...]]:
+def histograms(rows: tuple[tuple[Any, ...], ...], held: tuple[int, ...]) -> Counter[tuple[int, ...]]:
     """The law of the counts of the reports, one person after the other, exactly."""
-    law: Counter[tuple[int, ...]] = Counter({(0,) * len(rows[0]): F(1)})  # type: ignore[dict-item]
+    law: Counter[tuple[int, ...]] = Counter({(0,) * len(rows[0]): 1})
     for value in held:
         after: Counter[tuple[int, ...]] = Counter()
         for counts, chance in law.items():
             for w, share in enumerate(rows[value]):
                 if share:
-                    after[(*counts[:w], counts[w] + 1, *counts[w + 1 :])] += chance * share  # type: ignore[assignment]
+                    after[(*counts[:w], counts[w] + 1, *counts[w + 1 :])] += chance * share
         law = after
     return law
 
@@ -44,12 +45,14 @@ def histograms(rows: tuple[tuple[Fraction, ...], ...], held: tuple[int, ...]) ->
 def worst(rows: tuple[tuple[Fraction, ...], ...], people: int, epsilon: float) -> mpmath.mpf:
     """The largest delta over what person 1 holds before and after and what all others hold."""
     best, scale = mp.mpf(0), mp.exp(mp.mpf(epsilon))
+    whole = math.lcm(*(share.denominator for row in rows for share in row))
+    numerators = tuple(tuple(int(share * whole) for share in row) for row in rows)
     for others in itertools.combinations_with_replacement(range(len(rows)), people - 1):
-        laws = [histograms(rows, (own, *others)) for own in range(len(rows))]
+        laws = [histograms(numerators, (own, *others)) for own in range(len(rows))]
         for p, q in itertools.permutations(laws, 2):
-            gains = (mp.mpf(a.numerator) / a.denominator - scale * _number(q[key]) for key, a in p.items())  # type: ignore[attr-defined]
-            best = max(best, mp.fsum(max(gain, mp.mpf(0)) for gain in gains))
-    return best
+            above = [key for key in p if p[key] > scale * q[key]]
+            best = max(best, sum(p[key] for key in above) - scale * sum(q[key] for key in above))
+    return best / mp.mpf(whole) ** people
 
 
 def _number(value: object) -> mpmath.mpf:
@@ -217,11 +220,15 @@ def product_delta(
     laws: Sequence[tuple[Counter[tuple[int, ...]], Counter[tuple[int, ...]]]], epsilon: float
 ) -> mpmath.mpf:
     """delta of independent releases, every outcome of all of them listed."""
-    scale, total = mp.exp(mp.mpf(epsilon)), mp.mpf(0)
-    for outcomes in itertools.product(*(set(p) | set(q) for p, q in laws)):
-        p, q = (math.prod(F(law[side][key]) for law, key in zip(laws, outcomes, strict=True)) for side in (0, 1))
-        total += max(_number(p) - scale * _number(q), mp.mpf(0))
-    return total
+    scale, chances = mp.exp(mp.mpf(epsilon)), [(1, 1)]  # in whole numbers, over one denominator
+    whole = 1
+    for law in laws:
+        own = math.lcm(*(F(share).denominator for side in law for share in side.values()))
+        both = [tuple(int(F(side[key]) * own) for side in law) for key in set(law[0]) | set(law[1])]
+        chances = [(p * a, q * b) for p, q in chances for a, b in both]
+        whole *= own
+    above = [(p, q) for p, q in chances if p > scale * q]
+    return (sum(p for p, _ in above) - scale * sum(q for _, q in above)) / whole
 
 
 @pytest.mark.parametrize("rows", [response(F(3, 4), 2), response(F(1, 2), 3), ((F(1, 2), F(1, 2)), (F(1, 4), F(3, 4)))])

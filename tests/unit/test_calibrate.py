@@ -88,13 +88,13 @@ def safe_by_exact(seed: int) -> None:
             assert abs(found.unsafe - found.value) == 1
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))  # two of each kind
 def test_random_calibrations_are_safe_and_tight(seed: int) -> None:
     safe_by_exact(seed)
 
 
 @pytest.mark.torture
-@pytest.mark.parametrize("seed", range(12, 212))
+@pytest.mark.parametrize("seed", range(8, 212))
 def test_many_random_calibrations_are_safe_and_tight(seed: int) -> None:
     safe_by_exact(seed)
 
@@ -398,7 +398,7 @@ def test_a_number_that_repeats_nothing_more_often_is_told_by_estimates() -> None
     assert found.unsafe == found.value - 1
 
 
-@pytest.mark.parametrize(("steps", "delta"), [(1, 1e-300), (1, 1e-30), (1, 1e-12), (1, 1e-6), (3, 1e-300), (3, 1e-12)])
+@pytest.mark.parametrize(("steps", "delta"), [(1, 1e-300), (1, 1e-6), (3, 1e-12)])
 def test_a_delta_that_falls_to_0_is_followed_to_its_edge(delta: float, steps: int) -> None:
     """Laplace noise has delta 0 where its epsilon is met, and a delta that jumps from 0 beside it."""
     found = hs.calibrate(lambda s: hs.Laplace(s) * steps, epsilon=1.0, delta=delta)

@@ -227,7 +227,8 @@ def test_bad_steps_are_refused() -> None:
 
 # ---------------------------------------------------------------------------------------------------- adaptive runs
 
-NOISES = (2.0, 3.0, 5.0, 9.0, 20.0)
+STEPS = {noise: hs.Gaussian(noise) for noise in (2.0, 3.0, 5.0, 9.0, 20.0)}
+NOISES = tuple(STEPS)
 
 
 def adaptive_run(budget: AnyFilter, rng: np.random.Generator, epsilon: float) -> tuple[float, float]:
@@ -236,10 +237,10 @@ def adaptive_run(budget: AnyFilter, rng: np.random.Generator, epsilon: float) ->
     for _ in range(60):
         ahead = loss > 0.4 * epsilon * rng.random()
         wish = NOISES if ahead else NOISES[::-1]
-        noise = next((n for n in wish if budget.allows(hs.Gaussian(n))), None)
+        noise = next((n for n in wish if budget.allows(STEPS[n])), None)
         if noise is None:
             break
-        budget.step(hs.Gaussian(noise))
+        budget.step(STEPS[noise])
         mu = 1.0 / noise
         loss += mu * rng.standard_normal() + 0.5 * mu * mu
         spent += mu * mu
