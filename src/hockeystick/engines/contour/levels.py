@@ -23,7 +23,7 @@ Rows = NDArray[np.intp]
 APART: Final = 1.5
 """Deviations of the tilted loss from one station to the next."""
 
-_DEEP = 20.0  # of ln delta, from one station to the next at most
+_DEEP = 25.0  # of ln delta, from one station to the next at most
 _LONG = 6.0  # deviations from one tilt to the next that are too many
 _LEAST = -760.0  # ln of the smallest delta looked for
 
