@@ -1,14 +1,33 @@
-"""Pieces of the law of a rare large loss, one at a time, and the integrals that they stand for."""
+"""Lines of rare large losses and what they say; their pieces, one at a time, and the integrals that these stand for."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import fields, replace
 
+import numpy as np
 from flint import acb, arb, ctx
 
+from hockeystick.engines.rare.line import RareLine
 from hockeystick.engines.rare.pieces import Pieces
+from hockeystick.engines.rare.runs import RareRuns
 from tests.quadrature import DIGITS, integral, normal_density, panels
+
+
+def sides(line: RareLine, epsilon: float) -> tuple[float, float]:
+    """Of delta, for as many steps as the line is planned for."""
+    run = RareRuns(line, np.array([line.losses.steps]))
+    lower, upper = run.sides(np.zeros(1, dtype=int), np.array([[epsilon]]))
+    return float(lower[0, 0]), float(upper[0, 0])
+
+
+def sides_around(truth: tuple[float, float], line: RareLine, epsilon: float) -> tuple[float, float]:
+    """The same, which must have a truth between them that is known to lie between two numbers."""
+    lower, upper = sides(line, epsilon)
+    least, most = truth
+    assert lower <= most
+    assert least <= upper
+    return lower, upper
 
 
 def only(pieces: Pieces, place: int) -> Pieces:

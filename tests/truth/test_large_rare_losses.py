@@ -21,11 +21,10 @@ from hockeystick.engines.rare.curve import RareCurve
 from hockeystick.engines.rare.line import RareLine, pieces_of, rare_line, transforms
 from hockeystick.engines.rare.losses import RareLosses
 from hockeystick.engines.rare.pieces import Pieces, TiltedPieces
-from hockeystick.engines.rare.runs import RareRuns
 from hockeystick.engines.rare.turning import NEAR, least_turn, most_turn
 from hockeystick.laws import GaussianPair, SubsampledPair
 from tests.quadrature import DIGITS, integral, normal_density, panels, two_sampled_steps
-from tests.rare_pieces import exact_piece, only
+from tests.rare_pieces import exact_piece, only, sides_around
 
 NOISE, RATE, STEPS = 0.05, 1e-3, 100
 LOSSES = RareLosses(1.0 / NOISE, RATE, float(STEPS))
@@ -59,17 +58,8 @@ def planned(log_error: float = math.log(1e-9 * 1e-5)) -> RareLine:
     return rare_line(LOSSES, EPSILON, log_error)
 
 
-def sides(line: RareLine, epsilon: float = EPSILON) -> tuple[float, float]:
-    lower, upper = RareRuns(line, np.array([float(STEPS)])).sides(np.zeros(1, dtype=int), np.array([[epsilon]]))
-    return float(lower[0, 0]), float(upper[0, 0])
-
-
 def assert_contains(line: RareLine, epsilon: float = EPSILON) -> tuple[float, float]:
-    lower, upper = sides(line, epsilon)
-    least, most = truth(epsilon)
-    assert lower <= most
-    assert least <= upper
-    return lower, upper
+    return sides_around(truth(epsilon), line, epsilon)
 
 
 def test_a_planned_line_contains_the_truth_narrowly() -> None:
@@ -131,6 +121,23 @@ def test_two_steps_contain_the_truth_narrowly(noise: float, rate: float, epsilon
     assert curve is not None
     bound = curve.delta(epsilon)
     assert bound.lower <= two_sampled_steps(epsilon, noise, rate) <= bound.upper <= (1.0 + 1e-6) * bound.lower
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps", "delta"),
+    [
+        (0.28574671280081865, 0.093537642360082, 16, 1.1176453727520734e-14),
+        (0.3110718167224003, 0.008327002276003267, 45, 1.4167753142784753e-20),
+        (0.2512128137774826, 0.00024530619050642914, 1176, 1.94881383e-02),
+    ],
+)
+def test_where_next_to_nothing_lies_between_the_cuts_another_engine_answers(
+    noise: float, rate: float, steps: int, delta: float
+) -> None:
+    curve = hs.account(hs.Gaussian(noise).poisson(rate) * steps, "remove")
+    bound = curve.epsilon(delta)
+    assert curve.delta(float(bound.upper)).lower <= delta <= curve.delta(float(bound.lower)).upper
+    assert bound.width <= 1e-5
 
 
 def clear(pieces: Pieces, place: int) -> bool:

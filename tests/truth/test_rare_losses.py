@@ -36,7 +36,7 @@ from hockeystick.engines.rare.standing import epsilon_near
 from hockeystick.exact import exact_delta
 from hockeystick.laws import GaussianPair, SubsampledPair
 from tests.quadrature import DIGITS, integral, normal_density, panels
-from tests.rare_pieces import exact_piece, only
+from tests.rare_pieces import exact_piece, only, sides, sides_around
 
 NOISE, RATE, STEPS = 1.0, 7e-4, 260
 LOSSES = RareLosses(1.0 / NOISE, RATE, float(STEPS))
@@ -48,11 +48,6 @@ EPSILON = 0.15
 def truth(epsilon: float, noise: float = NOISE, rate: float = RATE, steps: int = STEPS) -> tuple[float, float]:
     found = exact_delta([(SubsampledPair(GaussianPair(noise), rate), steps)], epsilon, digits=10)
     return float(found.lower), float(found.upper)
-
-
-def sides(line: RareLine, epsilon: float = EPSILON, steps: int = STEPS) -> tuple[float, float]:
-    lower, upper = RareRuns(line, np.array([float(steps)])).sides(np.zeros(1, dtype=int), np.array([[epsilon]]))
-    return float(lower[0, 0]), float(upper[0, 0])
 
 
 @functools.cache
@@ -68,11 +63,7 @@ def with_plan(**changes: Any) -> RareLine:
 
 
 def assert_contains(line: RareLine, epsilon: float = EPSILON) -> tuple[float, float]:
-    lower, upper = sides(line, epsilon)
-    least, most = truth(epsilon)
-    assert lower <= most
-    assert least <= upper
-    return lower, upper
+    return sides_around(truth(epsilon), line, epsilon)
 
 
 def test_a_planned_line_contains_the_truth_narrowly() -> None:
@@ -83,7 +74,7 @@ def test_a_planned_line_contains_the_truth_narrowly() -> None:
 def test_a_line_proves_nothing_where_its_factors_would_be_0(monkeypatch: pytest.MonkeyPatch) -> None:
     line = planned()
     monkeypatch.setattr(RareRuns, "_sides", lambda *asked: (0.0 * asked[2], 0.0 * asked[2] + 1.0))
-    assert sides(line) == (0.0, 1.0)
+    assert sides(line, EPSILON) == (0.0, 1.0)
     assert sides(line, 601.0 / line.found.tilt) == (-math.inf, math.inf)
 
 

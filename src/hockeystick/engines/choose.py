@@ -68,8 +68,8 @@ FREQUENCIES: Final = 1 << 23
 CONTOUR_TOLERANCE: Final = 1e-9
 """Relative width of delta that the contour is asked for: 3.3 ms for 1e-9, 3.0 for 1e-3."""
 
-COARSE: Final = {1e-2: 1}
-"""Of the tolerance asked for: what the contour is asked for where it cannot reach 1e-9, and times how much work."""
+COARSE: Final = 1e-2
+"""Of the tolerance asked for: what the contour is asked for where it cannot reach 1e-9."""
 
 ENOUGH: Final = 1e-1
 """Of the tolerance: what a line may leave where rounding keeps it from 1e-9. Another is as wide, after 5 to 20 ms."""
@@ -102,8 +102,8 @@ RARE_STEPS: Final = (30, 1 << 16)
 """Steps for which this is so: of many more, small losses alone add up to epsilon, or a line is long."""
 
 RARE_DELTAS: Final = (1e-10, 1.1e-4)
-"""The smallest delta for which this is so, and the largest over the number of steps that draw the record: of random
-questions of this kind 3 in 100 are left to the contour, of others one in two."""
+"""The smallest delta for which this is so, whatever the noise, and the largest over the number of steps that draw the
+record: of random questions of this kind 3 in 100 are left to the contour, of others one in two."""
 
 RARE_WIDTH: Final = 1e-6
 """Width of epsilon (nats) that lines of rare large losses are asked for, or less: 1e-3 takes half as long."""
@@ -242,13 +242,13 @@ class _ContourFirst:
         )
 
     def asks_rare(self, delta: float | None) -> bool:
-        """The same, of this composition: as measured, or where noise is so little that the contour answers nothing."""
+        """The same, of this composition: as measured, or where noise is so little that the contour seldom answers."""
         if self.rare is None or self._tolerance < RARE_FINEST:
             return False
         losses, (number, power) = self.rare.losses, RARE_SHIFT
         rate, drawn = losses.rate, losses.drawn
         if delta is None or losses.are_large:
-            return losses.are_large and drawn <= MOST_DRAWN
+            return losses.are_large and drawn <= MOST_DRAWN and (delta is None or delta >= RARE_DELTAS[0])
         serves = RARE_STEPS[0] <= losses.steps <= RARE_STEPS[1] and RARE_RATES[0] <= rate <= RARE_RATES[1]
         most = min(RARE_FIRST * min((1e-4 / rate) ** RARE_FEWER, 1.0), number * 10.0 ** (power * losses.shift))
         return serves and RARE_DELTAS[0] <= delta <= RARE_DELTAS[1] * drawn and drawn <= most
@@ -270,7 +270,7 @@ class _ContourFirst:
                 yield self.rare
             yield self._patient
         if not self._few and not self._is_listed:
-            yield from self._coarse
+            yield self._coarse
 
     @cached_property
     def _lines(self) -> Engine:
@@ -299,9 +299,9 @@ class _ContourFirst:
         return ContourCurve(self._losses, CONTOUR_TOLERANCE, self._work, hasty=self._hasty, enough=self._enough)
 
     @cached_property
-    def _coarse(self) -> Sequence[ContourCurve]:
-        works = {max(share * self._tolerance, CONTOUR_TOLERANCE): more * self._work for share, more in COARSE.items()}
-        return [ContourCurve(PairSum(self._parts, one), one, work) for one, work in works.items()]
+    def _coarse(self) -> ContourCurve:
+        wanted = max(COARSE * self._tolerance, CONTOUR_TOLERANCE)
+        return ContourCurve(PairSum(self._parts, wanted), wanted, self._work)
 
     @cached_property
     def _rest(self) -> Engine:

@@ -1,4 +1,4 @@
-"""Two engines, of which the second is asked where the first does not answer as narrowly as is wanted.
+"""Two engines, of which the second is asked where the first does not answer as narrowly as is wanted and it might.
 
 Nothing here is proved: each engine proves what it answers.
 """
@@ -18,7 +18,10 @@ _ROUNDED = 8.0  # times its rounding, up to which a bracket has little else in i
 
 @final
 class Narrower:
-    """Two engines, the second of which is asked where the first does not answer, or less narrowly than to a width."""
+    """Two engines, the second of which is asked where the first does not answer, or less narrowly than to a width.
+
+    What is narrow but for its rounding is narrow enough.
+    """
 
     def __init__(self, first: Engine, second: Engine, width: float) -> None:
         self._first, self._second, self._width = first, second, width

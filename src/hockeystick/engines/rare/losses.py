@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hockeystick.laws.sampled_loss import base_losses, sampled_losses
 from hockeystick.numerics.error_functions import erfcx
 from hockeystick.numerics.rounding import U
+from hockeystick.transforms.rule import Numbers
 
 Array = NDArray[np.float64]
 
@@ -35,6 +36,9 @@ WIDTH: Final = 0.2
 
 RISEN: Final = 1.0 + 1e-9
 """A factor on sums of terms of one sign, none of which is off by more than 1e-10 of itself."""
+
+LEAST: Final = 1e-280
+"""Covers what falls below the range of float64."""
 
 _LEAST_LARGE = 0.5  # deviations of the other losses together
 _NORMAL = np.arange(-2.0, 38.0, 0.5)  # of the standard normal law
@@ -56,6 +60,13 @@ def raised(log: Array) -> Array:
     """``e^log``, rounded up, of logarithms that are sums of a few terms."""
     with np.errstate(over="ignore"):
         return np.asarray(np.exp(log + 1e-9 * (1.0 + np.abs(log))))
+
+
+def log_difference(a: Numbers, b: Numbers, steps: Numbers) -> Array:
+    """Upper bounds on ``ln ((a + b)^T - a^T)``, a and b at least 0, of numbers that carry a few roundings."""
+    more = steps * np.log1p(b / a)
+    log = steps * np.log(a) + np.where(more < 30.0, np.log(np.expm1(np.minimum(more, 30.0)) + LEAST), more)
+    return np.asarray(log + 1e-9 * (1.0 + np.abs(log)))
 
 
 @final

@@ -18,7 +18,7 @@ import numpy as np
 from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.rare.excess import least_excess
-from hockeystick.engines.rare.losses import Array, RareLosses, kept
+from hockeystick.engines.rare.losses import Array, RareLosses, kept, log_difference
 from hockeystick.engines.rare.turning import least_turn
 
 Shares = tuple[float, float]
@@ -140,6 +140,8 @@ def plan(losses: RareLosses, epsilon: float, log_error: float, least: Sequence[S
     tilt, above, period = _tilts(coarse, low, nearest, log_error)
     exponents = coarse.factors(np.array([tilt]))[0]
     moment, part = float(exponents @ coarse.whole), exponents * coarse.between(low)
+    if not part.sum() > 0.0:
+        raise ContourRefusal("tail", "losses between the cuts are next to nothing")
     log_part = math.log(part.sum())
     log_size = math.log(losses.steps) + (losses.steps - 1.0) * math.log(moment) - tilt * epsilon
     reach, half_width = _reach(coarse, part, tilt, log_error - log_size, low)
@@ -187,8 +189,7 @@ def _tilts(coarse: _Coarse, low: float, epsilon: float, log_error: float) -> tup
     tilts = np.append(np.geomspace(0.1 / epsilon, 1.5 * steepest, 50), 0.0)
     factors, steps = coarse.factors(tilts), coarse.losses.steps
     small, between = factors @ coarse.small(low), factors @ coarse.between(low)
-    more = steps * np.log1p(between / small)
-    logs = steps * np.log(small) + np.where(more < 30.0, np.log(np.expm1(np.minimum(more, 30.0))), more)
+    logs = log_difference(small, between, steps)
     below = max(float(logs[-1]) - log_error, 1.0)
     above = np.maximum(logs[:-1] + log_constant(tilts[:-1]) - tilts[:-1] * epsilon - log_error, 1.0)
     periods = (below + above) / tilts[:-1]

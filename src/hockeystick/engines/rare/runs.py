@@ -20,13 +20,12 @@ from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.contour.root_bracket import LogBracket, Rows
 from hockeystick.engines.rare.excess import log_excess
 from hockeystick.engines.rare.line import SMALL, RareLine, turn
-from hockeystick.engines.rare.losses import RISEN, Array, raised
+from hockeystick.engines.rare.losses import LEAST, RISEN, Array, log_difference, raised
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.rule import Numbers
 
 Complex = NDArray[np.complex128]
 
-_LEAST = 1e-280  # covers what falls below the range of float64
 _TINY = 1e-300  # covers a Q(H) below that range
 _MOST_EXPONENT = 600.0
 
@@ -59,7 +58,7 @@ class RareRuns:
         points, rows = self.line.planned * shares[None], np.arange(self.steps.size)
         with np.errstate(over="ignore", invalid="ignore"):
             value = self._sum(rows, points)[0] + self._largest(rows, points)[0]
-            logs = np.minimum.accumulate(np.log(np.maximum(value, _LEAST)), axis=1)
+            logs = np.minimum.accumulate(np.log(np.maximum(value, LEAST)), axis=1)
         found = [np.interp(-goal, -own, points[0]) for goal, own in zip(log_delta.tolist(), logs, strict=True)]
         return np.array(found)
 
@@ -127,7 +126,7 @@ class RareRuns:
     def _log_above(self) -> Array:
         """``ln`` of upper bounds on what the periods above add, at epsilon 0."""
         small, large = self.line.moments_above
-        log = _log_difference(small, large, self.steps) + _log_constant(self.line.found.above)
+        log = log_difference(small, large, self.steps) + _log_constant(self.line.found.above)
         apart = (self.line.found.above - self.line.found.tilt) * self._period
         if apart <= 0.0:  # nothing is proved
             return np.full_like(self.steps, np.inf)
@@ -211,7 +210,7 @@ def _by_block(terms: Complex, near: Complex) -> Complex:
 
 def difference(a: Complex, b: Complex, steps: Numbers) -> tuple[Complex, Array]:
     """``(a + b)^T - a^T`` and a bound on what its evaluation loses."""
-    size, both = np.abs(a) + _LEAST, a + b
+    size, both = np.abs(a) + LEAST, a + b
     share = np.abs(b) / size
     rare = (share < 0.5) & (size > 1e-100)  # elsewhere nothing is gained over both powers
     ratio = np.where(rare, b, 0.0) * np.reciprocal(np.where(rare, a, 1.0))
@@ -226,12 +225,12 @@ def difference(a: Complex, b: Complex, steps: Numbers) -> tuple[Complex, Array]:
     rounding = whole * (1.0 + power_error) * (np.abs(inner) * power_error + inner_error) * 1.01
     other, other_error = _power(both, steps)
     lost = (np.abs(other) * other_error + whole * power_error) * 1.01
-    return np.where(rare, power * inner, other - power), np.where(rare, rounding, lost) + _LEAST
+    return np.where(rare, power * inner, other - power), np.where(rare, rounding, lost) + LEAST
 
 
 def _power(a: Complex, steps: Numbers) -> tuple[Complex, Array]:
     """``a^T`` and a bound on its relative error, where it and a are not next to the end of float64."""
-    log, turn = np.log(np.abs(a) + _LEAST), np.arctan2(a.imag, a.real)
+    log, turn = np.log(np.abs(a) + LEAST), np.arctan2(a.imag, a.real)
     value = np.exp(steps * log) * np.exp(1j * (steps * turn))
     return value, U * (steps * (32.0 + 4.0 * np.abs(log) + 4.0 * np.abs(turn)) + 64.0)
 
@@ -239,13 +238,6 @@ def _power(a: Complex, steps: Numbers) -> tuple[Complex, Array]:
 def _log_error(log: Array) -> Array:
     """What a logarithm and a sum lose."""
     return np.asarray(8.0 * U * (1.0 + np.where(np.isfinite(log), np.abs(log), 0.0)))
-
-
-def _log_difference(a: float, b: float, steps: Array) -> Array:
-    """Upper bounds on ``ln ((a + b)^T - a^T)``."""
-    more = steps * math.log1p(b / a)
-    log = steps * math.log(a) + np.where(more < 30.0, np.log(np.expm1(np.minimum(more, 30.0)) + _LEAST), more)
-    return np.asarray(log + 1e-9 * (1.0 + np.abs(log)))
 
 
 def _log_constant(tilt: float) -> float:
