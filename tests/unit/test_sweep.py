@@ -67,6 +67,30 @@ def test_an_executor_does_the_work() -> None:
         assert sides(swept(workers=pool)) == EXPECTED
 
 
+def test_a_cluster_that_says_how_many_workers_it_has_gets_a_few_chunks_for_each() -> None:
+    sizes: list[int] = []
+
+    class Cluster(ThreadPoolExecutor):
+        """Asked as a Dask client is."""
+
+        def nthreads(self) -> dict[str, int]:
+            return {"one": 1, "two": 1}
+
+        def get_executor(self, *, pure: bool) -> Cluster:
+            assert not pure
+            return self
+
+        def submit(self, work: Any, chunk: Any) -> Any:  # type: ignore[override]  # as sweeps call it
+            sizes.append(len(chunk))
+            return super().submit(work, chunk)
+
+    noises = np.geomspace(0.7, 2.0, 12).tolist()
+    with Cluster(1) as cluster:
+        found = swept(noise=noises, workers=cluster)
+    assert sizes == [12] * 8  # runs of a law stay together
+    assert found.rows == swept(noise=noises).rows
+
+
 def test_delta_relation_and_target_may_be_axes() -> None:
     found = hs.sweep(plan, noise=1.0, rate=0.01, steps=[100, 1000], adjacency=["add", "remove"], delta=[1e-9, 1e-5])
     assert list(found.grid.axes) == ["steps", "adjacency", "delta"]

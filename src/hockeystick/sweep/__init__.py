@@ -143,8 +143,7 @@ def _quantity(grid: Grid, given: Mapping[str, Any]) -> Quantity:
 
 def _runs(plans: Sequence[Plan], workers: Workers) -> list[list[int]]:
     """The numbers of plans, chunk by chunk: the runs of one law share lines, so they stay together where they fit."""
-    parts = _EACH * workers if isinstance(workers, int) else _MAPPED
-    most = min(max(-(-len(plans) // parts), 1), _PLANS)
+    most = min(workers.share(len(plans), _EACH, _MAPPED), _PLANS)
     laws: dict[Hashable, list[int]] = {}
     for number, plan in enumerate(plans):
         laws.setdefault(plan.law, []).append(number)
@@ -163,8 +162,7 @@ def _lines(searches: Sequence[Search], workers: Workers) -> list[list[int]]:
     lines: dict[int, list[int]] = {}
     for number, search in enumerate(searches):
         lines.setdefault(search.line, []).append(number)
-    each = -(-len(lines) // (workers if isinstance(workers, int) else _MAPPED))
-    together = max(min(each, _SEARCHES // len(lines[0])), 1)
+    together = max(min(workers.share(len(lines), 1, _MAPPED), _SEARCHES // len(lines[0])), 1)
     numbers = [lines[line] for line in range(len(lines))]
     return [list(chain(*numbers[first : first + together])) for first in range(0, len(lines), together)]
 

@@ -11,7 +11,8 @@ import pickle
 import signal
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
-from typing import Any, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar, final
 
 from hockeystick.errors import check_count
 
@@ -21,21 +22,40 @@ Result = TypeVar("Result")
 Results: TypeAlias = Generator[tuple[int, Result], None, None]
 """The number of each chunk with its result."""
 
-Workers = int | Executor | Callable[..., Iterable[Any]]
-"""A number of processes, an executor or a client that has one, or a function like `map`."""
+_Mapping = Callable[..., Iterable[Any]]
+
+
+@final
+@dataclass(frozen=True)
+class Workers:
+    """Who does the work.
+
+    Attributes
+    ----------
+    count : int or None
+        How many they are; None where that is not known.
+    other : executor or callable, optional
+        Who has them, or a function like ``map``; by default processes of our own.
+    """
+
+    count: int | None
+    other: Executor | _Mapping | None = None
+
+    def share(self, size: int, each: int, otherwise: int) -> int:
+        """How much of a size is in a chunk where every worker has so many, or all have ``otherwise``; at least 1."""
+        return max(-(-size // (otherwise if self.count is None else each * self.count)), 1)
 
 
 def check_workers(workers: Any) -> Workers:
     """What is to do the work; a Dask client stands for its executor."""
     if hasattr(workers, "get_executor"):
-        workers = workers.get_executor(pure=False)
+        return Workers(sum(workers.nthreads().values()) or None, workers.get_executor(pure=False))
     if hasattr(workers, "submit") or (callable(workers) and not isinstance(workers, type)) or workers is map:
-        given: Workers = workers
-        return given
+        return Workers(None, workers)
     if workers == -1 and not isinstance(workers, bool | float):
-        return os.cpu_count() or 1
+        return Workers(os.cpu_count() or 1)
     try:
-        return check_count("workers", workers)
+        return Workers(check_count("workers", workers))
     except TypeError:
         raise TypeError(
             "workers must be a number of processes, an executor of concurrent.futures, a Dask client, or a function"
@@ -48,13 +68,14 @@ def done(work: Callable[[Item], Result], chunks: Sequence[Item], workers: Worker
 
     Closing the iterator cancels what has not begun.
     """
-    if isinstance(workers, int):
-        if workers == 1 or len(chunks) <= 1:
+    other = workers.other
+    if other is None:
+        if workers.count == 1 or len(chunks) <= 1:
             return ((number, work(chunk)) for number, chunk in enumerate(chunks))
-        return _own_processes(work, chunks, workers)
-    if isinstance(workers, Executor) or hasattr(workers, "submit"):
-        return _submitted(work, chunks, workers)
-    return _mapped(work, chunks, workers)
+        return _own_processes(work, chunks, workers.count or 1)
+    if isinstance(other, Executor) or hasattr(other, "submit"):
+        return _submitted(work, chunks, other)
+    return _mapped(work, chunks, other)
 
 
 def _own_processes(work: Callable[[Item], Result], chunks: Sequence[Item], count: int) -> Results[Result]:
@@ -88,9 +109,7 @@ def _submitted(work: Callable[[Item], Result], chunks: Sequence[Item], executor:
             future.cancel()
 
 
-def _mapped(
-    work: Callable[[Item], Result], chunks: Sequence[Item], like_map: Callable[..., Iterable[Any]]
-) -> Results[Result]:
+def _mapped(work: Callable[[Item], Result], chunks: Sequence[Item], like_map: _Mapping) -> Results[Result]:
     for number, result in enumerate(like_map(work, chunks)):
         if not isinstance(result, list):
             raise TypeError(
