@@ -51,7 +51,7 @@ FIXED_SIZE = BY_SIZE | {"sampling": "without-replacement"}
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[TestClient]:
-    with TestClient(application(PORT, seconds=60.0), base_url=f"http://{HOST}") as found:
+    with TestClient(application(PORT, seconds=3600.0), base_url=f"http://{HOST}") as found:
         yield found
 
 

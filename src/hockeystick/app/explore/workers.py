@@ -18,7 +18,7 @@ from typing import Any, final
 
 from hockeystick.app.explore.question import Question
 
-_START = 60.0  # seconds in which a process must have started
+_START = 60.0  # seconds in which a process must have started, beside those that an answer may take
 _LOOK = 0.1  # seconds from one look to the next whether an answer is still wanted
 _LONG = 2.0  # seconds that an answer is waited for though nobody wants it: another process takes as long to start
 _FIRST = Question(
@@ -63,7 +63,7 @@ class _Worker:
     ) -> tuple[int, dict[str, Any]] | None:
         """The status and the document; None where they take too long, or nobody waits for them any longer."""
         if not self.ready:
-            if not self.pipe.poll(_START):
+            if not self.pipe.poll(_START + seconds):
                 return None
             self.pipe.recv()
             self.ready = True
