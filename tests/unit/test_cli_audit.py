@@ -77,3 +77,12 @@ def test_a_bad_table_is_named_by_its_line(
     table.write_text(text)
     assert main(["audit", "--scores", str(table)]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_claim_that_is_not_as_accounted_is_told_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    claim = Path(spec(tmp_path, 0.3))
+    claim.write_text(claim.read_text() + '[circumstances]\nadaptive = "yes"\n')
+    assert main([*ONE, "--claim", str(claim)]) == 4
+    assert capsys.readouterr().out.startswith("NOT CERTIFIED")
+    assert main([*ONE, "--claim", str(claim), "--json"]) == 4
+    assert json.loads(capsys.readouterr().out)["broken_assumptions"]

@@ -106,6 +106,7 @@ def test_options_stand_in_place_of_the_file(capsys: pytest.CaptureFixture[str], 
 
 def test_the_example_specification_is_accounted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert told(capsys, "schema", "--example") == EXAMPLE
+    assert hs.spec.from_document(json.loads(told(capsys, "schema", "--example", "--json"))) == hs.spec.read(EXAMPLE)
     (tmp_path / "e.toml").write_text(EXAMPLE, encoding="utf-8")
     shown = told(capsys, "account", str(tmp_path / "e.toml"))
     assert "CIFAR-10" in shown

@@ -10,6 +10,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.app.cli import main
 from hockeystick.app.cli.parsing import Status
+from hockeystick.decimals import rounded_up
 
 RUN = ["dpsgd", "--noise-multiplier", "1.0", "--rate", "0.01", "--steps", "2000"]
 TRUE_EPSILON = 2.583841181692741  # at delta 1e-5, six digits known
@@ -202,3 +203,19 @@ def test_options_of_other_schemes_are_refused(
         status = int(stop.code or 0)
     assert status != 0
     assert says in " ".join(capsys.readouterr().err.split())
+
+
+def test_sizes_of_errors_are_rounded_up(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "--delta", "1e-5", "--json"]) == Status.OK
+    (found,) = json.loads(capsys.readouterr().out)["results"]
+    assert main([*RUN, "--delta", "1e-5"]) == Status.OK
+    shown = capsys.readouterr().out
+    sizes = {"width": found["width"], **found["errors"]}
+    for name, size in sizes.items():
+        assert f"{name} {rounded_up(size, 2)}" in shown
+
+
+def test_a_picture_that_cannot_be_written_is_named_by_its_own_command(capsys: pytest.CaptureFixture[str]) -> None:
+    for more in ([], ["--by-epoch"]):
+        assert main([*RUN, "--delta", "1e-5", "--plot", "nowhere/a.png", *more]) == Status.BAD_INPUT
+        assert capsys.readouterr().err.startswith("hockeystick dpsgd: error: cannot write nowhere/a.png")

@@ -9,6 +9,8 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.app.cli import main
+from hockeystick.app.cli.parsing import Status
+from hockeystick.app.report.data_set import Account, data_set_page
 from hockeystick.app.report.numbers import rounded_up
 from hockeystick.ledger import Budget, DataSet, Ledger
 
@@ -135,3 +137,23 @@ def test_without_a_ledger_it_says_how_to_name_one(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delenv("HOCKEYSTICK_LEDGER", raising=False)
     assert main(["ledger", "verify"]) == 2
     assert "give --ledger URL, or set HOCKEYSTICK_LEDGER" in capsys.readouterr().err
+
+
+def test_a_release_that_is_not_as_accounted_is_told_so(table: str, capsys: Capture) -> None:
+    Path(table).write_text(Path(table).read_text() + '[circumstances]\nadaptive = "yes"\n')
+    for action in (["would-fit"], ["remaining"], ["spend", "--why", "a"]):
+        assert main(["ledger", action[0], "census", table, *action[1:]]) == Status.NOT_CERTIFIED
+        assert capsys.readouterr().out.startswith("NOT CERTIFIED")
+
+
+def test_an_infinite_epsilon_is_drawn_at_the_top_and_none_at_all_as_a_line(tmp_path: Path) -> None:
+    ledger = Ledger.create(f"sqlite:///{tmp_path}/book.db")
+    ledger.add_dataset(DataSet("a", Budget(epsilon=1.0, delta=1e-6)))
+    ledger.spend("a", hs.Laplace(10.0), why="as planned")
+    ledger.correct("a", 1, why="it failed at times", release=hs.ApproximateDP(1.0, 1e-3))
+    assert "no finite epsilon at delta = 1e-6" in data_set_page(Account(ledger, "a"))
+    ledger.correct("a", 2, why="it did not", release=hs.Laplace(10.0))
+    assert "At the top edge no epsilon is finite." in data_set_page(Account(ledger, "a"))
+    ledger.add_dataset(DataSet("b", Budget(mu=1.0)))
+    ledger.spend("b", hs.Gaussian(1e6), why="nothing to see")
+    assert "epsilon = 0 at delta" in data_set_page(Account(ledger, "b"))

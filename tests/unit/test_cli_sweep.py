@@ -90,8 +90,8 @@ def test_a_file_that_is_there_already_is_named(tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (GRID, "give --noise-multiplier, or --epsilon"),
-        ([*GRID, "--noise-multiplier", "1", "--epsilon", "1"], "give --noise-multiplier, or --epsilon"),
+        (GRID, "give either --noise-multiplier, or --epsilon"),
+        ([*GRID, "--noise-multiplier", "1", "--epsilon", "1"], "give either --noise-multiplier, or --epsilon"),
         ([*GRID, "--noise-multiplier", "1,-1"], "--noise-multiplier must be finite and above 0"),
         ([*GRID, "--noise-multiplier", "1", "--file", "rows.txt"], "ends in .csv or .parquet"),
     ],

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import random
+import re
 import shlex
 import signal
 import socket
@@ -13,6 +14,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import redirect_stdout
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ from hockeystick.app.cli import main
 from hockeystick.app.cli.parsing import Status
 from hockeystick.app.explore import answers
 from hockeystick.app.explore.answers import VIEWS, answered
-from hockeystick.app.explore.question import MOST_BYTES, BadQuestionError, question
+from hockeystick.app.explore.question import MOST_BYTES, BadQuestionError, choices, question
 from hockeystick.app.explore.server import application, serve
 from hockeystick.app.explore.workers import Workers
 
@@ -60,6 +62,14 @@ def asked(**fields: Any) -> dict[str, Any]:
     status, document = answered("answer", question(json.dumps(run).encode()))
     assert status == 200, document
     return document
+
+
+def test_every_choice_of_the_page_is_one_of_the_server() -> None:
+    written = files("hockeystick.app.explore").joinpath("static/explore.html").read_text(encoding="utf-8")
+    for name in ("sampling", "adjacency", "batches"):
+        shown = re.findall('value="([^"]+)"', written.partition(f'<select id="{name}">')[2].partition("</select>")[0])
+        assert shown, name
+        assert set(shown) <= set(choices()[name])
 
 
 def test_the_server_answers_what_the_functions_answer(client: TestClient) -> None:

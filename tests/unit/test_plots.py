@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -186,3 +187,43 @@ def test_contours_of_what_was_found_are_of_the_safe_values() -> None:
     figure = plots.contours(found, levels=[6.0])
     assert figure.axes[0].get_ylabel() == "epsilon"
     assert rendered(figure)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: plots.privacy_curve({"a": 1.0}),  # type: ignore[dict-item]
+        lambda: plots.trade_off({"a": None}),  # type: ignore[dict-item]
+        lambda: plots.privacy_curve(hs.account(hs.Gaussian(1.0)), ax="here"),  # type: ignore[arg-type]
+        lambda: plots.contours(hs.account(hs.Gaussian(1.0))),  # type: ignore[arg-type]
+        lambda: plots.audit(hs.audit.counts(9, 10, false_positives=1, negatives=10), 1.0),  # type: ignore[arg-type]
+        lambda: hs.audit.counts(9, 10, false_positives=1, negatives=10).verdict("a"),  # type: ignore[arg-type]
+        lambda: hs.audit.scores([1.0, 10**400], [1.0, 2.0]),
+        lambda: hs.spec.read(None),  # type: ignore[arg-type]
+        lambda: hs.spec.load(3.0),  # type: ignore[arg-type]
+        lambda: hs.spec.save("a", "b.toml"),  # type: ignore[arg-type]
+        lambda: hs.spec.of_run(3, delta=1e-5),  # type: ignore[arg-type]
+        lambda: hs.spec.of_run(hs.Gaussian(1.0), delta=1e-5, title=3),  # type: ignore[arg-type]
+        lambda: hs.spec.of_run(hs.Gaussian(1.0), delta=1e-5, circumstances={"examples": 3}),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_of_another_kind_is_refused_by_name(draw: Callable[[], object]) -> None:
+    with pytest.raises(TypeError, match=r"^(curves|ax|sweep|claim|members|text|path|specification|run|title|circum)"):
+        draw()
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: plots.epsilon_against_steps({}, [1, 2], delta=1e-5),
+        lambda: plots.noise_against_rate([0.01], epsilons=[], delta=1e-5, steps=10),
+        lambda: hs.spec.of_run(hs.Gaussian(1.0), "add-or-remove", delta=1e-5),
+        lambda: hs.spec.of_run(hs.Gaussian(1.0), delta=1e-5, unit=" "),
+        lambda: hs.spec.of_run(hs.Gaussian(1.0), delta=1e-5, tolerance=-1.0),
+        lambda: hs.dpsgd.noise_multiplier_for(epsilon=1.0, delta=1e-6, steps=10**400, rate=0.01),
+        lambda: hs.calibrate(hs.Gaussian, epsilon=float("inf"), delta=1e-5),
+    ],
+)
+def test_what_cannot_be_drawn_or_kept_is_refused(draw: Callable[[], object]) -> None:
+    with pytest.raises(ValueError, match="must"):
+        draw()

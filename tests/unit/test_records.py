@@ -97,7 +97,7 @@ def test_a_delta_an_estimate_and_no_guarantee_are_said_as_what_they_are() -> Non
     assert r"$\delta \le 0.00025496$ at $\varepsilon = 2$" in latex(made(delta=(), epsilon=2.0))
     specification = hs.spec.from_document(made()["specification"] | {"accountant": {"method": "gaussian-limit"}})
     assert "this is not a bound" in latex(receipt(specification))
-    assert r"No finite $\varepsilon$ is proved" in latex(made(hs.Gaussian(1.0), delta=0.0))
+    assert r"No finite $\varepsilon$ holds" in latex(made(hs.Gaussian(1.0), delta=0.0))
 
 
 # ------------------------------------------------------------------------------------------------ the registry

@@ -11,7 +11,9 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.app.report.content import Content
+from hockeystick.app.report.deployments import deployment_record
 from hockeystick.app.report.figures import privacy_chart, standalone
+from hockeystick.app.report.latex import latex
 from hockeystick.app.report.markdown import markdown
 from hockeystick.app.report.markup import tag
 from hockeystick.app.report.page import page
@@ -309,3 +311,42 @@ def test_the_plain_words_hold_what_the_trade_off_proves() -> None:
         missed = float(made["tradeoff"]["false_negative"][0]["lower"])
         assert made["tradeoff"]["false_positive"][0] == 0.001
         assert 1.0 - missed <= claimed <= 1.02 * (1.0 - missed)
+
+
+def of(mechanism: str, guarantee: str, more: str = "") -> dict[str, Any]:
+    return receipt(read(f"[[steps]]\nmechanism = {mechanism}\n[guarantee]\n{guarantee}\n{more}"), created="2026-11-25")
+
+
+def test_where_no_epsilon_is_finite_nothing_is_called_a_guarantee() -> None:
+    made = of('"gaussian"\nnoise_multiplier = 1.0', "delta = 0")
+    for shown in (page(made), markdown(made), latex(made)):
+        assert "epsilon = inf" not in shown
+        assert "between inf" not in shown
+        assert "pure differential privacy" not in shown
+    assert "no finite epsilon at delta = 0" in page(made)
+    assert '<span class="badge refuted">no guarantee</span>' in page(made)
+    assert "The true epsilon is infinite." in markdown(made)
+    assert "No finite $\\varepsilon$ holds" in latex(made)
+    assert "Pure DP" not in deployment_record(made)
+    assert "pure differential privacy" in markdown(of('"laplace"\nscale = 2.0', "delta = 0"))
+    assert "Pure DP" in deployment_record(of('"laplace"\nscale = 2.0', "delta = 0"))
+
+
+def test_a_record_states_a_finite_epsilon_where_there_is_one() -> None:
+    record = deployment_record(of('"gaussian"\nnoise_multiplier = 1.0', "delta = [0, 1e-5]"))
+    assert "epsilon: 4.3772\n      delta: 1.0e-05" in record
+
+
+def test_what_says_nothing_of_an_attack_is_left_out() -> None:
+    made = of('"gaussian"\nnoise_multiplier = 0.1\ncount = 100', "delta = 1e-5", '[accountant]\nmethod = "moments"')
+    assert "In plain words" not in page(made)
+
+
+def test_a_delta_that_was_found_is_to_be_compared_with_the_number_of_records() -> None:
+    made = of('"gaussian"\nnoise_multiplier = 1.0', "epsilon = 0.1", "[circumstances]\nexamples = 50_000")
+    assert any("well below 1/n = 2e-5" in text for text in Content(made).unstated)
+
+
+def test_names_are_written_as_the_field_writes_them() -> None:
+    made = markdown(of('"approximate-dp"\nepsilon = 0.5\ndelta = 1e-9', "delta = 1e-6"))
+    assert "Approximate DP, epsilon 0.5" in made

@@ -65,6 +65,8 @@ def _as_png(figure: Figure) -> bytes:
 def canvas(title: str, ax: Axes | None, size: tuple[float, float] = (6.4, 4.2)) -> tuple[Figure, Axes]:
     """The caller's axes and their figure, or new ones that a notebook shows."""
     if ax is not None:
+        if not hasattr(ax, "set_title"):
+            raise TypeError(f"ax must be the axes of a matplotlib figure, got {ax!r}")
         ax.set_title(title)
         return cast("Figure", ax.figure), ax
     with needs_extra("matplotlib", "plots"):

@@ -56,6 +56,8 @@ def contours(
     >>> contours(found).axes[0].get_xlabel()
     'noise'
     """
+    if not isinstance(sweep, Sweep):
+        raise TypeError(f"sweep must be what hockeystick.sweep returns, got {sweep!r}")
     across, up, values = _plane(sweep, x, y, dict(at or {}))
     axes_values = [np.asarray(sweep.grid.axes[name], dtype=np.float64) for name in (across, up)]
     same = ", ".join(f"{name} {value}" for name, value in {**sweep.grid.fixed, **(at or {})}.items())

@@ -61,6 +61,8 @@ def audit(
     """
     if not isinstance(seen, Audit):
         raise TypeError(f"seen must be an audit from hockeystick.audit, got {seen!r}")
+    if claim is not None and not isinstance(claim, PrivacyCurve):
+        raise TypeError(f"claim must be a privacy curve from hockeystick.account, got {claim!r}")
     lowest = check_inside("least", least)
     last = _last(seen, claim, lowest) if end is None else check_positive("end", end)
     figure, axes = canvas(title or _title(seen, claim), ax)

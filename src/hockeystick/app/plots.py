@@ -22,7 +22,15 @@ from hockeystick.app.evidence import audit
 from hockeystick.composition import Composition, Step
 from hockeystick.curve import PrivacyCurve
 from hockeystick.decimals import plain
-from hockeystick.errors import check_choice, check_count, check_delta, check_inside, check_positive, public_door
+from hockeystick.errors import (
+    check_choice,
+    check_count,
+    check_delta,
+    check_inside,
+    check_positive,
+    check_sequence,
+    public_door,
+)
 from hockeystick.progress import Progress
 from hockeystick.readouts.directions import OPPOSITE, Asked
 from hockeystick.readouts.outline import Lines, sampled
@@ -194,6 +202,8 @@ def epsilon_against_steps(
     'steps'
     """
     named = dict(steps) if isinstance(steps, Mapping) else {"": steps}
+    if not named:
+        raise ValueError("steps must hold at least one step or run: there is nothing to draw")
     numbers = sorted(check_count("counts", count) for count in np.asarray(counts).ravel().tolist())
     figure, axes = canvas(title or f"ε at δ = {plain(delta)}", ax)
     at = np.full(len(numbers), float(check_delta(delta)))
@@ -247,8 +257,10 @@ def noise_against_rate(
     'noise multiplier'
     """
     figure, axes = canvas(title or f"Noise for (ε, {plain(delta)})-DP after {steps:,} steps", ax)
-    ordered = sorted(rates)
-    for index, epsilon in enumerate(epsilons):
+    ordered, targets = sorted(check_sequence("rates", rates)), list(check_sequence("epsilons", epsilons))
+    if not ordered or not targets:
+        raise ValueError("rates and epsilons must hold at least one number each: there is nothing to draw")
+    for index, epsilon in enumerate(targets):
         found = dpsgd.noise_multipliers_for(epsilon=epsilon, delta=delta, steps=steps, rates=ordered, **settings)
         rising(axes, np.asarray(ordered, dtype=np.float64), between(found), index, f"ε = {plain(epsilon)}")
     axes.set(xlabel="sampling rate", ylabel="noise multiplier", xscale="log", yscale="log")
@@ -262,7 +274,7 @@ def _named(curves: PrivacyCurve | Mapping[str, PrivacyCurve]) -> dict[str, Priva
     if isinstance(curves, PrivacyCurve):
         return {"": curves}
     given: object = curves
-    if not isinstance(given, Mapping) or not given:
+    if not isinstance(given, Mapping) or not given or not all(isinstance(one, PrivacyCurve) for one in given.values()):
         raise TypeError(f"curves must be a PrivacyCurve or a mapping from names to such, got {curves!r}")
     return dict(given)
 

@@ -195,7 +195,10 @@ def _at(inside: Scores, outside: Scores, threshold: float) -> Counted:
 
 def scores_of(name: str, values: ArrayLike) -> Scores:
     """Scores as a flat array: finite or infinite, never NaN."""
-    found = np.asarray(values, dtype=np.float64).ravel()
+    try:
+        found = np.asarray(values, dtype=np.float64).ravel()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TypeError(f"{name} must hold numbers within float64 ({error})") from None
     if found.size == 0:
         raise ValueError(f"{name} must hold at least one score")
     if np.isnan(found).any():

@@ -84,6 +84,7 @@ def _limit_noise(steps: Any, settings: Mapping[str, Any]) -> float | None:
     numbers = (steps, epsilon, delta, rate)
     if not all(isinstance(number, int | float) and 0.0 < number < math.inf for number in numbers):
         return None
+    steps = min(steps, 1e100)  # an int may be beyond float64
     of_one_record = settings.get("adjacency", "add-remove") in _ONE_RECORD
     if settings.get("sampling", "poisson") != "poisson" or not of_one_record or not (rate <= 1.0 and delta < 1.0):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import final
 
@@ -87,9 +88,11 @@ def narrow(search: Search, root: float) -> Bracket:
         if unsafe is not None and unsafe.unproved and unsafe.value == axis.start:
             break
         if unsafe is not None and unsafe.value == axis.start:
+            least = float(unsafe.bound.lower)
+            size = "infinite" if math.isinf(least) else f"already {rounded_down(least, 6)} or more"
             raise UnreachableTargetError(
                 f"no value meets {target.words}: at the safest one, {plain(unsafe.value)}, {target.quantity} is"
-                f" already {rounded_down(float(unsafe.bound.lower), 6)} or more; allow safer values or a weaker target",
+                f" {size}; allow safer values or a weaker target",
                 value=unsafe.value,
                 bound=unsafe.bound,
             )

@@ -7,6 +7,7 @@ Every target is a quantity that grows as privacy gets worse, so "the certified u
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
@@ -15,7 +16,7 @@ from hockeystick.accountants.base import DirectedCurve
 from hockeystick.bound import Bound, Estimate
 from hockeystick.curve import PrivacyCurve
 from hockeystick.decimals import plain
-from hockeystick.errors import check_inside, check_positive, check_probability
+from hockeystick.errors import check_inside, check_positive, check_probability, check_real
 from hockeystick.numerics.rounding import U, down, up
 from hockeystick.readouts.risk import bayes_risk as risk_of
 from hockeystick.readouts.summary import smallest_mu
@@ -125,7 +126,9 @@ def _epsilon_delta(epsilon: float, delta: float) -> Target:
         # the largest loss
         words = f"epsilon {plain(most)} at delta 0"
         return Target(words, "epsilon at delta 0", most, of_direction=lambda curve: curve.epsilon(0.0), cheap=True)
-    largest = 0.0 if epsilon == 0.0 else check_positive("epsilon", epsilon)
+    largest = check_real("epsilon", epsilon)
+    if not 0.0 <= largest < math.inf:
+        raise ValueError(f"epsilon must be finite and at least 0, got {epsilon!r}")
     return _delta(largest, smallest)
 
 

@@ -10,7 +10,7 @@ from typing import Any, final
 from hockeystick.app.cli.parsing import Status, wrapped
 from hockeystick.app.report import words
 from hockeystick.app.report.cautions import broken, verdict
-from hockeystick.app.report.numbers import jsonable, nearest, plain, result_document
+from hockeystick.app.report.numbers import jsonable, plain, result_document, rounded_up
 from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
 from hockeystick.curve import PrivacyCurve
@@ -116,7 +116,7 @@ def _covered(specification: Specification, found: Sequence[Answer]) -> list[str]
     errors: dict[str, float] = {}
     for bound in (answer.result for answer in found if isinstance(answer.result, Bound)):
         errors |= {name: max(errors.get(name, 0.0), size) for name, size in bound.errors.items()}
-    rows.append(("errors", ", ".join(f"{name} {nearest(size, 2)}" for name, size in errors.items())))
+    rows.append(("errors", ", ".join(f"{name} {rounded_up(size, 2)}" for name, size in errors.items())))
     return [_row(label, text) for label, text in rows if text]
 
 

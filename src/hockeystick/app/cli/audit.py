@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from hockeystick import audit
-from hockeystick.app.cli.answer import print_json, table
+from hockeystick.app.cli.answer import opening, print_json, status_of, table
 from hockeystick.app.cli.options import in_file
 from hockeystick.app.cli.parsing import CommandError, Parser, Status, count, delta, listed, option
 from hockeystick.app.cli.picture import check_picture, write_figure
+from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.numbers import plain, rounded_down
 from hockeystick.audit.base import Audit
 
@@ -56,12 +57,13 @@ def run(options: argparse.Namespace) -> Status:
     """Bound, compare and print."""
     check_picture(options)
     seen = _audit(options)
-    claim = None if options.claim is None else in_file(options.claim).curve
+    claims = [] if options.claim is None else [in_file(options.claim)]
+    claim = claims[0].curve if claims else None
     verdict = None if claim is None else seen.verdict(claim)
     if options.plot:
         from hockeystick.app import plots  # matplotlib, only where a picture is asked for
 
-        write_figure(options.plot, lambda: plots.audit(seen, claim), "audit")
+        write_figure(options.plot, lambda: plots.audit(seen, claim), options.parser.prog)
     epsilons = {level: seen.epsilon(level) for level in options.delta}
     if options.json:
         found = {
@@ -69,14 +71,17 @@ def run(options: argparse.Namespace) -> Status:
             "epsilon_at_least": [{"delta": level, "epsilon": epsilon} for level, epsilon in epsilons.items()],
             "mu_at_least": seen.mu(),
         }
+        for one in claims:
+            found["broken_assumptions"] = list(broken(one))
         print_json(found if verdict is None else found | {"refuted": verdict.refuted, "p_value": verdict.p_value})
     else:
+        print("".join(map(opening, claims)), end="")
         rows = [(plain(level), rounded_down(epsilon, 4)) for level, epsilon in epsilons.items()]
         print(table(("delta", "epsilon at least"), rows, right=(1,)))
         print(f"\nmu at least {rounded_down(seen.mu(), 4)}; all at confidence {plain(seen.confidence)}")
         if verdict is not None:
             print(f"{options.claim}: {verdict}")
-    return Status.REFUTED if verdict is not None and verdict.refuted else Status.OK
+    return Status.REFUTED if verdict is not None and verdict.refuted else status_of(*claims)
 
 
 def _audit(options: argparse.Namespace) -> Audit:

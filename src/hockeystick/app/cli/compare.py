@@ -42,8 +42,9 @@ def add(parser: Parser) -> None:
     """Add the command's options."""
     add_specification(parser)
     methods = (
-        "accountants, separated by commas, with parameters after a colon (separated by semicolons where one has several"
-        f" parameters). The default, all, is every one that needs no parameters, but {_SIMULATION}, which may take"
+        "accountants, separated by commas, with parameters after a colon; where one has several parameters, commas"
+        " stand between those and semicolons between accountants: monte-carlo:samples=1000,seed=1;moments. The default,"
+        f" all, is every one that needs no parameters, but {_SIMULATION}, which may take"
         f" minutes, has to be named. Known: {AUTOMATIC}, {', '.join(accountants())}"
     )
     ways = (

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> Status:
         curve = specification.curve
         found = answers(specification, curve, progress.each)
     if options.plot:  # first: who reads the table may have seen enough of it
-        draw(options.plot, asked, found, curve)
+        draw(options, asked, found, curve)
     document = {"specification": specification.document(), "points": list(map(_document, found))}
     return told(asked, document, _tables(found, IF_HELD if broken(asked) else "certified"), as_json=options.json)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from hockeystick.app.cli.answer import answer_document, answer_text, answers, table, told
 from hockeystick.app.cli.options import add_of_run, add_tolerance, run_of, save_as
 from hockeystick.app.cli.parsing import Parser, Status, delta, epsilon, listed, option, positive
-from hockeystick.app.cli.picture import DELTAS, check_picture, draw
+from hockeystick.app.cli.picture import DELTAS, check_picture, draw, write_figure
 from hockeystick.app.cli.sampler import add_length, add_sampler, batches_of, entry_of
 from hockeystick.app.report.cautions import warning
 from hockeystick.app.report.numbers import count_text, plain, rounded_up
@@ -68,9 +69,9 @@ def run(options: argparse.Namespace) -> Status:
         epochs = _epochs(specification, progress) if options.by_epoch else []
         if options.plot and not epochs:
             points = answers(replace(specification, deltas=DELTAS, epsilons=()), curve)
-            draw(options.plot, specification, points, curve)
+            draw(options, specification, points, curve)
     if options.plot and epochs:
-        _draw_epochs(options.plot, specification)
+        _draw_epochs(options, specification)
     save_as(options, specification)
     document = answer_document(specification, found)
     text = answer_text(specification, found)
@@ -131,14 +132,15 @@ def _epoch_tables(specification: Specification, rows: list[dict[str, Any]]) -> s
     return "\n\n".join(tables)
 
 
-def _draw_epochs(name: str, specification: Specification) -> None:
+def _draw_epochs(options: argparse.Namespace, specification: Specification) -> None:
     from hockeystick.app import plots  # matplotlib, only where a picture is asked for
 
-    figure = plots.epsilon_against_steps(
+    make = partial(
+        plots.epsilon_against_steps,
         lambda steps: _after(specification, steps).composition,
         _marks(specification)[1],
         delta=specification.deltas[0],
         adjacency=specification.adjacency,
         title=warning(specification) or None,
     )
-    figure.savefig(name)
+    write_figure(options.plot, make, options.parser.prog)

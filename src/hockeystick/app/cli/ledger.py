@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from hockeystick import ledger
-from hockeystick.app.cli.answer import print_json, table
+from hockeystick.app.cli.answer import opening, print_json, status_of, table
 from hockeystick.app.cli.options import add_specification, in_file, write_text
 from hockeystick.app.cli.parsing import CommandError, Parser, Status, add_json, count, delta, option, positive
 from hockeystick.app.report.data_set import Account, data_set_json, data_set_page, data_set_record
-from hockeystick.app.report.numbers import plain, rounded_down, rounded_up
+from hockeystick.app.report.numbers import number_of, plain, rounded_down, rounded_up
+from hockeystick.app.spec.model import Specification
 from hockeystick.composition import ADJACENCIES
 from hockeystick.ledger.records import PERIODS
 from hockeystick.ledger.rules import RULES
@@ -155,10 +156,11 @@ def _add_dataset(options: argparse.Namespace, url: str) -> None:
     print(f"{dataset.name}: {budget} for each {dataset.unit}, {dataset.adjacency}, rule {dataset.rule}")
 
 
-def _admit(options: argparse.Namespace, url: str) -> None:
+def _admit(options: argparse.Namespace, url: str) -> Status:
+    release = _stated_release(options)
     made = getattr(ledger.Ledger(url), options.action)(
         options.dataset,
-        in_file(options.specification),
+        release,
         why=options.why,
         chosen="adaptively" if options.adaptively else "in-advance",
         partition=options.partition,
@@ -166,6 +168,14 @@ def _admit(options: argparse.Namespace, url: str) -> None:
     print(f"entry {made.number}: {'recorded' if options.action == 'spend' else 'reserved'}")
     if options.action == "reserve":
         print(f"afterwards: hockeystick ledger commit {options.dataset} {made.number}")
+    return status_of(release)
+
+
+def _stated_release(options: argparse.Namespace) -> Specification:
+    """The release in a file; what the file itself says is not as accounted is printed before any answer."""
+    release = in_file(options.specification)
+    print(opening(release), end="")
+    return release
 
 
 def _settle(options: argparse.Namespace, url: str) -> None:
@@ -181,14 +191,16 @@ def _correct(options: argparse.Namespace, url: str) -> None:
 
 def _would_fit(options: argparse.Namespace, url: str) -> Status:
     book = ledger.Ledger(url)
-    fits = book.would_fit(options.dataset, in_file(options.specification), partition=options.partition)
+    release = _stated_release(options)
+    fits = book.would_fit(options.dataset, release, partition=options.partition)
     print("fits" if fits else "does not fit")
-    return Status.OK if fits else Status.REFUTED
+    return status_of(release) if fits else Status.REFUTED
 
 
-def _remaining(options: argparse.Namespace, url: str) -> None:
-    release = in_file(options.specification)
+def _remaining(options: argparse.Namespace, url: str) -> Status:
+    release = _stated_release(options)
     print(ledger.Ledger(url).remaining(options.dataset, release, partition=options.partition))
+    return status_of(release)
 
 
 def _total(options: argparse.Namespace, url: str) -> Status:
@@ -201,7 +213,7 @@ def _total(options: argparse.Namespace, url: str) -> Status:
         print_json(document | {"statement": found.statement, "within_budget": found.within_budget})
     else:
         print(f"epsilon between {rounded_down(float(low), 6)} and {rounded_up(float(high), 6)}", end=" ")
-        print(f"at delta {plain(found.delta)}, {found.releases} releases")
+        print(f"at delta {plain(found.delta)}, {number_of(found.releases, 'release')}")
         print(found.statement)
     return Status.OK if found.within_budget else Status.REFUTED
 

@@ -41,8 +41,8 @@ class Status(IntEnum):
 STATUS_MEANING = {
     Status.OK: "the answer was printed; for verify: the receipt holds, or every number was proved again; for selfcheck:"
     " every bound was kept",
-    Status.REFUTED: "verify: the receipt does not hold; audit: the claim is refuted; selfcheck: an assumed bound was"
-    " exceeded",
+    Status.REFUTED: "verify: the receipt does not hold; audit: the claim is refuted; ledger: a release does not fit, a"
+    " total is over budget or the ledger does not verify; selfcheck: an assumed bound was exceeded",
     Status.BAD_INPUT: "bad input: an option, a file or a value in it; one line on stderr for each problem",
     Status.NO_ANSWER: "no answer: no theorem covers this case, or the precision cannot be reached; for verify"
     " --independent: nothing is wrong, but some number is out of its reach",

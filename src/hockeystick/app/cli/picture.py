@@ -28,16 +28,19 @@ def check_picture(options: argparse.Namespace) -> None:
         raise CommandError(f"{options.parser.prog}: error: --plot must end in .svg, .png or .pdf, got {options.plot!r}")
 
 
-def draw(name: str, specification: Specification, found: Sequence[Answer], curve: PrivacyCurve) -> None:
+def draw(
+    options: argparse.Namespace, specification: Specification, found: Sequence[Answer], curve: PrivacyCurve
+) -> None:
     """Draw the curve as far as the points that were read: SVG by ourselves, anything else by matplotlib."""
     from hockeystick.app.plots import privacy_curve  # pictures need more than answers do
     from hockeystick.app.report.figures import privacy_chart, standalone
     from hockeystick.app.report.markup import Markup
     from hockeystick.readouts.outline import sampled
 
+    name, program = options.plot, options.parser.prog
     places = [place for place in map(_place, found) if 0.0 < place[0] < math.inf and place[1] > 0.0]
     if not places:
-        raise CommandError("hockeystick curve: error: --plot needs a point with a finite epsilon", Status.NO_ANSWER)
+        raise CommandError(f"{program}: error: --plot needs a point with a finite epsilon", Status.NO_ANSWER)
     end, least = max(epsilon for epsilon, _ in places), 0.5 * min(delta for _, delta in places)
     said = warning(specification)
     title = said or ("Privacy curve" if certified(found) else "Privacy curve, estimated: not proved")
@@ -46,17 +49,17 @@ def draw(name: str, specification: Specification, found: Sequence[Answer], curve
         write_text(name, standalone(drawn or Markup(""), said))
     else:
         make = partial(privacy_curve, curve, end=end, least=least, title=title)
-        write_figure(name, make, "curve", "; .svg needs nothing")
+        write_figure(name, make, program, "; .svg needs nothing")
 
 
-def write_figure(name: str, make: Callable[[], Any], command: str, instead: str = "") -> None:
+def write_figure(name: str, make: Callable[[], Any], program: str, instead: str = "") -> None:
     """Draw by matplotlib, into a file."""
     try:
         make().savefig(name)
     except ModuleNotFoundError as error:
-        raise CommandError(f"hockeystick {command}: error: {error}{instead}") from None
+        raise CommandError(f"{program}: error: {error}{instead}") from None
     except OSError as error:
-        raise failed("write", name, error, f"hockeystick {command}") from None
+        raise failed("write", name, error, program) from None
 
 
 def _place(answer: Answer) -> tuple[float, float]:

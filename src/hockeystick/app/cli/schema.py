@@ -51,7 +51,11 @@ def add(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Status:
     """Print the schema or the example."""
-    if options.example:
+    if options.example and options.json:
+        from hockeystick.app.spec.reader import read  # loaded where something is read
+
+        print_json(read(EXAMPLE).document())
+    elif options.example:
         print(EXAMPLE, end="")
     else:
         print_json(schema())

@@ -56,7 +56,7 @@ def add(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> Status:
     """Answer the grid and print its table; the status says whether every plan has an answer."""
     if (options.noise_multiplier is None) == (options.epsilon is None):
-        options.parser.error("give --noise-multiplier, or --epsilon to find it")
+        options.parser.error("give either --noise-multiplier, or --epsilon to find it")
     grid = {**_sampler(options), "steps": options.steps, "delta": options.delta}
     if options.epsilon is None:
         grid = {"noise_multiplier": options.noise_multiplier, **grid, "tolerance": options.tolerance}

@@ -123,6 +123,12 @@ def _delta(specification: Specification) -> Iterator[Caution]:
             f"The number of {plural(specification.unit)} is not stated; delta should be well below one over it.",
         )
         return
+    if specification.epsilons:
+        yield _unstated(
+            "delta-found",
+            f"Delta is what was found, not what was asked for: check that it is well below 1/n ="
+            f" {plain(1.0 / examples)} for n = {count_text(examples)}.",
+        )
     for delta in specification.deltas:
         if delta * examples >= 1.0:
             yield _broken(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from hockeystick.app.report import words
-from hockeystick.app.report.numbers import asked, nearest, number, number_of, plain, plural, quoted
+from hockeystick.app.report.numbers import asked, claimed, nearest, number, number_of, plain, plural, quoted
 from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.reader import from_document
 from hockeystick.decimals import rounded_down, rounded_up
@@ -75,8 +75,10 @@ class Content:
         return all(result["certified"] for result in self.results)
 
     def figure(self, result: Mapping[str, Any]) -> str:
-        """The pair that may be quoted, such as ``epsilon = 2.5841 at delta = 1e-5``."""
+        """The pair that may be quoted, such as ``epsilon = 2.5841 at delta = 1e-5``, or that there is none."""
         given, level = asked(result)
+        if math.isinf(claimed(result)):
+            return f"no finite {result['quantity']} at {given} = {plain(level)}"
         about = "" if result["certified"] else "about "
         return f"{result['quantity']} = {about}{quoted(result)} at {given} = {plain(level)}"
 
@@ -84,7 +86,9 @@ class Content:
         """What a figure is worth."""
         if not result["certified"]:
             return "an estimate, not proved"
-        return f"not certified, true only {words.IF_HELD}" if self.broken else "certified"
+        if self.broken:
+            return f"not certified, true only {words.IF_HELD}"
+        return "no guarantee" if math.isinf(claimed(result)) else "certified"
 
     @property
     def broken(self) -> list[str]:
@@ -99,9 +103,11 @@ class Content:
     def bracket(self, result: Mapping[str, Any]) -> str:
         """The bracket, rounded outward; or the estimate with its error; and which of the two it is."""
         if result["certified"]:
-            true = f"the true {result['quantity']}"
+            true, least = f"the true {result['quantity']}", number(result["lower"])
+            if math.isinf(least):
+                return _capital(f"{words.IF_HELD}, {true} would be infinite" if self.broken else f"{true} is infinite")
             proved = f"{words.IF_HELD}, {true} would" if self.broken else f"{true} is proved to"
-            return f"{_capital(proved)} lie between {rounded_down(number(result['lower']))} and {quoted(result)}"
+            return f"{_capital(proved)} lie between {rounded_down(least)} and {quoted(result)}"
         size = number(result["error"])
         error = "no error is known" if math.isnan(size) else f"error about {nearest(size, 2)}"
         return f"Estimate {quoted(result)} ({error}; not proved)"
@@ -112,6 +118,8 @@ class Content:
         if tradeoff is None or not tradeoff["certified"]:
             return ""
         alpha, missed = tradeoff["false_positive"][0], number(tradeoff["false_negative"][0]["lower"])
+        if missed <= 0.0:
+            return ""
         found = rounded_up(100.0 * math.nextafter(1.0 - missed, math.inf), 2)
         wrong = f"no more than {round(alpha * 1000)} in 1,000"
         members = self._members()

@@ -160,13 +160,16 @@ def _claim(account: Account) -> Markup:
     high, low = rounded_up(float(total.epsilon.upper)), rounded_down(float(total.epsilon.lower))
     releases, holds = number_of(total.releases, "release"), f"{total.statement[0].upper()}{total.statement[1:]}"
     kind, worth = ("proved", "certified") if total.within_budget else ("refuted", "over budget")
+    figure = f"epsilon = {high}" if math.isfinite(float(total.epsilon.upper)) else "no finite epsilon"
     words = f"The true epsilon of all releases together is proved to lie between {low} and {high}."
+    if math.isinf(float(total.epsilon.lower)):
+        words = "The true epsilon of all releases together is infinite."
     if account.adaptive and total.within_budget:
         words = "A filter promises its whole budget from the first release on: what is left is for later releases."
     badge = tag("span", worth, class_=f"badge {kind}")
     return tag(
         "section",
-        tag("p", f"epsilon = {high} at delta = {plain(total.delta)} ", badge, class_="figure"),
+        tag("p", f"{figure} at delta = {plain(total.delta)} ", badge, class_="figure"),
         tag("blockquote", f"{releases} so far{account.where}. {holds}."),
         tag("p", words, class_="worth"),
         class_=f"claim {kind}",
@@ -184,13 +187,14 @@ def _open(account: Account) -> list[Markup]:
 def _picture(account: Account) -> list[Markup]:
     """Epsilon against entries: stairs where every change is in it, else dots."""
     found = [(float(entry.number), float(bound.upper)) for entry, bound in account.progress]
-    found = [(number, epsilon) for number, epsilon in found if math.isfinite(epsilon)]
-    if not found:
+    finite = [epsilon for _, epsilon in found if math.isfinite(epsilon)]
+    if not finite:
         return []
     delta, last = account.known.budget.delta_read, account.entries[-1].number + 1.0
     whole = len(account.progress) < _SHOWN
     limits = [epsilon for epsilon, at in account.known.budget.points if at == delta]
-    top = 1.1 * max([epsilon for _, epsilon in found] + limits)
+    top = 1.1 * max(finite + limits) or 1.0
+    found = [(number, min(epsilon, top)) for number, epsilon in found]  # at the top edge where it is infinite
     series = [Series(_stairs(found, last) if whole else found, "line" if whole else "mark")]
     series += [Series([(0.0, limit), (last, limit)], "guide") for limit in limits]
     drawn = chart(
@@ -204,6 +208,7 @@ def _picture(account: Account) -> list[Markup]:
     words = f"Epsilon at delta {plain(delta)} after {'each entry' if whole else 'some of the entries'}, rounded up"
     words += ", had all releases been fixed in advance: not what the filter promises." if account.adaptive else "."
     words += " The dashed line is the budget." if limits else ""
+    words += " At the top edge no epsilon is finite." if len(finite) < len(found) else ""
     return [tag("h2", "Entry by entry"), tag("figure", drawn, tag("figcaption", words))]
 
 

@@ -7,13 +7,14 @@ accounting does not know stands as ``TO FILL IN``, or as a value of the schema w
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from hockeystick.app.report.cautions import verdict
 from hockeystick.app.report.content import Content
-from hockeystick.app.report.numbers import asked, quoted
+from hockeystick.app.report.numbers import asked, claimed, is_pure, quoted
 from hockeystick.app.report.words import tuning_words
 
 _UNKNOWN = "TO FILL IN"
@@ -70,9 +71,8 @@ deployment:
 
 def _privacy(content: Content) -> tuple[str, str, str]:
     """The variant, the lines of its parameters, and what is said of them."""
-    first, *others = content.results
+    first, *others = sorted(content.results, key=lambda result: math.isinf(claimed(result)))  # what says something
     _, level = asked(first)
-    pure = first["quantity"] == "epsilon" and level == 0.0
     value = float(quoted(first))
     epsilon, delta = (value, level) if first["quantity"] == "epsilon" else (level, value)
     details = [content.bracket(first), *(content.figure(result) for result in others)]
@@ -80,8 +80,10 @@ def _privacy(content: Content) -> tuple[str, str, str]:
     if content.broken:
         details = [verdict(content.broken), *(words.rstrip(".") for words in content.broken), *details]
         worth = f"  # {content.worth(first)}"
-    lines = [f"      epsilon: {_decimal(epsilon)}{worth}"] + ([] if pure else [f"      delta: {_decimal(delta)}"])
-    return "Pure DP" if pure else "Approximate DP", "\n".join(lines), ". ".join(details)
+    lines = [f"      epsilon: {_decimal(epsilon)}{worth}"] + (
+        [] if asked(first) == ("delta", 0.0) else [f"      delta: {_decimal(delta)}"]
+    )
+    return "Pure DP" if is_pure(first) else "Approximate DP", "\n".join(lines), ". ".join(details)
 
 
 def _text(words: str) -> str:

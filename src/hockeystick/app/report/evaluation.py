@@ -7,6 +7,7 @@ correctness, utility; trust and queries; security and collection of the data. Wh
 from __future__ import annotations
 
 from hockeystick.app.report.content import Content, Row
+from hockeystick.app.report.numbers import is_pure
 from hockeystick.app.report.words import tuning_words
 
 _NOT_HERE = "Not covered here; ask whoever ran it"
@@ -16,8 +17,7 @@ def evaluation(content: Content) -> list[Row]:
     """One row a question, in the publication's order."""
     guarantee = {row.name.split(" (")[0]: row.text for row in content.guarantee()}
     figures = "; ".join(content.figure(result) for result in content.results)
-    given = {name for result in content.results for name in result["at"]}
-    pure = given == {"delta"} and all(float(result["at"]["delta"]) == 0.0 for result in content.results)
+    pure = all(is_pure(result) for result in content.results)
     worth = "proved, the sides and every error included" if content.certified else "an estimate, not proved"
     if content.certified and content.broken:
         worth = content.worth(content.results[0])

@@ -5,6 +5,7 @@ The sentence cites ``\cite{hockeystick}``; the entry stands in comments below it
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -49,7 +50,8 @@ def _sentence(content: Content, result: Mapping[str, Any]) -> str:
     if not result["certified"]:
         return f"We estimate ${symbol} \\approx {upper}$ at {at}, {setting}; this is not a bound \\cite{{hockeystick}}."
     if upper == r"\infty":
-        return f"No finite ${symbol}$ is proved at {at}, {setting} \\cite{{hockeystick}}."
+        known = "holds" if math.isinf(number(result["lower"])) else "is proved"
+        return f"No finite ${symbol}$ {known} at {at}, {setting} \\cite{{hockeystick}}."
     lower = _number(rounded_down(number(result["lower"])))
     below = "" if lower == "0" else f", and for the stated mechanisms ${symbol} \\ge {lower}$"
     if content.broken:

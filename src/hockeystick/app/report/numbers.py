@@ -96,6 +96,11 @@ def claimed(found: Mapping[str, Any]) -> float:
     return number(found["upper"] if "upper" in found else found["value"])
 
 
+def is_pure(result: Mapping[str, Any]) -> bool:
+    """Whether a result in JSON is a guarantee of pure differential privacy: a finite epsilon at delta 0."""
+    return asked(result) == ("delta", 0.0) and math.isfinite(claimed(result))
+
+
 def quoted(found: Mapping[str, Any], digits: int = 5) -> str:
     """The same in decimal, rounded outward; of an estimate the nearest."""
     rounded = rounded_up if "upper" in found else nearest

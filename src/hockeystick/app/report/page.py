@@ -79,7 +79,8 @@ def _parts(content: Content) -> list[Markup]:
 
 
 def _claim(content: Content, result: Mapping[str, Any]) -> Markup:
-    kind = "estimated" if not result["certified"] else "refuted" if content.broken else "proved"
+    nothing = content.broken or math.isinf(claimed(result))
+    kind = "estimated" if not result["certified"] else "refuted" if nothing else "proved"
     badge = tag("span", content.worth(result), class_=f"badge {kind}")
     return tag(
         "section",

@@ -25,6 +25,9 @@ _DONE = {
 }
 """What is done to one of two neighbouring datasets, and what is accounted for."""
 
+_SPELT = {"gaussian": "Gaussian", "laplace": "Laplace", "renyi": "Renyi", "dp": "DP", "prv": "PRV"}
+"""Words of names that are not written in lower case."""
+
 _CHANGES = {
     "add-remove": "adding or removing any {one}",
     "add": "adding any {one} (but not necessarily removing one)",
@@ -111,7 +114,7 @@ def choice_words(choice: Choice) -> str:
         f"{name.replace('_', ' ')} {plain(value) if isinstance(value, float) else value}"
         for name, value in choice.parameters
     ]
-    name = choice.name.replace("-", " ").replace("gaussian", "Gaussian").replace("laplace", "Laplace")
+    name = " ".join(_SPELT.get(word, word) for word in choice.name.split("-"))
     return ", ".join([name, *words])
 
 
@@ -125,7 +128,7 @@ def method_words(result: Bound | Estimate) -> str:
 def result_words(result: Bound | Estimate) -> str:
     """A scalar result on one line."""
     if isinstance(result, Bound):
-        width = nearest(float(result.width), 2)
+        width = rounded_up(float(result.width), 2)
         return f"{rounded_up(float(result.upper))}  (bracket {bracket(result)}, width {width})"
     error = float(result.error)
     size = "" if math.isnan(error) else f" (error about {nearest(error, 2)})"
@@ -170,7 +173,10 @@ def _statement(specification: Specification, quantity: str, given: float, result
             f" {change}. This is an estimate, not a guarantee."
         )
     epsilon, delta = _pair(quantity, given, rounded_up(float(result.upper)))
-    if epsilon == "inf" or (quantity == "delta" and float(result.upper) >= 1.0):
+    if quantity == "epsilon" and math.isinf(float(result.upper)):
+        known = "holds" if math.isinf(float(result.lower)) else "is proved"
+        return f"No guarantee follows: no finite epsilon {known} at delta {delta}, under {change}."
+    if quantity == "delta" and float(result.upper) >= 1.0:
         return f"No guarantee follows: at delta {delta}, epsilon is {epsilon}, under {change}."
     return (
         f"{change[0].upper()}{change[1:]} changes the probability of any set of outcomes of {steps} by a factor of at"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import tomllib
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from hockeystick.app.spec.model import Choice, Specification
 from hockeystick.app.spec.parts import DocumentReader
 from hockeystick.app.spec.positions import DuplicateKeyError, Lines, json_lines, toml_lines
 from hockeystick.app.spec.problems import OutOfRangeError, Problem, SpecificationError, read_float
+from hockeystick.errors import check_choice
 
 Format = Literal["toml", "json"]
 
@@ -28,6 +30,8 @@ def load(path: str | FilePath) -> Specification:
     OSError
         Where it cannot be read.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must be the path of a file, got {path!r}")
     path = FilePath(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -53,6 +57,9 @@ def read(text: str, *, source: str = "specification", form: Format = "toml") -> 
     >>> read(text).composition.total_steps
     2000
     """
+    if not isinstance(text, str):
+        raise TypeError(f"text must be the text of a specification, got {text!r}; load reads a file")
+    check_choice("form", form, ("toml", "json"))
     try:
         if form == "json":
             document, lines = json.loads(text, parse_float=read_float), json_lines(text)

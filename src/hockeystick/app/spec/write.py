@@ -11,8 +11,8 @@ from hockeystick.app.report.numbers import jsonable
 from hockeystick.app.spec.circumstances import Circumstances
 from hockeystick.app.spec.model import Choice, Specification, StepEntry, described, described_count
 from hockeystick.app.spec.registry import AUTOMATIC
-from hockeystick.composition import Composition, Step
-from hockeystick.errors import check_count, check_delta, check_epsilon
+from hockeystick.composition import ADJACENCIES, Composition, Step
+from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, check_positive
 from hockeystick.mechanisms.best_of import BestOf
 from hockeystick.sampling import Sampled
 
@@ -77,16 +77,24 @@ def of_run(
     tolerance = 0.001
     <BLANKLINE>
     """
+    if not isinstance(run, Step | Composition):
+        raise TypeError(f"run must be a step or a composition, got {run!r}")
+    given: dict[str, object] = {"unit": unit, "title": title, "circumstances": circumstances or Circumstances()}
+    for name, kind in {"unit": str, "title": str, "circumstances": Circumstances}.items():
+        if not isinstance(given[name], kind):
+            raise TypeError(f"{name} must be of type {kind.__name__}, got {given[name]!r}")
+    if not unit.strip():
+        raise ValueError(f"unit must say what one record is, such as 'example', got {unit!r}")
     tuned, found = None, (run * 1).steps
     if len(found) == 1 and isinstance(found[0][0], BestOf) and found[0][1] == 1:
         tuned, found = described_count(found[0][0].count), found[0][0].run.steps
     return Specification(
         tuple(_entry(step, count) for step, count in found),
-        adjacency,
+        check_choice("adjacency", adjacency, ADJACENCIES),
         unit,
         tuple(check_delta(delta).ravel().tolist()),
         tuple(check_epsilon(epsilon).ravel().tolist()),
-        Choice.of(AUTOMATIC, tolerance=tolerance),
+        Choice.of(AUTOMATIC, tolerance=check_positive("tolerance", tolerance)),
         title,
         circumstances or Circumstances(),
         tuned,
@@ -102,6 +110,8 @@ def _entry(step: Step, count: int) -> StepEntry:
 
 def save(specification: Specification, path: str | Path) -> None:
     """Write a specification to a file: JSON where its name ends in ``.json``, else TOML."""
+    if not isinstance(specification, Specification):
+        raise TypeError(f"specification must be a Specification, such as of_run makes, got {specification!r}")
     as_json = Path(path).suffix == ".json"
     text = json.dumps(jsonable(specification.document()), indent=2) + "\n" if as_json else to_toml(specification)
     Path(path).write_text(text, encoding="utf-8")
