@@ -183,7 +183,7 @@ def test_what_is_found_does_not_depend_on_the_workers(monkeypatch: pytest.Monkey
 def test_a_target_that_cannot_be_met_is_a_refused_row() -> None:
     settings = {"within": (0.5, 1.0), "safe": "larger"}
     found = hs.sweep(plan, find="noise", rate=0.01, steps=[1, 2000], epsilon=1.0, delta=1e-5, settings=settings)
-    assert "no value meets epsilon 1 at delta 1e-5" in found.refused[1]
+    assert "meets epsilon 1 at delta 1e-5: at the safest one" in found.refused[1]
     assert math.isnan(found.safe[1])
     assert not found.refused[0]
 

@@ -91,7 +91,8 @@ def narrow(search: Search, root: float) -> Bracket:
             least = float(unsafe.bound.lower)
             size = "infinite" if math.isinf(least) else f"already {rounded_down(least, 6)} or more"
             raise UnreachableTargetError(
-                f"no value meets {target.words}: at the safest one, {plain(unsafe.value)}, {target.quantity} is"
+                f"no value from {plain(axis.low)} to {plain(axis.high)} meets {target.words}: at the safest one,"
+                f" {plain(unsafe.value)}, {target.quantity} is"
                 f" {size}; allow safer values or a weaker target",
                 value=unsafe.value,
                 bound=unsafe.bound,
