@@ -116,8 +116,11 @@ class Bound(_Answer):
         """Whether the sides are within a unit in the last place of the decimals: those of another bracket are not."""
         if self.decimals is None or isinstance(self.lower, np.ndarray) or isinstance(self.upper, np.ndarray):
             return False
-        pairs = zip((self.lower, self.upper), self.decimals, strict=True)
-        return all(math.nextafter(side, -math.inf) <= d <= math.nextafter(side, math.inf) for side, d in pairs)
+        exact = Decimal.from_float  # compared with a float itself, a decimal may raise: the caller's context decides
+        return all(
+            exact(math.nextafter(side, -math.inf)) <= d <= exact(math.nextafter(side, math.inf))
+            for side, d in zip((self.lower, self.upper), self.decimals, strict=True)
+        )
 
     def __reduce__(self) -> tuple[object, ...]:
         # a read-only mapping cannot be pickled nor copied: it is made anew

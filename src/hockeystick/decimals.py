@@ -3,6 +3,9 @@
 A lower side is rounded down and an upper side up, from the exact value of the float; a decimal that is exact stays as
 it is. Nothing printed is further than one unit of its last place from the float. Infinity is ``inf``.
 
+All rounding is by contexts made here: the caller's (`decimal.getcontext`) changes nothing, whatever its precision, its
+range and its traps.
+
 Two ways: to a number of significant digits in the project's own notation (`rounded_up`, ``1e-6`` rather than
 ``1e-06``), and by a format specification, in Python's notation for floats (`formatted`).
 """
@@ -19,7 +22,7 @@ Side = Literal["lower", "upper"]
 _DIGITS = 5
 _SHORTEST = 17  # significant digits that tell any two floats apart
 _LONGEST = 16  # digits before the point, above which the default has an exponent
-_EXACT = Context(prec=1200, Emax=MAX_EMAX, Emin=MIN_EMIN)  # holds any float
+_EXACT = Context(prec=1200, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])  # holds any float
 _ROUNDING = {"lower": ROUND_FLOOR, "upper": ROUND_CEILING}
 _SPECIFICATION = re.compile(
     r"(?:(?P<fill>.)?(?P<align>[<>=^]))?(?P<sign>[-+ ])?(?P<z>z)?(?P<alternate>#)?(?P<zero>0)?(?P<width>\d+)?"
@@ -31,12 +34,12 @@ _SPECIFICATION = re.compile(
 def _rounded(value: float, digits: int, rounding: str) -> str:
     if math.isinf(value) or math.isnan(value):
         return str(value)
-    number = Context(prec=digits, rounding=rounding).create_decimal(Decimal(value))
+    number = _to_significant(value, digits, rounding)
     if number == 0:
         return "0"
     if -5 < number.adjusted() < 7:
-        return f"{number.quantize(Decimal(1)) if number == number.to_integral_value() else number:f}"
-    mantissa, exponent = f"{number.normalize():e}".split("e")
+        return str(int(number)) if number == int(number) else f"{number:f}"
+    mantissa, exponent = f"{number.normalize(_EXACT):e}".split("e")
     return f"{mantissa}e{int(exponent)}"
 
 
@@ -134,13 +137,14 @@ def _digits(size: float, parts: re.Match[str], rounding: str) -> tuple[str, bool
     kind = (parts["kind"] or "").lower()
     precision = None if parts["precision"] is None else int(parts["precision"])
     if kind in {"f", "%"}:
-        exact = _EXACT.multiply(Decimal(size), 100) if kind == "%" else Decimal(size)
+        exact = _EXACT.create_decimal_from_float(size)
+        exact = _EXACT.multiply(exact, 100) if kind == "%" else exact
         places = 6 if precision is None else precision
         rounded = _quantized(exact, -places, rounding)
         text = f"{rounded:.{places}f}"
     else:
         significant = _significant(kind, precision)
-        rounded = _to_significant(Decimal(size), significant, rounding)
+        rounded = _to_significant(size, significant, rounding)
         if kind == "e":
             text = _scientific(rounded, significant)
         else:
@@ -163,16 +167,16 @@ def _significant(kind: str, precision: int | None) -> int:
 
 
 def _context(digits: int, rounding: str) -> Context:
-    return Context(prec=max(digits, 1), rounding=rounding, Emax=MAX_EMAX, Emin=MIN_EMIN)
+    return Context(prec=max(digits, 1), rounding=rounding, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 
 
 def _quantized(exact: Decimal, exponent: int, rounding: str) -> Decimal:
     digits = max(exact.adjusted() - exponent + 2, 1)
-    return exact.quantize(Decimal(1).scaleb(exponent), context=_context(digits, rounding))
+    return exact.quantize(Decimal((0, (1,), exponent)), context=_context(digits, rounding))
 
 
-def _to_significant(exact: Decimal, digits: int, rounding: str) -> Decimal:
-    return _context(digits, rounding).create_decimal(exact)
+def _to_significant(value: float, digits: int, rounding: str) -> Decimal:
+    return _context(digits, rounding).create_decimal_from_float(value)
 
 
 def _scientific(rounded: Decimal, significant: int) -> str:
@@ -183,7 +187,7 @@ def _scientific(rounded: Decimal, significant: int) -> str:
 
 def _shortest(size: float, rounding: str) -> str:
     """The shortest text that reads back to the number, where that is on the right side; else nothing."""
-    text, exact = Decimal(repr(size)), Decimal(size)
+    text, exact = Decimal(repr(size)), _EXACT.create_decimal_from_float(size)
     return repr(size) if text == exact or (text > exact) == (rounding == ROUND_CEILING) else ""
 
 

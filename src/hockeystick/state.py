@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
+from uuid import uuid4
 
 from hockeystick.errors import HockeystickError, public_door
 
@@ -81,11 +83,17 @@ class Saved(ABC):
         return cls._of(data)
 
     def save(self, path: str | Path) -> None:
-        """Write the state to a file, all of it or nothing."""
+        """Write the state to a file, all of it or nothing, whoever else writes it at the same time."""
         target = Path(path)
-        beside = target.with_name(target.name + ".part")
-        beside.write_text(self.to_json(), encoding="utf-8")
-        beside.replace(target)
+        beside = target.with_name(f"{target.name}.{uuid4().hex}.part")
+        try:
+            with beside.open("w", encoding="utf-8") as file:
+                file.write(self.to_json())
+                file.flush()
+                os.fsync(file.fileno())  # on the disk before it takes the other's place
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -141,5 +141,33 @@ def test_what_is_out_of_reach_is_said_with_its_reason() -> None:
     assert all(f.reason for f in found)
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        step("randomized-response", 3, epsilon=2.0),
+        step("discrete-laplace", 3, epsilon=0.5),
+        step("gaussian", 3, noise_multiplier=2.0, sensitivity=3.0),
+        step("gaussian", 3, {**poisson(0.1), "micro_batches": 4}, noise_multiplier=2.0),
+    ],
+    ids=str,
+)
+def test_what_is_written_otherwise_is_not_taken_for_something_else(written: dict[str, Any]) -> None:
+    claims = document("remove", [step("gaussian", 3, noise_multiplier=2.0)], 1e-5, 0.1)
+    claims["specification"]["steps"] = [written]
+    found = check(claims)
+    assert {f.verdict for f in found} == {NOT_REACHED}
+    assert all("which the checker does not know" in f.reason for f in found)
+
+
+def test_batches_of_a_step_that_shows_nothing_are_proved() -> None:
+    claims = document("substitute", [step("approximate-dp", 2, fixed_size(5, 10), epsilon=0.0)], 1e-5, 0.1)
+    assert {f.verdict for f in check(claims)} == {PROVED}
+
+
+def test_names_and_notes_of_steps_change_nothing() -> None:
+    named = {**step("laplace", 1, scale=1.0), "name": "a", "note": "b"}
+    assert step_of(named, "add") == step_of(step("laplace", 1, scale=1.0), "add")
+
+
 def test_the_same_rate_as_two_sizes_is_exact() -> None:
     assert step_of(step("laplace", 1, fixed_size(1, 3), scale=1.0), "add")[0].g == Fraction(1, 3)

@@ -108,8 +108,12 @@ def test_a_receipt_without_its_checksum_is_refused(made: dict[str, Any], tmp_pat
         (("curve", 0), {}),
         (("curve", 0, "delta"), 10**400),
         (("selfcheck",), {"passed": True, "worst": {"math.exp": 10**400}}),
+        (("results", 0, "upper"), "nan"),
+        (("results", 0, "lower"), [1.0]),
+        (("results", 0, "at"), {}),
+        (("drawn", "directions", "remove"), [[], []]),
     ],
-    ids=["results", "level", "directions", "point", "delta", "self-check"],
+    ids=["results", "level", "directions", "point", "delta", "self-check", "NaN", "list", "no level", "nothing drawn"],
 )
 @pytest.mark.parametrize("how", [[], ["--independent"]])
 def test_figures_that_are_none_are_refuted_in_words(

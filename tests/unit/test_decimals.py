@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from decimal import Context, Decimal, localcontext
+from decimal import ROUND_HALF_EVEN, Context, Decimal, FloatOperation, Inexact, Rounded, Subnormal, localcontext
 
 import numpy as np
 import pytest
@@ -133,3 +133,25 @@ def test_a_bracket_in_a_report_contains_the_bracket() -> None:
         ends = bracket(hs.Bound(lower, upper, "some method")).strip("[]").split(", ")
         assert float(ends[0]) <= lower
         assert float(ends[1]) >= upper
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        Context(prec=3),
+        Context(prec=5, rounding=ROUND_HALF_EVEN, Emax=20, Emin=-20),
+        Context(traps=[Inexact, Rounded, Subnormal, FloatOperation]),
+    ],
+    ids=["few digits", "a short range", "traps"],
+)
+def test_the_callers_decimal_context_changes_nothing(context: Context) -> None:
+    values = (2.58401, 1.00001e-30, 1.2345678e61, 1234567.0, 5e-324, 0.0)
+
+    def told() -> list[str]:
+        sides = [f(value, digits) for value in values for digits in (3, 5, 9) for f in (rounded_down, rounded_up)]
+        return sides + [f"{hs.Bound(value, value, 'x'):{kind}}" for value in values for kind in (".4e", ".3f", ".9g")]
+
+    expected = told()
+    with localcontext(context):
+        assert told() == expected
+        assert hs.Bound(1.0, 2.0, "x", decimals=(Decimal(1), Decimal(2))).decimals is not None

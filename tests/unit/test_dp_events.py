@@ -6,6 +6,7 @@ import math
 import pickle
 import sys
 from collections import namedtuple
+from decimal import Context, FloatOperation, Inexact, localcontext
 from fractions import Fraction
 from functools import partial
 from types import SimpleNamespace
@@ -327,3 +328,10 @@ def test_the_stated_error_of_a_law_covers_a_chance_to_stop_that_is_off(stopping:
 def ratio(g: Any, eta: Any) -> Any:
     """The mean number of runs, as Papernot and Steinke (2022), Definition 1, have it."""
     return (1 / g - 1) * (eta / (1 - g**eta) if eta else 1 / mpmath.log(1 / g))
+
+
+def test_the_law_of_runs_is_the_same_in_any_decimal_context() -> None:
+    tuned = event("RepeatAndSelect", event=event("Gaussian", noise_multiplier=5.0), mean=3.3, shape=0.5)
+    expected = parts_of(tuned, "add-remove")
+    with localcontext(Context(prec=3, traps=[Inexact, FloatOperation])):
+        assert parts_of(tuned, "add-remove") == expected

@@ -205,6 +205,31 @@ def test_periods_and_partitions_have_their_own_budgets(ledger: Ledger, monkeypat
     assert ledger.verify() == []
 
 
+@pytest.mark.parametrize("period", ["26", "2026-01", "2026/", "", " 2026", "next"])
+def test_a_period_that_is_none_is_refused_rather_than_empty(ledger: Ledger, period: str) -> None:
+    ledger.add_dataset(DataSet("yearly", STRICT, period="year"))
+    ledger.spend("yearly", STEP, why="this year")
+    with pytest.raises(LedgerError, match=r"has a budget for each year, such as '2[0-9]{3}'; got the period"):
+        ledger.total("yearly", period=period)
+
+
+def test_a_release_is_recorded_in_the_period_whose_budget_it_was_checked_against(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hockeystick.ledger.desk.datetime", _Frozen)
+    monkeypatch.setattr(_Frozen, "year_now", 2026)
+    ledger.add_dataset(DataSet("yearly", STRICT, period="year"))
+
+    def slowly(*asked: Any) -> bool:
+        _Frozen.year_now = 2027
+        return rules.fits(*asked)
+
+    monkeypatch.setattr("hockeystick.ledger.desk.fits", slowly)
+    ledger.spend("yearly", STEP, why="at midnight")
+    assert ledger.total("yearly", period="2026").releases == 1
+    assert ledger.total("yearly", period="2027").releases == 0
+
+
 def test_a_release_about_the_whole_data_counts_in_every_partition(ledger: Ledger) -> None:
     full = ledger.remaining("census", STEP)
     ledger.spend("census", STEP * 3, why="everyone")

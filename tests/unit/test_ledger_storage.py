@@ -18,7 +18,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.accountants import Exact
-from hockeystick.ledger import Budget, DataSet, Ledger, LedgerError, OverBudgetError
+from hockeystick.ledger import Budget, DataSet, Ledger, LedgerError, OverBudgetError, TamperedError
 from hockeystick.ledger.records import GENESIS, Entry, kind_of
 from tests.ledgers import new_database, postgresql
 
@@ -194,6 +194,45 @@ def test_totals_that_do_not_follow_from_the_entries_are_found(tmp_path: Path) ->
         database.execute("update ledger_totals set times = times + 1")
     database.close()
     assert [finding.what for finding in book.verify()] == ["the totals kept are not those of the entries"]
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ("delete from ledger_heads", "which entry is the last is not kept"),
+        ("update ledger_heads set hash = replace(hash, substr(hash, 1, 4), 'abcd')", "it is kept as the last one by"),
+    ],
+)
+def test_a_last_entry_that_is_not_the_one_kept_is_found(change: str, what: str, tmp_path: Path) -> None:
+    book = filled(f"sqlite:///{tmp_path}/ledger.db")
+    with sqlite3.connect(tmp_path / "ledger.db") as database:
+        database.execute(change)
+    database.close()
+    assert all(what in finding.what for finding in book.verify())
+    assert book.verify()
+
+
+@pytest.mark.parametrize(
+    ("change", "ask", "what"),
+    [
+        ("ledger_entries set content = 'x' where number = 1", "history", "entry 1 of 'census' cannot be read"),
+        ("ledger_entries set content = '[1]' where number = 1", "history", "entry 1 of 'census' cannot be read"),
+        ("ledger_entries set content = x'ff00' where number = 1", "history", "entry 1 of 'census' cannot be read"),
+        ("ledger_entries set content = replace(content, '1e-06', '1e-02')", "total", "entry 0 of 'census' was changed"),
+        ("ledger_kinds set text = replace(text, '0x1', '0x2')", "total", "a step that the ledger counts was changed"),
+        ("ledger_kinds set hash = hash || 'x'", "total", "a step that the ledger counts was changed or is missing"),
+    ],
+)
+def test_what_was_changed_is_refused_by_name_when_it_is_used(change: str, ask: str, what: str, tmp_path: Path) -> None:
+    book = filled(f"sqlite:///{tmp_path}/ledger.db")
+    with sqlite3.connect(tmp_path / "ledger.db") as database:
+        for (trigger,) in database.execute("select name from sqlite_master where type = 'trigger'").fetchall():
+            database.execute(f"drop trigger {trigger}")
+        database.execute(f"update {change}")
+    database.close()
+    with pytest.raises(TamperedError, match=what):
+        getattr(book, ask)("census")
+    assert book.verify()
 
 
 def test_a_ledger_of_version_1_is_migrated_with_its_entries(tmp_path: Path) -> None:

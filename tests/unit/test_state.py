@@ -7,7 +7,7 @@ import json
 import multiprocessing
 import pickle
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -129,3 +129,20 @@ def test_a_filter_state_that_makes_no_sense_is_refused(name: str, change: dict[s
     }
     with pytest.raises(StateError, match="damaged"):
         type(begun(name)).from_json(json.dumps(stamped(name, body | change)))
+
+
+def test_two_writers_of_one_file_leave_a_whole_state_at_every_moment(tmp_path: Path) -> None:
+    path = tmp_path / "odometer.json"
+    mine = begun("odometer")
+    mine.save(path)
+
+    def write(_: int) -> None:
+        for _ in range(40):
+            mine.save(path)
+
+    with ThreadPoolExecutor(4) as pool:
+        writers = [pool.submit(write, number) for number in range(4)]
+        while not all(writer.done() for writer in writers):
+            assert reading(hs.Odometer.load(path)) == reading(mine)
+    assert [writer.exception() for writer in writers] == [None] * 4
+    assert [kept.name for kept in tmp_path.iterdir()] == ["odometer.json"]

@@ -359,6 +359,63 @@ def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == "mine"
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_folder_that_is_not_there_is_told_before_anything_is_computed(tmp_path: Path, ending: str) -> None:
+    asked: list[int] = []
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        swept(file=tmp_path / "none" / f"rows.{ending}", workers=counted(asked))
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda rows: rows + b"\0\0\0\n", "is damaged: invalid literal for int"),
+        (lambda rows: rows + b"\xff\n", "is damaged: 'utf-8' codec can't decode"),
+        (lambda rows: rows + b"1,0.7\n", "is damaged: float"),
+        (lambda rows: rows + b'"' + b"x" * 200_000 + b'"\n', "is damaged: field larger"),
+    ],
+)
+def test_a_damaged_row_is_named_with_its_file(tmp_path: Path, change: Callable[[bytes], bytes], what: str) -> None:
+    path = tmp_path / "rows.csv"
+    swept(file=path)
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(ValueError, match=rf"rows\.csv {what}"):
+        swept(resume=path)
+
+
+def test_sides_that_are_no_bracket_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    found = swept(file=path)
+    path.write_text(path.read_text(encoding="utf-8").replace(repr(found.rows[3].upper), "nan"), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"rows\.csv is damaged: .* is not at most nan"):
+        swept(resume=path)
+
+
+def test_a_part_that_is_cut_short_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "rows.parquet"
+    swept(file=path)
+    part = min(path.iterdir())
+    part.write_bytes(part.read_bytes()[:100])
+    with pytest.raises(ValueError, match=rf"{part.name} is damaged"):
+        swept(resume=path)
+    part.unlink()
+    assert sides(swept(resume=path)) == EXPECTED
+
+
+def test_a_line_cut_short_is_taken_out_without_writing_the_others_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "rows.csv"
+    swept(file=path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20])
+    monkeypatch.setattr(Path, "write_bytes", None)  # which a kill could cut short, with all that was kept
+    assert sides(swept(resume=path)) == EXPECTED
+    assert path.read_bytes() == whole
+
+
 # ---------------------------------------------------------------------------------------------------------- tables
 
 

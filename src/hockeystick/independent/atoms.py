@@ -72,7 +72,8 @@ def sampled(outcomes: list[tuple[Any, Any, int | None]], g: Fraction, kind: str)
     above = [item for item, up in zip(mixed, rises, strict=True) if up]
     # add's losses below 0 lie, by the symmetry of the noise, where Q0 and P0 trade places: {u > 0} under Q0
     below = [item for item, up in zip(turned, rises, strict=True) if up]
-    rest = 1 - reduce(lambda a, b: a + b, [p for p, _, _ in above + below])
+    masses = [p for p, _, _ in above + below]
+    rest = 1 - reduce(lambda a, b: a + b, masses) if masses else Fraction(1)
     if sum(rises) != sum(falls):
         raise UnreachedError("the noise is not symmetric")
     return [*above, *below, (rest, rest, 0)]

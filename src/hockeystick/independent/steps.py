@@ -12,6 +12,26 @@ from hockeystick.independent.atoms import Atoms, normalised, outcomes_of, sample
 from hockeystick.independent.balls import UnreachedError, real
 from hockeystick.independent.laws import JoinedNormal, Laplace, Law, Mixture
 
+_WRITTEN_WITH = {  # what is written with more may be something else
+    "approximate-dp": {"epsilon", "delta"},
+    "binomial": {"trials", "probability", "sensitivity", "values"},
+    "discrete-gaussian": {"sigma", "sensitivity", "values"},
+    "discrete-laplace": {"scale", "sensitivity", "values"},
+    "discrete-pair": {"p", "q"},
+    "gaussian": {"noise_multiplier"},
+    "gaussian-dp": {"mu"},
+    "gaussian-mixture": {"noise_multiplier", "sensitivities", "probabilities"},
+    "laplace": {"scale"},
+    "randomized-response": {"probability", "categories"},
+    "staircase": {"epsilon", "gamma"},
+    "none": {"scheme"},
+    "poisson": {"scheme", "rate", "batch_size", "population"},
+    "without-replacement": {"scheme", "batch_size", "population"},
+    "shuffled": {"scheme", "batch_size", "population"},
+    "random-allocation": {"scheme", "steps", "selected"},
+    "balls-in-bins": {"scheme", "bins", "epochs"},
+}
+
 
 @final
 @dataclass(frozen=True)
@@ -75,9 +95,13 @@ class SampledStep:
 
 def step_of(entry: Mapping[str, Any], direction: str) -> tuple[SampledStep, bool]:
     """An entry in one direction, and whether known datasets attain its law."""
-    given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
+    said = {"name", "note"}  # of the reader's
+    given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items() if k not in said}
     name, count, sampling = given.pop("mechanism"), given.pop("count", 1), given.pop("sampling", "none")
     sizes = dict(sampling) if isinstance(sampling, Mapping) else {"scheme": sampling}
+    for what, parameters in ((name, given), (sizes["scheme"], sizes)):
+        if more := set(parameters) - _WRITTEN_WITH.get(what, set(parameters)):
+            raise UnreachedError(f"{what} is written with {', '.join(sorted(more))}, which the checker does not know")
     kind = {"zero-out": "remove", "zero-in": "add", "substitute": "joined"}.get(direction, direction)
     if sizes["scheme"] in {"random-allocation", "balls-in-bins"}:
         return _allocated(name, given, sizes, kind, count), True

@@ -48,10 +48,7 @@ class Desk:
                     "under substitution a record may leave one partition for another, so that both count: partitions"
                     " need add, remove, add-remove or zero-out"
                 )
-        if period is not None and not known.period:
-            raise LedgerError(f"the data set {known.name!r} has one budget for all time: ask without a period")
-        when = period or datetime.now(UTC).strftime(PERIODS[known.period])
-        whole = f"{when}/"
+        whole = f"{_present(known) if period is None else _stated(known, period)}/"
         if partition:
             return [(whole, f"{whole}{partition}")]
         parts = [name for name in self.rows.accounts(known.name) if name.startswith(whole)]
@@ -59,8 +56,10 @@ class Desk:
 
     def runs(self, known: DataSet, partition: str, period: str | None = None) -> list[dict[Step, int]]:
         """What counts for a record, in each partition that is concerned."""
-        every = self.accounts(known, partition, period)
-        return [self.rows.steps(merged(self.rows.totals(known.name, one) for one in own)) for own in every]
+        return self._held(known, self.accounts(known, partition, period))
+
+    def _held(self, known: DataSet, accounts: list[tuple[str, ...]]) -> list[dict[Step, int]]:
+        return [self.rows.steps(merged(self.rows.totals(known.name, one) for one in own)) for own in accounts]
 
     def open(self, dataset: DataSet, why: str) -> Entry:
         """Add a data set."""
@@ -80,7 +79,8 @@ class Desk:
             )
         run = composition_of(release, known.adjacency)
         kinds, counts = _kinds(run)
-        held = self.runs(known, partition)
+        accounts = self.accounts(known, partition)  # once: a period may end while the question is answered
+        held = self._held(known, accounts)
         if not all(fits(added(runs, run), known.budget, known.rule, known.adjacency) for runs in held):
             spent = worst(known, held, None)[1]
             raise OverBudgetError(
@@ -88,7 +88,7 @@ class Desk:
                 f" {rounded_up(float(spent.epsilon.upper))} at delta {plain(spent.delta)} is spent;"
                 " nothing was recorded"
             )
-        account = self.accounts(known, partition)[0][-1 if partition else 0]
+        account = accounts[0][-1 if partition else 0]
         self.rows.remember(kinds)
         details = {"chosen": chosen, "partition": partition}
         entry = self._write(dataset, head, action, why, account=account, runs=counts, details=details)
@@ -150,6 +150,27 @@ class Desk:
         if by is not None:
             raise LedgerError(f"entry {number} of {dataset!r} is settled by entry {by} already")
         return target
+
+
+def _present(known: DataSet) -> str:
+    """The name of the present period."""
+    return datetime.now(UTC).strftime(PERIODS[known.period])
+
+
+def _stated(known: DataSet, period: str) -> str:
+    """The name of a period, if it is one of this data set."""
+    if not known.period:
+        raise LedgerError(f"the data set {known.name!r} has one budget for all time: ask without a period")
+    try:
+        named = datetime.strptime(period, form := PERIODS[known.period]).strftime(form) == period
+    except ValueError:
+        named = False
+    if not named:
+        raise LedgerError(
+            f"the data set {known.name!r} has a budget for each {known.period}, such as {_present(known)!r}; got the"
+            f" period {period!r}"
+        )
+    return period
 
 
 def merged(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:

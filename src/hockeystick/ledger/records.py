@@ -15,7 +15,7 @@ from typing import Any, Protocol, final, runtime_checkable
 
 from hockeystick.composition import ADJACENCIES, Composition, Grouped, Step
 from hockeystick.errors import check_choice
-from hockeystick.ledger.errors import LedgerError
+from hockeystick.ledger.errors import LedgerError, TamperedError
 from hockeystick.ledger.rules import Budget, check_rule
 from hockeystick.odometer.steps import decode_step, encode_step
 
@@ -93,12 +93,14 @@ def _read_kind(text: str) -> Step:
 
 
 def runs_of(counts: Mapping[str, int], texts: Mapping[str, str]) -> dict[Step, int]:
-    """Steps and how often, from kinds and their texts.
+    """Steps and how often, from kinds and their texts; `TamperedError` where a text is missing or another.
 
     Several kinds may be one step: a probability of 1/2 is written otherwise than 0.5. Their counts add up.
     """
     runs: dict[Step, int] = {}
     for kind, count in counts.items():
+        if kind not in texts or digest(texts[kind]) != kind:
+            raise TamperedError(f"a step that the ledger counts was changed or is missing: {kind[:12]}")
         step = _read_kind(texts[kind])
         runs[step] = runs.get(step, 0) + count
     return runs

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, final
 
 from hockeystick.composition import Step
 from hockeystick.errors import needs_extra
-from hockeystick.ledger.errors import LedgerError
-from hockeystick.ledger.records import GENESIS, Entry, runs_of
+from hockeystick.ledger.errors import LedgerError, TamperedError
+from hockeystick.ledger.records import GENESIS, Entry, digest, runs_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -71,8 +71,16 @@ _KEPT = {"sqlite": (_SQLITE,), "postgresql": (_FUNCTION, _POSTGRESQL)}
 
 
 def entry_of(row: Any) -> Entry:
-    """The entry that a row stores; raises as `Entry.read` does."""
-    return Entry.read(row.dataset, row.number, row.content, row.previous)
+    """The entry that a row stores; `TamperedError` where it is none."""
+    try:
+        return Entry.read(row.dataset, row.number, row.content, row.previous)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise TamperedError(f"entry {row.number} of {row.dataset!r} cannot be read: {error}") from error
+
+
+def agrees(row: Any) -> bool:
+    """Whether what a row stores has the hash beside it."""
+    return bool(digest(row.dataset, str(row.number), row.content, row.previous) == row.hash)
 
 
 @final
@@ -259,11 +267,15 @@ class Rows:
         return map(entry_of, self.stored(dataset))
 
     def entry(self, dataset: str, number: int) -> Entry | None:
-        """One entry; None where there is none."""
+        """One entry, which agrees with its hash; None where there is none."""
         table = tables()["entries"]
         found = table.select().where((table.c.dataset == dataset) & (table.c.number == number))
         row = self.connection.execute(found).one_or_none()
-        return None if row is None else entry_of(row)
+        if row is None:
+            return None
+        if not agrees(row):
+            raise TamperedError(f"entry {number} of {dataset!r} was changed: hockeystick ledger verify tells what else")
+        return entry_of(row)
 
     def settled_by(self, dataset: str, number: int) -> int | None:
         """The entry that refers to this one; None where there is none."""

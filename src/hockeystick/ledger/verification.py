@@ -13,7 +13,7 @@ from hockeystick.ledger.desk import merged
 from hockeystick.ledger.errors import TamperedError
 from hockeystick.ledger.records import GENESIS, DataSet, Entry, digest
 from hockeystick.ledger.rules import composed_epsilon, fits
-from hockeystick.ledger.store import Rows, Totals, entry_of
+from hockeystick.ledger.store import Rows, Totals, agrees, entry_of
 
 _CHANGES = frozenset({"spend", "reserve", "release", "correct"})
 _SETTLES = {"commit": ("reserve",), "release": ("reserve",), "correct": ("spend", "commit", "release", "correct")}
@@ -52,6 +52,7 @@ class Replay:
     entries: dict[int, tuple[str, str, Mapping[str, int]]] = field(default_factory=dict)  # action, account, runs
     settled: set[int] = field(default_factory=set)
     corrected: bool = False
+    hash: str = GENESIS  # of the last entry
 
     def add(self, entry: Entry) -> str | None:
         """Add an entry; what is wrong with what it refers to."""
@@ -93,38 +94,42 @@ def verify(rows: Rows, dataset: str) -> list[Finding]:
     meant = {account: {kind: n for kind, n in held.items() if n} for account, held in replay.totals.items()}
     if {a: held for a, held in kept.items() if held} != {a: held for a, held in meant.items() if held}:
         findings.append(Finding(dataset, None, "the totals kept are not those of the entries"))
-    head = rows.head(dataset)
-    if head is not None and head[0] != max(replay.entries):
-        findings.append(Finding(dataset, None, f"the last entry should be {head[0]}, it is {max(replay.entries)}"))
+    head, last = rows.head(dataset), max(replay.entries)
+    if head is None:
+        findings.append(Finding(dataset, None, "which entry is the last is not kept"))
+    elif head[0] != last:
+        findings.append(Finding(dataset, None, f"the last entry should be {head[0]}, it is {last}"))
+    elif head[1] != replay.hash:
+        findings.append(Finding(dataset, last, "it is kept as the last one by another hash"))
     return findings or list(_beyond(rows, dataset, replay))
 
 
 def _replay(rows: Rows, dataset: str, replay: Replay) -> Iterator[Finding]:
     """Read all entries into a replay; findings on the way."""
-    previous, expected = GENESIS, 0
+    expected = 0
     good: set[str] = set()
     for row in rows.stored(dataset):
         if row.number != expected:
             yield Finding(dataset, expected, f"it is missing: the next one is {row.number}")
-        if row.previous != previous:
+        if row.previous != replay.hash:
             yield Finding(dataset, row.number, "it does not continue the entry before")
         entry = _read(rows, row, good)
         wrong = replay.add(entry) if isinstance(entry, Entry) else entry
         if wrong is not None:
             yield Finding(dataset, row.number, wrong)
-        previous, expected = row.hash, row.number + 1
+        replay.hash, expected = row.hash, row.number + 1
     if expected == 0:
         yield Finding(dataset, 0, "it is missing: there is no entry")
 
 
 def _read(rows: Rows, row: Any, good: set[str]) -> Entry | str:
     """An entry, or what is wrong with it by itself."""
-    if digest(row.dataset, str(row.number), row.content, row.previous) != row.hash:
+    if not agrees(row):
         return "its content was changed: the hash is another"
     try:
         entry = entry_of(row)
-    except (ValueError, TypeError, KeyError) as error:
-        return f"it cannot be read: {error}"
+    except TamperedError as error:
+        return f"it cannot be read: {error.__cause__}"
     if entry.refers != row.refers:
         return "it was made to refer to another entry"
     fresh = sorted(set(entry.runs) - good)

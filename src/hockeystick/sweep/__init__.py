@@ -179,6 +179,8 @@ def _kept(
     found = row_file(path, grid, quantity)
     if file is not None and found.path.exists():
         raise FileExistsError(f"{found.path} is there already: resume= goes on with it")
+    if not found.path.parent.is_dir():  # known before anything is computed
+        raise FileNotFoundError(f"{found.path} cannot be written: there is no folder {found.path.parent}")
     return found
 
 

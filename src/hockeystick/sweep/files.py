@@ -57,7 +57,7 @@ class RowFile(ABC):
         ValueError
             Where it is a row of another grid.
         """
-        number = int(record["plan"])
+        number, row = self._kept(record)
         if not 0 <= number < len(self._points):
             raise ValueError(f"{self.path} holds another sweep: it has a plan {number}, this grid {len(self._points)}")
         for name, value in self._points[number].items():
@@ -66,11 +66,21 @@ class RowFile(ABC):
                 raise ValueError(
                     f"{self.path} holds another sweep: plan {number} has {name} {kept!r} there and {value!r} here"
                 )
-        lower, upper, safe = (record[name] for name in self._sides)
+        return number, row
+
+    def _kept(self, record: Mapping[str, Any]) -> tuple[int, Row]:
+        """What a record holds, if it is whole."""
+        try:
+            number, lower, upper = int(record["plan"]), *(float(record[name]) for name in self._sides[:2])
+            safe = record[self._sides[2]]
+            value = None if safe in {"", None} else float(safe)
+            if not lower <= upper:
+                raise ValueError(f"{lower} is not at most {upper}")
+        except (TypeError, ValueError) as error:
+            raise _damaged(self.path, f"{error}, in the row {list(record.values())}") from error
         method, notes, refused, run = (str(record[name] or "") for name in _TEXTS)
-        value = None if safe in {"", None} else float(safe)
         several = tuple(notes.split(_NOTES)) if notes else ()
-        return number, Row(float(lower), float(upper), value, method, several, refused, run)
+        return number, Row(lower, upper, value, method, several, refused, run)
 
     @abstractmethod
     def write(self, rows: Iterable[tuple[int, Row]]) -> None:
@@ -103,14 +113,18 @@ class _CsvFile(RowFile):
         text = self.path.read_bytes()
         whole = text[: text.rfind(b"\n") + 1]  # a line cut short was not yet kept
         if len(whole) < len(text):
-            self.path.write_bytes(whole)
+            os.truncate(self.path, len(whole))  # rows that are whole are never out of the file
         if not whole:
             self.path.unlink()
             return {}
-        reader = csv.DictReader(io.StringIO(whole.decode("utf-8"), newline=""))
-        if tuple(reader.fieldnames or ()) != self.header:
-            raise ValueError(f"{self.path} holds another sweep: its columns are {', '.join(reader.fieldnames or ())}")
-        return dict(map(self.row, reader))
+        try:
+            reader = csv.DictReader(io.StringIO(whole.decode("utf-8-sig"), newline=""))
+            names, records = reader.fieldnames or (), list(reader)
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise _damaged(self.path, str(error)) from error
+        if tuple(names) != self.header:
+            raise ValueError(f"{self.path} holds another sweep: its columns are {', '.join(names)}")
+        return dict(map(self.row, records))
 
 
 @final
@@ -125,7 +139,7 @@ class _ParquetFolder(RowFile):
         records = [self.record(number, row) for number, row in rows]
         table = pa.table({name: [record[name] for record in records] for name in self.header}, self._schema())
         part = self.path / f"part-{records[0]['plan']:09}.parquet"
-        partial = part.with_suffix(".partial")
+        partial = part.with_suffix(f".{os.getpid()}.partial")
         parquet.write_table(table, partial)
         partial.replace(part)
 
@@ -139,15 +153,23 @@ class _ParquetFolder(RowFile):
         return pa.schema([(name, types[name]) for name in self.header])
 
     def read(self) -> dict[int, Row]:
-        from pyarrow import parquet
+        from pyarrow import ArrowException, parquet
 
         found: dict[int, Row] = {}
         for part in sorted(self.path.glob("part-*.parquet")):
-            table = parquet.read_table(part)
+            try:
+                table = parquet.read_table(part)
+            except (ArrowException, OSError) as error:
+                raise _damaged(part, str(error)) from error
             if tuple(table.column_names) != self.header:
                 raise ValueError(f"{self.path} holds another sweep: its columns are {', '.join(table.column_names)}")
             found.update(map(self.row, table.to_pylist()))
         return found
+
+
+def _damaged(path: Path, why: str) -> ValueError:
+    """The refusal of what is not as it was written."""
+    return ValueError(f"{path} is damaged: {why}. Take out what is damaged: plans without a row are computed again")
 
 
 def _plain(values: Sequence[Any]) -> list[Any]:

@@ -79,7 +79,7 @@ def _prove_again(options: argparse.Namespace, document: dict[str, Any], shown: s
     try:
         with Progress("proving the receipt again"):
             found = check({**document, "specification": specification.document()})
-    except (AttributeError, KeyError, OverflowError):
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
         raise CommandError(f"{options.receipt}: error: its figures are not of this kind", Status.REFUTED) from None
     words = verification.words_that_differ(document, specification, shown=shown)
     verdicts = {verdict: sum(f.verdict == verdict for f in found) for verdict in (PROVED, NOT_REACHED, CONTRADICTED)}

@@ -10,7 +10,7 @@ contains what that changes (docs/derivations/events.md).
 from __future__ import annotations
 
 import math
-from decimal import Decimal, localcontext
+from decimal import Context, Decimal, localcontext
 
 from hockeystick.errors import check_real
 from hockeystick.integrations.dp_events.event import Event
@@ -40,9 +40,11 @@ def run_count(event: Event) -> RunCount | None:
 
 def stopping_of(mean: float, shape: float) -> float:
     """A float64 next to the gamma of a mean above 1 and a shape of at least 0."""
+    with localcontext(Context(traps=[])):  # the caller's context may refuse floats
+        wanted = Decimal(mean)
     low, high = 0.0, 1.0
     while (middle := 0.5 * (low + high)) not in (low, high):
-        if _mean(middle, shape) > Decimal(mean):
+        if _mean(middle, shape) > wanted:
             low = middle
         else:
             high = middle
@@ -51,8 +53,8 @@ def stopping_of(mean: float, shape: float) -> float:
 
 def _mean(stopping: float, shape: float) -> Decimal:
     """The mean number of runs, to 60 digits."""
-    g, eta = Decimal(stopping), Decimal(shape)
-    with localcontext() as context:
+    with localcontext(Context(traps=[])) as context:
+        g, eta = Decimal(stopping), Decimal(shape)
         context.prec = 60 - min(0, eta.adjusted())  # a small eta takes as many digits away
         whole = -g.ln()
         return (1 / g - 1) / ((1 - (-eta * whole).exp()) / eta if eta else whole)
