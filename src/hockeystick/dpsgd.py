@@ -18,7 +18,7 @@ from hockeystick.calibrate import Calibration, calibrate
 from hockeystick.calibrate.beginning import begun
 from hockeystick.calibrate.sought import calibrations
 from hockeystick.composition import Composition
-from hockeystick.errors import check_choice, check_count, check_rate
+from hockeystick.errors import check_choice, check_count, check_rate, check_sequence
 from hockeystick.mechanisms import Gaussian, GaussianMixture
 from hockeystick.sampling.epochs import batches_in_epoch, steps_in
 
@@ -299,13 +299,24 @@ def batch_size_for(*, noise_multiplier: float, steps: int, population: int, **se
     sampler, target = _apart(settings)
     if sampler.get("sampling") in _BY_PASSES:
         raise TypeError(f"sampling {sampler['sampling']} cuts a pass into steps: use round_steps_for")
+    least = 2 + _leaves_out(sampler, target)
     most = check_count("population", population)
-    target.setdefault("within", (1, most if sampler.get("sampling") != "cut-batches" else most - 1))
+    if "within" not in target and most < least:
+        raise ValueError(f"population must be at least {least}, got {most}: fewer leave no batch sizes to choose from")
+    target.setdefault("within", (1, most - _leaves_out(sampler, target)))
     return calibrate(
         lambda size: run(noise_multiplier, steps, batch_size=size, population=population, **sampler),
         values="integer",
         safe="smaller",
         **target,
+    )
+
+
+def _leaves_out(sampler: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
+    """Whether a batch must leave a record out: where batches are cut, or the smaller of two neighbours fills one."""
+    scheme = sampler.get("sampling")
+    return scheme == "cut-batches" or (
+        scheme == "without-replacement" and target.get("adjacency", "add-remove") != "substitute"
     )
 
 
@@ -339,7 +350,7 @@ def noise_multipliers_for(
     if (rates is None) == (batch_sizes is None):
         raise TypeError("give either rates or batch_sizes")
     name, check = ("rate", check_rate) if rates is not None else ("batch_size", check_count)
-    places = [check(name, place) for place in (rates if rates is not None else batch_sizes or ())]
+    places = [check(name, place) for place in check_sequence(f"{name}s", batch_sizes if rates is None else rates)]
     first = {"guess": settings.pop("guess", None)}
     every = [{"safe": "larger", **settings, name: place} for place in places]
     every[:1] = [begun(steps, one | first) for one in every[:1]]

@@ -114,6 +114,32 @@ def test_batch_size_and_rate_agree() -> None:
     assert rate.value <= (size.value + 1) / 60_000
 
 
+def test_the_largest_batch_of_fixed_size_leaves_a_record_out_under_add_remove() -> None:
+    """The smaller of two neighbouring datasets must fill a batch, too."""
+    easy = {"epsilon": 1.0, "delta": 1e-6, "noise_multiplier": 100.0, "steps": 2, "sampling": "without-replacement"}
+    assert hs.dpsgd.batch_size_for(population=20, **easy).value == 19
+    assert hs.dpsgd.batch_size_for(population=20, adjacency="substitute", **easy).value == 20
+
+
+@pytest.mark.parametrize(
+    ("sampler", "least"),
+    [
+        ({}, 2),
+        ({"sampling": "without-replacement"}, 3),
+        ({"sampling": "without-replacement", "adjacency": "substitute"}, 2),
+        ({"sampling": "cut-batches", "largest_batch": 1}, 3),
+    ],
+)
+def test_populations_that_leave_no_choice_are_refused_by_name(sampler: dict[str, Any], least: int) -> None:
+    with pytest.raises(ValueError, match=f"population must be at least {least}, got {least - 1}"):
+        hs.dpsgd.batch_size_for(epsilon=1.0, delta=1e-6, noise_multiplier=1.0, steps=1, population=least - 1, **sampler)
+
+
+def test_one_number_is_no_range_of_rates() -> None:
+    with pytest.raises(TypeError, match=r"rates must be a sequence, got 0\.1"):
+        hs.dpsgd.noise_multipliers_for(epsilon=1.0, delta=1e-6, steps=1, rates=0.1)  # type: ignore[arg-type]
+
+
 def test_gaussian_dp_target_has_its_closed_form() -> None:
     found = hs.calibrate(lambda s: hs.Gaussian(s) * 4, mu=1.0, precision=1e-6)
     assert 2.0 <= found.value <= 2.0 * (1.0 + 1e-6)

@@ -351,6 +351,18 @@ def test_rows_of_another_family_are_refused(tmp_path: Path, ending: str) -> None
         hs.sweep(lambda noise: hs.Laplace(noise) * 2, noise=[1.0, 2.0], delta=1e-5, resume=path)
 
 
+def test_rows_of_functions_are_not_gone_on_with(tmp_path: Path) -> None:
+    """Both functions have one name, and nothing else by which another process could know them."""
+
+    def stated(delta: float) -> Callable[[float], hs.UserDefinedCurve]:
+        return lambda _: hs.UserDefinedCurve(lambda epsilon: (delta, delta), infinite=delta)
+
+    path = tmp_path / "rows.csv"
+    hs.sweep(stated(0.1), x=[1.0, 2.0], epsilon=1.0, file=path)
+    with pytest.raises(ValueError, match="plan 0 has a step that is stated by a Python function"):
+        hs.sweep(stated(0.2), x=[1.0, 2.0], epsilon=1.0, resume=path)
+
+
 def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("mine", encoding="utf-8")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, final
 
 from hockeystick.sweep.grid import Grid
-from hockeystick.sweep.plans import Plan, Row, Search
+from hockeystick.sweep.plans import NAMELESS, Plan, Row, Search
 
 _NOTES = " | "  # between the notes of a row
 _TEXTS = ("method", "notes", "refused", "run")
@@ -195,13 +195,19 @@ def restored(file: RowFile, plans: Sequence[Plan | Search]) -> dict[int, Row]:
     Raises
     ------
     ValueError
-        Where a row is of another run.
+        Where a row is of another run, or of one that nothing tells from others.
     """
     if not file.path.exists():
         return {}
     found = file.read()
     for number, row in found.items():
-        if row.run != plans[number].fingerprint(row):
+        run = plans[number].fingerprint(row)
+        if run == NAMELESS:
+            raise ValueError(
+                f"{file.path} cannot be gone on with: its plan {number} has a step that is stated by a Python function,"
+                " which nothing tells from another function; write to another file"
+            )
+        if row.run != run:
             raise ValueError(
                 f"{file.path} holds another sweep: its plan {number} is of another run than family makes now; write"
                 " to another file"

@@ -10,11 +10,10 @@ from __future__ import annotations
 import gc
 import hashlib
 import math
-import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
@@ -30,6 +29,9 @@ if TYPE_CHECKING:
     from hockeystick.calibrate import Calibration
     from hockeystick.engines.together import Quantity
 
+
+NAMELESS: Final = "stated by functions"
+"""The fingerprint of runs that nothing tells from each other."""
 
 _LINE = 128  # searches of a line, at most
 _QUESTIONS = ("epsilon", "delta", "mu", "advantage", "adjacency")  # what a point of the grid holds beside the arguments
@@ -234,9 +236,9 @@ def _reason(error: Exception) -> str:
 
 
 def _fingerprint(run: Composition) -> str:
-    """A few digits that differ between runs, the same in every process."""
-    steps = sorted(f"{step!r} x {count}" for step, count in run.steps)
-    return hashlib.sha256(re.sub(r" at 0x[0-9a-f]+", "", "; ".join(steps)).encode()).hexdigest()[:12]
+    """A few digits that differ between runs, the same in every process; `NAMELESS` where no words tell a run."""
+    steps = "; ".join(sorted(f"{step!r} x {count}" for step, count in run.steps))
+    return NAMELESS if " at 0x" in steps else hashlib.sha256(steps.encode()).hexdigest()[:12]
 
 
 # --------------------------------------------------------------------------------------------- from a grid to its plans
