@@ -21,9 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_LEAST_RATE = 1e-300
+LEAST_RATE = 1e-300
 _MOST_WHOLE = 2.0**53
 _MOST_COUNT = 10**100  # its square is a float64
+_LONGEST = 200  # characters of a value in an error
 LEAST_RATIO, _MOST_RATIO = 1e-140, 1e140  # of sensitivity to noise: their squares are floats
 
 
@@ -70,6 +71,12 @@ class ContradictionError(HockeystickError):
 
 class NoBallArithmeticError(HockeystickError):
     """python-flint is not installed: it is the extra ``exact``."""
+
+
+def shown(value: object) -> str:
+    """A value as errors name it, however many numbers it has."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def one_line(error: object) -> str:
@@ -200,8 +207,8 @@ def check_inside(name: str, value: Any) -> float:
 def check_rate(name: str, value: Any) -> float:
     """A sampling rate, in (0, 1], whose inverse is a float."""
     number = _real(name, value, "in (0, 1]")
-    if 0.0 < number < _LEAST_RATE:
-        raise ValueError(f"{name} must be at least {_LEAST_RATE:g}, got {value!r}: no record would ever be drawn")
+    if 0.0 < number < LEAST_RATE:
+        raise ValueError(f"{name} must be at least {LEAST_RATE:g}, got {value!r}: no record would ever be drawn")
     if not 0.0 < number <= 1.0:
         raise ValueError(
             f"{name} must be in (0, 1], got {value!r}; it is the expected batch size divided by the number of examples"

@@ -38,7 +38,7 @@ from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.engines.lattice.spectral import spectral_curve
 from hockeystick.engines.lattice.streaming import RunningCurve
 from hockeystick.engines.lattice.tangents import tangents
-from hockeystick.errors import PrecisionError, check_choice, check_fields
+from hockeystick.errors import PrecisionError, check_choice, check_fields, shown
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.transforms.cumulants import Cumulants
@@ -192,7 +192,7 @@ class _OneSidedCurve(DirectedCurve):
             pld = build(pair, grid, theta)
             if (pld.log_mass == -math.inf).all():
                 raise PrecisionError(
-                    f"with spacing {h!r} no finite loss of {pair!r} keeps its mass: use a smaller spacing, or"
+                    f"with spacing {h!r} no finite loss of {shown(pair)} keeps its mass: use a smaller spacing, or"
                     " accountants.Certified"
                 )
             result.append((pld, count))

@@ -29,7 +29,7 @@ from hockeystick.engines.enumeration.outcomes import TooManyOutcomesError
 from hockeystick.engines.narrower import Narrower
 from hockeystick.engines.one_sided.curve import OneSidedCurve
 from hockeystick.engines.rare import MOST_DRAWN, RareCurve
-from hockeystick.errors import PrecisionError, UnknownPairError
+from hockeystick.errors import PrecisionError, UnknownPairError, shown
 from hockeystick.laws.base import Pair
 from hockeystick.laws.loss_sum import PairSum
 
@@ -343,6 +343,6 @@ def check_reach(parts: Sequence[tuple[Pair, int]]) -> None:
     for pair, _ in parts:
         if pair.reach > MOST_LOSS:
             raise PrecisionError(
-                f"one step of {pair!r} has losses of up to {pair.reach:.3g} nats, more than the {MOST_LOSS:g}"
+                f"one step of {shown(pair)} has losses of up to {pair.reach:.3g} nats, more than the {MOST_LOSS:g}"
                 " that brackets are computed for: epsilon is enormous; use more noise"
             )

@@ -111,8 +111,8 @@ class AllocatedCurve:
         mass = self.base.reverse_mass_at_infinity
         if mass == 0.0:
             return InfiniteMass(0.0, 0.0, 0.0, 0.0)
-        log_low, log_high = (self.steps * math.log(each) for each in (mass, least_infinite(mass) or TINY))
-        low, high = exp_down(log_high * (1.0 + 8.0 * ELEMENTARY)), exp_up(log_low * (1.0 - 8.0 * ELEMENTARY))
+        log_high, log_low = (self.steps * math.log(each) for each in (mass, least_infinite(mass) or TINY))
+        low, high = exp_down(log_low * (1.0 + 8.0 * ELEMENTARY)), exp_up(log_high * (1.0 - 8.0 * ELEMENTARY))
         return InfiniteMass.between(low, min(high, 1.0))
 
     @lru_cache(maxsize=64)  # noqa: B019 - frozen and hashable; both sides of a bracket start from it

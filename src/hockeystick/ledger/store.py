@@ -159,9 +159,12 @@ class Store:
             if not sa.inspect(self.engine).has_table(table.name):
                 return None
             with self.transaction() as rows:
-                return int(rows.connection.execute(sa.select(sa.func.max(table.c.version))).scalar_one())
+                found = rows.connection.execute(sa.select(sa.func.max(table.c.version))).scalar_one()
         except sa.exc.DBAPIError as error:
             raise LedgerError(f"cannot read a ledger at {self.engine.url!r}: {error.orig}") from None
+        if found is None:
+            raise TamperedError(f"the ledger at {self.engine.url!r} no longer says which version its tables are of")
+        return int(found)
 
     def upgrade(self, replay: Callable[[Rows, str], Totals]) -> int:
         """Bring the tables of an older version to this one; the version found."""

@@ -318,7 +318,10 @@ def _best_apart(squares: list[int], apart: int, times: int) -> int:
 def _root(square: Fraction, *, up: bool) -> float:
     """The root of an exact number, rounded up or down to a float64."""
     shift = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
-    root = math.ldexp(math.sqrt(square / Fraction(4) ** shift), shift)
+    try:
+        root = math.ldexp(math.sqrt(square / Fraction(4) ** shift), shift)
+    except OverflowError:
+        raise ValueError(f"the sensitivity, or the noise over it, is about 2^{shift}, beyond float64") from None
     while Fraction(root) ** 2 > square:
         root = math.nextafter(root, 0.0)
     while Fraction(following := math.nextafter(root, math.inf)) ** 2 <= square:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from scipy.special import erf, erfcx, erfinv, ndtri_exp
 
 from hockeystick.engines.ends import largest_loss
-from hockeystick.errors import UnknownPairError
+from hockeystick.errors import UnknownPairError, shown
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.rounding import ELEMENTARY, ERF, ERFCX, U, down, up
 
@@ -71,7 +71,7 @@ def squared_mu(pair: Pair) -> Fraction:
     largest = max(largest_loss(((pair, 1),))[1], largest_loss(((pair.reversed(), 1),))[1], 0.0)
     if math.isinf(largest) or pair.mass_at_infinity > 0.0 or pair.reverse_mass_at_infinity > 0.0:
         raise UnknownPairError(
-            f"no mu is known for which {pair!r} is mu-GDP: use Gaussian noise without sampling, GaussianDP, steps with"
-            " bounded losses, or RenyiFilter"
+            f"no mu is known for which {shown(pair)} is mu-GDP: use Gaussian noise without sampling, GaussianDP, steps"
+            " with bounded losses, or RenyiFilter"
         )
     return Fraction(mu_of_pure(largest)) ** 2

@@ -10,7 +10,7 @@ from typing import ClassVar, final
 
 from hockeystick.composition import Direction, Step
 from hockeystick.decimals import plain
-from hockeystick.errors import UnknownPairError, check_rate, set_fields
+from hockeystick.errors import LEAST_RATE, UnknownPairError, check_rate, set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.binomial_tail import TAIL, BinomialTail
 from hockeystick.numerics.rationals import float_beside
@@ -107,7 +107,7 @@ class CutBatches(Sampled):
         tail = self._tail
         drawn = Fraction(tail.below) + Fraction(tail.above) * Fraction(tail.mean_share)
         rate = float_beside(Fraction(self.rate) * drawn * (1 - 2 * _SLIP), up=False)
-        return (Poisson(self.mechanism, rate).pair(direction),)
+        return (Poisson(self.mechanism, rate).pair(direction),) if rate >= LEAST_RATE else ()
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
         if self._tail is None:

@@ -21,7 +21,7 @@ import numpy as np
 
 from hockeystick.engines.lattice.grid import Grid, GridCells
 from hockeystick.engines.lattice.pld import LatticePLD
-from hockeystick.errors import PrecisionError
+from hockeystick.errors import PrecisionError, shown
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U, up
 
@@ -75,7 +75,7 @@ def nearest_points(pair: Pair, low: float, high: float, spacing: float) -> Neare
     most = step * np.minimum(np.expm1(-least) / math.expm1(-step), 1.0)
     total = math.fsum(inner)
     if total == 0.0:
-        raise PrecisionError(f"no loss of {pair!r} is finite and keeps its mass: use accountants.Certified")
+        raise PrecisionError(f"no loss of {shown(pair)} is finite and keeps its mass: use accountants.Certified")
     errors = on.mean_error + on.slack
     mean_low = math.fsum(inner * (low_end + np.clip(least - errors, 0.0, None))) / total
     mean_high = math.fsum(inner * (low_end + np.clip(most + 2.0 * errors * math.exp(step), 0.0, step))) / total

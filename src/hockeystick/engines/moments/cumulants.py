@@ -19,7 +19,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import PrecisionError
+from hockeystick.errors import PrecisionError, shown
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.transforms.cumulants import Nodes, TiltedCumulants, tilted_cumulants
@@ -90,7 +90,7 @@ class _Quadrature:
             finer = 1 if self.pair.is_discrete else refine  # atoms stay as they are
             if self._sizes[1] * finer * math.sqrt(max(log_tail / _FIRST_TAIL, 1.0)) > _MOST_NODES:
                 raise PrecisionError(
-                    f"a tilt of {theta:.3g} needs more than {_MOST_NODES} quadrature nodes for {self.pair!r}"
+                    f"a tilt of {theta:.3g} needs more than {_MOST_NODES} quadrature nodes for {shown(self.pair)}"
                 )
             loss, log_p = self._rule(log_tail, refine)
             exponents = log_p + theta * loss
@@ -122,7 +122,7 @@ class _Quadrature:
 def _quadrature_of(pair: Pair) -> _Quadrature:
     """The rules of a pair, kept: they depend on nothing else."""
     if pair.mass_at_infinity >= 1.0:
-        raise PrecisionError(f"{pair!r} hides nothing: no loss is finite, and neither is epsilon; use more noise")
+        raise PrecisionError(f"{shown(pair)} hides nothing: no loss is finite, and neither is epsilon; use more noise")
     return _Quadrature(pair)
 
 
