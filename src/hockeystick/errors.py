@@ -273,11 +273,15 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
     return value
 
 
-def _array(name: str, value: ArrayLike, allowed: str) -> NDArray[np.float64]:
+def check_reals(name: str, value: ArrayLike, allowed: str) -> NDArray[np.float64]:
+    """A real number or an array of them; the words say which are allowed."""
     number: Any = value
     if isinstance(number, float) and not math.isnan(number):
         return np.array(number, dtype=np.float64)
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise TypeError(f"{name} must hold real numbers {allowed}, as many in every row, got {value!r}") from None
     if array.dtype == np.bool_ or not np.issubdtype(array.dtype, np.number) or np.iscomplexobj(array):
         raise TypeError(f"{name} must hold real numbers {allowed}, got {value!r}")
     array = array.astype(np.float64)
@@ -288,7 +292,7 @@ def _array(name: str, value: ArrayLike, allowed: str) -> NDArray[np.float64]:
 
 def check_epsilon(value: ArrayLike) -> NDArray[np.float64]:
     """Epsilon or an array of them: real numbers of at least 0, infinity included (nats)."""
-    array = _array("epsilon", value, "at least 0")
+    array = check_reals("epsilon", value, "at least 0")
     if (array < 0.0).any():
         raise ValueError(f"epsilon must be at least 0, got {float(array.min())!r}")
     return array
@@ -296,7 +300,7 @@ def check_epsilon(value: ArrayLike) -> NDArray[np.float64]:
 
 def check_delta(value: ArrayLike) -> NDArray[np.float64]:
     """Delta or an array of them: real numbers in [0, 1]."""
-    array = _array("delta", value, "in [0, 1]")
+    array = check_reals("delta", value, "in [0, 1]")
     if ((array < 0.0) | (array > 1.0)).any():
         bad = float(array[(array < 0.0) | (array > 1.0)].flat[0])
         raise ValueError(f"delta must be in [0, 1], got {bad!r}")

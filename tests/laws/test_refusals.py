@@ -200,6 +200,7 @@ REFUSALS: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: hs.GaussianMixture(1.0, (0.0, 1.0), probabilities=(0.5, 0.6)), ValueError, "sum to 1"),
     (lambda: hs.ApproximateDP(1.0, 1.0 + 1e-15), ValueError, "delta"),
     (lambda: hs.Odometer(1.0), ValueError, "delta"),
+    (lambda: hs.matrix_mechanism([[1e-320]], 1.0), ValueError, "beyond float64"),
     # samples that are cut, or drawn apart
     (lambda: cut(0.01, largest_batch=0, population=9), ValueError, "largest_batch"),
     (lambda: cut(0.01, largest_batch=10, population=9), ValueError, "at most population"),
@@ -228,6 +229,18 @@ def test_what_is_not_proved_is_refused(call: Callable[[], object], error: type[E
     with pytest.raises(error) as refusal:
         call()
     assert any(part in str(refusal.value) for part in says.split("|"))
+
+
+def test_a_pair_of_many_numbers_is_not_named_at_full_length() -> None:
+    with pytest.raises(hs.PrecisionError, match="one step of GaussianMixturePair") as refusal:
+        hs.account(hs.Gaussian(0.01).poisson(0.3, micro_batches=256)).epsilon(1e-6)
+    assert len(str(refusal.value)) < 500
+
+
+def test_a_cut_batch_of_next_to_no_record_has_no_lower_side() -> None:
+    """A record that is kept less often than the least rate: no refusal of a rate that nobody gave."""
+    bound = hs.account(cut(1e-300, largest_batch=1, population=10) * 10).epsilon(1e-6)
+    assert (bound.lower, bound.upper) == (0.0, 0.0)
 
 
 def test_a_largest_batch_too_far_from_the_expected_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -218,7 +218,7 @@ def test_lines_claim_no_more_than_the_curve() -> None:
         (lambda: audit.one_run(10, 5, correct=6), "correct <= guesses <= canaries"),
         (lambda: audit.one_run(10, 5, correct=3, confidence=1.0), "confidence"),
         (lambda: audit.scores([], [1.0]), "members must hold at least one score"),
-        (lambda: audit.scores([math.nan], [1.0]), "members must not hold NaN"),
+        (lambda: audit.scores([math.nan], [1.0]), "members holds NaN"),
         (lambda: audit.scores([1.0], [1.0]), "at least two scores"),
         (lambda: audit.one_run_scores([1.0], [1.0], guesses=3), "guesses must be at most the 2 canaries"),
         (lambda: audit.counts(3, 4, false_positives=0, negatives=4).epsilon(2.0), "delta"),
@@ -241,3 +241,35 @@ def test_every_pair_of_counts_answers() -> None:
         seen = audit.counts(hits, 4, false_positives=alarms, negatives=4)
         assert 0.0 <= seen.epsilon(1e-6) < 10.0
         assert 0.0 <= seen.mu() < 10.0
+
+
+@pytest.mark.parametrize("canaries", [10**15, 10**16, 10**17, 10**30])
+def test_a_rate_next_to_1_is_rounded_down(canaries: int) -> None:
+    """All right: 1 less the limit of the rate of misses, ``-ln(0.025) / n``, has no float above 2^53 canaries."""
+    seen = audit.counts(canaries, canaries, false_positives=0, negatives=canaries)
+    missed = -math.log(0.025) / canaries
+    most = math.log1p(-missed) - math.log(missed)
+    assert seen.epsilon(0.0) <= most * (1.0 + 1e-12)
+    assert seen.epsilon(0.0) >= 0.99 * most
+    assert seen.mu() < 25.0
+
+
+@pytest.mark.parametrize(("hits", "alarms"), [(0, 0), (0, 3), (3, 3), (3, 0)])
+def test_who_always_says_in_misses_nothing(hits: int, alarms: int) -> None:
+    seen = audit.counts(hits, 3, false_positives=alarms, negatives=3)
+    assert seen.false_negative_rate([0.0, 1.0]).tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: audit.scores(["a", "b"], [1.0, 2.0]), "members must hold real numbers"),
+        (lambda: audit.scores([[1.0], [2.0, 3.0]], [1.0, 2.0]), "as many in every row"),
+        (lambda: audit.one_run_scores([1.0], None, guesses=1), "nonmembers must hold real numbers"),
+        (lambda: audit.counts(3, 4, false_positives=0, negatives=4).false_negative_rate("x"), "must hold real numbers"),
+        (lambda: audit.counts(3, 4, false_positives=0, negatives=4).verdict(hs.Gaussian(1.0)), "be a privacy curve"),
+    ],
+)
+def test_what_is_of_another_kind_is_refused(ask: object, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        ask()  # type: ignore[operator]

@@ -268,6 +268,15 @@ def test_a_ledger_of_a_newer_version_is_refused(tmp_path: Path) -> None:
         Ledger.migrate(f"sqlite:///{tmp_path}/ledger.db")
 
 
+def test_a_ledger_that_no_longer_says_its_version_is_refused(tmp_path: Path) -> None:
+    filled(f"sqlite:///{tmp_path}/ledger.db")
+    with sqlite3.connect(tmp_path / "ledger.db") as database:
+        database.execute("delete from ledger_version")
+    database.close()
+    with pytest.raises(TamperedError, match="no longer says which version"):
+        Ledger(f"sqlite:///{tmp_path}/ledger.db")
+
+
 @pytest.mark.torture
 def test_a_million_entries_are_added_up_from_their_totals(tmp_path: Path) -> None:
     """Written as the ledger writes them, in bulk; the total reads a hundred rows."""

@@ -396,3 +396,11 @@ def test_what_no_bracket_is_proved_for_is_refused_when_it_is_taken(step: hs.Step
             odometer.step(run, count)
         assert odometer.to_json() == before
     assert odometer.epsilon().notes == hs.Odometer.from_json(before).epsilon().notes
+
+
+def test_a_delta_below_the_mass_at_infinite_loss_needs_no_lattice(monkeypatch: pytest.MonkeyPatch) -> None:
+    odometer = hs.Odometer(delta=1e-6)
+    odometer.step(hs.RandomizedResponse(0.95), 1000)
+    odometer.step(hs.ApproximateDP(0.5, 5e-6))
+    monkeypatch.setattr("hockeystick.engines.lattice.streaming_plan.LiveDirection.epsilon", None)
+    assert odometer.epsilon().sides == (math.inf, math.inf)

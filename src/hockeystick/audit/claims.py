@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from hockeystick.bound import Bound
+from hockeystick.curve import PrivacyCurve
 from hockeystick.readouts.directions import Asked
-from hockeystick.together import Curve
 
 _POINTS = 129
 _FAR = 1e-12  # delta up to whose epsilon a curve is asked: beyond it a claim says nothing that an audit could see
@@ -72,8 +72,10 @@ class Lines:
         return max(far, near, 0.0)
 
 
-def claim_of(curve: Curve) -> Lines:
+def claim_of(curve: PrivacyCurve) -> Lines:
     """The claim that a certified curve makes, through points of it: at most what the curve says."""
+    if not isinstance(curve, PrivacyCurve):
+        raise TypeError(f"a claim must be a privacy curve, such as hockeystick.account(run), got {curve!r}")
     ask = Asked(curve)
     delta = ask.both_ways()
     last = 1.0

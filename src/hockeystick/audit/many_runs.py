@@ -16,7 +16,8 @@ from scipy.special import betainccinv
 
 from hockeystick.audit.base import Audit
 from hockeystick.audit.claims import Claim
-from hockeystick.errors import check_count, check_finite, check_inside, public_door, set_fields
+from hockeystick.errors import check_count, check_finite, check_inside, check_reals, public_door, set_fields
+from hockeystick.numerics.rounding import down
 
 _THRESHOLDS = 10
 Scores = NDArray[np.float64]
@@ -43,7 +44,7 @@ class Counted:
     def rates(self, level: float) -> tuple[float, float]:
         """The smallest true-positive and the largest false-positive rate that either count admits at a level."""
         missed = _upper(self.positives - self.true_positives, self.positives, level)
-        return 1.0 - missed, _upper(self.false_positives, self.negatives, level)
+        return down(1.0 - missed), _upper(self.false_positives, self.negatives, level)
 
 
 @final
@@ -91,7 +92,7 @@ class ManyRuns(Audit):
         corners = {(0.0, 1.0), (1.0, 0.0)}
         for hits, alarms in (attack.rates(share) for attack in self.attacks):
             corners |= {(alarms, 1.0 - hits), (1.0 - hits, alarms)}
-        alphas = np.asarray(false_positive_rate, dtype=np.float64)
+        alphas = check_reals("false_positive_rate", false_positive_rate, "in [0, 1]")
         if not np.all((alphas >= 0.0) & (alphas <= 1.0)):
             raise ValueError(f"false_positive_rate must be in [0, 1], got {false_positive_rate!r}")
         x, y = np.array(_lower_hull(sorted(corners))).T
@@ -107,6 +108,8 @@ def _lower_hull(points: Iterable[tuple[float, float]]) -> list[tuple[float, floa
     """The lower convex hull of points sorted by their first coordinate."""
     hull: list[tuple[float, float]] = []
     for x, y in points:
+        if hull and x == hull[-1][0]:
+            continue  # above the one before
         while len(hull) > 1:
             (a, b), (c, d) = hull[-2:]
             if (c - a) * (y - b) > (d - b) * (x - a):
@@ -195,12 +198,7 @@ def _at(inside: Scores, outside: Scores, threshold: float) -> Counted:
 
 def scores_of(name: str, values: ArrayLike) -> Scores:
     """Scores as a flat array: finite or infinite, never NaN."""
-    try:
-        found = np.asarray(values, dtype=np.float64).ravel()
-    except (TypeError, ValueError, OverflowError) as error:
-        raise TypeError(f"{name} must hold numbers within float64 ({error})") from None
+    found = check_reals(name, values, "(finite or infinite)").ravel()
     if found.size == 0:
         raise ValueError(f"{name} must hold at least one score")
-    if np.isnan(found).any():
-        raise ValueError(f"{name} must not hold NaN")
     return found

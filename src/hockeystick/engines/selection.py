@@ -30,12 +30,11 @@ from typing import final
 import numpy as np
 
 from hockeystick.bound import Bound, from_sides
-from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Array
 from hockeystick.laws.run_count import RunCount
 from hockeystick.laws.selected import SHARES
 from hockeystick.numerics.one_sided_root import one_sided_root
-from hockeystick.numerics.rounding import U, up
+from hockeystick.numerics.rounding import SUBNORMAL, TINY, UNDERFLOW, U, up
 
 _METHOD = "the best of many runs"
 _DEEPEST = (1e-30, 1e-20, 1e-12, 1e-6)  # of the deltas of one run that are looked at, the first that has an epsilon
@@ -45,6 +44,7 @@ _EVEN, _NEAR_ONE = 2000, 1000  # cells of v
 _APART = (3e-2, 1e-3, 1e-5)  # of the differences that give the masses of a test
 _TAILS = 64  # events that stand for the winner among other steps, and half as many of smaller losses
 _UP = 1.0 + 64.0 * U  # outward over a few roundings of terms of one sign
+_FLAT = 1e-290  # lines that fall less steeply are bounded by their height: their slope may have no float
 
 
 @final
@@ -136,7 +136,7 @@ class SelectedCurve:
         """Certified delta(epsilon)."""
         upper = self.upper(epsilon)
         lower = 0.0 if math.isinf(epsilon) else self._lower(epsilon)
-        return from_sides(lower, upper, _METHOD, (self._count.words,))
+        return from_sides(lower, upper, _METHOD, self._notes(upper))
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
@@ -148,7 +148,12 @@ class SelectedCurve:
         find = partial(one_sided_root, target=delta, slope=5.0, step=1e-6 * max(guess, 1.0))
         upper = find(self.upper, guess=guess, above=True)
         lower = find(self._lower, guess=max(0.9 * guess, 0.0), above=False)
-        return from_sides(lower, upper, _METHOD, (self._count.words,))
+        return from_sides(lower, upper, _METHOD, self._notes(delta))
+
+    def _notes(self, delta: float) -> tuple[str, ...]:
+        """What a reader must know of the upper side, at about a delta."""
+        rare = "a bad run wins too rarely for float64, which widens the upper side; state fewer runs"
+        return (self._count.words, rare) if self._hinges[2] > 0.1 * delta else (self._count.words,)
 
     def guess(self, delta: float) -> float:
         """About the epsilon at this delta: that of one run."""
@@ -164,38 +169,39 @@ class SelectedCurve:
         # C rises: a bound at e^-x holds below, so that a is rounded down
         left, right = np.exp(-x[::-1]), np.exp(y[1:])
         a = np.concatenate(([0.0], left * (1.0 - 16.0 * U), right * (1.0 - 16.0 * U)))
-        c = np.concatenate(([0.0], left * high[::-1] * _UP, (np.expm1(y[1:]) + high_back[1:]) * _UP))
+        c = np.concatenate(([0.0], left * high[::-1] * _UP + UNDERFLOW, (np.expm1(y[1:]) + high_back[1:]) * _UP))
         return a, c
 
-    def _above_c(self, at: Array) -> Array:
-        """Upper bounds of C: by chords, and beyond the last point by slope 1."""
+    def _above_c(self, ends: Array, epsilon: float) -> Array:
+        """Upper bounds of ``e^eps C(b e^-eps)`` at ends b: by chords, and beyond the last point by slope 1."""
         a, c = self._chords
+        at = ends * math.exp(-epsilon) * (1.0 + 16.0 * U)
         inside = np.minimum(at, a[-1])
         left = np.clip(np.searchsorted(a, inside, side="right") - 1, 0, a.size - 2)
         share = (inside - a[left]) / (a[left + 1] - a[left])
-        return np.asarray(((1.0 - share) * c[left] + share * c[left + 1] + (at - inside)) * _UP)
+        above = ((1.0 - share) * c[left] + share * c[left + 1] + (at - inside)) * math.exp(epsilon)
+        # the first chord rises as steeply as the last delta says: C itself may be below float64 there
+        return np.where(left == 0, ends * float(self._forward.nodes[1][-1]), above) * (_UP * _UP)
 
     # ------------------------------------------------------------------------------------------------------ the hinges
 
     @cached_property
-    def _hinges(self) -> tuple[Array, Array]:
-        """Weights w_i > 0 and ends b_i with ``sum w_i (b_i - b)_+`` above phi, b = e^eps a."""
+    def _hinges(self) -> tuple[Array, Array, float]:
+        """Weights w_i > 0, ends b_i and a height with ``sum w_i (b_i - b)_+`` plus that above phi, b = e^eps a > 0."""
         near = 10.0 ** -np.linspace(1.0, 14.0, _NEAR_ONE)
         v = np.unique(np.concatenate((np.linspace(0.0, 1.0, _EVEN), 1.0 - near)))
         error = self._count.error
         # between two points of v: the first slope at the right end's U, the second at the left end
         first = np.exp(self._count.log_slope(1.0 - self._largest_u(v[1:]))) * (1.0 + error)
         second = np.exp(self._count.log_slope(1.0 - v[:-1])) * (1.0 - error)
-        kept = _hull(first, second)
+        flat = second < _FLAT
+        rest = float(first[flat].max()) + SUBNORMAL if flat.any() else 0.0
+        kept = np.flatnonzero(~flat)[_hull(first[~flat], second[~flat])]
         slope, height = np.append(0.0, second[kept]), np.append(0.0, first[kept])
         weights = np.diff(slope)
         # Where line k is the largest the hinges up to k add up to it but for a few roundings of its height A_k, and so
         # would any line that rounding left out of the hull; ends moved outward add that share of A_k.
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            ends = np.diff(height) / weights * (1.0 + 256.0 * U)
-        if not np.isfinite(ends).all():
-            raise PrecisionError(f"{self._count.words}: a bad run wins too rarely for float64; state fewer runs")
-        return weights, ends
+        return weights, np.diff(height) / weights * (1.0 + 256.0 * U), rest
 
     def _largest_u(self, v: Array) -> Array:
         """U(v), rounded up."""
@@ -208,13 +214,12 @@ class SelectedCurve:
 
     def upper(self, epsilon: float) -> float:
         """Upper bound of delta(epsilon), epsilon at least 0 and possibly infinite."""
-        weights, ends = self._hinges
+        weights, ends, flat = self._hinges
         if math.isinf(epsilon):
-            # E_P phi on infinite losses alone, phi(0) = sum w_i b_i
-            return min(up(float(weights @ ends) * float(self._forward.deltas(np.array([epsilon]))[1][0]), 1e-12), 1.0)
+            highest = float(weights @ ends) + flat  # phi(0): E_P phi on infinite losses alone
+            return min(up(highest * float(self._forward.deltas(np.array([epsilon]))[1][0]), 1e-12), 1.0)
         epsilon = min(epsilon, 600.0)  # delta falls
-        at = ends * math.exp(-epsilon) * (1.0 + 16.0 * U)
-        total = float(weights @ self._above_c(at)) * math.exp(epsilon)
+        total = float(weights @ self._above_c(ends, epsilon)) + flat
         return min(up(total, 8.0 * U * (ends.size + 16.0)), 1.0)
 
     # ------------------------------------------------------------------------------------------------------ from below
@@ -248,7 +253,8 @@ class SelectedCurve:
         # the chance rises with the event and falls with the rest: P's from below, Q's from above
         p, q = np.array(min(masses[0], most_p)), np.array(min(masses[2], most_q))
         first = float(self._count.chance(p, np.array(rest_p))) * (1.0 - error)
-        second = float(self._count.chance(q, np.array(rest_q))) * (1.0 + error)
+        # below the normal range a chance is not known relative to itself: room for both, since e^eps is at least 1
+        second = float(self._count.chance(q, np.array(rest_q))) * (1.0 + error) + 2.0 * TINY
         return max(first - math.exp(epsilon) * second * (1.0 + 8.0 * U), 0.0)
 
     def _bottom(self, order: int, apart: float) -> tuple[tuple[float, float], tuple[float, float]] | None:
@@ -287,8 +293,10 @@ class SelectedCurve:
             index = int(np.argmin(np.abs(p - share))) if p.size else 0
             least, most = (1.0, 1.0) if share == 1.0 or not p.size else (float(p[index]), float(q[index]))
             kept = p <= least  # the chance rises with the event and falls with the rest
-            first = self._count.chance(p[kept], np.full(int(kept.sum()), 1.0 - least)) * (1.0 - error)
+            # below the normal range a chance is not known relative to itself
+            first = self._count.chance(p[kept], np.full(int(kept.sum()), 1.0 - least)) * (1.0 - error) - TINY
             second = self._count.chance(np.minimum(q[kept], most), np.full(int(kept.sum()), 1.0 - most)) * (1.0 + error)
+            second += TINY
             telling = (second > 0.0) & (second < first) & (first < 1.0)
             found[share] = first[telling], second[telling]
         return found
@@ -323,19 +331,19 @@ def _concave(points: list[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fr
 
 def _hull(first: Array, second: Array) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     """The lines ``first - second b`` that are the largest somewhere on b >= 0, the flattest first."""
-    order = np.lexsort((-first, second))
+    heights, slopes = first.tolist(), second.tolist()
     kept: list[int] = []
-    for i in order:
+    for i in np.lexsort((-first, second)).tolist():
         while kept:
             top = kept[-1]
-            if first[i] <= first[top]:
+            if heights[i] <= heights[top]:
                 break
-            below_first, below_second = (first[kept[-2]], second[kept[-2]]) if len(kept) > 1 else (0.0, 0.0)
-            crossing = (first[i] - first[top]) * (second[top] - below_second)
-            if second[i] > second[top] and crossing < (first[top] - below_first) * (second[i] - second[top]):
-                kept.append(int(i))
+            below_first, below_second = (heights[kept[-2]], slopes[kept[-2]]) if len(kept) > 1 else (0.0, 0.0)
+            before = (heights[top] - below_first) / (slopes[top] - below_second)  # quotients: products may vanish
+            if slopes[i] > slopes[top] and (heights[i] - heights[top]) / (slopes[i] - slopes[top]) < before:
+                kept.append(i)
                 break
             kept.pop()
         else:
-            kept.append(int(i))
+            kept.append(i)
     return np.array(kept, dtype=np.intp)

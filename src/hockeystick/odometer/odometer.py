@@ -22,7 +22,7 @@ from hockeystick.bound import Bound, at_most
 from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.decimals import plain
 from hockeystick.engines.choose import check_reach
-from hockeystick.engines.ends import largest_loss
+from hockeystick.engines.ends import composed_infinity, largest_loss
 from hockeystick.engines.lattice.streaming_plan import LiveDirection
 from hockeystick.errors import check_count, check_inside, check_positive, public_door
 from hockeystick.laws.base import Pair
@@ -205,6 +205,8 @@ class Odometer(Saved):
     def _capped(self, direction: Direction) -> tuple[float, float]:
         """The direction's bracket, within the largest loss where there is one."""
         live = self._directions[direction]
+        if self._delta < composed_infinity([(pair.curve or pair, count) for pair, count in live.counts.items()])[0]:
+            return math.inf, math.inf  # no lattice has more to say, and its windows would be as wide as they may be
         lower, upper = live.epsilon()
         if self._bounded:
             largest = max(largest_loss(live.counts.items())[1], 0.0)
