@@ -355,7 +355,7 @@ def test_rows_of_functions_are_not_gone_on_with(tmp_path: Path) -> None:
     """Both functions have one name, and nothing else by which another process could know them."""
 
     def stated(delta: float) -> Callable[[float], hs.UserDefinedCurve]:
-        return lambda _: hs.UserDefinedCurve(lambda epsilon: (delta, delta), infinite=delta)
+        return lambda _: hs.UserDefinedCurve(lambda _: (delta, delta), infinite=delta)
 
     path = tmp_path / "rows.csv"
     hs.sweep(stated(0.1), x=[1.0, 2.0], epsilon=1.0, file=path)

@@ -21,7 +21,8 @@ from hockeystick.audit.claims import Claim
 from hockeystick.audit.many_runs import scores_of
 from hockeystick.errors import check_count, check_inside, check_probability, public_door, set_fields
 
-_ROUNDING = 1e-9  # relative, in the canaries' favour: far above the rounding of a recursion of 10^6 steps
+_MOST = 10**6  # guesses
+_ROUNDING = 1e-9  # relative, in the canaries' favour: above the rounding of a recursion of so many steps
 
 
 @final
@@ -34,7 +35,7 @@ class OneRun(Audit):
     canaries : int
         Each in or out by an independent fair coin.
     guesses : int
-        About how many of them the attack said "in" or "out"; fixed in advance.
+        About how many of them the attack said "in" or "out", at most 10^6; fixed in advance.
     correct : int
         How many guesses were right.
     confidence : float
@@ -53,6 +54,10 @@ class OneRun(Audit):
         c, v = check_count("guesses", self.guesses), check_count("correct", self.correct, minimum=0)
         if not v <= c <= m:
             raise ValueError(f"correct <= guesses <= canaries must hold, got {v}, {c} and {m}")
+        if c > _MOST:
+            raise ValueError(
+                f"guesses must be at most {_MOST}, got {c}: for more the rounding of the bound is not proved"
+            )
         set_fields(self, canaries=m, guesses=c, correct=v)
 
     def refuted_at(self, claim: Claim, level: float) -> bool:
