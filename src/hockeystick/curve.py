@@ -6,6 +6,7 @@ read off it beyond epsilon and delta is in `tradeoff` and `summary`, imported wh
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, final
@@ -321,7 +322,7 @@ class PrivacyCurve:
 def stays_below(curve: DirectedCurve, other: DirectedCurve, decides: Bound, value: float, quantity: Quantity) -> bool:
     """Whether a direction is proved to stay below the lower side of another's answer: it changes neither side."""
     lower = float(decides.lower)
-    if not 0.0 < lower < float(decides.upper):
+    if not 0.0 < lower < float(decides.upper) or math.isinf(value):  # at infinite epsilon an answer is at hand
         return False
     epsilon, delta = (value, lower) if quantity == "delta" else (lower, value)
     return curve.is_below_beside(other, epsilon=epsilon, delta=delta, quantity=quantity)

@@ -103,6 +103,35 @@ def test_deltas_next_to_the_mass_at_infinity(run: hs.Composition, accountant: Ac
             assert bound.upper == math.inf
 
 
+@pytest.mark.parametrize("accountant", [Certified(), Contour(), Lattice(1e-2)], ids=str)
+def test_the_mass_at_infinity_of_both_directions_is_the_larger_one(accountant: Accountant) -> None:
+    run = hs.Binomial(9, 0.25) * 4 + hs.Gaussian(2.0) * 3
+    masses = [1 - (1 - Fraction(p) ** 9) ** 4 for p in (0.25, 0.75)]
+    bound = hs.account(run, accountant=accountant).delta(math.inf)
+    assert isinstance(bound, hs.Bound)
+    assert bound.lower <= max(masses) <= bound.upper
+
+
+STEEP = hs.DiscretePair(
+    (0.0004223664690589495, 0.9995776335309411, 1.2554829746261632e-232, 5.91536205245241e-54),
+    (1.6130867903080928e-185, 0.005864822708264709, 4.456953787254669e-44, 0.9941351772917353),
+)
+
+
+@pytest.mark.parametrize(
+    ("run", "quantity", "value"),
+    [
+        (STEEP * 3 + hs.Staircase(3.688783471304015e-08, 0.5), "epsilon", 0.9999997982727054),
+        (hs.ApproximateDP(1e-12, 1e-146) * 1, "delta", 1e-12),
+    ],
+)
+def test_a_note_states_the_width_of_the_answer(run: hs.Composition, quantity: str, value: float) -> None:
+    """Which may be cut at the largest loss."""
+    bound = getattr(hs.account(run, "add"), quantity)(value)
+    width = bound.width if quantity == "epsilon" else bound.width / bound.lower
+    assert any(f"was asked for and {width:.3g} reached" in note for note in bound.notes), bound
+
+
 @pytest.mark.parametrize("step", [hs.Gaussian(1.0), hs.Gaussian(1.0).poisson(0.01) * 200], ids=str)
 def test_the_least_delta_of_float64_is_answered(step: hs.Step | hs.Composition) -> None:
     for delta in (5e-324, 1e-323, 1e-310):

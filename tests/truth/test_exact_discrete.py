@@ -180,6 +180,23 @@ def test_disjoint_supports_lose_everything() -> None:
     pair = DiscretePair((1.0, 0.0), (0.0, 1.0))
     assert exact_delta([(pair, 3)], 5.0).contains(1)
     assert exact_epsilon([(pair, 3)], 0.5) == Enclosure(math.inf, math.inf)
+    for beside in (LaplacePair(1.0), GaussianPair(1.0)):
+        assert exact_delta([(pair, 3), (beside, 2)], 5.0).contains(1)
+        assert exact_infinite_mass([(pair, 3), (beside, 2)]).contains(1)
+        assert exact_epsilon([(pair, 3), (beside, 2)], 0.5) == Enclosure(math.inf, math.inf)
+
+
+def test_a_step_of_thousands_of_outcomes_is_summed() -> None:
+    masses = [Fraction(math.comb(1200, x), 2**1200) for x in range(1201)]
+    noise, shifted = [*masses, Fraction(0)], [Fraction(0), *masses]
+    truth = rational_divergence([(shifted, noise), vectors(RESPONSE)], Fraction(2))
+    assert exact_delta([(BinomialPair(1200), 1), (RESPONSE, 1)], Log(Fraction(2)), digits=20).contains(truth)
+
+
+def test_all_but_next_to_nothing_is_lost() -> None:
+    pair = BinomialPair(2, 1.8e-178, 2).reversed()
+    assert exact_infinite_mass([(pair, 2)]).contains(1 - (Fraction(1.8e-178) ** 2) ** 2)
+    assert exact_epsilon([(pair, 2)], 0.5) == Enclosure(math.inf, math.inf)
 
 
 def test_infinite_mass_is_the_end_of_the_curve() -> None:

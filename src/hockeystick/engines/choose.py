@@ -12,7 +12,7 @@ Nothing here is proved: each engine proves what it answers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, Literal, final
@@ -29,14 +29,15 @@ from hockeystick.engines.enumeration.outcomes import TooManyOutcomesError
 from hockeystick.engines.narrower import Narrower
 from hockeystick.engines.one_sided.curve import OneSidedCurve
 from hockeystick.engines.rare import MOST_DRAWN, RareCurve
-from hockeystick.errors import PrecisionError, UnknownPairError, shown
+from hockeystick.engines.reach import check_reach
+from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import Pair
 from hockeystick.laws.loss_sum import PairSum
 
 if TYPE_CHECKING:
     from hockeystick.engines.lattice.curve import LatticeCurve
 
-__all__ = ["EngineName", "asks_rare", "choose_engine", "rare_lines", "standing_lines"]
+__all__ = ["EngineName", "asks_rare", "choose_engine", "narrower_lines", "rare_lines", "standing_lines"]
 
 EngineName = Literal["automatic", "contour", "lattice"]
 
@@ -124,12 +125,6 @@ FEW_STEPS: Final = 16
 SOME_STEPS: Final = 64
 """Steps up to which outcomes that matter are listed where no line tells a crossing: counting takes as their square."""
 
-MOST_STEPS: Final = 1 << 40
-"""Steps that brackets are proved for: counts are exact floats with room for their roundings."""
-
-MOST_LOSS: Final = 1e7
-"""Nats of one step: beyond, float64 does not tell losses apart."""
-
 
 def choose_engine(
     parts: Parts, *, tolerance: float, points: int, largest_loss: float, engine: EngineName = "automatic"
@@ -180,6 +175,11 @@ def standing_lines(engine: Engine) -> StandingLines | None:
     if isinstance(engine, _ContourFirst):
         return None if engine.lists_first else engine.contour.standing
     return engine.standing if isinstance(engine, ContourCurve) else None
+
+
+def narrower_lines(engine: Engine) -> Narrower | None:
+    """What says whether those lines answer narrowly enough, or others are asked, too; None where these always do."""
+    return engine.narrower if isinstance(engine, _ContourFirst) else None
 
 
 def rare_lines(engine: Engine) -> RareCurve | None:
@@ -281,6 +281,11 @@ class _ContourFirst:
         banded = OneSidedCurve(self._parts, composed_infinity(self._parts), width=width, most=most)
         return Narrower(self.contour, banded, NEARLY * width) if self._on_lattice or not self.lists_first else banded
 
+    @property
+    def narrower(self) -> Narrower | None:
+        """The contour with other lines beside it, where there are some."""
+        return self._lines if isinstance(self._lines, Narrower) else None
+
     @cached_property
     def _is_listed(self) -> bool:
         return EnumeratedCurve.serves_in_halves(self._parts, SOME_OUTCOMES)
@@ -333,16 +338,3 @@ class _ContourFirst:
         bound = ask(self._rest)
         bound = replace(bound, notes=(*bound.notes, note))
         return bound if enough(bound) else agreed(bound, *found)
-
-
-def check_reach(parts: Sequence[tuple[Pair, int]]) -> None:
-    """Refuse what no engine can serve: more steps, or larger losses, than float64 tells apart."""
-    steps = sum(count for _, count in parts)
-    if steps > MOST_STEPS:
-        raise PrecisionError(f"{steps} steps are more than the 2^40 that brackets are proved for")
-    for pair, _ in parts:
-        if pair.reach > MOST_LOSS:
-            raise PrecisionError(
-                f"one step of {shown(pair)} has losses of up to {pair.reach:.3g} nats, more than the {MOST_LOSS:g}"
-                " that brackets are computed for: epsilon is enormous; use more noise"
-            )

@@ -194,8 +194,6 @@ class BoundedCurve:
         if self._at_infinity[1] >= 1.0:
             return Bound(*self._at_infinity, _TRIVIAL, notes=(_NOTHING_HIDDEN,))
         bound = self.engine.delta(epsilon)
-        if _relative_width(bound) > self._tolerance:
-            bound = _explained(bound, _relative_width(bound), f"a relative width of {self._tolerance:g}")
         # E (1 - e^{eps - L})+ is at most what it is where every finite loss is the largest
         # (a difference, expm1 and a sum of two terms of one sign: below 7 u)
         most = up(self._at_infinity[1] - math.expm1(epsilon - self._largest_loss), 8.0 * U)
@@ -206,7 +204,8 @@ class BoundedCurve:
             sides = min(float(bound.lower), most), max(float(bound.upper), self._at_infinity[0])
             bound = replace(bound, lower=sides[0], upper=sides[1])
         agreed(bound, Bound(self._at_infinity[0], 1.0, "the mass at infinite loss"))
-        return _below(bound, most, note)
+        bound = _below(bound, most, note)
+        return _explained(bound, _relative_width(bound), self._tolerance, "a relative width")
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``, in [0, 1]."""
@@ -229,13 +228,12 @@ class BoundedCurve:
         if delta < high:  # it may be below the mass at infinity, or not
             lower = min(float(bound.lower), largest)  # no contradiction: epsilon may be infinite
             return Bound(lower, math.inf, bound.method, (*bound.notes, _NEXT_TO_INFINITY), bound.errors)
-        if float(bound.width) > self._tolerance:
-            bound = _explained(bound, float(bound.width), f"a width of {self._tolerance:g}")
         # beyond the largest loss only the mass at infinity is left
         # at delta == low, too: every epsilon out there has it, and the largest loss is the smallest of them
         if delta == low or self._about:
             bound = replace(bound, lower=min(float(bound.lower), largest))
-        return at_most(bound, largest, "the largest loss")
+        bound = at_most(bound, largest, "the largest loss")
+        return _explained(bound, float(bound.width), self._tolerance, "a width")
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether ``delta(epsilon) <= delta`` is proved at once, for far less than an answer costs."""
@@ -265,8 +263,10 @@ def _relative_width(bound: Bound) -> float:
     return 0.0 if upper <= _LEAST else (upper - lower) / lower if lower > 0.0 else math.inf
 
 
-def _explained(bound: Bound, found: float, asked: str) -> Bound:
-    """A bracket that is wider than asked for, with the reason."""
+def _explained(bound: Bound, found: float, tolerance: float, width: str) -> Bound:
+    """A bracket; where it is wider than asked for, with the reason."""
+    if not found > tolerance:
+        return bound
     largest = max(bound.errors, key=lambda name: bound.errors[name], default="")
     reason = f"what is left is {_LEFT.get(largest, 'rounding')}; allow a larger tolerance"
     if "lattice" in bound.method:
@@ -274,7 +274,7 @@ def _explained(bound: Bound, found: float, asked: str) -> Bound:
             "a finer lattice does not fit the memory allowed or the rounding errors dominate; allow more points or a"
             " larger tolerance"
         )
-    note = f"{asked} was asked for and {found:.3g} reached: {reason}"
+    note = f"{width} of {tolerance:g} was asked for and {found:.3g} reached: {reason}"
     return replace(bound, notes=(*bound.notes, note))
 
 

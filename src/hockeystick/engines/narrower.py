@@ -8,10 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hockeystick.bound import Bound
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.ends import Engine
 from hockeystick.engines.enumeration.outcomes import TooManyOutcomesError
+
+Array = NDArray[np.float64]
 
 _ROUNDED = 8.0  # times its rounding, up to which a bracket has little else in it: no engine does much better
 
@@ -28,21 +33,27 @@ class Narrower:
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
-        return self._ask(lambda engine: engine.delta(epsilon), lambda bound: self._width * float(bound.lower))
+        return self._ask(lambda engine: engine.delta(epsilon), relative=True)
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
-        return self._ask(lambda engine: engine.epsilon(delta), lambda _: self._width)
+        return self._ask(lambda engine: engine.epsilon(delta), relative=False)
+
+    def is_enough(self, lower: Array, upper: Array, rounding: Array, *, relative: bool) -> NDArray[np.bool_]:
+        """Which brackets of the first are answers, with so much rounding inside; relative to their size, or not."""
+        wanted = self._width * lower if relative else np.full_like(lower, self._width)
+        return np.asarray(upper - lower <= np.maximum(wanted, _ROUNDED * rounding))
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether the first proves ``delta(epsilon) <= delta``."""
         return self._first.is_below(epsilon, delta)
 
-    def _ask(self, ask: Callable[[Engine], Bound], width: Callable[[Bound], float]) -> Bound:
+    def _ask(self, ask: Callable[[Engine], Bound], *, relative: bool) -> Bound:
         refusal = None
         try:
             found = ask(self._first)
-            if float(found.width) <= max(width(found), _ROUNDED * found.errors.get("rounding", 0.0)):
+            lower, upper, rounding = np.array([[*found.sides, found.errors.get("rounding", 0.0)]]).T
+            if upper == lower or self.is_enough(lower, upper, rounding, relative=relative):
                 return found
         except ContourRefusal as refused:
             refusal = refused

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.engines.choose import asks_rare, rare_lines, standing_lines
+from hockeystick.engines.choose import asks_rare, narrower_lines, rare_lines, standing_lines
 from hockeystick.engines.closed_form import ClosedForm
 from hockeystick.engines.contour.answers import Answers, deltas, epsilons, unknown
 from hockeystick.engines.contour.curve import ContourCurve
@@ -70,6 +70,7 @@ def answers_together(curves: Sequence[BoundedCurve], owners: Rows, values: Array
     asked = values[rows]
     if rows.size:
         found = deltas(lines, place, asked) if is_delta else epsilons(lines, place, _targets(lines, place, asked))
+        _leave_wide_ones(found, curves, owners[rows], relative=is_delta)
         answers = answers.put(rows, found)
         rare[rows] = ~found.known
     rows, place, few = _served(curves, owners, rare, rare_lines)
@@ -90,6 +91,15 @@ def answers_together(curves: Sequence[BoundedCurve], owners: Rows, values: Array
     answers.known[:] = False
     answers.known[rows] = own.keeps_delta(values[rows], lower, upper) if is_delta else own.keeps_epsilon(lower, upper)
     return answers
+
+
+def _leave_wide_ones(found: Answers, curves: Sequence[BoundedCurve], owners: Rows, *, relative: bool) -> None:
+    """Leave to other lines what they are asked for, too, where a question is asked alone."""
+    for owner in set(owners.tolist()):
+        narrower, rows = narrower_lines(curves[owner].engine), np.flatnonzero(found.known & (owners == owner))
+        if narrower is not None and rows.size:
+            lower, rounding = np.maximum(found.lower[rows], 0.0), np.where(found.at_zero, 0.0, found.errors[0])[rows]
+            found.known[rows] = narrower.is_enough(lower, found.upper[rows], rounding, relative=relative)
 
 
 def below_together(

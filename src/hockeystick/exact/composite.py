@@ -71,6 +71,8 @@ class Composite:
             infinite = part.infinite_mass()
             if infinite == 1:
                 return arb(1)
+            if infinite.contains(1):  # too few digits to tell what is left: other steps only add to it
+                return infinite.lower().union(arb(1))
             if not infinite.is_zero():
                 log_finite += (-infinite).log1p() * count
         return -log_finite.expm1()

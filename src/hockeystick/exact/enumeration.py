@@ -90,16 +90,15 @@ def _powers(outcomes: list[Outcome], count: int) -> Iterator[_Composed]:
     losses = [float(log_ratio(outcome)) for outcome in outcomes]
     tables = [(_exponentials(p, count), _exponentials(q, count)) for p, q in outcomes]
     factorial = arb(count).fac()
-
-    def descend(kind: int, left: int, loss: float, p: arb, q: arb) -> Iterator[_Composed]:
-        own_p, own_q = tables[kind]
-        if kind == len(outcomes) - 1:
-            yield _Composed(loss + left * losses[kind], p * own_p[left], q * own_q[left])
-            return
-        for used in range(left + 1):
-            yield from descend(kind + 1, left - used, loss + used * losses[kind], p * own_p[used], q * own_q[used])
-
-    yield from descend(0, count, 0.0, factorial, factorial)
+    unfinished = [(count, 0.0, factorial, factorial)]  # how many steps are left
+    for (own_p, own_q), own in zip(tables[:-1], losses, strict=False):
+        following = []
+        for left, loss, p, q in unfinished:
+            yield _Composed(loss + left * own, p * own_p[left], q * own_q[left])
+            following += [(left - k, loss + k * own, p * own_p[k], q * own_q[k]) for k in range(left)]
+        unfinished = following
+    for left, loss, p, q in unfinished:
+        yield _Composed(loss + left * losses[-1], p * tables[-1][0][left], q * tables[-1][1][left])
 
 
 def _exponentials(mass: arb, count: int) -> list[arb]:

@@ -158,6 +158,9 @@ def _curve(counts: tuple[tuple[Shape, int], ...]) -> Curve:
             shift_squared += count * shape.shift_squared
         else:
             parts.append((_transform(shape), count))
+    for part, _ in parts:
+        if isinstance(part, AtomicTransform) and part.kinds == 0:  # its loss is infinite, whatever is beside it
+            return EnumerationCurve(Composite(((part, 1),)))
     if not parts:
         return GaussianCurve(shift_squared)
     if shift_squared:

@@ -63,8 +63,9 @@ class InfiniteMass:
     @classmethod
     def between(cls, low: float, high: float) -> InfiniteMass:
         """From bounds on the mass."""
-        log_low = math.log1p(-high) * (1.0 + ELEMENTARY) if high < 1.0 else -math.inf
-        log_high = math.log1p(-low) * (1.0 - ELEMENTARY) if low < 1.0 else -math.inf
+        outward = ELEMENTARY + 2.0 * U  # a product besides
+        log_low = math.log1p(-high) * (1.0 + outward) if high < 1.0 else -math.inf
+        log_high = math.log1p(-low) * (1.0 - outward) if low < 1.0 else -math.inf
         return cls(low, high, log_low, log_high)
 
 

@@ -21,9 +21,9 @@ from hockeystick.account import account
 from hockeystick.bound import Bound, at_most
 from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.decimals import plain
-from hockeystick.engines.choose import check_reach
 from hockeystick.engines.ends import composed_infinity, largest_loss
 from hockeystick.engines.lattice.streaming_plan import LiveDirection
+from hockeystick.engines.reach import check_reach
 from hockeystick.errors import check_count, check_inside, check_positive, public_door
 from hockeystick.laws.base import Pair
 from hockeystick.odometer.products import decode_progress, encode_progress
