@@ -276,14 +276,10 @@ def rate_for(*, noise_multiplier: float, steps: int, **settings: Any) -> Calibra
     '0.00173'
     """
     sampler, target = _apart(settings)
-    target.setdefault("within", (_SMALLEST_RATE, _largest_rate(sampler)))
+    cut = sampler.get("sampling") == "cut-batches"  # then something must be left to chance
+    target.setdefault("within", (_SMALLEST_RATE, math.nextafter(1.0, 0.0) if cut else 1.0))
     target.setdefault("guess", 1e-3)
     return calibrate(lambda rate: run(noise_multiplier, steps, rate=rate, **sampler), safe="smaller", **target)
-
-
-def _largest_rate(sampler: Mapping[str, Any]) -> float:
-    """1; below it where batches are cut, which then must leave something to chance."""
-    return 1.0 if sampler.get("sampling") != "cut-batches" else math.nextafter(1.0, 0.0)
 
 
 def batch_size_for(*, noise_multiplier: float, steps: int, population: int, **settings: Any) -> Calibration:
@@ -297,26 +293,19 @@ def batch_size_for(*, noise_multiplier: float, steps: int, population: int, **se
     103
     """
     sampler, target = _apart(settings)
-    if sampler.get("sampling") in _BY_PASSES:
-        raise TypeError(f"sampling {sampler['sampling']} cuts a pass into steps: use round_steps_for")
-    least = 2 + _leaves_out(sampler, target)
-    most = check_count("population", population)
-    if "within" not in target and most < least:
-        raise ValueError(f"population must be at least {least}, got {most}: fewer leave no batch sizes to choose from")
-    target.setdefault("within", (1, most - _leaves_out(sampler, target)))
+    scheme, most = sampler.get("sampling", "poisson"), check_count("population", population)
+    if scheme in _BY_PASSES:
+        raise TypeError(f"sampling {scheme} cuts a pass into steps: use round_steps_for")
+    # a record must be left out where batches are cut, or the smaller of two neighbours fills one
+    left_out = {"cut-batches": 1, "without-replacement": int(target.get("adjacency") != "substitute")}.get(scheme, 0)
+    if "within" not in target and most < 2 + left_out:
+        raise ValueError(f"population must be at least {2 + left_out}, got {most}: fewer leave no sizes to choose from")
+    target.setdefault("within", (1, most - left_out))
     return calibrate(
         lambda size: run(noise_multiplier, steps, batch_size=size, population=population, **sampler),
         values="integer",
         safe="smaller",
         **target,
-    )
-
-
-def _leaves_out(sampler: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
-    """Whether a batch must leave a record out: where batches are cut, or the smaller of two neighbours fills one."""
-    scheme = sampler.get("sampling")
-    return scheme == "cut-batches" or (
-        scheme == "without-replacement" and target.get("adjacency", "add-remove") != "substitute"
     )
 
 

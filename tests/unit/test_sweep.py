@@ -358,9 +358,9 @@ def test_rows_of_functions_are_not_gone_on_with(tmp_path: Path) -> None:
         return lambda _: hs.UserDefinedCurve(lambda _: (delta, delta), infinite=delta)
 
     path = tmp_path / "rows.csv"
-    hs.sweep(stated(0.1), x=[1.0, 2.0], epsilon=1.0, file=path)
+    hs.sweep(stated(0.1), _=[1.0, 2.0], epsilon=1.0, file=path)
     with pytest.raises(ValueError, match="plan 0 has a step that is stated by a Python function"):
-        hs.sweep(stated(0.2), x=[1.0, 2.0], epsilon=1.0, resume=path)
+        hs.sweep(stated(0.2), _=[1.0, 2.0], epsilon=1.0, resume=path)
 
 
 def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:

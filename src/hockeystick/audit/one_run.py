@@ -55,9 +55,7 @@ class OneRun(Audit):
         if not v <= c <= m:
             raise ValueError(f"correct <= guesses <= canaries must hold, got {v}, {c} and {m}")
         if c > _MOST:
-            raise ValueError(
-                f"guesses must be at most {_MOST}, got {c}: for more the rounding of the bound is not proved"
-            )
+            raise ValueError(f"guesses must be at most {_MOST}, got {c}: no rounding is proved for more")
         set_fields(self, canaries=m, guesses=c, correct=v)
 
     def refuted_at(self, claim: Claim, level: float) -> bool:

@@ -96,7 +96,7 @@ class CutBatches(Sampled):
 
         # the curve grows with the rate
         share = float_beside(Fraction(self.rate) * Fraction(self._tail.mean_share) * (1 + _SLIP), up=True)
-        rare = self.mechanism.pair("substitute").subsampled(share)
+        rare = self.mechanism.pair("substitute").subsampled(max(share, LEAST_RATE))
         return LabelledPair(usual.pair("remove"), rare, self._tail).under(direction)
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
