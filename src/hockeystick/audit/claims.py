@@ -75,7 +75,7 @@ class Lines:
 def claim_of(curve: PrivacyCurve) -> Lines:
     """The claim that a certified curve makes, through points of it: at most what the curve says."""
     if not isinstance(curve, PrivacyCurve):
-        raise TypeError(f"a claim must be a privacy curve, such as hockeystick.account(run), got {curve!r}")
+        raise TypeError(f"claim must be a privacy curve, such as hockeystick.account(run), got {curve!r}")
     ask = Asked(curve)
     delta = ask.both_ways()
     last = 1.0
