@@ -25,7 +25,7 @@ LEAST_RATE = 1e-300
 _MOST_WHOLE = 2.0**53
 _MOST_COUNT = 10**100  # its square is a float64
 _LONGEST = 200  # characters of a value in an error
-LEAST_RATIO, _MOST_RATIO = 1e-140, 1e140  # of sensitivity to noise: their squares are floats
+LEAST_RATIO, MOST_RATIO = 1e-140, 1e140  # of sensitivity to noise: their squares are floats
 
 
 class HockeystickError(Exception):
@@ -218,9 +218,9 @@ def check_rate(name: str, value: Any) -> float:
 
 def check_ratio(sensitivity: float, noise: float) -> None:
     """Sensitivity over noise within what float64 can square."""
-    if not LEAST_RATIO <= sensitivity / noise <= _MOST_RATIO:
+    if not LEAST_RATIO <= sensitivity / noise <= MOST_RATIO:
         raise ValueError(
-            f"sensitivity over noise must be between {LEAST_RATIO:g} and {_MOST_RATIO:g}, got {sensitivity!r} over"
+            f"sensitivity over noise must be between {LEAST_RATIO:g} and {MOST_RATIO:g}, got {sensitivity!r} over"
             f" {noise!r}: beyond, the noise hides everything or nothing"
         )
 

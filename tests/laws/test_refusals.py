@@ -202,6 +202,8 @@ REFUSALS: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: hs.Odometer(1.0), ValueError, "delta"),
     (lambda: hs.matrix_mechanism([[1e-320]], 1.0), ValueError, "beyond float64"),
     (lambda: hs.audit.one_run(10**12, 10**6 + 1, correct=1), ValueError, "at most 1000000"),
+    (lambda: hs.audit.ManyRuns(attacks=(1, 2)), TypeError, "counts or scores"),  # type: ignore[arg-type]
+    (lambda: hs.GaussianDP(1.7e-174), ValueError, "mu must be between"),
     # samples that are cut, or drawn apart
     (lambda: cut(0.01, largest_batch=0, population=9), ValueError, "largest_batch"),
     (lambda: cut(0.01, largest_batch=10, population=9), ValueError, "at most population"),

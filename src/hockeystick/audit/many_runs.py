@@ -68,6 +68,8 @@ class ManyRuns(Audit):
         check_inside("confidence", self.confidence)
         if not self.attacks:
             raise ValueError("attacks must hold at least one count")
+        if not all(isinstance(attack, Counted) for attack in self.attacks):
+            raise TypeError(f"attacks must hold what hockeystick.audit.counts or scores made, got {self.attacks!r}")
 
     def refuted_at(self, claim: Claim, level: float) -> bool:
         share = 0.5 * level / len(self.attacks)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import final
 
 from hockeystick.composition import Direction
-from hockeystick.errors import check_fields, check_positive
+from hockeystick.errors import LEAST_RATIO, MOST_RATIO, check_fields, check_positive
 from hockeystick.laws.base import Pair
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.mechanisms.base import Mechanism
@@ -25,7 +25,7 @@ class GaussianDP(Mechanism):
     Parameters
     ----------
     mu : float
-        Distance of the means of two unit normals, above 0.
+        Distance of the means of two unit normals, from 1e-140 to 1e140.
 
     Examples
     --------
@@ -39,6 +39,11 @@ class GaussianDP(Mechanism):
 
     def __post_init__(self) -> None:
         check_fields(self, mu=check_positive)
+        if not LEAST_RATIO <= self.mu <= MOST_RATIO:
+            raise ValueError(
+                f"mu must be between {LEAST_RATIO:g} and {MOST_RATIO:g}, got {self.mu!r}: beyond, everything is hidden"
+                " or nothing"
+            )
 
     def pair(self, direction: Direction) -> Pair:
         return GaussianPair(1.0, self.mu)
