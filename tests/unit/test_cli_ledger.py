@@ -146,6 +146,34 @@ def test_a_release_that_is_not_as_accounted_is_told_so(table: str, capsys: Captu
         assert capsys.readouterr().out.startswith("NOT CERTIFIED")
 
 
+def test_a_total_remembers_what_releases_said_of_themselves(table: str, capsys: Capture, tmp_path: Path) -> None:
+    page, planned = str(tmp_path / "census.html"), Path(table).read_text()
+    total, report = ["ledger", "total", "census"], ["ledger", "report", "census", "-o", page]
+    assert main(["ledger", "spend", "census", table, "--why", 'as planned: "broken":[]']) == 0
+    Path(table).write_text(planned + '[circumstances]\nbatches = "shuffled"\n')
+    assert main(["ledger", "reserve", "census", table, "--why", "Table 4"]) == Status.NOT_CERTIFIED
+    assert main(["ledger", "release", "census", "2", "--why", "not yet"]) == 0
+    assert main(total) == 0
+    assert main(["ledger", "reserve", "census", table, "--why", "Table 4"]) == Status.NOT_CERTIFIED
+    assert main(["ledger", "commit", "census", "4"]) == 0
+    capsys.readouterr()
+    for asked in (total, report):
+        assert main(asked) == Status.NOT_CERTIFIED
+        said = capsys.readouterr().out
+        assert said.startswith("NOT CERTIFIED: an assumption of the accounting is broken\n  - entry 4: Batches are")
+    assert main([*total, "--json"]) == Status.NOT_CERTIFIED
+    (found,) = json.loads(capsys.readouterr().out)["broken_assumptions"]
+    assert found in Path(page).read_text()
+    assert "certified, true only if every assumption held" in Path(page).read_text()
+    assert main(["ledger", "export", "census", "--format", "opendp"]) == Status.BAD_INPUT
+    assert "Correct that entry first" in capsys.readouterr().err
+    Path(table).write_text(planned)
+    assert main(["ledger", "correct", "census", "5", table, "--why", "they are all taken"]) == 0
+    assert main(total) == 0
+    assert main(report) == 0
+    assert "NOT CERTIFIED" not in Path(page).read_text()
+
+
 def test_an_infinite_epsilon_is_drawn_at_the_top_and_none_at_all_as_a_line(tmp_path: Path) -> None:
     ledger = Ledger.create(f"sqlite:///{tmp_path}/book.db")
     ledger.add_dataset(DataSet("a", Budget(epsilon=1.0, delta=1e-6)))

@@ -11,13 +11,13 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.app.report import verification
-from hockeystick.app.report.cautions import cautions
 from hockeystick.app.report.markdown import markdown
 from hockeystick.app.report.numbers import jsonable
 from hockeystick.app.report.page import page
 from hockeystick.app.report.receipt import checksum, receipt, stated
 from hockeystick.app.report.verification import NoReceiptError, open_receipt, verify
 from hockeystick.app.spec import Specification, from_document, read
+from hockeystick.app.spec.cautions import cautions
 from hockeystick.bound import Bound
 from hockeystick.decimals import rounded_up
 from tests.closed_forms import composed_mu, gaussian_epsilon

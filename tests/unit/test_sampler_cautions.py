@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import hockeystick as hs
-from hockeystick.app.report.cautions import broken, cautions
 from hockeystick.app.report.words import not_included
+from hockeystick.app.spec.cautions import cautions
 from hockeystick.sampling import SCHEMES
 
 
@@ -24,9 +24,9 @@ def specification(sampling: str, circumstances: str = "") -> hs.spec.Specificati
 def test_steps_without_sampling_are_no_account_of_batches(drawn: str) -> None:
     """A record more pushes another out of a batch of fixed size, and may be in several micro-batches."""
     text = 'steps = [{ mechanism = "gaussian", noise_multiplier = 2.0 }]\nguarantee = { delta = 1e-5 }\n'
-    (found,) = broken(hs.spec.read(f'{text}circumstances = {{ batches = "{drawn}" }}'))
+    (found,) = hs.spec.read(f'{text}circumstances = {{ batches = "{drawn}" }}').broken
     assert "the accounting assumes that every example takes part in every step" in found
-    assert not broken(hs.spec.read(text))
+    assert not hs.spec.read(text).broken
 
 
 @pytest.mark.parametrize(
@@ -42,9 +42,9 @@ def test_steps_without_sampling_are_no_account_of_batches(drawn: str) -> None:
     ],
 )
 def test_batches_of_more_records_than_there_are_break_the_guarantee(sampling: str, examples: int, breaks: bool) -> None:
-    found = broken(specification(sampling, f"examples = {examples}"))
+    found = specification(sampling, f"examples = {examples}").broken
     assert any("accounted as drawn from 1,000 examples" in text for text in found) is breaks
-    assert not broken(specification(sampling))
+    assert not specification(sampling).broken
 
 
 ROUNDS = 'scheme = "random-allocation", steps = 10'
@@ -57,7 +57,7 @@ BINS = 'scheme = "balls-in-bins", bins = 10, epochs = 3'
 )
 def test_bins_of_another_kind_break_the_guarantee(sampling: str, drawn: str) -> None:
     assert any(
-        "the guarantee does not apply" in text for text in broken(specification(sampling, f'batches = "{drawn}"'))
+        "the guarantee does not apply" in text for text in specification(sampling, f'batches = "{drawn}"').broken
     )
 
 

@@ -17,9 +17,9 @@ from hockeystick.accountants import Certified, SaddlePoint
 from hockeystick.accountants.attained import AttainedCurve
 from hockeystick.app.cli.parsing import Parser
 from hockeystick.app.cli.sampler import add_sampler
-from hockeystick.app.report.cautions import cautions
 from hockeystick.app.report.words import not_included, sampling_words
 from hockeystick.app.spec import registry
+from hockeystick.app.spec.cautions import cautions
 from hockeystick.composition import Direction, Step
 from hockeystick.exact import exact_delta
 from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair
@@ -182,10 +182,18 @@ class EveryOther(Sampled):
 def test_a_new_scheme_is_one_class_and_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     schemes = (*SCHEMES, EveryOther)
     monkeypatch.setattr(registry, "SCHEMES", schemes)
-    monkeypatch.setattr("hockeystick.app.report.cautions.SCHEMES", schemes)
+    monkeypatch.setattr("hockeystick.app.spec.cautions.SCHEMES", schemes)
     for cached in (registry.schemes, registry.samplings):
         monkeypatch.setattr(registry, cached.__name__, cached.__wrapped__)
-    for module in ("spec.model", "spec.parts", "spec.schema", "report.words", "cli.sampler", "cli.compare"):
+    for module in (
+        "spec.entries",
+        "spec.model",
+        "spec.parts",
+        "spec.schema",
+        "report.words",
+        "cli.sampler",
+        "cli.compare",
+    ):
         for name in ("schemes", "samplings"):
             # by import: `spec.schema` is a function of that name as well
             home = importlib.import_module(f"hockeystick.app.{module}")

@@ -10,11 +10,11 @@ import pytest
 import hockeystick as hs
 from hockeystick.app.cli import main
 from hockeystick.app.cli.parsing import Status
-from hockeystick.app.report.cautions import cautions
 from hockeystick.app.report.content import Content
 from hockeystick.app.report.receipt import receipt
 from hockeystick.app.report.verification import verify
 from hockeystick.app.spec import SpecificationError, from_document, read, to_toml
+from hockeystick.app.spec.cautions import cautions
 from hockeystick.independent import NOT_REACHED, check
 
 RUN = """[[steps]]

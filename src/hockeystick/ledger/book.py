@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 from hockeystick.bound import Bound
@@ -149,7 +149,11 @@ class Ledger:
             Of the data, where releases looked at disjoint parts; by default the part that has spent most. What looked
             at the whole data counts for every part.
         """
-        return worst(*self._held(dataset, partition, period), delta)[1]
+        with self._desk() as desk:
+            known = desk.dataset(dataset)
+            accounts = desk.accounts(known, partition, period)
+            held, broken = desk.held(known, accounts), desk.broken(known, accounts)
+        return replace(worst(known, held, delta)[1], broken=broken)
 
     @public_door
     def history(self, dataset: str) -> list[Entry]:
@@ -287,4 +291,4 @@ class Ledger:
     def _held(self, dataset: str, partition: str, period: str | None = None) -> tuple[DataSet, list[dict[Step, int]]]:
         with self._desk() as desk:
             known = desk.dataset(dataset)
-            return known, desk.runs(known, partition, period)
+            return known, desk.held(known, desk.accounts(known, partition, period))

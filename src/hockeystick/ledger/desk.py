@@ -11,7 +11,17 @@ from hockeystick.composition import Composition, Step
 from hockeystick.decimals import plain, rounded_up
 from hockeystick.errors import check_choice, check_count
 from hockeystick.ledger.errors import LedgerError, OverBudgetError
-from hockeystick.ledger.records import GENESIS, PERIODS, DataSet, Entry, Release, check_text, composition_of, kind_of
+from hockeystick.ledger.records import (
+    GENESIS,
+    PERIODS,
+    DataSet,
+    Entry,
+    Release,
+    broken_by,
+    check_text,
+    composition_of,
+    kind_of,
+)
 from hockeystick.ledger.rules import Total, added, fits, total
 from hockeystick.ledger.store import Rows
 
@@ -54,11 +64,26 @@ class Desk:
         parts = [name for name in self.rows.accounts(known.name) if name.startswith(whole)]
         return [(whole, part) for part in parts if part != whole] or [(whole,)]
 
-    def runs(self, known: DataSet, partition: str, period: str | None = None) -> list[dict[Step, int]]:
-        """What counts for a record, in each partition that is concerned."""
-        return self._held(known, self.accounts(known, partition, period))
+    def broken(self, known: DataSet, accounts: list[tuple[str, ...]]) -> tuple[str, ...]:
+        """What releases that count in some accounts said of themselves is not as accounted, with their entries."""
+        concerned = {account for one in accounts for account in one}
+        found = []
+        for number in self.rows.holding(known.name, '"broken":['):
+            entry = self._at(known.name, number)
+            if entry.account in concerned and self._counts(entry):
+                found += [f"entry {number}: {text}" for text in entry.details.get("broken", ())]
+        return tuple(found)
 
-    def _held(self, known: DataSet, accounts: list[tuple[str, ...]]) -> list[dict[Step, int]]:
+    def _counts(self, entry: Entry) -> bool:
+        """Whether what an entry recorded was neither given back nor corrected."""
+        by = self.rows.settled_by(entry.dataset, entry.number)
+        if by is None:
+            return True
+        later = self._at(entry.dataset, by)
+        return later.action == "commit" and self._counts(later)
+
+    def held(self, known: DataSet, accounts: list[tuple[str, ...]]) -> list[dict[Step, int]]:
+        """What counts for a record, in each partition that is concerned."""
         return [self.rows.steps(merged(self.rows.totals(known.name, one) for one in own)) for own in accounts]
 
     def open(self, dataset: DataSet, why: str) -> Entry:
@@ -80,7 +105,7 @@ class Desk:
         run = composition_of(release, known.adjacency)
         kinds, counts = _kinds(run)
         accounts = self.accounts(known, partition)  # once: a period may end while the question is answered
-        held = self._held(known, accounts)
+        held = self.held(known, accounts)
         if not all(fits(added(runs, run), known.budget, known.rule, known.adjacency) for runs in held):
             spent = worst(known, held, None)[1]
             raise OverBudgetError(
@@ -90,7 +115,7 @@ class Desk:
             )
         account = accounts[0][-1 if partition else 0]
         self.rows.remember(kinds)
-        details = {"chosen": chosen, "partition": partition}
+        details = {"chosen": chosen, "partition": partition, **broken_by(release)}
         entry = self._write(dataset, head, action, why, account=account, runs=counts, details=details)
         self.rows.count(dataset, account, counts)
         return entry
@@ -113,7 +138,8 @@ class Desk:
             counted = self._at(dataset, target.refers).runs
         kinds, counts = _kinds(composition_of(release, known.adjacency)) if release is not None else ({}, {})
         self.rows.remember(kinds)
-        entry = self._write(dataset, head, "correct", why, refers=target.number, account=target.account, runs=counts)
+        more: dict[str, Any] = {"refers": target.number, "account": target.account, "details": broken_by(release)}
+        entry = self._write(dataset, head, "correct", why, runs=counts, **more)
         self.rows.count(dataset, target.account, counted, -1)
         self.rows.count(dataset, target.account, counts)
         return entry

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any, Protocol, final, runtime_checkable
@@ -41,6 +41,10 @@ class _Specified(Protocol):
     @property
     def adjacency(self) -> str:
         """The neighbouring relation."""
+
+    @property
+    def broken(self) -> Sequence[str]:
+        """What it says itself is not as accounted."""
 
 
 Release = Step | Composition | _Specified
@@ -75,6 +79,12 @@ def composition_of(release: object, adjacency: str) -> Composition:
             )
         return composition_of(release.composition, adjacency)
     raise TypeError(f"a release is a step, a composition or a specification, got {type(release).__name__}")
+
+
+def broken_by(release: object) -> dict[str, list[str]]:
+    """What a specification says itself is not as accounted, as an entry holds it; nothing where all is."""
+    texts = list(release.broken) if isinstance(release, _Specified) else []
+    return {"broken": texts} if texts else {}
 
 
 def kind_of(step: Step) -> tuple[str, str]:

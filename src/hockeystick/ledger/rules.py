@@ -131,6 +131,9 @@ class Total:
         False only where a correction recorded more than the budget allows.
     releases : int
         Releases that count, reservations included.
+    broken : tuple of str
+        What specifications of such releases said themselves is not as accounted, with their entries: where there is
+        any, `epsilon` and `statement` hold only if every assumption held.
     """
 
     epsilon: Bound
@@ -138,6 +141,7 @@ class Total:
     statement: str
     within_budget: bool
     releases: int
+    broken: tuple[str, ...] = ()
 
 
 def check_rule(rule: str, budget: Budget) -> str:

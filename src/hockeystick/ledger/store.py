@@ -265,6 +265,12 @@ class Rows:
         found = table.select().where(table.c.dataset == dataset).order_by(table.c.number)
         yield from self.connection.execute(found, execution_options={"yield_per": 1000})
 
+    def holding(self, dataset: str, text: str) -> list[int]:
+        """The numbers of entries whose content may hold a text."""
+        table = tables()["entries"]
+        where = (table.c.dataset == dataset) & table.c.content.contains(text, autoescape=True)
+        return list(self.connection.execute(_extra().select(table.c.number).where(where).order_by("number")).scalars())
+
     def entries(self, dataset: str) -> Iterator[Entry]:
         """The entries of a data set, in order."""
         return map(entry_of, self.stored(dataset))

@@ -9,8 +9,8 @@ from typing import Any, final
 
 from hockeystick.app.cli.parsing import Status, wrapped
 from hockeystick.app.report import words
-from hockeystick.app.report.cautions import broken, verdict
 from hockeystick.app.report.numbers import jsonable, plain, result_document, rounded_up
+from hockeystick.app.spec.cautions import verdict
 from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
 from hockeystick.curve import PrivacyCurve
@@ -66,27 +66,26 @@ def print_json(document: Any) -> None:
 def told(specification: Specification, document: Mapping[str, Any], text: str, *, as_json: bool) -> Status:
     """Print a document as JSON or a text, after what is broken; the exit status."""
     if as_json:
-        print_json({"broken_assumptions": list(broken(specification)), **document})
+        print_json({"broken_assumptions": list(specification.broken), **document})
     else:
-        print(opening(specification) + text)
+        print(opening(specification.broken) + text)
     return status_of(specification)
 
 
 def status_of(*specifications: Specification) -> Status:
     """The exit status of an answer: whether what it rests on is broken."""
-    return Status.NOT_CERTIFIED if any(map(broken, specifications)) else Status.OK
+    return Status.NOT_CERTIFIED if any(one.broken for one in specifications) else Status.OK
 
 
-def opening(specification: Specification) -> str:
+def opening(broken: Sequence[str]) -> str:
     """What stands before everything else: nothing, or that an assumption is broken, and which."""
-    texts = broken(specification)
-    return "\n".join([verdict(texts), *map(_item, texts), "", ""]) if texts else ""
+    return "\n".join([verdict(broken), *map(_item, broken), "", ""]) if broken else ""
 
 
 def answer_text(specification: Specification, found: Sequence[Answer]) -> str:
     """The answers and what they rest on, for a person."""
     lines: list[str] = []
-    assumed = words.IF_HELD if broken(specification) else ""
+    assumed = words.IF_HELD if specification.broken else ""
     for answer in found:
         lines += [words.headline(answer.quantity, answer.given, answer.result, assumed=assumed), ""]
         bound = "at most " if isinstance(answer.result, Bound) else ""

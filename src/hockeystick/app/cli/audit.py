@@ -13,7 +13,6 @@ from hockeystick.app.cli.answer import opening, print_json, status_of, table
 from hockeystick.app.cli.options import in_file
 from hockeystick.app.cli.parsing import CommandError, Parser, Status, count, delta, listed, option
 from hockeystick.app.cli.picture import check_picture, write_figure
-from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.numbers import plain, rounded_down
 from hockeystick.audit.base import Audit
 
@@ -72,10 +71,10 @@ def run(options: argparse.Namespace) -> Status:
             "mu_at_least": seen.mu(),
         }
         for one in claims:
-            found["broken_assumptions"] = list(broken(one))
+            found["broken_assumptions"] = list(one.broken)
         print_json(found if verdict is None else found | {"refuted": verdict.refuted, "p_value": verdict.p_value})
     else:
-        print("".join(map(opening, claims)), end="")
+        print("".join(opening(one.broken) for one in claims), end="")
         rows = [(plain(level), rounded_down(epsilon, 4)) for level, epsilon in epsilons.items()]
         print(table(("delta", "epsilon at least"), rows, right=(1,)))
         print(f"\nmu at least {rounded_down(seen.mu(), 4)}; all at confidence {plain(seen.confidence)}")

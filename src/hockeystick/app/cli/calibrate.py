@@ -12,10 +12,10 @@ from hockeystick.app.cli.options import add_of_run, run_of, save_as, stated
 from hockeystick.app.cli.parsing import WIDTH, CommandError, Parser, Status, count, delta, epsilon, option, positive
 from hockeystick.app.cli.sampler import IN_ROUNDS, OF_ONE_SCHEME, add_length, add_sampler, entry_of
 from hockeystick.app.cli.unknown import ROUND, Unknown
-from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.numbers import is_number, nearest, plain, result_document
 from hockeystick.app.report.words import IF_HELD
-from hockeystick.app.spec.model import Choice, Specification
+from hockeystick.app.spec.entries import Choice
+from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.problems import suggestion
 from hockeystick.app.spec.registry import samplings
 from hockeystick.calibrate import Calibration, UnreachableTargetError, calibrate
@@ -182,7 +182,7 @@ def _from_file(options: argparse.Namespace) -> Unknown:
 
 
 def _text(options: argparse.Namespace, unknown: Unknown, found: Calibration, specification: Specification) -> str:
-    worth = IF_HELD if broken(specification) else "certified"
+    worth = IF_HELD if specification.broken else "certified"
     lines = [textwrap.fill(f"{unknown.noun} = {plain(found.value)} meets {_target_words(options)}, {worth}", WIDTH)]
     if found.unsafe is not None:
         distance = nearest(found.precision, 2)

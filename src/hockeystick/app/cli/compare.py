@@ -14,9 +14,9 @@ from typing import Any
 from hockeystick.app.cli.answer import opening, print_json, status_of, table
 from hockeystick.app.cli.options import add_specification, in_file
 from hockeystick.app.cli.parsing import WIDTH, CommandError, Parser, Status, delta, epsilon, option
-from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.numbers import bracket, nearest, plain, result_document, rounded_up
-from hockeystick.app.spec.model import Choice, Specification, StepEntry
+from hockeystick.app.spec.entries import Choice, StepEntry
+from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.reader import accountant_of
 from hockeystick.app.spec.registry import AUTOMATIC, accountants, samplings, schemes
 from hockeystick.bound import Bound, Estimate
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> Status:
     if options.json:
         print_json({"quantity": quantity, "at": level, "rows": list(map(_document, lines))})
     else:
-        print("".join(dict.fromkeys(opening(one) for _, one in combinations)), end="")
+        print("".join(dict.fromkeys(opening(one.broken) for _, one in combinations)), end="")
         _print(lines, quantity, level)
     return status_of(*(one for _, one in combinations))
 
@@ -234,7 +234,7 @@ def _line(name: str, specification: Specification, quantity: str, level: float) 
     except (HockeystickError, ValueError, ModuleNotFoundError) as error:
         reason = one_line(error)
     return {
-        "broken_assumptions": list(broken(specification)),
+        "broken_assumptions": list(specification.broken),
         "adjacency": specification.adjacency,
         "sampling": name,
         "accountant": specification.accountant.text,

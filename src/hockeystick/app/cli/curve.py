@@ -11,7 +11,6 @@ from hockeystick.app.cli.answer import Answer, answers, table, told
 from hockeystick.app.cli.options import add_changes, add_specification, specification_of
 from hockeystick.app.cli.parsing import Parser, Status
 from hockeystick.app.cli.picture import DELTAS, certified, check_picture, draw
-from hockeystick.app.report.cautions import broken
 from hockeystick.app.report.numbers import nearest, plain, result_document, rounded_down, rounded_up
 from hockeystick.app.report.words import IF_HELD
 from hockeystick.bound import Bound
@@ -45,7 +44,7 @@ def run(options: argparse.Namespace) -> Status:
     if options.plot:  # first: who reads the table may have seen enough of it
         draw(options, asked, found, curve)
     document = {"specification": specification.document(), "points": list(map(_document, found))}
-    return told(asked, document, _tables(found, IF_HELD if broken(asked) else "certified"), as_json=options.json)
+    return told(asked, document, _tables(found, IF_HELD if asked.broken else "certified"), as_json=options.json)
 
 
 def _document(answer: Answer) -> dict[str, Any]:

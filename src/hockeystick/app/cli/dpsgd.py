@@ -12,9 +12,10 @@ from hockeystick.app.cli.options import add_of_run, add_tolerance, run_of, save_
 from hockeystick.app.cli.parsing import Parser, Status, delta, epsilon, listed, option, positive
 from hockeystick.app.cli.picture import DELTAS, check_picture, draw, write_figure
 from hockeystick.app.cli.sampler import add_length, add_sampler, batches_of, entry_of
-from hockeystick.app.report.cautions import warning
 from hockeystick.app.report.numbers import count_text, plain, rounded_up
-from hockeystick.app.spec.model import Choice, Specification
+from hockeystick.app.spec.cautions import verdict
+from hockeystick.app.spec.entries import Choice
+from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.registry import AUTOMATIC, schemes
 from hockeystick.progress import Progress
 
@@ -141,6 +142,6 @@ def _draw_epochs(options: argparse.Namespace, specification: Specification) -> N
         _marks(specification)[1],
         delta=specification.deltas[0],
         adjacency=specification.adjacency,
-        title=warning(specification) or None,
+        title=verdict(specification.broken) or None,
     )
     write_figure(options.plot, make, options.parser.prog)

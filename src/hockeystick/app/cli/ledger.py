@@ -14,6 +14,7 @@ from hockeystick.app.cli.options import add_specification, in_file, write_text
 from hockeystick.app.cli.parsing import CommandError, Parser, Status, add_json, count, delta, option, positive
 from hockeystick.app.report.data_set import Account, data_set_json, data_set_page, data_set_record
 from hockeystick.app.report.numbers import number_of, plain, rounded_down, rounded_up
+from hockeystick.app.report.words import IF_HELD
 from hockeystick.app.spec.model import Specification
 from hockeystick.composition import ADJACENCIES
 from hockeystick.ledger.records import PERIODS
@@ -174,7 +175,7 @@ def _admit(options: argparse.Namespace, url: str) -> Status:
 def _stated_release(options: argparse.Namespace) -> Specification:
     """The release in a file; what the file itself says is not as accounted is printed before any answer."""
     release = in_file(options.specification)
-    print(opening(release), end="")
+    print(opening(release.broken), end="")
     return release
 
 
@@ -209,13 +210,23 @@ def _total(options: argparse.Namespace, url: str) -> Status:
     )
     low, high = found.epsilon.sides
     if options.json:
-        document = {"delta": found.delta, "lower": float(low), "upper": float(high), "releases": found.releases}
+        document = {"broken_assumptions": found.broken, "delta": found.delta, "lower": float(low)}
+        document |= {"upper": float(high), "releases": found.releases}
         print_json(document | {"statement": found.statement, "within_budget": found.within_budget})
     else:
-        print(f"epsilon between {rounded_down(float(low), 6)} and {rounded_up(float(high), 6)}", end=" ")
+        print(opening(found.broken), end="")
+        figure = f"epsilon between {rounded_down(float(low), 6)} and {rounded_up(float(high), 6)}"
+        print(f"{IF_HELD}, {figure}" if found.broken else figure, end=" ")
         print(f"at delta {plain(found.delta)}, {number_of(found.releases, 'release')}")
         print(found.statement)
-    return Status.OK if found.within_budget else Status.REFUTED
+    return _status(found)
+
+
+def _status(found: ledger.Total) -> Status:
+    """Of an answer about a total."""
+    if not found.within_budget:
+        return Status.REFUTED
+    return Status.NOT_CERTIFIED if found.broken else Status.OK
 
 
 def _history(options: argparse.Namespace, url: str) -> None:
@@ -249,8 +260,8 @@ def _report(options: argparse.Namespace, url: str) -> Status:
         account = Account(ledger.Ledger(url), options.dataset, period=options.period, partition=options.partition)
     write_text(options.output, write(account))
     if options.output != "-":
-        print(f"wrote {options.output}")
-    return Status.OK if account.total.within_budget else Status.REFUTED
+        print(f"{opening(account.total.broken)}wrote {options.output}")
+    return _status(account.total)
 
 
 def _export(options: argparse.Namespace, url: str) -> None:

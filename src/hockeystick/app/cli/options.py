@@ -10,7 +10,8 @@ from typing import Any
 
 from hockeystick.app.cli.parsing import CommandError, Parser, count, delta, epsilon, listed, option, positive
 from hockeystick.app.spec.circumstances import Circumstances
-from hockeystick.app.spec.model import Choice, Specification, StepEntry
+from hockeystick.app.spec.entries import Choice, StepEntry
+from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.problems import SpecificationError
 from hockeystick.app.spec.registry import AUTOMATIC
 from hockeystick.composition import ADJACENCIES

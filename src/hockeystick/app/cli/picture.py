@@ -12,7 +12,7 @@ from typing import Any
 from hockeystick.app.cli.answer import Answer
 from hockeystick.app.cli.options import failed, write_text
 from hockeystick.app.cli.parsing import CommandError, Status
-from hockeystick.app.report.cautions import warning
+from hockeystick.app.spec.cautions import verdict
 from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound
 from hockeystick.curve import PrivacyCurve
@@ -42,7 +42,7 @@ def draw(
     if not places:
         raise CommandError(f"{program}: error: --plot needs a point with a finite epsilon", Status.NO_ANSWER)
     end, least = max(epsilon for epsilon, _ in places), 0.5 * min(delta for _, delta in places)
-    said = warning(specification)
+    said = verdict(specification.broken)
     title = said or ("Privacy curve" if certified(found) else "Privacy curve, estimated: not proved")
     if Path(name).suffix.lower() == ".svg":
         drawn = privacy_chart(sampled(curve, end, least=least), least, places, title=title)

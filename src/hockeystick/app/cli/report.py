@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> Status:
     else:
         content = Content(made)
         figures = [content.figure(result) for result in content.results]
-        print(opening(specification) + "\n".join([*figures, f"wrote {', '.join(name for name, _ in outputs)}"]))
+        print(opening(specification.broken) + "\n".join([*figures, f"wrote {', '.join(name for name, _ in outputs)}"]))
     return status_of(specification)
 
 

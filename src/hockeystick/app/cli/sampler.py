@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from hockeystick.app.cli.parsing import count, option, positive, rate
-from hockeystick.app.spec.model import Choice, StepEntry
+from hockeystick.app.spec.entries import Choice, StepEntry
 from hockeystick.app.spec.registry import samplings, schemes
 from hockeystick.sampling.epochs import batches_in_epoch
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, final
 
 from hockeystick.app.cli.sampler import IN_ROUNDS
-from hockeystick.app.spec.model import Choice, Specification, StepEntry
+from hockeystick.app.spec.entries import Choice, StepEntry
+from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.registry import mechanisms, samplings, schemes
 from hockeystick.composition import Composition
 

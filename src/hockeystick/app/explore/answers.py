@@ -18,13 +18,13 @@ from hockeystick.account import account
 from hockeystick.accountants.gaussian_limit import GaussianLimit
 from hockeystick.app.canvas import Array, between, last, lowest
 from hockeystick.app.explore.question import RANGES, TOLERANCE, BadQuestionError, Question
-from hockeystick.app.report.cautions import broken, cautions, warning
 from hockeystick.app.report.figures import privacy_chart, standalone
 from hockeystick.app.report.markup import Markup
 from hockeystick.app.report.numbers import bracket, jsonable, plain, result_document, rounded_up
 from hockeystick.app.report.page import page
 from hockeystick.app.report.receipt import receipt
 from hockeystick.app.report.words import IF_HELD, headline, method_words, not_included, statement
+from hockeystick.app.spec.cautions import cautions, verdict
 from hockeystick.app.spec.circumstances import Circumstances
 from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
@@ -127,8 +127,8 @@ def _met(question: Question, found: Calibration | None) -> dict[str, Any] | None
 def _worth(specification: Specification) -> dict[str, Any]:
     """What stands beside every number: which assumptions are broken, and what is not stated."""
     return {
-        "verdict": warning(specification) or None,
-        "broken": list(broken(specification)),
+        "verdict": verdict(specification.broken) or None,
+        "broken": list(specification.broken),
         "unstated": [caution.text for caution in cautions(specification) if not caution.broken],
     }
 
@@ -137,7 +137,7 @@ def _answer(question: Question) -> dict[str, Any]:
     """The guarantee in words and figures, the privacy curve and the trade-off function."""
     noise, found, shown = _proved(question)
     specification, bound = question.specification(noise), shown.bound
-    assumed = IF_HELD if broken(specification) else ""
+    assumed = IF_HELD if specification.broken else ""
     return {
         **_worth(specification),
         "noise_multiplier": noise,
@@ -287,7 +287,7 @@ def _picture(question: Question) -> dict[str, Any]:
     specification = _specified(question)
     shown = _Shown(question, _curve(specification))
     mark = (float(shown.bound.sides[1]), question.delta)
-    said = warning(specification)
+    said = verdict(specification.broken)
     drawn = privacy_chart(shown.samples, shown.least, [mark], title=said or "Privacy curve")
     return {"svg": standalone(drawn or Markup(""), said)}
 

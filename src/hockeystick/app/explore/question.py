@@ -12,7 +12,8 @@ from typing import Any, final
 
 from hockeystick.app.report.numbers import is_number, plain
 from hockeystick.app.spec.circumstances import BATCHES, Circumstances
-from hockeystick.app.spec.model import Choice, Specification, StepEntry
+from hockeystick.app.spec.entries import Choice, StepEntry
+from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.registry import AUTOMATIC, samplings, schemes
 from hockeystick.composition import ADJACENCIES
 

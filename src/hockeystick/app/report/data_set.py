@@ -11,9 +11,9 @@ from hockeystick.app.report.content import Row
 from hockeystick.app.report.deployments import deployment_record
 from hockeystick.app.report.markup import Markup, tag, text
 from hockeystick.app.report.numbers import count_text, jsonable, number_of, plain, rounded_down, rounded_up
-from hockeystick.app.report.page import document, items, rows, table
+from hockeystick.app.report.page import document, items, rows, said_broken, table
 from hockeystick.app.report.receipt import receipt, software, today
-from hockeystick.app.report.words import noise_words, relation, sampling_words
+from hockeystick.app.report.words import IF_HELD, noise_words, relation, sampling_words
 from hockeystick.app.spec.circumstances import Circumstances
 from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.write import of_run
@@ -75,7 +75,7 @@ class Account:
         known = self.known
         rule = f"chosen adaptively, through a {known.rule} filter" if self.adaptive else "all are fixed in advance"
         return [
-            Row("Proved", self.total.statement),
+            Row(f"Proved, {IF_HELD}" if self.total.broken else "Proved", self.total.statement),
             Row("Budget", f"{known.budget} for each {known.unit}"),
             Row("It holds", f"for each {known.period} alone" if known.period else "for all time"),
             Row("Relation", relation(known.adjacency, f"one {known.unit}", "a null record")),
@@ -109,6 +109,7 @@ def data_set_page(account: Account) -> str:
     name, entries = account.known.name, account.entries
     parts = [
         tag("header", tag("p", f"Privacy receipt of a data set, {today()}"), tag("h1", name)),
+        *said_broken(account.total.broken),
         _claim(account),
         *_open(account),
         tag("h2", "What is promised, to whom"),
@@ -138,6 +139,7 @@ def data_set_json(account: Account) -> str:
     """The same as data."""
     known, total = account.known, account.total
     contents = {
+        "broken_assumptions": total.broken,
         "dataset": known.document(),
         "statement": total.statement,
         "within_budget": total.within_budget,
@@ -152,28 +154,41 @@ def data_set_json(account: Account) -> str:
 
 def data_set_record(account: Account) -> str:
     """A draft record for the OpenDP deployments registry."""
+    if account.total.broken:
+        raise LedgerError(
+            f"{account.known.name!r} is not certified, and a record would say that it is: {account.total.broken[0]}"
+            " Correct that entry first: hockeystick ledger correct"
+        )
     return deployment_record(receipt(account.specification()))
 
 
 def _claim(account: Account) -> Markup:
     total = account.total
     high, low = rounded_up(float(total.epsilon.upper)), rounded_down(float(total.epsilon.lower))
-    releases, holds = number_of(total.releases, "release"), f"{total.statement[0].upper()}{total.statement[1:]}"
+    releases = number_of(total.releases, "release")
     kind, worth = ("proved", "certified") if total.within_budget else ("refuted", "over budget")
+    proved, infinite, assumed = "is proved to lie", "is infinite", ""
+    if total.broken:
+        kind, worth = "refuted", f"{'not certified' if total.within_budget else worth}, true only {IF_HELD}"
+        proved, infinite, assumed = "would lie", "would be infinite", f"{IF_HELD}, "
     figure = f"epsilon = {high}" if math.isfinite(float(total.epsilon.upper)) else "no finite epsilon"
-    words = f"The true epsilon of all releases together is proved to lie between {low} and {high}."
+    words = f"{assumed}the true epsilon of all releases together {proved} between {low} and {high}."
     if math.isinf(float(total.epsilon.lower)):
-        words = "The true epsilon of all releases together is infinite."
+        words = f"{assumed}the true epsilon of all releases together {infinite}."
     if account.adaptive and total.within_budget:
-        words = "A filter promises its whole budget from the first release on: what is left is for later releases."
+        words = "a filter promises its whole budget from the first release on: what is left is for later releases."
     badge = tag("span", worth, class_=f"badge {kind}")
     return tag(
         "section",
         tag("p", f"{figure} at delta = {plain(total.delta)} ", badge, class_="figure"),
-        tag("blockquote", f"{releases} so far{account.where}. {holds}."),
-        tag("p", words, class_="worth"),
+        tag("blockquote", f"{releases} so far{account.where}. {_capital(assumed + total.statement)}."),
+        tag("p", _capital(words), class_="worth"),
         class_=f"claim {kind}",
     )
+
+
+def _capital(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}"
 
 
 def _open(account: Account) -> list[Markup]:
@@ -207,6 +222,7 @@ def _picture(account: Account) -> list[Markup]:
     )
     words = f"Epsilon at delta {plain(delta)} after {'each entry' if whole else 'some of the entries'}, rounded up"
     words += ", had all releases been fixed in advance: not what the filter promises." if account.adaptive else "."
+    words = f"{_capital(IF_HELD)}: {words[0].lower()}{words[1:]}" if account.total.broken else words
     words += " The dashed line is the budget." if limits else ""
     words += " At the top edge no epsilon is finite." if len(finite) < len(found) else ""
     return [tag("h2", "Entry by entry"), tag("figure", drawn, tag("figcaption", words))]

@@ -12,10 +12,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hockeystick.app.report.cautions import verdict
 from hockeystick.app.report.content import Content
 from hockeystick.app.report.numbers import asked, claimed, is_pure, quoted
 from hockeystick.app.report.words import tuning_words
+from hockeystick.app.spec.cautions import verdict
 
 _UNKNOWN = "TO FILL IN"
 

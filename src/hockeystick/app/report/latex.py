@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hockeystick.app.report.cautions import verdict
 from hockeystick.app.report.content import Content
 from hockeystick.app.report.numbers import asked, number, plain, quoted, rounded_down
 from hockeystick.app.report.words import change_words
+from hockeystick.app.spec.cautions import verdict
 
 _MARKS = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"}
 

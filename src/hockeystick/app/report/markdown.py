@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hockeystick.app.report.cautions import verdict
 from hockeystick.app.report.content import Content, Row
 from hockeystick.app.report.evaluation import evaluation
+from hockeystick.app.spec.cautions import verdict
 
 
 def markdown(receipt: Mapping[str, Any]) -> str:

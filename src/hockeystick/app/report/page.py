@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from hockeystick.app.report.cautions import verdict
 from hockeystick.app.report.content import Content, Row
 from hockeystick.app.report.evaluation import evaluation
 from hockeystick.app.report.figures import privacy_chart, tradeoff_chart
 from hockeystick.app.report.markup import Markup, tag, text
 from hockeystick.app.report.numbers import asked, claimed, number
 from hockeystick.app.report.words import IF_HELD
+from hockeystick.app.spec.cautions import verdict
 
 
 def page(receipt: Mapping[str, Any]) -> str:
@@ -43,7 +43,7 @@ def document(title: str, parts: Sequence[Markup], *more: Markup) -> str:
 def _parts(content: Content) -> list[Markup]:
     parts = [
         tag("header", tag("p", f"Privacy receipt, {content.receipt['created']}"), tag("h1", content.title)),
-        *_broken(content),
+        *said_broken(content.broken),
         *(_claim(content, result) for result in content.results),
     ]
     if content.plainly():
@@ -91,12 +91,11 @@ def _claim(content: Content, result: Mapping[str, Any]) -> Markup:
     )
 
 
-def _broken(content: Content) -> list[Markup]:
-    """What decides everything below it."""
-    if not content.broken:
+def said_broken(texts: Sequence[str]) -> list[Markup]:
+    """What decides everything below it: which assumptions are broken, if any."""
+    if not texts:
         return []
-    said = tag("p", verdict(content.broken), class_="figure")
-    return [tag("section", said, items(content.broken), class_="caution broken")]
+    return [tag("section", tag("p", verdict(texts), class_="figure"), items(texts), class_="caution broken")]
 
 
 def items(texts: Sequence[str], **attributes: str) -> Markup:

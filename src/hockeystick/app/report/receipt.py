@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from hockeystick.app.report.cautions import cautions
 from hockeystick.app.report.numbers import claimed, jsonable, result_document
 from hockeystick.app.report.words import method_words, not_included, relation_words, statement
+from hockeystick.app.spec.cautions import cautions
 from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
 from hockeystick.curve import PrivacyCurve

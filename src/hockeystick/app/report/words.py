@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 
-from hockeystick.app.report.cautions import broken, verdict
 from hockeystick.app.report.numbers import bracket, count_text, nearest, plain, plural, rounded_up
-from hockeystick.app.spec.model import Choice, Specification, StepEntry
+from hockeystick.app.spec.cautions import verdict
+from hockeystick.app.spec.entries import Choice, StepEntry
+from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.registry import mechanisms, schemes
 from hockeystick.bound import Bound, Estimate
 
@@ -155,8 +156,8 @@ def headline(quantity: str, given: float, result: Bound | Estimate, *, assumed: 
 def statement(specification: Specification, quantity: str, given: float, result: Bound | Estimate) -> str:
     """The guarantee in words a reader can quote."""
     found = _statement(specification, quantity, given, result)
-    texts = broken(specification)
-    return f"{verdict(texts)}. {IF_HELD.capitalize()}: {found[0].lower()}{found[1:]}" if texts else found
+    broken = specification.broken
+    return f"{verdict(broken)}. {IF_HELD.capitalize()}: {found[0].lower()}{found[1:]}" if broken else found
 
 
 def _statement(specification: Specification, quantity: str, given: float, result: Bound | Estimate) -> str:

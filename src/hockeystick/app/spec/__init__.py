@@ -6,9 +6,9 @@ from hockeystick.lazy import attach
 
 if TYPE_CHECKING:
     from hockeystick.app.spec.circumstances import Circumstances as Circumstances
-    from hockeystick.app.spec.model import Choice as Choice
+    from hockeystick.app.spec.entries import Choice as Choice
+    from hockeystick.app.spec.entries import StepEntry as StepEntry
     from hockeystick.app.spec.model import Specification as Specification
-    from hockeystick.app.spec.model import StepEntry as StepEntry
     from hockeystick.app.spec.problems import Problem as Problem
     from hockeystick.app.spec.problems import SpecificationError as SpecificationError
     from hockeystick.app.spec.reader import from_document as from_document
@@ -24,7 +24,8 @@ attach(
     __name__,
     {
         "hockeystick.app.spec.circumstances": "Circumstances",
-        "hockeystick.app.spec.model": "Choice Specification StepEntry",
+        "hockeystick.app.spec.entries": "Choice StepEntry",
+        "hockeystick.app.spec.model": "Specification",
         "hockeystick.app.spec.problems": "Problem SpecificationError",
         "hockeystick.app.spec.reader": "from_document load read",
         "hockeystick.app.spec.schema": "schema",

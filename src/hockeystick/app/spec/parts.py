@@ -12,7 +12,8 @@ from typing import Any, TypeVar, cast
 
 from hockeystick.app.report.numbers import is_number
 from hockeystick.app.spec.circumstances import GUARANTEE, STATED, Circumstances, Kinds
-from hockeystick.app.spec.model import Choice, Specification, StepEntry, Value, described
+from hockeystick.app.spec.entries import Choice, StepEntry, Value, described
+from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.positions import Lines, Path, line_of
 from hockeystick.app.spec.problems import Problem, meant, suggestion
 from hockeystick.app.spec.registry import AUTOMATIC, AUTOMATIC_ENTRY, Entry, accountants, counts, mechanisms, samplings

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
-from hockeystick.app.spec.model import Choice, Specification
+from hockeystick.app.spec.entries import Choice
+from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.parts import DocumentReader
 from hockeystick.app.spec.positions import DuplicateKeyError, Lines, json_lines, toml_lines
 from hockeystick.app.spec.problems import OutOfRangeError, Problem, SpecificationError, read_float

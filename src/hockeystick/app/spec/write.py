@@ -9,7 +9,8 @@ from typing import Any
 
 from hockeystick.app.report.numbers import jsonable
 from hockeystick.app.spec.circumstances import Circumstances
-from hockeystick.app.spec.model import Choice, Specification, StepEntry, described, described_count
+from hockeystick.app.spec.entries import Choice, StepEntry, described, described_count
+from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.registry import AUTOMATIC
 from hockeystick.composition import ADJACENCIES, Composition, Step
 from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, check_positive

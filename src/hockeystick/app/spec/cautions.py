@@ -10,12 +10,49 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import final
+from typing import Protocol, final
 
 from hockeystick.app.report.numbers import count_text, plain, plural
-from hockeystick.app.spec.model import Specification
+from hockeystick.app.spec.circumstances import Circumstances
+from hockeystick.app.spec.entries import Choice, StepEntry
 from hockeystick.app.spec.registry import schemes
-from hockeystick.sampling import SCHEMES
+from hockeystick.sampling import SCHEMES, Sampled
+
+
+class Stated(Protocol):
+    """What a specification states (`hockeystick.app.spec.model`)."""
+
+    @property
+    def steps(self) -> tuple[StepEntry, ...]:
+        """What is released."""
+
+    @property
+    def schemes(self) -> tuple[type[Sampled], ...]:
+        """How the steps are sampled."""
+
+    @property
+    def adjacency(self) -> str:
+        """The neighbouring relation."""
+
+    @property
+    def unit(self) -> str:
+        """What one record is."""
+
+    @property
+    def deltas(self) -> tuple[float, ...]:
+        """Where epsilon is asked for."""
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """Where delta is."""
+
+    @property
+    def tuning(self) -> Choice | None:
+        """How often all is run."""
+
+    @property
+    def circumstances(self) -> Circumstances:
+        """What accounting cannot see."""
 
 
 @final
@@ -38,35 +75,26 @@ class Caution:
     broken: bool
 
 
-def cautions(specification: Specification) -> tuple[Caution, ...]:
+def cautions(specification: Stated) -> tuple[Caution, ...]:
     """The cautions of a specification, broken ones first."""
     checks = (_batches, _population, _observers, _delta, _tuning, _adaptive, _one_direction, _callers_word)
     found = [caution for check in checks for caution in check(specification)]
     return tuple(sorted(found, key=lambda caution: not caution.broken))
 
 
-def broken(specification: Specification) -> tuple[str, ...]:
-    """What a specification itself says is not as accounted."""
-    return tuple(caution.text for caution in cautions(specification) if caution.broken)
-
-
 def verdict(texts: Sequence[str]) -> str:
-    """The first words of every output where something is broken."""
+    """The first words of every output where something is broken; none where nothing is."""
+    if not texts:
+        return ""
     many = "an assumption of the accounting is" if len(texts) == 1 else f"{len(texts)} assumptions are"
     return f"NOT CERTIFIED: {many} broken"
-
-
-def warning(specification: Specification) -> str:
-    """The same words as all that is said; empty where nothing is broken."""
-    texts = broken(specification)
-    return verdict(texts) if texts else ""
 
 
 _broken = partial(Caution, broken=True)
 _unstated = partial(Caution, broken=False)
 
 
-def _batches(specification: Specification) -> Iterator[Caution]:
+def _batches(specification: Stated) -> Iterator[Caution]:
     of_kind = {scheme.batches: scheme for scheme in SCHEMES}
     accounted = sorted({scheme.batches for scheme in specification.schemes})
     stated = specification.circumstances.batches
@@ -86,7 +114,7 @@ def _batches(specification: Specification) -> Iterator[Caution]:
         )
 
 
-def _population(specification: Specification) -> Iterator[Caution]:
+def _population(specification: Stated) -> Iterator[Caution]:
     """Batches drawn from another number of records than there are; an epoch may leave out what fills no batch."""
     examples, many = specification.circumstances.examples, plural(specification.unit)
     if examples is None:
@@ -102,7 +130,7 @@ def _population(specification: Specification) -> Iterator[Caution]:
             )
 
 
-def _observers(specification: Specification) -> Iterator[Caution]:
+def _observers(specification: Stated) -> Iterator[Caution]:
     hidden = [scheme for scheme in specification.schemes if scheme.step_is_epoch]
     if hidden and specification.circumstances.observers is None:
         said = " and ".join(scheme.noun for scheme in hidden)
@@ -115,7 +143,7 @@ def _observers(specification: Specification) -> Iterator[Caution]:
         )
 
 
-def _delta(specification: Specification) -> Iterator[Caution]:
+def _delta(specification: Stated) -> Iterator[Caution]:
     examples = specification.circumstances.examples
     if examples is None:
         yield _unstated(
@@ -139,7 +167,7 @@ def _delta(specification: Specification) -> Iterator[Caution]:
             )
 
 
-def _tuning(specification: Specification) -> Iterator[Caution]:
+def _tuning(specification: Stated) -> Iterator[Caution]:
     tuning = specification.circumstances.tuning
     if tuning == "not-counted":
         yield _broken(
@@ -154,7 +182,7 @@ def _tuning(specification: Specification) -> Iterator[Caution]:
         )
 
 
-def _adaptive(specification: Specification) -> Iterator[Caution]:
+def _adaptive(specification: Stated) -> Iterator[Caution]:
     adaptive = specification.circumstances.adaptive
     settings = "noise, rate" if specification.schemes else "noise"
     if adaptive == "yes":
@@ -171,7 +199,7 @@ def _adaptive(specification: Specification) -> Iterator[Caution]:
         )
 
 
-def _one_direction(specification: Specification) -> Iterator[Caution]:
+def _one_direction(specification: Stated) -> Iterator[Caution]:
     if specification.adjacency in {"add", "remove"}:
         yield _unstated(
             "one-direction",
@@ -180,7 +208,7 @@ def _one_direction(specification: Specification) -> Iterator[Caution]:
         )
 
 
-def _callers_word(specification: Specification) -> Iterator[Caution]:
+def _callers_word(specification: Stated) -> Iterator[Caution]:
     if any(entry.step.stated_by_caller for entry in specification.steps):
         yield _unstated(
             "pair-stated-by-caller",
