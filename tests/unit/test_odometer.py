@@ -14,6 +14,7 @@ from hockeystick.accountants import Certified
 from hockeystick.bound import Bound
 from hockeystick.composition import Step
 from hockeystick.engines.lattice.compose import TiltedComposition
+from hockeystick.engines.lattice.streaming_plan import LiveDirection
 from hockeystick.exact import exact_epsilon
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.state import stamped
@@ -124,6 +125,16 @@ def test_bounded_losses_and_mass_at_infinity() -> None:
     failing = hs.Odometer(1e-9)
     failing.step(hs.ApproximateDP(0.1, 1e-8))
     assert failing.epsilon().lower == math.inf
+
+
+def test_below_the_mass_at_infinity_neither_side_is_finite() -> None:
+    step = hs.ApproximateDP(0.1, 1e-8)
+    odometer = hs.Odometer(math.nextafter(1e-8, 0.0))  # closer than bounds on the mass tell
+    odometer.step(step)
+    assert odometer.epsilon().upper == math.inf
+    live = LiveDirection(1e-9, 1e-3, 1 << 16)
+    live.add(step.pair("remove"), 1)
+    assert live.epsilon() == (math.inf, math.inf)
 
 
 def test_the_worse_of_both_directions_is_answered() -> None:
@@ -404,3 +415,23 @@ def test_a_delta_below_the_mass_at_infinite_loss_needs_no_lattice(monkeypatch: p
     odometer.step(hs.ApproximateDP(0.5, 5e-6))
     monkeypatch.setattr("hockeystick.engines.lattice.streaming_plan.LiveDirection.epsilon", None)
     assert odometer.epsilon().sides == (math.inf, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("run", "delta"),
+    [
+        (hs.Gaussian(5.0) * 100, 1e-250),
+        (hs.Gaussian(7.44).poisson(3.67e-6) * 1000, 1e-60),
+        (hs.Gaussian(0.7).poisson(1e-4) * 100, 1e-250),
+    ],
+)
+def test_where_no_lattice_is_fine_enough_the_history_is_accounted_anew(run: hs.Composition, delta: float) -> None:
+    """Followed on lattices alone, these were [0, 71.7], [6e-5, inf] and [65.5, inf]."""
+    odometer = hs.Odometer(delta=delta)
+    for step, count in run.steps:
+        odometer.step(step, count)
+    found, whole = odometer.epsilon(), hs.account(run).epsilon(delta)
+    assert isinstance(whole, Bound)
+    assert whole.lower <= found.lower <= found.upper <= whole.upper
+    assert found.width <= 1e-3
+    assert "fixed in advance" in found.notes[0]

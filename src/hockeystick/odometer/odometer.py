@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self, cast, final
 
 from hockeystick import notebook
 from hockeystick.account import account
-from hockeystick.bound import Bound, at_most
+from hockeystick.bound import Bound, agreed, at_most
 from hockeystick.composition import Composition, Direction, Step, directions
 from hockeystick.decimals import plain
 from hockeystick.engines.ends import composed_infinity, largest_loss
@@ -177,30 +177,32 @@ class Odometer(Saved):
         Parameters
         ----------
         delta : float, optional
-            By default the odometer's own. At another one the history is accounted anew, as `hockeystick.account` does.
+            By default the odometer's own. At another one, and where the running composition is wider than the
+            tolerance, the history is accounted anew, as `hockeystick.account` does.
 
         Returns
         -------
         Bound
             Its notes say which statement holds.
         """
-        if delta is not None and delta != self._delta and self._counts:
-            curve = account(self.composition, self._adjacency, tolerance=self._tolerance)
-            found = cast("Bound", curve.epsilon(delta))  # the default accountant certifies
-            return replace(found, notes=(_FIXED, *found.notes))
         if not self._counts:
             return Bound(0.0, 0.0, _METHOD, notes=(_FIXED,))
+        if delta is not None and delta != self._delta:
+            return self._anew(delta)
         answers = {direction: self._capped(direction) for direction in self._directions}
         lower, upper = (max(sides) for sides in zip(*answers.values(), strict=True))
-        notes = [_FIXED]
-        if not self._attained:
-            lower = 0.0
-            notes.append(_TRIVIAL_LOWER)
-        elif not upper - lower <= self._tolerance and lower < math.inf:
-            notes.append(f"a width of {self._tolerance:g} was asked for and {upper - lower:.3g} reached")
+        notes = [_FIXED] if self._attained else [_FIXED, _TRIVIAL_LOWER]
         if len(answers) > 1:
             notes.append(f"direction: {max(answers, key=lambda name: answers[name][1])}")
-        return Bound(lower, upper, _METHOD, notes=tuple(notes))
+        live = Bound(lower if self._attained else 0.0, upper, _METHOD, notes=tuple(notes))
+        is_narrow = lower == math.inf or upper - lower <= self._tolerance
+        return live if is_narrow else agreed(self._anew(self._delta), live)
+
+    def _anew(self, delta: float) -> Bound:
+        """The history accounted anew: at another delta, or one for which no lattice is fine enough."""
+        curve = account(self.composition, self._adjacency, tolerance=self._tolerance)
+        found = cast("Bound", curve.epsilon(delta))  # the default accountant certifies
+        return replace(found, notes=(_FIXED, *found.notes))
 
     def _capped(self, direction: Direction) -> tuple[float, float]:
         """The direction's bracket, within the largest loss where there is one."""
