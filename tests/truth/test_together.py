@@ -138,13 +138,17 @@ def test_many_sampled_runs_answer_as_each_does_alone(quantity: Literal["epsilon"
 
 def test_a_rule_that_is_cut_off_leaves_those_beside_it_as_they_are() -> None:
     """Of two runs whose coarse rules are both cut off, one needs a rule that is cut off itself."""
-    runs = [
-        hs.Gaussian(noise_multiplier=noise).poisson(rate=rate) * steps
-        for noise, rate, steps in ((0.5644189458423445, 0.01, 100), (0.6371374928515668, 0.005623413251903491, 143))
+    delta = 3.0070816143800624e-08
+    runs = [  # the plain step keeps lines of rare large losses from answering
+        hs.Gaussian(noise_multiplier=noise).poisson(rate=rate) * steps + hs.Gaussian(1e4)
+        for noise, rate, steps in (
+            (0.7322071999243527, 0.004661329499600739, 100),
+            (0.7398903260955432, 0.0047775415501369245, 117),
+        )
     ]
-    found = asked_together([hs.account(run) for run in runs], np.arange(2), np.full(2, 1e-6), "epsilon")
+    found = asked_together([hs.account(run) for run in runs], np.arange(2), np.full(2, delta), "epsilon")
     for index, run in enumerate(runs):
-        assert same(found, index, hs.account(run).epsilon(1e-6))
+        assert same(found, index, hs.account(run).epsilon(delta))
 
 
 @pytest.mark.parametrize("run", [DPSGD, hs.Laplace(1.0).poisson(rate=0.01) * 2000])
