@@ -98,6 +98,36 @@ def test_what_no_engine_serves_is_refused(run: Composition) -> None:
         hs.account(run).epsilon(1e-5)
 
 
+def test_a_loss_that_float64_cannot_square_is_refused() -> None:
+    run = hs.ApproximateDP(1e300, 1e-9).poisson(0.5) * 30 + hs.Gaussian(2.0)
+    with pytest.raises(PrecisionError, match=r"losses of up to 1e\+300 nats"):
+        hs.account(run, "add").epsilon(1e-5)
+
+
+@pytest.mark.parametrize("largest", [50.0, 1e4, 1e10])
+def test_a_huge_loss_of_next_to_no_mass_costs_no_time(largest: float) -> None:
+    """Its exponential is no fraction that is written out."""
+    other = hs.DiscretePair((0.5, 0.3, 0.2), (0.2, 0.3, 0.5)) * 20
+    bound = hs.account(hs.ApproximateDP(largest, 1e-9).poisson(0.5) * 30 + other, "add").epsilon(1e-5)
+    assert bound.lower <= 37.2571265319825 <= bound.upper <= 37.2572  # the truth as the loss grows
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "rate", "steps", "least", "most"),
+    [
+        (1.67e-315, 1.99e-298, 1.0, 34951, 0.0, 0.0),
+        (1.07e-263, 1.45e-315, 0.5, 116021, 0.0, 0.0),
+        (6.1e-280, 1.0 - 2.0**-52, 1.0, 36403, 2.34e7, 2.35e7),
+    ],
+)
+def test_outcomes_of_next_to_no_mass_are_answered(
+    p: float, q: float, rate: float, steps: int, least: float, most: float
+) -> None:
+    step = hs.DiscretePair((p, 1 - Fraction(p)), (q, 1 - Fraction(q))).poisson(rate)
+    bound = hs.account(step * steps).epsilon(1e-5)
+    assert least <= bound.lower <= bound.upper <= most
+
+
 def test_inputs_that_float64_cannot_square() -> None:
     for noise in (1e200, 1e-160):
         with pytest.raises(ValueError, match="sensitivity over noise must be between 1e-140 and"):

@@ -168,7 +168,8 @@ def _plain(rule: LossRule, exponents: Array) -> tuple[Array, Array]:
         if known.any():
             slip = 36.0 * U * missing + rule.dropped  # d ln(1 - m) is at most dm over what is left
             doubt = slip / np.maximum(1.0 - missing - slip, _UNDERFLOW)
-            value = np.where(known, np.log1p(-missing), value)
+            with np.errstate(divide="ignore"):  # nothing may be left, to a rounding
+                value = np.where(known, np.log1p(-missing), value)
             error = np.where(known, doubt + ELEMENTARY * np.abs(value), error)
     return value, error
 
