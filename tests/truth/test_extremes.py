@@ -117,7 +117,7 @@ def test_a_huge_loss_of_next_to_no_mass_costs_no_time(largest: float) -> None:
     [
         (1.67e-315, 1.99e-298, 1.0, 34951, 0.0, 0.0),
         (1.07e-263, 1.45e-315, 0.5, 116021, 0.0, 0.0),
-        (6.1e-280, 1.0 - 2.0**-52, 1.0, 36403, 2.34e7, 2.35e7),
+        (1.0 - 2.0**-53, 6.1e-280, 1.0, 36403, 2.34e7, 2.35e7),
     ],
 )
 def test_outcomes_of_next_to_no_mass_are_answered(
@@ -126,6 +126,13 @@ def test_outcomes_of_next_to_no_mass_are_answered(
     step = hs.DiscretePair((p, 1 - Fraction(p)), (q, 1 - Fraction(q))).poisson(rate)
     bound = hs.account(step * steps).epsilon(1e-5)
     assert least <= bound.lower <= bound.upper <= most
+
+
+def test_a_step_whose_reverse_shows_nearly_all_is_answered() -> None:
+    """Nothing but e^-644 is left of the finite losses of Q."""
+    step = hs.DiscretePair((6.1e-280, 1 - Fraction(6.1e-280)), (1.0, 0.0))
+    bound = hs.account(step * 36403, "add").delta(1.0)
+    assert 1.0 - 1e-12 <= bound.lower <= bound.upper == 1.0
 
 
 def test_inputs_that_float64_cannot_square() -> None:
