@@ -135,6 +135,14 @@ def test_a_step_whose_reverse_shows_nearly_all_is_answered() -> None:
     assert 1.0 - 1e-12 <= bound.lower <= bound.upper == 1.0
 
 
+def test_a_line_of_which_nothing_is_known_says_nothing() -> None:
+    p = (2.74e-9, 1e-264, 3.04e-16, 1.0 - 2.74e-9, 1e-264)
+    step = hs.DiscretePair(p, (0.512, 5e-265, 0.488, 5e-265, 5e-265)).poisson(0.856)
+    for delta in (1e-300, 2e-24):
+        bound = hs.account(step * 17_659_037, "add").epsilon(delta)
+        assert bound.lower <= bound.upper <= 17_659_037 * 650.0
+
+
 def test_inputs_that_float64_cannot_square() -> None:
     for noise in (1e200, 1e-160):
         with pytest.raises(ValueError, match="sensitivity over noise must be between 1e-140 and"):

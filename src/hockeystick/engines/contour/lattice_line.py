@@ -172,7 +172,7 @@ class LatticeLine:
         kernel = (alpha + beta * turn) / (first * second)
         kernel[0] *= 0.5
         phase = s * gap + total.argument
-        modulus = np.exp(total.log_size)
+        modulus = np.exp(np.minimum(total.log_size, 1.0))  # at most one, but for its error
         terms = modulus * (np.cos(phase) * kernel.real - np.sin(phase) * kernel.imag)
         doubt = total.error + U * (12.0 * np.abs(s * gap) + 2.0 * np.abs(total.argument) + 2.0 * np.abs(phase))
         doubt = doubt + 2.0 * ELEMENTARY + 100.0 * U + U * np.abs(total.log_size)
