@@ -143,6 +143,14 @@ def test_a_line_of_which_nothing_is_known_says_nothing() -> None:
         assert bound.lower <= bound.upper <= 17_659_037 * 650.0
 
 
+def test_no_lattice_is_finer_than_the_numbers_of_float64() -> None:
+    """Points a rounding apart, with masses of 1e-264 about them, over 10^9 steps: wide, but no error of numpy."""
+    rest = 1 - Fraction(4.16e-26) - Fraction(1.12e-292)
+    step = hs.DiscretePair((1.12e-292, 4.16e-26, rest), (1.0 - 3.02e-22, 1.58e-264, 3.02e-22))
+    bound = hs.account(step * 10**9, "add", accountant=Certified(points=1 << 14)).epsilon(1e-264)
+    assert bound.lower <= 5e10 < bound.upper < math.inf
+
+
 def test_inputs_that_float64_cannot_square() -> None:
     for noise in (1e200, 1e-160):
         with pytest.raises(ValueError, match="sensitivity over noise must be between 1e-140 and"):
