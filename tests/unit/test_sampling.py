@@ -23,7 +23,9 @@ from hockeystick.app.spec import registry
 from hockeystick.composition import Direction, Step
 from hockeystick.exact import exact_delta
 from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair
+from hockeystick.laws.allocated_atoms import AllocatedAtomsPair
 from hockeystick.laws.base import Pair
+from hockeystick.laws.one_step import one_step_delta
 from hockeystick.sampling import SCHEMES, Poisson, Sampled, Shuffled, WithoutReplacement
 
 
@@ -290,3 +292,20 @@ def test_rounds_and_fixed_bins_on_the_command_line(capsys: pytest.CaptureFixture
     for wrong, text in ((["--round-steps", "7"], "whole passes"), ([], "needs either --round-steps")):
         assert main([*run, "random-allocation", *wrong]) != 0
         assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("direction", ["add", "zero-in", "remove", "zero-out"])
+def test_samples_are_made_of_the_pair_that_is_stated_for_their_direction(direction: Direction) -> None:
+    remove, add = DiscretePair((0.5, 0.5), (0.25, 0.75)), DiscretePair((0.6, 0.4), (0.4, 0.6))
+    substitute = GaussianPair(1.0)
+    step = hs.UserDefined(remove=remove, add=add, substitute=substitute)
+    for whole in (step.poisson(1.0), step.random_allocation(steps=1), step.poisson(1.0, micro_batches=1)):
+        assert whole.pair(direction) == step.pair(direction)
+    own = add.reversed() if direction in {"add", "zero-in"} else remove
+    assert step.poisson(0.5).pair(direction) == own.subsampled(0.5).under(direction)
+    assert step.random_allocation(steps=3).pair(direction) == AllocatedAtomsPair(own, 3).under(direction)
+    if direction in {"add", "remove"}:
+        cut = hs.account(step.poisson(0.5, largest_batch=6, population=10), direction).delta(0.0)
+        often = one_step_delta(step.poisson(0.5).pair(direction), 0.0)[0]
+        rare = one_step_delta(substitute.subsampled(0.5).under(direction), 0.0)[1]
+        assert often <= cut.upper <= rare

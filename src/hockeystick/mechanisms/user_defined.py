@@ -27,7 +27,8 @@ class UserDefined(Mechanism):
 
     Notes
     -----
-    Zero-out has the pairs of remove and add: state those for a null record instead where they differ.
+    Zero-out has the pairs of remove and add: state those for a null record instead where they differ. Samples under add
+    are made of the pair for ``add``.
 
     Examples
     --------
@@ -59,3 +60,7 @@ class UserDefined(Mechanism):
                 " batches"
             )
         return self.substitute
+
+    def pair_to_sample(self, direction: Direction) -> Pair:
+        stated = self.remove if direction in {"remove", "zero-out"} else self.add
+        return self.remove if stated is None else stated.under(direction)
