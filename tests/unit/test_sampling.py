@@ -20,6 +20,7 @@ from hockeystick.app.cli.sampler import add_sampler
 from hockeystick.app.report.cautions import cautions
 from hockeystick.app.report.words import not_included, sampling_words
 from hockeystick.app.spec import registry
+from hockeystick.bound import Bound
 from hockeystick.composition import Direction, Step
 from hockeystick.exact import exact_delta
 from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair
@@ -309,3 +310,23 @@ def test_samples_are_made_of_the_pair_that_is_stated_for_their_direction(directi
         often = one_step_delta(step.poisson(0.5).pair(direction), 0.0)[0]
         rare = one_step_delta(substitute.subsampled(0.5).under(direction), 0.0)[1]
         assert often <= cut.upper <= rare
+
+
+@pytest.mark.parametrize("steps", [1, 3, 30])
+@pytest.mark.parametrize(
+    ("q", "attained"),
+    [((0.25, 0.5, 0.25), True), ((0.25, 0.375, 0.375), False), ((0.25, 0.75, 0.0), False)],
+)
+def test_no_datasets_attain_a_pair_for_an_exchange_that_differs_from_its_reverse(
+    q: tuple[float, ...], attained: bool, steps: int
+) -> None:
+    pair = DiscretePair((0.5, 0.25, 0.25), q)
+    step = hs.UserDefined(remove=pair, substitute=pair).without_replacement(batch_size=2, population=10)
+    curve = hs.account(step * steps, "substitute")
+    for bound in (curve.delta(0.0), curve.delta(0.05), curve.epsilon(1e-6)):
+        assert isinstance(bound, Bound)
+        assert (bound.lower > 0.0) == attained
+        assert bound.upper >= bound.lower
+    assert attained == all("differs from its reverse" not in note for note in curve.delta(0.05).notes)
+    joined = step.pair("substitute")
+    assert curve.delta(0.05).upper >= one_step_delta(joined, 0.05)[0]

@@ -23,7 +23,8 @@ class UserDefined(Mechanism):
     add : Pair, optional
         For (M(D), M(D + x)); by default the reverse of ``remove``.
     substitute : Pair, optional
-        For (M(D + x), M(D + x')); needed under *substitute* and for batches of fixed size.
+        For (M(D + x), M(D + x')); needed under *substitute* and for batches of fixed size. Records may be exchanged
+        either way: where it differs from its reverse no datasets attain it, and such batches have no lower side.
 
     Notes
     -----
