@@ -295,6 +295,18 @@ def test_the_least_mass_at_infinity_has_no_epsilon_of_delta_zero() -> None:
     assert bound.upper == math.inf
 
 
+@pytest.mark.parametrize("epsilon", [10.0, 18.0, 20.0, 26.64, 29.9, 30.1, 90.0])
+@pytest.mark.parametrize("rate", [1e-300, 1e-296, 1e-290])
+def test_a_tiny_rate_leaves_the_loss_of_a_record_that_is_drawn(rate: float, epsilon: float) -> None:
+    """The loss before sampling is about 700 nats larger, where (e^epsilon - 1) / rate is beyond float64."""
+    with mp.workdps(700):
+        g, e, mu = mpf(rate), mpf(epsilon), 1 / mpf(0.025)
+        x = mp.log((mp.exp(e) - 1 + g) / g) / mu + mu / 2  # where the loss is epsilon
+        truth = g * mp.ncdf(mu - x) - (mp.exp(e) - 1 + g) * mp.ncdf(-x)
+        bound = hs.account(hs.Gaussian(0.025).poisson(rate), "remove").delta(epsilon)
+        assert bound.lower <= truth <= bound.upper <= truth * (1 + 1e-9)
+
+
 def test_next_to_no_noise_a_record_is_found_whenever_it_is_drawn() -> None:
     """delta at epsilon 0 is then the probability that it is ever drawn, all but."""
     ever = 1.0 - (1.0 - 1e-3) ** 10
