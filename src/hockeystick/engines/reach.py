@@ -28,9 +28,8 @@ def check_reach(parts: Sequence[tuple[Pair, int]]) -> None:
     for pair, _ in parts:
         ends = [abs(end) for end in pair.loss_bounds if math.isfinite(end)]
         for reach, most in ((pair.reach, MOST_LOSS), (max(ends, default=0.0), MOST_SQUARED)):
-            if not reach > most:
-                continue
-            raise PrecisionError(
-                f"one step of {shown(pair)} has losses of up to {reach:.3g} nats, more than the {most:g}"
-                " that brackets are computed for: epsilon is enormous; use more noise"
-            )
+            if reach > most:
+                raise PrecisionError(
+                    f"one step of {shown(pair)} has losses of up to {reach:.3g} nats, more than the {most:g}"
+                    " that brackets are computed for: epsilon is enormous; use more noise"
+                )
