@@ -98,10 +98,24 @@ def test_what_no_engine_serves_is_refused(run: Composition) -> None:
         hs.account(run).epsilon(1e-5)
 
 
-def test_a_loss_that_float64_cannot_square_is_refused() -> None:
+def test_a_loss_whose_mass_float64_does_not_tell_is_refused() -> None:
     run = hs.ApproximateDP(1e300, 1e-9).poisson(0.5) * 30 + hs.Gaussian(2.0)
     with pytest.raises(PrecisionError, match=r"losses of up to 1e\+300 nats"):
         hs.account(run, "add").epsilon(1e-5)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        hs.ApproximateDP(1e99).for_group(3) * 10,
+        hs.DiscreteLaplace(1e-99, 3) * 10,
+        hs.ApproximateDP(1e50, 1e-9).poisson(0.5) * 30 + hs.DiscretePair((0.5, 0.5), (0.25, 0.75)) * 20,
+    ],
+    ids=["group", "noise", "sampled"],
+)
+def test_outcomes_whose_masses_float64_does_not_tell_are_refused(run: Composition) -> None:
+    with pytest.raises(PrecisionError, match="epsilon is enormous"):
+        hs.account(run, "add").delta(1.0)
 
 
 @pytest.mark.parametrize("largest", [50.0, 1e4, 1e10])

@@ -16,8 +16,8 @@ MOST_LOSS: Final = 1e7
 """Nats of one step: beyond, float64 does not tell losses apart."""
 
 
-MOST_SQUARED: Final = 1e100
-"""Nats of a loss that next to nothing has: its square, weighted or not, is a float."""
+MOST_FAINT: Final = 1e14
+"""Nats of a loss that next to nothing has: beyond, float64 does not tell the logarithm of its mass."""
 
 
 def check_reach(parts: Sequence[tuple[Pair, int]]) -> None:
@@ -27,7 +27,7 @@ def check_reach(parts: Sequence[tuple[Pair, int]]) -> None:
         raise PrecisionError(f"{steps} steps are more than the 2^40 that brackets are proved for")
     for pair, _ in parts:
         ends = [abs(end) for end in pair.loss_bounds if math.isfinite(end)]
-        for reach, most in ((pair.reach, MOST_LOSS), (max(ends, default=0.0), MOST_SQUARED)):
+        for reach, most in ((pair.reach, MOST_LOSS), (max(ends, default=0.0), MOST_FAINT)):
             if reach > most:
                 raise PrecisionError(
                     f"one step of {shown(pair)} has losses of up to {reach:.3g} nats, more than the {most:g}"
