@@ -62,6 +62,10 @@ class Step(ABC):
         """Pairs whose composition dominates the step, with their counts: `pair`, once, for nearly every step."""
         return ((self.pair(direction), 1),)
 
+    def pair_to_sample(self, direction: Direction) -> Pair:
+        """What a sample in one direction is made of, as a pair under *remove*, which `Pair.under` turns back."""
+        return self.pair("remove")
+
     def same_pairs(self, direction: Direction) -> tuple[tuple[Pair, int], ...]:
         """`pairs`, the same objects whenever it is asked: runs of one step share what these know of themselves."""
         if direction not in self._same_pairs:

@@ -166,17 +166,18 @@ def _significant(kind: str, precision: int | None) -> int:
     return max(precision, 1)
 
 
-def _context(digits: int, rounding: str) -> Context:
+def own_context(digits: int, rounding: str = ROUND_HALF_EVEN) -> Context:
+    """Arithmetic of so many digits that raises nothing, whatever the caller's."""
     return Context(prec=max(digits, 1), rounding=rounding, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 
 
 def _quantized(exact: Decimal, exponent: int, rounding: str) -> Decimal:
     digits = max(exact.adjusted() - exponent + 2, 1)
-    return exact.quantize(Decimal((0, (1,), exponent)), context=_context(digits, rounding))
+    return exact.quantize(Decimal((0, (1,), exponent)), context=own_context(digits, rounding))
 
 
 def _to_significant(value: float, digits: int, rounding: str) -> Decimal:
-    return _context(digits, rounding).create_decimal_from_float(value)
+    return own_context(digits, rounding).create_decimal_from_float(value)
 
 
 def _scientific(rounded: Decimal, significant: int) -> str:

@@ -98,6 +98,73 @@ def test_what_no_engine_serves_is_refused(run: Composition) -> None:
         hs.account(run).epsilon(1e-5)
 
 
+def test_a_loss_whose_mass_float64_does_not_tell_is_refused() -> None:
+    run = hs.ApproximateDP(1e300, 1e-9).poisson(0.5) * 30 + hs.Gaussian(2.0)
+    with pytest.raises(PrecisionError, match=r"losses of up to 1e\+300 nats"):
+        hs.account(run, "add").epsilon(1e-5)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        hs.ApproximateDP(1e99).for_group(3) * 10,
+        hs.DiscreteLaplace(1e-99, 3) * 10,
+        hs.ApproximateDP(1e50, 1e-9).poisson(0.5) * 30 + hs.DiscretePair((0.5, 0.5), (0.25, 0.75)) * 20,
+    ],
+    ids=["group", "noise", "sampled"],
+)
+def test_outcomes_whose_masses_float64_does_not_tell_are_refused(run: Composition) -> None:
+    with pytest.raises(PrecisionError, match="epsilon is enormous"):
+        hs.account(run, "add").delta(1.0)
+
+
+@pytest.mark.parametrize("largest", [50.0, 1e4, 1e10])
+def test_a_huge_loss_of_next_to_no_mass_costs_no_time(largest: float) -> None:
+    """Its exponential is no fraction that is written out."""
+    other = hs.DiscretePair((0.5, 0.3, 0.2), (0.2, 0.3, 0.5)) * 20
+    bound = hs.account(hs.ApproximateDP(largest, 1e-9).poisson(0.5) * 30 + other, "add").epsilon(1e-5)
+    assert bound.lower <= 37.2571265319825 <= bound.upper <= 37.2572  # the truth as the loss grows
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "rate", "steps", "least", "most"),
+    [
+        (1.67e-315, 1.99e-298, 1.0, 34951, 0.0, 0.0),
+        (1.07e-263, 1.45e-315, 0.5, 116021, 0.0, 0.0),
+        (1.0 - 2.0**-53, 6.1e-280, 1.0, 36403, 2.34e7, 2.35e7),
+    ],
+)
+def test_outcomes_of_next_to_no_mass_are_answered(
+    p: float, q: float, rate: float, steps: int, least: float, most: float
+) -> None:
+    step = hs.DiscretePair((p, 1 - Fraction(p)), (q, 1 - Fraction(q))).poisson(rate)
+    bound = hs.account(step * steps).epsilon(1e-5)
+    assert least <= bound.lower <= bound.upper <= most
+
+
+def test_a_step_whose_reverse_shows_nearly_all_is_answered() -> None:
+    """Nothing but e^-644 is left of the finite losses of Q."""
+    step = hs.DiscretePair((6.1e-280, 1 - Fraction(6.1e-280)), (1.0, 0.0))
+    bound = hs.account(step * 36403, "add").delta(1.0)
+    assert 1.0 - 1e-12 <= bound.lower <= bound.upper == 1.0
+
+
+def test_a_line_of_which_nothing_is_known_says_nothing() -> None:
+    p = (2.74e-9, 1e-264, 3.04e-16, 1.0 - 2.74e-9, 1e-264)
+    step = hs.DiscretePair(p, (0.512, 5e-265, 0.488, 5e-265, 5e-265)).poisson(0.856)
+    for delta in (1e-300, 2e-24):
+        bound = hs.account(step * 17_659_037, "add").epsilon(delta)
+        assert bound.lower <= bound.upper <= 17_659_037 * 650.0
+
+
+def test_no_lattice_is_finer_than_the_numbers_of_float64() -> None:
+    """Points a rounding apart, with masses of 1e-264 about them, over 10^9 steps: wide, but no error of numpy."""
+    rest = 1 - Fraction(4.16e-26) - Fraction(1.12e-292)
+    step = hs.DiscretePair((1.12e-292, 4.16e-26, rest), (1.0 - 3.02e-22, 1.58e-264, 3.02e-22))
+    bound = hs.account(step * 10**9, "add", accountant=Certified(points=1 << 14)).epsilon(1e-264)
+    assert bound.lower <= 5e10 < bound.upper < math.inf
+
+
 def test_inputs_that_float64_cannot_square() -> None:
     for noise in (1e200, 1e-160):
         with pytest.raises(ValueError, match="sensitivity over noise must be between 1e-140 and"):
@@ -240,6 +307,18 @@ def test_the_least_mass_at_infinity_has_no_epsilon_of_delta_zero() -> None:
     bound = hs.account(hs.ApproximateDP(1.0, 5e-324)).epsilon(0.0)
     assert isinstance(bound, Bound)
     assert bound.upper == math.inf
+
+
+@pytest.mark.parametrize("epsilon", [10.0, 18.0, 20.0, 26.64, 29.9, 30.1, 90.0])
+@pytest.mark.parametrize("rate", [1e-300, 1e-296, 1e-290])
+def test_a_tiny_rate_leaves_the_loss_of_a_record_that_is_drawn(rate: float, epsilon: float) -> None:
+    """The loss before sampling is about 700 nats larger, where (e^epsilon - 1) / rate is beyond float64."""
+    with mp.workdps(700):
+        g, e, mu = mpf(rate), mpf(epsilon), 1 / mpf(0.025)
+        x = mp.log((mp.exp(e) - 1 + g) / g) / mu + mu / 2  # where the loss is epsilon
+        truth = g * mp.ncdf(mu - x) - (mp.exp(e) - 1 + g) * mp.ncdf(-x)
+        bound = hs.account(hs.Gaussian(0.025).poisson(rate), "remove").delta(epsilon)
+        assert bound.lower <= truth <= bound.upper <= truth * (1 + 1e-9)
 
 
 def test_next_to_no_noise_a_record_is_found_whenever_it_is_drawn() -> None:

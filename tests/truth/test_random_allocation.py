@@ -134,6 +134,40 @@ def test_brackets_contain_enumerated_rounds(
         assert bound.width <= 1e-12
 
 
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize(
+    ("p", "q", "steps"),
+    [
+        ((0.0, 1.0), (0.75, 0.25), 4),  # likelihood ratios of 0 and 4
+        ((0.0, 0.9375, 0.0625), (0.75, 2.0**-30, 0.25 - 2.0**-30), 2),
+        ((0.5, 0.375, 0.125, 0.0), (0.0, 0.125, 0.375, 0.5), 2),
+    ],
+)
+def test_brackets_contain_rounds_of_outcomes_that_one_dataset_lacks(
+    p: tuple[float, ...], q: tuple[float, ...], steps: int, direction: str
+) -> None:
+    curve = hs.account(hs.DiscretePair(p, q).random_allocation(steps=steps), adjacency=direction)
+    exact = tuple(map(Fraction, p)), tuple(map(Fraction, q))
+    for epsilon in (0.0, 0.25, 1.0, 1.375, 3.0, 30.0):
+        bound = curve.delta(epsilon=epsilon)
+        below, above = (Fraction(math.nextafter(math.exp(epsilon), end)) for end in (0.0, math.inf))
+        assert bound.lower <= exact_delta(*exact, steps, below, mirrored=direction == "add")
+        assert exact_delta(*exact, steps, above, mirrored=direction == "add") <= bound.upper
+    bound = curve.epsilon(2.0**-12)
+    if bound.upper < math.inf:
+        above = Fraction(math.nextafter(math.exp(bound.upper), math.inf))
+        assert exact_delta(*exact, steps, above, mirrored=direction == "add") <= 2.0**-12
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "truth"),  # enumerated, and by quadrature
+    [(hs.ApproximateDP(1.0, 1e-3), 1.6869665003420252), (hs.Laplace(0.05), 19.99996000)],
+)
+def test_epsilon_next_to_the_largest_loss_of_a_round(mechanism: hs.ApproximateDP | hs.Laplace, truth: float) -> None:
+    bound = hs.account(mechanism.random_allocation(steps=2), adjacency="add").epsilon(1e-5)
+    assert bound.lower <= truth <= bound.upper <= truth + 5e-5
+
+
 def test_the_law_below_a_curve_may_end_below_it() -> None:
     """Two runs of bins whose mass at infinity is known to more digits than the law that shows it gives away."""
     shown = Fraction(1, 2**24)

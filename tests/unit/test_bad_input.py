@@ -54,6 +54,7 @@ NEVER = hs.DiscretePair((1.0, 0.0), (0.0, 1.0))
         (lambda: hs.Gaussian(1.0) * np.float16(0.5), TypeError, "integer of at least 1, got"),
         (lambda: hs.Gaussian(1.0) * 10**400, ValueError, r"at most 10\^100"),
         (lambda: hs.AboveThreshold(1.0, 1.0, positives=10**400), ValueError, r"at most 10\^100"),
+        (lambda: hs.AboveThreshold(1e-320, 1e-320), ValueError, "threshold_scale and query_scale must leave"),
         (lambda: hs.DiscreteGaussian(1.0, sensitivity=10**400), ValueError, r"at most 10\^100"),
         (lambda: hs.DiscreteLaplace(1.0, sensitivity=2**31), ValueError, "at most 10,000,000"),
         (lambda: hs.DiscreteLaplace(2.2e-308), ValueError, "sensitivity over noise"),

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 import hockeystick as hs
 from hockeystick.app.report.numbers import bracket
 from hockeystick.decimals import formatted, plain, rounded_down, rounded_up
+from hockeystick.laws.atoms import _table_of
+from hockeystick.laws.bounded_range import two_outcomes
 
 WIDE = Context(prec=2500, Emax=10**6, Emin=-(10**6))
 
@@ -155,3 +157,24 @@ def test_the_callers_decimal_context_changes_nothing(context: Context) -> None:
     with localcontext(context):
         assert told() == expected
         assert hs.Bound(1.0, 2.0, "x", decimals=(Decimal(1), Decimal(2))).decimals is not None
+
+
+@pytest.mark.parametrize(
+    ("run", "accountant"),
+    [
+        (hs.ExponentialMechanism(0.1034) * 100, None),
+        (hs.DiscretePair((0.5, 0.3, 0.2), (0.25, 0.7, 0.05)).poisson(0.1034) * 300, None),
+        (hs.Laplace(1.0) * 1, hs.accountants.Exact(digits=20)),
+    ],
+)
+def test_answers_do_not_depend_on_the_callers_decimal_context(
+    run: hs.Composition, accountant: hs.accountants.Accountant | None
+) -> None:
+    with localcontext(Context(prec=3, Emax=9, Emin=-9, traps=[Inexact, Rounded, Subnormal, FloatOperation])):
+        crossed = hs.account(run, accountant=accountant).epsilon(1e-5)  # first: nothing is kept of these numbers
+    for kept in (_table_of, two_outcomes):
+        kept.cache_clear()
+    usual = hs.account(run, accountant=accountant).epsilon(1e-5)
+    assert isinstance(usual, hs.Bound)
+    assert isinstance(crossed, hs.Bound)
+    assert (crossed.lower, crossed.upper, crossed.decimals) == (usual.lower, usual.upper, usual.decimals)

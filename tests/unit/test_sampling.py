@@ -20,10 +20,13 @@ from hockeystick.app.cli.sampler import add_sampler
 from hockeystick.app.report.words import not_included, sampling_words
 from hockeystick.app.spec import registry
 from hockeystick.app.spec.cautions import cautions
+from hockeystick.bound import Bound
 from hockeystick.composition import Direction, Step
 from hockeystick.exact import exact_delta
 from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair
+from hockeystick.laws.allocated_atoms import AllocatedAtomsPair
 from hockeystick.laws.base import Pair
+from hockeystick.laws.one_step import one_step_delta
 from hockeystick.sampling import SCHEMES, Poisson, Sampled, Shuffled, WithoutReplacement
 
 
@@ -298,3 +301,40 @@ def test_rounds_and_fixed_bins_on_the_command_line(capsys: pytest.CaptureFixture
     for wrong, text in ((["--round-steps", "7"], "whole passes"), ([], "needs either --round-steps")):
         assert main([*run, "random-allocation", *wrong]) != 0
         assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("direction", ["add", "zero-in", "remove", "zero-out"])
+def test_samples_are_made_of_the_pair_that_is_stated_for_their_direction(direction: Direction) -> None:
+    remove, add = DiscretePair((0.5, 0.5), (0.25, 0.75)), DiscretePair((0.6, 0.4), (0.4, 0.6))
+    substitute = GaussianPair(1.0)
+    step = hs.UserDefined(remove=remove, add=add, substitute=substitute)
+    for whole in (step.poisson(1.0), step.random_allocation(steps=1), step.poisson(1.0, micro_batches=1)):
+        assert whole.pair(direction) == step.pair(direction)
+    own = add.reversed() if direction in {"add", "zero-in"} else remove
+    assert step.poisson(0.5).pair(direction) == own.subsampled(0.5).under(direction)
+    assert step.random_allocation(steps=3).pair(direction) == AllocatedAtomsPair(own, 3).under(direction)
+    if direction in {"add", "remove"}:
+        cut = hs.account(step.poisson(0.5, largest_batch=6, population=10), direction).delta(0.0)
+        often = one_step_delta(step.poisson(0.5).pair(direction), 0.0)[0]
+        rare = one_step_delta(substitute.subsampled(0.5).under(direction), 0.0)[1]
+        assert often <= cut.upper <= rare
+
+
+@pytest.mark.parametrize("steps", [1, 3, 30])
+@pytest.mark.parametrize(
+    ("q", "attained"),
+    [((0.25, 0.5, 0.25), True), ((0.25, 0.375, 0.375), False), ((0.25, 0.75, 0.0), False)],
+)
+def test_no_datasets_attain_a_pair_for_an_exchange_that_differs_from_its_reverse(
+    q: tuple[float, ...], attained: bool, steps: int
+) -> None:
+    pair = DiscretePair((0.5, 0.25, 0.25), q)
+    step = hs.UserDefined(remove=pair, substitute=pair).without_replacement(batch_size=2, population=10)
+    curve = hs.account(step * steps, "substitute")
+    for bound in (curve.delta(0.0), curve.delta(0.05), curve.epsilon(1e-6)):
+        assert isinstance(bound, Bound)
+        assert (bound.lower > 0.0) == attained
+        assert bound.upper >= bound.lower
+    assert attained == all("differs from its reverse" not in note for note in curve.delta(0.05).notes)
+    joined = step.pair("substitute")
+    assert curve.delta(0.05).upper >= one_step_delta(joined, 0.05)[0]

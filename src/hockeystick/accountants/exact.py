@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, from_sides
+from hockeystick.decimals import own_context
 from hockeystick.errors import check_count, check_fields, require_ball_arithmetic
 
 if TYPE_CHECKING:
@@ -95,5 +96,5 @@ class _ExactCurve(DirectedCurve):
 def _decimal(value: Fraction | float, digits: int, rounding: str) -> Decimal:
     """A fraction as a decimal, rounded the way that is asked for."""
     exact = Fraction(value)
-    with localcontext(prec=digits, rounding=rounding):
+    with localcontext(own_context(digits, rounding)):
         return Decimal(exact.numerator) / Decimal(exact.denominator)

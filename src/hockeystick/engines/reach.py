@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -15,14 +16,20 @@ MOST_LOSS: Final = 1e7
 """Nats of one step: beyond, float64 does not tell losses apart."""
 
 
+MOST_FAINT: Final = 1e14
+"""Nats of a loss that next to nothing has: beyond, float64 does not tell the logarithm of its mass."""
+
+
 def check_reach(parts: Sequence[tuple[Pair, int]]) -> None:
     """Refuse what no engine can serve: more steps, or larger losses, than float64 tells apart."""
     steps = sum(count for _, count in parts)
     if steps > MOST_STEPS:
         raise PrecisionError(f"{steps} steps are more than the 2^40 that brackets are proved for")
     for pair, _ in parts:
-        if pair.reach > MOST_LOSS:
-            raise PrecisionError(
-                f"one step of {shown(pair)} has losses of up to {pair.reach:.3g} nats, more than the {MOST_LOSS:g}"
-                " that brackets are computed for: epsilon is enormous; use more noise"
-            )
+        ends = [abs(end) for end in pair.loss_bounds if math.isfinite(end)]
+        for reach, most in ((pair.reach, MOST_LOSS), (max(ends, default=0.0), MOST_FAINT)):
+            if reach > most:
+                raise PrecisionError(
+                    f"one step of {shown(pair)} has losses of up to {reach:.3g} nats, more than the {most:g}"
+                    " that brackets are computed for: epsilon is enormous; use more noise"
+                )

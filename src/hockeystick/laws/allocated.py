@@ -118,8 +118,8 @@ class AllocatedCurve:
     @lru_cache(maxsize=64)  # noqa: B019 - frozen and hashable; both sides of a bracket start from it
     def guess(self, delta: float) -> float:
         """About the epsilon at this delta, by a few rough answers."""
-        low, high = 0.0, math.inf
-        epsilon = 2.0 * self._nearest / _NEAREST
+        low, high = 0.0, self.supremum.value  # beyond it nothing of the curve is left
+        epsilon = min(2.0 * self._nearest / _NEAREST, 0.5 * high)
         for _ in range(_GUESSES):
             at = np.array([epsilon, epsilon * (1.0 + 1e-3)])
             station = self.station(epsilon, (epsilon, 1.001 * epsilon), noise=self._nearest)

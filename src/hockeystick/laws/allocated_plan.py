@@ -14,7 +14,6 @@ from typing import final
 import numpy as np
 
 from hockeystick.errors import PrecisionError
-from hockeystick.laws.base import Array
 from hockeystick.numerics.lattice_sum import PointMasses, SumWindow
 from hockeystick.numerics.rounding import dyadic_below
 
@@ -32,9 +31,13 @@ _SHARES = tuple(0.05 * 1.5**k for k in range(16))  # tilts beside theta, in unit
 class _TiltedTerms:
     """ln E e^{theta X}, and the tilted mean and variance, of nodes without errors."""
 
-    def __init__(self, points: Array, log_mass: Array) -> None:
-        self.points, self._log_mass = points, log_mass
-        self._least = (_NARROWEST * float(np.abs(points).max())) ** 2
+    def __init__(self, masses: PointMasses) -> None:
+        points, present = np.asarray(masses.index * masses.spacing), masses.mass > 0.0
+        if not present.any():
+            raise PrecisionError("the terms of the sum are too rare for float64 there")
+        self.points, self._log_mass = points[present], np.log(masses.mass[present])
+        self.reach = float(np.abs(points).max())  # of all points: a finer lattice may have mass further out
+        self._least = (_NARROWEST * self.reach) ** 2
 
     def __call__(self, theta: float) -> tuple[float, float, float]:
         exponents = self._log_mass + theta * self.points
@@ -57,17 +60,13 @@ def plan_sum(masses: PointMasses, count: int, k: float) -> tuple[SumWindow, floa
     k : float
         The point.
     """
-    present = masses.mass > 0.0
-    if not present.any():
-        raise PrecisionError("the terms of the sum are too rare for float64 there")
-    terms = _TiltedTerms(np.asarray(masses.index[present] * masses.spacing), np.log(masses.mass[present]))
+    terms = _TiltedTerms(masses)
     best = _saddle(terms, count, k)
     sketches = [_around(terms, count, share * best) for share in _TILTS]
     least = sketches[0].log_scale(count, k)
     fair = [sketch for sketch in sketches if sketch.log_scale(count, k) <= least + _GIVEN_UP]
     found = min(fair, key=lambda sketch: sketch.high - sketch.low)
     theta, low, high = found.theta, found.low, found.high
-    # of all points of the lattice, with mass or without: a finer lattice may have mass further out
     least, most = (count * float(end) * masses.spacing for end in (masses.index[0], masses.index[-1]))
     low, high = max(low, least), min(high, most)
     coarse = min((high - low) / _COARSE_POINTS, 0.25 * found.deviation / math.sqrt(count))
@@ -99,7 +98,7 @@ def _around(terms: _TiltedTerms, count: int, theta: float) -> _Tilt:
     deviation = math.sqrt(count * variance)
     if not deviation > 0.0:
         raise PrecisionError(f"a tilt of {theta!r} leaves all of the sum's mass on one point")
-    farthest = _MOST_EXPONENT / max(float(np.abs(terms.points).max()), 1e-300)
+    farthest = _MOST_EXPONENT / terms.reach
     high, above = _edge(terms, count, theta, log_moment, deviation, farthest, 1.0)
     low, beneath = _edge(terms, count, theta, log_moment, deviation, farthest, -1.0)
     return _Tilt(theta, log_moment, deviation, low, beneath, high, above)
@@ -107,8 +106,7 @@ def _around(terms: _TiltedTerms, count: int, theta: float) -> _Tilt:
 
 def _saddle(terms: _TiltedTerms, count: int, k: float) -> float:
     """theta > 0 with ``count K'(theta) = k + 2 / theta``, by bisection of its logarithm."""
-    scale = max(float(np.abs(terms.points).max()), 1e-300)
-    low, high = math.log(1e-9 / (scale * count)), math.log(_MOST_EXPONENT / scale)
+    low, high = math.log(1e-9 / (terms.reach * count)), math.log(_MOST_EXPONENT / terms.reach)
     for _ in range(50):
         middle = 0.5 * (low + high)
         theta = math.exp(middle)

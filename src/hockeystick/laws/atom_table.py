@@ -8,24 +8,24 @@ Guarantee: every error stored bounds the true one. Cost: one row an atom.
 
 from __future__ import annotations
 
-import decimal
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
 from typing import final
 
 import numpy as np
 
+from hockeystick.decimals import own_context
 from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
 from hockeystick.numerics.rationals import product_up
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.rule import Array
 
 _DIGITS = 70  # of a loss held as a fraction: far beyond `transforms.lattice.PRECISE`
-_FEW = 64  # atoms of which sampled losses are still held as fractions
+_FEW, _LARGEST = 64, 1e9  # atoms, and the size of losses (nats), of which sampled ones are known so well
 
 
 @final
@@ -106,7 +106,7 @@ class AtomTable:
         # the rate is one rounding off where it is no float64: so is r - 1, and the loss moves by |1 - 1/r| of that
         loss_error = sampled_loss_error(loss, base, g, base_error) + 1.01 * U * np.abs(np.expm1(-loss))
         log_p = log_q + loss
-        exact = self.exact_losses is not None and self.size <= _FEW
+        exact = self.exact_losses is not None and self.size <= _FEW and np.abs(self.loss).max(initial=0.0) <= _LARGEST
         return AtomTable(
             loss,
             loss_error,
@@ -119,8 +119,10 @@ class AtomTable:
         )
 
     def _sampled_exactly(self, rate: Fraction) -> tuple[Fraction, ...]:
-        losses = [precise_log(1 - rate + rate * _precise_exp(loss)) for loss in self.precise or ()]
-        return (*((precise_log(1 - rate),) if self.infinite_q > 0.0 else ()), *losses)
+        with localcontext(own_context(_DIGITS)):
+            bottom, top = _decimal(1 - rate), _decimal(rate)
+            logs = [(bottom + top * _decimal(loss).exp()).ln() for loss in self.precise or ()]
+            return tuple(map(Fraction, [*([bottom.ln()] if self.infinite_q > 0.0 else []), *logs]))
 
 
 def _negated(losses: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
@@ -129,10 +131,9 @@ def _negated(losses: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
 
 def precise_log(value: Fraction) -> Fraction:
     """``ln`` of a positive fraction, to within `transforms.lattice.PRECISE`."""
-    with decimal.localcontext(prec=_DIGITS):
-        return Fraction((Decimal(value.numerator) / Decimal(value.denominator)).ln())
+    with localcontext(own_context(_DIGITS)):
+        return Fraction(_decimal(value).ln())
 
 
-def _precise_exp(value: Fraction) -> Fraction:
-    with decimal.localcontext(prec=_DIGITS, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN):
-        return Fraction((Decimal(value.numerator) / Decimal(value.denominator)).exp())
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)

@@ -58,5 +58,5 @@ def base_losses(loss: Array, rate: float) -> Array:
     """The base losses that map to ``loss``, to within rounding; ``-inf`` at and below the smallest."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         small = np.log1p(np.maximum(np.expm1(np.minimum(loss, _LARGE)) / rate, -1.0))
-        large = loss - math.log(rate) + np.log1p(-(1.0 - rate) * np.exp(-np.maximum(loss, _LARGE)))
-    return np.where(loss <= _LARGE, small, large)
+        large = loss - math.log(rate) + np.log1p(-(1.0 - rate) * np.exp(-np.maximum(loss, 1.0)))
+    return np.where((loss <= _LARGE) & (small < np.inf), small, large)  # a quotient by a tiny rate may overflow

@@ -16,12 +16,22 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_finite, check_positive
+from hockeystick.errors import (
+    check_fields,
+    check_finite,
+    check_positive,
+    check_real,
+    check_sequence,
+    one_line,
+    set_fields,
+    shown,
+)
 from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
 Function = Callable[[Array], Array]
 
+_FUNCTIONS = ("loss", "log_cdf_p", "log_tail_p", "log_cdf_q", "log_tail_q")
 _NODES = 4000
 _BISECTIONS = 200
 
@@ -77,20 +87,46 @@ class ContinuousPair(Pair):
     mass_error: float
 
     def __post_init__(self) -> None:
-        for name in ("loss", "log_cdf_p", "log_tail_p", "log_cdf_q", "log_tail_q"):
+        for name in _FUNCTIONS:
             if not callable(getattr(self, name)):
                 raise TypeError(f"{name} must be a function of an array, got {getattr(self, name)!r}")
-        low, high = (check_finite("search", end) for end in self.search)
-        if not low < high:
+        set_fields(
+            self, search=_two("search", self.search, check_finite), bounds=_two("bounds", self.bounds, check_real)
+        )
+        if not self.search[0] < self.search[1]:
             raise ValueError(f"search must hold two increasing numbers, got {self.search!r}")
-        if not self.bounds[0] <= self.bounds[1]:
+        if not self.bounds[0] <= self.bounds[1] or self.bounds[0] == math.inf or self.bounds[1] == -math.inf:
             raise ValueError(f"bounds must hold the smallest and the largest loss, got {self.bounds!r}")
-        check_positive("loss_error", self.loss_error)
-        check_positive("mass_error", self.mass_error)
-        losses = self.loss(np.linspace(low, high, _NODES))
-        if not (np.diff(losses) >= -2.0 * self.loss_error).all():  # also false for NaN
+        check_fields(self, loss_error=check_positive, mass_error=check_positive)
+        self._check_functions()
+
+    def _check_functions(self) -> None:
+        """Refuse functions that contradict one another: some mistakes show, others rest on the caller's word."""
+        x = np.linspace(*self.search, _NODES)
+        losses, *logs = (_answered(name, getattr(self, name), x) for name in _FUNCTIONS)
+        if not np.isfinite(losses).all():
+            raise ValueError("loss must be finite over the search range; narrow search")
+        if not (np.diff(losses) >= -2.0 * self.loss_error).all():
             raise ValueError(
                 "loss must be nondecreasing in x over the search range; mirror x, or state the other order"
+            )
+        cdf_p, tail_p, cdf_q, tail_q = logs
+        for side, log_cdf, log_tail in (("p", cdf_p, tail_p), ("q", cdf_q, tail_q)):
+            off = float(np.abs(np.exp(np.minimum(log_cdf, 1.0)) + np.exp(np.minimum(log_tail, 1.0)) - 1.0).max())
+            if off > 2.0 * self.mass_error + 16.0 * U:
+                raise ValueError(
+                    f"log_cdf_{side} and log_tail_{side} must be logarithms of probabilities that sum to one within"
+                    f" mass_error, {self.mass_error!r}, got sums that are up to {off:.3g} off"
+                )
+        with np.errstate(invalid="ignore"):  # -inf less -inf
+            # the ratio of the tails is at least what p / q is at x, and that of the distribution functions at most
+            short = np.maximum(losses - (tail_p - tail_q), (cdf_p - cdf_q) - losses)
+            room = self.loss_error + 2.0 * self.mass_error + 4.0 * U * np.abs([losses, *logs]).sum(axis=0)
+            wrong = np.flatnonzero(short > room)
+        if wrong.size:
+            raise ValueError(
+                "loss must be ln(p / q) of the P and Q that the tails are of, to within the errors stated, which it is"
+                f" not at x = {float(x[wrong[0]])!r}; exchange P and Q, or state larger errors"
             )
 
     @property
@@ -156,6 +192,27 @@ class ContinuousPair(Pair):
             below = log_cdf(middle) < level
             left, right = np.where(below, middle, left), np.where(below, right, middle)
         return self.loss(right)
+
+
+def _two(name: str, ends: object, check: Callable[[str, object], float]) -> tuple[float, ...]:
+    """Two numbers, each checked."""
+    found = tuple(check(name, end) for end in check_sequence(name, ends))
+    if len(found) != 2:
+        raise ValueError(f"{name} must hold two numbers, got {ends!r}")
+    return found
+
+
+def _answered(name: str, function: Function, x: Array) -> Array:
+    """What a function says of an array, of the same shape and without NaN."""
+    found: object = function(x)
+    if not (isinstance(found, np.ndarray) and found.dtype == np.float64 and found.shape == x.shape):
+        raise TypeError(
+            f"{name} must return an array of float64 of the shape of its argument, {x.shape}, got"
+            f" {one_line(shown(found))}"
+        )
+    if np.isnan(found).any():
+        raise ValueError(f"{name} is NaN at x = {float(x[np.isnan(found)][0])!r}; it must hold real numbers")
+    return found
 
 
 def _differences(log_cdf: Array, log_tail: Array, error: float) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_probability
+from hockeystick.errors import check_probability, shown
 from hockeystick.laws.base import Array, Extreme, InfiniteMass
 from hockeystick.laws.curve import LEAST_DELTA, of_reverse, undercut
 
@@ -47,10 +47,15 @@ class StatedCurve:
         """Lower and upper bound, epsilon finite and of any sign."""
         if epsilon < 0.0:
             return of_reverse(epsilon, *self.reversed().delta(-epsilon))
-        low, high = (check_probability("a bound on delta", float(bound)) for bound in self.forward(epsilon))
-        if low > high:
+        found: object = self.forward(epsilon)
+        bounds = tuple(found) if np.iterable(found) else ()
+        if len(bounds) != 2:
+            raise TypeError(f"a curve must return a lower and an upper bound on delta, got {shown(found)}")
+        low, high = (check_probability("a bound on delta", bound) for bound in bounds)
+        if max(low, self.infinite) > high:
             raise ValueError(
-                f"the lower bound on delta is above the upper one at epsilon {epsilon!r}: {low!r}, {high!r}"
+                f"a curve must return a lower and an upper bound on delta, the upper one at least the lower one and"
+                f" infinite, {self.infinite!r}; got {low!r} and {high!r} at epsilon {epsilon!r}"
             )
         return low, high
 

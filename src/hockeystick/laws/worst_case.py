@@ -21,6 +21,8 @@ from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import LossQuantum, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
+LARGEST_EPSILON = 1e300
+
 
 @final
 @dataclass(frozen=True)
@@ -45,8 +47,8 @@ class WorstCasePair(AtomicPair):
 
     def __post_init__(self) -> None:
         epsilon = check_finite("epsilon", self.epsilon)
-        if not 0.0 <= epsilon <= 1e300:
-            raise ValueError(f"epsilon must be at least 0 and at most 1e300, got {epsilon!r}")
+        if not 0.0 <= epsilon <= LARGEST_EPSILON:
+            raise ValueError(f"epsilon must be at least 0 and at most {LARGEST_EPSILON:g}, got {epsilon!r}")
         set_fields(self, epsilon=epsilon, delta=check_probability("delta", self.delta))
 
     def make_table(self) -> AtomTable:

@@ -13,7 +13,7 @@ from typing import Literal, final
 from hockeystick.composition import Direction
 from hockeystick.errors import check_choice, check_count, check_fields, check_positive
 from hockeystick.laws.base import Pair
-from hockeystick.laws.worst_case import WorstCasePair
+from hockeystick.laws.worst_case import LARGEST_EPSILON, WorstCasePair
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.numerics.rounding import U, up
 
@@ -53,6 +53,11 @@ class AboveThreshold(Mechanism):
     def __post_init__(self) -> None:
         check_fields(self, threshold_scale=check_positive, query_scale=check_positive, positives=check_count)
         check_choice("queries", self.queries, ("any", "monotone"))
+        if not self.epsilon("substitute") <= LARGEST_EPSILON:
+            raise ValueError(
+                f"threshold_scale and query_scale must leave an epsilon of at most {LARGEST_EPSILON:g}, got"
+                f" {self.threshold_scale!r} and {self.query_scale!r} with positives {self.positives}; use more noise"
+            )
 
     def epsilon(self, direction: Direction) -> float:
         """The pure-DP guarantee of one run (nats), rounded up."""

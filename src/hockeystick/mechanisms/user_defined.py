@@ -23,11 +23,13 @@ class UserDefined(Mechanism):
     add : Pair, optional
         For (M(D), M(D + x)); by default the reverse of ``remove``.
     substitute : Pair, optional
-        For (M(D + x), M(D + x')); needed under *substitute* and for batches of fixed size.
+        For (M(D + x), M(D + x')); needed under *substitute* and for batches of fixed size. Records may be exchanged
+        either way: where it differs from its reverse no datasets attain it, and such batches have no lower side.
 
     Notes
     -----
-    Zero-out has the pairs of remove and add: state those for a null record instead where they differ.
+    Zero-out has the pairs of remove and add: state those for a null record instead where they differ. Samples under add
+    are made of the pair for ``add``.
 
     Examples
     --------
@@ -59,3 +61,7 @@ class UserDefined(Mechanism):
                 " batches"
             )
         return self.substitute
+
+    def pair_to_sample(self, direction: Direction) -> Pair:
+        stated = self.remove if direction in {"remove", "zero-out"} else self.add
+        return self.remove if stated is None else stated.under(direction)

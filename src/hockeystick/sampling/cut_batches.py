@@ -84,9 +84,8 @@ class CutBatches(Sampled):
         return BinomialTail(self.population - 1, self.rate, self.largest_batch)
 
     def pair(self, direction: Direction) -> Pair:
-        usual = Poisson(self.mechanism, self.rate)
         if self._tail is None:
-            return usual.pair(direction)
+            return Poisson(self.mechanism, self.rate).pair(direction)
         if direction not in {"remove", "add"}:
             raise UnknownPairError(
                 f"no dominating pair is proved for Poisson samples cut to a largest batch under {direction!r}; use"
@@ -97,7 +96,8 @@ class CutBatches(Sampled):
         # the curve grows with the rate
         share = float_beside(Fraction(self.rate) * Fraction(self._tail.mean_share) * (1 + _SLIP), up=True)
         rare = self.mechanism.pair("substitute").subsampled(max(share, LEAST_RATE))
-        return LabelledPair(usual.pair("remove"), rare, self._tail).under(direction)
+        often = self.mechanism.pair_to_sample(direction).subsampled(self.rate)
+        return LabelledPair(often, rare, self._tail).under(direction)
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         if self._tail is None:

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, final
+from functools import lru_cache
+from typing import ClassVar, Final, final
+
+import numpy as np
 
 from hockeystick.composition import Direction
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import Pair
+from hockeystick.laws.one_step import one_step_deltas
 from hockeystick.numerics.rationals import float_beside
 from hockeystick.sampling.base import AS_REMOVE, InBatches, Samplable
+
+_LOOKED: Final = 16  # epsilons at which a stated pair is compared with its reverse
 
 
 @final
@@ -65,7 +71,7 @@ class WithoutReplacement(InBatches):
         return super().pair_of_group(direction, size)
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
-        if self.mechanism.attained("substitute") is not None:
+        if self.mechanism.attained("substitute") is not None or (direction == "substitute" and self._is_lopsided):
             return ()
         upper, lower = (self._pairs(direction, float_beside(self.rate, up=side)) for side in (True, False))
         return None if len(upper) == 1 and upper == lower else lower[-2:]
@@ -79,10 +85,19 @@ class WithoutReplacement(InBatches):
                 "the upper bound joins the curves of both directions (Lebeda et al., 'Avoiding Pitfalls for Privacy"
                 " Accounting of Subsampled Mechanisms under Composition'), which no datasets are known to attain"
             )
+            if self._is_lopsided:
+                return (
+                    f"{batches}: {above}; the pair stated for an exchange differs from its reverse: none attain it",
+                )
             return (f"{batches}: {above}; the lower bound is attained by datasets (their section 7)",)
         if self.attained(direction) is None:
             return ()
         return (f"{batches}: the rate is no exact float64: it is rounded up for the upper bound, down for the lower",)
+
+    @property
+    def _is_lopsided(self) -> bool:
+        """Whether the caller states a pair that no datasets attain: two records may be exchanged either way."""
+        return self.stated_by_caller and self.rate < 1 and _differs_from_reverse(self.mechanism.pair("substitute"))
 
     def _pairs(self, direction: Direction, rate: float) -> tuple[Pair, ...]:
         """The dominating pair, then, where it is not attained, those of datasets that are."""
@@ -104,3 +119,11 @@ class WithoutReplacement(InBatches):
                 f" {self.batch_size}; use adjacency 'substitute', or a population that counts one more record"
             )
         return (mixture.under(direction),)
+
+
+@lru_cache(maxsize=64)
+def _differs_from_reverse(pair: Pair) -> bool:
+    """Whether the curves of a pair and of its reverse are seen to differ."""
+    epsilons = 1.1 * max(map(abs, pair.loss_range(-20.0, -20.0))) / _LOOKED * np.arange(1.0, _LOOKED + 1.0)
+    (low, high), (other_low, other_high) = (one_step_deltas(one, epsilons) for one in (pair, pair.reversed()))
+    return bool(((low > other_high) | (other_low > high)).any())

@@ -71,7 +71,7 @@ class Poisson(Sampled):
 
     def pair(self, direction: Direction) -> Pair:
         if direction != "substitute":
-            return self.mechanism.pair("remove").subsampled(self.rate).under(direction)
+            return self.mechanism.pair_to_sample(direction).subsampled(self.rate).under(direction)
         if self.rate == 1.0:
             return self.mechanism.pair(direction)
         if isinstance(self.mechanism, Samplable):

@@ -147,12 +147,12 @@ def attained_by(mechanism: Step, pairs: tuple[Pair, Pair]) -> tuple[Pair, ...] |
 
 
 def pair_with_ratio(mechanism: Step, direction: Direction, scheme: str) -> Pair:
-    """The mechanism's pair under remove, if it has a likelihood ratio, and the scheme a pair in the direction."""
+    """The mechanism's pair, as one under remove, if it has likelihood ratios and the scheme a pair in the direction."""
     if direction == "substitute":
         raise UnknownPairError(
             f"no dominating pair is proved for {scheme} under 'substitute'; use adjacency 'add-remove' or 'zero-out'"
         )
-    pair = mechanism.pair("remove")
+    pair = mechanism.pair_to_sample(direction)
     if pair.is_known_by_moments_alone:
         raise UnknownPairError(
             f"a round needs the likelihood ratio of a step; of {mechanism!r} only moments are known: state its noise"

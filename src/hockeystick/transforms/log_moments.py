@@ -29,6 +29,7 @@ _SERIES = 12  # terms of psi; the first one left out is below 26 (1/4)^12 / 14! 
 _FACTORIALS = np.array([float(math.factorial(k)) for k in range(2, _SERIES + 2)])
 _SLACK = 1.02  # covers products of first-order error terms, each far below 1e-2
 _IDENTITIES = np.array([0.0, 1.0])  # exponents of known moments
+_MOSTLY = 0.5  # of a mass that is missing: where more is, the finite sum is as accurate as what is known of it
 _EXACT = 64.0 * U  # of the largest loss, that an error may be without another look
 _UNDERFLOW = 1e-290  # absolute, what weights below the normal range can lose
 
@@ -164,11 +165,11 @@ def _plain(rule: LossRule, exponents: Array) -> tuple[Array, Array]:
     """``ln M_f`` by sums of exponentials, and at exponents 0 and 1 by what is known of the masses; (K, R)."""
     value, error = _scaled(rule, exponents)
     for exponent, missing in zip(_IDENTITIES.tolist(), (rule.missing_q, rule.missing_p), strict=True):
-        known = exponents == exponent
+        known = (exponents == exponent) & (missing <= _MOSTLY)
         if known.any():
             slip = 36.0 * U * missing + rule.dropped  # d ln(1 - m) is at most dm over what is left
             doubt = slip / np.maximum(1.0 - missing - slip, _UNDERFLOW)
-            value = np.where(known, np.log1p(-missing), value)
+            value = np.where(known, np.log1p(-np.minimum(missing, _MOSTLY)), value)
             error = np.where(known, doubt + ELEMENTARY * np.abs(value), error)
     return value, error
 

@@ -140,11 +140,12 @@ class LatticeLine:
         tail = edge * math.exp(min(self.log_tail, 0.0)) * (1.0 + 1e-9)
         at = np.array([float(epsilon)])
         period = self.size * self.lattice.spacing
-        if theta * y > _FAR:  # a line so far from its own epsilon says nothing
-            return _Value(self.chernoff.value - theta * float(point), math.inf, 0.0, math.inf, math.inf, tail, math.inf)
-        growth = math.exp(theta * y) * (1.0 + 1e-12 * (1.0 + theta * y))  # from e^{K - theta eps} to e^{K - theta x}
+        turned = min(theta * y, _FAR)
+        growth = math.exp(turned) * float(1.0 + 1e-12 * (1.0 + turned))  # from e^{K - theta eps} to e^{K - theta x}
         aliasing = self.chernoff.aliasing(at, period * (1.0 - 4.0 * U))
         right, left_high = growth * float(aliasing.right[0]), growth * float(aliasing.left_upper[0])
+        if theta * y > _FAR or math.isinf(right + left_high):  # a line so far from its own epsilon says nothing
+            return _Value(self.chernoff.value - theta * float(point), math.inf, 0.0, math.inf, math.inf, tail, math.inf)
         left_low = float(aliasing.left_lower[0]) * (1.0 - 4e-12 * (1.0 + theta * y)) * growth
         slack = 4.0 * U * (abs(value) + rounding + tail + right + left_high)
         x = float(point)
@@ -171,7 +172,7 @@ class LatticeLine:
         kernel = (alpha + beta * turn) / (first * second)
         kernel[0] *= 0.5
         phase = s * gap + total.argument
-        modulus = np.exp(total.log_size)
+        modulus = np.exp(np.minimum(total.log_size, 1.0))  # at most one, but for its error
         terms = modulus * (np.cos(phase) * kernel.real - np.sin(phase) * kernel.imag)
         doubt = total.error + U * (12.0 * np.abs(s * gap) + 2.0 * np.abs(total.argument) + 2.0 * np.abs(phase))
         doubt = doubt + 2.0 * ELEMENTARY + 100.0 * U + U * np.abs(total.log_size)

@@ -48,7 +48,7 @@ class LineTerms(Columns):
         square = s * s
         kernel = np.arctan2(s * (above + theta), theta * above - square)
         size = np.where(s > 0.0, 1.0, 0.5) / np.sqrt((theta * theta + square) * (above * above + square))
-        modulus = np.exp(total.log_size)
+        modulus = np.exp(np.minimum(total.log_size, 1.0))  # at most one, but for its error
         term = size * modulus
         argument = total.argument - kernel
         known = total.error < 1.0

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.enumeration.outcomes import Outcomes
+from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Array
 from hockeystick.numerics.columns import Columns
 from hockeystick.numerics.rounding import ELEMENTARY, U, gamma
@@ -21,6 +22,7 @@ LOST: Final = 2.0**-1068
 """What a term may lose where numbers are too small for a relative error: a few dozen of the least."""
 
 _WIDEST = 600.0  # nats between losses, whose exponentials float64 holds
+_UNKNOWN = 100.0  # nats that a logarithm of a mass may be off by: beyond, nothing is known of the mass
 _FEW = 1 << 10  # terms that are added up without an error
 _ROW = 64  # terms that are added up one after another, before their sums are
 
@@ -53,6 +55,11 @@ class Listed(Columns):
         order = np.argsort(loss)
         spread = 2.0 * found.loss_error + np.where(exact, 0.0, 4.0 * U * np.abs(loss) + LOST)
         slack = found.error + 2.0 * U * np.abs(found.log_p) + 2.0 * ELEMENTARY
+        if not slack.max() <= _UNKNOWN:
+            raise PrecisionError(
+                f"float64 does not tell the masses of outcomes whose losses are up to {float(np.abs(loss).max()):.3g}"
+                " nats: epsilon is enormous; use more noise"
+            )
         error = np.expm1(slack) * (1.0 + 4.0 * ELEMENTARY)
         return cls(loss[order], spread[order], np.exp(found.log_p[order]), error[order])
 

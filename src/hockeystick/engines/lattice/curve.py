@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, final
 
+import numpy as np
+
 from hockeystick.bound import Bound, agreed, from_sides
 from hockeystick.engines.lattice.compose import TiltedComposition
 from hockeystick.engines.lattice.layout import Layout, common_layout
@@ -44,6 +46,7 @@ _APART = 12.0  # nats of delta from one station to the next
 _LAST = 64  # station: float64 holds no smaller delta
 _LONG = 1 << 21  # points from which a coarser lattice is asked first how much rounding there is
 _SHORT = 1 << 19  # points of that one
+_FINEST = 2.0**-46  # of the largest loss: such points are told apart by float64, with digits to spare
 
 
 _Composed = TiltedComposition | JumpComposition
@@ -204,12 +207,15 @@ class LatticeCurve:
         relative = _relative(saddle, width)
         window = window_around(cumulants, saddle, math.log(relative))
         longest = window.high - window.low if plan is None else plan.longest(math.log(relative))
-        layout = common_layout(self.parts, self._spacing(saddle, width))
-        limited = False
+        below, above = tail_exponents(sum(count for _, count in self.parts), saddle, relative)
+        ranges = [pair.loss_range(below, above) for pair, _ in self.parts]
+        spacing, finest = self._spacing(saddle, width), _FINEST * float(np.abs(ranges).max())
+        layout = common_layout(self.parts, max(spacing, finest))
+        limited = spacing < finest
         if longest / layout.spacing > self.points:
             limited = True
             layout = common_layout(self.parts, longest / self.points * 1.3)
-        uppers, lowers = self._lattices(saddle, relative, plan, layout)
+        uppers, lowers = self._lattices(saddle, above, ranges, plan, layout)
 
         def composed(parts: list[tuple[LatticePLD, int]]) -> _Composed:
             if plan is None:
@@ -226,18 +232,22 @@ class LatticeCurve:
         )
 
     def _lattices(
-        self, saddle: SaddleEstimate, relative: float, plan: JumpPlan | None, layout: Layout
+        self,
+        saddle: SaddleEstimate,
+        above: float,
+        ranges: list[tuple[float, float]],
+        plan: JumpPlan | None,
+        layout: Layout,
     ) -> tuple[list[tuple[LatticePLD, int]], list[tuple[LatticePLD, int]]]:
-        """Upper and lower lattices of all pairs on one layout."""
-        steps = sum(count for _, count in self.parts)
-        below, above = tail_exponents(steps, saddle, relative)
+        """Upper and lower lattices of all pairs on one layout, each over a range of losses."""
         uppers: list[tuple[LatticePLD, int]] = []
         lowers: list[tuple[LatticePLD, int]] = []
         for part, ((pair, count), offset) in enumerate(zip(self.parts, layout.offsets, strict=True)):
-            nodes, within = pair.nodes(above), pair.loss_range(below, above)
+            nodes = pair.nodes(above)
             nodes = nodes if plan is None else plan.nodes(nodes, part, count)
-            spacing = layout.spacing
-            upper, lower = fitted_lattices(pair, nodes, saddle.theta, within, spacing=spacing, offset=offset)
+            upper, lower = fitted_lattices(
+                pair, nodes, saddle.theta, ranges[part], spacing=layout.spacing, offset=offset
+            )
             uppers.append((upper, count))
             lowers.append((lower, count))
         return uppers, lowers

@@ -90,7 +90,7 @@ def _widths(nodes: Nodes, theta: float, spacing: float) -> tuple[Array, Array]:
     beyond = np.maximum(np.minimum(below, above), 1e-300)
     width = spacing * np.maximum(1.0, _GROWTH * beyond**-_EXPONENT)
     gaps = np.diff(loss)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         density = nodes.log_p[order][1:-1] - np.log(0.5 * (gaps[1:] + gaps[:-1]))
         change = np.abs(np.diff(density)) / gaps[1:-1]
     slope = (

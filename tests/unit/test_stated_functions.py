@@ -1,0 +1,87 @@
+"""What a caller states by functions is looked at once: what contradicts itself is refused in words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import log_ndtr
+
+import hockeystick as hs
+from hockeystick.laws import ContinuousPair
+
+GAUSSIAN = ContinuousPair(
+    loss=lambda x: x - 0.5,
+    log_cdf_p=lambda x: log_ndtr(x - 1.0),
+    log_tail_p=lambda x: log_ndtr(1.0 - x),
+    log_cdf_q=log_ndtr,
+    log_tail_q=lambda x: log_ndtr(-x),
+    search=(-37.0, 38.0),
+    loss_error=1e-14,
+    mass_error=1e-12,
+)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "says"),
+    [
+        ({"search": 5}, TypeError, "search must be a sequence"),
+        ({"search": (1.0,)}, ValueError, "search must hold two numbers"),
+        ({"search": (1.0, 0.0)}, ValueError, "two increasing numbers"),
+        ({"bounds": (1.0, 2.0, 3.0)}, ValueError, "bounds must hold two numbers"),
+        ({"bounds": ("a", "b")}, TypeError, "bounds must be a real number"),
+        ({"bounds": (math.inf, math.inf)}, ValueError, "smallest and the largest loss"),
+        ({"bounds": (math.nan, 1.0)}, ValueError, "bounds is NaN"),
+        ({"mass_error": "1e-12"}, TypeError, "mass_error must be a real number"),
+        ({"loss": lambda _: 3.0}, TypeError, r"shape of its argument, \(4000,\), got 3.0"),
+        ({"loss": lambda x: x[1:]}, TypeError, "loss must return an array of float64"),
+        ({"loss": lambda x: x.astype(object)}, TypeError, "loss must return an array of float64"),
+        ({"loss": lambda x: x * math.nan}, ValueError, "loss is NaN at x = -37.0"),
+        ({"loss": lambda x: np.where(x > 0.0, np.inf, x)}, ValueError, "loss must be finite"),
+        ({"loss": lambda x: 0.5 - x}, ValueError, "nondecreasing"),
+        ({"loss": lambda x: x}, ValueError, "is not at x = "),
+        ({"loss": lambda x: x - 1.0}, ValueError, "is not at x = "),
+        ({"log_cdf_p": list}, TypeError, "log_cdf_p must return an array of float64"),
+        ({"log_tail_q": log_ndtr}, ValueError, "log_cdf_q and log_tail_q must be logarithms"),
+        ({"log_cdf_p": lambda x: np.exp(log_ndtr(x - 1.0))}, ValueError, "log_cdf_p and log_tail_p must be logarithms"),
+        (  # P and Q exchanged
+            {
+                "log_cdf_p": GAUSSIAN.log_cdf_q,
+                "log_tail_p": GAUSSIAN.log_tail_q,
+                "log_cdf_q": GAUSSIAN.log_cdf_p,
+                "log_tail_q": GAUSSIAN.log_tail_p,
+            },
+            ValueError,
+            "exchange P and Q",
+        ),
+    ],
+)
+def test_functions_that_contradict_one_another_are_refused(
+    changed: dict[str, Any], error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        replace(GAUSSIAN, **changed)
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+@pytest.mark.parametrize(
+    ("bounds", "error", "says"),
+    [
+        (3, TypeError, "a curve must return a lower and an upper bound on delta, got 3"),
+        (None, TypeError, "got None"),
+        ((0.0,), TypeError, "a lower and an upper bound"),
+        (("a", "b"), TypeError, "a bound on delta must be a real number"),
+        ((0.0, math.nan), ValueError, "a bound on delta is NaN"),
+        ((0.5, 0.25), ValueError, "got 0.5 and 0.25 at epsilon"),
+        ((0.0, 0.0625), ValueError, "infinite, 0.125; got 0.0 and 0.0625"),
+    ],
+)
+def test_bounds_that_contradict_one_another_are_refused(
+    bounds: Any, error: type[Exception], says: str, steps: int
+) -> None:
+    run = hs.UserDefinedCurve(lambda _: bounds, infinite=0.125) * steps
+    with pytest.raises(error, match=says):
+        hs.account(run).delta(1.0)
