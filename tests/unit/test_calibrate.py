@@ -462,6 +462,29 @@ def test_a_coarse_accountant_calls_unsafe_only_what_it_proves_so() -> None:
     assert true_delta(hs.Gaussian(found.unsafe) * 40, 1.0)[0] > Fraction(1e-6)
 
 
+def test_a_range_whose_last_values_cannot_be_decided_leaves_the_best_value_open() -> None:
+    coarse = hs.accountants.Certified(0.5, points=256, engine="lattice")
+    settings: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "accountant": coarse}
+    found = hs.calibrate(lambda s: hs.Gaussian(s) * 40, **settings, within=(26.7, 40.0))
+    assert found.unsafe is None
+    assert "does not decide" in found.notes[0]
+    assert found.value > 26.8
+    assert found.value * (1.0 - found.precision * (1.0 + 1e-12)) <= 26.7
+    swept = hs.sweep(lambda s: hs.Gaussian(s) * 40, find="s", **settings, settings={"within": (26.7, 40.0)})
+    assert swept.bound.sides == (0.0, math.inf)
+
+
+def test_whole_numbers_stay_within_limits_that_are_no_floats() -> None:
+    asked: list[int] = []
+
+    def family(number: int) -> Composition:
+        asked.append(number)
+        return hs.Gaussian(1e15) * number
+
+    found = hs.calibrate(family, epsilon=1.0, delta=1e-5, values="integer", within=(1, 2**60 - 1), safe="smaller")
+    assert found.value == max(asked) == 2**60 - 1
+
+
 @pytest.mark.parametrize("adjacency", ["add-remove", "zero-out"])
 def test_a_value_is_safe_only_when_every_direction_is(adjacency: str) -> None:
     found = hs.calibrate(sgd, epsilon=1.0, delta=1e-6, adjacency=adjacency)

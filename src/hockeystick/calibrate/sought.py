@@ -263,10 +263,11 @@ def _calibration(search: Search, root: float) -> Calibration:
     found = narrow(search, root)
     safe, next_one = found.safe, found.unsafe
     unsafe = None if next_one is None or next_one.unproved else next_one
+    beyond = search.axis.end if next_one is None else next_one.value
     return Calibration(
         value=safe.value,
         unsafe=None if unsafe is None else unsafe.value,
-        precision=0.0 if next_one is None else abs(next_one.value - safe.value) / safe.value,
+        precision=abs(beyond - safe.value) / safe.value,
         target=search.problem.target.words,
         bound=safe.bound,
         bound_at_unsafe=None if unsafe is None else unsafe.bound,
@@ -284,7 +285,7 @@ def _limits(within: tuple[float, float] | None, *, whole: bool) -> tuple[float, 
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise TypeError(f"within must be a pair (smallest, largest), got {within!r}")
     check = check_count if whole else check_positive
-    low, high = (float(check("within", limit)) for limit in within)
+    low, high = (check("within", limit) for limit in within)
     if not low < high:
         raise ValueError(f"within must be a pair (smallest, largest), got {within!r}")
     return low, high
