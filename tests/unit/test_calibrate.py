@@ -20,6 +20,7 @@ from hockeystick.calibrate.sought import calibrations
 from hockeystick.calibrate.targets import target_of
 from hockeystick.composition import Composition, directions
 from hockeystick.engines.contour import standing
+from hockeystick.errors import PrecisionError
 from hockeystick.exact import exact_delta
 from hockeystick.together import passed_together
 
@@ -616,3 +617,35 @@ def test_where_the_record_is_seldom_drawn_at_all_any_noise_will_do() -> None:
     assert found.notes == ("every value allowed meets the target",)
     assert 0.18 < found.bound.upper < 0.19
     assert found.bound.method == "the probability that the record is ever drawn"
+
+
+@pytest.mark.parametrize(
+    ("target", "most"),
+    [
+        ({"true_positive_rate": 0.5, "false_positive_rate": 1e-3}, 1e-3 + 1.0 - 0.99**20),
+        ({"bayes_risk": 0.2, "prior": 0.7}, 0.3 * (1.0 - 0.99**20)),
+    ],
+)
+def test_nor_does_it_take_noise_to_meet_other_targets_then(target: dict[str, float], most: float) -> None:
+    found = hs.calibrate(lambda scale: hs.Laplace(scale).poisson(0.01) * 20, **target)
+    assert found.value == 1e-6
+    assert found.notes == ("every value allowed meets the target",)
+    assert most <= float(found.bound.upper) <= most * (1.0 + 1e-12)
+    assert found.bound.method == "the probability that the record is ever drawn"
+
+
+def test_what_is_proved_safe_is_kept_where_a_further_value_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = Search._measured
+
+    def refusing(self: Search, run: Composition, tolerance: float) -> Bound:
+        if self.safe is not None:
+            raise PrecisionError("the losses\nare too large")
+        return measured(self, run, tolerance)
+
+    monkeypatch.setattr(Search, "_measured", refusing)
+    settings: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "accountant": Certified(1e-3), "guess": 26.9}
+    found = hs.calibrate(lambda noise: hs.Gaussian(math.ceil(noise)) * 40, **settings)
+    assert found.value > 26.0
+    assert float(found.bound.upper) <= 1e-6
+    assert len(found.notes) == 1
+    assert found.notes[0].endswith("refuses to decide closer: the losses are too large")
