@@ -634,6 +634,12 @@ def test_nor_does_it_take_noise_to_meet_other_targets_then(target: dict[str, flo
     assert found.bound.method == "the probability that the record is ever drawn"
 
 
+def test_where_the_safest_value_cannot_be_decided_no_other_is_asked() -> None:
+    """With noise of 1e9 rounding is above so small a delta; with next to no noise the accountant refuses."""
+    with pytest.raises(PrecisionError, match="epsilon 1e-8 at delta 1e-30: at 1000000000 the accountant"):
+        hs.dpsgd.noise_multiplier_for(epsilon=1e-8, delta=1e-30, steps=1000, rate=0.01)
+
+
 def test_what_is_proved_safe_is_kept_where_a_further_value_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     measured = Search._measured
 

@@ -94,8 +94,8 @@ def _narrowed(search: Search, root: float) -> Bracket:
         safe, unsafe = search.safe, search.unsafe
         if safe is not None and is_settled(search):
             return Bracket(safe, None if safe.value == axis.end else unsafe, _ends(search, safe, unsafe))
-        if unsafe is not None and unsafe.unproved and unsafe.value == axis.start:
-            break
+        if safe is None and any(one.value == axis.start and not one.unsafe for one in search.history):
+            return _as_far_as_known(search)  # where the safest value is not proved safe, no other is
         if unsafe is not None and unsafe.value == axis.start:
             raise _unreachable(search, unsafe)
         if safe is not None and unsafe is not None and any(safe.place < one.place < unsafe.place for one in undecided):
