@@ -634,6 +634,12 @@ def test_nor_does_it_take_noise_to_meet_other_targets_then(target: dict[str, flo
     assert found.bound.method == "the probability that the record is ever drawn"
 
 
+def test_a_precision_beyond_all_values_is_met() -> None:
+    found = hs.calibrate(sgd, epsilon=1.0, delta=1e-6, precision=1e9)
+    assert found.unsafe is not None
+    assert found.unsafe < THRESHOLD < found.value < 10.0
+
+
 def test_where_the_safest_value_cannot_be_decided_no_other_is_asked() -> None:
     """With noise of 1e9 rounding is above so small a delta; with next to no noise the accountant refuses."""
     with pytest.raises(PrecisionError, match="epsilon 1e-8 at delta 1e-30: at 1000000000 the accountant"):

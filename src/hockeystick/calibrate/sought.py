@@ -44,7 +44,7 @@ from hockeystick.together import passed_together
 Family = Callable[[Any], Step | Composition]
 
 _WITHIN = (1e-6, 1e9)
-_FINEST = 1e-12
+_FINEST, _COARSEST = 1e-12, 1.0  # relative precision
 _FAR, _NEAR = 0.5, 0.05  # first step of the search from a value made up and from one given, in ln
 _NEIGHBOURS = (4.0, 1.0, 0.25)  # of the guess, where estimates are compared: much less noise is slow
 _ANCHORS = (1.0, 30.0, 1e-2, 1e3, 1e-4, 1e5, 1e-6, 1e8)  # and then: what is far off is slow, most of all tiny noise
@@ -138,7 +138,7 @@ def sought(
     problem = Problem(family, aim, adjacency, method)
     if within is None:
         low, high = (problem.defined_towards(start, end) for end in (low, high))
-    width = max(check_positive("precision", precision), _FINEST)
+    width = min(max(check_positive("precision", precision), _FINEST), _COARSEST)
     search = Search(problem, Axis(low, high, whole, 1, width))
     step = _FAR if guess is None else _NEAR
     sign = {"larger": -1, "smaller": 1, "detect": 0}[safe] or (_by_steps(search, start) if whole else 0)
