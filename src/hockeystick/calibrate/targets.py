@@ -24,6 +24,11 @@ from hockeystick.readouts.trade_off import trade_off
 from hockeystick.together import worst
 
 
+def _unlimited(_: float) -> float:
+    """The most that a quantity can be which has no such limit."""
+    return math.inf
+
+
 @final
 @dataclass(frozen=True)
 class Target:
@@ -55,7 +60,7 @@ class Target:
     whole: Callable[[PrivacyCurve, float], Bound | Estimate] | None = None
     of_direction: Callable[[DirectedCurve], Bound | Estimate] | None = None
     delta_at: float | None = None
-    largest: Callable[[float], float] = lambda _: math.inf
+    largest: Callable[[float], float] = _unlimited
     cheap: bool = False
 
     def measure(self, curve: PrivacyCurve, tolerance: float) -> Bound | Estimate:
