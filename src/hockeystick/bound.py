@@ -22,13 +22,11 @@ Real = float | NDArray[np.float64]
 
 
 def _frozen(value: Real) -> Real:
-    if isinstance(value, np.ndarray):
-        if value.ndim == 0:
-            return float(value)
-        value = np.array(value, dtype=np.float64)
+    if isinstance(value, np.ndarray) and value.ndim > 0:
+        value = np.asarray(value, dtype=np.float64) + 0.0  # a copy, in which -0 is 0
         value.setflags(write=False)
         return value
-    return float(value)
+    return float(value) + 0.0
 
 
 class _Answer:

@@ -229,3 +229,12 @@ def test_a_curve_known_at_epsilon_0_alone_has_no_picture() -> None:
     """As of a run so long that its epsilons are beyond what pictures show."""
     values = (Value(0.9, 1.0), Value(0.0, 0.0))
     assert privacy_chart(Samples((0.0, np.inf), {"substitute": values}, True), LEAST) is None
+
+
+def test_a_delta_below_the_rounding_of_its_corners_is_drawn() -> None:
+    run = hs.DiscretePair([3e-42, 1.0], [4e-210, 1.0]) * 4
+    samples = sampled(hs.account(run, "remove"), 0.0165, least=1e-50)
+    below = samples.privacy(1e-50).below[1]
+    assert np.all(np.diff(below) <= 0.0)
+    assert 1.19e-41 < below.min() <= below.max() <= 1.2e-41
+    assert "polygon" in str(privacy_chart(samples, 1e-50))

@@ -106,9 +106,27 @@ def test_terms_left_out_are_in_the_upper_side() -> None:
     plds = {side: lattices_of(parts, side) for side in ("upper", "lower")}
     for kept in ([0], [1], [0, 1], [0, last], [*range(1, last + 1)], [*range(last + 1)]):
         few = replace(plan, terms=tuple(plan.terms[k] for k in kept))
-        upper, lower = (JumpComposition(plds[side], few, log_alias=-15.0) for side in ("upper", "lower"))
+        upper, lower = (JumpComposition(plds[side], few, log_alias=-15.0, points=4096) for side in ("upper", "lower"))
         assert Fraction(upper.delta(epsilon)) >= exact.low
         assert Fraction(lower.delta(epsilon)) <= exact.high
+
+
+@pytest.mark.parametrize("points", [1, 64, 512])
+def test_jumps_are_composed_on_no_more_points_than_allowed(points: int) -> None:
+    """What the lattices' own windows would hold beyond them counts as aliased: they may be far longer than planned."""
+    steps, epsilon = 246, 0.0798
+    parts = (hs.Gaussian(0.996).poisson(6.27e-5) * steps).pairs("remove")
+    exact = exact_delta(parts, epsilon, digits=8)
+    plan = plan_jumps(parts, epsilon, saddle_at_epsilon(parts, epsilon)[1])
+    assert plan is not None
+    for side in ("upper", "lower"):
+        plds = lattices_of(parts, side)
+        found = JumpComposition(plds, plan, log_alias=-15.0, points=points)
+        assert found.is_cut
+        most = points + 2.0 * (math.sqrt(5.0 * steps) + 2.0) + 2.0
+        assert all(term.length <= 1.2 * most for term in found._terms)
+        assert (Fraction(found.delta(epsilon)) >= exact.low) if side == "upper" else True
+        assert (Fraction(found.delta(epsilon)) <= exact.high) if side == "lower" else True
 
 
 def lattices_of(parts: Sequence[tuple[Pair, int]], side: str) -> list[tuple[LatticePLD, int]]:

@@ -51,3 +51,8 @@ def test_decimals_are_those_of_the_sides() -> None:
     for sides in ((0.0, 0.33333333333333337), (0.3333333333333333, 1.0), (np.zeros(1), np.ones(1))):
         with pytest.raises(ValueError, match="decimals"):
             Bound(*sides, "some method", decimals=third)
+
+
+def test_a_side_of_minus_0_is_0() -> None:
+    assert str(Bound(-0.0, 1.0, "test").lower) == "0.0"
+    assert str(Bound(np.array([-0.0]), np.array([1.0]), "test").lower) == "[0.]"

@@ -20,6 +20,7 @@ from hockeystick.calibrate.sought import calibrations
 from hockeystick.calibrate.targets import target_of
 from hockeystick.composition import Composition, directions
 from hockeystick.engines.contour import standing
+from hockeystick.errors import PrecisionError
 from hockeystick.exact import exact_delta
 from hockeystick.together import passed_together
 
@@ -462,6 +463,29 @@ def test_a_coarse_accountant_calls_unsafe_only_what_it_proves_so() -> None:
     assert true_delta(hs.Gaussian(found.unsafe) * 40, 1.0)[0] > Fraction(1e-6)
 
 
+def test_a_range_whose_last_values_cannot_be_decided_leaves_the_best_value_open() -> None:
+    coarse = hs.accountants.Certified(0.5, points=256, engine="lattice")
+    settings: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "accountant": coarse}
+    found = hs.calibrate(lambda s: hs.Gaussian(s) * 40, **settings, within=(26.7, 40.0))
+    assert found.unsafe is None
+    assert "does not decide" in found.notes[0]
+    assert found.value > 26.8
+    assert found.value * (1.0 - found.precision * (1.0 + 1e-12)) <= 26.7
+    swept = hs.sweep(lambda s: hs.Gaussian(s) * 40, find="s", **settings, settings={"within": (26.7, 40.0)})
+    assert swept.bound.sides == (0.0, math.inf)
+
+
+def test_whole_numbers_stay_within_limits_that_are_no_floats() -> None:
+    asked: list[int] = []
+
+    def family(number: int) -> Composition:
+        asked.append(number)
+        return hs.Gaussian(1e15) * number
+
+    found = hs.calibrate(family, epsilon=1.0, delta=1e-5, values="integer", within=(1, 2**60 - 1), safe="smaller")
+    assert found.value == max(asked) == 2**60 - 1
+
+
 @pytest.mark.parametrize("adjacency", ["add-remove", "zero-out"])
 def test_a_value_is_safe_only_when_every_direction_is(adjacency: str) -> None:
     found = hs.calibrate(sgd, epsilon=1.0, delta=1e-6, adjacency=adjacency)
@@ -593,3 +617,47 @@ def test_where_the_record_is_seldom_drawn_at_all_any_noise_will_do() -> None:
     assert found.notes == ("every value allowed meets the target",)
     assert 0.18 < found.bound.upper < 0.19
     assert found.bound.method == "the probability that the record is ever drawn"
+
+
+@pytest.mark.parametrize(
+    ("target", "most"),
+    [
+        ({"true_positive_rate": 0.5, "false_positive_rate": 1e-3}, 1e-3 + 1.0 - 0.99**20),
+        ({"bayes_risk": 0.2, "prior": 0.7}, 0.3 * (1.0 - 0.99**20)),
+    ],
+)
+def test_nor_does_it_take_noise_to_meet_other_targets_then(target: dict[str, float], most: float) -> None:
+    found = hs.calibrate(lambda scale: hs.Laplace(scale).poisson(0.01) * 20, **target)
+    assert found.value == 1e-6
+    assert found.notes == ("every value allowed meets the target",)
+    assert most <= float(found.bound.upper) <= most * (1.0 + 1e-12)
+    assert found.bound.method == "the probability that the record is ever drawn"
+
+
+def test_a_precision_beyond_all_values_is_met() -> None:
+    found = hs.calibrate(sgd, epsilon=1.0, delta=1e-6, precision=1e9)
+    assert found.unsafe is not None
+    assert found.unsafe < THRESHOLD < found.value < 10.0
+
+
+def test_where_the_safest_value_cannot_be_decided_no_other_is_asked() -> None:
+    """With noise of 1e9 rounding is above so small a delta; with next to no noise the accountant refuses."""
+    with pytest.raises(PrecisionError, match="epsilon 1e-8 at delta 1e-30: at 1000000000 the accountant"):
+        hs.dpsgd.noise_multiplier_for(epsilon=1e-8, delta=1e-30, steps=1000, rate=0.01)
+
+
+def test_what_is_proved_safe_is_kept_where_a_further_value_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = Search._measured
+
+    def refusing(self: Search, run: Composition, tolerance: float) -> Bound:
+        if self.safe is not None:
+            raise PrecisionError("the losses\nare too large")
+        return measured(self, run, tolerance)
+
+    monkeypatch.setattr(Search, "_measured", refusing)
+    settings: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "accountant": Certified(1e-3), "guess": 26.9}
+    found = hs.calibrate(lambda noise: hs.Gaussian(math.ceil(noise)) * 40, **settings)
+    assert found.value > 26.0
+    assert float(found.bound.upper) <= 1e-6
+    assert len(found.notes) == 1
+    assert found.notes[0].endswith("refuses to decide closer: the losses are too large")

@@ -54,6 +54,15 @@ def test_each_lattice_keeps_to_its_side(pair: Pair, cells: int) -> None:
         assert lower.hockey_stick(epsilon + lower.slack) <= most + rounding
 
 
+@pytest.mark.parametrize("spacing", [2.0**-20, 2.0**-27])
+def test_an_atom_at_a_large_loss_is_kept_where_points_are_closer_than_its_place_is_known(spacing: float) -> None:
+    pair = LaplacePair(1e-6)
+    top = pair.loss_bounds[1]
+    first = math.floor(top / spacing) - 40
+    grid = Grid(spacing, np.arange(first, first + 50), math.remainder(top, spacing))
+    assert 0.4999 < tangents(pair, grid).total_mass < 0.51
+
+
 @pytest.mark.parametrize("pair", PAIRS, ids=str)
 def test_masses_obey_their_identities(pair: Pair) -> None:
     grid = _grid(pair, 500)

@@ -198,6 +198,7 @@ def test_contours_of_what_was_found_are_of_the_safe_values() -> None:
         lambda: plots.contours(hs.account(hs.Gaussian(1.0))),  # type: ignore[arg-type]
         lambda: plots.audit(hs.audit.counts(9, 10, false_positives=1, negatives=10), 1.0),  # type: ignore[arg-type]
         lambda: hs.audit.counts(9, 10, false_positives=1, negatives=10).verdict("a"),  # type: ignore[arg-type]
+        lambda: plots.epsilon_against_steps(hs.Gaussian(1.0), [1, 2], delta=[1e-5, 1e-6]),  # type: ignore[arg-type]
         lambda: hs.audit.scores([1.0, 10**400], [1.0, 2.0]),
         lambda: hs.spec.read(None),  # type: ignore[arg-type]
         lambda: hs.spec.load(3.0),  # type: ignore[arg-type]
@@ -208,7 +209,7 @@ def test_contours_of_what_was_found_are_of_the_safe_values() -> None:
     ],
 )
 def test_what_is_of_another_kind_is_refused_by_name(draw: Callable[[], object]) -> None:
-    with pytest.raises(TypeError, match=r"^(curves|ax|sweep|claim|members|text|path|specification|run|title|circum)"):
+    with pytest.raises(TypeError, match=r"^(curves|ax|delta|sweep|claim|members|text|path|spec|run|title|circum)"):
         draw()
 
 
@@ -216,6 +217,7 @@ def test_what_is_of_another_kind_is_refused_by_name(draw: Callable[[], object]) 
     "draw",
     [
         lambda: plots.epsilon_against_steps({}, [1, 2], delta=1e-5),
+        lambda: plots.epsilon_against_steps(hs.Gaussian(1.0), [], delta=1e-5),
         lambda: plots.noise_against_rate([0.01], epsilons=[], delta=1e-5, steps=10),
         lambda: hs.spec.of_run(hs.Gaussian(1.0), "add-or-remove", delta=1e-5),
         lambda: hs.spec.of_run(hs.Gaussian(1.0), delta=1e-5, unit=" "),
@@ -227,3 +229,8 @@ def test_what_is_of_another_kind_is_refused_by_name(draw: Callable[[], object]) 
 def test_what_cannot_be_drawn_or_kept_is_refused(draw: Callable[[], object]) -> None:
     with pytest.raises(ValueError, match="must"):
         draw()
+
+
+def test_a_curve_that_hides_nothing_is_drawn_at_the_top() -> None:
+    axes = plots.privacy_curve(hs.account(hs.Gaussian(1e-3))).axes[0]
+    assert axes.get_ylim() == (0.9, 1.0)

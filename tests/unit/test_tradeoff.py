@@ -298,6 +298,7 @@ def test_tables_have_columns_of_one_length() -> None:
         (math.nan, ValueError, "NaN"),
         ("x", TypeError, "real numbers"),
         (True, TypeError, "real"),
+        ([[0.1], [0.1, 0.2]], TypeError, "as many in every row"),
     ],
 )
 def test_bad_rates_are_refused_by_name(alpha: Any, error: type[Exception], words: str) -> None:

@@ -25,9 +25,9 @@ from hockeystick.decimals import plain
 from hockeystick.errors import (
     check_choice,
     check_count,
-    check_delta,
     check_inside,
     check_positive,
+    check_probability,
     check_sequence,
     public_door,
 )
@@ -48,6 +48,7 @@ Run = Step | Composition | Callable[[int], Composition]
 _SEEN = 3e-3  # of the axis
 _FLAT = 1e-3  # of delta, on the axes of a trade-off
 _FEWEST = 1e-6  # false alarms, where a trade-off begins on a logarithmic scale
+_FLATTEST = 0.9  # delta: what an axis reaches down to, at least
 _FINE = 400  # points of a line on it: straight lines are none there
 
 
@@ -86,7 +87,7 @@ def privacy_curve(
     lowest = check_inside("least", least)
     last = reach(named, lowest) if end is None else check_positive("end", end)
     figure, axes = canvas(title or "Privacy curve", ax)
-    shown = [1.0]
+    shown = [_FLATTEST]
     for index, (name, curve) in enumerate(named.items()):
         samples = sampled(curve, last, least=lowest, seen=_SEEN)
         if samples.certified:
@@ -205,8 +206,10 @@ def epsilon_against_steps(
     if not named:
         raise ValueError("steps must hold at least one step or run: there is nothing to draw")
     numbers = sorted(check_count("counts", count) for count in np.asarray(counts).ravel().tolist())
+    if not numbers:
+        raise ValueError("counts must hold at least one number of steps: there is nothing to draw")
+    at = np.full(len(numbers), check_probability("delta", delta))
     figure, axes = canvas(title or f"ε at δ = {plain(delta)}", ax)
-    at = np.full(len(numbers), float(check_delta(delta)))
     for index, (name, step) in enumerate(named.items()):
         with Progress("accounting"):
             runs = [step * number if isinstance(step, Step | Composition) else step(number) for number in numbers]

@@ -43,11 +43,12 @@ class Calibration:
     value : float or int
         Safe: the certified upper bound meets the target there. ``float(calibration)`` is this.
     unsafe : float, int or None
-        The nearest value proved to miss the target; None where every value allowed meets it, or where the
-        accountant has upper bounds alone, such as ``Moments()`` (``notes`` says which).
+        The nearest value proved to miss the target; None where every value allowed meets it, where none could be
+        proved to miss it, or where the accountant has upper bounds alone, such as ``Moments()`` (``notes`` says which).
     precision : float
-        ``|value - unsafe| / value``: the best value lies between the two. 0 where every value allowed meets the
-        target; with upper bounds alone, the distance from a value that they do not prove safe.
+        ``|value - unsafe| / value``: the best value lies between the two. Without an unsafe value, the distance to the
+        end of those allowed, 0 where all meet the target; with upper bounds alone, to a value that they do not prove
+        safe.
     target : str
         What was aimed at, in words.
     bound : Bound

@@ -118,10 +118,9 @@ class Search:
         return self.problem.excess(min(float(answer.sides[1]), self._most(run)))
 
     def _most(self, run: Composition) -> float:
-        """What delta is at most however little noise there is: the probability that the record is ever drawn."""
-        if self.problem.target.delta_at is None:
-            return math.inf
-        return max(ever_drawn(run.pairs(name)) for name in directions(self.problem.adjacency))
+        """What the quantity is at most however little noise there is: the record may never be drawn."""
+        drawn = max(ever_drawn(run.pairs(name)) for name in directions(self.problem.adjacency))
+        return self.problem.target.largest(drawn)
 
     def _largest_estimate(self, run: Composition, target: Target, method: Accountant) -> Bound | Estimate:
         """The estimate of all directions, and once it is known which decides near the root, of that one alone."""

@@ -44,7 +44,7 @@ from hockeystick.together import passed_together
 Family = Callable[[Any], Step | Composition]
 
 _WITHIN = (1e-6, 1e9)
-_FINEST = 1e-12
+_FINEST, _COARSEST = 1e-12, 1.0  # relative precision
 _FAR, _NEAR = 0.5, 0.05  # first step of the search from a value made up and from one given, in ln
 _NEIGHBOURS = (4.0, 1.0, 0.25)  # of the guess, where estimates are compared: much less noise is slow
 _ANCHORS = (1.0, 30.0, 1e-2, 1e3, 1e-4, 1e5, 1e-6, 1e8)  # and then: what is far off is slow, most of all tiny noise
@@ -138,7 +138,7 @@ def sought(
     problem = Problem(family, aim, adjacency, method)
     if within is None:
         low, high = (problem.defined_towards(start, end) for end in (low, high))
-    width = max(check_positive("precision", precision), _FINEST)
+    width = min(max(check_positive("precision", precision), _FINEST), _COARSEST)
     search = Search(problem, Axis(low, high, whole, 1, width))
     step = _FAR if guess is None else _NEAR
     sign = {"larger": -1, "smaller": 1, "detect": 0}[safe] or (_by_steps(search, start) if whole else 0)
@@ -263,10 +263,11 @@ def _calibration(search: Search, root: float) -> Calibration:
     found = narrow(search, root)
     safe, next_one = found.safe, found.unsafe
     unsafe = None if next_one is None or next_one.unproved else next_one
+    beyond = search.axis.end if next_one is None else next_one.value
     return Calibration(
         value=safe.value,
         unsafe=None if unsafe is None else unsafe.value,
-        precision=0.0 if next_one is None else abs(next_one.value - safe.value) / safe.value,
+        precision=abs(beyond - safe.value) / safe.value,
         target=search.problem.target.words,
         bound=safe.bound,
         bound_at_unsafe=None if unsafe is None else unsafe.bound,
@@ -284,7 +285,7 @@ def _limits(within: tuple[float, float] | None, *, whole: bool) -> tuple[float, 
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise TypeError(f"within must be a pair (smallest, largest), got {within!r}")
     check = check_count if whole else check_positive
-    low, high = (float(check("within", limit)) for limit in within)
+    low, high = (check("within", limit) for limit in within)
     if not low < high:
         raise ValueError(f"within must be a pair (smallest, largest), got {within!r}")
     return low, high

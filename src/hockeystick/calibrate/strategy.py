@@ -9,7 +9,7 @@ from typing import final
 from hockeystick.calibrate.result import UnreachableTargetError
 from hockeystick.calibrate.search import ASIDE, Evaluation, Search
 from hockeystick.decimals import plain, rounded_down
-from hockeystick.errors import PrecisionError
+from hockeystick.errors import PrecisionError, one_line
 
 _PROBES = 60
 _SECANTS = 10  # evaluations after which every other one halves the interval
@@ -76,27 +76,28 @@ def narrow(search: Search, root: float) -> Bracket:
     UnreachableTargetError
         Where the safest value is proved unsafe.
     PrecisionError
-        Where no value could be decided.
+        Where no value could be proved safe.
     """
-    axis, target = search.axis, search.problem.target
+    try:
+        return _narrowed(search, root)
+    except PrecisionError as refusal:
+        if search.safe is None:
+            raise
+        return Bracket(search.safe, search.unsafe, (f"the accountant refuses to decide closer: {one_line(refusal)}",))
+
+
+def _narrowed(search: Search, root: float) -> Bracket:
+    axis = search.axis
     undecided = [one for one in search.history if not (one.safe or one.unsafe or one.unproved)]
     root = refined(search, root)
     for count in range(_PROBES):
         safe, unsafe = search.safe, search.unsafe
         if safe is not None and is_settled(search):
             return Bracket(safe, None if safe.value == axis.end else unsafe, _ends(search, safe, unsafe))
-        if unsafe is not None and unsafe.unproved and unsafe.value == axis.start:
-            break
+        if safe is None and any(one.value == axis.start and not one.unsafe for one in search.history):
+            return _as_far_as_known(search)  # where the safest value is not proved safe, no other is
         if unsafe is not None and unsafe.value == axis.start:
-            least = float(unsafe.bound.lower)
-            size = "infinite" if math.isinf(least) else f"already {rounded_down(least, 6)} or more"
-            raise UnreachableTargetError(
-                f"no value from {plain(axis.low)} to {plain(axis.high)} meets {target.words}: at the safest one,"
-                f" {plain(unsafe.value)}, {target.quantity} is"
-                f" {size}; allow safer values or a weaker target",
-                value=unsafe.value,
-                bound=unsafe.bound,
-            )
+            raise _unreachable(search, unsafe)
         if safe is not None and unsafe is not None and any(safe.place < one.place < unsafe.place for one in undecided):
             note = (
                 f"between the two the accountant cannot decide (for one, at {undecided[-1].value:.17g} it finds"
@@ -115,6 +116,18 @@ def narrow(search: Search, root: float) -> Bracket:
     if undecided:
         _settle(search)
     return _as_far_as_known(search)
+
+
+def _unreachable(search: Search, unsafe: Evaluation) -> UnreachableTargetError:
+    """What is raised where the safest value is proved unsafe."""
+    axis, target, least = search.axis, search.problem.target, float(unsafe.bound.lower)
+    size = "infinite" if math.isinf(least) else f"already {rounded_down(least, 6)} or more"
+    return UnreachableTargetError(
+        f"no value from {plain(axis.low)} to {plain(axis.high)} meets {target.words}: at the safest one,"
+        f" {plain(unsafe.value)}, {target.quantity} is {size}; allow safer values or a weaker target",
+        value=unsafe.value,
+        bound=unsafe.bound,
+    )
 
 
 def _settle(search: Search) -> None:

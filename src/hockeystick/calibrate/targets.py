@@ -24,6 +24,11 @@ from hockeystick.readouts.trade_off import trade_off
 from hockeystick.together import worst
 
 
+def _unlimited(_: float) -> float:
+    """The most that a quantity can be which has no such limit."""
+    return math.inf
+
+
 @final
 @dataclass(frozen=True)
 class Target:
@@ -43,6 +48,8 @@ class Target:
         The quantity of one direction, where that of the curve is the largest over them.
     delta_at : float, optional
         The epsilon, where the quantity is a delta.
+    largest : callable
+        From the probability that the record is ever drawn to the most that the quantity can be.
     cheap : bool
         Whether certifying the quantity costs no more than an estimate.
     """
@@ -53,6 +60,7 @@ class Target:
     whole: Callable[[PrivacyCurve, float], Bound | Estimate] | None = None
     of_direction: Callable[[DirectedCurve], Bound | Estimate] | None = None
     delta_at: float | None = None
+    largest: Callable[[float], float] = _unlimited
     cheap: bool = False
 
     def measure(self, curve: PrivacyCurve, tolerance: float) -> Bound | Estimate:
@@ -73,7 +81,9 @@ def _delta(epsilon: float, delta: float) -> Target:
     quantity, words = f"delta at epsilon {plain(epsilon)}", f"epsilon {plain(epsilon)} at delta {plain(delta)}"
     if epsilon == 0.0:
         quantity, words = "the advantage", f"advantage {plain(delta)}"
-    return Target(words, quantity, delta, of_direction=lambda curve: curve.delta(epsilon), delta_at=epsilon)
+    return Target(
+        words, quantity, delta, of_direction=lambda curve: curve.delta(epsilon), delta_at=epsilon, largest=float
+    )
 
 
 def _mu(mu: float, floor: float) -> Target:
@@ -144,7 +154,9 @@ def _attack(true_positive_rate: float, false_positive_rate: float) -> Target:
     def measured(curve: PrivacyCurve, tolerance: float) -> Bound | Estimate:
         return trade_off(curve, alpha, tolerance=tolerance).true_positive_rate
 
-    return Target(f"true-positive rate {plain(most)} {at}", f"the true-positive rate {at}", most, measured)
+    words, quantity = f"true-positive rate {plain(most)} {at}", f"the true-positive rate {at}"
+    # where the record is not drawn, an attack finds as often as it is wrong
+    return Target(words, quantity, most, measured, largest=lambda drawn: up(alpha + drawn))
 
 
 def _risk(bayes_risk: float, prior: float) -> Target:
@@ -165,8 +177,8 @@ def _risk(bayes_risk: float, prior: float) -> Target:
         return Estimate(high, float(found.error), found.method, found.notes)
 
     at = f"at prior {plain(believed)}"
-    quantity = f"how far the Bayes risk {at} is below that of guessing"
-    return Target(f"Bayes risk at least {plain(least)} {at}", quantity, down(rarer - least), missing)
+    words, quantity = f"Bayes risk at least {plain(least)} {at}", f"how far the Bayes risk {at} is below guessing's"
+    return Target(words, quantity, down(rarer - least), missing, largest=lambda drawn: up(rarer * drawn))
 
 
 _ASKED: Final[dict[tuple[str, ...], Callable[..., Target]]] = {

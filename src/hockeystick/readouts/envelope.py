@@ -71,6 +71,17 @@ class Corners:
     lower: Array
     sampled: NDArray[np.bool_]
 
+    def falling(self) -> tuple[Array, Array]:
+        """``a - 1`` and the function at all corners but the last, none of them below the next: the curve falls.
+
+        One rounded below it moves to the left, by more than its place is rounded: the line through it is higher there.
+        """
+        excess, lower = self.excess[:-1].copy(), self.lower[:-1].copy()
+        moved = np.maximum(excess[1::2] - 64.0 * U * self.a[1:-1:2], excess[:-1:2])
+        excess[1::2] = np.where(lower[1::2] < lower[2::2], moved, excess[1::2])
+        lower[1::2] = np.maximum(lower[1::2], lower[2::2])
+        return excess, lower
+
 
 @final
 @dataclass(frozen=True)

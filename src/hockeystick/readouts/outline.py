@@ -124,7 +124,8 @@ class Samples:
         """Outline of the worst delta against epsilon, delta on a logarithmic scale, down to ``least``."""
         enclosure = self._filled("worst")
         side, (corners, _) = enclosure.forward, enclosure.corners()
-        below = _falling_to(np.log1p(corners.excess[:-1]), corners.lower[:-1], least)
+        excess, lower = corners.falling()
+        below = _falling_to(np.log1p(excess), lower, least)
         above = _along_tangents(side.epsilon, np.maximum(side.upper, 0.1 * least))
         outward = math.exp(_OUTWARD * (1.0 - math.log(least)))
         return Lines((below[0], below[1] / outward), _cropped(above[0], above[1] * outward, least))

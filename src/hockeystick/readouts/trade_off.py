@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hockeystick import notebook
 from hockeystick.bound import Bound, Estimate
-from hockeystick.errors import check_choice, check_positive, check_probability, public_door
+from hockeystick.errors import check_choice, check_positive, check_probability, check_reals, public_door
 from hockeystick.readouts.directions import OPPOSITE, Asked
 from hockeystick.readouts.envelope import Enclosure, Value, worst
 from hockeystick.readouts.one_test import KnownAttacks, of_several
@@ -132,12 +132,10 @@ def trade_off(
 
 
 def _rates(value: ArrayLike) -> NDArray[np.float64]:
-    array = np.asarray(value)
-    if array.dtype == np.bool_ or not np.issubdtype(array.dtype, np.number) or np.iscomplexobj(array):
-        raise TypeError(f"false_positive_rate must hold real numbers in [0, 1], got {value!r}")
+    array = check_reals("false_positive_rate", value, "in [0, 1]")
     for item in array.ravel():
         check_probability("false_positive_rate", float(item))
-    return array.astype(np.float64)
+    return array
 
 
 def _enclosures(curve: Curve, direction: str) -> tuple[dict[str, Enclosure], Asked]:

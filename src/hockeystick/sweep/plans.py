@@ -227,7 +227,7 @@ def _between(found: Calibration) -> Row:
     safe = float(found.value)
     low, high = sorted((safe, safe if found.unsafe is None else float(found.unsafe)))
     if found.unsafe is None and found.precision > 0.0:
-        low, high = 0.0, math.inf  # upper bounds alone prove nothing unsafe
+        low, high = 0.0, math.inf  # nothing is proved unsafe, and not all meets the target
     return Row(low, high, safe=safe, method=found.bound.method, notes=found.notes)
 
 

@@ -95,6 +95,8 @@ class TiltedComposition:
         ``ln`` of a factor on all finite masses.
     """
 
+    is_cut = False  # the window is as long as was asked for
+
     def __init__(self, parts: Parts, window: TiltedWindow, *, log_weight: float = 0.0) -> None:
         first = parts[0][0]
         self.side: Side = first.side

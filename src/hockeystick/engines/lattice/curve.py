@@ -220,15 +220,16 @@ class LatticeCurve:
         def composed(parts: list[tuple[LatticePLD, int]]) -> _Composed:
             if plan is None:
                 return TiltedComposition(parts, window)
-            return JumpComposition(parts, plan, log_alias=math.log(relative))
+            return JumpComposition(parts, plan, log_alias=math.log(relative), points=self.points)
 
+        upper, lower = composed(uppers), composed(lowers)
         return _Bracket(
-            composed(uppers),
-            composed(lowers),
+            upper,
+            lower,
             theta=saddle.theta,
             epsilon=saddle.epsilon,
             log_delta=saddle.log_delta,
-            limited=limited or layout.exact,
+            limited=limited or layout.exact or upper.is_cut or lower.is_cut,
         )
 
     def _lattices(

@@ -255,9 +255,13 @@ class JumpComposition:
         What to cut.
     log_alias : float
         ``ln`` of the fraction of delta that may lie outside the windows.
+    points : int
+        Largest number of lattice points in a window; a longer one is cut, and what it leaves out counts as aliased.
     """
 
-    def __init__(self, parts: Sequence[tuple[LatticePLD, int]], plan: JumpPlan, *, log_alias: float) -> None:
+    def __init__(
+        self, parts: Sequence[tuple[LatticePLD, int]], plan: JumpPlan, *, log_alias: float, points: int
+    ) -> None:
         self.side: Side = parts[0][0].side
         self.spacing = parts[0][0].spacing
         self._epsilon = plan.epsilon
@@ -267,13 +271,16 @@ class JumpComposition:
         others = [(replace(own, mass_at_infinity=0.0), n) for k, (own, n) in enumerate(parts) if k != plan.part]
         own = [_part(pld, band == k) for k in range(len(plan.cuts) + 1)]
         self._terms = []
+        self.is_cut = False
         for term in plan.terms:
             chosen = [*others, *((one, n) for one, n in zip(own, term.counts, strict=True) if n > 0)]
             if any((one.log_mass == -math.inf).all() for one, _ in chosen):
                 continue  # nothing can fall into that band
             cumulants = Cumulants(chosen, -math.inf)  # of the lattices: nodes may end elsewhere
             window = term.on(cumulants, plan.epsilon).window(log_alias + plan.log_delta)
-            self._terms.append(TiltedComposition(chosen, window, log_weight=term.log_weight))
+            kept = replace(window, high=min(window.high, window.low + points * self.spacing))
+            self.is_cut |= kept.high < window.high
+            self._terms.append(TiltedComposition(chosen, kept, log_weight=term.log_weight))
         self.remainder = _left_out(own, count, plan, math.fsum(n * one.excess for one, n in parts))
 
     def delta(self, epsilon: float) -> float:

@@ -119,8 +119,8 @@ def _cuts(pair: Pair, points: Array) -> Array:
     index = int(np.searchsorted(points, top - _ON_POINT * (1.0 + abs(top)))) if math.isfinite(top) else points.size
     if 0 < index < points.size and abs(points[index] - top) <= _ON_POINT * (1.0 + abs(top)):
         below = top - 4.0 * _ON_POINT * (1.0 + abs(top))
-        above = pair.cells(np.array([cuts[index - 1], below])).log_p
-        if cuts[index - 1] < below and above[2] > max(above[1], -math.inf) + math.log(_ATOM):
+        masses = pair.cells(np.array([min(cuts[index - 1], below), below])).log_p
+        if cuts[index - 1] < below and masses[2] > masses[1] + math.log(_ATOM):
             cuts[index - 1] = below
     return cuts
 
