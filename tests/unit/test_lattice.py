@@ -104,6 +104,20 @@ def test_mass_beyond_the_last_point_too_small_for_float64_is_kept(make: Callable
     assert make(on).mass_at_infinity > 0.0
 
 
+def test_tangents_of_next_to_no_losses_stay_below_the_pair() -> None:
+    hidden = GaussianPair(1e50)  # between these points ln of its masses is -1e98
+    pld = tangents(hidden, Grid.covering(-1.0, 1.0, 0.25))
+    assert pld.total_mass <= 1.0
+    for epsilon in (-0.5, -0.125, 0.0, 0.125):
+        assert pld.hockey_stick(epsilon) <= one_step_delta(hidden, epsilon)[1]
+
+
+def test_tangents_of_points_closer_than_atoms_are_told_apart() -> None:
+    pair = LaplacePair(1e10)
+    pld = tangents(pair, Grid.covering(-1e-10, 1e-10, 2.0**-41, offset=1e-10))
+    assert pld.hockey_stick(0.0) <= one_step_delta(pair, 0.0)[1]
+
+
 def test_no_mass_at_infinity_is_no_negative_zero() -> None:
     pld = connect_the_dots(GridCells.of(LaplacePair(1.0), Grid.covering(-1.0, 1.0, 0.25)))
     assert [str(side) for side in composed_infinity([(pld, 3)])] == ["0.0", "0.0"]
