@@ -141,6 +141,16 @@ def test_what_is_out_of_reach_is_said_with_its_reason() -> None:
     assert all(f.reason for f in found)
 
 
+def test_an_enormous_upper_side_is_not_reached_with_a_reason() -> None:
+    steps = [step("gaussian", 1, noise_multiplier=1.0), step("approximate-dp", 1, epsilon=0.5, delta=1e-11)]
+    claims = document("remove", steps, 1e-5, 1.0)
+    (result,) = (result for result in claims["results"] if result["quantity"] == "epsilon")
+    result["upper"] = 9e9
+    (found,) = (f for f in check({**claims, "results": [result]}) if f.where.endswith("1e-05, upper"))
+    assert found.verdict == NOT_REACHED
+    assert found.reason
+
+
 @pytest.mark.parametrize(
     "written",
     [
