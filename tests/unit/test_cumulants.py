@@ -141,6 +141,20 @@ def test_losses_whose_powers_overflow_are_answered_or_refused_in_words(accountan
             assert isinstance(found, hs.Estimate) or found.lower <= found.upper
 
 
+@pytest.mark.parametrize("beside", [[], [(hs.Laplace(1.0), 2)], [(hs.RandomizedResponse(0.75), 1)]], ids=len)
+def test_outcomes_of_enormous_losses_are_answered_or_refused_in_words(beside: list[tuple[hs.Step, int]]) -> None:
+    curve = hs.account(hs.compose([(hs.ApproximateDP(1e100), 2), *beside]))
+    for ask, value in ((curve.delta, 1.0), (curve.epsilon, 1e-6)):
+        with contextlib.suppress(PrecisionError):
+            found = ask(value)
+            assert found.lower <= found.upper
+
+
+def test_divergences_of_enormous_losses_are_refused_in_words() -> None:
+    with pytest.raises(PrecisionError, match="whose powers float64 holds"):
+        hs.renyi(hs.Gaussian(1e-36).poisson(0.1) * 3, orders=[2.0, 10.0])
+
+
 def test_a_third_moment_beyond_float64_is_not_known() -> None:
     assert absolute_third_upper(LaplacePair(1.0), 2.0**20, 0.0, -1e6) == math.inf
 

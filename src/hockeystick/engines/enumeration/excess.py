@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.engines.enumeration.outcomes import Outcomes
+from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Array
 from hockeystick.numerics.columns import Columns
 from hockeystick.numerics.rounding import ELEMENTARY, U, gamma
@@ -47,12 +48,14 @@ class Listed(Columns):
 
     @classmethod
     def of(cls, found: Outcomes) -> Self:
-        """The outcomes of a composition."""
+        """The outcomes of a composition; `PrecisionError` where nothing is known of their masses."""
         exact = found.loss_error == 0.0
         loss = np.where(exact, found.loss, np.nextafter(found.loss + found.loss_error, np.inf))
         order = np.argsort(loss)
         spread = 2.0 * found.loss_error + np.where(exact, 0.0, 4.0 * U * np.abs(loss) + LOST)
         slack = found.error + 2.0 * U * np.abs(found.log_p) + 2.0 * ELEMENTARY
+        if not float(slack.max()) < _WIDEST:
+            raise PrecisionError("rounding leaves nothing of the masses of enormous losses: use more noise")
         error = np.expm1(slack) * (1.0 + 4.0 * ELEMENTARY)
         return cls(loss[order], spread[order], np.exp(found.log_p[order]), error[order])
 

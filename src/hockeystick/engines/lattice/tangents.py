@@ -86,7 +86,7 @@ def tangents(pair: Pair, grid: Grid, *, tilt: float = 1.0) -> LatticePLD:
 
 def _told(cells: CellMasses) -> CellMasses:
     """The cells without those of so little mass that logarithms hold no ratios of it: fewer outcomes, a lower curve."""
-    nothing = cells.log_p < _LEAST_LOG
+    nothing = cells.log_p - cells.error_p < _LEAST_LOG
     return replace(cells, **{name: np.where(nothing, -math.inf, getattr(cells, name)) for name in ("log_p", "log_q")})
 
 
