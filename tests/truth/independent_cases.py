@@ -90,6 +90,21 @@ FAST: list[tuple[str, list[Step], float, float]] = [  # relation, steps, delta a
         1e-4,
         1.0,
     ),
+    (
+        "add-remove",
+        [
+            step(
+                "gaussian-mixture",
+                1,
+                poisson(0.125),
+                noise_multiplier=1.75,
+                sensitivities=[0.0, 1.0, 2.0],
+                probabilities=[0.5, 0.25, 0.25],
+            )
+        ],
+        1e-3,
+        0.02,
+    ),
     ("add-remove", [step("laplace", 1, scale=2.0)], 0.01, 0.25),
     ("add-remove", [step("laplace", 1, poisson(0.2), scale=1.0)], 0.01, 0.1),
     ("add-remove", [step("laplace", 5, scale=2.0), step("randomized-response", 3, probability=0.6)], 1e-6, 1.0),

@@ -142,6 +142,35 @@ def test_what_is_out_of_reach_is_said_with_its_reason() -> None:
 
 
 @pytest.mark.parametrize(
+    ("quantity", "lower", "upper", "verdicts"),
+    [
+        ("delta", math.nan, math.nan, [NOT_REACHED, NOT_REACHED]),
+        ("epsilon", math.nan, 9.0, [NOT_REACHED, PROVED]),
+        ("delta", math.inf, math.inf, [CONTRADICTED, PROVED]),
+        ("delta", -math.inf, -math.inf, [PROVED, CONTRADICTED]),
+        ("epsilon", -math.inf, -math.inf, [PROVED, CONTRADICTED]),
+    ],
+)
+def test_sides_that_are_no_finite_numbers_have_a_verdict(
+    quantity: str, lower: float, upper: float, verdicts: list[str]
+) -> None:
+    claims = document("remove", [step("gaussian", 3, noise_multiplier=2.0)], 1e-5, 1.0)
+    result = next(result for result in claims["results"] if result["quantity"] == quantity)
+    found = check({**claims, "results": [{**result, "lower": lower, "upper": upper, "directions": {}}]})
+    assert [f.verdict for f in found[:2]] == verdicts
+
+
+def test_an_enormous_upper_side_is_not_reached_with_a_reason() -> None:
+    steps = [step("gaussian", 1, noise_multiplier=1.0), step("approximate-dp", 1, epsilon=0.5, delta=1e-11)]
+    claims = document("remove", steps, 1e-5, 1.0)
+    (result,) = (result for result in claims["results"] if result["quantity"] == "epsilon")
+    result["upper"] = 9e9
+    (found,) = (f for f in check({**claims, "results": [result]}) if f.where.endswith("1e-05, upper"))
+    assert found.verdict == NOT_REACHED
+    assert found.reason
+
+
+@pytest.mark.parametrize(
     "written",
     [
         step("randomized-response", 3, epsilon=2.0),

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
+import hockeystick as hs
 from hockeystick.engines.ends import composed_infinity
 from hockeystick.engines.moments.log_moment import MomentBracket, log_moment_bounds
 from hockeystick.engines.moments.tilted_bounds import tilted_bounds
+from hockeystick.errors import PrecisionError
 from hockeystick.laws import (
     BinomialPair,
     ContinuousPair,
@@ -351,3 +353,12 @@ def test_the_third_moment_of_atoms_is_sharp_where_the_largest_is_far_out(theta: 
             found.append(mpmath.fsum(w * abs(l - mean) ** 3 for w, l in zip(weights, logs, strict=True)) / total)
     third = tilted_bounds([(pair, 1)], theta).absolute_third
     assert max(found) <= third <= 1.001 * float(max(found))
+
+
+def test_finite_losses_whose_moment_vanishes_are_refused_in_words() -> None:
+    """All lie far below 0, beside a mass at infinity: at large tilts nothing of the moment is left."""
+    near = DiscretePair((0.334555, 0.333222, 0.332223), (0.25, 0.25, 0.5))
+    far = DiscretePair((0.49975, 0.50025), (1.0, 0.0)).subsampled(1.0 - 2.0**-53)
+    curve = hs.accountants.Contour().directed(((near, 1), (far, 1)))
+    with pytest.raises(PrecisionError, match="no tilt"):
+        curve.epsilon(0.5004)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
@@ -323,3 +324,16 @@ def test_a_moment_beyond_float64_leaves_a_bracket() -> None:
     known = hs.account(run, "zero-out").epsilon(2e-40)
     assert found.lower <= known.upper  # type: ignore[union-attr, operator]
     assert known.lower <= found.upper  # type: ignore[union-attr, operator]
+
+
+@pytest.mark.parametrize("size", [1e60, 1e100, 1e108, 1e130])
+@pytest.mark.parametrize("step", [hs.Gaussian, hs.Laplace], ids=lambda step: step.__name__)
+def test_losses_whose_powers_vanish_leave_a_bracket(step: Callable[[float], hs.Step], size: float) -> None:
+    run = step(size) * 100
+    found = hs.account(run, "remove", accountant=SaddlePoint("clt")).delta(epsilon=0.0)
+    known = hs.account(run, "remove").delta(epsilon=0.0)
+    assert isinstance(found, hs.Bound)
+    assert found.lower <= known.upper
+    assert known.lower <= found.upper
+    limit = hs.account(run, "remove", accountant=GaussianLimit()).delta(epsilon=0.0)
+    assert 0.0 <= float(limit.value) <= float(known.upper) + 1e-9  # type: ignore[union-attr]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from fractions import Fraction
 
@@ -9,6 +10,9 @@ import mpmath
 import numpy as np
 import pytest
 
+import hockeystick as hs
+from hockeystick.accountants import PRV, Accountant, Fourier, GaussianLimit, Lattice, Moments, SaddlePoint
+from hockeystick.engines.moments.absolute_third import absolute_third_upper
 from hockeystick.engines.moments.cumulants import CumulantWindow
 from hockeystick.errors import PrecisionError
 from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
@@ -123,6 +127,36 @@ def test_small_losses_cost_no_accuracy() -> None:
 def test_a_tilt_beyond_reach_says_so() -> None:
     with pytest.raises(PrecisionError, match="quadrature nodes"):
         CumulantWindow([(SubsampledPair(GaussianPair(0.01), 0.5), 1)]).at(1e9)
+
+
+@pytest.mark.parametrize(
+    "accountant", [Lattice(1.0), Fourier(0.01, 20.0), PRV(), SaddlePoint("clt"), Moments("quadratic"), GaussianLimit()]
+)
+@pytest.mark.parametrize("size", [1e60, 1e160, 1e300])
+def test_losses_whose_powers_overflow_are_answered_or_refused_in_words(accountant: Accountant, size: float) -> None:
+    curve = hs.account(hs.ApproximateDP(size) * 2, accountant=accountant)
+    for ask, value in ((curve.delta, 1.0), (curve.epsilon, 1e-6)):
+        with contextlib.suppress(PrecisionError):
+            found = ask(value)
+            assert isinstance(found, hs.Estimate) or found.lower <= found.upper
+
+
+@pytest.mark.parametrize("beside", [[], [(hs.Laplace(1.0), 2)], [(hs.RandomizedResponse(0.75), 1)]], ids=len)
+def test_outcomes_of_enormous_losses_are_answered_or_refused_in_words(beside: list[tuple[hs.Step, int]]) -> None:
+    curve = hs.account(hs.compose([(hs.ApproximateDP(1e100), 2), *beside]))
+    for ask, value in ((curve.delta, 1.0), (curve.epsilon, 1e-6)):
+        with contextlib.suppress(PrecisionError):
+            found = ask(value)
+            assert found.lower <= found.upper
+
+
+def test_divergences_of_enormous_losses_are_refused_in_words() -> None:
+    with pytest.raises(PrecisionError, match="whose powers float64 holds"):
+        hs.renyi(hs.Gaussian(1e-36).poisson(0.1) * 3, orders=[2.0, 10.0])
+
+
+def test_a_third_moment_beyond_float64_is_not_known() -> None:
+    assert absolute_third_upper(LaplacePair(1.0), 2.0**20, 0.0, -1e6) == math.inf
 
 
 @pytest.mark.parametrize("shift", [1e4, 1e6])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from hockeystick.engines.lattice.algorithm2 import algorithm_2
 from hockeystick.engines.lattice.buckets import buckets_down, buckets_up
+from hockeystick.engines.lattice.compose import composed_infinity
 from hockeystick.engines.lattice.dots import connect_the_dots
 from hockeystick.engines.lattice.grid import Grid, GridCells
 from hockeystick.engines.lattice.hull import spread_negative_masses
@@ -102,6 +104,32 @@ def test_dots_lie_between_the_pair_and_buckets(pair: Pair) -> None:
     for epsilon in np.linspace(low, high, 31).tolist():
         assert dots.hockey_stick(epsilon) <= up.hockey_stick(epsilon) * (1.0 + 1e-9)
         assert down.hockey_stick(epsilon) <= dots.hockey_stick(epsilon) * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("make", [connect_the_dots, buckets_up])
+def test_mass_beyond_the_last_point_too_small_for_float64_is_kept(make: Callable[[GridCells], LatticePLD]) -> None:
+    on = GridCells.of(GaussianPair(1.0), Grid.covering(-8.0, 60.0, 0.25))
+    assert -2000.0 < on.cells.log_p[-1] < -750.0
+    assert make(on).mass_at_infinity > 0.0
+
+
+def test_tangents_of_next_to_no_losses_stay_below_the_pair() -> None:
+    hidden = GaussianPair(1e50)  # between these points ln of its masses is -1e98
+    pld = tangents(hidden, Grid.covering(-1.0, 1.0, 0.25))
+    assert pld.total_mass <= 1.0
+    for epsilon in (-0.5, -0.125, 0.0, 0.125):
+        assert pld.hockey_stick(epsilon) <= one_step_delta(hidden, epsilon)[1]
+
+
+def test_tangents_of_points_closer_than_atoms_are_told_apart() -> None:
+    pair = LaplacePair(1e10)
+    pld = tangents(pair, Grid.covering(-1e-10, 1e-10, 2.0**-41, offset=1e-10))
+    assert pld.hockey_stick(0.0) <= one_step_delta(pair, 0.0)[1]
+
+
+def test_no_mass_at_infinity_is_no_negative_zero() -> None:
+    pld = connect_the_dots(GridCells.of(LaplacePair(1.0), Grid.covering(-1.0, 1.0, 0.25)))
+    assert [str(side) for side in composed_infinity([(pld, 3)])] == ["0.0", "0.0"]
 
 
 @pytest.mark.parametrize("which", ["upper", "lower"])

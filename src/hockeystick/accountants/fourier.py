@@ -189,7 +189,7 @@ class _FourierCurve(DirectedCurve):
             ups.append((buckets_up(cells), count))
             downs.append((buckets_down(bucket_cells(pair, grid, "lower") if pair.is_discrete else cells), count))
             ends = (cells.cells.log_p + cells.cells.error_p)[[0, -1]]
-            beyond += count * float(np.exp(ends).sum()) * (1.0 + 8.0 * U * 64.0)
+            beyond += count * sum(exp_up(min(end, 0.0)) for end in ends.tolist()) * (1.0 + 8.0 * U * 64.0)
         points = self._settings.points
         return PeriodicComposition(ups, points), PeriodicComposition(downs, points), beyond
 

@@ -91,7 +91,7 @@ class _LimitCurve(DirectedCurve):
         at_zero = self._window.checked(0.0)
         if at_zero.variance <= 0.0:
             return 1.0
-        return min(_BERRY_ESSEEN * at_zero.absolute_third / (at_zero.variance * math.sqrt(at_zero.variance)), 1.0)
+        return min(_BERRY_ESSEEN * (at_zero.absolute_third / at_zero.variance) / math.sqrt(at_zero.variance), 1.0)
 
     def _log_delta(self, epsilon: float) -> float:
         """``ln delta`` of the finite losses."""

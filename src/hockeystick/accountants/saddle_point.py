@@ -224,7 +224,7 @@ def _bracket(bounds: TiltedBounds, epsilon: float) -> tuple[float, float]:
     off = bounds.mean.radius + 8.0 * U * (abs(bounds.mean.middle) + abs(epsilon))
     lowest = bounds.variance.lower
     moved = 0.4 * off / math.sqrt(lowest) + 0.25 * bounds.variance.radius / lowest * (1.0 + 1e-9) + 8.0 * U
-    esseen = _BERRY_ESSEEN * bounds.absolute_third / lowest**1.5
+    esseen = _BERRY_ESSEEN * (bounds.absolute_third / lowest) / math.sqrt(lowest)
     scale = math.exp(normal.log_scale)
     error = peak * min(moved + esseen, 1.0) * (1.0 + 16.0 * ELEMENTARY) + scale * normal.error
     middle = scale * normal.value

@@ -69,7 +69,8 @@ class LaplaceSum:
         losses, off = outcomes.loss, outcomes.loss_error
         exact = not off.any()
         self._shifts = (losses, losses) if exact else (downs(losses - off), ups(losses + off))
-        self._masses = exps_down(outcomes.log_p - outcomes.error), exps_up(outcomes.log_p + outcomes.error)
+        most = np.minimum(outcomes.log_p + outcomes.error, 0.0)
+        self._masses = exps_down(outcomes.log_p - outcomes.error), exps_up(most)
 
     @classmethod
     def of(cls, parts: Sequence[tuple[Pair, int]]) -> Self | None:

@@ -190,6 +190,8 @@ class Run:
                 break
             if needed < right:
                 right, tilt = needed, _TILTS[j]
+        if right == math.inf:
+            raise UnreachedError("no tilt that was tried bounds the copies of the curve")
         period = max(-error / float(theta), right)
         k = math.floor(8 * math.log2(2 * math.pi / period))
         step = Fraction(round(2 ** (k % 8 / 8) * 2**20), 2**20) * Fraction(2) ** (k // 8)  # shared by near epsilons

@@ -56,11 +56,10 @@ class SampledStep:
         if name == "gaussian-mixture":
             weights = normalised(given["probabilities"])
             noise = Fraction(given["noise_multiplier"])
-            merged: dict[Fraction, Fraction] = {}
+            merged = {Fraction(0): 1 - self.g}
             for d, w in zip(given["sensitivities"], weights, strict=True):
-                if w:
-                    merged[Fraction(d) / noise] = merged.get(Fraction(d) / noise, Fraction(0)) + w
-            return self._turned(merged)
+                merged[Fraction(d) / noise] = merged.get(Fraction(d) / noise, Fraction(0)) + self.g * w
+            return self._turned({c: w for c, w in merged.items() if w})
         if name == "laplace":
             return Laplace(self.moved / Fraction(given["scale"]), self.g, self.kind)
         outcomes, unit, missing = outcomes_of(name, given, self.moved, self.count)

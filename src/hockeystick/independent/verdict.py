@@ -108,6 +108,10 @@ def _infinite_epsilon(run: Run, delta: float) -> int:
 
 def _at(run: Run, quantity: str, level: float, value: float) -> int:
     """The sign of the true quantity less the value claimed; 0 where they are equal."""
+    if math.isnan(level) or math.isnan(value):
+        raise UnreachedError("NaN is no number that could be proved")
+    if value == -math.inf or (quantity == "delta" and value == math.inf):
+        return 1 if value < 0.0 else -1
     if quantity == "delta":
         if level == math.inf:
             rest = real(run.infinite()) - real(Fraction(value))

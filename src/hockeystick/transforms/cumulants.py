@@ -20,30 +20,13 @@ import numpy as np
 
 from hockeystick.errors import PrecisionError
 from hockeystick.numerics.columns import Columns
+from hockeystick.transforms.nodes import Nodes as Nodes
 from hockeystick.transforms.rule import Array, Numbers, by_run
 
 _AT_ONCE = 1 << 19  # nodes times tilts
 _CACHED = 1 << 16  # the same of rules that share calls: their arrays stay in the processor's cache
 _RESOLVED = 12.0  # how far (in ln) the outermost nodes must lie below the peak
 _FARTHEST = 1e100  # epsilon: the square of a larger one may overflow, and no delta is above 0 there
-
-
-@final
-@dataclass(frozen=True)
-class Nodes:
-    """A quadrature rule for expectations over both distributions: ``E_P f(L) ~ sum_k e^{log_p_k} f(loss_k)``.
-
-    Attributes
-    ----------
-    loss : ndarray, shape (k,)
-        Finite losses (nats).
-    log_p, log_q : ndarray, shape (k,)
-        ``ln`` of the weights under P and Q.
-    """
-
-    loss: Array
-    log_p: Array
-    log_q: Array
 
 
 class NodeSource(Protocol):

@@ -281,8 +281,9 @@ def _mean(
     error = (rounding + moved + np.abs(term) * np.expm1(rule.weight_error)).sum(axis=1)
     error = error + additions(rule.nodes) * U * node_sum(np.abs(term)) + moments.identity_error * 2.0
     error = error + 36.0 * U * (np.abs(rule.missing_q) + np.abs(rule.missing_p)) + _UNDERFLOW
-    mean = total / moment
-    mean_error = _SLACK * (error / moment + np.abs(mean) * (log_m_error + 2.0 * ELEMENTARY + U * np.abs(log_m)))
+    with np.errstate(divide="ignore", invalid="ignore"):  # where the moment vanishes, so that nothing is exact
+        mean = total / moment
+        mean_error = _SLACK * (error / moment + np.abs(mean) * (log_m_error + 2.0 * ELEMENTARY + U * np.abs(log_m)))
     exact = fits & (mean_error <= _EXACT * size.max(axis=1))
     if exact.all():
         return mean, mean_error

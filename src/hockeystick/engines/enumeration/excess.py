@@ -49,7 +49,7 @@ class Listed(Columns):
 
     @classmethod
     def of(cls, found: Outcomes) -> Self:
-        """The outcomes of a composition."""
+        """The outcomes of a composition; `PrecisionError` where nothing is known of their masses."""
         exact = found.loss_error == 0.0
         loss = np.where(exact, found.loss, np.nextafter(found.loss + found.loss_error, np.inf))
         order = np.argsort(loss)

@@ -19,7 +19,7 @@ import numpy as np
 from hockeystick.engines.lattice.grid import Grid, GridCells
 from hockeystick.engines.lattice.pld import LatticePLD, Side
 from hockeystick.laws.base import Array, Pair, least_infinite
-from hockeystick.numerics.rounding import ELEMENTARY, U, up
+from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up, up
 
 
 def bucket_cells(pair: Pair, grid: Grid, side: Side) -> GridCells:
@@ -46,11 +46,8 @@ def buckets_up(on: GridCells) -> LatticePLD:
     """
     log_p = on.cells.log_p + on.cells.error_p
     log_mass = _outward(np.append(log_p[:-1], -math.inf)[: on.grid.index.size], 1.0)
-    beyond = (
-        math.exp(float(log_p[-1]) + 4.0 * ELEMENTARY + 4.0 * U * abs(float(log_p[-1])))
-        if log_p[-1] > -math.inf
-        else 0.0
-    )
+    log_beyond = float(log_p[-1])
+    beyond = exp_up(log_beyond + 4.0 * U * abs(log_beyond)) if log_beyond > -math.inf else 0.0
     infinity = min(up(beyond + on.mass_at_infinity, 2.0 * U), 1.0) if beyond + on.mass_at_infinity > 0.0 else 0.0
     return LatticePLD("upper", on.grid.spacing, on.grid.index, on.grid.offset, log_mass, infinity, on.slack)
 

@@ -287,7 +287,7 @@ def composed_infinity(parts: Parts) -> tuple[float, float]:
         return 1.0 - 4.0 * U, 1.0
     log_finite = math.fsum(count * math.log1p(-pld.mass_at_infinity) for pld, count in parts)
     excess = math.fsum(count * pld.excess for pld, count in parts)
-    mass = -math.expm1(log_finite)
+    mass = abs(math.expm1(log_finite))  # of no loss at infinity 0, not -0
     lost = sum(count for _, count in parts) * UNDERFLOW if mass > 0.0 else 0.0
     high = min(mass * (1.0 + 16.0 * U) * math.exp(min(excess, 700.0)) + lost, 1.0)
     return max(mass * (1.0 - 16.0 * U) - lost, 0.0), high

@@ -40,6 +40,7 @@ Evaluation = Literal["plancherel", "inverse transform"]
 
 Side = tuple[float, float]
 
+_UNKNOWN = 1.0  # ln of a mass rounded up: beyond, nothing is known of it
 _NEGLIGIBLE = 1e-18  # what the frequencies left out may add to delta
 
 
@@ -70,6 +71,8 @@ class PeriodicComposition:
     def __init__(self, parts: Parts, points: int) -> None:
         if any((pld.log_mass == -math.inf).all() for pld, _ in parts):
             raise PrecisionError("a step hides nothing: no loss is finite, and neither is epsilon; use more noise")
+        if any(not float(pld.log_mass.max()) < _UNKNOWN for pld, _ in parts):
+            raise PrecisionError("rounding leaves nothing of the masses of enormous losses: use more noise")
         self.parts = tuple(parts)
         self.spacing = parts[0][0].spacing
         self.points = points

@@ -30,7 +30,7 @@ kept apart. It replaces 000's Algorithm 2 (`algorithm2.py`). Cost: one evaluatio
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -51,6 +51,7 @@ _NOTHING = 1e-9  # of a cell: not worth a move
 _ON_POINT = 1e-13  # of a loss: how near an atom counts as on a point
 _ATOM = 0.01  # of the rest of its cell: what an atom has at least
 _FAINT = 1e-280  # of a unit: so small a mass is rounded by as much
+_LEAST_LOG = -1e9  # ln of a mass that is still told from others
 
 
 def tangents(pair: Pair, grid: Grid, *, tilt: float = 1.0) -> LatticePLD:
@@ -72,7 +73,7 @@ def tangents(pair: Pair, grid: Grid, *, tilt: float = 1.0) -> LatticePLD:
     >>> 0.0 <= 1.0 - pld.total_mass < 1e-12
     True
     """
-    cells = pair.cells(_cuts(pair, grid.points))
+    cells = _told(pair.cells(_cuts(pair, grid.points)))
     infinity = least_infinite(pair.mass_at_infinity)
     tried = [_built(cells, grid, tilt, infinity)]
     if tried[0].index[0] > grid.index[int(np.argmax(cells.log_p > -math.inf))]:  # the lowest cell was merged upwards
@@ -81,6 +82,12 @@ def tangents(pair: Pair, grid: Grid, *, tilt: float = 1.0) -> LatticePLD:
     if settled is not grid:
         tried.append(_built(cells, settled, tilt, infinity))
     return max(tried, key=lambda pld: _weight(pld, tilt))
+
+
+def _told(cells: CellMasses) -> CellMasses:
+    """The cells without those of so little mass that logarithms hold no ratios of it: fewer outcomes, a lower curve."""
+    nothing = cells.log_p - cells.error_p < _LEAST_LOG
+    return replace(cells, **{name: np.where(nothing, -math.inf, getattr(cells, name)) for name in ("log_p", "log_q")})
 
 
 def _weight(pld: LatticePLD, tilt: float) -> float:
@@ -119,9 +126,10 @@ def _cuts(pair: Pair, points: Array) -> Array:
     index = int(np.searchsorted(points, top - _ON_POINT * (1.0 + abs(top)))) if math.isfinite(top) else points.size
     if 0 < index < points.size and abs(points[index] - top) <= _ON_POINT * (1.0 + abs(top)):
         below = top - 4.0 * _ON_POINT * (1.0 + abs(top))
-        masses = pair.cells(np.array([min(cuts[index - 1], below), below])).log_p
-        if cuts[index - 1] < below and masses[2] > masses[1] + math.log(_ATOM):
-            cuts[index - 1] = below
+        if cuts[index - 1] < below:
+            masses = pair.cells(np.array([cuts[index - 1], below])).log_p
+            if masses[2] > masses[1] + math.log(_ATOM):
+                cuts[index - 1] = below
     return cuts
 
 

@@ -20,6 +20,7 @@ from hockeystick.numerics.rounding import U
 from hockeystick.transforms.saddle import round_tilt
 
 _CELLS_A_NODE = 64
+_HIGHEST = 600.0  # exponent of a cell, whose mass and moment float64 then holds
 
 
 def absolute_third_upper(pair: Pair, theta: float, centre: float, log_moment: float) -> float:
@@ -39,7 +40,7 @@ def absolute_third_upper(pair: Pair, theta: float, centre: float, log_moment: fl
     log_larger = float(log_moment_bounds([(pair, 1)], np.array([1.0 + larger])).upper[0])
     exponent = log_larger - log_moment - eta * (last + peak - distance)
     rounding = 8.0 * U * (abs(log_larger) + abs(log_moment) + eta * (abs(last) + peak))
-    rest = math.exp(min(exponent + rounding, 600.0)) * peak**3 if math.isfinite(log_larger) else math.inf
+    rest = math.exp(min(exponent + rounding, _HIGHEST)) * peak**3 if math.isfinite(log_larger) else math.inf
     return inner + rest * (1.0 + 1e-12)
 
 
@@ -64,6 +65,8 @@ def _inside(pair: Pair, theta: float, centre: float, *, losses: Array, log_momen
     exponent = exponent + 8.0 * U * (
         np.abs(np.where(np.isfinite(log_p), log_p, 0.0)) + theta * np.abs(high) + abs(log_moment)
     )
+    if not float(exponent.max()) < _HIGHEST:  # of large tilts rounding leaves nothing
+        return math.inf
     distance = np.maximum(np.abs(low - centre), np.abs(high - centre)) * (1.0 + 4.0 * U)
     distance[0] = max(abs(float(high[0]) - centre), 0.0)
     inner = float(np.exp(exponent) @ distance**3)

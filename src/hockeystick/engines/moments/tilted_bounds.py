@@ -132,8 +132,8 @@ def _step_bounds(pair: Pair, theta: float) -> TiltedBounds:
     nothing = Interval(-math.inf, math.inf)
     if not (math.isfinite(doubt) and guess.variance > 0.0):
         return TiltedBounds(theta, nothing, nothing, nothing, math.inf)
-    fourth = max(guess.fourth + 3.0 * guess.variance**2, guess.variance**2)
-    reach = math.sqrt(fourth / guess.variance)  # where the fourth moment has its mass
+    kurtosis = max(guess.fourth / guess.variance + 3.0 * guess.variance, guess.variance)
+    reach = math.sqrt(kurtosis)  # where the fourth moment has its mass: its quotient by the variance, which may be tiny
     least = max(theta * 2.0**-_BITS, 2.0**-50)
     near = _power_of_two(min(max(math.sqrt(doubt / guess.variance), least), theta / 4.0))
     wide = _power_of_two(min(max(0.12 / reach, 2.0 * least), theta / 8.0))
