@@ -313,6 +313,11 @@ class Pair(ABC):
         """The pair (Q, P)."""
         return _DERIVED["reversed"](self)
 
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether (Q, P) is known to have the same curve."""
+        return self.gaussian_mu is not None or self.laplace_loss is not None or self.reversed() == self
+
     def under(self, direction: str) -> Pair:
         """Of the pair under remove (zero-out) the pair under it, or under add (zero-in), its reverse."""
         return self if direction in {"remove", "zero-out"} else self.reversed()

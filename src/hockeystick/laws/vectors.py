@@ -123,6 +123,10 @@ class DiscretePair(AtomicPair):
     def reversed(self) -> DiscretePair:
         return DiscretePair(self.q, self.p)
 
+    @property
+    def is_symmetric(self) -> bool:
+        return sorted(zip(self.p, self.q, strict=True)) == sorted(zip(self.q, self.p, strict=True))
+
 
 def probabilities(name: str, values: object) -> tuple[Probability, ...]:
     """The entries of a vector as floats or fractions, checked; their sum is not looked at."""

@@ -23,8 +23,9 @@ class UserDefined(Mechanism):
     add : Pair, optional
         For (M(D), M(D + x)); by default the reverse of ``remove``.
     substitute : Pair, optional
-        For (M(D + x), M(D + x')); needed under *substitute* and for batches of fixed size. Records may be exchanged
-        either way: where it differs from its reverse no datasets attain it, and such batches have no lower side.
+        For (M(D + x), M(D + x')); needed under *substitute* and for batches of fixed size. Two records may be exchanged
+        either way: unless the pair is known to be symmetric, such batches have no lower side. Pairs of vectors are
+        compared with their reverse; a `ContinuousPair` counts as not symmetric.
 
     Notes
     -----
