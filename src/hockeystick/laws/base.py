@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeVar, final
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -300,10 +300,8 @@ class Pair(ABC):
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
         """Independent draws of L (nats) under the measure, shape (size,); ``+-inf`` where it is."""
 
-    @property
-    def takes_fractions(self) -> bool:
-        """Whether `subsampled` and `joined` take any fraction as it is; others round it to a float64."""
-        return False
+    takes_fractions: ClassVar[bool] = False
+    """Whether `subsampled` and `joined` take any fraction as it is; others round it to a float64."""
 
     def repeated(self, count: int) -> tuple[Pair, Pair] | None:
         """Pairs just below and just above that of ``count`` steps composed; None where no single pair is known."""
