@@ -14,6 +14,7 @@ from hockeystick.accountants import Certified
 from hockeystick.bound import Bound
 from hockeystick.composition import Step
 from hockeystick.engines.lattice.compose import TiltedComposition
+from hockeystick.engines.lattice.streaming import RunningComposition
 from hockeystick.engines.lattice.streaming_plan import LiveDirection
 from hockeystick.exact import exact_epsilon
 from hockeystick.numerics.one_sided_root import one_sided_root
@@ -435,3 +436,20 @@ def test_where_no_lattice_is_fine_enough_the_history_is_accounted_anew(run: hs.C
     assert whole.lower <= found.lower <= found.upper <= whole.upper
     assert found.width <= 1e-3
     assert "fixed in advance" in found.notes[0]
+
+
+def test_what_is_saved_while_a_plan_is_made_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread may save at any moment: products of some steps alone were refused when they were read back."""
+    odometer, composed, saved = hs.Odometer(1e-5), RunningComposition.add, []
+
+    def add(side: RunningComposition, number: int, count: int) -> None:
+        composed(side, number, count)
+        saved.append(odometer.to_json())
+
+    for noise in (30.0, 40.0):
+        odometer.step(hs.Gaussian(noise), count=7)
+    monkeypatch.setattr(RunningComposition, "add", add)
+    answer = odometer.epsilon().sides
+    monkeypatch.undo()
+    assert len(saved) >= 8
+    assert {hs.Odometer.from_json(text).epsilon().sides for text in saved} == {answer}

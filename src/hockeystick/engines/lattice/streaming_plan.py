@@ -109,6 +109,35 @@ class Progress:
 
 
 @final
+@dataclass(frozen=True)
+class _Running:
+    """Both sides of a composition on a plan, and the number that each pair has on them."""
+
+    plan: Plan
+    sides: tuple[RunningComposition, RunningComposition]
+    numbers: dict[Pair, int]
+
+    @classmethod
+    def of(cls, plan: Plan, steps: Steps) -> _Running:
+        """Nothing composed so far."""
+        frame = Frame(plan, plan.spacing, length=plan.length, kept=plan.kept)
+        running = cls(plan, (RunningComposition("upper", frame), RunningComposition("lower", frame)), {})
+        for pair, both in steps.items():
+            running.register(pair, both)
+        return running
+
+    def register(self, pair: Pair, both: tuple[TiltedStep, TiltedStep]) -> None:
+        """Give a pair its number."""
+        for side, step in zip(self.sides, both, strict=True):
+            self.numbers[pair] = side.register(self.plan.spectrum(step))
+
+    def add(self, pair: Pair, count: int) -> None:
+        """Compose so many more of a pair."""
+        for side in self.sides:
+            side.add(self.numbers[pair], count)
+
+
+@final
 class LiveDirection:
     """The steps of one direction, and the epsilon they cost.
 
@@ -126,10 +155,13 @@ class LiveDirection:
         self.delta_target, self.tolerance, self.points = delta, tolerance, points
         self.counts: dict[Pair, int] = {}
         self.guess = 0.0
-        self.plan: Plan | None = None
-        self._sides: tuple[RunningComposition, RunningComposition] | None = None
-        self._numbers: dict[Pair, int] = {}
+        self._running: _Running | None = None  # replaced as a whole: who saves meanwhile finds products of all steps
         self.refined_at = 0  # steps up to which refining was tried in vain
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan that is followed; None before the first."""
+        return None if self._running is None else self._running.plan
 
     @property
     def steps(self) -> int:
@@ -139,18 +171,16 @@ class LiveDirection:
     def add(self, pair: Pair, count: int) -> None:
         """Add ``count`` more of a pair."""
         self.counts[pair] = self.counts.get(pair, 0) + count
-        if self._sides is None or self.plan is None:
+        running = self._running
+        if running is None:
             return
-        if pair not in self._numbers:
-            if (
-                self.plan.exact
-                and common_layout(tuple(self.counts.items()), self.plan.spacing).spacing != self.plan.spacing
-            ):
-                self._forget()
+        if pair not in running.numbers:
+            plan = running.plan
+            if plan.exact and common_layout(tuple(self.counts.items()), plan.spacing).spacing != plan.spacing:
+                self._running = None
                 return
-            self._register(self._sides, self.plan, {pair: self.plan.tilted(pair)})
-        for side in self._sides:
-            side.add(self._numbers[pair], count)
+            running.register(pair, plan.tilted(pair))
+        running.add(pair, count)
 
     def epsilon(self) -> tuple[float, float]:
         """Certified lower and upper epsilon at delta (nats)."""
@@ -171,9 +201,9 @@ class LiveDirection:
         return float(best.lower), float(best.upper)
 
     def _read(self) -> Bound:
-        if self._sides is None:
+        if self._running is None:
             raise RuntimeError("no plan was made")  # `epsilon` always makes one first
-        upper, lower = self._sides
+        upper, lower = self._running.sides
         high = upper.curve().epsilon(self.delta_target, self.guess)
         if math.isfinite(high):
             self.guess = high
@@ -181,52 +211,39 @@ class LiveDirection:
         hopeless = self.delta_target < below.delta_at_infinity
         return from_sides(math.inf if hopeless else below.epsilon(self.delta_target, self.guess), high, _METHOD)
 
-    def _forget(self) -> None:
-        self.plan, self._sides, self._numbers = None, None, {}
-
-    def _register(self, sides: tuple[RunningComposition, RunningComposition], plan: Plan, steps: Steps) -> None:
-        for pair, both in steps.items():
-            for side, step in zip(sides, both, strict=True):
-                self._numbers[pair] = side.register(plan.spectrum(step))
-
     def _replan(self, width: float) -> None:
         """A plan for the counts as they are, and both sides composed on it."""
         parts = tuple(self.counts.items())
         plan = _planned(parts, self.delta_target, width, tolerance=self.tolerance, points=self.points)
         steps = {pair: plan.tilted(pair) for pair in self.counts}
-        self._build(_with_frequencies(plan, steps, self.counts), steps)
+        running = _Running.of(_with_frequencies(plan, steps, self.counts), steps)
         for pair, count in parts:
-            for side in self._sides or ():
-                side.add(self._numbers[pair], count)
-
-    def _build(self, plan: Plan, steps: Steps) -> None:
-        frame = Frame(plan, plan.spacing, length=plan.length, kept=plan.kept)
-        sides = RunningComposition("upper", frame), RunningComposition("lower", frame)
-        self.plan, self._sides, self._numbers = plan, sides, {}
-        self._register(sides, plan, steps)
+            running.add(pair, count)
+        self._running = running
 
     def progress(self) -> Progress | None:
         """What has been multiplied so far; None before the first plan."""
-        if self.plan is None or self._sides is None:
+        running = self._running
+        if running is None:
             return None
-        upper, lower = self._sides
-        return Progress(self.plan, (upper.product, lower.product), (upper.magnitudes, lower.magnitudes))
+        upper, lower = running.sides
+        return Progress(running.plan, (upper.product, lower.product), (upper.magnitudes, lower.magnitudes))
 
     def recompute(self) -> None:
         """Make the products anew from the counts."""
-        for side in self._sides or ():
+        for side in self._running.sides if self._running else ():
             side.product = side.recomputed()
 
     def restore(self, counts: Counts, progress: Progress | None, *, guess: float, refined_at: int) -> bool:
         """Take up a stored state; whether the stored products agree with the counts to rounding."""
         self.counts, self.guess, self.refined_at = dict(counts), guess, refined_at
-        self._forget()
+        self._running = None
         if progress is None:
             return True
         plan = progress.plan
-        self._build(plan, {pair: plan.tilted(pair) for pair in counts})
+        self._running = _Running.of(plan, {pair: plan.tilted(pair) for pair in counts})
         agree = True
-        for side, product, magnitudes in zip(self._sides or (), progress.products, progress.magnitudes, strict=True):
+        for side, product, magnitudes in zip(self._running.sides, progress.products, progress.magnitudes, strict=True):
             if product.shape != (plan.kept,):
                 return False
             side.restore(list(counts.values()), product, magnitudes)
