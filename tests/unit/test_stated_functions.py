@@ -11,18 +11,7 @@ import pytest
 from scipy.special import log_ndtr
 
 import hockeystick as hs
-from hockeystick.laws import ContinuousPair
-
-GAUSSIAN = ContinuousPair(
-    loss=lambda x: x - 0.5,
-    log_cdf_p=lambda x: log_ndtr(x - 1.0),
-    log_tail_p=lambda x: log_ndtr(1.0 - x),
-    log_cdf_q=log_ndtr,
-    log_tail_q=lambda x: log_ndtr(-x),
-    search=(-37.0, 38.0),
-    loss_error=1e-14,
-    mass_error=1e-12,
-)
+from tests.truth.test_pair_cells import STATED as GAUSSIAN
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from hockeystick.laws.extent import Extreme as Extreme
 from hockeystick.laws.extent import InfiniteMass as InfiniteMass
 from hockeystick.laws.extent import least_infinite as least_infinite
 from hockeystick.numerics.rounding import U, up
-from hockeystick.transforms.cumulants import Nodes as Nodes
+from hockeystick.transforms.nodes import Nodes as Nodes
 from hockeystick.transforms.summand import Summand
 
 if TYPE_CHECKING:

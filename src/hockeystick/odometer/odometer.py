@@ -6,8 +6,9 @@ may not be, in general ("f-DP filters", 2026; `docs/concepts/adaptive-compositio
 such runs soundly.
 
 Cost: a step is one vector product for each side and direction, an answer a few inner products; a distinct step is put
-on the lattice once, and all of them anew when the run has grown fourfold (`engines/lattice/streaming_plan.py`). Memory:
-some hundred complex numbers a distinct step.
+on the lattice once, and all of them anew when the run has grown fourfold (`engines/lattice/streaming_plan.py`). Where
+no lattice is fine enough, as at deltas of 1e-60 for tiny losses, an answer costs what accounting the history anew does.
+Memory: some hundred complex numbers a distinct step.
 """
 
 from __future__ import annotations

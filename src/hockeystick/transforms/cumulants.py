@@ -20,7 +20,7 @@ import numpy as np
 
 from hockeystick.errors import PrecisionError
 from hockeystick.numerics.columns import Columns
-from hockeystick.transforms.nodes import Nodes as Nodes
+from hockeystick.transforms.nodes import Nodes
 from hockeystick.transforms.rule import Array, Numbers, by_run
 
 _AT_ONCE = 1 << 19  # nodes times tilts

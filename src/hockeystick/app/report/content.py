@@ -105,9 +105,9 @@ class Content:
         if result["certified"]:
             true, least = f"the true {result['quantity']}", number(result["lower"])
             if math.isinf(least):
-                return _capital(f"{words.IF_HELD}, {true} would be infinite" if self.broken else f"{true} is infinite")
+                return capital(f"{words.IF_HELD}, {true} would be infinite" if self.broken else f"{true} is infinite")
             proved = f"{words.IF_HELD}, {true} would" if self.broken else f"{true} is proved to"
-            return f"{_capital(proved)} lie between {rounded_down(least)} and {quoted(result)}"
+            return f"{capital(proved)} lie between {rounded_down(least)} and {quoted(result)}"
         size = number(result["error"])
         error = "no error is known" if math.isnan(size) else f"error about {nearest(size, 2)}"
         return f"Estimate {quoted(result)} ({error}; not proved)"
@@ -133,7 +133,7 @@ class Content:
                 f"An attacker who sees everything that is released, and wrongly takes {wrong} of the {members} outside"
                 f" the data to be in it, recognises at most {found}% of the {members} in it, whatever else they know"
             )
-        return f"{_capital(words.IF_HELD)}: {said[0].lower()}{said[1:]}." if self.broken else f"{said}."
+        return f"{capital(words.IF_HELD)}: {said[0].lower()}{said[1:]}." if self.broken else f"{said}."
 
     def _members(self) -> str:
         """Those whom an attack looks for, in the plural."""
@@ -164,7 +164,7 @@ class Content:
             drawn.append("Draws are assumed to be independent between steps; which records were drawn is kept secret.")
             rows.append(Row("Sampling", ". ".join(drawn)))
         if self.specification.tuning is not None:
-            rows.append(Row("Tuning", f"{_capital(words.tuning_words(self.specification))}."))
+            rows.append(Row("Tuning", f"{capital(words.tuning_words(self.specification))}."))
         return [*rows, Row("Normalisation", self._normalisation())]
 
     def _unit(self) -> str:
@@ -211,7 +211,7 @@ class Content:
         """The accountant and its settings."""
         methods = dict.fromkeys(result["guarantee"] for result in self.results)
         notes = dict.fromkeys(note for result in self.results for note in result["notes"])
-        rows = [Row("Accountant", _capital(words.choice_words(self.specification.accountant)))]
+        rows = [Row("Accountant", capital(words.choice_words(self.specification.accountant)))]
         rows += [Row("Method", method) for method in methods]
         rows += [Row("Note", note) for note in notes]
         if any(result["certified"] for result in self.results):
@@ -279,14 +279,15 @@ class Content:
 
 
 def _said(field: str, value: object) -> str:
-    return _capital(str(value).replace("-", " ")) if field == "tuning" else str(value)
+    return capital(str(value).replace("-", " ")) if field == "tuning" else str(value)
 
 
 def _sentence(said: str) -> str:
-    return _capital(said) if said.endswith((".", "!", "?")) else f"{_capital(said)}."
+    return capital(said) if said.endswith((".", "!", "?")) else f"{capital(said)}."
 
 
-def _capital(said: str) -> str:
+def capital(said: str) -> str:
+    """The same with a capital letter first."""
     return said[0].upper() + said[1:]
 
 

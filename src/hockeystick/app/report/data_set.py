@@ -7,7 +7,7 @@ import math
 from typing import final
 
 from hockeystick.app.report.charts import Axis, Points, Series, chart
-from hockeystick.app.report.content import Row
+from hockeystick.app.report.content import Row, capital
 from hockeystick.app.report.deployments import deployment_record
 from hockeystick.app.report.markup import Markup, tag, text
 from hockeystick.app.report.numbers import count_text, jsonable, number_of, plain, rounded_down, rounded_up
@@ -181,14 +181,10 @@ def _claim(account: Account) -> Markup:
     return tag(
         "section",
         tag("p", f"{figure} at delta = {plain(total.delta)} ", badge, class_="figure"),
-        tag("blockquote", f"{releases} so far{account.where}. {_capital(assumed + total.statement)}."),
-        tag("p", _capital(words), class_="worth"),
+        tag("blockquote", f"{releases} so far{account.where}. {capital(assumed + total.statement)}."),
+        tag("p", capital(words), class_="worth"),
         class_=f"claim {kind}",
     )
-
-
-def _capital(words: str) -> str:
-    return f"{words[0].upper()}{words[1:]}"
 
 
 def _open(account: Account) -> list[Markup]:
@@ -222,7 +218,7 @@ def _picture(account: Account) -> list[Markup]:
     )
     words = f"Epsilon at delta {plain(delta)} after {'each entry' if whole else 'some of the entries'}, rounded up"
     words += ", had all releases been fixed in advance: not what the filter promises." if account.adaptive else "."
-    words = f"{_capital(IF_HELD)}: {words[0].lower()}{words[1:]}" if account.total.broken else words
+    words = f"{capital(IF_HELD)}: {words[0].lower()}{words[1:]}" if account.total.broken else words
     words += " The dashed line is the budget." if limits else ""
     words += " At the top edge no epsilon is finite." if len(finite) < len(found) else ""
     return [tag("h2", "Entry by entry"), tag("figure", drawn, tag("figcaption", words))]

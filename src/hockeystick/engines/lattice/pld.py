@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hockeystick.laws.base import Array
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U
-from hockeystick.transforms.cumulants import Nodes
+from hockeystick.transforms.nodes import Nodes
 
 Side = Literal["upper", "lower"]
 """Which side of the pair's curve a lattice keeps to."""

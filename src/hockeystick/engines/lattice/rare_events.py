@@ -31,7 +31,8 @@ from hockeystick.engines.lattice.pld import LatticePLD, Side
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import U, exp_up
-from hockeystick.transforms.cumulants import Cumulants, Nodes, smooth_log_delta
+from hockeystick.transforms.cumulants import Cumulants, smooth_log_delta
+from hockeystick.transforms.nodes import Nodes
 
 Parts = Sequence[tuple[Pair, int]]
 Chosen = NDArray[np.bool_]

@@ -22,7 +22,8 @@ import numpy as np
 from hockeystick.errors import PrecisionError, shown
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.roots import increasing_root
-from hockeystick.transforms.cumulants import Nodes, TiltedCumulants, tilted_cumulants
+from hockeystick.transforms.cumulants import TiltedCumulants, tilted_cumulants
+from hockeystick.transforms.nodes import Nodes
 
 _FIRST_TAIL = -80.0  # ln of the tails that the first nodes cover
 _COVERED = 42.0  # nats by which the integrand must have fallen at the ends of the nodes
