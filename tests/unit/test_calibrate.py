@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -661,3 +662,25 @@ def test_what_is_proved_safe_is_kept_where_a_further_value_is_refused(monkeypatc
     assert float(found.bound.upper) <= 1e-6
     assert len(found.notes) == 1
     assert found.notes[0].endswith("refuses to decide closer: the losses are too large")
+
+
+@pytest.mark.parametrize(
+    ("family", "values", "most"),
+    [
+        (lambda s: hs.Gaussian(s).without_replacement(batch_size=8, population=400) * 200, "real", 10),
+        (lambda n: hs.Gaussian(2.0).without_replacement(batch_size=8, population=400) * n, "integer", 14),
+    ],
+)
+def test_the_ends_of_what_cannot_be_decided_take_few_evaluations(
+    family: Callable[[Any], hs.Composition], values: str, most: int
+) -> None:
+    """Of fixed-size batches under substitution the sides of a bracket never meet: each has an edge of its own."""
+    found = hs.calibrate(family, epsilon=2.0, delta=1e-6, adjacency="substitute", values=values)
+    assert found.evaluations <= most
+    assert "cannot decide" in found.notes[0]
+    assert found.unsafe is not None
+    beyond = [found.value * (1.0 - 1e-3), found.unsafe * (1.0 + 1e-3)]
+    nearer = [int(found.value) + 1, int(found.unsafe) - 1] if values == "integer" else beyond
+    for value, side in zip(nearer, ("upper", "lower"), strict=True):
+        bound = hs.account(family(value), "substitute").delta(2.0)
+        assert (float(getattr(bound, side)) > 1e-6) is (side == "upper")

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import final
 
+from hockeystick.calibrate.problem import FARTHEST
 from hockeystick.calibrate.result import UnreachableTargetError
 from hockeystick.calibrate.search import ASIDE, Evaluation, Search
 from hockeystick.decimals import plain, rounded_down
@@ -15,6 +16,7 @@ _PROBES = 60
 _SECANTS = 10  # evaluations after which every other one halves the interval
 _DISTANT, _STRIDE = 3.0, 0.02  # an excess that shows the estimates to be wrong, and the first step then, in ln
 _LEAP = 0.5  # the farthest a secant is followed, in ln
+_BEYOND = 2.0  # the farthest out of what cannot be decided, in ln
 _HALVINGS = 40
 _SETTLED = 1e-3  # relative distance below which the ends of what cannot be decided are not sought
 _REFINED = 3  # times a value may be asked again at a tenth of the tolerance
@@ -143,14 +145,30 @@ def _settle(search: Search) -> None:
             if known is None:
                 least = 1.1 / other.value if axis.whole else 0.0  # to the next whole number at least
                 value = axis.value(other.place + sign * max(_STRIDE * 2.0**count, least))
-            elif axis.whole:
-                value = int(known.value + other.value) // 2
             else:
-                value = axis.value(0.5 * (known.place + other.place))
+                value = axis.value(_between(search, known, other, sign, halved=count % 3 == 2))
+                if axis.whole:
+                    low, high = sorted((int(known.value), int(other.value)))
+                    value = min(max(int(value), low + 1), high - 1)
             near = known is not None and abs(known.place - other.place) <= max(axis.precision, _SETTLED)
             if value in {one.value for one in search.history} or (near and not axis.whole):
                 break
             search.evaluate(value, search.tolerance())
+
+
+def _excess(search: Search, one: Evaluation, *, safe: bool) -> float:
+    """That of the side that tells safe values, or of the one that tells unsafe ones."""
+    return search.problem.excess(float(one.bound.upper if safe else one.bound.lower))
+
+
+def _between(search: Search, known: Evaluation, other: Evaluation, sign: float, *, halved: bool) -> float:
+    """Where the side that tells what is known crosses the target: by a line, and a little towards the farther value."""
+    here, there = (_excess(search, one, safe=sign < 0.0) for one in (known, other))
+    if halved or max(abs(here), abs(there)) >= FARTHEST or here == there:
+        return 0.5 * (known.place + other.place)
+    place = known.place + here / (here - there) * (other.place - known.place)
+    farther = max((known.place, other.place), key=lambda end: abs(end - place))
+    return place + math.copysign(min(0.4 * _SETTLED, abs(farther - place)), farther - place)
 
 
 def _decided(search: Search, value: float) -> Evaluation:
@@ -202,7 +220,8 @@ def _proposal(search: Search, root: float, undecided: list[Evaluation], count: i
 def _real_proposal(search: Search, root: float, undecided: list[Evaluation]) -> float:
     axis, safe, unsafe = search.axis, search.safe, search.unsafe
     step = ASIDE * axis.precision
-    if unsafe is None or unsafe.place - root > 1.2 * step:  # first: one direction may prove it
+    known = unsafe is not None and any(one.place < unsafe.place for one in undecided)  # as far as it can be for now
+    if unsafe is None or (unsafe.place - root > 1.2 * step and not known):  # first: one direction may prove it
         place, outward = root + step, 1.0
     elif safe is None or root - safe.place > 1.2 * step:
         place, outward = root - step, -1.0
@@ -210,8 +229,8 @@ def _real_proposal(search: Search, root: float, undecided: list[Evaluation]) -> 
         place, outward = 0.5 * (safe.place + unsafe.place), -1.0 if len(undecided) % 2 else 1.0
     for one in undecided:  # move out of what cannot be decided, further each time
         if (place - one.place) * outward < step:
-            width = abs(float(one.bound.upper) / max(float(one.bound.lower), 1e-300) - 1.0) / search.slope
-            place = one.place + outward * max(1.1 * width, 2.0 * step)
+            left = abs(_excess(search, one, safe=outward < 0.0)) / search.slope
+            place = one.place + outward * max(1.1 * min(left, _BEYOND), 2.0 * step)
     if safe is None or unsafe is None:  # all on one side: go further with every evaluation
         least = _further(search, step)
         if safe is not None:
