@@ -160,6 +160,20 @@ def test_attack_targets_have_their_closed_forms() -> None:
     assert 1.0 - 1e-9 <= advantage.value <= 1.0 + 2e-6
 
 
+@pytest.mark.parametrize(
+    ("family", "adjacency"),
+    [
+        (lambda s: hs.Gaussian(s).without_replacement(batch_size=4, population=40) * 5, "substitute"),
+        (lambda s: hs.Gaussian(s).poisson(batch_size=4, population=40, largest_batch=8) * 5, "add-remove"),
+    ],
+)
+def test_a_mu_that_nothing_can_prove_is_refused_before_anything_is_sought(
+    family: Callable[[float], hs.Composition], adjacency: str
+) -> None:
+    with pytest.raises(ValueError, match=r"meet mu 1: no bound on the tail is known for such steps: give a floor"):
+        hs.calibrate(family, mu=1.0, adjacency=adjacency)
+
+
 def test_floor_of_mu_target_is_kept() -> None:
     found = hs.calibrate(sgd, mu=0.5, floor=1e-6, precision=1e-2)
     assert float(found.bound.upper) <= 0.5

@@ -138,6 +138,9 @@ def sought(
     problem = Problem(family, aim, adjacency, method)
     if within is None:
         low, high = (problem.defined_towards(start, end) for end in (low, high))
+    run = problem.run(start)
+    if why := aim.hopeless([run.pairs(name) for name in directions(adjacency)]):
+        raise ValueError(f"no value can be proved to meet {aim.words}: {why}")
     width = min(max(check_positive("precision", precision), _FINEST), _COARSEST)
     search = Search(problem, Axis(low, high, whole, 1, width))
     step = _FAR if guess is None else _NEAR

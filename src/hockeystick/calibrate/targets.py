@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from hockeystick.accountants.base import DirectedCurve
+from hockeystick.accountants.base import DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
 from hockeystick.curve import PrivacyCurve
 from hockeystick.decimals import plain
 from hockeystick.errors import check_inside, check_positive, check_probability, check_real
 from hockeystick.numerics.rounding import U, down, up
+from hockeystick.readouts.gaussian_dp import tail_of
 from hockeystick.readouts.risk import bayes_risk as risk_of
 from hockeystick.readouts.summary import smallest_mu
 from hockeystick.readouts.trade_off import trade_off
@@ -27,6 +28,11 @@ from hockeystick.together import worst
 def _unlimited(_: float) -> float:
     """The most that a quantity can be which has no such limit."""
     return math.inf
+
+
+def _may_be_met(_: Sequence[Parts]) -> str:
+    """Nothing keeps runs from meeting a target."""
+    return ""
 
 
 @final
@@ -52,6 +58,8 @@ class Target:
         From the probability that the record is ever drawn to the most that the quantity can be.
     cheap : bool
         Whether certifying the quantity costs no more than an estimate.
+    hopeless : callable
+        From the pairs of every direction to why no run of such steps is proved to meet it; nothing where some may be.
     """
 
     words: str
@@ -62,6 +70,7 @@ class Target:
     delta_at: float | None = None
     largest: Callable[[float], float] = _unlimited
     cheap: bool = False
+    hopeless: Callable[[Sequence[Parts]], str] = _may_be_met
 
     def measure(self, curve: PrivacyCurve, tolerance: float) -> Bound | Estimate:
         """The quantity of a curve, to about a relative tolerance where the method has a choice."""
@@ -92,7 +101,12 @@ def _mu(mu: float, floor: float) -> Target:
     def measured(curve: PrivacyCurve, tolerance: float) -> Bound | Estimate:
         return smallest_mu(curve, floor=floor, tolerance=tolerance)
 
-    return Target(f"mu {plain(mu)}{above}", "mu" + above, mu, measured)
+    def hopeless(every: Sequence[Parts]) -> str:
+        if floor > 0.0 or all(tail_of(parts) is not None for parts in every):
+            return ""
+        return "no bound on the tail is known for such steps: give a floor, such as floor=1e-9"
+
+    return Target(f"mu {plain(mu)}{above}", "mu" + above, mu, measured, hopeless=hopeless)
 
 
 def target_of(
