@@ -10,8 +10,10 @@ Array = NDArray[np.float64]
 _STEEPEST = 3.0  # times the chord, up to which a cubic is monotone
 
 
-def monotone_cubic(at: Array, x: Array, y: Array, slope: Array) -> Array:
+def monotone_cubic(at: Array, x: Array, y: Array, slope: Array, rows: NDArray[np.intp] | None = None) -> Array:
     """Values at points of cubics through a table, both of its columns increasing; at an end for a point beyond it.
+
+    Of tables of shape (R, k), which of them each point is looked up in are the ``rows``.
 
     Examples
     --------
@@ -19,7 +21,10 @@ def monotone_cubic(at: Array, x: Array, y: Array, slope: Array) -> Array:
     >>> abs(monotone_cubic(np.array([1.3]), x, np.log(x), 1.0 / x) - np.log(1.3)).item() < 1e-4
     True
     """
-    right = np.minimum(np.maximum(x.searchsorted(at), 1), x.size - 1)
+    found = x.searchsorted(at) if rows is None else (x[rows] < at[:, None]).sum(axis=1)
+    right = np.minimum(np.maximum(found, 1), x.shape[-1] - 1)
+    if rows is not None:
+        right, x, y, slope = right + rows * x.shape[1], x.ravel(), y.ravel(), slope.ravel()
     left = right - 1
     low, height = y[left], y[right] - y[left]
     width = np.maximum(x[right] - x[left], 1e-300)

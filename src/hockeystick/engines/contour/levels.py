@@ -30,17 +30,17 @@ _LEAST = -760.0  # ln of the smallest delta looked for
 
 @final
 @dataclass(frozen=True, eq=False)
-class Level:
-    """Tilts up to a largest one, and what a coarse scan finds there; arrays of shape (k,).
+class Levels:
+    """Tilts up to a largest one for each of R sums, and what a coarse scan finds there; arrays of shape (R, k).
 
     Attributes
     ----------
-    sketches : tuple of Sketch
-        The coarse rules used.
-    top : float
-        The largest tilt that they serve.
+    rules : callable
+        From a row to the coarse rules used.
+    tops : ndarray, shape (R,)
+        The largest tilts that they serve.
     tilts : ndarray
-        Increasing.
+        Increasing along a row.
     epsilons, log_deltas : ndarray
         The epsilon whose saddle point each tilt is, increasing, and ``ln delta`` there, decreasing.
     curvature : ndarray
@@ -49,8 +49,8 @@ class Level:
         Of what lines are planned for: deviations passed on the way up from the smallest tilt, each of these, and K''.
     """
 
-    sketches: tuple[Sketch, ...]
-    top: float
+    rules: Callable[[int], Sequence[Sketch]]
+    tops: Array
     tilts: Array
     epsilons: Array
     log_deltas: Array
@@ -60,9 +60,9 @@ class Level:
     variance: Array
 
     @classmethod
-    def several(
-        cls, planned: Scan, own: Scan, rules: Sequence[tuple[Sequence[Sketch], float]], first: Sequence[float]
-    ) -> list[Level]:
+    def of(
+        cls, planned: Scan, own: Scan, rules: Callable[[int], Sequence[Sketch]], tops: Array, first: Sequence[float]
+    ) -> Levels:
         """Those of R sums, given what is found of what is planned for each and of itself, shape (k, R).
 
         Ladders go on from the values given.
@@ -72,42 +72,65 @@ class Level:
         deviation = np.sqrt(planned.curvature)
         whole = _ladder(planned, deviation) + first, deviation, planned.variance
         of_all = own.tilts, epsilons, log_deltas, own.curvature, *whole
-        columns = zip(*(np.ascontiguousarray(one.T) for one in of_all), strict=True)
-        return [cls(tuple(some), top, *column) for (some, top), column in zip(rules, columns, strict=True)]
+        return cls(rules, tops, *(np.ascontiguousarray(one.T) for one in of_all))
 
     @cached_property
     def is_long(self) -> NDArray[np.bool_]:
-        """Between which tilts there are too many deviations, for deltas that float64 holds, shape (k - 1,)."""
-        return np.asarray((self.ladder[1:] - self.ladder[:-1] > _LONG) & (self.log_deltas[:-1] > _LEAST))
+        """Between which tilts there are too many deviations, for deltas that float64 holds, shape (R, k - 1)."""
+        return np.asarray((self.ladder[:, 1:] - self.ladder[:, :-1] > _LONG) & (self.log_deltas[:, :-1] > _LEAST))
 
-    def places(self, values: Array, along: Along) -> list[int]:
-        """The nearest stations to where what increases along the level takes the values."""
-        line, slope = along(self)
-        found: list[int] = np.rint(monotone_cubic(values, line, self.ladder, slope) / APART).astype(int).tolist()
-        return found
+
+@final
+@dataclass(frozen=True, eq=False)
+class Level:
+    """That of one sum: a row of several."""
+
+    levels: Levels
+    row: int
+
+    @cached_property
+    def sketches(self) -> Sequence[Sketch]:
+        """The coarse rules used."""
+        return self.levels.rules(self.row)
+
+    @property
+    def top(self) -> float:
+        """The largest tilt that they serve."""
+        return float(self.levels.tops[self.row])
+
+    @property
+    def tilts(self) -> Array:
+        """Increasing, shape (k,)."""
+        return np.asarray(self.levels.tilts[self.row])
+
+    @property
+    def ladder(self) -> Array:
+        """Deviations passed on the way up, shape (k,)."""
+        return np.asarray(self.levels.ladder[self.row])
 
     def spread(self, tilt: float) -> float:
         """About K'' at a tilt."""
-        return float(np.interp(tilt, self.tilts, self.variance))
+        return float(np.interp(tilt, self.tilts, self.levels.variance[self.row]))
 
     def tilt(self, place: int) -> float:
         """The tilt of a station, of few bits."""
-        at, slope = np.array([place * APART]), 1.0 / (self.tilts * self.deviation)
+        at, slope = np.array([place * APART]), 1.0 / (self.tilts * self.levels.deviation[self.row])
         return round_tilt(float(np.exp(monotone_cubic(at, self.ladder, np.log(self.tilts), slope)[0])))
 
 
-Along = Callable[[Level], tuple[Array, Array]]
-"""From a level to what increases along it, where stations are looked for, and how fast the ladder rises with that."""
+Along = Callable[[Levels, Rows], tuple[Array, Array]]
+"""From some rows of levels to what increases along them, where stations are looked for, and how fast the ladder rises
+with that."""
 
 
-def by_epsilon(level: Level) -> tuple[Array, Array]:
+def by_epsilon(levels: Levels, rows: Rows) -> tuple[Array, Array]:
     """Epsilon itself."""
-    return level.epsilons, level.deviation / level.curvature
+    return levels.epsilons[rows], levels.deviation[rows] / levels.curvature[rows]
 
 
-def by_log_delta(level: Level) -> tuple[Array, Array]:
+def by_log_delta(levels: Levels, rows: Rows) -> tuple[Array, Array]:
     """``-ln delta``, which grows by the tilt for each nat of epsilon."""
-    return -level.log_deltas, level.deviation / (level.tilts * level.curvature)
+    return -levels.log_deltas[rows], levels.deviation[rows] / (levels.tilts[rows] * levels.curvature[rows])
 
 
 def _ladder(planned: Scan, deviation: Array) -> Array:

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple, final
 
 import numpy as np
 
-from hockeystick.engines.contour.levels import Along, Level, Rows
+from hockeystick.engines.contour.levels import APART, Along, Level, Levels, Rows
 from hockeystick.laws.loss_sum import PairSum, together
+from hockeystick.numerics.interpolation import monotone_cubic
 from hockeystick.transforms.cumulants import Scan, scan
 from hockeystick.transforms.rule import Array, Sketch
 from hockeystick.transforms.saddle import LossSum, Saddle, level_sketches
@@ -113,24 +115,52 @@ def find_stations(asked: Sequence[tuple[Ladder, Array]], along: Along) -> list[l
     while left:
         _scan_levels([(asked[which][0], path) for which, path, _ in left])
         following: list[tuple[int, Path, Rows]] = []
+        alike: dict[Levels, list[tuple[int, Path, Rows]]] = {}
         for which, path, asking in left:
-            ladder, values = asked[which]
-            level, rows = ladder.level(path), asking
-            if level is None:
-                continue
-            line, here = along(level)[0], values[rows]
-            if len(path) == 1:
-                following += [(which, (path[0] + 1,), rows[here > line[-1]])] if path[0] + 1 < _LEVELS else []
-                rows = rows[(line[0] <= here) & (here <= line[-1])]
-            if len(path) <= _NESTED and level.is_long.any():
-                interval = np.minimum(np.maximum(line.searchsorted(values[rows]) - 1, 0), level.is_long.size - 1)
-                long = level.is_long[interval]
-                following += [(which, (*path, k), rows[interval == k]) for k in set(interval[long].tolist())]
-                rows = rows[~long]
-            for row, place in zip(rows.tolist(), level.places(values[rows], along) if rows.size else (), strict=True):
-                found[which][row] = Station(path, place, ladder.log_drop)
-        left = [one for one in following if one[2].size]
+            level = asked[which][0].level(path)
+            if level is not None:
+                alike.setdefault(level.levels, []).append((which, path, asking))
+        for levels, several in alike.items():
+            following += _placed(levels, several, asked, along, found)
+        left = following
     return found
+
+
+def _placed(
+    levels: Levels,
+    several: Sequence[tuple[int, Path, Rows]],
+    asked: Sequence[tuple[Ladder, Array]],
+    along: Along,
+    found: Sequence[list[Station | None]],
+) -> list[tuple[int, Path, Rows]]:
+    """Find the stations of questions on levels that were looked at together; which are left, and where to look."""
+    owners, path = [which for which, _, _ in several], several[0][1]
+    ladders = [asked[which][0] for which in owners]
+    rows = np.array([0 if (level := ladder.level(path)) is None else level.row for ladder in ladders])
+    questions = np.concatenate([asking for _, _, asking in several])
+    own = np.repeat(np.arange(rows.size), [asking.size for _, _, asking in several])
+    values = np.concatenate([asked[which][1][asking] for which, _, asking in several])
+    line, slope = along(levels, rows)
+    here, left = np.ones(values.size, dtype=np.bool_), []
+    if len(path) == 1:
+        beyond = values > line[own, -1]
+        here = (line[own, 0] <= values) & ~beyond
+        left += [(beyond, (path[0] + 1,))] if path[0] + 1 < _LEVELS else []
+    if len(path) <= _NESTED and levels.is_long.any():
+        interval = np.minimum(np.maximum((line[own] < values[:, None]).sum(axis=1) - 1, 0), line.shape[1] - 2)
+        long = here & levels.is_long[rows[own], interval]
+        left += [(long & (interval == k), (*path, k)) for k in set(interval[long].tolist())]
+        here &= ~long
+    places = np.flatnonzero(here)
+    stations = np.rint(monotone_cubic(values[places], line, levels.ladder[rows], slope, own[places]) / APART)
+    whose = zip(own[places].tolist(), questions[places].tolist(), stations.astype(int).tolist(), strict=True)
+    for which, question, place in whose:
+        found[owners[which]][question] = Station(path, place, ladders[which].log_drop)
+    return [
+        (owners[which], further, questions[some & (own == which)])
+        for some, further in left
+        for which in np.unique(own[some]).tolist()
+    ]
 
 
 def _scan_levels(asked: Sequence[tuple[Ladder, Path]]) -> None:
@@ -146,9 +176,8 @@ def _scan_levels(asked: Sequence[tuple[Ladder, Path]]) -> None:
         if kind is None:
             for _, sketches, tops, tilts in _looks([(ladder, path)]):
                 found = scan(sketches, ladder.planned.gaussian_variance, tilts)
-                (ladder.levels[path],) = Level.several(
-                    found, found, [(sketches, float(tops[0]))], [ladder.passed(path)]
-                )
+                levels = Levels.of(found, found, partial(_given, sketches), tops, [ladder.passed(path)])
+                ladder.levels[path] = Level(levels, 0)
             ladder.levels.setdefault(path, None)
         else:
             kinds.setdefault(kind, {}).setdefault((ladder.planned.look, path), []).append(ladder)
@@ -187,13 +216,22 @@ def _scan_like(
     runs = [(row, ladder) for row, (ladders, _) in enumerate(laws) for ladder in ladders]
     rows = np.array([row for row, _ in runs])
     planned, own = (_composed(step, rows, sums) for sums in zip(*(ladder.sums() for _, ladder in runs), strict=True))
-    rules = []
-    for row, ladder in runs:
-        steps = np.array([ladder.planned.total_count])
-        rules.append(([replace(rough.at(slice(row, row + 1)), counts=steps) for rough in single], float(tops[row])))
+    steps = np.array([ladder.planned.total_count for _, ladder in runs])
     passed = [ladder.passed(laws[row][1]) for row, ladder in runs]
-    for (row, ladder), level in zip(runs, Level.several(planned, own, rules, passed), strict=True):
-        ladder.levels[laws[row][1]] = level
+    levels = Levels.of(planned, own, partial(_of_law, single, rows, steps), tops[rows], passed)
+    for place, (row, ladder) in enumerate(runs):
+        ladder.levels[laws[row][1]] = Level(levels, place)
+
+
+def _of_law(rules: Sequence[Sketch], laws: Rows, steps: Array, place: int) -> Sequence[Sketch]:
+    """Of rules of one step, a row for each law, that of a run, for so many steps."""
+    own = slice(place, place + 1)
+    return [replace(rough.at(laws[own]), counts=steps[own]) for rough in rules]
+
+
+def _given(rules: Sequence[Sketch], _: int) -> Sequence[Sketch]:
+    """Rules that are those of the only run."""
+    return rules
 
 
 def _composed(step: Scan, rows: Rows, sums: Sequence[PairSum]) -> Scan:
