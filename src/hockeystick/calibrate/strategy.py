@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -20,6 +21,7 @@ _BEYOND = 2.0  # the farthest out of what cannot be decided, in ln
 _HALVINGS = 40
 _SETTLED = 1e-3  # relative distance below which the ends of what cannot be decided are not sought
 _REFINED = 3  # times a value may be asked again at a tenth of the tolerance
+_OTHERWISE = 30.0  # times the tolerance, that a wider bracket is wide for other reasons
 
 
 @final
@@ -111,7 +113,7 @@ def _narrowed(search: Search, root: float) -> Bracket:
         value = axis.start if hopeless else _proposal(search, root, undecided, count)
         if value is None:
             break
-        found = _decided(search, value)
+        found = _decided(search, value, _tolerance(search, undecided))
         root = _root(search, found, root)
         if not (found.safe or found.unsafe or found.unproved):
             undecided.append(found)
@@ -153,7 +155,19 @@ def _settle(search: Search) -> None:
             near = known is not None and abs(known.place - other.place) <= max(axis.precision, _SETTLED)
             if value in {one.value for one in search.history} or (near and not axis.whole):
                 break
-            search.evaluate(value, search.tolerance())
+            search.evaluate(value, _tolerance(search, search.history))
+
+
+def _tolerance(search: Search, undecided: Sequence[Evaluation]) -> float:
+    """At which a value is evaluated: no finer than the ends of what cannot be decided need, where that is much."""
+    needed = 0.1 * _SETTLED * search.slope if any(map(_is_apart, undecided)) else 0.0
+    return max(search.tolerance(), needed)
+
+
+def _is_apart(one: Evaluation) -> bool:
+    """Whether it is not the tolerance that leaves both sides so far from each other."""
+    lower, upper = float(one.bound.lower), float(one.bound.upper)
+    return not (one.safe or one.unsafe) and upper - lower > _OTHERWISE * one.tolerance * upper
 
 
 def _excess(search: Search, one: Evaluation, *, safe: bool) -> float:
@@ -171,12 +185,11 @@ def _between(search: Search, known: Evaluation, other: Evaluation, sign: float, 
     return place + math.copysign(min(0.4 * _SETTLED, abs(farther - place)), farther - place)
 
 
-def _decided(search: Search, value: float) -> Evaluation:
+def _decided(search: Search, value: float, tolerance: float) -> Evaluation:
     """An evaluation at a value, asked again more sharply while that may help."""
-    tolerance = search.tolerance()
     found = search.evaluate(value, tolerance)
     for _ in range(_REFINED):
-        if found.safe or found.unsafe or found.unproved or not search.problem.adapts:
+        if found.safe or found.unsafe or found.unproved or not search.problem.adapts or _is_apart(found):
             break
         before = float(found.bound.upper) - float(found.bound.lower)
         tolerance *= 0.1
