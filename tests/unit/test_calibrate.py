@@ -682,7 +682,7 @@ def test_what_is_proved_safe_is_kept_where_a_further_value_is_refused(monkeypatc
     ("family", "values", "most"),
     [
         (lambda s: hs.Gaussian(s).without_replacement(batch_size=8, population=400) * 200, "real", 10),
-        (lambda n: hs.Gaussian(2.0).without_replacement(batch_size=8, population=400) * n, "integer", 14),
+        (lambda n: hs.Gaussian(2.0).without_replacement(batch_size=8, population=400) * n, "integer", 9),
     ],
 )
 def test_the_ends_of_what_cannot_be_decided_take_few_evaluations(

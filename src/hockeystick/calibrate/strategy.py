@@ -146,7 +146,7 @@ def _settle(search: Search) -> None:
                 break
             if known is None:
                 least = 1.1 / other.value if axis.whole else 0.0  # to the next whole number at least
-                value = axis.value(other.place + sign * max(_STRIDE * 2.0**count, least))
+                value = axis.value(other.place + sign * max(_away(search, other, sign), _STRIDE * 2.0**count, least))
             else:
                 value = axis.value(_between(search, known, other, sign, halved=count % 3 == 2))
                 if axis.whole:
@@ -175,6 +175,11 @@ def _excess(search: Search, one: Evaluation, *, safe: bool) -> float:
     return search.problem.excess(float(one.bound.upper if safe else one.bound.lower))
 
 
+def _away(search: Search, one: Evaluation, outward: float) -> float:
+    """How far from what cannot be decided the next value that can be seems to be: a safe one, or an unsafe one."""
+    return 1.1 * min(abs(_excess(search, one, safe=outward < 0.0)) / search.slope, _BEYOND)
+
+
 def _between(search: Search, known: Evaluation, other: Evaluation, sign: float, *, halved: bool) -> float:
     """Where the side that tells what is known crosses the target: by a line, and a little towards the farther value."""
     here, there = (_excess(search, one, safe=sign < 0.0) for one in (known, other))
@@ -182,7 +187,8 @@ def _between(search: Search, known: Evaluation, other: Evaluation, sign: float, 
         return 0.5 * (known.place + other.place)
     place = known.place + here / (here - there) * (other.place - known.place)
     farther = max((known.place, other.place), key=lambda end: abs(end - place))
-    return place + math.copysign(min(0.4 * _SETTLED, abs(farther - place)), farther - place)
+    aside = 0.6 / float(known.value) if search.axis.whole else 0.4 * _SETTLED
+    return place + math.copysign(min(aside, abs(farther - place)), farther - place)
 
 
 def _decided(search: Search, value: float, tolerance: float) -> Evaluation:
@@ -224,7 +230,7 @@ def _proposal(search: Search, root: float, undecided: list[Evaluation], count: i
         if value != safe.value and (lost or (count >= _SECANTS and count % 2)):
             return value
     if axis.whole:
-        value = _whole_proposal(search, root)
+        value = _whole_proposal(search, root, undecided)
     else:
         value = _real_proposal(search, root, undecided)
     return None if any(value == one.value for one in search.history) else value
@@ -242,8 +248,7 @@ def _real_proposal(search: Search, root: float, undecided: list[Evaluation]) -> 
         place, outward = 0.5 * (safe.place + unsafe.place), -1.0 if len(undecided) % 2 else 1.0
     for one in undecided:  # move out of what cannot be decided, further each time
         if (place - one.place) * outward < step:
-            left = abs(_excess(search, one, safe=outward < 0.0)) / search.slope
-            place = one.place + outward * max(1.1 * min(left, _BEYOND), 2.0 * step)
+            place = one.place + outward * max(_away(search, one, outward), 2.0 * step)
     if safe is None or unsafe is None:  # all on one side: go further with every evaluation
         least = _further(search, step)
         if safe is not None:
@@ -265,12 +270,15 @@ def _further(search: Search, step: float) -> float:
     return max(least, _STRIDE * 2.0 ** (count - 1)) if far else least
 
 
-def _whole_proposal(search: Search, root: float) -> float:
+def _whole_proposal(search: Search, root: float, undecided: list[Evaluation]) -> float:
     axis, safe, unsafe = search.axis, search.safe, search.unsafe
     value = axis.value(root)
     tried = {one.value for one in search.history}
     if value not in tried and _inside(search, value):
         return value
+    if undecided and safe is not None and unsafe is None:
+        farthest = max(undecided, key=lambda one: one.place)
+        return axis.value(farthest.place + max(_away(search, farthest, 1.0), 1.1 / float(farthest.value)))
     if safe is not None and unsafe is None:
         if value not in tried or len(tried) <= 3:
             return axis.beyond(safe.value)
