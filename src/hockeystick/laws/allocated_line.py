@@ -27,6 +27,7 @@ from hockeystick.laws.allocated_line_plan import LinePlan
 from hockeystick.laws.base import Array
 from hockeystick.laws.lognormal_panels import LognormalPanels
 from hockeystick.numerics.normal import normal_intervals
+from hockeystick.numerics.products import product
 from hockeystick.numerics.rounding import ELEMENTARY, TRIGONOMETRIC, U, gamma
 from hockeystick.numerics.stop_loss import RareTerms, lognormal_square
 
@@ -163,7 +164,7 @@ def _summed(values: np.ndarray[tuple[int], np.dtype[np.complex128]], step: float
     rows.ravel()[: values.size] = values
     fine = np.multiply.outer(point, step * np.arange(inner))
     coarse = np.multiply.outer(point, step * inner * np.arange(inner))
-    turned = (np.cos(fine) - 1j * np.sin(fine)) @ rows.T
+    turned = product(np.cos(fine) - 1j * np.sin(fine), rows.T)
     return np.asarray((turned.real * np.cos(coarse) + turned.imag * np.sin(coarse)).sum(axis=-1))
 
 

@@ -32,6 +32,7 @@ import numpy as np
 from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Array
 from hockeystick.laws.laplace_rule import NODE_ERROR, WEIGHT_ERROR, gauss_legendre
+from hockeystick.numerics.products import product
 from hockeystick.numerics.rounding import ELEMENTARY, SUBNORMAL, TRIGONOMETRIC, U, gamma
 
 _WIDEST = 0.6  # half-width of a panel, in standard deviations
@@ -217,7 +218,7 @@ def _turned(term: Array, off: Array, step: float, count: int) -> np.ndarray[tupl
     for mass, at in zip(term, off, strict=True):
         left, right = _less_one(np.multiply.outer(coarse, at)), _less_one(np.multiply.outer(at, fine))
         left *= mass
-        value += left @ right + left.sum(axis=1)[:, None] + mass @ right
+        value += product(left, right) + left.sum(axis=1)[:, None] + mass @ right
     return value.ravel()[:count]
 
 

@@ -26,15 +26,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.numerics.columns import Columns
+from hockeystick.numerics.products import SMALL
 from hockeystick.numerics.residuals import TRIGONOMETRIC, sine_residual
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.log_moments import TiltedRule
 from hockeystick.transforms.rule import Array, Numbers, chunk
 
 _TABLE = 1 << 18  # entries of the largest table held at once
-_SMALL = (
-    200_000  # multiplications of one matrix product: below the size at which linear algebra libraries start threads
-)
 _PIECE = 1024  # nodes whose tables are made at a time: they stay in the cache of a processor
 
 
@@ -84,7 +82,7 @@ def line_sum(
     """
     steps = np.reshape(step, (-1, 1))
     length = math.isqrt(nodes)
-    group = min(-(-nodes // length), max(1, _SMALL // (4 * chunk(tilted.offset.shape[1]) * length)))
+    group = min(-(-nodes // length), max(1, SMALL // (chunk(tilted.offset.shape[1]) * length)))
     nodes = nodes if most is None else most
     blocks = -(-nodes // (length * group)) * group
     together = max(1, _TABLE // ((3 * tilted.offset.shape[1] + length) * (length + blocks)))
@@ -123,7 +121,7 @@ def line_sum_at(tilted: TiltedRule, counts: Array, near: Array, far: Array, quad
 
 def _scattered(tilted: TiltedRule, near: Array, far: Array) -> tuple[Array, Array]:
     """`_deviation` for any number of blocks."""
-    group = min(far.size, max(1, _SMALL // (4 * chunk(tilted.offset.shape[1]) * near.size)))
+    group = min(far.size, max(1, SMALL // (chunk(tilted.offset.shape[1]) * near.size)))
     blocks = -(-far.size // group) * group
     padded = np.concatenate((far, np.zeros(blocks - far.size)))
     bend, residual = _deviation(tilted.weight, tilted.offset, (near[None], padded[None]), group)

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from hockeystick.engines.contour.line_sum import LineSum, line_sum, line_sum_at
 from hockeystick.numerics.columns import Columns
+from hockeystick.numerics.products import SMALL
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.log_moments import TiltedRule
 from hockeystick.transforms.rule import Array, Numbers
@@ -44,7 +45,6 @@ _LOGARITHM = 128  # products that take as long as the logarithm of one sum
 _LIGHT = 0.03  # weight of the atoms left out of the first blocks
 _LIGHTER = 1.0  # the same of later ones, where that is less, times the number of steps
 _TOGETHER = 1 << 18  # entries of the largest table held at once
-_SMALL = 50_000  # complex products of one matrix product: below that no linear algebra library starts threads
 _SHARE = -3.0  # ln of the part of the error planned for that blocks may take
 
 
@@ -216,7 +216,7 @@ class _Atoms:
 
     def _sizes(self, near: Array, far: Array) -> Array:
         """``|sum w e^{isy}|`` at ``far + near``, shape (B, far, near)."""
-        group = max(1, _SMALL // (self.weight.shape[1] * near.size))
+        group = max(1, SMALL // (self.weight.shape[1] * near.size))
         padded = np.concatenate((far, np.zeros(-far.size % group)))
         left = self.weight[:, None] * np.exp(1j * padded[None, :, None] * self.offset[:, None])
         right = np.exp(1j * near[None, :, None] * self.offset[:, None]).transpose(0, 2, 1)

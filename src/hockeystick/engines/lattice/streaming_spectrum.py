@@ -35,6 +35,7 @@ from hockeystick.engines.lattice.plancherel import FrequencyKernel
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.laws.base import Array
 from hockeystick.numerics.fft import fft_error, transform_real
+from hockeystick.numerics.products import product
 from hockeystick.numerics.rounding import ELEMENTARY, U, gamma
 
 SCALARS = (
@@ -118,7 +119,7 @@ def low_transform(index: NDArray[np.int64], masses: Array, length: int, kept: in
     total = np.zeros((columns, rows), dtype=np.complex128)
     for first in range(0, index.size, _BLOCK):  # sums of sums: few roundings a sum
         block = slice(first, first + _BLOCK)
-        total += coarse[:, block] @ fine[:, block].T
+        total += product(coarse[:, block], fine[:, block].T)
     return total.reshape(-1)[:kept]
 
 

@@ -28,6 +28,7 @@ from hockeystick.engines.rare.losses import RISEN, WIDTH, Array, RareLosses, rai
 from hockeystick.engines.rare.pieces import Pieces, TiltedPieces
 from hockeystick.engines.rare.plan import RarePlan, Shares, plan
 from hockeystick.engines.rare.turning import CLEAR
+from hockeystick.numerics.products import SMALL
 from hockeystick.numerics.rounding import U
 
 __all__ = ["RareLine", "pieces_of", "rare_line", "transforms"]
@@ -37,9 +38,6 @@ Complex = NDArray[np.complex128]
 MOST_FREQUENCIES = 1 << 14
 MOST_WORK = 60_000_000
 """Products of frequencies and nodes that a line may take: about a fifth of a second."""
-
-SMALL = 50_000
-"""Complex products of one matrix product, or four real ones each: of fewer no linear algebra library starts threads."""
 
 _FEWEST = 64  # frequencies: sums of a million nodes round by 1e-10
 _GAP = 5.0  # widths, from one cut to the next

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.contour.root_bracket import LogBracket, Rows
 from hockeystick.engines.rare.excess import log_excess
-from hockeystick.engines.rare.line import SMALL, RareLine, turn
+from hockeystick.engines.rare.line import RareLine, turn
 from hockeystick.engines.rare.losses import LEAST, RISEN, Array, log_difference, raised
+from hockeystick.numerics.products import SMALL
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.rule import Numbers
 
