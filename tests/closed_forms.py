@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import mpmath
@@ -45,6 +46,7 @@ def composed_mu(noise_multiplier: float, steps: int) -> mpf:
     return mp.sqrt(steps) / mpf(noise_multiplier)
 
 
+@functools.cache
 def gaussian_epsilon(mu: mpf, delta: float | mpf) -> mpf:
     """The epsilon of mu-Gaussian DP at delta, to about 60 digits: Newton's method on ln delta from the left."""
     mu, target = mpf(mu), mp.log(mpf(delta))
