@@ -79,7 +79,7 @@ def check_writers(url: str, processes: int, times: int, budget: Budget) -> int:
 
 
 def test_of_many_writers_as_many_are_admitted_as_the_budget_holds(url: str) -> None:
-    check_writers(url, 2, 33, Budget(epsilon=0.5, delta=1e-6))
+    check_writers(url, 2, 17, Budget(epsilon=0.35, delta=1e-6))
 
 
 @pytest.mark.torture
