@@ -14,6 +14,9 @@ export PYTHONDONTWRITEBYTECODE :=
 
 # a worker has a core: threads of its linear algebra only get in the way of the other
 test test-integrations torture mutants: export OMP_NUM_THREADS := 1
+# arrays come and go: glibc keeps their memory, where every page would be given and cleared anew (others ignore these)
+test test-integrations torture mutants: export MALLOC_MMAP_THRESHOLD_ := 33554432
+test test-integrations torture mutants: export MALLOC_TRIM_THRESHOLD_ := 1073741824
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-integrations test-tensorflow-privacy torture mutants check format bench reproduce docs dist clean distclean

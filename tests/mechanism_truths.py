@@ -94,7 +94,7 @@ class LinePair:
             return max(1 - a, mpf(0))
         if ratio(high) <= a:
             return mpf(0)
-        for _ in range(200):
+        for _ in range(110):  # to 1e-29 of a point at which the value is stationary
             middle = (low + high) / 2
             low, high = (middle, high) if ratio(middle) <= a else (low, middle)
         return self._exact(self.p, self.noise.exact_tail, low) - a * self._exact(self.q, self.noise.exact_tail, low)

@@ -35,7 +35,7 @@ DEFAULT: Accountant = Certified()
 NOISE = 0.65
 STEPS = {"full": tuple(10**e for e in range(1, 10)), "reduced": (1000, 10**9)}
 FEW, MANY = 1000, 10**9
-REPEATS = {"full": 15, "reduced": 5}
+REPEATS = {"full": 15, "reduced": 3}
 FFT_STEPS = {"full": (10, 100, 1000, 10_000, 100_000), "reduced": (1000, 10_000)}
 FFT = peer("prv-accountant, eps_error 0.1", "with_prv_accountant", eps_error=0.1)
 

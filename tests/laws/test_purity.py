@@ -49,7 +49,7 @@ def check(rng: np.random.Generator, most_steps: float, *, slow: bool = False) ->
         assert answer == fresh[question], (run, adjacency, question)
 
 
-@pytest.mark.parametrize("seed", [6, 12, 16, 19, 24, 25])  # those that answer fast
+@pytest.mark.parametrize("seed", [6, 12, 16, 19])  # those that answer fast
 def test_random_runs_answer_alike_however_asked(seed: int) -> None:
     check(np.random.default_rng([9, seed]), 100.0)
 

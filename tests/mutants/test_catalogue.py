@@ -122,6 +122,7 @@ def test_what_nobody_notices_and_what_does_not_run_fail_the_run(
     (catalogue / "some.toml").write_text(CATALOGUE)
     (catalogue / "cannot-matter.toml").write_text("")
     monkeypatch.setattr("mutants.__main__.TREE", tree)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # the small tree needs none
     assert main(["--catalogue", str(catalogue), "--workers", "1"]) == 1
     said = capsys.readouterr()
     assert "1 of 3 changes noticed" in said.out

@@ -44,10 +44,10 @@ FAST: list[tuple[str, list[Step], float, float]] = [  # relation, steps, delta a
     ("add", [step("gaussian", 1, fixed_size(10, 30), noise_multiplier=1.8)], 1e-2, 0.2),
     ("remove", [step("gaussian", 2000, poisson(0.01), noise_multiplier=1.0)], 1e-5, 1.5),
     ("add", [step("gaussian", 10**5, poisson(0.001), noise_multiplier=2.0)], 1e-8, 1.0),
-    ("zero-out", [step("gaussian", 300, poisson(0.05), noise_multiplier=2.0)], 1e-5, 1.0),
+    ("zero-out", [step("gaussian", 3000, poisson(0.01), noise_multiplier=2.0)], 1e-5, 1.0),
     ("substitute", [step("gaussian", 400, poisson(0.02), noise_multiplier=2.0)], 1e-5, 1.0),
     ("remove", [step("gaussian", 500, fixed_size(20, 1000), noise_multiplier=3.0)], 1e-6, 1.0),
-    ("substitute", [step("gaussian", 300, fixed_size(20, 1000), noise_multiplier=6.0)], 1e-5, 0.8),
+    ("substitute", [step("gaussian", 1000, fixed_size(20, 1000), noise_multiplier=8.0)], 1e-5, 0.8),
     (
         "add-remove",
         [step("gaussian", 1, {"scheme": "random-allocation", "steps": 50}, noise_multiplier=3.0)],
@@ -81,7 +81,7 @@ FAST: list[tuple[str, list[Step], float, float]] = [  # relation, steps, delta a
         [
             step(
                 "gaussian-mixture",
-                400,
+                100,
                 noise_multiplier=2.0,
                 sensitivities=[0.0, 1.0, 2.0],
                 probabilities=[0.75, 0.125, 0.125],

@@ -87,8 +87,8 @@ def check(rng: np.random.Generator) -> str:
 @pytest.mark.parametrize("seed", range(1))
 def test_random_compositions_contain_the_exact_value(seed: int) -> None:
     rng = np.random.default_rng(20240705 + seed)
-    found = Counter(check(rng) for _ in range(15))
-    assert found["contained"] >= 9, found
+    found = Counter(check(rng) for _ in range(10))
+    assert found["contained"] >= 6, found
 
 
 @pytest.mark.torture

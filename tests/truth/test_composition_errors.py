@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -111,17 +112,22 @@ def test_terms_left_out_are_in_the_upper_side() -> None:
         assert Fraction(lower.delta(epsilon)) <= exact.high
 
 
+@functools.cache
+def jumping(steps: int, epsilon: float) -> tuple[Any, Any, dict[str, list[tuple[LatticePLD, int]]]]:
+    """The truth, a plan and lattices of rare steps of large loss."""
+    parts = (hs.Gaussian(0.996).poisson(6.27e-5) * steps).pairs("remove")
+    plan = plan_jumps(parts, epsilon, saddle_at_epsilon(parts, epsilon)[1])
+    assert plan is not None
+    return exact_delta(parts, epsilon, digits=8), plan, {side: lattices_of(parts, side) for side in ("upper", "lower")}
+
+
 @pytest.mark.parametrize("points", [1, 64, 512])
 def test_jumps_are_composed_on_no_more_points_than_allowed(points: int) -> None:
     """What the lattices' own windows would hold beyond them counts as aliased: they may be far longer than planned."""
     steps, epsilon = 246, 0.0798
-    parts = (hs.Gaussian(0.996).poisson(6.27e-5) * steps).pairs("remove")
-    exact = exact_delta(parts, epsilon, digits=8)
-    plan = plan_jumps(parts, epsilon, saddle_at_epsilon(parts, epsilon)[1])
-    assert plan is not None
+    exact, plan, plds = jumping(steps, epsilon)
     for side in ("upper", "lower"):
-        plds = lattices_of(parts, side)
-        found = JumpComposition(plds, plan, log_alias=-15.0, points=points)
+        found = JumpComposition(plds[side], plan, log_alias=-15.0, points=points)
         assert found.is_cut
         most = points + 2.0 * (math.sqrt(5.0 * steps) + 2.0) + 2.0
         assert all(term.length <= 1.2 * most for term in found._terms)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from mpmath import mp, mpf
@@ -17,6 +19,7 @@ from hockeystick.transforms.rule import Window
 EXPONENTS = (0.0, 0.5, 1.0, 1.0009765625, 3.0, 20.0)
 
 
+@functools.cache
 def thinned_moments(sigma: float, sensitivity: int, rate: float) -> list[mpf]:
     """``sum q e^{a l}`` by the definition: outcomes of the base kept or merged (docs/derivations/fixed-size.md)."""
     s, g, shift = mpf(sigma), mpf(rate), sensitivity

@@ -154,7 +154,7 @@ def test_random_runs_are_held_at_any_epsilon_and_delta(seed: int) -> None:
     """Zero, the largest loss and beyond, that of an outcome, and what is next to these."""
     random = np.random.default_rng(seed)
     total, narrow = 0, 0
-    for _ in range(6):
+    for _ in range(3):
         some = some_run(random)
         if some is None:
             continue

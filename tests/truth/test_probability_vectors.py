@@ -108,7 +108,7 @@ def run(seeds: range) -> None:
             check_epsilon(case, delta, ("certified", "moments"))
 
 
-@pytest.mark.parametrize("first", range(0, 30, 10))
+@pytest.mark.parametrize("first", [0, 20])
 def test_no_engine_excludes_another_or_the_truth(first: int) -> None:
     run(range(first, first + 10))
 

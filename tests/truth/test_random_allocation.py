@@ -148,7 +148,7 @@ def test_brackets_contain_rounds_of_outcomes_that_one_dataset_lacks(
 ) -> None:
     curve = hs.account(hs.DiscretePair(p, q).random_allocation(steps=steps), adjacency=direction)
     exact = tuple(map(Fraction, p)), tuple(map(Fraction, q))
-    for epsilon in (0.0, 0.25, 1.0, 1.375, 3.0, 30.0):
+    for epsilon in (0.0, 1.0, 1.375, 30.0):
         bound = curve.delta(epsilon=epsilon)
         below, above = (Fraction(math.nextafter(math.exp(epsilon), end)) for end in (0.0, math.inf))
         assert bound.lower <= exact_delta(*exact, steps, below, mirrored=direction == "add")

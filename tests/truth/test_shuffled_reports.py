@@ -255,8 +255,8 @@ def test_a_poll_composes_as_closely_as_its_curve_is_known() -> None:
     """One poll and a step that tells nothing: the curve of the poll alone, but for chords between knots."""
     poll = hs.RandomizedResponse(F(3, 4)).shuffled_reports(people=200)
     nothing = hs.DiscretePair((F(1, 2), F(1, 2)), (F(1, 2), F(1, 2)))
+    curve = hs.account(poll, "substitute")
+    composed = Certified(1e-4).directed(((poll.pair("substitute"), 1), (nothing.pair("remove"), 1)))
     for epsilon in (0.05, 0.6):
-        alone = bound(hs.account(poll, "substitute").delta(epsilon))
-        composed = poll.pair("substitute"), nothing.pair("remove")
-        found = bound(Certified(1e-4).directed(((composed[0], 1), (composed[1], 1))).delta(epsilon))
+        alone, found = bound(curve.delta(epsilon)), bound(composed.delta(epsilon))
         assert alone.upper * (1.0 - 2e-3) <= found.upper <= alone.upper * 1.01

@@ -145,7 +145,7 @@ def sums_of(part: LinePart, s: Array) -> Array:
 def test_long_lines_of_atoms_beside_little_noise_contain_the_truth(
     direction: Direction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = hs.DiscretePair((0.5, 0.3, 0.2), (0.2, 0.35, 0.45)) * 300 + hs.Gaussian(100.0)
+    run = hs.DiscretePair((0.5, 0.3, 0.2), (0.2, 0.35, 0.45)) * 300 + hs.Gaussian(75.0)
     lengths: list[int] = []
 
     def sieved(parts: Sequence[LinePart], theta: float, step: float, nodes: int, **settings: float) -> Sieved:

@@ -90,13 +90,13 @@ def safe_by_exact(seed: int) -> None:
             assert abs(found.unsafe - found.value) == 1
 
 
-@pytest.mark.parametrize("seed", range(8))  # two of each kind
+@pytest.mark.parametrize("seed", range(4))  # one of each kind
 def test_random_calibrations_are_safe_and_tight(seed: int) -> None:
     safe_by_exact(seed)
 
 
 @pytest.mark.torture
-@pytest.mark.parametrize("seed", range(8, 212))
+@pytest.mark.parametrize("seed", range(4, 212))
 def test_many_random_calibrations_are_safe_and_tight(seed: int) -> None:
     safe_by_exact(seed)
 

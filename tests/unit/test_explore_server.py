@@ -218,9 +218,9 @@ def malformed(generator: random.Random) -> dict[str, Any]:
     return {"url": path, "content": body, "headers": json_type}
 
 
-def test_a_thousand_malformed_requests_are_refused_and_the_server_lives(client: TestClient) -> None:
+def test_hundreds_of_malformed_requests_are_refused_and_the_server_lives(client: TestClient) -> None:
     generator = random.Random(18)  # noqa: S311 - no secret
-    for number in range(1000):
+    for number in range(300):
         request = malformed(generator)
         reply = client.post(**request)
         assert 400 <= reply.status_code < 500, (number, request["url"], request["content"][:200], reply.status_code)

@@ -87,8 +87,14 @@ UNKNOWN = {  # no dominating pair is proved
 }
 
 
-@pytest.mark.parametrize("adjacency", ["add-remove", "substitute", "zero-out"])
-@pytest.mark.parametrize("name", STEPS)
+ASKED = [
+    *((name, adjacency) for name in STEPS for adjacency in ("add-remove", "substitute")),
+    *((name, "zero-out") for name in ("Gaussian", "sampled Laplace")),  # the others have the pairs of "remove"
+    *((name, adjacency) for name, adjacency in sorted(UNKNOWN) if adjacency == "zero-out"),
+]
+
+
+@pytest.mark.parametrize(("name", "adjacency"), ASKED)
 def test_a_curve_that_was_copied_gives_the_same_answers(name: str, adjacency: str) -> None:
     assert adjacency in ADJACENCIES
     run = STEPS[name] * (1 if name in {"BestOf", "ExponentialMechanism", "ShuffledReports", "shuffled"} else 3)

@@ -76,14 +76,14 @@ def test_what_is_restored_goes_on_bit_for_bit(name: str, tmp_path: Path) -> None
         assert path_on(other) == expected
 
 
-@pytest.mark.parametrize("name", MAKERS)
-def test_another_process_answers_alike(name: str) -> None:
-    thing = begun(name)
+def test_another_process_answers_alike() -> None:
+    things = [begun(name) for name in MAKERS]
     curve, found = hs.account(STEP * 9), hs.calibrate(hs.Gaussian, epsilon=1.0, delta=1e-5)
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        there = pool.submit(path_on, thing)
+        there = [pool.submit(path_on, thing) for thing in things]
         values = pool.submit(hs.PrivacyCurve.epsilon, curve, 1e-5), pool.submit(float, found)
-        assert there.result() == path_on(thing)
+        for thing, path in zip(things, there, strict=True):
+            assert path.result() == path_on(thing)
         assert repr(values[0].result()) == repr(curve.epsilon(1e-5))
         assert values[1].result() == float(found)
 

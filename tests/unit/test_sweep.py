@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -45,7 +46,10 @@ def alone(noise: float, rate: float, steps: int, *, delta: float = 1e-5) -> tupl
     return float(bound.lower), float(bound.upper)
 
 
-EXPECTED = [alone(noise, rate, steps) for noise in (0.7, 1.0, 2.0) for rate in (0.001, 0.01) for steps in GRID["steps"]]
+@functools.cache
+def expected() -> list[tuple[float, float]]:
+    """Of every plan of the grid, alone."""
+    return [alone(noise, rate, steps) for noise in (0.7, 1.0, 2.0) for rate in (0.001, 0.01) for steps in GRID["steps"]]
 
 
 def backwards(work: Callable[[Any], Any], chunks: Iterable[Any]) -> Iterator[Any]:
@@ -57,14 +61,14 @@ def backwards(work: Callable[[Any], Any], chunks: Iterable[Any]) -> Iterator[Any
 @pytest.mark.parametrize("workers", [1, 2, map, backwards], ids=["one", "two", "map", "backwards"])
 def test_every_bracket_is_the_one_of_the_plan_alone_whoever_works(workers: Any) -> None:
     found = swept(workers=workers)
-    assert sides(found) == EXPECTED
+    assert sides(found) == expected()
     assert found.shape == found.bound.lower.shape == (3, 2, 4)  # type: ignore[union-attr]
     assert found.complete
 
 
 def test_an_executor_does_the_work() -> None:
     with ThreadPoolExecutor(2) as pool:
-        assert sides(swept(workers=pool)) == EXPECTED
+        assert sides(swept(workers=pool)) == expected()
 
 
 def test_a_cluster_that_says_how_many_workers_it_has_gets_a_few_chunks_for_each() -> None:
@@ -273,7 +277,7 @@ def test_a_search_finds_its_own_direction_where_another_one_holds_beside_it() ->
 def test_an_interrupted_sweep_keeps_what_is_done() -> None:
     with pytest.warns(RuntimeWarning, match="interrupted: 5 of 24 plans are done"):
         found = swept(workers=stopping(5))
-    assert sides(found)[:5] == EXPECTED[:5]
+    assert sides(found)[:5] == expected()[:5]
     assert found.refused.ravel()[5] == "not asked: the sweep was interrupted"
     assert sides(found)[5:] == [(0.0, math.inf)] * 19
 
@@ -288,7 +292,7 @@ def test_a_sweep_goes_on_where_it_was_interrupted(tmp_path: Path, ending: str) -
     asked: list[int] = []
     found = swept(workers=counted(asked), resume=path)
     assert sum(asked) == 19
-    assert sides(found) == EXPECTED
+    assert sides(found) == expected()
     assert found.rows == swept().rows
     again = swept(workers=stopping(0), resume=path)  # all is there: nobody is asked
     assert again.rows == found.rows
@@ -307,7 +311,7 @@ def test_a_line_cut_short_is_computed_again(tmp_path: Path) -> None:
     swept(file=path)
     path.write_bytes(path.read_bytes()[:-40])
     asked: list[int] = []
-    assert sides(swept(workers=counted(asked), resume=path)) == EXPECTED
+    assert sides(swept(workers=counted(asked), resume=path)) == expected()
     assert sum(asked) == 1
 
 
@@ -413,7 +417,7 @@ def test_a_part_that_is_cut_short_is_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=rf"{part.name} is damaged"):
         swept(resume=path)
     part.unlink()
-    assert sides(swept(resume=path)) == EXPECTED
+    assert sides(swept(resume=path)) == expected()
 
 
 def test_a_line_cut_short_is_taken_out_without_writing_the_others_anew(
@@ -424,7 +428,7 @@ def test_a_line_cut_short_is_taken_out_without_writing_the_others_anew(
     whole = path.read_bytes()
     path.write_bytes(whole[:-20])
     monkeypatch.setattr(Path, "write_bytes", None)  # which a kill could cut short, with all that was kept
-    assert sides(swept(resume=path)) == EXPECTED
+    assert sides(swept(resume=path)) == expected()
     assert path.read_bytes() == whole
 
 

@@ -49,13 +49,19 @@ class Mixture(Law):
         if top_p[0] == top_q[0]:
             self.limit = (real(top_p[1]) / real(top_q[1])).log()
         self.shift = self.p[0][0] - self.q[0][0] if len(self.p) == len(self.q) == 1 else None
-        self._terms = [[(real(c), real(w).log() - real(c * c) / 2) for c, w in side] for side in (self.p, self.q)]
+        self._fixed = [sum((real(w) for c, w in side if c == 0), real(0)) for side in (self.p, self.q)]
+        self._terms = [
+            [(real(c), real(w).log() - real(c * c) / 2) for c, w in side if c != 0] for side in (self.p, self.q)
+        ]
 
     def _log(self, side: int, x: Any, analytic: bool) -> Any:
-        terms = self._terms[side]
+        terms, fixed = self._terms[side], self._fixed[side]
+        if not terms:
+            return acb(fixed.log())
         if len(terms) == 1:
-            return x * terms[0][0] + terms[0][1]
-        return sum((x * c + w).exp() for c, w in terms).log(analytic=analytic)
+            ((c, w),) = terms
+            return x * c + w if fixed == 0 else ((x * c + w).exp() + fixed).log(analytic=analytic)
+        return sum(((x * c + w).exp() for c, w in terms), fixed).log(analytic=analytic)
 
     def _integrand(self, z: Any, x: Any, analytic: bool) -> Any:
         p, q = self._log(0, x, analytic), self._log(1, x, analytic)
