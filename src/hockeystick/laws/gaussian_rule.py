@@ -143,7 +143,8 @@ class SubsampledGaussians(RuleSource):
         """Where the nodes lie; None where they would be too many."""
         first, size, step, strip, cut = self._layout(window)
         most = float(size.max())
-        if not (most * size.size <= _MOST_NODES or window.powers.shape[1] > 1) or not np.all(most <= window.longest):
+        few = most * size.size <= _MOST_NODES or window.powers.shape[1] > 1
+        if not (few and np.less_equal(most, window.longest).all()):
             return None
         u = (first[:, None] + np.arange(most)) * step[:, None]
         return Grid(u, step, strip, cut)
@@ -157,9 +158,9 @@ class SubsampledGaussians(RuleSource):
         """Number of the first node, how many there are, and their distance, shape (B,) each; strips and cut-offs."""
         m = self.shift
         powers = window.powers if self.order == "forward" else 1.0 - window.powers  # of r
-        own = np.array([np.minimum(powers.min(axis=0), 0.0), np.maximum(powers.max(axis=0), 1.0)])  # and 0 and 1
+        own = np.array([powers.min(axis=0, initial=0.0), powers.max(axis=0, initial=1.0)])
         cut = self._cut(own, window)
-        zero = np.zeros_like(m)
+        zero = np.zeros(m.size)
         b = half_widths(m, zero)
         turn = self._turn(b, powers[0], np.asarray(window.frequency), cut)
         strip = choose_strip(b, own, window.log_accuracy, spread_p=m, spread_q=zero, growth=cut.growth, log_turn=turn)
@@ -174,7 +175,8 @@ class SubsampledGaussians(RuleSource):
         depth = np.sqrt(-2.0 * np.asarray(window.log_drop))
         natural = largest * m + np.sqrt(-2.0 * np.asarray(window.log_accuracy))
         if self.order == "reversed" or not (m + depth < natural).any():
-            return CutOff(np.full_like(m, np.inf), np.ones_like(m), np.zeros_like(m))
+            none = np.zeros(m.size)
+            return CutOff(none + np.inf, none + 1.0, none)
         width, place = np.full_like(m, np.nan), np.full_like(m, np.nan)
         for candidate in _CUT_WIDTHS:
             edge = m + math.sqrt(1.0 + 0.5 * candidate**2) * (1.0 + 1e-9) * depth
@@ -204,7 +206,7 @@ class SubsampledGaussians(RuleSource):
             return everywhere
         high = cut.highest(np.maximum(power, 1.0) * m)[:, None] + 30.0
         spacing = np.maximum(high - _FAR, 1e-3) / _BEYOND.size
-        t = np.concatenate((_BULK + np.zeros_like(high), _FAR + spacing * _BEYOND), axis=1)
+        t = np.concatenate((_BULK + np.zeros(high.shape), _FAR + spacing * _BEYOND), axis=1)
         base = m[:, None] * t - 0.5 * (m * m)[:, None]
         loss = self._losses(base)
         logs = power[:, None] * loss - 0.5 * t * t
@@ -258,9 +260,9 @@ class SubsampledGaussians(RuleSource):
         value_error = sampled_loss_error(value, u, self.rate[:, None])
         log_weight, weight_error = self._log_weight(grid)
         log_posterior = np.log(self.rate)[:, None] + u - value  # ln(dl / du), increasing in u
-        zero = np.zeros_like(m)
-        ends = m * np.exp(log_posterior[:, [0, -1]].T) * np.array([[1.0 + 1e-9], [1.0 - 1e-9]])
-        mixture = Ends(lowest=zero, at_low=np.minimum(ends[0], m), at_high=np.minimum(ends[1], m), highest=m)
+        zero, posterior = np.zeros(m.size), np.exp(log_posterior)
+        at_low, at_high = m * posterior[:, 0] * (1.0 + 1e-9), m * posterior[:, -1] * (1.0 - 1e-9)
+        mixture = Ends(lowest=zero, at_low=np.minimum(at_low, m), at_high=np.minimum(at_high, m), highest=m)
         single = Ends(zero, zero, zero, zero)
         if not forward:
             log_weight, weight_error = log_weight + value, weight_error + value_error + U * np.abs(log_weight + value)
@@ -278,7 +280,7 @@ class SubsampledGaussians(RuleSource):
             growth=cut.growth,
             fall=cut.fall(high),
             shift=m,
-            posterior=np.exp(log_posterior),
+            posterior=posterior,
             is_reversed=not forward,
         )
         return LossRule(
@@ -306,7 +308,8 @@ class SubsampledGaussians(RuleSource):
         if cut.is_used:
             log_density = log_density + cut.log_factor(t, m[:, None])[0]  # log-concave: it bends down only
         log_slope = np.log(self.rate)[:, None] + fine - loss  # ln(dl / du), increasing in u
-        quarter, zero = np.full_like(m, 0.25), np.zeros_like(m)  # ln r bends by at most a quarter
+        zero = np.zeros(m.size)
+        quarter = zero + 0.25  # ln r bends by at most a quarter
         return Cells(
             loss=loss if forward else -loss,
             log_density=log_density if forward else log_density + loss,

@@ -60,7 +60,7 @@ class SampledStrip(MixtureStrip):
         gentle = rate * self.strip.half_widths[:, 0] < 3.0
         if gentle.all():
             return lambda b: rate * b
-        own, up_to = np.reshape(exponent, (-1, 1)), np.reshape(frequency, (-1, 1)) * (1.0 + 1e-9)
+        own, up_to = np.asarray(exponent).reshape(-1, 1), np.asarray(frequency * (1.0 + 1e-9)).reshape(-1, 1)
         power = own if not self.is_reversed else 1.0 - own
         logs = self.log_weight + own * self.loss
         bend = 2.0 * self.growth + np.maximum(-power[:, 0], 0.0) * self.shift * self.shift / 4.0
@@ -104,7 +104,8 @@ class SampledStrip(MixtureStrip):
 
 def _inverse(rates: Array) -> Array:
     """``1 / rate``, infinite unless the rate is above 0."""
-    return np.divide(1.0, rates, out=np.full_like(rates, np.inf), where=rates > 0.0)
+    falls = rates > 0.0
+    return np.where(falls, 1.0 / np.where(falls, rates, 1.0), np.inf)
 
 
 @final
@@ -141,7 +142,7 @@ class CutOff:
     def growth(self) -> Array:
         """Half, and one over w^2 for the cut-off."""
         if not self.is_used:
-            return np.full_like(self.place, 0.5)
+            return np.full(self.place.size, 0.5)
         return np.where(np.isfinite(self.place), 0.5 + (1.0 + 1e-9) / self.width**2, 0.5)
 
     def highest(self, peak: Array) -> Array:

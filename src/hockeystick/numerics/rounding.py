@@ -118,7 +118,7 @@ def exps_up(logs: NDArray[np.float64], factors: NDArray[np.float64] | None = Non
     """`exp_up` of several logarithms, each at most 709, and of as many factors."""
     value = np.exp(logs) if factors is None else np.exp(logs) * factors
     value = ups(value, 2.0 * ELEMENTARY)
-    for index in np.flatnonzero(~(logs > _NORMAL)).tolist():
+    for index in (~(logs > _NORMAL)).nonzero()[0].tolist():
         value[index] = exp_up(float(logs[index]), 1.0 if factors is None else float(factors[index]))
     return value
 
@@ -127,7 +127,7 @@ def exps_down(logs: NDArray[np.float64], factors: NDArray[np.float64] | None = N
     """`exp_down` of several logarithms, each at most 709, and of as many factors."""
     value = np.exp(logs) if factors is None else np.exp(logs) * factors
     value = np.maximum(downs(value, 2.0 * ELEMENTARY), 0.0)
-    for index in np.flatnonzero(~(logs > _NORMAL)).tolist():
+    for index in (~(logs > _NORMAL)).nonzero()[0].tolist():
         value[index] = exp_down(float(logs[index]), 1.0 if factors is None else float(factors[index]))
     return value
 

@@ -91,7 +91,7 @@ def _accurate(rule: LossRule, exponents: Array, identity_error: Array) -> tuple[
         above, above_error = _above_one(rule, exponents, identity_error)
         value = np.log1p(above)
         error = above_error / (1.0 + above - above_error) + ELEMENTARY * np.abs(value)
-    largest = np.max(rule.log_weight + exponents[:, :, None] * rule.loss, axis=2)
+    largest = (rule.log_weight + exponents[:, :, None] * rule.loss).max(axis=2)
     safe = (above_error < 0.5 * (1.0 + above)) & (largest < OVERFLOW)
     if safe.all():
         return value, error
@@ -229,7 +229,7 @@ class TiltedRule(Columns):
 def tilt(rule: LossRule, exponent: Numbers, moments: LogMoments) -> TiltedRule:
     """The rules tilted by ``exponent - 1``, the first exponent of the moments given."""
     log_m, log_m_error = moments.value[0], moments.error[0]
-    power = np.reshape(exponent, (-1, 1))
+    power = np.asarray(exponent).reshape(-1, 1)
     x = power * rule.loss
     weight = np.exp(rule.log_weight + x - log_m[:, None])
     relative = rule.weight_error + np.abs(power) * rule.loss_error + ELEMENTARY + log_m_error[:, None]
@@ -264,7 +264,7 @@ def _mean(
     """``sum_j w_j l_j`` and a bound on its error: second order in the loss, but for large exponents, shape (R, 1)."""
     loss, log_m, log_m_error = rule.loss, moments.value[0], moments.error[0]
     size = np.abs(loss)
-    fits = np.max(rule.log_weight + x, axis=1) < OVERFLOW
+    fits = (rule.log_weight + x).max(axis=1) < OVERFLOW
     lean = (exponent > 0.5).astype(np.float64)
     part = rule.grown(np.minimum((exponent - lean) * loss, rule.room), lean)
     # q (e^{al} - 1), as p (e^{(a-1) l} - 1) + p - q where a is above a half

@@ -275,7 +275,7 @@ class Window:
     @cached_property
     def powers(self) -> Array:
         """The exponents, shape (K, R)."""
-        return np.reshape(np.asarray(self.exponents), (len(self.exponents), -1))
+        return np.asarray(self.exponents).reshape(len(self.exponents), -1)
 
 
 class RuleSource(ABC):

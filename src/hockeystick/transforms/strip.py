@@ -76,11 +76,11 @@ def choose_strip(
     log_kappa = growth[:, None] * b * b + log_turn
     every = exponents.reshape(len(exponents), -1)
     for power, spread in ((-every.min(axis=0), spread_p), (every.max(axis=0) - 1.0, spread_q)):
-        if spread.any() and (power > 0.0).any():
+        if spread.any() and power.max() > 0.0:
             log_kappa = log_kappa - np.maximum(power, 0.0)[:, None] * np.log(np.cos(0.5 * b * spread[:, None]))
-    step = 2.0 * math.pi * b / (log_kappa + (_LOG_TWO - np.reshape(log_accuracy, (-1, 1))))
-    row, order = np.arange(len(step))[:, None], np.argsort(-step, axis=1)
-    return Strip(step[row[:, 0], order[:, 0]], b[row, order], log_accuracy)
+    step = 2.0 * math.pi * b / (log_kappa + (_LOG_TWO - np.asarray(log_accuracy)[..., None]))
+    row, order = np.arange(len(step))[:, None], (-step).argsort(axis=1)
+    return Strip(step.max(axis=1), b[row, order], log_accuracy)
 
 
 @final
@@ -155,7 +155,7 @@ class MixtureStrip(Quadrature):
         best = least[0] + turns(widths[0])
         # the first is nearly always good enough, and what others find is no less than at frequency 0
         worth = (best > self.strip.log_accuracy + _NEARLY) & (least < best)
-        for row in (1 + np.flatnonzero(worth[1:].any(axis=1))).tolist():
+        for row in (1 + worth[1:].any(axis=1).nonzero()[0]).tolist():
             best = np.where(worth[row], np.minimum(best, least[row] + turns(widths[row])), best)  # as other rows need
         return _risen(best) + 2.0 * error
 
@@ -173,8 +173,9 @@ class MixtureStrip(Quadrature):
         decay = 2.0 * math.pi * b / (self.step * _OUT)
         log_error = self.growth * b * b - decay - np.log(-np.expm1(-decay)) + 0.0 * a
         for power, side in ((-a, self.p), (a - 1.0, self.q)):
-            if float(power.max()) > 0.0:
-                log_error = log_error - np.maximum(power, 0.0) * np.log(np.cos(0.5 * b * side.spread))
+            spread = side.spread
+            if spread.any() and power.max() > 0.0:
+                log_error = log_error - np.maximum(power, 0.0) * np.log(np.cos(0.5 * b * spread))
         return log_error
 
     def end_rates(self, exponents: Array) -> tuple[Array, Array]:
@@ -187,8 +188,8 @@ class MixtureStrip(Quadrature):
     def _tails(self, exponents: Array) -> Array:
         """Terms beyond both ends relative to the largest, over which the moment lies but for the strip error."""
         logs = self.log_weight + exponents.reshape(len(exponents), -1, 1) * self.loss
-        ends = logs[:, :, [0, -1]] - logs.max(axis=2, keepdims=True)
-        fall = np.empty_like(ends)
+        ends = logs.take((0, -1), axis=2) - logs.max(axis=2, keepdims=True)
+        fall = np.empty(ends.shape)
         fall[..., 0], fall[..., 1] = self.end_rates(exponents)
         fall *= self.step[:, None]
         falls = fall > 0.0

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.numerics.columns import Columns
-from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up
+from hockeystick.numerics.rounding import ELEMENTARY, TINY, U, exp_up
 from hockeystick.transforms.log_moments import LogMoments
 from hockeystick.transforms.rule import Array, Numbers, by_run
 
@@ -196,8 +196,7 @@ def log_constant(tilts: Array) -> Array:
     off by at most 4 u (log1p) + 2 u (quotient, product) of itself, their sum by one rounding more.
     """
     t = np.maximum(tilts, 0.0)
-    inner = np.where(t > 0.0, t, 1.0)
-    return np.where(t > 0.0, -t * np.log1p(1.0 / inner) - np.log1p(t), 0.0) * (1.0 - 3.0 * ELEMENTARY)
+    return np.asarray((-t * np.log1p(1.0 / np.maximum(t, TINY)) - np.log1p(t)) * (1.0 - 3.0 * ELEMENTARY))
 
 
 def kernel_peak(theta: float) -> float:

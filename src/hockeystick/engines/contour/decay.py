@@ -62,7 +62,7 @@ class Rectangles(Columns):
 
 def rectangles(cells: Cells, exponent: Numbers, log_moment: Array) -> Rectangles:
     """Rectangles under the density of the tilted loss, given upper bounds on ``K(exponent - 1)``, shape (B,)."""
-    grown = np.reshape(exponent, (-1, 1)) * cells.loss
+    grown = np.asarray(exponent).reshape(-1, 1) * cells.loss
     logs = cells.log_density + grown - log_moment[:, None]
     doubt = _DOUBT * (10.0 + np.abs(logs)) + 32.0 * U * (np.abs(grown) + np.abs(cells.log_density))
     logs = logs - doubt
@@ -87,7 +87,7 @@ def rectangles(cells: Cells, exponent: Numbers, log_moment: Array) -> Rectangles
 
 def _unimodal_minorant(density: Array) -> Array:
     """The largest function below ``density`` that falls away from its highest cell, row by row."""
-    top = np.argmax(density, axis=1)[:, None]
+    top = density.argmax(axis=1)[:, None]
     index = np.arange(density.shape[1])
     rising = np.minimum.accumulate(np.where(index >= top, density, np.inf), axis=1)
     falling = np.minimum.accumulate(np.where(index <= top, density, np.inf)[:, ::-1], axis=1)[:, ::-1]
@@ -99,10 +99,10 @@ def _level_sets(profile: Array, width: Array) -> tuple[Array, Array]:
 
     A few rectangles of like lengths count as one of the least length, which can only weaken the bound.
     """
-    order = np.argsort(-profile, axis=1, kind="stable")
+    order = (-profile).argsort(axis=1, kind="stable")
     row = np.arange(order.shape[0])[:, None]
     level = profile[row, order]
-    length = np.cumsum(width[row, order], axis=1)
+    length = width[row, order].cumsum(axis=1)
     drop = level - np.concatenate((level[:, 1:], np.zeros((level.shape[0], 1))), axis=1)
     together = max(_TOGETHER, length.shape[1] // _MOST_LEVELS)
     starts = np.arange(0, length.shape[1], together)
@@ -158,7 +158,7 @@ class RoughDecay:
     @classmethod
     def of(cls, sketches: Sequence[Sketch], exponent: Numbers, gaussian_variance: Numbers) -> RoughDecay:
         """At one plus the tilt."""
-        power = np.reshape(exponent, (-1, 1))
+        power = np.asarray(exponent).reshape(-1, 1)
         moments = [log_sums(rough.log_weight + power * rough.loss) for rough in sketches]
         parts = [
             (_rectangles(rough.cells, exponent, moment), rough.counts)

@@ -119,7 +119,7 @@ def _ladder(planned: Scan, deviation: Array) -> Array:
     tilts, log_deltas = planned.tilts, planned.smooth_log_delta()[1]
     speed = deviation * tilts  # over the logarithm of the tilt
     deep = np.maximum(np.minimum.accumulate(log_deltas), _LEAST)
-    steps = np.zeros_like(speed)
+    steps = np.zeros(speed.shape)
     steps[1:] = 0.5 * (speed[1:] + speed[:-1]) * np.log(tilts[1:] / tilts[:-1])
     steps[1:] = np.maximum(steps[1:], (APART / _DEEP) * (deep[:-1] - deep[1:]))
-    return np.cumsum(steps, axis=0)
+    return steps.cumsum(axis=0)

@@ -141,7 +141,7 @@ class ContourLine:
             upper=upper + slack,
             log_scale_error=log_scale_error,
             rounding=rounding + slack,
-            truncation=np.full(epsilon.shape, truncation),
+            truncation=truncation + np.zeros(epsilon.shape),
             aliasing=above - aliasing.left_lower,
         )
 
@@ -238,7 +238,7 @@ def summed_line(
         if shared:
             step = np.asarray(step)[shared[0]]
         frequencies = np.asarray(step)[..., None] * np.arange(float(most or nodes))
-        nothing = np.zeros_like(frequencies)
+        nothing = np.zeros(frequencies.shape)
         total = functools.reduce(operator.add, sums, LineSum(nothing, nothing, nothing, nothing))
         kept = Sieved(frequencies, total, np.zeros(np.shape(step)))
     return line_at(parts, gaussian_variance, chernoff=chernoff, step=step, kept=kept, log_rest=log_tail)
@@ -275,7 +275,7 @@ def line_at(
     """
     s = kept.frequencies
     normal = -0.5 * np.asarray(gaussian_variance)[..., None] * s * s
-    total = kept.total + LineSum(normal, np.zeros_like(s), 24.0 * U * np.abs(normal), normal * (1.0 - 1e-9))
+    total = kept.total + LineSum(normal, np.zeros(s.shape), 24.0 * U * np.abs(normal), normal * (1.0 - 1e-9))
     runs = np.size(step)
     centre, rest = _two_floats([part.composed(part.tilted.centre) for part in parts], runs)
     left_out = np.array([math.fsum(row) for row in _by_run([part.composed(part.dropped) for part in parts], runs)])

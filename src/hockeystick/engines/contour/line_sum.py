@@ -82,7 +82,7 @@ def line_sum(
     With steps of shape (R,) every run has its own. Runs that differ in their counts alone share rules: then ``rows``,
     increasing, are those of the runs, and counts are theirs. Only the first ``most`` are summed, the same to the bit.
     """
-    steps = np.reshape(step, (-1, 1))
+    steps = np.asarray(step).reshape(-1, 1)
     length = math.isqrt(nodes)
     group = min(-(-nodes // length), max(1, _SMALL // (4 * chunk(tilted.offset.shape[1]) * length)))
     nodes = nodes if most is None else most
@@ -99,7 +99,7 @@ def line_sum(
         if rows is None:
             found.append(_composed(logs, counts[part], len(s[own])))
         else:
-            runs = slice(*np.searchsorted(rows, (start, start + together)))
+            runs = slice(*rows.searchsorted((start, start + together)))
             found.append(_composed(logs.at(rows[runs] - start), counts[runs], rows[runs].size))
     if not found:
         raise ValueError("line_sum needs at least one rule")
@@ -169,7 +169,9 @@ def _tables(weight: Array, offset: Array, every: Array, rows: int) -> tuple[Arra
     terms = np.empty((4, len(w), every.shape[1] - rows, w.shape[2]))
     for table, place in ((bend, 0), (sine, 1), (residual, 2)):
         np.multiply(w, table[:, rows:], out=terms[place])
-    left = np.stack((w - terms[0], terms[1]), axis=2)
+    left = np.empty((*terms.shape[1:3], 2, w.shape[2]))
+    np.subtract(w, terms[0], out=left[:, :, 0])
+    left[:, :, 1] = terms[1]
     np.multiply(terms[0], y, out=terms[3])
     terms[1] *= y
     return left, np.concatenate((bend[:, :rows], residual[:, :rows]), axis=1).transpose(0, 2, 1), terms

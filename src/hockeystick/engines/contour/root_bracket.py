@@ -12,6 +12,7 @@ where it is proved at most the value.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
@@ -105,7 +106,7 @@ def root_brackets(
         rows = search.interpolate(rows)
         if rows.size == 0:
             break
-    rows = np.flatnonzero(~(np.isfinite(search.upper - search.lower) | search.done))
+    rows = (~(np.isfinite(search.upper - search.lower) | search.done)).nonzero()[0]
     if rows.size:
         search.iterate(rows)
     return RootBracket(search.point, search.lower, search.upper)
@@ -120,8 +121,8 @@ class _Search:
         self._goal = 0.5 * (targets.exceeded + targets.undercut)
         self.point = start.copy()
         self.slope = slope.copy()
-        self.spread = np.zeros_like(start)
-        self.lower, self.upper = np.full_like(start, -np.inf), np.full_like(start, np.inf)
+        self.spread = np.zeros(start.size)
+        self.lower, self.upper = self.spread - np.inf, self.spread + np.inf
         self.done = np.zeros(start.size, dtype=np.bool_)
 
     def interpolate(self, rows: Rows) -> Rows:
@@ -136,7 +137,7 @@ class _Search:
         falls &= (values[:, 0] > 0.0) & (values[:, -1] < 0.0)
         crossing = inverse_interpolated(points[falls], values[falls])
         inside = (points[falls, 0] <= crossing) & (crossing <= points[falls, -1])
-        good = np.flatnonzero(falls)[inside]
+        good = falls.nonzero()[0][inside]
         left = [self._moved(rows[~falls], values[~falls, 2])]
         slope = steep[good]
         doubt = 0.55 * (found.upper - found.lower)[good].max(axis=1)
@@ -223,16 +224,20 @@ def inverse_interpolated(points: Array, values: Array) -> Array:
 
     NaN where two values are equal, as on a curve that is flat to rounding.
     """
-    size = points.shape[-1]
-    own = np.eye(size, dtype=np.bool_)
+    own = _diagonal(points.shape[-1])
     differences = np.where(own, 1.0, values[..., :, None] - values[..., None, :])
-    middle = points[..., size // 2]
+    middle = points[..., points.shape[-1] // 2]
     with np.errstate(divide="ignore", invalid="ignore"):
         weights = np.where(own, 1.0, -values[..., None, :] / differences).prod(axis=-1)
         return np.asarray(middle + ((points - middle[..., None]) * weights).sum(axis=-1))
 
 
+@functools.cache
+def _diagonal(size: int) -> NDArray[np.bool_]:
+    return np.eye(size, dtype=np.bool_)
+
+
 def _first(points: Array, proved: NDArray[np.bool_], otherwise: float) -> Array:
     """The first point of each row that is proved."""
-    index = np.argmax(proved, axis=1)
+    index = proved.argmax(axis=1)
     return np.where(proved.any(axis=1), points[np.arange(index.size), index], otherwise)

@@ -57,25 +57,25 @@ def lines_through(
     """
     rows, (counts, ratio, variance, *_) = runs.rows, runs.numbers
     own = saddle.times(rows, ratio, variance)
-    shared = Runs(rows, counts, variance)
-    plan = plan_lines(losses, saddle, saddle.epsilon, tolerance=finest)
+    shared, at, epsilon = Runs(rows, counts, variance), saddle.epsilon, own.epsilon
+    plan = plan_lines(losses, saddle, at, tolerance=finest)
     asked: dict[str, Any] = {"plan": plan, "sketches": saddle.sketches, "work": work, "runs": shared}
-    lines = lines_for_epsilons(losses, saddle.epsilon, finest, **asked)
+    lines = lines_for_epsilons(losses, at, finest, **asked)
     # next to a cliff of K lines stand far below saddle points
     spread = plan.deviation**2 - plan.theta**-2.0 - (1.0 + plan.theta) ** -2.0
     there = replace(saddle, theta=plan.theta, variance=spread).times(rows, ratio, variance)
     deviation = np.sqrt(np.maximum(own.curvature, there.curvature))
-    held = own.log_delta(own.epsilon) >= SMALLEST
+    held = own.log_delta(epsilon) >= SMALLEST
     found: list[PlacedLine | ContourRefusal | None] = [None] * rows.size
     standing: list[int] = []
     placed: list[PlacedLine] = []
-    for row in np.flatnonzero(held).tolist():
+    for row in held.nonzero()[0].tolist():
         line = lines[row]
         if isinstance(line, ContourRefusal):
             found[row] = line
         else:
             standing.append(row)
-            placed.append(PlacedLine(line, float(own.epsilon[row]), float(deviation[row])))
+            placed.append(PlacedLine(line, float(epsilon[row]), float(deviation[row])))
     if standing:
         for row, one in zip(standing, _looked_at(placed, runs.numbers[:, standing]), strict=True):
             found[row] = one

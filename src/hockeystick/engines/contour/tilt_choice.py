@@ -116,7 +116,7 @@ def plan_lines(
         period = np.maximum(period, _SHORTEST * np.sqrt(saddle.curvature))
         integrand = np.where(usable, exponent - np.log(tilts * (1.0 + tilts)), np.inf)  # least at the saddle point
         price = np.where(usable, np.log(period) + _PRICE * (integrand - integrand.min(axis=0)), np.inf)
-    best, row = np.argmin(price, axis=0), np.arange(saddle.theta.size)
+    best, row = price.argmin(axis=0), np.arange(saddle.theta.size)
     theta, variance = tilts[best, row], found.variance[best, row]
     chosen = [_nearest(side[:, best, row], np.abs(gap[:, best, row]), tilts) for side in sides]
     below = (epsilon > 0.0) & (log_delta < 0.0)
@@ -135,6 +135,6 @@ def _nearest(needed: Array, distance: Array, tilts: Array) -> Array:
     """The tilts of one side that need the shortest periods, not farther than the best; 0 for want of another."""
     row = np.arange(needed.shape[1])
     # a farther tilt than the best one would only widen the rules
-    near = np.where(distance <= 1.001 * distance[np.argmin(needed, axis=0), row], needed, np.inf)
-    order = np.argsort(near, axis=0, kind="stable")[:_KEPT]
+    near = np.where(distance <= 1.001 * distance[needed.argmin(axis=0), row], needed, np.inf)
+    order = near.argsort(axis=0, kind="stable")[:_KEPT]
     return np.where(np.isfinite(near[order, row]), tilts[order, row], 0.0)
