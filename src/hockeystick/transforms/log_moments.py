@@ -23,7 +23,7 @@ import numpy as np
 from hockeystick.numerics.columns import Columns
 from hockeystick.numerics.residuals import SWITCH
 from hockeystick.numerics.rounding import ELEMENTARY, U
-from hockeystick.transforms.rule import OVERFLOW, Array, LossRule, Numbers, Rows, additions, node_sum
+from hockeystick.transforms.rule import OVERFLOW, Array, Grown, LossRule, Numbers, Rows, additions, leaning, node_sum
 
 _SERIES = 12  # terms of psi; the first one left out is below 26 (1/4)^12 / 14! < u / 6 of the first
 _FACTORIALS = np.array([float(math.factorial(k)) for k in range(2, _SERIES + 2)])
@@ -47,12 +47,15 @@ class LogMoments:
         Bound on the distance of ``ln M_f`` from ``K = ln M``.
     identity_error : ndarray, shape (B,)
         Bound on ``|sum q_j - (1 - missing_q)|`` and on ``|sum q_j e^{l_j} - (1 - missing_p)|``.
+    grown : Grown or None
+        `LossRule.grown_by` the exponents that are accurate relative to K; None where none is.
     """
 
     value: Array
     error: Array
     quadrature: Array
     identity_error: Array
+    grown: Grown | None = None
 
     @property
     def total_error(self) -> Array:
@@ -78,35 +81,39 @@ def log_moments(rule: LossRule, exponents: Array, *, fine: int | None = None) ->
     quadrature = quadrature[_IDENTITIES.size :]
     each = exponents.reshape(len(exponents), -1)
     split = len(each) if fine is None else fine
-    found = [_accurate(rule, each[:split], identity_error)] if split else []
-    found += [_plain(rule, each[split:])] if split < len(each) else []
+    found, grown = [], None
+    if split:
+        value, error, grown = _accurate(rule, each[:split], identity_error)
+        found.append((value, error))
+    if split < len(each):
+        found.append(_plain(rule, each[split:]))
     value, error = found[0] if len(found) == 1 else (np.concatenate(both) for both in zip(*found, strict=True))
     doubt = np.where(quadrature < 0.5, -np.log1p(-np.minimum(quadrature, 0.5)) * _SLACK, np.inf)
-    return LogMoments(value, error * _SLACK, doubt, identity_error)
+    return LogMoments(value, error * _SLACK, doubt, identity_error, grown)
 
 
-def _accurate(rule: LossRule, exponents: Array, identity_error: Array) -> tuple[Array, Array]:
-    """``ln M_f`` and a bound on its error, relative to itself where nothing overflows, at exponents (K, R)."""
+def _accurate(rule: LossRule, exponents: Array, identity_error: Array) -> tuple[Array, Array, Grown]:
+    """``ln M_f``, a bound on its error, relative to itself where nothing overflows, and what it is made of; (K, R)."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # where it overflows it is not used
-        above, above_error = _above_one(rule, exponents, identity_error)
+        grown = rule.grown_by(exponents[:, :, None])
+        above, above_error = _above_one(rule, exponents, grown, identity_error)
         value = np.log1p(above)
         error = above_error / (1.0 + above - above_error) + ELEMENTARY * np.abs(value)
     largest = (rule.log_weight + exponents[:, :, None] * rule.loss).max(axis=2)
     safe = (above_error < 0.5 * (1.0 + above)) & (largest < OVERFLOW)
     if safe.all():
-        return value, error
+        return value, error, grown
     scaled, scaled_error = _scaled(rule, exponents)
-    return np.where(safe, value, scaled), np.where(safe, error, scaled_error)
+    return np.where(safe, value, scaled), np.where(safe, error, scaled_error), grown
 
 
-def _above_one(rule: LossRule, exponents: Array, identity_error: Array) -> tuple[Array, Array]:
+def _above_one(rule: LossRule, exponents: Array, grown: Grown, identity_error: Array) -> tuple[Array, Array]:
     """``M_f - 1`` and a bound on its error, shape (K, B), at exponents of shape (K, R); those of nodes in range."""
     a = exponents[:, :, None]
     loss = rule.loss
     # q psi = p (e^{(a-1) l} - 1) - (a - 1) (p - q) = q (e^{al} - 1) - a (p - q): the one of the smaller coefficient
-    lean = (a > 0.5).astype(np.float64)
+    lean = leaning(a)
     coefficient = a - lean
-    grown = rule.grown(np.minimum(coefficient * loss, rule.room), lean)
     small = (np.abs(a * loss) <= SWITCH) & (np.abs(loss) <= SWITCH)
     term = np.where(
         small,
@@ -265,11 +272,10 @@ def _mean(
     loss, log_m, log_m_error = rule.loss, moments.value[0], moments.error[0]
     size = np.abs(loss)
     fits = (rule.log_weight + x).max(axis=1) < OVERFLOW
-    lean = (exponent > 0.5).astype(np.float64)
-    part = rule.grown(np.minimum((exponent - lean) * loss, rule.room), lean)
+    lean, part = leaning(exponent), moments.grown or rule.grown_by(exponent[None])
     # q (e^{al} - 1), as p (e^{(a-1) l} - 1) + p - q where a is above a half
-    grown = part.value + lean * rule.gain.value
-    grown_error = part.error + lean * rule.gain.error + U * np.abs(grown)
+    grown = part.value[0] + lean * rule.gain.value
+    grown_error = part.error[0] + lean * rule.gain.error + U * np.abs(grown)
     term = loss * grown - rule.residual.value
     rounding = size * grown_error + rule.residual.error + 4.0 * U * (size * np.abs(grown) + rule.residual.value)
     whole = grown + rule.weight  # q e^{al}

@@ -46,6 +46,7 @@ __all__ = [
     "by_run",
     "chunk",
     "few_bits_up",
+    "leaning",
     "node_sum",
 ]
 
@@ -195,6 +196,11 @@ class LossRule:
         """Size of the exponents that are rounded where the weight is taken into the exponential."""
         return 2.0 * np.abs(x) + np.abs(self.log_weight) + np.abs(self.log_weight_p) + 16.0
 
+    def grown_by(self, exponents: Array) -> Grown:
+        """``q (e^{al} - 1)`` at exponents a of at most a half, ``q (e^{al} - e^l)`` at others, shape (K, R, 1)."""
+        lean = leaning(exponents)
+        return self.grown(np.minimum((exponents - lean) * self.loss, self.room), lean)
+
     def grown(self, x: Array, lean: Array) -> Grown:
         """``w_j (e^{x_j} - 1)``, w = p where ``lean`` is 1 and q where it is 0.
 
@@ -225,6 +231,11 @@ class LossRule:
             value = np.where(large, together - w, value)
             error = np.where(large, U * (together + w) * self._reach(x), error)
         return Grown(value, error)
+
+
+def leaning(exponents: Array) -> Array:
+    """1 at exponents from which on p makes a smaller coefficient than q, 0 at others."""
+    return (exponents > 0.5).astype(np.float64)
 
 
 def reversed_nodes(

@@ -61,19 +61,21 @@ class Level:
 
     @classmethod
     def several(
-        cls, planned: Scan, own: Scan, rules: Sequence[tuple[Sequence[Sketch], float]], first: Sequence[float]
+        cls, both: Scan, rules: Sequence[tuple[Sequence[Sketch], float]], first: Sequence[float]
     ) -> list[Level]:
-        """Those of R sums, given what is found of what is planned for each and of itself, shape (k, R).
+        """Those of R sums, given what is found of what is planned for each, and then of each itself, shape (k, 2 R).
 
         Ladders go on from the values given.
         """
-        epsilons, log_deltas = own.smooth_log_delta()
+        epsilons, log_deltas = both.smooth_log_delta()
         epsilons, log_deltas = np.maximum.accumulate(epsilons), np.minimum.accumulate(log_deltas)
-        deviation = np.sqrt(planned.curvature)
-        whole = _ladder(planned, deviation) + first, deviation, planned.variance
-        of_all = own.tilts, epsilons, log_deltas, own.curvature, *whole
+        planned, own = slice(len(rules)), slice(len(rules), None)
+        tilts, deviation = both.tilts[:, planned], np.sqrt(both.curvature[:, planned])
+        ladder = _ladder(tilts, log_deltas[:, planned], deviation) + first
+        of_own = (one[:, own] for one in (epsilons, log_deltas, both.curvature))
+        of_all = tilts, *of_own, ladder, deviation, both.variance[:, planned]
         columns = zip(*(np.ascontiguousarray(one.T) for one in of_all), strict=True)
-        return [cls(tuple(some), top, *column) for (some, top), column in zip(rules, columns, strict=True)]
+        return [cls(tuple(some), top, *each) for (some, top), each in zip(rules, columns, strict=True)]
 
     @cached_property
     def is_long(self) -> NDArray[np.bool_]:
@@ -110,15 +112,14 @@ def by_log_delta(level: Level) -> tuple[Array, Array]:
     return -level.log_deltas, level.deviation / (level.tilts * level.curvature)
 
 
-def _ladder(planned: Scan, deviation: Array) -> Array:
+def _ladder(tilts: Array, log_deltas: Array, deviation: Array) -> Array:
     """Deviations passed on the way up from the smallest tilt: the integral of the deviation over the tilt.
 
     More where ``ln delta`` falls faster. Just above a cliff of K the loss has two modes far apart, and a deviation that
     says nothing of either: there one line would stand for all deltas between those of the modes.
     """
-    tilts, log_deltas = planned.tilts, planned.smooth_log_delta()[1]
     speed = deviation * tilts  # over the logarithm of the tilt
-    deep = np.maximum(np.minimum.accumulate(log_deltas), _LEAST)
+    deep = np.maximum(log_deltas, _LEAST)
     steps = np.zeros(speed.shape)
     steps[1:] = 0.5 * (speed[1:] + speed[:-1]) * np.log(tilts[1:] / tilts[:-1])
     steps[1:] = np.maximum(steps[1:], (APART / _DEEP) * (deep[:-1] - deep[1:]))

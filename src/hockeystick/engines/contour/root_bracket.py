@@ -167,7 +167,8 @@ class _Search:
         """The nearest points to either side that are proved; how far the curve lies above the goal at the points."""
         if rows.size == 0:
             return np.zeros(0)
-        point, targets = self.point[rows], self._targets.at(rows)
+        point = self.point[rows]
+        exceeded, undercut = self._targets.exceeded[rows, None], self._targets.undercut[rows, None]
         with np.errstate(invalid="ignore", divide="ignore"):
             unit = np.maximum(doubt / slope, 2.0**-52 * np.abs(point))
         usable = np.isfinite(doubt) & (slope > 0.0)
@@ -178,8 +179,8 @@ class _Search:
             offset, here = unit[left, None] * spread, point[left, None]
             every = np.concatenate((here, here - offset, here + offset), axis=1)
             found = self._curve(rows[left], every)
-            below = (found.lower[:, 1 : 1 + size] >= targets.exceeded[left, None]) & usable[left, None]
-            above = (found.upper[:, 1 + size :] <= targets.undercut[left, None]) & usable[left, None]
+            below = (found.lower[:, 1 : 1 + size] >= exceeded[left]) & usable[left, None]
+            above = (found.upper[:, 1 + size :] <= undercut[left]) & usable[left, None]
             own = rows[left]
             self.lower[own] = np.maximum(self.lower[own], _first(every[:, 1 : 1 + size], below, -np.inf))
             self.upper[own] = np.minimum(self.upper[own], _first(every[:, 1 + size :], above, np.inf))

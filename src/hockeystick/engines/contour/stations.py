@@ -12,7 +12,6 @@ compositions share calls, never numbers.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple, final
 
 import numpy as np
@@ -146,9 +145,8 @@ def _scan_levels(asked: Sequence[tuple[Ladder, Path]]) -> None:
         if kind is None:
             for _, sketches, tops, tilts in _looks([(ladder, path)]):
                 found = scan(sketches, ladder.planned.gaussian_variance, tilts)
-                (ladder.levels[path],) = Level.several(
-                    found, found, [(sketches, float(tops[0]))], [ladder.passed(path)]
-                )
+                both = Scan.joined([found, found], axis=1)
+                (ladder.levels[path],) = Level.several(both, [(sketches, float(tops[0]))], [ladder.passed(path)])
             ladder.levels.setdefault(path, None)
         else:
             kinds.setdefault(kind, {}).setdefault((ladder.planned.look, path), []).append(ladder)
@@ -182,25 +180,24 @@ def _scan_like(
     laws: Sequence[tuple[Sequence[Ladder], Path]], sketches: Sequence[Sketch], tops: Array, tilts: Array
 ) -> None:
     """Levels of the runs of some laws, given rules of one length of the laws, a row for each."""
-    single = [replace(rough, counts=np.ones_like(rough.counts)) for rough in sketches]
-    step = scan(single, 0.0, tilts)
+    step = scan([rough.counted(np.ones(rough.counts.size)) for rough in sketches], 0.0, tilts)
     runs = [(row, ladder) for row, (ladders, _) in enumerate(laws) for ladder in ladders]
-    rows = np.array([row for row, _ in runs])
-    planned, own = (_composed(step, rows, sums) for sums in zip(*(ladder.sums() for _, ladder in runs), strict=True))
+    planned, own = zip(*(ladder.sums() for _, ladder in runs), strict=True)
+    both = _composed(step, np.array([row for row, _ in runs] * 2), planned + own)
     rules = []
     for row, ladder in runs:
         steps = np.array([ladder.planned.total_count])
-        rules.append(([replace(rough.at(slice(row, row + 1)), counts=steps) for rough in single], float(tops[row])))
+        alone = sketches if tops.size == 1 else [rough.at(slice(row, row + 1)) for rough in sketches]
+        rules.append(([rough.counted(steps) for rough in alone], float(tops[row])))
     passed = [ladder.passed(laws[row][1]) for row, ladder in runs]
-    for (row, ladder), level in zip(runs, Level.several(planned, own, rules, passed), strict=True):
+    for (row, ladder), level in zip(runs, Level.several(both, rules, passed), strict=True):
         ladder.levels[laws[row][1]] = level
 
 
 def _composed(step: Scan, rows: Rows, sums: Sequence[PairSum]) -> Scan:
     """That of sums of one kind, given those of one step of each law."""
     steps, variance = np.array([(one.total_count, float(one.gaussian_variance)) for one in sums]).T
-    own = step if rows.size == step.tilts.shape[1] == 1 else step.at((slice(None), rows))
-    return own.composed(steps, variance)
+    return step.at((slice(None), rows)).composed(steps, variance)
 
 
 def saddles_at(asked: Sequence[tuple[Ladder, Station]]) -> Iterator[tuple[list[int], LossSum, Saddle]]:
