@@ -21,6 +21,7 @@ import numpy as np
 
 from hockeystick.laws.gaussian_strip import CutOff, Grid, SampledStrip, record_argument
 from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
+from hockeystick.numerics.columns import column
 from hockeystick.numerics.rounding import U, log_sums
 from hockeystick.transforms.rule import Array, Cells, LossRule, Rows, RuleSource, Sketch, Window, few_bits_up
 from hockeystick.transforms.strip import Ends, Strip, choose_strip, few_bits, half_widths
@@ -136,7 +137,7 @@ class SubsampledGaussians(RuleSource):
             return None
         between = grid.between(window)
         cells = self._cells(grid, between)
-        log_weight = cells.log_density[:, ::between] + np.log(grid.step)[:, None]
+        log_weight = cells.log_density[:, ::between] + column(np.log(grid.step))
         return Sketch(cells.loss[:, ::between], log_weight, self.counts, cells, grid.cut.dropped)
 
     def _grid(self, window: Window) -> Grid | None:
@@ -146,7 +147,7 @@ class SubsampledGaussians(RuleSource):
         few = most * size.size <= _MOST_NODES or window.powers.shape[1] > 1
         if not (few and np.less_equal(most, window.longest).all()):
             return None
-        u = (first[:, None] + np.arange(most)) * step[:, None]
+        u = (first[:, None] + np.arange(most)) * column(step)
         return Grid(u, step, strip, cut)
 
     def lengths(self, window: Window) -> Array:
@@ -200,22 +201,22 @@ class SubsampledGaussians(RuleSource):
         """About ``ln`` of the tilted mean of ``e^{s |arg r|}`` on every strip: what `SampledStrip` will find."""
         m = self.shift
         rate = frequency * m
-        everywhere = rate[:, None] * b
+        everywhere = column(rate) * b
         gentle = rate < 3.0
         if gentle.all():
             return everywhere
         high = cut.highest(np.maximum(power, 1.0) * m)[:, None] + 30.0
         spacing = np.maximum(high - _FAR, 1e-3) / _BEYOND.size
         t = np.concatenate((_BULK + np.zeros(high.shape), _FAR + spacing * _BEYOND), axis=1)
-        base = m[:, None] * t - 0.5 * (m * m)[:, None]
+        base = column(m) * t - 0.5 * column(m * m)
         loss = self._losses(base)
-        logs = power[:, None] * loss - 0.5 * t * t
+        logs = column(power) * loss - 0.5 * t * t
         logs[:, _BULK.size :] += np.log(spacing / _BULK_SPACING)
         if cut.is_used:
             logs = logs + cut.log_factor(t, m[:, None])[0]
-        logs = logs - log_sums(logs)[:, None]
-        posterior = self.rate[:, None] * np.exp(base - loss)
-        argument = record_argument(posterior[:, None], (m[:, None] * b)[:, :, None])
+        logs = logs - column(log_sums(logs))
+        posterior = column(self.rate) * np.exp(base - loss)
+        argument = record_argument(posterior[:, None], (column(m) * b)[:, :, None])
         turned = frequency.reshape(-1, 1, 1) * argument
         return np.where(gentle[:, None], everywhere, log_sums(logs[:, None] + turned))
 
@@ -238,13 +239,13 @@ class SubsampledGaussians(RuleSource):
 
     def _losses(self, u: Array) -> Array:
         """``ln(1 - g + g e^u)``."""
-        return sampled_losses(u, self.rate[:, None])
+        return sampled_losses(u, column(self.rate))
 
     def _log_weight(self, grid: Grid) -> tuple[Array, Array]:
         """``ln`` of step times the density of Q at u, cut off, and bounds on its error."""
-        m = self.shift[:, None]
+        m = column(self.shift)
         t = grid.u / m + 0.5 * m
-        constant = np.log(grid.step / self.shift)[:, None] - _LOG_SQRT_2PI
+        constant = column(np.log(grid.step / self.shift)) - _LOG_SQRT_2PI
         value = constant - 0.5 * t * t
         error = U * (12.0 * t * t + 8.0 * np.abs(t) * m + 8.0 * (2.0 + np.abs(constant)) + 2.0 * np.abs(value))
         if grid.cut.is_used:
@@ -257,9 +258,9 @@ class SubsampledGaussians(RuleSource):
         m, u, cut = self.shift, grid.u, grid.cut
         forward = self.order == "forward"
         value = self._losses(u)
-        value_error = sampled_loss_error(value, u, self.rate[:, None])
+        value_error = sampled_loss_error(value, u, column(self.rate))
         log_weight, weight_error = self._log_weight(grid)
-        log_posterior = np.log(self.rate)[:, None] + u - value  # ln(dl / du), increasing in u
+        log_posterior = column(np.log(self.rate)) + u - value  # ln(dl / du), increasing in u
         zero, posterior = np.zeros(m.size), np.exp(log_posterior)
         at_low, at_high = m * posterior[:, 0] * (1.0 + 1e-9), m * posterior[:, -1] * (1.0 - 1e-9)
         mixture = Ends(lowest=zero, at_low=np.minimum(at_low, m), at_high=np.minimum(at_high, m), highest=m)
@@ -301,13 +302,13 @@ class SubsampledGaussians(RuleSource):
         m, u, cut = self.shift, grid.u, grid.cut
         forward = self.order == "forward"
         length = grid.step / between
-        fine = u[:, :1] + np.arange((u.shape[1] - 1) * between + 1) * length[:, None]
+        fine = u[:, :1] + np.arange((u.shape[1] - 1) * between + 1) * column(length)
         loss = self._losses(fine)
-        t = fine / m[:, None] + 0.5 * m[:, None]
-        log_density = -0.5 * t * t - (np.log(m) + _LOG_SQRT_2PI)[:, None]
+        t = fine / column(m) + 0.5 * column(m)
+        log_density = -0.5 * t * t - column(np.log(m) + _LOG_SQRT_2PI)
         if cut.is_used:
             log_density = log_density + cut.log_factor(t, m[:, None])[0]  # log-concave: it bends down only
-        log_slope = np.log(self.rate)[:, None] + fine - loss  # ln(dl / du), increasing in u
+        log_slope = column(np.log(self.rate)) + fine - loss  # ln(dl / du), increasing in u
         zero = np.zeros(m.size)
         quarter = zero + 0.25  # ln r bends by at most a quarter
         return Cells(

@@ -19,7 +19,7 @@ from typing import Protocol, final
 import numpy as np
 
 from hockeystick.errors import PrecisionError
-from hockeystick.numerics.columns import Columns
+from hockeystick.numerics.columns import Columns, across
 from hockeystick.transforms.nodes import Nodes
 from hockeystick.transforms.rule import Array, Numbers, by_run
 
@@ -163,7 +163,8 @@ def scan(batches: Sequence[Weighted], gaussian_variance: Numbers, tilts: Array) 
     columns: list[tuple[Array, ...]] = []
     for batch in batches:
         moments = _tilted_moments(batch, each)
-        columns.append(tuple(by_run(moment * batch.counts, runs) for moment in moments))
+        counts = across(batch.counts)
+        columns.append(tuple(by_run(moment * counts, runs) for moment in moments))
     if np.ndim(gaussian_variance) or gaussian_variance or not columns:
         spread = np.zeros_like(each) + gaussian_variance
         columns.insert(0, (0.5 * gaussian_variance * each * (1.0 + each), gaussian_variance * (each + 0.5), spread))

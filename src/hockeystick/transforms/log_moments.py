@@ -20,7 +20,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.numerics.columns import Columns
+from hockeystick.numerics.columns import Columns, column
 from hockeystick.numerics.residuals import SWITCH
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.rule import OVERFLOW, Array, Grown, LossRule, Numbers, Rows, additions, leaning, node_sum
@@ -48,7 +48,7 @@ class LogMoments:
     identity_error : ndarray, shape (B,)
         Bound on ``|sum q_j - (1 - missing_q)|`` and on ``|sum q_j e^{l_j} - (1 - missing_p)|``.
     grown : Grown or None
-        `LossRule.grown_by` the exponents that are accurate relative to K; None where none is.
+        `LossRule.grown_by` the first exponent, where that is accurate relative to K.
     """
 
     value: Array
@@ -95,21 +95,24 @@ def log_moments(rule: LossRule, exponents: Array, *, fine: int | None = None) ->
 def _accurate(rule: LossRule, exponents: Array, identity_error: Array) -> tuple[Array, Array, Grown]:
     """``ln M_f``, a bound on its error, relative to itself where nothing overflows, and what it is made of; (K, R)."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # where it overflows it is not used
-        grown = rule.grown_by(exponents[:, :, None])
-        above, above_error = _above_one(rule, exponents, grown, identity_error)
+        own = exponents[0] if len(exponents) == 1 else exponents
+        grown = rule.grown_by(column(own))
+        found = _above_one(rule, own, grown, identity_error)
+        above, above_error = (one.reshape(len(exponents), -1) for one in found)
         value = np.log1p(above)
         error = above_error / (1.0 + above - above_error) + ELEMENTARY * np.abs(value)
-    largest = (rule.log_weight + exponents[:, :, None] * rule.loss).max(axis=2)
+    largest = (rule.log_weight + column(own) * rule.loss).max(axis=-1)
+    first = grown if own is not exponents else Grown(grown.value[0], grown.error[0])
     safe = (above_error < 0.5 * (1.0 + above)) & (largest < OVERFLOW)
     if safe.all():
-        return value, error, grown
+        return value, error, first
     scaled, scaled_error = _scaled(rule, exponents)
-    return np.where(safe, value, scaled), np.where(safe, error, scaled_error), grown
+    return np.where(safe, value, scaled), np.where(safe, error, scaled_error), first
 
 
 def _above_one(rule: LossRule, exponents: Array, grown: Grown, identity_error: Array) -> tuple[Array, Array]:
     """``M_f - 1`` and a bound on its error, shape (K, B), at exponents of shape (K, R); those of nodes in range."""
-    a = exponents[:, :, None]
+    a = column(exponents)
     loss = rule.loss
     # q psi = p (e^{(a-1) l} - 1) - (a - 1) (p - q) = q (e^{al} - 1) - a (p - q): the one of the smaller coefficient
     lean = leaning(a)
@@ -133,7 +136,7 @@ def _above_one(rule: LossRule, exponents: Array, grown: Grown, identity_error: A
     total = node_sum(term)
     defect = (exponents - 1.0) * rule.missing_q - exponents * rule.missing_p
     error = (
-        errors.sum(axis=2)
+        errors.sum(axis=-1)
         + additions(rule.nodes) * U * node_sum(np.abs(term))
         + (np.abs(1.0 - exponents) + np.abs(exponents)) * identity_error
         + 36.0 * U * (np.abs((exponents - 1.0) * rule.missing_q) + np.abs(exponents * rule.missing_p))
@@ -236,14 +239,14 @@ class TiltedRule(Columns):
 def tilt(rule: LossRule, exponent: Numbers, moments: LogMoments) -> TiltedRule:
     """The rules tilted by ``exponent - 1``, the first exponent of the moments given."""
     log_m, log_m_error = moments.value[0], moments.error[0]
-    power = np.asarray(exponent).reshape(-1, 1)
+    power = column(exponent)
     x = power * rule.loss
-    weight = np.exp(rule.log_weight + x - log_m[:, None])
-    relative = rule.weight_error + np.abs(power) * rule.loss_error + ELEMENTARY + log_m_error[:, None]
-    relative = _SLACK * (relative + U * (3.0 * np.abs(x) + 2.0 * np.abs(rule.log_weight) + np.abs(log_m)[:, None]))
+    weight = np.exp(rule.log_weight + x - column(log_m))
+    relative = rule.weight_error + np.abs(power) * rule.loss_error + ELEMENTARY + column(log_m_error)
+    relative = _SLACK * (relative + U * (3.0 * np.abs(x) + 2.0 * np.abs(rule.log_weight) + column(np.abs(log_m))))
     mean, mean_error = _mean(rule, power, x, moments, weight, relative)
     centre = _rounded(mean, rule.counts)
-    offset = rule.loss - centre[:, None]
+    offset = rule.loss - column(centre)
     slip = rule.loss_error + U * np.abs(offset)
     size = np.abs(offset)
     evaluation = (24.0 + 3.0 * additions(rule.nodes)) * U + relative
@@ -272,10 +275,10 @@ def _mean(
     loss, log_m, log_m_error = rule.loss, moments.value[0], moments.error[0]
     size = np.abs(loss)
     fits = (rule.log_weight + x).max(axis=1) < OVERFLOW
-    lean, part = leaning(exponent), moments.grown or rule.grown_by(exponent[None])
+    lean, part = leaning(exponent), moments.grown or rule.grown_by(exponent)
     # q (e^{al} - 1), as p (e^{(a-1) l} - 1) + p - q where a is above a half
-    grown = part.value[0] + lean * rule.gain.value
-    grown_error = part.error[0] + lean * rule.gain.error + U * np.abs(grown)
+    grown = part.value + lean * rule.gain.value
+    grown_error = part.error + lean * rule.gain.error + U * np.abs(grown)
     term = loss * grown - rule.residual.value
     rounding = size * grown_error + rule.residual.error + 4.0 * U * (size * np.abs(grown) + rule.residual.value)
     whole = grown + rule.weight  # q e^{al}

@@ -179,7 +179,7 @@ class LossRule:
     @cached_property
     def gain(self) -> Grown:
         """``p_j - q_j``."""
-        return self.grown(self.loss, np.zeros((1, 1)))
+        return self.grown(self.loss, np.zeros(()))
 
     @cached_property
     def residual(self) -> Grown:
@@ -197,7 +197,7 @@ class LossRule:
         return 2.0 * np.abs(x) + np.abs(self.log_weight) + np.abs(self.log_weight_p) + 16.0
 
     def grown_by(self, exponents: Array) -> Grown:
-        """``q (e^{al} - 1)`` at exponents a of at most a half, ``q (e^{al} - e^l)`` at others, shape (K, R, 1)."""
+        """``q (e^{al} - 1)`` at exponents a of at most a half, ``q (e^{al} - e^l)`` at others, a `column`."""
         lean = leaning(exponents)
         return self.grown(np.minimum((exponents - lean) * self.loss, self.room), lean)
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.numerics.columns import across
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.tilted_normal import tilted_normal
 from hockeystick.transforms.cumulants import Scan, scan, smooth_log_delta
@@ -127,7 +128,7 @@ class Saddle:
         """Those of R sums at given tilts, shape (R,), and what is around them; ``variance`` is about K'' there."""
         tilts = tilts_around(theta, variance)
         around = _look(losses, sketches, tops, theta, tilts)
-        here = around.at(((tilts == theta).argmax(axis=0), np.arange(theta.size)))
+        here = around.at(((tilts == across(theta)).argmax(axis=0), np.arange(theta.size)))
         return cls(theta, here.value, here.mean, here.variance, sketches, tops, around)
 
     @classmethod
@@ -181,8 +182,8 @@ def _look(losses: LossSum, sketches: Sequence[Sketch], tops: Array, theta: Array
 
     Where the rules at hand serve far more than the saddle point, no others are made.
     """
-    served = tilts <= tops
-    found = scan(sketches, losses.gaussian_variance, np.minimum(tilts, tops))
+    served = tilts <= across(tops)
+    found = scan(sketches, losses.gaussian_variance, np.minimum(tilts, across(tops)))
     if served.all():
         return found
     value = np.where(served, found.value, np.inf)
@@ -202,7 +203,7 @@ def _look(losses: LossSum, sketches: Sequence[Sketch], tops: Array, theta: Array
 
 def tilts_around(theta: Array, variance: Array) -> Array:
     """Tilts around saddle points, on the scales of theta and of the deviation, each with few bits; shape (k, R)."""
-    variance = np.maximum(variance, 0.0)
+    theta, variance = across(theta), across(np.maximum(variance, 0.0))
     with np.errstate(divide="ignore"):
         gaps = np.where(variance > 0.0, _GAPS / np.sqrt(variance), theta * _FACTORS[: _GAPS.size])
     every = np.concatenate((theta * _FACTORS, theta + gaps, theta - gaps, _FIXED + np.zeros(theta.size)))
@@ -298,7 +299,7 @@ def normal_tilts(epsilon: Array, log_delta: Array, factors: Array) -> Array:
     depth = np.sqrt(-2.0 * log_delta)
     twice = np.sqrt(depth * depth + 2.0 * epsilon) + depth  # 2 epsilon over the mu of the normal loss
     saddle = np.maximum(0.25 * twice * twice / np.maximum(epsilon, _LEAST_EPSILON) - 0.5, SMALLEST_TILT)
-    return round_tilts(factors * saddle)
+    return round_tilts(factors * across(saddle))
 
 
 def round_tilt(tilt: float) -> float:

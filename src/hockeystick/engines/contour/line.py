@@ -28,6 +28,7 @@ from hockeystick.engines.contour.line_curve import Curve
 from hockeystick.engines.contour.line_sum import LineSum, line_sum
 from hockeystick.engines.contour.line_terms import LineTerms
 from hockeystick.engines.contour.sieve import LinePart, Sieved, sieve
+from hockeystick.numerics.columns import column
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.log_moments import TiltedRule
 from hockeystick.transforms.rule import Array, LossRule, Numbers, node_sum
@@ -121,7 +122,7 @@ class ContourLine:
 
     @cached_property
     def _terms(self) -> LineTerms:
-        return LineTerms.of(self.total, self.frequencies, np.asarray(self.chernoff.theta)[..., None])
+        return LineTerms.of(self.total, self.frequencies, column(self.chernoff.theta))
 
     def curve(self, epsilon: Array) -> Curve:
         """Brackets of delta_fin(epsilon), epsilon of any shape, or (R, E) for R lines."""
@@ -153,8 +154,7 @@ class ContourLine:
     def _columns(self) -> tuple[Array, ...]:
         """Theta, K and the error of ``ln E`` at epsilon 0, and the truncation, to broadcast against epsilons."""
         c = self.chernoff
-        every = (c.theta, c.value, c.error + 4.0 * U * np.abs(c.value), self._truncation)
-        return tuple(np.asarray(number)[..., None] for number in every)
+        return tuple(map(column, (c.theta, c.value, c.error + 4.0 * U * np.abs(c.value), self._truncation)))
 
     @cached_property
     def _turning(self) -> tuple[Array, ...]:
@@ -162,12 +162,11 @@ class ContourLine:
         terms, scale, mean = self._terms, np.asarray(self.step) / math.pi, np.asarray(self.normal_mean)
         turning = scale * (1.0 + 1e-6) * terms.turning
         fixed = scale * (1.0 + 1e-6) * terms.fixed + turning * (self.normal_mean_error + 4.0 * U * np.abs(mean))
-        every = (self.centre, mean + self.centre_rest, scale, fixed, turning)
-        return tuple(np.asarray(number)[..., None] for number in every)
+        return tuple(map(column, (self.centre, mean + self.centre_rest, scale, fixed, turning)))
 
     def _left_out(self, log_scale: Array) -> Array | float:
         """The mass left out, relative to E."""
-        dropped = np.asarray(self.dropped)[..., None]
+        dropped = column(self.dropped)
         if not dropped.any():
             return 0.0
         log_ratio = np.log(np.where(dropped > 0.0, dropped, 1.0)) - log_scale
@@ -274,7 +273,7 @@ def line_at(
     alone does.
     """
     s = kept.frequencies
-    normal = -0.5 * np.asarray(gaussian_variance)[..., None] * s * s
+    normal = -0.5 * column(gaussian_variance) * s * s
     total = kept.total + LineSum(normal, np.zeros(s.shape), 24.0 * U * np.abs(normal), normal * (1.0 - 1e-9))
     runs = np.size(step)
     centre, rest = _two_floats([part.composed(part.tilted.centre) for part in parts], runs)

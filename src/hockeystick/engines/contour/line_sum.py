@@ -25,7 +25,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.numerics.columns import Columns
+from hockeystick.numerics.columns import Columns, column
 from hockeystick.numerics.residuals import TRIGONOMETRIC, sine_residual
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.log_moments import TiltedRule
@@ -185,9 +185,9 @@ def _turns(x: Array) -> tuple[Array, Array, Array]:
 
 def _logarithms(tilted: TiltedRule, part: slice, s: Array, quadrature: Array, bend: Array, residual: Array) -> LineSum:
     """``ln(1 - bend + i (s drift - residual))`` of every rule with its errors; s of shape (R, M)."""
-    real, imaginary = -bend, s * tilted.drift[part, None] - residual
-    error = np.minimum(tilted.bend_error[part, None] * s, tilted.slope_error[part, None]) * s
-    error = error + tilted.drift_error[part, None] * s + quadrature[:, None]
+    real, imaginary = -bend, s * column(tilted.drift[part]) - residual
+    error = np.minimum(column(tilted.bend_error[part]) * s, column(tilted.slope_error[part])) * s
+    error = error + column(tilted.drift_error[part]) * s + column(quadrature)
     error = error + 4.0 * U * (np.abs(real) + np.abs(imaginary)) * (s > 0.0)
     square = imaginary * imaginary
     near_one = real > -0.25
@@ -209,15 +209,15 @@ def _logarithms(tilted: TiltedRule, part: slice, s: Array, quadrature: Array, be
 
 def _composed(logs: LineSum, counts: Array, runs: int) -> LineSum:
     """``sum T ln phi`` over the rules of each run, given those of one step."""
-    column = counts[:, None]
+    steps = column(counts)
 
     def summed(terms: Array) -> Array:
         return terms if len(terms) == runs else terms.sum(axis=0, keepdims=True)
 
-    rounding = 2.0 * (counts.size // runs + 2) * U * summed(column * (np.abs(logs.log_size) + np.abs(logs.argument)))
+    rounding = 2.0 * (counts.size // runs + 2) * U * summed(steps * (np.abs(logs.log_size) + np.abs(logs.argument)))
     return LineSum(
-        summed(column * logs.log_size),
-        summed(column * logs.argument),
-        1.01 * summed(column * logs.error) + rounding,
-        summed(column * logs.log_size_bound) * (1.0 - 1e-9),
+        summed(steps * logs.log_size),
+        summed(steps * logs.argument),
+        1.01 * summed(steps * logs.error) + rounding,
+        summed(steps * logs.log_size_bound) * (1.0 - 1e-9),
     )

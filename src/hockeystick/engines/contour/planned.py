@@ -21,6 +21,7 @@ from hockeystick.engines.contour.laid import FEWEST, TOO_LONG, Laid, Runs, Tilte
 from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.tilt_choice import BEST, LinePlan
+from hockeystick.numerics.columns import across
 from hockeystick.transforms.rule import Array, Sketch, Window, few_bits_up
 from hockeystick.transforms.saddle import LossSum
 
@@ -62,11 +63,11 @@ class Falling(Protocol):
 def reach_of(decay: Falling, plan: LinePlan) -> Array:
     """The frequencies beyond which the bound leaves ``e^log_error``, shape (R,); infinite beyond a million scales."""
     low = high = np.log(1.0 / plan.deviation)
-    beyond, row = np.zeros(low.size, dtype=np.bool_), np.arange(low.size)
+    beyond, row, theta = np.zeros(low.size, dtype=np.bool_), np.arange(low.size), across(plan.theta)
     for span in (15.4, 1.05):  # the second a little over the spacing of the first
-        grid = np.exp(low + span * _UNIT_GRID[:, None])
-        rest = decay.log_bound(grid) + np.log(np.arctan(plan.theta / grid) / (math.pi * plan.theta))
-        below = rest <= plan.log_error
+        grid = np.exp(across(low) + span * _UNIT_GRID[:, None])
+        rest = decay.log_bound(grid) + np.log(np.arctan(theta / grid) / (math.pi * theta))
+        below = rest <= across(plan.log_error)
         beyond |= ~below.any(axis=0)
         index = below.argmax(axis=0)
         high = grid[index, row]

@@ -20,17 +20,17 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.numerics.columns import Columns
+from hockeystick.numerics.columns import Columns, column
 from hockeystick.transforms.rule import Array
 
 _STEPS = 30
-_FIVE = np.array([-1.0, -0.45, 0.0, 0.45, 1.0])
+_FIVE = np.array([[-1.0, -0.45, 0.0, 0.45, 1.0]])
 _ROUNDS = 5  # of interpolation, each from where the last one led
 _AT_ONCE = 8.0  # times the doubt expected: a bracket so wide was found at the first tries
 _ASIDE = 0.5  # of the doubt, that the middle may be off the value: more is for another round
 _WITHIN = 0.2  # of the first move, that the slope may mislead by
-_NEAR = np.array([0.8, 0.92, 1.0, 1.2, 1.5, 2.0])  # of the expected doubt, which is 1.1 of half a width, tried in turn
-_FAR = np.array([5.0, 15.0, 100.0, 1e4, 1e6])
+_NEAR = np.array([[0.8, 0.92, 1.0, 1.2, 1.5, 2.0]])  # of the doubt expected, 1.1 of half a width, tried in turn
+_FAR = np.array([[5.0, 15.0, 100.0, 1e4, 1e6]])
 
 Rows = NDArray[np.intp]
 
@@ -127,9 +127,9 @@ class _Search:
 
     def interpolate(self, rows: Rows) -> Rows:
         """A round of interpolation and proof; what is left for another round."""
-        points = self.point[rows, None] + self.spread[rows, None] * _FIVE
+        points = column(self.point[rows]) + column(self.spread[rows]) * _FIVE
         found = self._curve(rows, points)
-        values = found.middles - self._goal[rows, None]
+        values = found.middles - column(self._goal[rows])
         with np.errstate(invalid="ignore"):
             falls = np.isfinite(values).all(axis=1) & (values[:, 1:] < values[:, :-1]).all(axis=1)
             steep = (values[:, 0] - values[:, -1]) / (points[:, -1] - points[:, 0])
@@ -168,7 +168,7 @@ class _Search:
         if rows.size == 0:
             return np.zeros(0)
         point = self.point[rows]
-        exceeded, undercut = self._targets.exceeded[rows, None], self._targets.undercut[rows, None]
+        exceeded, undercut = self._targets.exceeded[rows], self._targets.undercut[rows]
         with np.errstate(invalid="ignore", divide="ignore"):
             unit = np.maximum(doubt / slope, 2.0**-52 * np.abs(point))
         usable = np.isfinite(doubt) & (slope > 0.0)
@@ -176,11 +176,11 @@ class _Search:
         left, height = np.arange(rows.size), np.zeros(rows.size)
         for spread in (_NEAR, _FAR):
             size = spread.size
-            offset, here = unit[left, None] * spread, point[left, None]
-            every = np.concatenate((here, here - offset, here + offset), axis=1)
+            offset, here = column(unit[left]) * spread, column(point[left])
+            every = np.concatenate((point[left, None], here - offset, here + offset), axis=1)
             found = self._curve(rows[left], every)
-            below = (found.lower[:, 1 : 1 + size] >= exceeded[left]) & usable[left, None]
-            above = (found.upper[:, 1 + size :] <= undercut[left]) & usable[left, None]
+            below = (found.lower[:, 1 : 1 + size] >= column(exceeded[left])) & usable[left, None]
+            above = (found.upper[:, 1 + size :] <= column(undercut[left])) & usable[left, None]
             own = rows[left]
             self.lower[own] = np.maximum(self.lower[own], _first(every[:, 1 : 1 + size], below, -np.inf))
             self.upper[own] = np.minimum(self.upper[own], _first(every[:, 1 + size :], above, np.inf))
