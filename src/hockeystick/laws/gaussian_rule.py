@@ -147,7 +147,7 @@ class SubsampledGaussians(RuleSource):
         few = most * size.size <= _MOST_NODES or window.powers.shape[1] > 1
         if not (few and np.less_equal(most, window.longest).all()):
             return None
-        u = (first[:, None] + np.arange(most)) * column(step)
+        u = (column(first) + np.arange(most)[None]) * column(step)
         return Grid(u, step, strip, cut)
 
     def lengths(self, window: Window) -> Array:
@@ -205,19 +205,19 @@ class SubsampledGaussians(RuleSource):
         gentle = rate < 3.0
         if gentle.all():
             return everywhere
-        high = cut.highest(np.maximum(power, 1.0) * m)[:, None] + 30.0
+        high = cut.highest(np.maximum(power, 1.0) * m) + 30.0
         spacing = np.maximum(high - _FAR, 1e-3) / _BEYOND.size
-        t = np.concatenate((_BULK + np.zeros(high.shape), _FAR + spacing * _BEYOND), axis=1)
+        t = np.concatenate((_BULK + 0.0 * column(high), _FAR + column(spacing) * _BEYOND), axis=1)
         base = column(m) * t - 0.5 * column(m * m)
         loss = self._losses(base)
         logs = column(power) * loss - 0.5 * t * t
-        logs[:, _BULK.size :] += np.log(spacing / _BULK_SPACING)
+        logs[:, _BULK.size :] += column(np.log(spacing / _BULK_SPACING))
         if cut.is_used:
             logs = logs + cut.log_factor(t, m[:, None])[0]
         logs = logs - column(log_sums(logs))
         posterior = column(self.rate) * np.exp(base - loss)
         argument = record_argument(posterior[:, None], (column(m) * b)[:, :, None])
-        turned = frequency.reshape(-1, 1, 1) * argument
+        turned = column(column(frequency)) * argument
         return np.where(gentle[:, None], everywhere, log_sums(logs[:, None] + turned))
 
     def _extent(self, own: Array, step: Array, window: Window, cut: CutOff) -> tuple[Array, Array]:
@@ -302,7 +302,7 @@ class SubsampledGaussians(RuleSource):
         m, u, cut = self.shift, grid.u, grid.cut
         forward = self.order == "forward"
         length = grid.step / between
-        fine = u[:, :1] + np.arange((u.shape[1] - 1) * between + 1) * column(length)
+        fine = column(u[:, 0]) + np.arange((u.shape[1] - 1) * between + 1)[None] * column(length)
         loss = self._losses(fine)
         t = fine / column(m) + 0.5 * column(m)
         log_density = -0.5 * t * t - column(np.log(m) + _LOG_SQRT_2PI)

@@ -16,6 +16,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.numerics.columns import column
+
 U = 2.0**-53
 """Unit roundoff."""
 
@@ -150,9 +152,9 @@ def _scaled_exp(log: float) -> float:
 
 def log_sums(logs: NDArray[np.float64]) -> NDArray[np.float64]:
     """``ln sum exp(logs)`` over the last axis; infinite where a term is ``inf`` or all are ``-inf``."""
-    peak = logs.max(axis=-1, keepdims=True)
+    peak = logs.max(axis=-1)
     finite = np.isfinite(peak)
     if finite.all():
-        return np.asarray(np.log(np.exp(logs - peak).sum(axis=-1)) + peak[..., 0])
-    terms = np.exp(np.where(finite, logs - np.where(finite, peak, 0.0), 0.0))
-    return np.asarray(np.where(finite[..., 0], np.log(terms.sum(axis=-1)), 0.0) + peak[..., 0])
+        return np.asarray(np.log(np.exp(logs - column(peak)).sum(axis=-1)) + peak)
+    terms = np.exp(np.where(finite[..., None], logs - np.where(finite, peak, 0.0)[..., None], 0.0))
+    return np.asarray(np.where(finite, np.log(terms.sum(axis=-1)), 0.0) + peak)

@@ -20,7 +20,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.numerics.columns import Columns, column
+from hockeystick.numerics.columns import Columns, across, column
 from hockeystick.numerics.residuals import SWITCH
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.rule import OVERFLOW, Array, Grown, LossRule, Numbers, Rows, additions, leaning, node_sum
@@ -174,10 +174,10 @@ def _moved_by_loss(rule: LossRule, a: Array, slope: Array) -> Array:
 def _plain(rule: LossRule, exponents: Array) -> tuple[Array, Array]:
     """``ln M_f`` by sums of exponentials, and at exponents 0 and 1 by what is known of the masses; (K, R)."""
     value, error = _scaled(rule, exponents)
-    for exponent, missing in zip(_IDENTITIES.tolist(), (rule.missing_q, rule.missing_p), strict=True):
+    for exponent, missing in zip(_IDENTITIES.tolist(), map(across, (rule.missing_q, rule.missing_p)), strict=True):
         known = (exponents == exponent) & (missing <= _MOSTLY)
         if known.any():
-            slip = 36.0 * U * missing + rule.dropped  # d ln(1 - m) is at most dm over what is left
+            slip = 36.0 * U * missing + across(rule.dropped)  # d ln(1 - m) is at most dm over what is left
             doubt = slip / np.maximum(1.0 - missing - slip, _UNDERFLOW)
             value = np.where(known, np.log1p(-np.minimum(missing, _MOSTLY)), value)
             error = np.where(known, doubt + ELEMENTARY * np.abs(value), error)

@@ -171,7 +171,8 @@ class MixtureStrip(Quadrature):
     def _log_strip_error(self, exponents: Array, b: Array) -> Array:
         """``ln`` of half the error of the infinite rule at frequency 0, relative to the moment, shape (K, B)."""
         a = exponents.reshape(len(exponents), -1)
-        b, decay = across(b), across(2.0 * math.pi * b / (self.step * _OUT))
+        b = across(b)
+        decay = 2.0 * math.pi * b / across(self.step * _OUT)
         log_error = across(self.growth) * b * b - decay - np.log(-np.expm1(-decay)) + 0.0 * a
         for power, side in ((-a, self.p), (a - 1.0, self.q)):
             spread = side.spread

@@ -24,7 +24,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.numerics.columns import Columns, column
+from hockeystick.numerics.columns import Columns, across, column
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U, exp_up
 from hockeystick.transforms.log_moments import LogMoments
 from hockeystick.transforms.rule import Array, Numbers, by_run
@@ -219,12 +219,13 @@ def chernoff(
     terms: list[Array] = []
     errors: list[Array] = []
     if np.ndim(gaussian_variance) or gaussian_variance or not counts:
-        normal = 0.5 * gaussian_variance * every * (1.0 + every)
+        normal = 0.5 * across(gaussian_variance) * every * (1.0 + every)
         terms, errors = [normal], [24.0 * U * np.abs(normal)]
     for each, moment in zip(counts, moments, strict=True):
-        product = moment.value * each
+        own = across(each)
+        product = moment.value * own
         terms.append(by_run(product, runs))
-        errors.append(1.001 * by_run(moment.total_error * each, runs))
+        errors.append(1.001 * by_run(moment.total_error * own, runs))
         errors.append((each.size // runs + 2) * U * by_run(np.abs(product), runs))
     total = _rounded_sum(terms)
     doubt = 1.001 * sum(errors[1:], errors[0]) + U * np.abs(total)

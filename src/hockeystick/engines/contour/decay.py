@@ -87,7 +87,7 @@ def rectangles(cells: Cells, exponent: Numbers, log_moment: Array) -> Rectangles
 
 def _unimodal_minorant(density: Array) -> Array:
     """The largest function below ``density`` that falls away from its highest cell, row by row."""
-    top = density.argmax(axis=1)[:, None]
+    top = column(density.argmax(axis=1))
     index = np.arange(density.shape[1])
     rising = np.minimum.accumulate(np.where(index >= top, density, np.inf), axis=1)
     falling = np.minimum.accumulate(np.where(index <= top, density, np.inf)[:, ::-1], axis=1)[:, ::-1]

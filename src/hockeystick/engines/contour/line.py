@@ -148,7 +148,7 @@ class ContourLine:
 
     @cached_property
     def _copies(self) -> Copies:
-        return self.chernoff.copies(2.0 * math.pi / np.asarray(self.step)[..., None] * (1.0 - 4.0 * U))
+        return self.chernoff.copies(2.0 * math.pi / column(self.step) * (1.0 - 4.0 * U))
 
     @cached_property
     def _columns(self) -> tuple[Array, ...]:

@@ -82,15 +82,15 @@ def line_sum(
     With steps of shape (R,) every run has its own. Runs that differ in their counts alone share rules: then ``rows``,
     increasing, are those of the runs, and counts are theirs. Only the first ``most`` are summed, the same to the bit.
     """
-    steps = np.asarray(step).reshape(-1, 1)
+    steps = column(step)
     length = math.isqrt(nodes)
     group = min(-(-nodes // length), max(1, _SMALL // (4 * chunk(tilted.offset.shape[1]) * length)))
     nodes = nodes if most is None else most
     blocks = -(-nodes // (length * group)) * group
     together = max(1, _TABLE // ((3 * tilted.offset.shape[1] + length) * (length + blocks)))
     found = []
-    near, far = steps * np.arange(float(length)), steps * (length * np.arange(float(blocks)))
-    s = steps * np.arange(float(nodes))
+    near, far = steps * np.arange(float(length))[None], steps * (length * np.arange(float(blocks)))[None]
+    s = steps * np.arange(float(nodes))[None]
     for start in range(0, quadrature.size, together):
         part = slice(start, start + together)
         own = part if steps.size > 1 else slice(None)

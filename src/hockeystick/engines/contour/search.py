@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hockeystick.engines.contour.root_bracket import LogBracket
 from hockeystick.laws.loss_sum import PairSum
+from hockeystick.numerics.columns import column
 from hockeystick.numerics.rounding import U, down, up
 from hockeystick.transforms.rule import Array
 from hockeystick.transforms.saddle import normal_epsilon
@@ -105,7 +106,7 @@ class Ranges:
     def guess(self, which: NDArray[np.intp], log_delta: Array) -> tuple[Array, Array]:
         """About the epsilon of each delta (nats), linear between the points, and the slope there; 0 if unknown."""
         values = self.values[which]
-        place = np.minimum(np.maximum((values > log_delta[:, None]).sum(axis=1), 1), _POINTS.size - 1)
+        place = np.minimum(np.maximum((values > column(log_delta)).sum(axis=1), 1), _POINTS.size - 1)
         row = np.arange(place.size)
         above, below = values[row, place - 1], values[row, place]
         falls = above > below

@@ -18,6 +18,7 @@ import numpy as np
 
 from hockeystick.engines.contour.levels import Along, Level, Rows
 from hockeystick.laws.loss_sum import PairSum, together
+from hockeystick.numerics.columns import across
 from hockeystick.transforms.cumulants import Scan, scan
 from hockeystick.transforms.rule import Array, Sketch
 from hockeystick.transforms.saddle import LossSum, Saddle, level_sketches
@@ -167,7 +168,7 @@ def _looks(asked: Sequence[tuple[Ladder, Path]]) -> Iterator[tuple[list[int], Se
         for some, tops, sketches in level_sketches(together([asked[row][0].planned for row in own]), number):
             if sketches is not None:
                 powers = np.exp2(0.5 * np.arange(1.0 - (_MORE if number else _RUNGS), 1.0))
-                yield [own[k] for k in some.tolist()], sketches, tops, tops * powers[:, None]
+                yield [own[k] for k in some.tolist()], sketches, tops, across(tops) * powers[:, None]
     for row, (ladder, path) in enumerate(asked):
         parent = ladder.level(path[:-1]) if len(path) > 1 else None
         if parent is not None:
