@@ -216,10 +216,9 @@ def _epsilons_at(
         return answers, following
     ranges = ranges_of(asked.placed)
     reached = ranges.reaches(asked.which, goals[asked.rows])
-    beyond = np.where(goals[asked.rows] > ranges.most[asked.which], -1, 1)
-    for row, step in zip(asked.rows[~reached].tolist(), beyond[~reached].tolist(), strict=True):
+    for row, line in zip(asked.rows[~reached].tolist(), asked.which[~reached].tolist(), strict=True):
         station = stations[row]
-        following[row] = None if station is None else station.beside(step)
+        following[row] = None if station is None else station.beside(-1 if goals[row] > ranges.most[line] else 1)
     rows, which = asked.rows[reached], asked.which[reached]
     if rows.size:
         width = asked.numbers("width")[reached]

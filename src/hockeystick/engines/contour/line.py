@@ -237,8 +237,7 @@ def summed_line(
         if shared:
             step = np.asarray(step)[shared[0]]
         frequencies = np.asarray(step)[..., None] * np.arange(float(most or nodes))
-        nothing = np.zeros(frequencies.shape)
-        total = functools.reduce(operator.add, sums, LineSum(nothing, nothing, nothing, nothing))
+        total = functools.reduce(operator.add, sums) if sums else LineSum(*[np.zeros(frequencies.shape)] * 4)
         kept = Sieved(frequencies, total, np.zeros(np.shape(step)))
     return line_at(parts, gaussian_variance, chernoff=chernoff, step=step, kept=kept, log_rest=log_tail)
 

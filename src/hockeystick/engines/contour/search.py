@@ -27,11 +27,13 @@ if TYPE_CHECKING:
 REACH: Final = 2.5
 """Standard deviations from its own epsilon within which a line is asked."""
 
+HERE: Final = 6
+"""Which of the epsilons looked at is the line's own."""
+
 _MOST = 0.9  # of that, where the epsilon of a delta is looked for
 _NEAR = 1.2  # deviations within which the curve is known by a polynomial: a little more than half way to the next
 _NODES = -np.cos(math.pi * np.arange(9.0) / 8.0)
 _NODES[4] = 0.0
-_HERE = slice(6, 7)  # of the epsilons looked at, the line's own
 _POINTS = np.linspace(-1.0, 1.0, 129)  # at which the polynomial is known, linear between
 _SPREAD = np.vander(_POINTS, _NODES.size) @ np.linalg.inv(np.vander(_NODES))  # from values at the nodes to those there
 
@@ -75,7 +77,7 @@ class PlacedLine:
     @property
     def here(self) -> LogBracket:
         """The part of it at the line's own epsilon, shape (1,)."""
-        return LogBracket(self.seen.lower[_HERE], self.seen.upper[_HERE])
+        return LogBracket(self.seen.lower[HERE : HERE + 1], self.seen.upper[HERE : HERE + 1])
 
 
 @final
