@@ -115,7 +115,7 @@ class Scan(Columns):
     @cached_property
     def curvature(self) -> Array:
         """Second derivative of the whole exponent ``K - ln(z (1 + z))``."""
-        return _curvature(self.variance, self.tilts)
+        return np.asarray(self.variance + 1.0 / np.square(self.tilts) + 1.0 / np.square(1.0 + self.tilts))
 
     def composed(self, steps: Numbers, gaussian_variance: Numbers) -> Scan:
         """Those of so many steps and a normal part, given those of one step."""
@@ -202,11 +202,8 @@ def smooth_log_delta(value: Array, tilts: Array, epsilon: Array | float, varianc
 
     004's saddle-point approximation of order 0 (equation 60).
     """
-    return _smooth_log_delta(value, tilts, epsilon, _curvature(variance, tilts))
-
-
-def _curvature(variance: Array, tilts: Array) -> Array:
-    return np.asarray(variance + 1.0 / np.square(tilts) + 1.0 / np.square(1.0 + tilts))
+    curvature = variance + 1.0 / np.square(tilts) + 1.0 / np.square(1.0 + tilts)
+    return _smooth_log_delta(value, tilts, epsilon, curvature)
 
 
 def _smooth_log_delta(value: Array, tilts: Array, epsilon: Array | float, curvature: Array) -> Array:

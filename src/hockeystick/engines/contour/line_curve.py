@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Final, final
 
 import numpy as np
@@ -73,11 +72,7 @@ class Curve:
 
     def _rounding(self, log: Array) -> Array:
         """What ``log_scale + log``, logarithm and two or three sums, may lose: the two may cancel."""
-        return 8.0 * U * (self._size + np.abs(log))
-
-    @cached_property
-    def _size(self) -> Array:
-        return 1.0 + np.abs(self.log_scale) + self.log_scale_error
+        return 8.0 * U * (1.0 + np.abs(self.log_scale) + self.log_scale_error + np.abs(log))
 
     def guess(self) -> float:
         """``ln`` of about the first value, of the right order where the bracket is wide."""

@@ -25,7 +25,6 @@ Quantity = Literal["delta", "epsilon"]
 Rows = NDArray[np.intp]
 
 _AT_ONCE = 1 << 15  # terms of sums computed at a time: a few arrays of them stay in the cache of a processor
-_ONLY = np.zeros(1, dtype=np.intp)  # the only key stands there
 _EACH = 4  # questions of a line, up to which it is copied for each
 
 
@@ -88,11 +87,8 @@ def _put(whole: Curve, rows: Rows, part: Curve) -> None:
 
 def grouped(keys: Rows) -> Iterator[tuple[int, Rows]]:
     """Each key with where it stands."""
-    if keys.size == 1:
-        yield int(keys[0]), _ONLY
-        return
-    order = keys.argsort(kind="stable")
-    ordered = keys[order]
-    starts = [0, *(1 + (ordered[1:] != ordered[:-1]).nonzero()[0]).tolist()] if order.size else []
-    for first, last in zip(starts, [*starts[1:], order.size], strict=False):
-        yield int(keys[order[first]]), order[first:last]
+    rows: dict[int, list[int]] = {}
+    for row, key in enumerate(keys.tolist()):
+        rows.setdefault(key, []).append(row)
+    for key in sorted(rows):
+        yield key, np.array(rows[key], dtype=np.intp)

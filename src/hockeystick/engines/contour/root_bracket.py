@@ -12,7 +12,6 @@ where it is proved at most the value.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
@@ -225,17 +224,13 @@ def inverse_interpolated(points: Array, values: Array) -> Array:
 
     NaN where two values are equal, as on a curve that is flat to rounding.
     """
-    own = _diagonal(points.shape[-1])
+    place = np.arange(points.shape[-1])
+    own = place[:, None] == place
     differences = np.where(own, 1.0, values[..., :, None] - values[..., None, :])
-    middle = points[..., points.shape[-1] // 2]
+    middle = points[..., place.size // 2]
     with np.errstate(divide="ignore", invalid="ignore"):
         weights = np.where(own, 1.0, -values[..., None, :] / differences).prod(axis=-1)
         return np.asarray(middle + ((points - middle[..., None]) * weights).sum(axis=-1))
-
-
-@functools.cache
-def _diagonal(size: int) -> NDArray[np.bool_]:
-    return np.eye(size, dtype=np.bool_)
 
 
 def _first(points: Array, proved: NDArray[np.bool_], otherwise: float) -> Array:
