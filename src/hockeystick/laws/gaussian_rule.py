@@ -21,6 +21,7 @@ import numpy as np
 
 from hockeystick.laws.gaussian_strip import CutOff, Grid, SampledStrip, record_argument
 from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
+from hockeystick.numerics.columns import column
 from hockeystick.numerics.rounding import U, log_sums
 from hockeystick.transforms.rule import Array, Cells, LossRule, Rows, RuleSource, Sketch, Window, few_bits_up
 from hockeystick.transforms.strip import Ends, Strip, choose_strip, few_bits, half_widths
@@ -136,16 +137,17 @@ class SubsampledGaussians(RuleSource):
             return None
         between = grid.between(window)
         cells = self._cells(grid, between)
-        log_weight = cells.log_density[:, ::between] + np.log(grid.step)[:, None]
+        log_weight = cells.log_density[:, ::between] + column(np.log(grid.step))
         return Sketch(cells.loss[:, ::between], log_weight, self.counts, cells, grid.cut.dropped)
 
     def _grid(self, window: Window) -> Grid | None:
         """Where the nodes lie; None where they would be too many."""
         first, size, step, strip, cut = self._layout(window)
         most = float(size.max())
-        if not (most * size.size <= _MOST_NODES or window.powers.shape[1] > 1) or not np.all(most <= window.longest):
+        few = most * size.size <= _MOST_NODES or window.powers.shape[1] > 1
+        if not (few and np.less_equal(most, window.longest).all()):
             return None
-        u = (first[:, None] + np.arange(most)) * step[:, None]
+        u = (column(first) + np.arange(most)[None]) * column(step)
         return Grid(u, step, strip, cut)
 
     def lengths(self, window: Window) -> Array:
@@ -157,9 +159,9 @@ class SubsampledGaussians(RuleSource):
         """Number of the first node, how many there are, and their distance, shape (B,) each; strips and cut-offs."""
         m = self.shift
         powers = window.powers if self.order == "forward" else 1.0 - window.powers  # of r
-        own = np.array([np.minimum(powers.min(axis=0), 0.0), np.maximum(powers.max(axis=0), 1.0)])  # and 0 and 1
+        own = np.array([powers.min(axis=0, initial=0.0), powers.max(axis=0, initial=1.0)])
         cut = self._cut(own, window)
-        zero = np.zeros_like(m)
+        zero = np.zeros(m.size)
         b = half_widths(m, zero)
         turn = self._turn(b, powers[0], np.asarray(window.frequency), cut)
         strip = choose_strip(b, own, window.log_accuracy, spread_p=m, spread_q=zero, growth=cut.growth, log_turn=turn)
@@ -174,7 +176,8 @@ class SubsampledGaussians(RuleSource):
         depth = np.sqrt(-2.0 * np.asarray(window.log_drop))
         natural = largest * m + np.sqrt(-2.0 * np.asarray(window.log_accuracy))
         if self.order == "reversed" or not (m + depth < natural).any():
-            return CutOff(np.full_like(m, np.inf), np.ones_like(m), np.zeros_like(m))
+            none = np.zeros(m.size)
+            return CutOff(none + np.inf, none + 1.0, none)
         width, place = np.full_like(m, np.nan), np.full_like(m, np.nan)
         for candidate in _CUT_WIDTHS:
             edge = m + math.sqrt(1.0 + 0.5 * candidate**2) * (1.0 + 1e-9) * depth
@@ -198,23 +201,23 @@ class SubsampledGaussians(RuleSource):
         """About ``ln`` of the tilted mean of ``e^{s |arg r|}`` on every strip: what `SampledStrip` will find."""
         m = self.shift
         rate = frequency * m
-        everywhere = rate[:, None] * b
+        everywhere = column(rate) * b
         gentle = rate < 3.0
         if gentle.all():
             return everywhere
-        high = cut.highest(np.maximum(power, 1.0) * m)[:, None] + 30.0
+        high = cut.highest(np.maximum(power, 1.0) * m) + 30.0
         spacing = np.maximum(high - _FAR, 1e-3) / _BEYOND.size
-        t = np.concatenate((_BULK + np.zeros_like(high), _FAR + spacing * _BEYOND), axis=1)
-        base = m[:, None] * t - 0.5 * (m * m)[:, None]
+        t = np.concatenate((_BULK + 0.0 * column(high), _FAR + column(spacing) * _BEYOND), axis=1)
+        base = column(m) * t - 0.5 * column(m * m)
         loss = self._losses(base)
-        logs = power[:, None] * loss - 0.5 * t * t
-        logs[:, _BULK.size :] += np.log(spacing / _BULK_SPACING)
+        logs = column(power) * loss - 0.5 * t * t
+        logs[:, _BULK.size :] += column(np.log(spacing / _BULK_SPACING))
         if cut.is_used:
             logs = logs + cut.log_factor(t, m[:, None])[0]
-        logs = logs - log_sums(logs)[:, None]
-        posterior = self.rate[:, None] * np.exp(base - loss)
-        argument = record_argument(posterior[:, None], (m[:, None] * b)[:, :, None])
-        turned = frequency.reshape(-1, 1, 1) * argument
+        logs = logs - column(log_sums(logs))
+        posterior = column(self.rate) * np.exp(base - loss)
+        argument = record_argument(posterior[:, None], (column(m) * b)[:, :, None])
+        turned = column(column(frequency)) * argument
         return np.where(gentle[:, None], everywhere, log_sums(logs[:, None] + turned))
 
     def _extent(self, own: Array, step: Array, window: Window, cut: CutOff) -> tuple[Array, Array]:
@@ -236,13 +239,13 @@ class SubsampledGaussians(RuleSource):
 
     def _losses(self, u: Array) -> Array:
         """``ln(1 - g + g e^u)``."""
-        return sampled_losses(u, self.rate[:, None])
+        return sampled_losses(u, column(self.rate))
 
     def _log_weight(self, grid: Grid) -> tuple[Array, Array]:
         """``ln`` of step times the density of Q at u, cut off, and bounds on its error."""
-        m = self.shift[:, None]
+        m = column(self.shift)
         t = grid.u / m + 0.5 * m
-        constant = np.log(grid.step / self.shift)[:, None] - _LOG_SQRT_2PI
+        constant = column(np.log(grid.step / self.shift)) - _LOG_SQRT_2PI
         value = constant - 0.5 * t * t
         error = U * (12.0 * t * t + 8.0 * np.abs(t) * m + 8.0 * (2.0 + np.abs(constant)) + 2.0 * np.abs(value))
         if grid.cut.is_used:
@@ -255,12 +258,12 @@ class SubsampledGaussians(RuleSource):
         m, u, cut = self.shift, grid.u, grid.cut
         forward = self.order == "forward"
         value = self._losses(u)
-        value_error = sampled_loss_error(value, u, self.rate[:, None])
+        value_error = sampled_loss_error(value, u, column(self.rate))
         log_weight, weight_error = self._log_weight(grid)
-        log_posterior = np.log(self.rate)[:, None] + u - value  # ln(dl / du), increasing in u
-        zero = np.zeros_like(m)
-        ends = m * np.exp(log_posterior[:, [0, -1]].T) * np.array([[1.0 + 1e-9], [1.0 - 1e-9]])
-        mixture = Ends(lowest=zero, at_low=np.minimum(ends[0], m), at_high=np.minimum(ends[1], m), highest=m)
+        log_posterior = column(np.log(self.rate)) + u - value  # ln(dl / du), increasing in u
+        zero, posterior = np.zeros(m.size), np.exp(log_posterior)
+        at_low, at_high = m * posterior[:, 0] * (1.0 + 1e-9), m * posterior[:, -1] * (1.0 - 1e-9)
+        mixture = Ends(lowest=zero, at_low=np.minimum(at_low, m), at_high=np.minimum(at_high, m), highest=m)
         single = Ends(zero, zero, zero, zero)
         if not forward:
             log_weight, weight_error = log_weight + value, weight_error + value_error + U * np.abs(log_weight + value)
@@ -278,7 +281,7 @@ class SubsampledGaussians(RuleSource):
             growth=cut.growth,
             fall=cut.fall(high),
             shift=m,
-            posterior=np.exp(log_posterior),
+            posterior=posterior,
             is_reversed=not forward,
         )
         return LossRule(
@@ -299,14 +302,15 @@ class SubsampledGaussians(RuleSource):
         m, u, cut = self.shift, grid.u, grid.cut
         forward = self.order == "forward"
         length = grid.step / between
-        fine = u[:, :1] + np.arange((u.shape[1] - 1) * between + 1) * length[:, None]
+        fine = column(u[:, 0]) + np.arange((u.shape[1] - 1) * between + 1)[None] * column(length)
         loss = self._losses(fine)
-        t = fine / m[:, None] + 0.5 * m[:, None]
-        log_density = -0.5 * t * t - (np.log(m) + _LOG_SQRT_2PI)[:, None]
+        t = fine / column(m) + 0.5 * column(m)
+        log_density = -0.5 * t * t - column(np.log(m) + _LOG_SQRT_2PI)
         if cut.is_used:
             log_density = log_density + cut.log_factor(t, m[:, None])[0]  # log-concave: it bends down only
-        log_slope = np.log(self.rate)[:, None] + fine - loss  # ln(dl / du), increasing in u
-        quarter, zero = np.full_like(m, 0.25), np.zeros_like(m)  # ln r bends by at most a quarter
+        log_slope = column(np.log(self.rate)) + fine - loss  # ln(dl / du), increasing in u
+        zero = np.zeros(m.size)
+        quarter = zero + 0.25  # ln r bends by at most a quarter
         return Cells(
             loss=loss if forward else -loss,
             log_density=log_density if forward else log_density + loss,

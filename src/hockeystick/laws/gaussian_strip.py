@@ -15,12 +15,13 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.numerics.columns import column
 from hockeystick.numerics.error_functions import erfcx
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U, log_sums
 from hockeystick.transforms.rule import Array, Numbers, Window
 from hockeystick.transforms.strip import MixtureStrip, Strip
 
-_OUTSIDE = np.concatenate((np.arange(0.0, 12.0, 0.4), 12.0 * 1.08 ** np.arange(40.0)))  # beyond the last node
+_OUTSIDE = np.concatenate((np.arange(0.0, 12.0, 0.4), 12.0 * 1.08 ** np.arange(40.0)))[None]  # beyond the last node
 _MOST_CELLS = 1 << 16  # of one pair, where it has fewer nodes
 _LOG_GAPS = np.log(np.diff(_OUTSIDE)) + 1e-12
 
@@ -60,22 +61,21 @@ class SampledStrip(MixtureStrip):
         gentle = rate * self.strip.half_widths[:, 0] < 3.0
         if gentle.all():
             return lambda b: rate * b
-        own, up_to = np.reshape(exponent, (-1, 1)), np.reshape(frequency, (-1, 1)) * (1.0 + 1e-9)
-        power = own if not self.is_reversed else 1.0 - own
-        logs = self.log_weight + own * self.loss
-        bend = 2.0 * self.growth + np.maximum(-power[:, 0], 0.0) * self.shift * self.shift / 4.0
-        cells = np.maximum(logs[:, 1:], logs[:, :-1]) + (bend * self.step * self.step / 8.0)[:, None]
+        up_to, power = column(frequency * (1.0 + 1e-9)), np.asarray(1.0 - exponent if self.is_reversed else exponent)
+        logs = self.log_weight + column(exponent) * self.loss
+        bend = 2.0 * self.growth + np.maximum(-power, 0.0) * self.shift * self.shift / 4.0
+        cells = np.maximum(logs[:, 1:], logs[:, :-1]) + column(bend * self.step * self.step / 8.0)
         below, above = (_inverse(rate[0]) for rate in self.end_rates(np.array([exponent])))
-        beyond, posterior_beyond = self._beyond(power, above)
+        beyond, posterior_beyond = self._beyond(column(power), above)
         doubt = 1e-9 * (1.0 + np.abs(logs).max(axis=1))
         # the moment is at least the sum of the rule over one plus the strip error at frequency 0
         whole = log_sums(logs) - np.log1p(error) - doubt
         left = logs[:, :1] + np.log(below / self.step)[:, None]
-        log_masses = np.concatenate((left, cells, logs[:, -1:] + beyond), axis=1) - whole[:, None]
+        log_masses = np.concatenate((left, cells, column(logs[:, -1]) + beyond), axis=1) - column(whole)
         posterior = np.concatenate((np.minimum(self.posterior * (1.0 + 1e-9), 1.0), posterior_beyond), axis=1)
 
         def turn(b: Array) -> Array:
-            turned = up_to * record_argument(posterior, (self.shift * b)[:, None])
+            turned = up_to * record_argument(posterior, column(self.shift * b))
             everywhere = rate * b
             found = log_sums(log_masses + np.concatenate((turned, everywhere[:, None]), axis=1))
             return np.where(gentle, everywhere, np.minimum(found, everywhere))
@@ -87,15 +87,15 @@ class SampledStrip(MixtureStrip):
 
         The integrand falls there, so that its value at the left end bounds each mass, and the last of them is at most
         that times ``length``; ``r(u + mx) = r(u) (1 - q + q e^{mx})``. The posterior weights are those at the right
-        ends, rounded up. Shapes (B, x) and (B, x - 1), for powers of shape (R, 1).
+        ends, rounded up. Shapes (B, x) and (B, x - 1), for a column of powers.
         """
-        last = np.minimum(self.posterior[:, -1:] * (1.0 + 1e-9), 1.0)
-        odds = self.shift[:, None] * _OUTSIDE
+        last = np.minimum(column(self.posterior[:, -1]) * (1.0 + 1e-9), 1.0)
+        odds = column(self.shift) * _OUTSIDE
         grown = last * np.expm1(np.minimum(odds, 600.0))
         log_growth = np.log1p(grown)  # less than 3e-9 above its value at the last posterior as it is
         log_growth = np.where((odds < 600.0) | (power <= 0.0), log_growth, odds)
-        drop = (self.high + self.fall)[:, None] * _OUTSIDE + self.growth[:, None] * _OUTSIDE * _OUTSIDE
-        log_masses = power * log_growth + 3e-9 * np.abs(power) - drop * (1.0 - 1e-9) - np.log(self.step)[:, None]
+        drop = column(self.high + self.fall) * _OUTSIDE + column(self.growth) * _OUTSIDE * _OUTSIDE
+        log_masses = power * log_growth + 3e-9 * np.abs(power) - drop * (1.0 - 1e-9) - column(np.log(self.step))
         log_masses[:, :-1] += _LOG_GAPS
         log_masses[:, -1] += np.log(length)
         posterior = np.where(odds < 600.0, np.minimum((grown + last) / (1.0 + grown) * (1.0 + 1e-9), 1.0), 1.0)
@@ -104,7 +104,8 @@ class SampledStrip(MixtureStrip):
 
 def _inverse(rates: Array) -> Array:
     """``1 / rate``, infinite unless the rate is above 0."""
-    return np.divide(1.0, rates, out=np.full_like(rates, np.inf), where=rates > 0.0)
+    falls = rates > 0.0
+    return np.where(falls, 1.0 / np.where(falls, rates, 1.0), np.inf)
 
 
 @final
@@ -141,7 +142,7 @@ class CutOff:
     def growth(self) -> Array:
         """Half, and one over w^2 for the cut-off."""
         if not self.is_used:
-            return np.full_like(self.place, 0.5)
+            return np.full(self.place.size, 0.5)
         return np.where(np.isfinite(self.place), 0.5 + (1.0 + 1e-9) / self.width**2, 0.5)
 
     def highest(self, peak: Array) -> Array:

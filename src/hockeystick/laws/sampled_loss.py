@@ -46,7 +46,7 @@ def sampled_loss_error(loss: Array, base: Array, rate: Array | float, base_error
     large = base > _LARGE
     if large.any():  # u plus what is at most 0 and at least ln g
         error = np.where(large, 7.1 * U - ELEMENTARY * np.log(rate) + U * np.abs(loss), error)
-    if not np.any(base_error):
+    if np.ndim(base_error) == 0 and base_error == 0.0:
         return np.asarray(error)
     # the slope is the posterior weight of the record, which errs by a few u and by as much as the loss does; over so
     # short a way it does not grow by a hundredth

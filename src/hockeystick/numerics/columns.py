@@ -1,4 +1,6 @@
-"""Records of arrays that share axes: what is picked from one array, or put beside it, is so in all of them.
+"""Arrays that share axes: records of them, and numbers that meet every number of a row or of a column.
+
+What is picked from one array of a record, or put beside it, is so in all of them.
 
 Guarantee: nothing is computed.
 """
@@ -12,6 +14,7 @@ from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 class Columns:
@@ -41,6 +44,18 @@ class Columns:
         return type(self)(
             *[one.at(index) if isinstance(one, Columns) else None if one is None else one[index] for one in columns]
         )
+
+
+def column(numbers: Any) -> NDArray[np.float64]:
+    """A number for each row, shape (..., R, 1), for arithmetic with rows; of one row without axes, in half the time."""
+    array = np.asarray(numbers)
+    return array[..., None] if array.size > 1 else array.reshape(())
+
+
+def across(numbers: Any) -> NDArray[np.float64]:
+    """A number for each column, shape (R,), for arithmetic with columns; of one column without axes, likewise."""
+    array = np.asarray(numbers)
+    return array if array.size > 1 else array.reshape(())
 
 
 @cache

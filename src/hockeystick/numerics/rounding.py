@@ -16,6 +16,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.numerics.columns import column
+
 U = 2.0**-53
 """Unit roundoff."""
 
@@ -118,7 +120,7 @@ def exps_up(logs: NDArray[np.float64], factors: NDArray[np.float64] | None = Non
     """`exp_up` of several logarithms, each at most 709, and of as many factors."""
     value = np.exp(logs) if factors is None else np.exp(logs) * factors
     value = ups(value, 2.0 * ELEMENTARY)
-    for index in np.flatnonzero(~(logs > _NORMAL)).tolist():
+    for index in (~(logs > _NORMAL)).nonzero()[0].tolist():
         value[index] = exp_up(float(logs[index]), 1.0 if factors is None else float(factors[index]))
     return value
 
@@ -127,7 +129,7 @@ def exps_down(logs: NDArray[np.float64], factors: NDArray[np.float64] | None = N
     """`exp_down` of several logarithms, each at most 709, and of as many factors."""
     value = np.exp(logs) if factors is None else np.exp(logs) * factors
     value = np.maximum(downs(value, 2.0 * ELEMENTARY), 0.0)
-    for index in np.flatnonzero(~(logs > _NORMAL)).tolist():
+    for index in (~(logs > _NORMAL)).nonzero()[0].tolist():
         value[index] = exp_down(float(logs[index]), 1.0 if factors is None else float(factors[index]))
     return value
 
@@ -150,9 +152,9 @@ def _scaled_exp(log: float) -> float:
 
 def log_sums(logs: NDArray[np.float64]) -> NDArray[np.float64]:
     """``ln sum exp(logs)`` over the last axis; infinite where a term is ``inf`` or all are ``-inf``."""
-    peak = logs.max(axis=-1, keepdims=True)
+    peak = logs.max(axis=-1)
     finite = np.isfinite(peak)
     if finite.all():
-        return np.asarray(np.log(np.exp(logs - peak).sum(axis=-1)) + peak[..., 0])
-    terms = np.exp(np.where(finite, logs - np.where(finite, peak, 0.0), 0.0))
-    return np.asarray(np.where(finite[..., 0], np.log(terms.sum(axis=-1)), 0.0) + peak[..., 0])
+        return np.asarray(np.log(np.exp(logs - column(peak)).sum(axis=-1)) + peak)
+    terms = np.exp(np.where(finite[..., None], logs - np.where(finite, peak, 0.0)[..., None], 0.0))
+    return np.asarray(np.where(finite, np.log(terms.sum(axis=-1)), 0.0) + peak)

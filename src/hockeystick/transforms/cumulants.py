@@ -19,7 +19,7 @@ from typing import Protocol, final
 import numpy as np
 
 from hockeystick.errors import PrecisionError
-from hockeystick.numerics.columns import Columns
+from hockeystick.numerics.columns import Columns, across
 from hockeystick.transforms.nodes import Nodes
 from hockeystick.transforms.rule import Array, Numbers, by_run
 
@@ -137,7 +137,7 @@ class Scan(Columns):
     def smooth_log_delta(self) -> tuple[Array, Array]:
         """Epsilon whose saddle point each tilt is, and the saddle-point estimate of ``ln delta`` there."""
         epsilon = self.mean - 1.0 / self.tilts - 1.0 / (1.0 + self.tilts)
-        return epsilon, smooth_log_delta(self.value, self.tilts, epsilon, self.variance)
+        return epsilon, _smooth_log_delta(self.value, self.tilts, epsilon, self.curvature)
 
     def log_delta_at(self, epsilon: float) -> float:
         """The saddle-point estimate of ``ln delta`` at one epsilon: a step of Newton's from each of two tilts.
@@ -148,8 +148,8 @@ class Scan(Columns):
         excess = self.saddle_excess(epsilon)
         place = min(max(int(np.searchsorted(excess, 0.0)), 1), excess.size - 1)
         near = slice(place - 1, place + 1)
-        tilts, variance, curvature = self.tilts[near], self.variance[near], self.curvature[near]
-        found = smooth_log_delta(self.value[near], tilts, epsilon, variance) - 0.5 * excess[near] ** 2 / curvature
+        tilts, curvature = self.tilts[near], self.curvature[near]
+        found = _smooth_log_delta(self.value[near], tilts, epsilon, curvature) - 0.5 * excess[near] ** 2 / curvature
         return float(np.interp(0.0, excess[near], found))
 
 
@@ -163,7 +163,8 @@ def scan(batches: Sequence[Weighted], gaussian_variance: Numbers, tilts: Array) 
     columns: list[tuple[Array, ...]] = []
     for batch in batches:
         moments = _tilted_moments(batch, each)
-        columns.append(tuple(by_run(moment * batch.counts, runs) for moment in moments))
+        counts = across(batch.counts)
+        columns.append(tuple(by_run(moment * counts, runs) for moment in moments))
     if np.ndim(gaussian_variance) or gaussian_variance or not columns:
         spread = np.zeros_like(each) + gaussian_variance
         columns.insert(0, (0.5 * gaussian_variance * each * (1.0 + each), gaussian_variance * (each + 0.5), spread))
@@ -202,6 +203,10 @@ def smooth_log_delta(value: Array, tilts: Array, epsilon: Array | float, varianc
     004's saddle-point approximation of order 0 (equation 60).
     """
     curvature = variance + 1.0 / np.square(tilts) + 1.0 / np.square(1.0 + tilts)
+    return _smooth_log_delta(value, tilts, epsilon, curvature)
+
+
+def _smooth_log_delta(value: Array, tilts: Array, epsilon: Array | float, curvature: Array) -> Array:
     with np.errstate(over="ignore"):  # an epsilon that nothing reaches
         tilted = tilts * epsilon
     return value - tilted - np.log(tilts * (1.0 + tilts)) - 0.5 * np.log(2.0 * math.pi * curvature)

@@ -20,10 +20,10 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.numerics.columns import Columns
+from hockeystick.numerics.columns import Columns, across, column
 from hockeystick.numerics.residuals import SWITCH
 from hockeystick.numerics.rounding import ELEMENTARY, U
-from hockeystick.transforms.rule import OVERFLOW, Array, LossRule, Numbers, Rows, additions, node_sum
+from hockeystick.transforms.rule import OVERFLOW, Array, Grown, LossRule, Numbers, Rows, additions, leaning, node_sum
 
 _SERIES = 12  # terms of psi; the first one left out is below 26 (1/4)^12 / 14! < u / 6 of the first
 _FACTORIALS = np.array([float(math.factorial(k)) for k in range(2, _SERIES + 2)])
@@ -47,12 +47,15 @@ class LogMoments:
         Bound on the distance of ``ln M_f`` from ``K = ln M``.
     identity_error : ndarray, shape (B,)
         Bound on ``|sum q_j - (1 - missing_q)|`` and on ``|sum q_j e^{l_j} - (1 - missing_p)|``.
+    grown : Grown or None
+        `LossRule.grown_by` the first exponent, where that is accurate relative to K.
     """
 
     value: Array
     error: Array
     quadrature: Array
     identity_error: Array
+    grown: Grown | None = None
 
     @property
     def total_error(self) -> Array:
@@ -78,35 +81,42 @@ def log_moments(rule: LossRule, exponents: Array, *, fine: int | None = None) ->
     quadrature = quadrature[_IDENTITIES.size :]
     each = exponents.reshape(len(exponents), -1)
     split = len(each) if fine is None else fine
-    found = [_accurate(rule, each[:split], identity_error)] if split else []
-    found += [_plain(rule, each[split:])] if split < len(each) else []
+    found, grown = [], None
+    if split:
+        value, error, grown = _accurate(rule, each[:split], identity_error)
+        found.append((value, error))
+    if split < len(each):
+        found.append(_plain(rule, each[split:]))
     value, error = found[0] if len(found) == 1 else (np.concatenate(both) for both in zip(*found, strict=True))
     doubt = np.where(quadrature < 0.5, -np.log1p(-np.minimum(quadrature, 0.5)) * _SLACK, np.inf)
-    return LogMoments(value, error * _SLACK, doubt, identity_error)
+    return LogMoments(value, error * _SLACK, doubt, identity_error, grown)
 
 
-def _accurate(rule: LossRule, exponents: Array, identity_error: Array) -> tuple[Array, Array]:
-    """``ln M_f`` and a bound on its error, relative to itself where nothing overflows, at exponents (K, R)."""
+def _accurate(rule: LossRule, exponents: Array, identity_error: Array) -> tuple[Array, Array, Grown]:
+    """``ln M_f``, a bound on its error, relative to itself where nothing overflows, and what it is made of; (K, R)."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # where it overflows it is not used
-        above, above_error = _above_one(rule, exponents, identity_error)
+        own = exponents[0] if len(exponents) == 1 else exponents
+        grown = rule.grown_by(column(own))
+        found = _above_one(rule, own, grown, identity_error)
+        above, above_error = (one.reshape(len(exponents), -1) for one in found)
         value = np.log1p(above)
         error = above_error / (1.0 + above - above_error) + ELEMENTARY * np.abs(value)
-    largest = np.max(rule.log_weight + exponents[:, :, None] * rule.loss, axis=2)
+    largest = (rule.log_weight + column(own) * rule.loss).max(axis=-1)
+    first = grown if own is not exponents else Grown(grown.value[0], grown.error[0])
     safe = (above_error < 0.5 * (1.0 + above)) & (largest < OVERFLOW)
     if safe.all():
-        return value, error
+        return value, error, first
     scaled, scaled_error = _scaled(rule, exponents)
-    return np.where(safe, value, scaled), np.where(safe, error, scaled_error)
+    return np.where(safe, value, scaled), np.where(safe, error, scaled_error), first
 
 
-def _above_one(rule: LossRule, exponents: Array, identity_error: Array) -> tuple[Array, Array]:
+def _above_one(rule: LossRule, exponents: Array, grown: Grown, identity_error: Array) -> tuple[Array, Array]:
     """``M_f - 1`` and a bound on its error, shape (K, B), at exponents of shape (K, R); those of nodes in range."""
-    a = exponents[:, :, None]
+    a = column(exponents)
     loss = rule.loss
     # q psi = p (e^{(a-1) l} - 1) - (a - 1) (p - q) = q (e^{al} - 1) - a (p - q): the one of the smaller coefficient
-    lean = (a > 0.5).astype(np.float64)
+    lean = leaning(a)
     coefficient = a - lean
-    grown = rule.grown(np.minimum(coefficient * loss, rule.room), lean)
     small = (np.abs(a * loss) <= SWITCH) & (np.abs(loss) <= SWITCH)
     term = np.where(
         small,
@@ -126,7 +136,7 @@ def _above_one(rule: LossRule, exponents: Array, identity_error: Array) -> tuple
     total = node_sum(term)
     defect = (exponents - 1.0) * rule.missing_q - exponents * rule.missing_p
     error = (
-        errors.sum(axis=2)
+        errors.sum(axis=-1)
         + additions(rule.nodes) * U * node_sum(np.abs(term))
         + (np.abs(1.0 - exponents) + np.abs(exponents)) * identity_error
         + 36.0 * U * (np.abs((exponents - 1.0) * rule.missing_q) + np.abs(exponents * rule.missing_p))
@@ -164,10 +174,10 @@ def _moved_by_loss(rule: LossRule, a: Array, slope: Array) -> Array:
 def _plain(rule: LossRule, exponents: Array) -> tuple[Array, Array]:
     """``ln M_f`` by sums of exponentials, and at exponents 0 and 1 by what is known of the masses; (K, R)."""
     value, error = _scaled(rule, exponents)
-    for exponent, missing in zip(_IDENTITIES.tolist(), (rule.missing_q, rule.missing_p), strict=True):
+    for exponent, missing in zip(_IDENTITIES.tolist(), map(across, (rule.missing_q, rule.missing_p)), strict=True):
         known = (exponents == exponent) & (missing <= _MOSTLY)
         if known.any():
-            slip = 36.0 * U * missing + rule.dropped  # d ln(1 - m) is at most dm over what is left
+            slip = 36.0 * U * missing + across(rule.dropped)  # d ln(1 - m) is at most dm over what is left
             doubt = slip / np.maximum(1.0 - missing - slip, _UNDERFLOW)
             value = np.where(known, np.log1p(-np.minimum(missing, _MOSTLY)), value)
             error = np.where(known, doubt + ELEMENTARY * np.abs(value), error)
@@ -229,14 +239,14 @@ class TiltedRule(Columns):
 def tilt(rule: LossRule, exponent: Numbers, moments: LogMoments) -> TiltedRule:
     """The rules tilted by ``exponent - 1``, the first exponent of the moments given."""
     log_m, log_m_error = moments.value[0], moments.error[0]
-    power = np.reshape(exponent, (-1, 1))
+    power = column(exponent)
     x = power * rule.loss
-    weight = np.exp(rule.log_weight + x - log_m[:, None])
-    relative = rule.weight_error + np.abs(power) * rule.loss_error + ELEMENTARY + log_m_error[:, None]
-    relative = _SLACK * (relative + U * (3.0 * np.abs(x) + 2.0 * np.abs(rule.log_weight) + np.abs(log_m)[:, None]))
+    weight = np.exp(rule.log_weight + x - column(log_m))
+    relative = rule.weight_error + np.abs(power) * rule.loss_error + ELEMENTARY + column(log_m_error)
+    relative = _SLACK * (relative + U * (3.0 * np.abs(x) + 2.0 * np.abs(rule.log_weight) + column(np.abs(log_m))))
     mean, mean_error = _mean(rule, power, x, moments, weight, relative)
     centre = _rounded(mean, rule.counts)
-    offset = rule.loss - centre[:, None]
+    offset = rule.loss - column(centre)
     slip = rule.loss_error + U * np.abs(offset)
     size = np.abs(offset)
     evaluation = (24.0 + 3.0 * additions(rule.nodes)) * U + relative
@@ -264,9 +274,8 @@ def _mean(
     """``sum_j w_j l_j`` and a bound on its error: second order in the loss, but for large exponents, shape (R, 1)."""
     loss, log_m, log_m_error = rule.loss, moments.value[0], moments.error[0]
     size = np.abs(loss)
-    fits = np.max(rule.log_weight + x, axis=1) < OVERFLOW
-    lean = (exponent > 0.5).astype(np.float64)
-    part = rule.grown(np.minimum((exponent - lean) * loss, rule.room), lean)
+    fits = (rule.log_weight + x).max(axis=1) < OVERFLOW
+    lean, part = leaning(exponent), moments.grown or rule.grown_by(exponent)
     # q (e^{al} - 1), as p (e^{(a-1) l} - 1) + p - q where a is above a half
     grown = part.value + lean * rule.gain.value
     grown_error = part.error + lean * rule.gain.error + U * np.abs(grown)

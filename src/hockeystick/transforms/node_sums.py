@@ -57,7 +57,7 @@ def few_bits_up(sizes: Array, among: float = 1.0) -> Array:
         done = size * among
         kept = (4 if done > _MOST else 2) if done > _MANY else 1
         step = math.ldexp(1.0, max(math.frexp(max(size, 1.0))[1] - 1 - kept, 0))
-        return np.full(sizes.shape, np.ceil(size / step) * step)
+        return np.array(math.ceil(size / step) * step, ndmin=sizes.ndim)
     work = sizes * among
     bits = np.where(work > _MANY, np.where(work > _MOST, 4, 2), 1)
     unit = np.ldexp(1.0, np.maximum(np.frexp(np.maximum(sizes, 1.0))[1] - 1 - bits, 0))

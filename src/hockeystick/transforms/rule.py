@@ -46,6 +46,7 @@ __all__ = [
     "by_run",
     "chunk",
     "few_bits_up",
+    "leaning",
     "node_sum",
 ]
 
@@ -178,7 +179,7 @@ class LossRule:
     @cached_property
     def gain(self) -> Grown:
         """``p_j - q_j``."""
-        return self.grown(self.loss, np.zeros((1, 1)))
+        return self.grown(self.loss, np.zeros(()))
 
     @cached_property
     def residual(self) -> Grown:
@@ -194,6 +195,11 @@ class LossRule:
     def _reach(self, x: Array) -> Array:
         """Size of the exponents that are rounded where the weight is taken into the exponential."""
         return 2.0 * np.abs(x) + np.abs(self.log_weight) + np.abs(self.log_weight_p) + 16.0
+
+    def grown_by(self, exponents: Array) -> Grown:
+        """``q (e^{al} - 1)`` at exponents a of at most a half, ``q (e^{al} - e^l)`` at others, a `column`."""
+        lean = leaning(exponents)
+        return self.grown(np.minimum((exponents - lean) * self.loss, self.room), lean)
 
     def grown(self, x: Array, lean: Array) -> Grown:
         """``w_j (e^{x_j} - 1)``, w = p where ``lean`` is 1 and q where it is 0.
@@ -225,6 +231,11 @@ class LossRule:
             value = np.where(large, together - w, value)
             error = np.where(large, U * (together + w) * self._reach(x), error)
         return Grown(value, error)
+
+
+def leaning(exponents: Array) -> Array:
+    """1 at exponents from which on p makes a smaller coefficient than q, 0 at others."""
+    return (exponents > 0.5).astype(np.float64)
 
 
 def reversed_nodes(
@@ -275,7 +286,7 @@ class Window:
     @cached_property
     def powers(self) -> Array:
         """The exponents, shape (K, R)."""
-        return np.reshape(np.asarray(self.exponents), (len(self.exponents), -1))
+        return np.asarray(self.exponents).reshape(len(self.exponents), -1)
 
 
 class RuleSource(ABC):

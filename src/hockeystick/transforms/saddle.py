@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.numerics.columns import across
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.tilted_normal import tilted_normal
 from hockeystick.transforms.cumulants import Scan, scan, smooth_log_delta
@@ -127,7 +128,7 @@ class Saddle:
         """Those of R sums at given tilts, shape (R,), and what is around them; ``variance`` is about K'' there."""
         tilts = tilts_around(theta, variance)
         around = _look(losses, sketches, tops, theta, tilts)
-        here = around.at((np.argmax(tilts == theta, axis=0), np.arange(theta.size)))
+        here = around.at(((tilts == across(theta)).argmax(axis=0), np.arange(theta.size)))
         return cls(theta, here.value, here.mean, here.variance, sketches, tops, around)
 
     @classmethod
@@ -166,13 +167,13 @@ class Saddle:
 
     def log_delta(self, epsilon: Any) -> Any:
         """Saddle-point estimate of ``ln delta`` at the epsilon (nats), near the saddle's own."""
-        columns = (np.array(one) for one in (self.value, self.theta, epsilon, self.variance))
-        return smooth_log_delta(*columns)[()]
+        value, theta, at, variance = map(np.asarray, (self.value, self.theta, epsilon, self.variance))
+        return smooth_log_delta(value, theta, at, variance)[()]
 
     @property
     def curvature(self) -> Any:
         """Second derivative of the whole exponent ``K - ln(z (1 + z))``."""
-        theta = np.array(self.theta)
+        theta = np.asarray(self.theta)
         return (self.variance + theta**-2.0 + (1.0 + theta) ** -2.0)[()]
 
 
@@ -181,8 +182,8 @@ def _look(losses: LossSum, sketches: Sequence[Sketch], tops: Array, theta: Array
 
     Where the rules at hand serve far more than the saddle point, no others are made.
     """
-    served = tilts <= tops
-    found = scan(sketches, losses.gaussian_variance, np.minimum(tilts, tops))
+    served = tilts <= across(tops)
+    found = scan(sketches, losses.gaussian_variance, np.minimum(tilts, across(tops)))
     if served.all():
         return found
     value = np.where(served, found.value, np.inf)
@@ -202,10 +203,10 @@ def _look(losses: LossSum, sketches: Sequence[Sketch], tops: Array, theta: Array
 
 def tilts_around(theta: Array, variance: Array) -> Array:
     """Tilts around saddle points, on the scales of theta and of the deviation, each with few bits; shape (k, R)."""
-    variance = np.maximum(variance, 0.0)
+    theta, variance = across(theta), across(np.maximum(variance, 0.0))
     with np.errstate(divide="ignore"):
         gaps = np.where(variance > 0.0, _GAPS / np.sqrt(variance), theta * _FACTORS[: _GAPS.size])
-    every = np.concatenate((theta * _FACTORS, theta + gaps, theta - gaps, _FIXED + np.zeros_like(theta)))
+    every = np.concatenate((theta * _FACTORS, theta + gaps, theta - gaps, _FIXED + np.zeros(theta.size)))
     return round_tilts(np.where((every >= -1.0) & (every <= _FARTHEST * (1.0 + theta)), every, 0.0))
 
 
@@ -239,13 +240,13 @@ def coarse_sketches(losses: LossSum, level: int) -> tuple[float, Sequence[Sketch
 def level_sketches(losses: LossSum, level: int) -> Iterator[tuple[NDArray[np.intp], Array, Sequence[Sketch] | None]]:
     """Of R sums, those with sketches of one length: which, the largest tilts of a level, and the rules."""
     tops = (16.0 + 4.0 / np.maximum(np.atleast_1d(losses.typical_shift), 1e-3)) * 8.0**level
-    counts = np.atleast_1d(losses.total_count)
-    for cells, few in ((4, ~is_few(counts)), (16, is_few(counts))):
-        own = np.flatnonzero(few)
+    few = is_few(np.atleast_1d(losses.total_count))
+    for cells, those in ((4, ~few), (16, few)):
+        own = those.nonzero()[0]
         if own.size == 0:
             continue
-        top = tops[own]
-        window = Window.of(np.array([np.ones_like(top), 1.0 + top]), 0.0 * top, _COARSE + 0.0 * top, cells)
+        top, nothing = tops[own], np.zeros(own.size)
+        window = Window.of(np.array([1.0 + nothing, 1.0 + top]), nothing, _COARSE + nothing, cells)
         for rows, some, part in losses.at(own).alike(window):
             yield own[rows], top[rows], some.sketches(part)
 
@@ -298,7 +299,7 @@ def normal_tilts(epsilon: Array, log_delta: Array, factors: Array) -> Array:
     depth = np.sqrt(-2.0 * log_delta)
     twice = np.sqrt(depth * depth + 2.0 * epsilon) + depth  # 2 epsilon over the mu of the normal loss
     saddle = np.maximum(0.25 * twice * twice / np.maximum(epsilon, _LEAST_EPSILON) - 0.5, SMALLEST_TILT)
-    return round_tilts(factors * saddle)
+    return round_tilts(factors * across(saddle))
 
 
 def round_tilt(tilt: float) -> float:

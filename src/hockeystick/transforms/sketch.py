@@ -82,6 +82,10 @@ class Sketch(Columns):
     cells: Cells | None
     dropped: Array
 
+    def counted(self, counts: Array) -> Sketch:
+        """The same rules, each composed so often."""
+        return Sketch(self.loss, self.log_weight, counts, self.cells, self.dropped)
+
     @cached_property
     def log_p(self) -> Array:
         """``ln p_j = ln q_j + l_j``."""

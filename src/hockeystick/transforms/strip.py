@@ -23,19 +23,20 @@ from typing import final
 
 import numpy as np
 
+from hockeystick.numerics.columns import across, column
 from hockeystick.transforms.rule import Array, Numbers, Quadrature
 
 _OUT = 1.0 + 2.0**-40  # outward factor on the parameters, which are a few roundings off
 _LOG_TWO = math.log(2.0)
 _NEARLY = 3.0  # of ln of an error, that makes no difference
-_FRACTIONS = np.array([0.02, 0.06, 0.12, 0.2, 0.33, 0.55, 0.8, 0.97])  # of the widest strip
+_FRACTIONS = np.array([[0.02, 0.06, 0.12, 0.2, 0.33, 0.55, 0.8, 0.97]])  # of the widest strip
 
 
 def half_widths(spread_p: Array, spread_q: Array) -> Array:
     """Half-widths b of the strips tried, below pi / spread, shape (B, 8)."""
     spread = np.maximum(spread_p, spread_q)
     widest = np.minimum(60.0, 0.999 * math.pi / np.maximum(spread, 1e-3))  # 60 where nothing limits it
-    return np.asarray(widest[:, None] * _FRACTIONS)
+    return np.asarray(column(widest) * _FRACTIONS)
 
 
 @final
@@ -73,14 +74,14 @@ def choose_strip(
     Those tried are `half_widths`. ``log_turn``, of their shape, is ``ln`` of about how much the frequency adds to the
     integrand on each.
     """
-    log_kappa = growth[:, None] * b * b + log_turn
+    log_kappa = column(growth) * b * b + log_turn
     every = exponents.reshape(len(exponents), -1)
     for power, spread in ((-every.min(axis=0), spread_p), (every.max(axis=0) - 1.0, spread_q)):
-        if spread.any() and (power > 0.0).any():
-            log_kappa = log_kappa - np.maximum(power, 0.0)[:, None] * np.log(np.cos(0.5 * b * spread[:, None]))
-    step = 2.0 * math.pi * b / (log_kappa + (_LOG_TWO - np.reshape(log_accuracy, (-1, 1))))
-    row, order = np.arange(len(step))[:, None], np.argsort(-step, axis=1)
-    return Strip(step[row[:, 0], order[:, 0]], b[row, order], log_accuracy)
+        if spread.any() and power.max() > 0.0:
+            log_kappa = log_kappa - column(np.maximum(power, 0.0)) * np.log(np.cos(0.5 * b * column(spread)))
+    step = 2.0 * math.pi * b / (log_kappa + (_LOG_TWO - column(log_accuracy)))
+    row, order = np.arange(len(step))[:, None], (-step).argsort(axis=1)
+    return Strip(step.max(axis=1), b[row, order], log_accuracy)
 
 
 @final
@@ -104,11 +105,11 @@ class Ends:
 
     def pull_up(self, power: Array) -> Array:
         """Largest ``power * mean`` above the last node, shape (K, B) for powers (K, R)."""
-        return np.maximum(power * self.at_high, power * self.highest)
+        return np.maximum(power * across(self.at_high), power * across(self.highest))
 
     def pull_down(self, power: Array) -> Array:
         """Smallest ``power * mean`` below the first node."""
-        return np.minimum(power * self.lowest, power * self.at_low)
+        return np.minimum(power * across(self.lowest), power * across(self.at_low))
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +156,7 @@ class MixtureStrip(Quadrature):
         best = least[0] + turns(widths[0])
         # the first is nearly always good enough, and what others find is no less than at frequency 0
         worth = (best > self.strip.log_accuracy + _NEARLY) & (least < best)
-        for row in (1 + np.flatnonzero(worth[1:].any(axis=1))).tolist():
+        for row in (1 + worth[1:].any(axis=1).nonzero()[0]).tolist():
             best = np.where(worth[row], np.minimum(best, least[row] + turns(widths[row])), best)  # as other rows need
         return _risen(best) + 2.0 * error
 
@@ -170,27 +171,30 @@ class MixtureStrip(Quadrature):
     def _log_strip_error(self, exponents: Array, b: Array) -> Array:
         """``ln`` of half the error of the infinite rule at frequency 0, relative to the moment, shape (K, B)."""
         a = exponents.reshape(len(exponents), -1)
-        decay = 2.0 * math.pi * b / (self.step * _OUT)
-        log_error = self.growth * b * b - decay - np.log(-np.expm1(-decay)) + 0.0 * a
+        b = across(b)
+        decay = 2.0 * math.pi * b / across(self.step * _OUT)
+        log_error = across(self.growth) * b * b - decay - np.log(-np.expm1(-decay)) + 0.0 * a
         for power, side in ((-a, self.p), (a - 1.0, self.q)):
-            if float(power.max()) > 0.0:
-                log_error = log_error - np.maximum(power, 0.0) * np.log(np.cos(0.5 * b * side.spread))
+            spread = side.spread
+            if spread.any() and power.max() > 0.0:
+                log_error = log_error - np.maximum(power, 0.0) * np.log(np.cos(0.5 * b * across(spread)))
         return log_error
 
     def end_rates(self, exponents: Array) -> tuple[Array, Array]:
         """How fast ``ln`` of the integrand falls below the first and above the last node, at least, shape (K, B)."""
         a = exponents.reshape(len(exponents), -1)
-        below = self.p.pull_down(a) + self.q.pull_down(1.0 - a) - self.low
-        above = self.high + self.fall - self.p.pull_up(a) - self.q.pull_up(1.0 - a)
+        rest = 1.0 - a
+        below = self.p.pull_down(a) + self.q.pull_down(rest) - across(self.low)
+        above = across(self.high + self.fall) - self.p.pull_up(a) - self.q.pull_up(rest)
         return below - 1e-9 * (1.0 + np.abs(below)), above - 1e-9 * (1.0 + np.abs(above))
 
     def _tails(self, exponents: Array) -> Array:
         """Terms beyond both ends relative to the largest, over which the moment lies but for the strip error."""
         logs = self.log_weight + exponents.reshape(len(exponents), -1, 1) * self.loss
-        ends = logs[:, :, [0, -1]] - logs.max(axis=2, keepdims=True)
-        fall = np.empty_like(ends)
+        ends = logs.take((0, -1), axis=2) - logs.max(axis=2, keepdims=True)
+        fall = np.empty(ends.shape)
         fall[..., 0], fall[..., 1] = self.end_rates(exponents)
-        fall *= self.step[:, None]
+        fall *= column(self.step)
         falls = fall > 0.0
         # e^end (rho + rho^2 + ...) with rho = e^{-fall}; infinite unless the rate is above 0
         total = 1.001 * np.exp(ends + 1e-9 * np.abs(ends)) / np.expm1(np.where(falls, np.minimum(fall, 700.0), 1.0))

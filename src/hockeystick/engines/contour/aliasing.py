@@ -24,8 +24,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.numerics.columns import Columns
-from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up
+from hockeystick.numerics.columns import Columns, across, column
+from hockeystick.numerics.rounding import ELEMENTARY, TINY, U, exp_up
 from hockeystick.transforms.log_moments import LogMoments
 from hockeystick.transforms.rule import Array, Numbers, by_run
 
@@ -79,19 +79,19 @@ class Chernoff(Columns):
 
     @cached_property
     def _gap(self) -> Array:
-        return np.asarray(self.tilts - np.asarray(self.theta)[..., None])
+        return np.asarray(self.tilts - column(self.theta))
 
     @cached_property
     def _fixed(self) -> Array:
         """What `log_bounds` holds for every epsilon."""
-        value, error = np.asarray(self.value)[..., None], np.asarray(self.error)[..., None]
+        value, error = column(self.value), column(self.error)
         slack = self.errors + error + 10.0 * U * (np.abs(self.values) + np.abs(value))
         return np.asarray(self.values - value + slack + log_constant(self.tilts))
 
     def period(self, epsilon: Array | float, log_error: Array | float) -> Array:
         """Lambda for which the bounds leave about ``e^log_error`` on either side at one epsilon (no bound itself)."""
         bounds = self.log_bounds(np.asarray(epsilon)[..., None])[..., 0, :]
-        needed = np.logaddexp(0.0, bounds - np.asarray(log_error)[..., None]) / np.abs(self._gap)
+        needed = np.logaddexp(0.0, bounds - column(log_error)) / np.abs(self._gap)
         above = self._gap > 0.0
         return np.maximum(_least(needed, above), _least(needed, ~above & (self.tilts >= -1.0)))
 
@@ -101,13 +101,13 @@ class Chernoff(Columns):
 
     def copies(self, period: Array | float) -> Copies:
         """The same for any epsilons."""
-        gap = np.abs(self._gap)[..., None, :] * np.asarray(period)[..., None]
+        gap = np.abs(self._gap)[..., None, :] * column(period)
         spread = np.log(-np.expm1(-gap * (1.0 - 4.0 * U)))  # far below 0 where the gap is small
         # By how much the logarithm of the series of tilt 0 may exceed that of e^{k(0)} / (e^{theta Lambda} - 1): twice
         # the errors of K; at most 28 u of each K, of theta eps and of theta Lambda; 15 u of ln(1 - e^{-theta Lambda}),
         # which is large where theta Lambda is small; and 34 u for expm1, exp, a product and the difference below, and
         # for the rounding of x = theta Lambda, since d ln(1 - e^{-x}) / d ln x <= 1.
-        turn = np.asarray(self.theta)[..., None] * np.asarray(period)
+        turn = column(self.theta) * np.asarray(period)
         size, error = self._of_both
         doubt = 2.0 * error + 40.0 * U * (1.0 + size + turn + np.abs(np.log(-np.expm1(-turn))))
         return Copies(self, gap, spread, 1.0 + gap + np.abs(spread), doubt)
@@ -125,7 +125,7 @@ class Chernoff(Columns):
         """Sums of the sizes of K at theta and at tilt 0, and of their errors."""
         zero = self.tilts == 0.0
         sizes, errors = (np.where(zero, part, 0.0).max(axis=-1) for part in (np.abs(self.values), self.errors))
-        return (np.abs(self.value) + sizes)[..., None], (errors + self.error)[..., None]
+        return column(np.abs(self.value) + sizes), column(errors + self.error)
 
     def log_delta_bound(self, epsilon: Array) -> Array:
         """Upper bounds on ``ln delta_fin(epsilon)`` by Chernoff's bound at theta and the other positive tilts.
@@ -134,7 +134,7 @@ class Chernoff(Columns):
         """
         pairs = ((self.theta, self.tilts), (self.value, self.values), (self.error, self.errors))
         tilts, values, errors = (np.concatenate((np.reshape(one, (-1, 1)), more), axis=1) for one, more in pairs)
-        moved = tilts * epsilon[:, None]
+        moved = tilts * column(epsilon)
         logs = values + errors - moved + 8.0 * U * (np.abs(values) + np.abs(moved)) + log_constant(tilts)
         return _least(logs, tilts > 0.0)
 
@@ -173,7 +173,7 @@ class Copies:
         """Both sides."""
         series, sides = self._series(epsilon), self.chernoff.sides
         right, whole, direct, gap = _least(series, sides[:, None] if sides.ndim == series.ndim else sides)  # c(0) = 1
-        doubt = self.doubt + 40.0 * U * np.asarray(self.chernoff.theta)[..., None] * np.abs(epsilon)
+        doubt = self.doubt + 40.0 * U * column(self.chernoff.theta) * np.abs(epsilon)
         below = whole * np.exp(-1.01 * doubt) - gap
         return Aliasing(right, np.minimum(np.maximum(below, 0.0), direct), np.minimum(direct, whole))
 
@@ -196,8 +196,7 @@ def log_constant(tilts: Array) -> Array:
     off by at most 4 u (log1p) + 2 u (quotient, product) of itself, their sum by one rounding more.
     """
     t = np.maximum(tilts, 0.0)
-    inner = np.where(t > 0.0, t, 1.0)
-    return np.where(t > 0.0, -t * np.log1p(1.0 / inner) - np.log1p(t), 0.0) * (1.0 - 3.0 * ELEMENTARY)
+    return np.asarray((-t * np.log1p(1.0 / np.maximum(t, TINY)) - np.log1p(t)) * (1.0 - 3.0 * ELEMENTARY))
 
 
 def kernel_peak(theta: float) -> float:
@@ -220,12 +219,13 @@ def chernoff(
     terms: list[Array] = []
     errors: list[Array] = []
     if np.ndim(gaussian_variance) or gaussian_variance or not counts:
-        normal = 0.5 * gaussian_variance * every * (1.0 + every)
+        normal = 0.5 * across(gaussian_variance) * every * (1.0 + every)
         terms, errors = [normal], [24.0 * U * np.abs(normal)]
     for each, moment in zip(counts, moments, strict=True):
-        product = moment.value * each
+        own = across(each)
+        product = moment.value * own
         terms.append(by_run(product, runs))
-        errors.append(1.001 * by_run(moment.total_error * each, runs))
+        errors.append(1.001 * by_run(moment.total_error * own, runs))
         errors.append((each.size // runs + 2) * U * by_run(np.abs(product), runs))
     total = _rounded_sum(terms)
     doubt = 1.001 * sum(errors[1:], errors[0]) + U * np.abs(total)

@@ -132,10 +132,9 @@ class _Asked:
         stand([(curves[owner], station) for owner, station in numbers])
         found = [_line_at(curves[owner], station) for owner, station in numbers]
         placed = [line for line in found if line is not None]
-        place = np.cumsum([line is not None for line in found]) - 1
-        which = np.array(keys, dtype=np.intp)
-        served = np.array([line is not None for line in found], dtype=np.bool_)[which]
-        return cls(np.flatnonzero(served), placed, place[which[served]])
+        standing, which = np.array([line is not None for line in found], dtype=np.bool_), np.array(keys, dtype=np.intp)
+        served, place = standing[which], standing.cumsum() - 1
+        return cls(served.nonzero()[0], placed, place[which[served]])
 
     def numbers(self, name: str) -> Array:
         """The epsilon, the deviation or the width of the line of each row."""
@@ -217,10 +216,9 @@ def _epsilons_at(
         return answers, following
     ranges = ranges_of(asked.placed)
     reached = ranges.reaches(asked.which, goals[asked.rows])
-    beyond = np.where(goals[asked.rows] > ranges.most[asked.which], -1, 1)
-    for row, step in zip(asked.rows[~reached].tolist(), beyond[~reached].tolist(), strict=True):
+    for row, line in zip(asked.rows[~reached].tolist(), asked.which[~reached].tolist(), strict=True):
         station = stations[row]
-        following[row] = None if station is None else station.beside(step)
+        following[row] = None if station is None else station.beside(-1 if goals[row] > ranges.most[line] else 1)
     rows, which = asked.rows[reached], asked.which[reached]
     if rows.size:
         width = asked.numbers("width")[reached]
@@ -285,7 +283,7 @@ def _proved_at_zero(
 ) -> Flags:
     """Whether delta is proved to be smaller at epsilon 0, or where epsilon is 0 itself."""
     proved = found.upper == 0.0
-    rows = np.flatnonzero((found.lower < 0.0) & near)
+    rows = ((found.lower < 0.0) & near).nonzero()[0]
     if rows.size:
         at_zero = brackets(rows, np.zeros((rows.size, 1)))
         proved[rows] |= at_zero.upper[:, 0] <= targets.undercut[rows]

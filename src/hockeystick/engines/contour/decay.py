@@ -22,7 +22,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.numerics.columns import Columns
+from hockeystick.numerics.columns import Columns, across, column
 from hockeystick.numerics.rounding import U, log_sums
 from hockeystick.transforms.log_moments import LogMoments
 from hockeystick.transforms.rule import Array, Cells, LossRule, Numbers, Rows, Sketch, by_run
@@ -47,7 +47,7 @@ class Rectangles(Columns):
 
     def weighted(self, factor: Array) -> Rectangles:
         """The same with masses times factors, shape (B,), rounded down."""
-        return Rectangles(self.mass * (factor * _SAFE)[:, None, None], self.width)
+        return Rectangles(self.mass * column(column(factor * _SAFE)), self.width)
 
     def log_bound(self, frequencies: Array) -> Array:
         """At least ``ln |phi(t)|`` for all ``t >= s``, for frequencies s of shape (F,) or (F, R); shape (F, B)."""
@@ -62,11 +62,11 @@ class Rectangles(Columns):
 
 def rectangles(cells: Cells, exponent: Numbers, log_moment: Array) -> Rectangles:
     """Rectangles under the density of the tilted loss, given upper bounds on ``K(exponent - 1)``, shape (B,)."""
-    grown = np.reshape(exponent, (-1, 1)) * cells.loss
-    logs = cells.log_density + grown - log_moment[:, None]
+    grown = column(exponent) * cells.loss
+    logs = cells.log_density + grown - column(log_moment)
     doubt = _DOUBT * (10.0 + np.abs(logs)) + 32.0 * U * (np.abs(grown) + np.abs(cells.log_density))
     logs = logs - doubt
-    log_height = np.minimum(logs[:, 1:], logs[:, :-1]) - cells.log_slope - cells.sag(exponent)[:, None]
+    log_height = np.minimum(logs[:, 1:], logs[:, :-1]) - cells.log_slope - column(cells.sag(exponent))
     height = np.exp(np.minimum(log_height, _HIGHEST))  # a lower density is under it, too
     size = np.abs(cells.loss)
     width = np.abs(cells.loss[:, 1:] - cells.loss[:, :-1]) - _DOUBT * np.maximum(size[:, 1:], size[:, :-1])
@@ -87,7 +87,7 @@ def rectangles(cells: Cells, exponent: Numbers, log_moment: Array) -> Rectangles
 
 def _unimodal_minorant(density: Array) -> Array:
     """The largest function below ``density`` that falls away from its highest cell, row by row."""
-    top = np.argmax(density, axis=1)[:, None]
+    top = column(density.argmax(axis=1))
     index = np.arange(density.shape[1])
     rising = np.minimum.accumulate(np.where(index >= top, density, np.inf), axis=1)
     falling = np.minimum.accumulate(np.where(index <= top, density, np.inf)[:, ::-1], axis=1)[:, ::-1]
@@ -99,10 +99,10 @@ def _level_sets(profile: Array, width: Array) -> tuple[Array, Array]:
 
     A few rectangles of like lengths count as one of the least length, which can only weaken the bound.
     """
-    order = np.argsort(-profile, axis=1, kind="stable")
+    order = (-profile).argsort(axis=1, kind="stable")
     row = np.arange(order.shape[0])[:, None]
     level = profile[row, order]
-    length = np.cumsum(width[row, order], axis=1)
+    length = width[row, order].cumsum(axis=1)
     drop = level - np.concatenate((level[:, 1:], np.zeros((level.shape[0], 1))), axis=1)
     together = max(_TOGETHER, length.shape[1] // _MOST_LEVELS)
     starts = np.arange(0, length.shape[1], together)
@@ -139,9 +139,9 @@ class Decay:
     def log_bound(self, frequencies: Array) -> Array:
         """At each frequency, shape (F,), or (F, R) for those of R runs."""
         each = frequencies.reshape(len(frequencies), -1)
-        total = -0.5 * self.gaussian_variance * each * each
+        total = -0.5 * across(self.gaussian_variance) * each * each
         for part, counts in self.parts:
-            total = total + by_run(part.log_bound(each) * counts, each.shape[1])
+            total = total + by_run(part.log_bound(each) * across(counts), each.shape[1])
         return np.asarray(total * (1.0 - 1e-9)).reshape(frequencies.shape)
 
 
@@ -158,8 +158,7 @@ class RoughDecay:
     @classmethod
     def of(cls, sketches: Sequence[Sketch], exponent: Numbers, gaussian_variance: Numbers) -> RoughDecay:
         """At one plus the tilt."""
-        power = np.reshape(exponent, (-1, 1))
-        moments = [log_sums(rough.log_weight + power * rough.loss) for rough in sketches]
+        moments = [log_sums(rough.log_weight + column(exponent) * rough.loss) for rough in sketches]
         parts = [
             (_rectangles(rough.cells, exponent, moment), rough.counts)
             for rough, moment in zip(sketches, moments, strict=True)

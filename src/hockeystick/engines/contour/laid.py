@@ -151,7 +151,7 @@ class Laid:
         for first in range(0, own_rows.size, most):
             part = own_rows[first : first + most]
             starts = np.concatenate((_TRUE, part[1:] > part[:-1]))
-            own, place = part[starts], np.cumsum(starts) - 1
+            own, place = part[starts], starts.cumsum() - 1
             some = None if own_runs is None else own_runs.of(slice(first, first + most), place)
             several, sizes = self._several(rows[own], length, some)
             rules = self.tilted.rules if len(sizes) == self.step.size == 1 else ()
@@ -186,7 +186,7 @@ class Laid:
         decay, last = self.decay.of_runs(rows, runs.counts, runs.gaussian_variance), self.last[rows]
         good, tail, sizes = np.zeros(rows.size, dtype=np.bool_), np.zeros(rows.size), np.full(rows.size, length)
         if self.log_error is not None and length <= LONGEST:
-            planned = np.broadcast_to(self.losses.total_count, self.step.shape)[rows]
+            planned = (self.losses.total_count + 0.0 * self.step)[rows]
             unit = 2.0 ** max(math.floor(math.log2(length)) - 4, 0)
             least = np.ceil((length - 1.0) * np.sqrt(FEWEST * planned / runs.counts)) + 1.0
             less = np.minimum(np.ceil(least / unit) * unit, length)

@@ -60,18 +60,18 @@ class Levels:
     variance: Array
 
     @classmethod
-    def of(
-        cls, planned: Scan, own: Scan, rules: Callable[[int], Sequence[Sketch]], tops: Array, first: Sequence[float]
-    ) -> Levels:
-        """Those of R sums, given what is found of what is planned for each and of itself, shape (k, R).
+    def of(cls, both: Scan, rules: Callable[[int], Sequence[Sketch]], tops: Array, first: Sequence[float]) -> Levels:
+        """Those of R sums, given what is found of what is planned for each, and then of each itself, shape (k, 2 R).
 
         Ladders go on from the values given.
         """
-        epsilons, log_deltas = own.smooth_log_delta()
+        epsilons, log_deltas = both.smooth_log_delta()
         epsilons, log_deltas = np.maximum.accumulate(epsilons), np.minimum.accumulate(log_deltas)
-        deviation = np.sqrt(planned.curvature)
-        whole = _ladder(planned, deviation) + first, deviation, planned.variance
-        of_all = own.tilts, epsilons, log_deltas, own.curvature, *whole
+        planned, own = slice(len(first)), slice(len(first), None)
+        tilts, deviation = both.tilts[:, planned], np.sqrt(both.curvature[:, planned])
+        ladder = _ladder(tilts, log_deltas[:, planned], deviation) + first
+        of_own = (one[:, own] for one in (epsilons, log_deltas, both.curvature))
+        of_all = tilts, *of_own, ladder, deviation, both.variance[:, planned]
         return cls(rules, tops, *(np.ascontiguousarray(one.T) for one in of_all))
 
     @cached_property
@@ -133,16 +133,15 @@ def by_log_delta(levels: Levels, rows: Rows) -> tuple[Array, Array]:
     return -levels.log_deltas[rows], levels.deviation[rows] / (levels.tilts[rows] * levels.curvature[rows])
 
 
-def _ladder(planned: Scan, deviation: Array) -> Array:
+def _ladder(tilts: Array, log_deltas: Array, deviation: Array) -> Array:
     """Deviations passed on the way up from the smallest tilt: the integral of the deviation over the tilt.
 
     More where ``ln delta`` falls faster. Just above a cliff of K the loss has two modes far apart, and a deviation that
     says nothing of either: there one line would stand for all deltas between those of the modes.
     """
-    tilts, log_deltas = planned.tilts, planned.smooth_log_delta()[1]
     speed = deviation * tilts  # over the logarithm of the tilt
-    deep = np.maximum(np.minimum.accumulate(log_deltas), _LEAST)
-    steps = np.zeros_like(speed)
+    deep = np.maximum(log_deltas, _LEAST)
+    steps = np.zeros(speed.shape)
     steps[1:] = 0.5 * (speed[1:] + speed[:-1]) * np.log(tilts[1:] / tilts[:-1])
     steps[1:] = np.maximum(steps[1:], (APART / _DEEP) * (deep[:-1] - deep[1:]))
-    return np.cumsum(steps, axis=0)
+    return steps.cumsum(axis=0)

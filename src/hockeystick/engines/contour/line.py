@@ -28,6 +28,7 @@ from hockeystick.engines.contour.line_curve import Curve
 from hockeystick.engines.contour.line_sum import LineSum, line_sum
 from hockeystick.engines.contour.line_terms import LineTerms
 from hockeystick.engines.contour.sieve import LinePart, Sieved, sieve
+from hockeystick.numerics.columns import column
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.log_moments import TiltedRule
 from hockeystick.transforms.rule import Array, LossRule, Numbers, node_sum
@@ -121,7 +122,7 @@ class ContourLine:
 
     @cached_property
     def _terms(self) -> LineTerms:
-        return LineTerms.of(self.total, self.frequencies, np.asarray(self.chernoff.theta)[..., None])
+        return LineTerms.of(self.total, self.frequencies, column(self.chernoff.theta))
 
     def curve(self, epsilon: Array) -> Curve:
         """Brackets of delta_fin(epsilon), epsilon of any shape, or (R, E) for R lines."""
@@ -141,20 +142,19 @@ class ContourLine:
             upper=upper + slack,
             log_scale_error=log_scale_error,
             rounding=rounding + slack,
-            truncation=np.full(epsilon.shape, truncation),
+            truncation=truncation + np.zeros(epsilon.shape),
             aliasing=above - aliasing.left_lower,
         )
 
     @cached_property
     def _copies(self) -> Copies:
-        return self.chernoff.copies(2.0 * math.pi / np.asarray(self.step)[..., None] * (1.0 - 4.0 * U))
+        return self.chernoff.copies(2.0 * math.pi / column(self.step) * (1.0 - 4.0 * U))
 
     @cached_property
     def _columns(self) -> tuple[Array, ...]:
         """Theta, K and the error of ``ln E`` at epsilon 0, and the truncation, to broadcast against epsilons."""
         c = self.chernoff
-        every = (c.theta, c.value, c.error + 4.0 * U * np.abs(c.value), self._truncation)
-        return tuple(np.asarray(number)[..., None] for number in every)
+        return tuple(map(column, (c.theta, c.value, c.error + 4.0 * U * np.abs(c.value), self._truncation)))
 
     @cached_property
     def _turning(self) -> tuple[Array, ...]:
@@ -162,12 +162,11 @@ class ContourLine:
         terms, scale, mean = self._terms, np.asarray(self.step) / math.pi, np.asarray(self.normal_mean)
         turning = scale * (1.0 + 1e-6) * terms.turning
         fixed = scale * (1.0 + 1e-6) * terms.fixed + turning * (self.normal_mean_error + 4.0 * U * np.abs(mean))
-        every = (self.centre, mean + self.centre_rest, scale, fixed, turning)
-        return tuple(np.asarray(number)[..., None] for number in every)
+        return tuple(map(column, (self.centre, mean + self.centre_rest, scale, fixed, turning)))
 
     def _left_out(self, log_scale: Array) -> Array | float:
         """The mass left out, relative to E."""
-        dropped = np.asarray(self.dropped)[..., None]
+        dropped = column(self.dropped)
         if not dropped.any():
             return 0.0
         log_ratio = np.log(np.where(dropped > 0.0, dropped, 1.0)) - log_scale
@@ -238,8 +237,7 @@ def summed_line(
         if shared:
             step = np.asarray(step)[shared[0]]
         frequencies = np.asarray(step)[..., None] * np.arange(float(most or nodes))
-        nothing = np.zeros_like(frequencies)
-        total = functools.reduce(operator.add, sums, LineSum(nothing, nothing, nothing, nothing))
+        total = functools.reduce(operator.add, sums) if sums else LineSum(*[np.zeros(frequencies.shape)] * 4)
         kept = Sieved(frequencies, total, np.zeros(np.shape(step)))
     return line_at(parts, gaussian_variance, chernoff=chernoff, step=step, kept=kept, log_rest=log_tail)
 
@@ -274,8 +272,8 @@ def line_at(
     alone does.
     """
     s = kept.frequencies
-    normal = -0.5 * np.asarray(gaussian_variance)[..., None] * s * s
-    total = kept.total + LineSum(normal, np.zeros_like(s), 24.0 * U * np.abs(normal), normal * (1.0 - 1e-9))
+    normal = -0.5 * column(gaussian_variance) * s * s
+    total = kept.total + LineSum(normal, np.zeros(s.shape), 24.0 * U * np.abs(normal), normal * (1.0 - 1e-9))
     runs = np.size(step)
     centre, rest = _two_floats([part.composed(part.tilted.centre) for part in parts], runs)
     left_out = np.array([math.fsum(row) for row in _by_run([part.composed(part.dropped) for part in parts], runs)])

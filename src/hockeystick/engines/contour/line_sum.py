@@ -25,7 +25,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.numerics.columns import Columns
+from hockeystick.numerics.columns import Columns, column
 from hockeystick.numerics.products import SMALL
 from hockeystick.numerics.residuals import TRIGONOMETRIC, sine_residual
 from hockeystick.numerics.rounding import ELEMENTARY, U
@@ -80,15 +80,15 @@ def line_sum(
     With steps of shape (R,) every run has its own. Runs that differ in their counts alone share rules: then ``rows``,
     increasing, are those of the runs, and counts are theirs. Only the first ``most`` are summed, the same to the bit.
     """
-    steps = np.reshape(step, (-1, 1))
+    steps = column(step)
     length = math.isqrt(nodes)
     group = min(-(-nodes // length), max(1, SMALL // (chunk(tilted.offset.shape[1]) * length)))
     nodes = nodes if most is None else most
     blocks = -(-nodes // (length * group)) * group
     together = max(1, _TABLE // ((3 * tilted.offset.shape[1] + length) * (length + blocks)))
     found = []
-    near, far = steps * np.arange(float(length)), steps * (length * np.arange(float(blocks)))
-    s = steps * np.arange(float(nodes))
+    near, far = steps * np.arange(float(length))[None], steps * (length * np.arange(float(blocks)))[None]
+    s = steps * np.arange(float(nodes))[None]
     for start in range(0, quadrature.size, together):
         part = slice(start, start + together)
         own = part if steps.size > 1 else slice(None)
@@ -97,7 +97,7 @@ def line_sum(
         if rows is None:
             found.append(_composed(logs, counts[part], len(s[own])))
         else:
-            runs = slice(*np.searchsorted(rows, (start, start + together)))
+            runs = slice(*rows.searchsorted((start, start + together)))
             found.append(_composed(logs.at(rows[runs] - start), counts[runs], rows[runs].size))
     if not found:
         raise ValueError("line_sum needs at least one rule")
@@ -167,7 +167,9 @@ def _tables(weight: Array, offset: Array, every: Array, rows: int) -> tuple[Arra
     terms = np.empty((4, len(w), every.shape[1] - rows, w.shape[2]))
     for table, place in ((bend, 0), (sine, 1), (residual, 2)):
         np.multiply(w, table[:, rows:], out=terms[place])
-    left = np.stack((w - terms[0], terms[1]), axis=2)
+    left = np.empty((*terms.shape[1:3], 2, w.shape[2]))
+    np.subtract(w, terms[0], out=left[:, :, 0])
+    left[:, :, 1] = terms[1]
     np.multiply(terms[0], y, out=terms[3])
     terms[1] *= y
     return left, np.concatenate((bend[:, :rows], residual[:, :rows]), axis=1).transpose(0, 2, 1), terms
@@ -181,9 +183,9 @@ def _turns(x: Array) -> tuple[Array, Array, Array]:
 
 def _logarithms(tilted: TiltedRule, part: slice, s: Array, quadrature: Array, bend: Array, residual: Array) -> LineSum:
     """``ln(1 - bend + i (s drift - residual))`` of every rule with its errors; s of shape (R, M)."""
-    real, imaginary = -bend, s * tilted.drift[part, None] - residual
-    error = np.minimum(tilted.bend_error[part, None] * s, tilted.slope_error[part, None]) * s
-    error = error + tilted.drift_error[part, None] * s + quadrature[:, None]
+    real, imaginary = -bend, s * column(tilted.drift[part]) - residual
+    error = np.minimum(column(tilted.bend_error[part]) * s, column(tilted.slope_error[part])) * s
+    error = error + column(tilted.drift_error[part]) * s + column(quadrature)
     error = error + 4.0 * U * (np.abs(real) + np.abs(imaginary)) * (s > 0.0)
     square = imaginary * imaginary
     near_one = real > -0.25
@@ -205,15 +207,15 @@ def _logarithms(tilted: TiltedRule, part: slice, s: Array, quadrature: Array, be
 
 def _composed(logs: LineSum, counts: Array, runs: int) -> LineSum:
     """``sum T ln phi`` over the rules of each run, given those of one step."""
-    column = counts[:, None]
+    steps = column(counts)
 
     def summed(terms: Array) -> Array:
         return terms if len(terms) == runs else terms.sum(axis=0, keepdims=True)
 
-    rounding = 2.0 * (counts.size // runs + 2) * U * summed(column * (np.abs(logs.log_size) + np.abs(logs.argument)))
+    rounding = 2.0 * (counts.size // runs + 2) * U * summed(steps * (np.abs(logs.log_size) + np.abs(logs.argument)))
     return LineSum(
-        summed(column * logs.log_size),
-        summed(column * logs.argument),
-        1.01 * summed(column * logs.error) + rounding,
-        summed(column * logs.log_size_bound) * (1.0 - 1e-9),
+        summed(steps * logs.log_size),
+        summed(steps * logs.argument),
+        1.01 * summed(steps * logs.error) + rounding,
+        summed(steps * logs.log_size_bound) * (1.0 - 1e-9),
     )

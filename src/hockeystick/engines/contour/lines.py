@@ -56,7 +56,7 @@ class Lines:
             return self._asked(0, which, points)
         whole = Curve(*(np.empty_like(points) for _ in COLUMNS))
         for number, (_, length, _) in enumerate(self._stacks):
-            rows = np.flatnonzero(self._group[which] == number)
+            rows = (self._group[which] == number).nonzero()[0]
             most = max(_AT_ONCE // (length * points.shape[1]), 1)
             for first in range(0, rows.size, most):
                 part = rows[first : first + most]
@@ -87,8 +87,8 @@ def _put(whole: Curve, rows: Rows, part: Curve) -> None:
 
 def grouped(keys: Rows) -> Iterator[tuple[int, Rows]]:
     """Each key with where it stands."""
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    starts = [0, *(1 + np.flatnonzero(ordered[1:] != ordered[:-1])).tolist()] if order.size else []
-    for first, last in zip(starts, [*starts[1:], order.size], strict=False):
-        yield int(keys[order[first]]), order[first:last]
+    rows: dict[int, list[int]] = {}
+    for row, key in enumerate(keys.tolist()):
+        rows.setdefault(key, []).append(row)
+    for key in sorted(rows):
+        yield key, np.array(rows[key], dtype=np.intp)

@@ -21,6 +21,7 @@ from hockeystick.engines.contour.laid import FEWEST, TOO_LONG, Laid, Runs, Tilte
 from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.tilt_choice import BEST, LinePlan
+from hockeystick.numerics.columns import across
 from hockeystick.transforms.rule import Array, Sketch, Window, few_bits_up
 from hockeystick.transforms.saddle import LossSum
 
@@ -62,13 +63,13 @@ class Falling(Protocol):
 def reach_of(decay: Falling, plan: LinePlan) -> Array:
     """The frequencies beyond which the bound leaves ``e^log_error``, shape (R,); infinite beyond a million scales."""
     low = high = np.log(1.0 / plan.deviation)
-    beyond, row = np.zeros(low.size, dtype=np.bool_), np.arange(low.size)
+    beyond, row, theta = np.zeros(low.size, dtype=np.bool_), np.arange(low.size), across(plan.theta)
     for span in (15.4, 1.05):  # the second a little over the spacing of the first
-        grid = np.exp(low + span * _UNIT_GRID[:, None])
-        rest = decay.log_bound(grid) + np.log(np.arctan(plan.theta / grid) / (math.pi * plan.theta))
-        below = rest <= plan.log_error
+        grid = np.exp(across(low) + span * _UNIT_GRID[:, None])
+        rest = decay.log_bound(grid) + np.log(np.arctan(theta / grid) / (math.pi * theta))
+        below = rest <= across(plan.log_error)
         beyond |= ~below.any(axis=0)
-        index = np.argmax(below, axis=0)
+        index = below.argmax(axis=0)
         high = grid[index, row]
         low = np.log(grid[np.maximum(index - 1, 0), row])
     return np.where(beyond, np.inf, high)
@@ -92,13 +93,14 @@ def lines_for_epsilons(
     cut = reach_of(rough.decay if runs is None else rough.decay.times(FEWEST), plan)
     slow = ContourRefusal("tail", "the transform decays too slowly for the tolerance: few steps, or atoms")
     long = ContourRefusal("length", TOO_LONG)
-    refused = [long if np.isfinite(one) else slow for one in cut.tolist()]
+    served = np.isfinite(cut)
+    refused = [long if one else slow for one in served.tolist()]
     found: list[ContourLine | ContourRefusal] = [*refused] if runs is None else [refused[row] for row in runs.rows]
     frequency = 1.02 * cut + 1.5 * 2.0 * math.pi / plan.period  # the last node lies within a step beyond the cut-off
     accuracy = accuracy_of(losses, plan, tolerance)
     with_cells = rough.is_cut(epsilon.size)
     for cells, own in ((0, ~with_cells), (_CELLS, with_cells)):
-        rows = np.flatnonzero(own & np.isfinite(cut))
+        rows = (own & served).nonzero()[0]
         if rows.size == 0:
             continue
         nodes = cut[rows] * plan.period[rows] / (2.0 * math.pi)  # about: a rule that makes more work is not built
@@ -180,12 +182,12 @@ class _Asked:
         longest = max((rule.nodes for rule in tilted.rules), default=0)
         step, nodes = _grids(np.where(known, period, 1.0), self.cut, longest)
         size = sum(rule.nodes * (rule.size // self.epsilon.size) for rule in tilted.rules)
-        fits = (nodes <= MOST_NODES) & (nodes * size <= self.work)
+        fits = known & (nodes <= MOST_NODES) & (nodes * size <= self.work)
         why = [_refused(length) if one else unbounded for one, length in zip(known, nodes.tolist(), strict=True)]
         found: list[ContourLine | ContourRefusal] = [*why] if self.runs is None else [why[r] for r in self.runs.rows]
         laid = Laid(self.losses, tilted, decay, 1.0 + plan.theta, step, nodes, plan.log_error)
-        for length in sorted(set(nodes[known & fits].tolist())):
-            rows = np.flatnonzero(known & fits & (nodes == length))
+        for length in sorted(set(nodes[fits].tolist())):
+            rows = (fits & (nodes == length)).nonzero()[0]
             places, lines = laid.lines(rows, int(length), self.runs)
             for row, line in zip(places, lines, strict=True):
                 found[row] = line

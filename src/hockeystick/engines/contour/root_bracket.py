@@ -19,17 +19,17 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.numerics.columns import Columns
+from hockeystick.numerics.columns import Columns, column
 from hockeystick.transforms.rule import Array
 
 _STEPS = 30
-_FIVE = np.array([-1.0, -0.45, 0.0, 0.45, 1.0])
+_FIVE = np.array([[-1.0, -0.45, 0.0, 0.45, 1.0]])
 _ROUNDS = 5  # of interpolation, each from where the last one led
 _AT_ONCE = 8.0  # times the doubt expected: a bracket so wide was found at the first tries
 _ASIDE = 0.5  # of the doubt, that the middle may be off the value: more is for another round
 _WITHIN = 0.2  # of the first move, that the slope may mislead by
-_NEAR = np.array([0.8, 0.92, 1.0, 1.2, 1.5, 2.0])  # of the expected doubt, which is 1.1 of half a width, tried in turn
-_FAR = np.array([5.0, 15.0, 100.0, 1e4, 1e6])
+_NEAR = np.array([[0.8, 0.92, 1.0, 1.2, 1.5, 2.0]])  # of the doubt expected, 1.1 of half a width, tried in turn
+_FAR = np.array([[5.0, 15.0, 100.0, 1e4, 1e6]])
 
 Rows = NDArray[np.intp]
 
@@ -105,7 +105,7 @@ def root_brackets(
         rows = search.interpolate(rows)
         if rows.size == 0:
             break
-    rows = np.flatnonzero(~(np.isfinite(search.upper - search.lower) | search.done))
+    rows = (~(np.isfinite(search.upper - search.lower) | search.done)).nonzero()[0]
     if rows.size:
         search.iterate(rows)
     return RootBracket(search.point, search.lower, search.upper)
@@ -120,15 +120,15 @@ class _Search:
         self._goal = 0.5 * (targets.exceeded + targets.undercut)
         self.point = start.copy()
         self.slope = slope.copy()
-        self.spread = np.zeros_like(start)
-        self.lower, self.upper = np.full_like(start, -np.inf), np.full_like(start, np.inf)
+        self.spread = np.zeros(start.size)
+        self.lower, self.upper = self.spread - np.inf, self.spread + np.inf
         self.done = np.zeros(start.size, dtype=np.bool_)
 
     def interpolate(self, rows: Rows) -> Rows:
         """A round of interpolation and proof; what is left for another round."""
-        points = self.point[rows, None] + self.spread[rows, None] * _FIVE
+        points = column(self.point[rows]) + column(self.spread[rows]) * _FIVE
         found = self._curve(rows, points)
-        values = found.middles - self._goal[rows, None]
+        values = found.middles - column(self._goal[rows])
         with np.errstate(invalid="ignore"):
             falls = np.isfinite(values).all(axis=1) & (values[:, 1:] < values[:, :-1]).all(axis=1)
             steep = (values[:, 0] - values[:, -1]) / (points[:, -1] - points[:, 0])
@@ -136,7 +136,7 @@ class _Search:
         falls &= (values[:, 0] > 0.0) & (values[:, -1] < 0.0)
         crossing = inverse_interpolated(points[falls], values[falls])
         inside = (points[falls, 0] <= crossing) & (crossing <= points[falls, -1])
-        good = np.flatnonzero(falls)[inside]
+        good = falls.nonzero()[0][inside]
         left = [self._moved(rows[~falls], values[~falls, 2])]
         slope = steep[good]
         doubt = 0.55 * (found.upper - found.lower)[good].max(axis=1)
@@ -166,7 +166,8 @@ class _Search:
         """The nearest points to either side that are proved; how far the curve lies above the goal at the points."""
         if rows.size == 0:
             return np.zeros(0)
-        point, targets = self.point[rows], self._targets.at(rows)
+        point = self.point[rows]
+        exceeded, undercut = self._targets.exceeded[rows], self._targets.undercut[rows]
         with np.errstate(invalid="ignore", divide="ignore"):
             unit = np.maximum(doubt / slope, 2.0**-52 * np.abs(point))
         usable = np.isfinite(doubt) & (slope > 0.0)
@@ -174,11 +175,11 @@ class _Search:
         left, height = np.arange(rows.size), np.zeros(rows.size)
         for spread in (_NEAR, _FAR):
             size = spread.size
-            offset, here = unit[left, None] * spread, point[left, None]
-            every = np.concatenate((here, here - offset, here + offset), axis=1)
+            offset, here = column(unit[left]) * spread, column(point[left])
+            every = np.concatenate((point[left, None], here - offset, here + offset), axis=1)
             found = self._curve(rows[left], every)
-            below = (found.lower[:, 1 : 1 + size] >= targets.exceeded[left, None]) & usable[left, None]
-            above = (found.upper[:, 1 + size :] <= targets.undercut[left, None]) & usable[left, None]
+            below = (found.lower[:, 1 : 1 + size] >= column(exceeded[left])) & usable[left, None]
+            above = (found.upper[:, 1 + size :] <= column(undercut[left])) & usable[left, None]
             own = rows[left]
             self.lower[own] = np.maximum(self.lower[own], _first(every[:, 1 : 1 + size], below, -np.inf))
             self.upper[own] = np.minimum(self.upper[own], _first(every[:, 1 + size :], above, np.inf))
@@ -223,10 +224,10 @@ def inverse_interpolated(points: Array, values: Array) -> Array:
 
     NaN where two values are equal, as on a curve that is flat to rounding.
     """
-    size = points.shape[-1]
-    own = np.eye(size, dtype=np.bool_)
+    place = np.arange(points.shape[-1])
+    own = place[:, None] == place
     differences = np.where(own, 1.0, values[..., :, None] - values[..., None, :])
-    middle = points[..., size // 2]
+    middle = points[..., place.size // 2]
     with np.errstate(divide="ignore", invalid="ignore"):
         weights = np.where(own, 1.0, -values[..., None, :] / differences).prod(axis=-1)
         return np.asarray(middle + ((points - middle[..., None]) * weights).sum(axis=-1))
@@ -234,5 +235,5 @@ def inverse_interpolated(points: Array, values: Array) -> Array:
 
 def _first(points: Array, proved: NDArray[np.bool_], otherwise: float) -> Array:
     """The first point of each row that is proved."""
-    index = np.argmax(proved, axis=1)
+    index = proved.argmax(axis=1)
     return np.where(proved.any(axis=1), points[np.arange(index.size), index], otherwise)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hockeystick.engines.contour.root_bracket import LogBracket
 from hockeystick.laws.loss_sum import PairSum
+from hockeystick.numerics.columns import column
 from hockeystick.numerics.rounding import U, down, up
 from hockeystick.transforms.rule import Array
 from hockeystick.transforms.saddle import normal_epsilon
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
 REACH: Final = 2.5
 """Standard deviations from its own epsilon within which a line is asked."""
 
+HERE: Final = 6
+"""Which of the epsilons looked at is the line's own."""
+
 _MOST = 0.9  # of that, where the epsilon of a delta is looked for
 _NEAR = 1.2  # deviations within which the curve is known by a polynomial: a little more than half way to the next
 _NODES = -np.cos(math.pi * np.arange(9.0) / 8.0)
 _NODES[4] = 0.0
-_HERE = slice(6, 7)  # of the epsilons looked at, the line's own
 _POINTS = np.linspace(-1.0, 1.0, 129)  # at which the polynomial is known, linear between
 _SPREAD = np.vander(_POINTS, _NODES.size) @ np.linalg.inv(np.vander(_NODES))  # from values at the nodes to those there
 
@@ -74,7 +77,7 @@ class PlacedLine:
     @property
     def here(self) -> LogBracket:
         """The part of it at the line's own epsilon, shape (1,)."""
-        return LogBracket(self.seen.lower[_HERE], self.seen.upper[_HERE])
+        return LogBracket(self.seen.lower[HERE : HERE + 1], self.seen.upper[HERE : HERE + 1])
 
 
 @final
@@ -105,7 +108,7 @@ class Ranges:
     def guess(self, which: NDArray[np.intp], log_delta: Array) -> tuple[Array, Array]:
         """About the epsilon of each delta (nats), linear between the points, and the slope there; 0 if unknown."""
         values = self.values[which]
-        place = np.minimum(np.maximum((values > log_delta[:, None]).sum(axis=1), 1), _POINTS.size - 1)
+        place = np.minimum(np.maximum((values > column(log_delta)).sum(axis=1), 1), _POINTS.size - 1)
         row = np.arange(place.size)
         above, below = values[row, place - 1], values[row, place]
         falls = above > below

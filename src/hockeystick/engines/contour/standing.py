@@ -287,7 +287,7 @@ def _stand(plans: Sequence[list[Place]], sums: LossSum, saddle: Saddle, work: Se
     Nothing of runs whose delta there is too small for float64.
     """
     places = [place for own in plans for place in own]
-    rows = np.repeat(np.arange(len(plans)), [len(own) for own in plans])
+    rows = np.array([row for row, own in enumerate(plans) for _ in own], dtype=np.intp)
     runs = PlannedRuns(rows, np.array([curve.numbers for curve, _ in places]).T)
     finest = np.array([curve.finest_at(station) for (curve, station), *_ in plans])
     lines = lines_through(sums, saddle, runs, finest=finest, work=np.array(work))

@@ -12,7 +12,6 @@ compositions share calls, never numbers.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, final
 
@@ -20,6 +19,7 @@ import numpy as np
 
 from hockeystick.engines.contour.levels import APART, Along, Level, Levels, Rows
 from hockeystick.laws.loss_sum import PairSum, together
+from hockeystick.numerics.columns import across
 from hockeystick.numerics.interpolation import monotone_cubic
 from hockeystick.transforms.cumulants import Scan, scan
 from hockeystick.transforms.rule import Array, Sketch
@@ -176,7 +176,8 @@ def _scan_levels(asked: Sequence[tuple[Ladder, Path]]) -> None:
         if kind is None:
             for _, sketches, tops, tilts in _looks([(ladder, path)]):
                 found = scan(sketches, ladder.planned.gaussian_variance, tilts)
-                levels = Levels.of(found, found, partial(_given, sketches), tops, [ladder.passed(path)])
+                both = Scan.joined([found, found], axis=1)
+                levels = Levels.of(both, partial(_given, sketches), tops, [ladder.passed(path)])
                 ladder.levels[path] = Level(levels, 0)
             ladder.levels.setdefault(path, None)
         else:
@@ -198,7 +199,7 @@ def _looks(asked: Sequence[tuple[Ladder, Path]]) -> Iterator[tuple[list[int], Se
         for some, tops, sketches in level_sketches(together([asked[row][0].planned for row in own]), number):
             if sketches is not None:
                 powers = np.exp2(0.5 * np.arange(1.0 - (_MORE if number else _RUNGS), 1.0))
-                yield [own[k] for k in some.tolist()], sketches, tops, tops * powers[:, None]
+                yield [own[k] for k in some.tolist()], sketches, tops, across(tops) * powers[:, None]
     for row, (ladder, path) in enumerate(asked):
         parent = ladder.level(path[:-1]) if len(path) > 1 else None
         if parent is not None:
@@ -211,22 +212,23 @@ def _scan_like(
     laws: Sequence[tuple[Sequence[Ladder], Path]], sketches: Sequence[Sketch], tops: Array, tilts: Array
 ) -> None:
     """Levels of the runs of some laws, given rules of one length of the laws, a row for each."""
-    single = [replace(rough, counts=np.ones_like(rough.counts)) for rough in sketches]
-    step = scan(single, 0.0, tilts)
+    step = scan([rough.counted(np.ones(rough.counts.size)) for rough in sketches], 0.0, tilts)
     runs = [(row, ladder) for row, (ladders, _) in enumerate(laws) for ladder in ladders]
     rows = np.array([row for row, _ in runs])
-    planned, own = (_composed(step, rows, sums) for sums in zip(*(ladder.sums() for _, ladder in runs), strict=True))
+    planned, own = zip(*(ladder.sums() for _, ladder in runs), strict=True)
+    both = _composed(step, np.concatenate((rows, rows)), planned + own)
     steps = np.array([ladder.planned.total_count for _, ladder in runs])
     passed = [ladder.passed(laws[row][1]) for row, ladder in runs]
-    levels = Levels.of(planned, own, partial(_of_law, single, rows, steps), tops[rows], passed)
+    levels = Levels.of(both, partial(_of_law, sketches, rows, steps), tops[rows], passed)
     for place, (row, ladder) in enumerate(runs):
         ladder.levels[laws[row][1]] = Level(levels, place)
 
 
 def _of_law(rules: Sequence[Sketch], laws: Rows, steps: Array, place: int) -> Sequence[Sketch]:
-    """Of rules of one step, a row for each law, that of a run, for so many steps."""
+    """Of rules with a row for each law, that of a run, for so many steps."""
     own = slice(place, place + 1)
-    return [replace(rough.at(laws[own]), counts=steps[own]) for rough in rules]
+    alone = rules if all(rough.counts.size == 1 for rough in rules) else [rough.at(laws[own]) for rough in rules]
+    return [rough.counted(steps[own]) for rough in alone]
 
 
 def _given(rules: Sequence[Sketch], _: int) -> Sequence[Sketch]:
@@ -237,8 +239,7 @@ def _given(rules: Sequence[Sketch], _: int) -> Sequence[Sketch]:
 def _composed(step: Scan, rows: Rows, sums: Sequence[PairSum]) -> Scan:
     """That of sums of one kind, given those of one step of each law."""
     steps, variance = np.array([(one.total_count, float(one.gaussian_variance)) for one in sums]).T
-    own = step if rows.size == step.tilts.shape[1] == 1 else step.at((slice(None), rows))
-    return own.composed(steps, variance)
+    return step.at((slice(None), rows)).composed(steps, variance)
 
 
 def saddles_at(asked: Sequence[tuple[Ladder, Station]]) -> Iterator[tuple[list[int], LossSum, Saddle]]:

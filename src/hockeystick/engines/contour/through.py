@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, final
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hockeystick.engines.contour.lines import Lines
 from hockeystick.engines.contour.placing import ContourRefusal, lines_for_epsilons
 from hockeystick.engines.contour.planned import Runs
-from hockeystick.engines.contour.search import PlacedLine
+from hockeystick.engines.contour.search import HERE, PlacedLine
 from hockeystick.engines.contour.tilt_choice import plan_lines
 from hockeystick.engines.contour.widths import sides, width_asked
 from hockeystick.transforms.rule import Array
@@ -57,25 +57,26 @@ def lines_through(
     """
     rows, (counts, ratio, variance, *_) = runs.rows, runs.numbers
     own = saddle.times(rows, ratio, variance)
-    shared = Runs(rows, counts, variance)
-    plan = plan_lines(losses, saddle, saddle.epsilon, tolerance=finest)
+    shared, at, epsilon = Runs(rows, counts, variance), saddle.epsilon, own.epsilon
+    plan = plan_lines(losses, saddle, at, tolerance=finest)
     asked: dict[str, Any] = {"plan": plan, "sketches": saddle.sketches, "work": work, "runs": shared}
-    lines = lines_for_epsilons(losses, saddle.epsilon, finest, **asked)
+    lines = lines_for_epsilons(losses, at, finest, **asked)
     # next to a cliff of K lines stand far below saddle points
-    spread = plan.deviation**2 - plan.theta**-2.0 - (1.0 + plan.theta) ** -2.0
-    there = replace(saddle, theta=plan.theta, variance=spread).times(rows, ratio, variance)
-    deviation = np.sqrt(np.maximum(own.curvature, there.curvature))
-    held = own.log_delta(own.epsilon) >= SMALLEST
+    near, far = plan.theta**-2.0, (1.0 + plan.theta) ** -2.0
+    spread = (plan.deviation**2 - near - far)[rows]
+    there = ratio * (spread - variance) + variance + near[rows] + far[rows]
+    deviation = np.sqrt(np.maximum(own.curvature, there))
+    held = own.log_delta(epsilon) >= SMALLEST
     found: list[PlacedLine | ContourRefusal | None] = [None] * rows.size
     standing: list[int] = []
     placed: list[PlacedLine] = []
-    for row in np.flatnonzero(held).tolist():
+    for row in held.nonzero()[0].tolist():
         line = lines[row]
         if isinstance(line, ContourRefusal):
             found[row] = line
         else:
             standing.append(row)
-            placed.append(PlacedLine(line, float(own.epsilon[row]), float(deviation[row])))
+            placed.append(PlacedLine(line, float(epsilon[row]), float(deviation[row])))
     if standing:
         for row, one in zip(standing, _looked_at(placed, runs.numbers[:, standing]), strict=True):
             found[row] = one
@@ -86,10 +87,9 @@ def _looked_at(placed: Sequence[PlacedLine], numbers: Array) -> list[PlacedLine 
     """Lines with what they say where they are looked at first, asked for the width that they reach there."""
     *_, tolerance, enough, low, high = numbers
     curves = Lines([one.line for one in placed]).curve(np.arange(len(placed)), np.array([one.asked for one in placed]))
-    seen = [one.sees(*logs) for one, *logs in zip(placed, curves.log_lower(), curves.log_upper(), strict=True)]
-    here = [one.here for one in seen]
-    lower, upper = (np.concatenate([getattr(one, side) for one in here]) for side in ("lower", "upper"))
-    widths = width_asked(*sides(lower, upper, low, high), tolerance, enough).tolist()
+    lower, upper = curves.log_lower(), curves.log_upper()
+    seen = [one.sees(*logs) for one, *logs in zip(placed, lower, upper, strict=True)]
+    widths = width_asked(*sides(lower[:, HERE], upper[:, HERE], low, high), tolerance, enough).tolist()
     return [one.asked_for(w) if math.isfinite(w) else too_wide() for one, w in zip(seen, widths, strict=True)]
 
 

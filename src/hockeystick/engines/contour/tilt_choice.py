@@ -17,7 +17,7 @@ from typing import Any, Final, final
 import numpy as np
 
 from hockeystick.engines.contour.aliasing import log_constant
-from hockeystick.numerics.columns import Columns
+from hockeystick.numerics.columns import Columns, across
 from hockeystick.transforms.rule import Array, Rows
 from hockeystick.transforms.saddle import LossSum, Saddle, normal_tilts
 
@@ -98,25 +98,25 @@ def plan_lines(
         ``ln delta`` where it is known; by default its saddle-point estimate.
     """
     found = saddle.looked_around(losses)
-    tilts, exponent = found.tilts, found.value - found.tilts * epsilon  # ln E of a line at each tilt
+    tilts, exponent = found.tilts, found.value - found.tilts * across(epsilon)  # ln E of a line at each tilt
     if log_delta is None:
         log_delta = saddle.log_delta(epsilon)
     # Chernoff's bound, whatever was said
     log_delta = np.minimum(log_delta, np.where(tilts > 0.0, exponent, np.inf).min(axis=0))
     wanted = log_delta + log_share(tolerance)
-    usable = (tilts <= saddle.theta * 1.0001) & (tilts >= _LEAST * saddle.theta)
+    usable = (tilts <= across(saddle.theta * 1.0001)) & (tilts >= across(_LEAST * saddle.theta))
     usable &= np.isfinite(exponent)  # K may be beyond float64, but not everywhere
     # the period that a tilt t allows a line at theta is a number of its own over |t - theta|
-    room = np.logaddexp(0.0, exponent + log_constant(tilts) - wanted)
+    room = np.logaddexp(0.0, exponent + log_constant(tilts) - across(wanted))
     gap = tilts[:, None] - tilts
     with np.errstate(divide="ignore", invalid="ignore"):
         needed = room[:, None] / np.abs(gap)
         sides = [np.where(side, needed, np.inf) for side in (gap > 0.0, gap < 0.0)]
         period = np.maximum(sides[0].min(axis=0), sides[1].min(axis=0))
-        period = np.maximum(period, _SHORTEST * np.sqrt(saddle.curvature))
+        period = np.maximum(period, across(_SHORTEST * np.sqrt(saddle.curvature)))
         integrand = np.where(usable, exponent - np.log(tilts * (1.0 + tilts)), np.inf)  # least at the saddle point
-        price = np.where(usable, np.log(period) + _PRICE * (integrand - integrand.min(axis=0)), np.inf)
-    best, row = np.argmin(price, axis=0), np.arange(saddle.theta.size)
+        price = np.where(usable, np.log(period) + _PRICE * (integrand - across(integrand.min(axis=0))), np.inf)
+    best, row = price.argmin(axis=0), np.arange(saddle.theta.size)
     theta, variance = tilts[best, row], found.variance[best, row]
     chosen = [_nearest(side[:, best, row], np.abs(gap[:, best, row]), tilts) for side in sides]
     below = (epsilon > 0.0) & (log_delta < 0.0)
@@ -135,6 +135,6 @@ def _nearest(needed: Array, distance: Array, tilts: Array) -> Array:
     """The tilts of one side that need the shortest periods, not farther than the best; 0 for want of another."""
     row = np.arange(needed.shape[1])
     # a farther tilt than the best one would only widen the rules
-    near = np.where(distance <= 1.001 * distance[np.argmin(needed, axis=0), row], needed, np.inf)
-    order = np.argsort(near, axis=0, kind="stable")[:_KEPT]
+    near = np.where(distance <= across(1.001 * distance[needed.argmin(axis=0), row]), needed, np.inf)
+    order = near.argsort(axis=0, kind="stable")[:_KEPT]
     return np.where(np.isfinite(near[order, row]), tilts[order, row], 0.0)
