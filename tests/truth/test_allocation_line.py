@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -15,7 +16,7 @@ from hockeystick.exact import Enclosure, Log, exact_delta
 from hockeystick.exact.allocation import AllocationCurve, _Line, _Path, _planned
 from hockeystick.exact.balls import ball, precision
 from hockeystick.exact.shapes import AllocationShape
-from hockeystick.laws import GaussianPair
+from hockeystick.laws import GaussianPair, lognormal_panels
 from hockeystick.laws.allocated import AllocatedCurve
 from hockeystick.laws.allocated_line import StopLossLine
 from hockeystick.laws.allocated_line_plan import LinePlan, plan_line
@@ -232,6 +233,21 @@ def test_transforms_of_coarse_panels_contain_the_truth(shift: float, largest: fl
             assert abs(off) <= float(found.error[n])
             beyond = panels.beyond(theta, step * n, mirrored=True)
             assert abs(value) <= beyond
+
+
+@pytest.mark.parametrize("shift", [0.75, 4.0 / 3.0, 1.5])
+def test_a_path_on_which_nothing_decays_bounds_nothing(shift: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the decay cancels against what turning costs, rounding does not make a bound of it."""
+    turned = 0.7
+    monkeypatch.setattr(lognormal_panels, "_ANGLES", np.array([turned]))
+    panels = LognormalPanels(shift, -9.0, (math.log(45.0) + 0.5 * shift * shift) / shift, 20.0)
+    frequency = math.pi * turned / (4.0 * shift * shift * panels.top_ratio) * (1.0 - 2.0**-49)
+    for _ in range(40):
+        with mpmath.workdps(40):
+            decay = mpmath.exp(mpmath.mpf(shift) * panels.top - mpmath.mpf(shift) ** 2 / 2) * shift * frequency
+            falls = 2 * decay / mpmath.pi > mpmath.mpf(turned) / shift / 2
+        assert falls or panels.beyond(1.0, frequency, mirrored=True) == math.inf
+        frequency = math.nextafter(frequency, math.inf)
 
 
 @pytest.mark.torture

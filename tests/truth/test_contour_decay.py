@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from hockeystick.engines.contour.decay import RoughDecay, rectangles
+from hockeystick.engines.contour.decay import Rectangles, RoughDecay, rectangles
+from hockeystick.engines.contour.lattice_line import Runs
 from hockeystick.laws import GaussianPair, SubsampledPair
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.transforms.log_moments import log_moments, tilt
@@ -49,3 +50,26 @@ def test_a_rule_that_is_cut_off_has_the_decay_of_its_own_cells(exponent: float, 
     from_here_on = np.maximum.accumulate(log_size[::-1])[::-1]
     assert (from_here_on <= rough.measured(rules, [moments]).log_bound(s) + 1e-9).all()  # of the sum in float64
     assert not (from_here_on <= rough.decay.log_bound(s)).all()  # as that of all losses would have it
+
+
+_SMALL = np.geomspace(1e-7, 1e-4, 40)  # frequencies at which the transform of one of 2^40 steps is next to 1
+
+
+def test_a_bound_that_many_steps_multiply_is_as_accurate_as_what_is_left_of_one() -> None:
+    """``1 - S`` of 1e-12 is not taken from 1: times 2^40 its rounding would be 1e-4 nats, in a bound that decides."""
+    mass, width = np.array([0.25, 0.5]), np.array([1.0, 3.0])
+    found = Rectangles(mass[None, None], width[None, None]).log_bound(_SMALL)[:, 0]
+    with mp.workdps(40):
+        for s, log in zip(_SMALL.tolist(), found.tolist(), strict=True):
+            size = [(mpf(m), mpf(s) * mpf(w) / 2) for m, w in zip(mass.tolist(), width.tolist(), strict=True)]
+            assert mpf(log) >= mp.log(1 - sum(m * (1 - mp.exp(-x * x / 6)) for m, x in size))
+
+
+def test_the_same_on_a_lattice() -> None:
+    """There with ``e^{-(k^2 - 1) x^2 / 6}`` for a run of k points."""
+    mass, length = np.array([0.25, 0.5]), np.array([2.0, 5.0])
+    found = Runs(mass, length, 1.0).log_bound(_SMALL)
+    with mp.workdps(40):
+        for s, log in zip(_SMALL.tolist(), found.tolist(), strict=True):
+            runs = [(mpf(m), mpf(k)) for m, k in zip(mass.tolist(), length.tolist(), strict=True)]
+            assert mpf(log) >= mp.log(1 - sum(m * (1 - mp.exp((1 - k * k) * mpf(s) ** 2 / 24)) for m, k in runs))

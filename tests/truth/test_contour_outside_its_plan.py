@@ -28,7 +28,7 @@ from hockeystick.laws import DiscretePair, GaussianPair, SubsampledPair
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.laws.worst_case import WorstCasePair
 from hockeystick.transforms.log_moments import log_moments, tilt
-from hockeystick.transforms.rule import Window
+from hockeystick.transforms.rule import LossRule, Window
 from tests.closed_forms import gaussian_delta, mp, mpf
 from tests.contour_lines import (
     COMMON,
@@ -183,6 +183,23 @@ def test_what_delta_lacks_of_one_is_at_most_chernoffs_bound(epsilon: float) -> N
     bound = mp.exp(mpf(log_complement(losses, saddle_of_epsilon(losses, epsilon), epsilon)))
     truth = mp.exp(mpf(epsilon)) * mpf(finite.numerator) ** 3 / mpf(finite.denominator) ** 3
     assert truth <= bound <= truth * (1 + mpf(10) ** -8)
+
+
+def test_mass_left_out_on_purpose_is_what_delta_may_lack_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule without the outcome of the least loss, a tenth of the mass: nearly all that delta lacks is there."""
+    losses = PairSum([(DiscretePair((0.9, 0.1), (2.0**-20, 1.0 - 2.0**-20)), 1)])
+    epsilon, saddle = 1.0, saddle_of_epsilon(losses, 1.0)
+
+    def cut(window: Window) -> list[LossRule]:
+        (rule,) = PairSum.rules(losses, window) or ()
+        names = ("loss", "loss_error", "log_weight", "weight_error")
+        kept = {name: getattr(rule, name)[:, rule.loss[0] > 0.0] for name in names}
+        return [replace(rule, **kept, dropped=np.array([0.1]))]
+
+    monkeypatch.setattr(losses, "rules", cut)
+    truth = mpf("0.1") + mp.e * mpf(2) ** -20
+    bound = mp.exp(mpf(log_complement(losses, saddle, epsilon)))
+    assert truth <= bound <= 2 * truth
 
 
 # ------------------------------------------------------------------------------------------------- any tolerance at all

@@ -15,7 +15,7 @@ from hockeystick.laws import GaussianPair, SubsampledPair
 from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.transforms.log_moments import log_moments, tilt
-from hockeystick.transforms.rule import Window
+from hockeystick.transforms.rule import LossRule, NoQuadrature, Window
 from tests.closed_forms import mp, mpf
 from tests.contour_lines import (
     EPSILONS,
@@ -183,3 +183,25 @@ def test_a_line_sum_carries_the_errors_of_its_weights_and_losses(field: str) -> 
     counts = np.array([40.0])
     found, meant = (line_sum(one, counts, 0.25, 12, np.zeros(1)) for one in (doubtful, second))
     assert_within(found, meant)
+
+
+@pytest.mark.parametrize(("error", "fine"), [(1e-9, 0), (1e-3, 0), (0.3, 0), (0.3, 1), (12.0, 0), (12.0, 1)])
+@pytest.mark.parametrize("of", ["the loss", "the weight"])
+def test_errors_of_a_light_node_count_as_what_it_may_weigh(error: float, fine: int, of: str) -> None:
+    """Of two nodes the lighter one alone is off: by 12 nats it may be the heavier one; no sum of masses is known."""
+    off = np.array([0.0, error])
+    none = np.zeros(2)
+    errors = (off, none) if of == "the loss" else (none, off)
+    loss, log_weight = np.array([0.0, 1.0]), np.array([math.log1p(-math.exp(-6.0)), -6.0])
+    rule = LossRule.of_pair(loss, errors[0], log_weight, errors[1], count=1.0, quadrature=NoQuadrature(1))
+    exponent = 2.0
+    found = log_moments(rule, np.array([exponent]), fine=fine)
+    exact = mp.log(
+        mp.exp(mpf(log_weight[0]))
+        + mp.exp(mpf(-6) + mpf(exponent) + mpf(error) * (mpf(exponent) if of == "the loss" else 1))
+    )
+    assert abs(exact - mpf(float(found.value[0, 0]))) <= mpf(float(found.error[0, 0]))
+    tilted = tilt(rule, exponent, found)
+    heavier = mp.exp(mpf(-6) + mpf(exponent) * (1 + (mpf(error) if of == "the loss" else 0)) - exact)
+    heavier *= mp.exp(mpf(error)) if of == "the weight" else 1
+    assert abs(heavier - mpf(float(tilted.weight[0, 1]))) <= mpf(float(tilted.weight_error[0]))

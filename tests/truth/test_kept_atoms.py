@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import mpmath
 import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from hockeystick.laws import BinomialPair
+from hockeystick.laws import BinomialPair, DiscretePair
 from hockeystick.laws.atom_rules import AtomBatch
 from hockeystick.laws.kept_atoms import kept_atoms, may_be_cut
+from hockeystick.laws.loss_sum import PairSum
 from hockeystick.transforms.log_moments import log_moments
 from hockeystick.transforms.rule import Window
 
@@ -86,3 +88,12 @@ def test_a_rule_carries_what_it_leaves_out() -> None:
 def test_few_atoms_and_exact_losses_are_all_kept() -> None:
     assert not may_be_cut(BinomialPair(100).atoms)
     assert may_be_cut(PAIRS[0].atoms)
+
+
+def test_atoms_left_out_on_purpose_share_no_lattice() -> None:
+    """Lines of a lattice have the whole of a period, and add no mass that has none of it."""
+    run = PairSum([(DiscretePair((0.75, 0.25), (0.25, 0.75)), 5)])
+    rules = run.rules(Window((1.5,), 0.0, -40.0))
+    assert rules is not None
+    assert run.lattice(rules) is not None
+    assert run.lattice([replace(rules[0], dropped=np.array([1e-9]))]) is None

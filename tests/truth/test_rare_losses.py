@@ -216,6 +216,21 @@ def test_the_transform_between_the_cuts_fades_as_it_is_said_to() -> None:
             assert abs(exact_piece(piece, 1.0 + line.found.tilt, beyond * FREQUENCY)) <= bound
 
 
+@pytest.mark.parametrize("cut", [-0.1, -0.3, 0.5])
+def test_the_lowest_piece_begins_where_its_cut_changes_by_less_than_1_a_nat(cut: float) -> None:
+    """So the bound on its first cell has it, wherever the cut is."""
+    losses = RareLosses(0.05, 0.05, 3.0)
+    own = {"exponent": 9.0, "frequency": 10.0, "log_accuracy": np.array([-30.0])}
+    piece = Pieces.planned(losses, np.array([-math.inf]), np.array([cut]), **own)
+    m, g, w = (mpf(one) for one in (losses.shift, losses.rate, losses.width))
+    (low, _), found = piece.ends[:, 0].tolist(), TiltedPieces(piece, 9.0).cells[0]
+    x = (mpf(float(piece.nodes[0])) - mpf(cut)) / w
+    assert mp.exp(-x * x) / mp.erfc(x) * 2 / (mp.sqrt(mp.pi) * w) < 1
+    for u in np.linspace(low, float(piece.nodes[0]), 9).tolist():
+        normal = mp.npdf(mpf(u), -m * m / 2, m) * mp.erfc((mpf(u) - mpf(cut)) / w) / 2
+        assert mp.log(normal) + 9 * mp.log1p(g * mp.expm1(u)) <= mpf(float(found))
+
+
 def test_a_piece_among_others_is_what_it_is_alone() -> None:
     """To the bit."""
     line = planned()

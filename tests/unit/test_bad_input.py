@@ -12,6 +12,9 @@ import pytest
 import hockeystick as hs
 
 RUN = hs.Gaussian(1.0).poisson(0.01) * 10
+NO_NOISE = hs.Gaussian(1e-4).poisson(0.3) * 5
+NO_NOISE_ON_A_GROUP = hs.GaussianMixture.poisson_group(1e-7, rate=0.3, size=3) * 3
+LATTICE = hs.accountants.Lattice(0.01)
 NEVER = hs.DiscretePair((1.0, 0.0), (0.0, 1.0))
 
 
@@ -77,6 +80,12 @@ NEVER = hs.DiscretePair((1.0, 0.0), (0.0, 1.0))
         (lambda: hs.accountants.PRV(1e308), ValueError, "epsilon_error must be between"),
         (lambda: hs.account(RUN, accountant=hs.accountants.PRV(1e-12)).delta(1.0), hs.PrecisionError, "grid points"),
         (lambda: hs.account(RUN, accountant=hs.accountants.PRV(1e5)).delta(1.0), hs.PrecisionError, "nats apart"),
+        (
+            lambda: hs.account(NO_NOISE, accountant=hs.accountants.PRV()).delta(1.0),
+            hs.PrecisionError,
+            "inf grid points",
+        ),
+        (lambda: hs.account(NO_NOISE_ON_A_GROUP, accountant=LATTICE).delta(1.0), hs.PrecisionError, "use more noise"),
         (lambda: hs.account(NEVER, accountant=hs.accountants.PRV()).delta(1.0), hs.PrecisionError, "no loss"),
         (lambda: hs.accountants.MonteCarlo(1000, progress=True), TypeError, "progress must be a function"),  # type: ignore[arg-type]
         (lambda: hs.accountants.Exact(digits=2**40), ValueError, "at most 10,000"),

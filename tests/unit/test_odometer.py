@@ -410,6 +410,18 @@ def test_what_no_bracket_is_proved_for_is_refused_when_it_is_taken(step: hs.Step
     assert odometer.epsilon().notes == hs.Odometer.from_json(before).epsilon().notes
 
 
+@pytest.mark.parametrize("largest", [5.0, 709.5, 720.0, 1e5])
+@pytest.mark.parametrize("delta", [1e-6, 0.3, 0.9])
+def test_cells_may_be_wider_than_float64_holds_the_exponential_of(largest: float, delta: float) -> None:
+    odometer = hs.Odometer(delta=delta)
+    odometer.step(hs.ApproximateDP(largest))
+    found = odometer.epsilon()
+    # two outcomes: delta = (e^largest - e^epsilon) / (1 + e^largest)
+    truth = largest + math.log1p(-delta * (1.0 + math.exp(-largest)))
+    assert found.lower <= truth <= found.upper
+    assert found.width <= 1e-3
+
+
 def test_a_delta_below_the_mass_at_infinite_loss_needs_no_lattice(monkeypatch: pytest.MonkeyPatch) -> None:
     odometer = hs.Odometer(delta=1e-6)
     odometer.step(hs.RandomizedResponse(0.95), 1000)

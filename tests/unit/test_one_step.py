@@ -76,6 +76,15 @@ def test_sums_of_cells_as_wrong_as_they_say_are_still_bracketed(sign: float, siz
         assert abs(exact - mpf(float(found[index]))) <= mpf(float(doubt[index]))
 
 
+@pytest.mark.parametrize("size", [0.5, 2.0, 20.0, np.inf])
+def test_a_small_cell_of_which_next_to_nothing_is_known_may_be_the_largest(size: float) -> None:
+    log, error = np.array([0.0, -5.0]), np.array([0.0, size])
+    found, doubt = _tails(log, error)
+    most = log[1] + min(size, 800.0)
+    assert found[0] + doubt[0] >= np.logaddexp(log[0], most)
+    assert found[1] + doubt[1] >= most
+
+
 @pytest.mark.parametrize("delta", [0.3, 1e-3, 1e-8, 1e-25])
 def test_a_crossing_by_interpolation_is_the_one_that_is_searched_for(delta: float) -> None:
     for pair in (GaussianPair(2.0), SubsampledPair(GaussianPair(1.0), 0.3)):

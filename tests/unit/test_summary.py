@@ -88,6 +88,27 @@ def test_gaussians_add_in_squares() -> None:
     assert float(bound.width) < 1e-12  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("kinds", [1, 4, 10, 100])
+@pytest.mark.parametrize("sampled", [False, True])
+def test_both_sides_of_many_kinds_of_gaussian_steps_hold_the_root_of_the_sum(kinds: int, sampled: bool) -> None:
+    """The lower side was above it from four kinds of steps on, by a few roundings a kind."""
+    noises = [1.0 + 0.7 * number for number in range(kinds)]
+    steps = [hs.Gaussian(noise).poisson(0.5) if sampled else hs.Gaussian(noise) for noise in noises]
+    bound = hs.account(Composition(tuple((step, 1) for step in steps))).mu()
+    with mp.workdps(40):
+        truth = sqrt(sum(1 / mpf(noise) ** 2 for noise in noises))
+        assert bound.lower <= truth <= bound.upper  # type: ignore[union-attr]
+    assert float(bound.width) < 1e-12  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("epsilon", [1e-100, 1e-160, 1e-170, 1e-290, 1e-320])
+def test_losses_whose_square_float64_does_not_hold_have_a_mu(epsilon: float) -> None:
+    bound = hs.account(hs.ApproximateDP(epsilon)).mu()
+    with mp.workdps(340):
+        truth = sqrt(mp.mpf(8)) * mp.erfinv(mp.tanh(mpf(epsilon) / 2))
+        assert truth <= bound.upper <= 2.1 * truth  # type: ignore[union-attr]
+
+
 def test_randomised_response_needs_the_mu_of_its_corner() -> None:
     # f has the corner (1/4, 1/4), where G_mu passes for mu = 2 Phi^-1(3/4)
     bound = hs.account(hs.RandomizedResponse(0.75)).mu(tolerance=1e-4)
@@ -246,7 +267,7 @@ def test_a_cell_counts_as_soon_as_delta_is_above_the_floor(above: float) -> None
 @pytest.mark.parametrize(("mu", "larger"), [(1.0, 1.001), (1.0, 1.5), (0.25, 2.0)])
 def test_a_tail_is_below_a_larger_mu_from_where_it_settles(mu: float, larger: float, bounded: float) -> None:
     """A Gaussian curve moved by as much as bounded losses may add."""
-    settled = CompositionTail(mu, bounded, attained=False, gaussian=False, everywhere=math.inf).settled_from(larger)
+    settled = CompositionTail(mu, mu, bounded, attained=False, gaussian=False, everywhere=math.inf).settled_from(larger)
     with mp.workdps(40):
         for beyond in (0.0, 1e-3, 0.1, 1.0, 10.0):
             epsilon = mpf(settled) + mpf(beyond)

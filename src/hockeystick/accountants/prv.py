@@ -120,13 +120,14 @@ class _PRVCurve(DirectedCurve):
             moments = np.array([cumulants.log_moment(sign * float(t)) for t in _TILTS])
             edge = (moments + 0.5 * _TILTS * spacing - math.log(self._settings.delta_error / 16.0)) / _TILTS
             reach = max(reach, float(edge.min()) + self._settings.epsilon_error)
-        points = even_smooth_length(2 * math.ceil(reach / spacing))
+        wanted = 2.0 * reach / spacing
+        points = even_smooth_length(2 * math.ceil(reach / spacing)) if wanted <= _LARGEST_WINDOW else wanted
         if points > _LARGEST_WINDOW:
             raise PrecisionError(
-                f"epsilon_error {self._settings.epsilon_error:g} over {self._steps} steps takes {points} grid points,"
-                f" more than {_LARGEST_WINDOW}: allow a larger epsilon_error, or use accountants.Certified"
+                f"epsilon_error {self._settings.epsilon_error:g} over {self._steps} steps takes {points:.3g} grid"
+                f" points, more than {_LARGEST_WINDOW}: allow a larger epsilon_error, or use accountants.Certified"
             )
-        return points
+        return int(points)
 
     def _side(self, side: int, epsilon: float) -> float:
         return self._sides(epsilon)[side]

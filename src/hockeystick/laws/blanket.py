@@ -143,14 +143,16 @@ def _log_positive_part(mass: Array, value: Array, n: float, nodes: int) -> float
     turn = n * np.arctan2(imaginary, real)
     size = theta * theta + y * y
     terms = radius * (np.cos(turn) * (theta * theta - y * y) + np.sin(turn) * (2.0 * theta * y)) / (size * size)
-    # phi is off by a few u (1 + |z| max|T|) of phi(theta), its power by n times that, each term as much of 1/|z|^2
-    relative = U * n * (16.0 * np.sqrt(size) * top + 512.0)
+    # phi is off by a few u (1 + |z| max|T|) of phi(theta), and by u a column; its power by n times that, each term as
+    # much of 1/|z|^2
+    relative = U * n * (16.0 * np.sqrt(size) * top + (512.0 + value.size))
     if float(relative.max()) > 0.1:
         return math.inf
     rounding = (1.0 + 1e-6) * float((relative / size).sum()) * h / math.pi
     beyond = (1.0 + 1e-6) / (math.pi * h * (nodes - 1))
     inside = h / (2.0 * math.pi) * (2.0 * math.fsum(terms.tolist()) - float(terms[0]))
-    return k + 64.0 * U * n * (1.0 + theta * top + abs(k)) + math.log(inside + rounding + beyond) + 1e-12
+    room = U * n * (64.0 * (1.0 + theta * top + abs(k)) + value.size)
+    return k + room + math.log(inside + rounding + beyond) + 1e-12
 
 
 @final

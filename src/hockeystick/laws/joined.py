@@ -113,12 +113,17 @@ class JoinedPair(Pair):
         seam = below.log_p.size - 2  # the last cell below 0, which holds loss 0
         sides = []
         for (low, low_error), (high, high_error) in (
-            ((below.log_p[:-1], below.error_p[:-1]), (above.log_p[1:], above.error_p[1:])),
-            ((below.log_q[:-1], below.error_q[:-1]), (above.log_q[1:], above.error_q[1:])),
+            ((below.log_p, below.error_p), (above.log_p, above.error_p)),
+            ((below.log_q, below.error_q), (above.log_q, above.error_q)),
         ):
-            logs, errors = np.concatenate((low, high)), np.concatenate((low_error, high_error))
+            logs, errors = np.concatenate((low[:-1], high[1:])), np.concatenate((low_error[:-1], high_error[1:]))
             errors[seam : seam + 2] += at_zero
             logs[seam], errors[seam] = _sum(logs[seam], errors[seam], *self._middle)
+            if not self.is_discrete and -math.inf in (low[-2], high[1]):
+                # an empty cell next to 0 may be in the errors of the one beyond 0, which is not ours (`laws/stated.py`)
+                beyond = ((low[-1], low_error[-1]), (high[0], high_error[0]))
+                lent = np.logaddexp(*(log + math.log(math.expm1(min(error, 600.0))) for log, error in beyond))
+                errors[seam] += np.logaddexp(0.0, lent - logs[seam])
             if not (losses == 0.0).any():  # loss 0 is no cut: one cell
                 other, off = float(logs[seam + 1]), float(errors[seam + 1])
                 logs[seam + 1], errors[seam + 1] = _sum(logs[seam], errors[seam], other - off, other + off)

@@ -193,7 +193,8 @@ class LognormalPanels:
         best, m = math.inf, self.shift
         edge = -0.5 * self.top**2 - _LOG_SQRT_2PI + (0.0 if mirrored else theta * self.top_ratio * (1.0 + 1e-9))
         for angle in _ANGLES.tolist():
-            fall = 2.0 * frequency * self.top_ratio * m / math.pi - 0.5 * angle / m
+            rise, turn = 2.0 * frequency * self.top_ratio * m / math.pi, 0.5 * angle / m
+            fall = rise - turn - 1e-12 * (rise + turn)
             grown = 0.5 * (angle / m) ** 2 * (1.0 + 1e-12)
             if not fall > 0.0 or max(grown, edge) > 700.0:
                 continue

@@ -146,11 +146,11 @@ class PairSum(LossSum):
         return self.gaussian_variance == 0.0 and all(source.is_atomic for source in self._sources)
 
     def lattice(self, rules: Sequence[LossRule]) -> SharedLattice | None:
-        """The lattice of discrete pairs, if they share one."""
+        """The lattice of discrete pairs, if they share one and leave nothing out: its lines add no such mass."""
         rows: list[tuple[Sequence[Fraction], float]] = []
         for source, rule in zip(self._sources, rules, strict=True):
             own = source.precise(rule)
-            if own is None:
+            if own is None or rule.dropped.any():
                 return None
             rows += own
         from hockeystick.transforms.lattice import shared_lattice  # loaded where losses are discrete

@@ -20,7 +20,15 @@ from typing import final
 import numpy as np
 from scipy.special import log_ndtr
 
-from hockeystick.errors import check_fields, check_finite, check_positive, check_ratio, check_sequence, set_fields
+from hockeystick.errors import (
+    PrecisionError,
+    check_fields,
+    check_finite,
+    check_positive,
+    check_ratio,
+    check_sequence,
+    set_fields,
+)
 from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
 from hockeystick.laws.mixture_rule import MixtureSummand
 from hockeystick.laws.vectors import probabilities
@@ -33,6 +41,7 @@ from hockeystick.transforms.summand import Summand
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _TABLE = 2049  # points of the table that starts the inversion of L
 _NEWTON_STEPS = 40
+_MOST_NODES = 1 << 24
 
 
 @final
@@ -243,6 +252,8 @@ class GaussianMixturePair(Pair):
         step = min(0.4, 0.55 / max(self._spread, 1e-9)) / refine  # analytic for |Im y| < pi / spread
         first = min(p.centres[0], q.centres[0]) - reach
         last = max(p.centres[-1], q.centres[-1]) + reach
+        if not last - first <= _MOST_NODES * step:
+            raise PrecisionError(f"losses of up to {self._spread**2:.2g} nats take too many points: use more noise")
         y = np.arange(first, last + step, step)
         density = math.log(step) - _LOG_SQRT_2PI - 0.5 * y * y
         log_p, log_q = p.log_ratio(y)[0], q.log_ratio(y)[0]

@@ -25,6 +25,7 @@ from hockeystick.numerics.rounding import ELEMENTARY, U, downs, exp_up, exps_dow
 Array = NDArray[np.float64]
 
 _TRIALS = 50  # each at least doubles the way back
+_UNKNOWN = 600.0  # nats that a mass is off by: beyond, nothing is known of it
 _BACK = 48.0  # roundings of epsilon: the slack of a sampled cut is mostly at most 36
 
 
@@ -125,7 +126,7 @@ def _tails(log: Array, error: Array) -> tuple[Array, Array]:
     later = np.arange(log.size) >= np.arange(log.size)[:, None]
     mass = np.where(later, np.exp(np.minimum(log - base[:, None], 0.0)), 0.0)
     total = np.maximum(mass.sum(axis=1), 1.0)
-    off = (mass * np.expm1(np.minimum(np.where(np.isfinite(log), error, 0.0), 1.0))).sum(axis=1) / total
+    off = (mass * np.expm1(np.minimum(np.where(np.isfinite(log), error, 0.0), _UNKNOWN))).sum(axis=1) / total
     found = base + np.log(total)
     rounding = 2.0 * (log.size + 4) * U + (4.0 + math.log(log.size)) * ELEMENTARY + 4.0 * U * np.abs(base)
     doubt = np.where(off < 0.25, 1.5 * off, np.inf) + rounding  # -ln(1 - r) <= 1.5 r up to 0.25

@@ -2,7 +2,8 @@
 
 The cuts in the loss are found by bisection in x; the mass of a cell is a difference of tails, or of distribution
 functions, whichever loses less: ``ln(e^s - e^t) = s + ln(1 - e^{t-s})``, in error by at most
-``(e_s e^s + e_t e^t) / (e^s - e^t)``, where e_s and e_t are the stated errors.
+``(e_s e^s + e_t e^t) / (e^s - e^t)``, where e_s and e_t are the stated errors. Where the functions do not tell that
+mass from nothing, as in a gap of both measures, its outcomes count as ones of the cells beside it.
 
 Guarantee: certified if the stated errors are bounds. See docs/how-to/user-defined-pair.md.
 """
@@ -34,6 +35,7 @@ Function = Callable[[Array], Array]
 _FUNCTIONS = ("loss", "log_cdf_p", "log_tail_p", "log_cdf_q", "log_tail_q")
 _NODES = 4000
 _BISECTIONS = 200
+_FAR = 600.0  # nats, whose exponential is a float64
 
 
 @final
@@ -154,18 +156,22 @@ class ContinuousPair(Pair):
         slack = 4.0 * U * (np.abs(losses) + 1.0) + 2.0 * self.loss_error  # the decision that a cut is out of bounds
         slack[inside] = np.abs(self.loss(x) - losses[inside]) + self.loss_error
         empty = (int(np.count_nonzero(losses < self.bounds[0])), int(np.count_nonzero(losses >= self.bounds[1])))
-        log_p, error_p = _differences(self.log_cdf_p(x), self.log_tail_p(x), self.mass_error)
-        log_q, error_q = _differences(self.log_cdf_q(x), self.log_tail_q(x), self.mass_error)
+        p, q = self._masses("P", x), self._masses("Q", x)
+        _give_away(p, q)
         return CellMasses(
-            np.pad(log_p, empty, constant_values=-math.inf),
-            np.pad(log_q, empty, constant_values=-math.inf),
-            np.pad(error_p, empty),
-            np.pad(error_q, empty),
+            np.pad(p.log, empty, constant_values=-math.inf),
+            np.pad(q.log, empty, constant_values=-math.inf),
+            np.pad(p.error, empty),
+            np.pad(q.error, empty),
             slack,
         )
 
     def _side(self, measure: Measure) -> tuple[Function, Function]:
         return (self.log_cdf_p, self.log_tail_p) if measure == "P" else (self.log_cdf_q, self.log_tail_q)
+
+    def _masses(self, measure: Measure, x: Array) -> _Masses:
+        log_cdf, log_tail = self._side(measure)
+        return _differences(log_cdf(x), log_tail(x), self.mass_error, x)
 
     def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:
         log_cdf, log_tail = self._side(measure)
@@ -177,8 +183,7 @@ class ContinuousPair(Pair):
 
     def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
         x = np.linspace(*self.search, _NODES * refine)
-        log_p, _ = _differences(self.log_cdf_p(x), self.log_tail_p(x), self.mass_error)
-        log_q, _ = _differences(self.log_cdf_q(x), self.log_tail_q(x), self.mass_error)
+        log_p, log_q = self._masses("P", x).log, self._masses("Q", x).log
         loss = self.loss(np.concatenate((x[:1], 0.5 * (x[:-1] + x[1:]), x[-1:])))
         present = np.maximum(log_p, log_q) > log_tail - 5.0
         return Nodes(loss[present], log_p[present], log_q[present])
@@ -215,21 +220,67 @@ def _answered(name: str, function: Function, x: Array) -> Array:
     return found
 
 
-def _differences(log_cdf: Array, log_tail: Array, error: float) -> tuple[Array, Array]:
-    """``ln`` masses of the m + 1 intervals cut at m points, and bounds on their absolute errors."""
+@final
+@dataclass(frozen=True)
+class _Masses:
+    """Masses of the intervals cut at some points.
+
+    Attributes
+    ----------
+    log, error : ndarray, shape (m + 1,)
+        ``ln`` of them, and bounds on the absolute errors; infinite where nothing is known.
+    most : ndarray, shape (m + 1,)
+        Upper bounds on the true ``ln``.
+    """
+
+    log: Array
+    error: Array
+    most: Array
+
+
+def _differences(log_cdf: Array, log_tail: Array, error: float, x: Array) -> _Masses:
+    """The masses of the m + 1 intervals cut at m points x, by the functions there."""
+    if x.size == 0:  # one interval: everything
+        return _Masses(np.zeros(1), np.zeros(1), np.zeros(1))
     from_right = log_tail[:-1] < log_cdf[1:]
     large = np.where(from_right, log_tail[:-1], log_cdf[1:])
     small = np.where(from_right, log_tail[1:], log_cdf[:-1])
+    empty = (large == -math.inf) | (x[1:] == x[:-1])
     with np.errstate(invalid="ignore", divide="ignore"):
         drop = np.where(large == -math.inf, -math.inf, small - large)
-        kept = -np.expm1(np.minimum(drop, 0.0))
+        kept = np.where(empty, 0.0, -np.expm1(np.minimum(drop, 0.0)))
         between = large + np.log(kept)
         own = error + U * (2.0 * np.abs(large) + 4.0)
         relative = np.where(kept > 0.0, 2.0 * own / kept, math.inf) + 2.0 * ELEMENTARY
         # ln(1 + r) for a relative error r; no bound where the difference has no accuracy left
         errors = np.where(relative < 0.5, -np.log1p(-np.minimum(relative, 0.5)), math.inf) + U * np.abs(between)
-    errors = np.where(large == -math.inf, 0.0, errors)
-    if log_cdf.size == 0:  # one interval: everything
-        return np.zeros(1), np.zeros(1)
-    log_mass = np.concatenate((log_cdf[:1], between, log_tail[-1:]))
-    return log_mass, np.concatenate(([error], errors, [error]))
+        most = large + np.log(kept * (1.0 + 4.0 * ELEMENTARY) + 2.0 * np.expm1(np.minimum(own, _FAR)))
+    errors, most = np.where(empty, 0.0, errors), np.where(empty, -math.inf, most + U * np.abs(most))
+    ends = log_cdf[:1], log_tail[-1:]
+    return _Masses(
+        np.concatenate((ends[0], between, ends[1])),
+        np.concatenate(([error], errors, [error])),
+        np.concatenate((ends[0] + error, most, ends[1] + error)),
+    )
+
+
+def _give_away(p: _Masses, q: _Masses) -> None:
+    """Count outcomes of cells of which nothing is known as ones of the next cells on either side, whose errors grow.
+
+    Above, they may be moved up, to the next cell with its errors; below, they may be left out: P(S) - a Q(S) of any
+    other outcomes S is below the curve. For the reverse up is down, so that both sides have the errors, of both masses.
+    Where there are no such cells nothing is known of these: then their masses are at most what is stated.
+    """
+    unknown = np.isinf(p.error) | np.isinf(q.error)
+    held = np.flatnonzero(~unknown & (p.log > -math.inf) & (q.log > -math.inf))
+    cells = np.flatnonzero(unknown)
+    place = np.searchsorted(held, cells)
+    between = (place > 0) & (place < held.size)
+    for side in (p, q):
+        lost = cells[~between]
+        side.log[lost], side.error[lost] = side.most[lost], math.inf
+        given, more = cells[between], np.zeros(unknown.size)
+        for beside in (held[place[between] - 1], held[place[between]]):
+            np.add.at(more, beside, np.exp(np.minimum(side.most[given] - side.log[beside], _FAR)))
+        side.error[:] += np.log1p(more) * (1.0 + 1e-9)
+        side.log[given], side.error[given] = -math.inf, 0.0

@@ -21,7 +21,7 @@ from scipy.special import erfcx, log_ndtr, ndtri, ndtri_exp
 
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.roots import increasing_root
-from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, LOG_NDTR, U, up
+from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, LOG_NDTR, U, down, up
 from hockeystick.readouts.pure_dp import mu_of_pure
 
 _CLOSE = 1e-11  # relative step outward of a computed mu before it is verified
@@ -251,8 +251,12 @@ def mu_of_cell(start: Point, end: Point) -> float:
 @final
 @dataclass(frozen=True)
 class CompositionTail:
-    """The tail of a whole composition: `GaussianTail` of the composition, and a mu that holds everywhere."""
+    """The tail of a whole composition: `GaussianTail` of the composition, and a mu that holds everywhere.
 
+    ``least`` is the same mu as ``mu``, rounded down: where the tail is attained, no smaller one will do.
+    """
+
+    least: float
     mu: float
     epsilon: float
     attained: bool
@@ -284,20 +288,22 @@ class CompositionTail:
 
 def tail_of(parts: tuple[tuple[Pair, int], ...]) -> CompositionTail | None:
     """The tail of a composition; None where some pair's is not known."""
-    square, everywhere, epsilon, attained, gaussian = 0.0, 0.0, 0.0, False, True
+    gaussians, bounded, epsilon, attained, gaussian = [], [], 0.0, False, True
     for pair, count in parts:
         tail = pair.gaussian_tail
         if tail is None:
             return None
-        square += count * tail.mu**2
-        everywhere += count * (tail.mu**2 + mu_of_pure(tail.epsilon) ** 2)
+        gaussians.append(math.sqrt(count) * tail.mu)
+        bounded.append(math.sqrt(count) * mu_of_pure(tail.epsilon))
         epsilon += count * tail.epsilon
         attained, gaussian = attained or tail.attained, gaussian and tail.gaussian
-    slack = 8.0 * U * (len(parts) + 4)
+    slack = 8.0 * U * (len(parts) + 4)  # each mu is rounded up; and a root, a product and the root of a sum of squares
+    mu = math.hypot(*gaussians)
     return CompositionTail(
-        up(math.sqrt(square), slack) if square else 0.0,
+        max(down(mu, slack), 0.0),
+        up(mu, slack) if mu else 0.0,
         up(epsilon, slack) if epsilon else 0.0,
         attained,
         gaussian,
-        up(math.sqrt(everywhere), slack),
+        up(math.hypot(mu, *bounded), slack),
     )

@@ -36,7 +36,7 @@ from hockeystick.decimals import plain
 from hockeystick.errors import check_positive, check_probability, public_door
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.laws.one_step import one_step_delta
-from hockeystick.numerics.rounding import U, down
+from hockeystick.numerics.rounding import U
 from hockeystick.readouts.directions import Asked
 from hockeystick.readouts.envelope import Enclosure
 from hockeystick.readouts.gaussian_dp import CompositionTail, Point, mu_below, mu_of_cell, tail_of
@@ -113,13 +113,13 @@ class _Search:
         if self.limit.lower > floor:
             return math.inf, math.inf, ("delta does not fall to the floor: a part of the mass is at infinite loss",)
         if tail is not None and tail.gaussian and first.lower > floor:
-            return down(tail.mu, 64.0 * U), tail.mu, ("closed form: all steps are Gaussian",)
+            return tail.least, tail.mu, ("closed form: all steps are Gaussian",)
         if floor > 0.0:
             return self._above_floor(first)
         if tail is None or self.limit.upper > 0.0:
             return self._low, math.inf, ("no bound on the tail is known for these pairs: give a floor",)
         if tail.attained:
-            self._low = max(self._low, down(tail.mu, 64.0 * U))
+            self._low = max(self._low, tail.least)
             if tail.epsilon == 0.0:
                 return self._low, tail.mu, ("the far tail decides, as if nothing was sampled: give a floor",)
         return self._whole(first, tail)

@@ -27,7 +27,8 @@ from hockeystick.transforms.rule import OVERFLOW, Array, Grown, LossRule, Number
 
 _SERIES = 12  # terms of psi; the first one left out is below 26 (1/4)^12 / 14! < u / 6 of the first
 _FACTORIALS = np.array([float(math.factorial(k)) for k in range(2, _SERIES + 2)])
-_SLACK = 1.02  # covers products of first-order error terms, each far below 1e-2
+_SLACK = 1.02  # covers products of first-order error terms, each at most `_FIRST_ORDER`
+_FIRST_ORDER = 1e-2  # up to which e^x - 1 is taken for x: losses of 1e13 nats and more have larger errors
 _IDENTITIES = np.array([0.0, 1.0])  # exponents of known moments
 _MOSTLY = 0.5  # of a mass that is missing: where more is, the finite sum is as accurate as what is known of it
 _EXACT = 64.0 * U  # of the largest loss, that an error may be without another look
@@ -71,8 +72,8 @@ class LogMoments:
 def log_moments(rule: LossRule, exponents: Array, *, fine: int | None = None) -> LogMoments:
     """``K(a - 1)`` of every rule at exponents a, shape (K,), or (K, R) for those of R runs.
 
-    Only the first ``fine`` are accurate relative to K, by default all; Chernoff's bounds need no more of the others
-    than a sum of exponentials tells.
+    Only the first ``fine``, all above 1, are accurate relative to K, by default all; Chernoff's bounds need no more of
+    the others than a sum of exponentials tells.
     """
     identities = _IDENTITIES.reshape((-1,) + (1,) * (exponents.ndim - 1))
     every = np.concatenate((identities + np.zeros(exponents.shape[1:]), exponents))
@@ -102,8 +103,9 @@ def _accurate(rule: LossRule, exponents: Array, identity_error: Array) -> tuple[
         value = np.log1p(above)
         error = above_error / (1.0 + above - above_error) + ELEMENTARY * np.abs(value)
     largest = (rule.log_weight + column(own) * rule.loss).max(axis=-1)
+    told = rule.largest_doubt(exponents) <= _FIRST_ORDER
     first = grown if own is not exponents else Grown(grown.value[0], grown.error[0])
-    safe = (above_error < 0.5 * (1.0 + above)) & (largest < OVERFLOW)
+    safe = (above_error < 0.5 * (1.0 + above)) & (largest < OVERFLOW) & told
     if safe.all():
         return value, error, first
     scaled, scaled_error = _scaled(rule, exponents)
@@ -195,7 +197,9 @@ def _scaled(rule: LossRule, exponents: Array) -> tuple[Array, Array]:
     # of an exponent a l + ln q - peak: 3 u of a l, 2 u of ln q, u of the peak, and what loss and weight are off by
     fixed, moved = rule.exponent_doubts
     own = (terms * fixed).sum(axis=2) + np.abs(exponents) * (terms * moved).sum(axis=2)
-    relative = own / total + U * np.abs(peak) + ELEMENTARY + additions(rule.nodes) * U
+    most = rule.largest_doubt(exponents)
+    relative = np.where(most <= _FIRST_ORDER, own / total, most)  # the mean serves small errors alone
+    relative = relative + U * np.abs(peak) + ELEMENTARY + additions(rule.nodes) * U
     log_total = np.log(total)
     value = peak + log_total
     return value, _SLACK * relative + 2.0 * ELEMENTARY * (np.abs(log_total) + np.abs(value))
@@ -244,6 +248,8 @@ def tilt(rule: LossRule, exponent: Numbers, moments: LogMoments) -> TiltedRule:
     weight = np.exp(rule.log_weight + x - column(log_m))
     relative = rule.weight_error + np.abs(power) * rule.loss_error + ELEMENTARY + column(log_m_error)
     relative = _SLACK * (relative + U * (3.0 * np.abs(x) + 2.0 * np.abs(rule.log_weight) + column(np.abs(log_m))))
+    if (large := relative > _FIRST_ORDER).any():
+        relative = np.where(large, np.expm1(np.minimum(relative, OVERFLOW)), relative)
     mean, mean_error = _mean(rule, power, x, moments, weight, relative)
     centre = _rounded(mean, rule.counts)
     offset = rule.loss - column(centre)

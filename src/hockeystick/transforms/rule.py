@@ -176,6 +176,16 @@ class LossRule:
         fixed = 2.0 * U * np.abs(self.log_weight) + self.weight_error
         return fixed, 3.0 * U * np.abs(self.loss) + self.loss_error
 
+    def largest_doubt(self, exponents: Array) -> Array:
+        """At most what ``a l + ln q`` of any node may be off by, at exponents (K, R), shape (K, B)."""
+        fixed, grown = self._largest_doubts
+        return np.asarray(fixed + np.abs(exponents) * grown)
+
+    @cached_property
+    def _largest_doubts(self) -> tuple[Array, Array]:
+        fixed, grown = self.exponent_doubts
+        return fixed.max(axis=1), grown.max(axis=1)
+
     @cached_property
     def gain(self) -> Grown:
         """``p_j - q_j``."""

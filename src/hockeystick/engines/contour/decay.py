@@ -53,10 +53,11 @@ class Rectangles(Columns):
         """At least ``ln |phi(t)|`` for all ``t >= s``, for frequencies s of shape (F,) or (F, R); shape (F, B)."""
         x = 0.5 * frequencies.reshape(len(frequencies), -1, 1, 1) * self.width
         near = np.minimum(x, 1.0 / _RIPPLE)
-        majorant = np.where(
-            x * _RIPPLE < 1.0, np.maximum(np.exp(near * near / -6.0), _RIPPLE), 1.0 / np.maximum(x, 1.0)
+        # one less S, relative to itself: many steps multiply it where it is small
+        rest = np.where(
+            x * _RIPPLE < 1.0, np.minimum(-np.expm1(near * near / -6.0), 1.0 - _RIPPLE), 1.0 - 1.0 / np.maximum(x, 1.0)
         )
-        lost = (self.mass * (1.0 - majorant)).sum(axis=-1).sum(axis=-1)
+        lost = (self.mass * rest).sum(axis=-1).sum(axis=-1)
         return np.asarray(np.log1p(-np.minimum(lost * _SAFE, 1.0 - 2.0**-40)))
 
 

@@ -60,10 +60,11 @@ class Runs:
         x = 0.5 * self.spacing * frequencies[:, None]
         k = np.maximum(self.length, 2.0)
         near = np.minimum(x, math.pi / k)
-        early = np.maximum(np.exp((1.0 - k * k) * near * near / 6.0), 1.0 / (k * np.sin(math.pi / k)))
-        late = 1.0 / (k * np.sin(np.clip(x, 1e-300, 0.5 * math.pi)))
-        majorant = np.where(x * k < math.pi, early, np.minimum(late, 1.0))
-        lost = np.where(self.length >= 2.0, self.mass * (1.0 - np.minimum(majorant, 1.0)), 0.0).sum(axis=1)
+        # one less the majorant, relative to itself: many steps multiply it where it is small
+        early = np.minimum(-np.expm1((1.0 - k * k) * near * near / 6.0), 1.0 - 1.0 / (k * np.sin(math.pi / k)))
+        late = 1.0 - 1.0 / (k * np.sin(np.clip(x, 1e-300, 0.5 * math.pi)))
+        rest = np.maximum(np.where(x * k < math.pi, early, late), 0.0)
+        lost = np.where(self.length >= 2.0, self.mass * rest, 0.0).sum(axis=1)
         return np.asarray(np.log1p(-np.minimum(lost * _SAFE, 1.0 - 2.0**-40)))
 
 

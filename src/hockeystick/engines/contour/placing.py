@@ -100,7 +100,10 @@ def line_for_epsilon(
 
 
 def log_complement(losses: LossSum, saddle: Saddle, epsilon: float) -> float:
-    """Upper bound on ``ln (1 - delta(eps))`` by Chernoff's bound, ``1 - delta(y) <= e^{K(t) - ty}``, -1 <= t <= 0."""
+    """Upper bound on ``ln (1 - delta(eps))`` by Chernoff's bound, ``1 - delta(y) <= e^{K(t) - ty}``, -1 <= t <= 0.
+
+    What the rules leave out counts with its mass: ``1 - delta`` is the mean of a number of at most 1.
+    """
     tilts = np.linspace(-1.0, -1.0 / 32.0, 32)
     found = scan(saddle.sketches, losses.gaussian_variance, tilts)
     best = float(tilts[int(np.argmin(found.value - tilts * epsilon))])
@@ -108,7 +111,9 @@ def log_complement(losses: LossSum, saddle: Saddle, epsilon: float) -> float:
     rules = rules_for(losses, Window((1.0 + best,), 0.0, -40.0))
     counts, moments = [rule.counts for rule in rules], [log_moments(rule, exponents, fine=0) for rule in rules]
     known = chernoff(counts, moments, losses.gaussian_variance, (best,))
-    return known.value + known.error - best * epsilon + 4.0 * U * (abs(known.value) + abs(best * epsilon))
+    log_gap = known.value + known.error - best * epsilon + 4.0 * U * (abs(known.value) + abs(best * epsilon))
+    left_out = math.fsum(float(rule.dropped @ rule.counts) for rule in rules)
+    return float(np.logaddexp(log_gap, math.log(left_out))) + 1e-9 if left_out > 0.0 else log_gap
 
 
 def log_tail(losses: LossSum, tilts: Array, epsilon: Array, *, goal: Array | float = math.inf) -> Array:

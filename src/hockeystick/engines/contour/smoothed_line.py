@@ -6,7 +6,7 @@ run with one Gaussian release of small mu = eta, and again with 2 eta: with h_et
     (1 + c) h_eta - c h_{2 eta} <= delta <= h_eta,        c = e^{eta^2 / 2},
 
 since what the noise adds to ``E (1 - a e^{-L})+`` is, for each loss, the integral over v from 0 to eta of
-``phi(k / v + v / 2)``, ``k = ln a - L``, which is at most c times that from eta to 2 eta. The width is of second order
+``phi(k / v - v / 2)``, ``k = ln a - L``, which is at most c times that from eta to 2 eta. The width is of second order
 in eta (`docs/derivations/contour.md`, section 11), so that nine digits need frequencies up to some 1e5 over the
 deviation of the loss. Nearly all of them are proved not to matter in blocks (`hockeystick.engines.contour.sieve`); the
 rest serve both lines.

@@ -270,8 +270,10 @@ class RunningCurve:
     def delta(self, epsilon: float) -> float:
         """The side's bound on delta at any epsilon (nats): the chord of the two lattice points around it."""
         index, h = self.index_near(epsilon), self.frame.spacing
-        share = min(max(math.expm1(epsilon - self.point(index)) / math.expm1(h), 0.0), 1.0)
-        slip = 4.0 * U * (abs(epsilon) + abs(self.point(index)) + h) / h  # of the share
+        ahead, whole = min(max(epsilon - self.point(index), 0.0), h), -math.expm1(-h)
+        share = math.exp(ahead - h) * -math.expm1(-ahead) / whole
+        # what the point and the difference are off by, 1 / whole the steepest the share grows; and its few operations
+        slip = 4.0 * U * (abs(epsilon) + abs(self.point(index)) + h) / whole + 4.0 * ELEMENTARY
         share = min(max(share - self._sign * slip, 0.0), 1.0)
         near, far = self.at_index(index), self.at_index(index + 1)
         value = ((1.0 - share) * near + share * far) * (1.0 + self._sign * 8.0 * U) + self._sign * UNDERFLOW
@@ -312,9 +314,16 @@ class RunningCurve:
             ahead = math.floor((math.log(value) - target) / (theta * h))
             at = min(max(at + (ahead or (1 if at == low else -1)), low + 1, floor), high - 1, self.last)
         share = (value_low - delta) / (value_low - value_high) * (1.0 + self._sign * 8.0 * U)
-        step = math.log1p(max(share, 0.0) * math.expm1(h)) if share < 1.0 else h
+        step = _along(share, h) if share < 1.0 else h
         found = self.point(low) + step
-        return max(found + self._sign * 8.0 * U * (abs(found) + h), 0.0)
+        return max(found + self._sign * 16.0 * U * (abs(found) + h), 0.0)
+
+
+def _along(share: float, width: float) -> float:
+    """``ln(1 + share (e^width - 1))``, for a share in (0, 1): where the chord of a cell has come so far."""
+    if width <= 1.0:
+        return math.log1p(share * math.expm1(width))
+    return width + math.log(share + (1.0 - share) * math.exp(-width))
 
 
 def _infinity(total: dict[str, float], size: dict[str, float], adding: float, sign: float, steps: int) -> float:

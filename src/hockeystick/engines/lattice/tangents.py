@@ -87,7 +87,8 @@ def tangents(pair: Pair, grid: Grid, *, tilt: float = 1.0) -> LatticePLD:
 def _told(cells: CellMasses) -> CellMasses:
     """The cells without those of so little mass that logarithms hold no ratios of it: fewer outcomes, a lower curve."""
     nothing = cells.log_p - cells.error_p < _LEAST_LOG
-    return replace(cells, **{name: np.where(nothing, -math.inf, getattr(cells, name)) for name in ("log_p", "log_q")})
+    empty = {"log_p": -math.inf, "log_q": -math.inf, "error_p": 0.0, "error_q": 0.0}
+    return replace(cells, **{name: np.where(nothing, value, getattr(cells, name)) for name, value in empty.items()})
 
 
 def _weight(pld: LatticePLD, tilt: float) -> float:

@@ -32,6 +32,7 @@ _COARSE = 96  # points of an estimate
 _TRIED = np.arange(0.0, 16.0, 0.2)  # beyond a cut
 _STRIPS = np.geomspace(0.002, 1.5, 10)[:, None]  # half-widths tried
 _WIDER = np.append(_STRIPS, np.geomspace(2.0, 60.0, 8)[:, None], axis=0)  # where cuts are wide
+_BESIDE = 1.6  # widths from a cut to the end that it makes, at least: a cut above changes by less than 1 a nat there
 _LEAST = 1.0 - 2e-9  # of a posterior that was rounded up
 
 
@@ -84,7 +85,8 @@ class Pieces:
         steep = 0.75 * losses.width**2 * np.maximum(below / m**2 + 0.5, 0.0)
         inner = np.where(whole, above, below)
         end = inner - np.maximum(_reach(losses, inner, exponent, log_accuracy, -1.0), steep)
-        low = np.where(whole, -m * np.sqrt(np.maximum(-2.0 * log_accuracy, 8.0)) - 0.5 * m * m, end)
+        bottom = -m * np.sqrt(np.maximum(-2.0 * log_accuracy, 8.0)) - 0.5 * m * m
+        low = np.where(whole, np.minimum(bottom, above - _BESIDE * losses.width), end)
         high = above + _reach(losses, above, exponent, log_accuracy, 1.0)
         coarse = cls._on(losses, (below, above), (low, high), (high - low) / _COARSE, np.zeros_like(low))
         strips = _STRIPS if losses.width == WIDTH else _WIDER
@@ -338,4 +340,4 @@ def _reach(losses: RareLosses, cut: Array, exponent: float, log_accuracy: Array,
     logs = losses.log_density(place) + exponent * losses.loss(place) - np.square(_TRIED)
     enough = logs <= log_accuracy[:, None]
     found = np.where(enough.any(axis=1), np.argmax(enough, axis=1), np.argmin(logs, axis=1))
-    return np.asarray(_TRIED[np.maximum(found, 8)] * losses.width)
+    return np.asarray(np.maximum(_TRIED[found], _BESIDE) * losses.width)
