@@ -30,7 +30,7 @@ _MORE = 10  # in every further one, whose largest is eight times that of the one
 _PIECES = 16  # of an interval between two tilts that are too far apart
 _LEVELS = 4  # of ever larger tilts
 _NESTED = 3  # levels, each between two tilts of the one before
-_AT_ONCE = 1 << 14  # nodes of coarse rules looked at together
+_AT_ONCE = 1 << 16  # nodes of coarse rules looked at together
 
 Path = tuple[int, ...]
 """The number of a level of ever larger tilts, and then between which tilts of it another lies, and so on."""
