@@ -16,7 +16,7 @@ from hockeystick.engines.lattice.buckets import buckets_down, buckets_up
 from hockeystick.engines.lattice.dots import connect_the_dots
 from hockeystick.engines.lattice.grid import Grid, GridCells
 from hockeystick.engines.lattice.tangents import tangents
-from hockeystick.laws import ContinuousPair, GaussianPair, Pair, SubsampledPair
+from hockeystick.laws import ContinuousPair, GaussianPair, Pair, SubsampledPair, stated
 from hockeystick.laws.joined import JoinedPair
 from hockeystick.laws.one_step import one_step_deltas
 from hockeystick.laws.reversed import ReversedPair
@@ -140,3 +140,15 @@ def test_coarse_functions_bracket_what_they_are_within_their_errors_of(error: fl
         below, above = one_step_deltas(pair, np.linspace(-2.0, 2.5, 1501)[::250])
         assert (below <= high).all()
         assert (low <= above).all()
+
+
+@pytest.mark.parametrize("own", [-20.0, -500.0, -1500.0])
+def test_a_cell_that_takes_on_far_more_than_its_own_mass_says_so(own: float) -> None:
+    """The mass given away is at most 1/e, whatever the next cells hold themselves."""
+    logs, known = np.array([-5.0, -3.0, own, -2.0]), np.full(4, 1e-9)
+    p = stated._Masses(logs, np.array([1e-9, np.inf, 1e-9, 1e-9]), np.array([-5.0, -1.0, own, -2.0]))
+    q = stated._Masses(np.full(4, -4.0), known, np.full(4, -4.0))
+    stated._give_away(p, q)
+    assert p.log[1] == -np.inf
+    for beside, before in ((0, -5.0), (2, own)):
+        assert p.log[beside] + p.error[beside] >= float(np.logaddexp(before, -1.0))

@@ -19,6 +19,7 @@ _DISTANT, _STRIDE = 3.0, 0.02  # an excess that shows the estimates to be wrong,
 _LEAP = 0.5  # the farthest a secant is followed, in ln
 _BEYOND = 2.0  # the farthest out of what cannot be decided, in ln
 _HALVINGS = 40
+_LOOSEST = 0.1  # tolerance of the ends of what cannot be decided
 _SETTLED = 1e-3  # relative distance below which the ends of what cannot be decided are not sought
 _REFINED = 3  # times a value may be asked again at a tenth of the tolerance
 _OTHERWISE = 30.0  # times the tolerance, that a wider bracket is wide for other reasons
@@ -161,7 +162,7 @@ def _settle(search: Search) -> None:
 def _tolerance(search: Search, undecided: Sequence[Evaluation]) -> float:
     """At which a value is evaluated: no finer than the ends of what cannot be decided need, where that is much."""
     needed = 0.1 * _SETTLED * search.slope if any(map(_is_apart, undecided)) else 0.0
-    return max(search.tolerance(), needed)
+    return max(search.tolerance(), min(needed, _LOOSEST))
 
 
 def _is_apart(one: Evaluation) -> bool:

@@ -281,6 +281,7 @@ def _give_away(p: _Masses, q: _Masses) -> None:
         side.log[lost], side.error[lost] = side.most[lost], math.inf
         given, more = cells[between], np.zeros(unknown.size)
         for beside in (held[place[between] - 1], held[place[between]]):
-            np.add.at(more, beside, np.exp(np.minimum(side.most[given] - side.log[beside], _FAR)))
+            with np.errstate(over="ignore"):  # next to it the cell's own mass is nothing: nothing is known of it, too
+                np.add.at(more, beside, np.exp(side.most[given] - side.log[beside]))
         side.error[:] += np.log1p(more) * (1.0 + 1e-9)
         side.log[given], side.error[given] = -math.inf, 0.0
