@@ -86,3 +86,17 @@ def test_crossings_found_together_are_those_found_alone() -> None:
             assert curve(row, np.array([[lower]])).lower[0, 0] >= goal[index]
             assert curve(row, np.array([[upper]])).upper[0, 0] <= goal[index]
             assert upper - lower <= 1e-6
+
+
+def test_questions_are_asked_in_order() -> None:
+    """Whatever the rounds before left of them: answers that stand for all of them are taken as they come."""
+
+    def curve(rows: np.ndarray, points: np.ndarray) -> LogBracket:
+        assert (np.diff(rows) > 0).all()
+        kink = np.where(rows[:, None] == 0, 3.0 * np.abs(points - 1.0), 0.0)
+        return LogBracket(-2.0 * points - kink - 1e-9, -2.0 * points - kink + 1e-9)
+
+    goal, reach = np.full(2, -4.0), np.full(2, 30.0)
+    start, spread, slope = np.array([1.35, 5.0]), np.array([0.5, 1e-3]), np.full(2, 2.0)  # the first is left to prove
+    found = root_brackets(curve, Targets(goal, goal), start=start, spread=spread, slope=slope, reach=reach)
+    assert found.point == pytest.approx([1.4, 2.0], rel=0.0, abs=1e-8)

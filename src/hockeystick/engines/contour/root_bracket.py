@@ -25,10 +25,10 @@ from hockeystick.transforms.rule import Array
 _STEPS = 30
 _FIVE = np.array([[-1.0, -0.45, 0.0, 0.45, 1.0]])
 _ROUNDS = 5  # of interpolation, each from where the last one led
-_AT_ONCE = 8.0  # times the doubt expected: a bracket so wide was found at the first tries
-_ASIDE = 0.5  # of the doubt, that the middle may be off the value: more is for another round
+_AT_ONCE = 8.0  # times half a width: a bracket so wide was found at the first tries
+_ASIDE = 0.5  # of half a width, that the middle may be off the value: more is for another round
 _WITHIN = 0.2  # of the first move, that the slope may mislead by
-_NEAR = np.array([[0.8, 0.92, 1.0, 1.2, 1.5, 2.0]])  # of the doubt expected, 1.1 of half a width, tried in turn
+_NEAR = np.array([[1.02, 1.1, 1.3, 1.7]])  # of half a width, tried in turn
 _FAR = np.array([[5.0, 15.0, 100.0, 1e4, 1e6]])
 
 Rows = NDArray[np.intp]
@@ -102,7 +102,7 @@ def root_brackets(
     rows = np.arange(start.size)
     search.spread[:] = spread
     for _ in range(1 + _ROUNDS):
-        rows = search.interpolate(rows)
+        rows = np.sort(search.interpolate(rows))
         if rows.size == 0:
             break
     rows = (~(np.isfinite(search.upper - search.lower) | search.done)).nonzero()[0]
@@ -139,7 +139,7 @@ class _Search:
         good = falls.nonzero()[0][inside]
         left = [self._moved(rows[~falls], values[~falls, 2])]
         slope = steep[good]
-        doubt = 0.55 * (found.upper - found.lower)[good].max(axis=1)
+        doubt = 0.5 * (found.upper - found.lower)[good].max(axis=1)
         kept = rows[good]
         self.point[kept] = crossing[inside]
         gap = self._prove(kept, slope, doubt)
