@@ -189,6 +189,24 @@ PUBLISHED = [
 ]
 
 
+@pytest.mark.parametrize("apart", [F(1, 1000), F(1, 10**10), F(1, 10**20), F(1, 10**400)])
+def test_counts_of_reports_that_all_but_surely_are_alike_are_as_accurate_as_stated(apart: Fraction) -> None:
+    people, first, other = 10, 1 - apart, 1 - 2 * apart
+    table = CountedReports(people, first, other).make_table()
+    with mpmath.workdps(900):
+        p, q = (mpmath.mpf(x.numerator) / x.denominator for x in (first, other))
+
+        def counted(own: mpmath.mpf, count: int) -> mpmath.mpf:
+            below = [mpmath.binomial(people - 1, c) * q**c * (1 - q) ** (people - 1 - c) for c in (count - 1, count)]
+            return own * below[0] + (1 - own) * below[1]
+
+        for count in range(people + 1):
+            masses = counted(p, count), counted(q, count)
+            assert abs(mpmath.log(masses[0]) - float(table.log_p[count])) <= float(table.error[count])
+            assert abs(mpmath.log(masses[1]) - float(table.log_q[count])) <= float(table.error[count])
+            assert abs(mpmath.log(masses[0] / masses[1]) - float(table.loss[count])) <= float(table.loss_error[count])
+
+
 @pytest.mark.parametrize(
     "row",
     [pytest.param(row, marks=() if row[:2] in {(1.0, 2), (2.0, 10)} else pytest.mark.torture) for row in PUBLISHED],

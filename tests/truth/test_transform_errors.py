@@ -18,8 +18,8 @@ from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair, Subs
 from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.laws.worst_case import WorstCasePair
-from hockeystick.transforms.log_moments import log_moments
-from hockeystick.transforms.rule import Window
+from hockeystick.transforms.log_moments import log_moments, tilt
+from hockeystick.transforms.rule import LossRule, NoQuadrature, Window
 
 
 @pytest.fixture(autouse=True)
@@ -193,3 +193,23 @@ def test_rules_of_sampled_gaussians_say_how_far_off_they_are_beyond_their_plan(
         assert abs(found - exact) <= moment * (mpf(bound) + mpf(1e-13) * (1 + frequency))  # of the rule's floats
         seen.append((float(abs(found - exact) / moment), bound))
     assert any(off > 10.0 * seen[0][1] for off, _ in seen)  # the bound at frequency 0 would not do
+
+
+# -------------------------------------------------------------------------------------- moments next to what is carried
+
+
+@pytest.mark.parametrize("together", [2, 3, 8])
+@pytest.mark.parametrize("top", [598.5, 599.5, 599.99, 600.5])
+def test_a_moment_larger_than_any_of_its_terms_may_be_tells_the_mean(together: int, top: float) -> None:
+    """Equal atoms, each just in range of the exponents, whose sum is beyond."""
+    loss, log_weight = np.full(together + 1, top), np.full(together + 1, -top)
+    loss[0], log_weight[0] = -1.0, -0.7
+    masses = [mp.exp(mpf(q)) for q in log_weight.tolist()]
+    missing = [float(1 - sum(masses)), float(1 - sum(q * mp.exp(mpf(x)) for q, x in zip(masses, loss, strict=True)))]
+    none = np.zeros(loss.size)
+    rule = LossRule.of_pair(loss, none, log_weight, none, count=1.0, quadrature=NoQuadrature(1))
+    rule = replace(rule, missing_q=np.array(missing[:1]), missing_p=np.array(missing[1:]))
+    found = tilt(rule, 2.0, log_moments(rule, np.array([2.0])))
+    terms = [q * mp.exp(2 * mpf(x)) for q, x in zip(masses, loss.tolist(), strict=True)]
+    mean = sum(term * mpf(x) for term, x in zip(terms, loss.tolist(), strict=True)) / sum(terms)
+    assert abs(mpf(found.centre.item()) + mpf(found.drift.item()) - mean) <= found.drift_error.item() < 1e-8

@@ -81,7 +81,7 @@ class BinomialPair(AtomicPair):
         terms = np.abs(logs).sum(axis=0) + shift * (abs(math.log1p(-p)) + abs(math.log(p)))
         slack = 1.01 * U * (shift + (shift + 8.0) * terms)
         size = n * (math.log(2.0) + abs(math.log(p)) + abs(math.log1p(-p))) + 1.0
-        log_f, one = binomial_log_masses(n, p), np.ones(x.size)
+        log_f, one = binomial_log_masses(n, math.log(p), math.log1p(-p)), np.ones(x.size)
         error = 3.0 * ELEMENTARY * size
         if (np.diff(loss) < 0.0).any():  # losses rise: what falls is rounding
             loss, slack = np.maximum.accumulate(loss), np.full(loss.size, slack.max())
@@ -106,16 +106,15 @@ class BinomialPair(AtomicPair):
 
 
 @lru_cache(maxsize=64)
-def binomial_log_masses(trials: int, probability: float) -> Array:
-    """``ln f(x)`` of Bin(n, p) for x in 0..n, p above 0 and below 1."""
-    n, p = trials, probability
-    half = [0.0]
+def binomial_log_masses(trials: int, log_p: float, log_rest: float) -> Array:
+    """``ln f(x)`` of Bin(n, p) for x in 0..n, given ``ln p`` and ``ln (1 - p)``."""
+    n, half = trials, [0.0]
     coefficient = 1
     for x in range(1, n // 2 + 1):
         coefficient = coefficient * (n - x + 1) // x
         half.append(math.log(coefficient))
     logs = np.array(half + half[: n - n // 2][::-1])
     successes = np.arange(n + 1)
-    masses = np.asarray(logs + successes * math.log(p) + (n - successes) * math.log1p(-p))
+    masses = np.asarray(logs + successes * log_p + (n - successes) * log_rest)
     masses.setflags(write=False)
     return masses

@@ -30,7 +30,7 @@ from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import Array, Extreme, InfiniteMass, Pair
 from hockeystick.laws.binomial import binomial_log_masses
 from hockeystick.laws.curve import LEAST_DELTA, of_reverse, undercut
-from hockeystick.numerics.rationals import float_beside
+from hockeystick.numerics.rationals import float_beside, log_of
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_up, up
 
 Column = tuple[Fraction, Fraction, Fraction]
@@ -169,19 +169,18 @@ class CountedReports(AtomicPair):
     other: Fraction
 
     def make_table(self) -> AtomTable:
-        n, p, q = self.people - 1, float(self.first), float(self.other)
-        below = binomial_log_masses(n, q)
+        n = self.people - 1
+        p, q, rest_p, rest_q = (log_of(x) for x in (self.first, self.other, 1 - self.first, 1 - self.other))
+        below = binomial_log_masses(n, q, rest_q)
         before, here = np.append(-np.inf, below), np.append(below, -np.inf)
-        rest_p, rest_q = float(1 - self.first), float(1 - self.other)
-        with np.errstate(divide="ignore"):
-            log_p = np.logaddexp(math.log(p) + before, math.log(rest_p) + here)
-            log_q = np.logaddexp(math.log(q) + before, math.log(rest_q) + here)
+        log_p = np.logaddexp(p + before, rest_p + here)
+        log_q = np.logaddexp(q + before, rest_q + here)
         # ln of T(c - 1) / T(c), in which nothing large is left
         count = np.arange(1, n + 1, dtype=np.float64)
-        ratio = np.log(count / (n - count + 1.0)) + (math.log(rest_q) - math.log(q))
-        above, under = (np.logaddexp(math.log(s) + ratio, math.log(r)) for s, r in ((p, rest_p), (q, rest_q)))
-        loss = np.concatenate(([math.log(rest_p / rest_q)], above - under, [math.log(p / q)]))
-        logs = abs(math.log(q)) + abs(math.log(rest_q)) + abs(math.log(p)) + abs(math.log(rest_p)) + 1.0
+        ratio = np.log(count / (n - count + 1.0)) + (rest_q - q)
+        above, under = (np.logaddexp(s + ratio, r) for s, r in ((p, rest_p), (q, rest_q)))
+        loss = np.concatenate(([rest_p - rest_q], above - under, [p - q]))
+        logs = abs(q) + abs(rest_q) + abs(p) + abs(rest_p) + 1.0
         slack = 16.0 * ELEMENTARY * (logs + math.log(n + 2.0))
         error = 16.0 * ELEMENTARY * (n + 2.0) * (logs + 1.0)
         one = np.ones(loss.size)

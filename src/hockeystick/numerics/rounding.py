@@ -98,8 +98,8 @@ def exp_up(log: float, factor: float = 1.0) -> float:
         return up(math.exp(log) * factor, 2.0 * ELEMENTARY)
     scaled = up(_scaled_exp(log) * factor, 4.0 * ELEMENTARY)
     value = scaled / _SCALE / _SCALE
-    # the first quotient is exact, the second rounded once; its product is exact again and tells the direction
-    return value if value * _SCALE >= scaled / _SCALE else math.nextafter(value, math.inf)
+    # both quotients together are rounded once, or 0; the products are exact again and tell the direction
+    return value if value * _SCALE * _SCALE >= scaled else math.nextafter(value, math.inf)
 
 
 def exp_down(log: float, factor: float = 1.0) -> float:

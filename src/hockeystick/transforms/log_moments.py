@@ -280,7 +280,7 @@ def _mean(
     """``sum_j w_j l_j`` and a bound on its error: second order in the loss, but for large exponents, shape (R, 1)."""
     loss, log_m, log_m_error = rule.loss, moments.value[0], moments.error[0]
     size = np.abs(loss)
-    fits = (rule.log_weight + x).max(axis=1) < OVERFLOW
+    fits = np.maximum((rule.log_weight + x).max(axis=1), log_m) < OVERFLOW  # of each term, and of the moment
     lean, part = leaning(exponent), moments.grown or rule.grown_by(exponent)
     # q (e^{al} - 1), as p (e^{(a-1) l} - 1) + p - q where a is above a half
     grown = part.value + lean * rule.gain.value
