@@ -107,7 +107,11 @@ class CutBatches(Sampled):
         tail = self._tail
         drawn = Fraction(tail.below) + Fraction(tail.above) * Fraction(tail.mean_share)
         rate = float_beside(Fraction(self.rate) * drawn * (1 - 2 * _SLIP), up=False)
-        return (Poisson(self.mechanism, rate).pair(direction),) if rate >= LEAST_RATE else ()
+        if rate < LEAST_RATE:
+            return ()
+        sample = Poisson(self.mechanism, rate)
+        known = sample.attained(direction)
+        return (sample.pair(direction),) if known is None else known
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
         if self._tail is None:

@@ -19,7 +19,8 @@ class Poisson(Sampled):
     """A step on a Poisson sample: every record takes part independently with the same probability.
 
     Under *remove* the pair is ((1-g)Q + gP, Q), under *add* its reverse (003, Theorem 10); zero-out and zero-in are
-    the same. Under *substitute* a pair is proved for Gaussian noise only (003, Proposition 13).
+    the same, a null record being as good as none. Under *substitute* a pair is proved for Gaussian noise only (003,
+    Proposition 13).
 
     Parameters
     ----------
