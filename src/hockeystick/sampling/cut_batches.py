@@ -73,7 +73,7 @@ class CutBatches(Sampled):
         return (
             f"cut Poisson: every {unit} of {parameters['population']:,} joins each batch independently, with"
             f" probability {plain(parameters['rate'])}; of more than {parameters['largest_batch']:,} a uniformly random"
-            f" {parameters['largest_batch']:,} are kept"
+            f" {parameters['largest_batch']:,} are kept; of two neighbours the larger has {parameters['population']:,}"
         )
 
     @cached_property
