@@ -47,7 +47,9 @@ class Poisson(Sampled):
 
     @classmethod
     def by_size(cls, mechanism: Step, *, batch_size: int, population: int) -> Poisson:
-        """Poisson sampling, its rate given as an expected batch size over a number of records.
+        """Poisson sampling, its rate given as an expected batch size over a number of records, known to all.
+
+        Neighbours of another number of records have the same rate: what is accounted is the quotient.
 
         Parameters
         ----------
