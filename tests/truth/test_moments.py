@@ -248,6 +248,16 @@ def test_curves_compose() -> None:
     assert np.allclose(whole.upper, parts.upper, rtol=1e-12, atol=0.0)
 
 
+def test_the_sum_of_curves_of_opposite_directions_contains_that_of_the_run() -> None:
+    """Each curve is of the worse direction, which is another one for these two."""
+    one, other = hs.DiscretePair((0.9, 0.1), (0.5, 0.5)), hs.DiscretePair((0.5, 0.5), (0.9, 0.1))
+    whole, parts = hs.renyi(one + other).divergence, (hs.renyi(one) + hs.renyi(other)).divergence
+    assert isinstance(whole, hs.Bound)
+    assert isinstance(parts, hs.Bound)
+    assert (np.asarray(parts.lower) <= whole.lower).all()
+    assert (np.asarray(whole.upper) <= parts.upper).all()
+
+
 @pytest.mark.parametrize("conversion", ["tight", "classic"])
 def test_a_grid_of_orders_is_no_better_than_all_orders(conversion: Literal["tight", "classic"]) -> None:
     run = hs.Gaussian(1.0).poisson(0.01) * 2000

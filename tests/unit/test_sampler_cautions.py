@@ -70,6 +70,13 @@ def test_who_sees_the_order_is_asked(sampling: str, kept: str) -> None:
     assert not any(one.name == "order-unstated" for one in cautions(stated))
 
 
+def test_shuffled_batches_are_not_said_to_be_uncovered_by_what_is_accounted_for_them() -> None:
+    epoch = 'scheme = "shuffled", batch_size = 10, population = 100'
+    asked = " ".join(one.text for one in cautions(specification(epoch)))
+    assert "assumes a shuffled pass over the data. Many data loaders do otherwise" in asked
+    assert "which step any example is in" in asked
+
+
 def test_poisson_samples_have_no_order_to_ask_for() -> None:
     found = cautions(specification('scheme = "poisson", rate = 0.1'))
     assert not any(one.name == "order-unstated" for one in found)

@@ -27,7 +27,8 @@ from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair
 from hockeystick.laws.allocated_atoms import AllocatedAtomsPair
 from hockeystick.laws.base import Pair
 from hockeystick.laws.one_step import one_step_delta
-from hockeystick.sampling import SCHEMES, Poisson, Sampled, Shuffled, WithoutReplacement
+from hockeystick.mechanisms.matrix import CorrelatedNoise
+from hockeystick.sampling import SCHEMES, CutBatches, Poisson, Sampled, Shuffled, WithoutReplacement
 
 
 @pytest.mark.parametrize("population", [3, 10])  # the float64 nearest to 1/3 is below it, that of 1/10 above
@@ -288,6 +289,41 @@ def test_a_group_of_one_in_fixed_size_batches_is_the_plain_step() -> None:
         first, second = (hs.account(step, "remove").delta(epsilon) for step in (group, plain))
         assert max(first.lower, second.lower) <= min(first.upper, second.upper)
         assert first.upper <= 1.01 * first.lower  # type: ignore[operator]
+
+
+def test_a_group_in_fixed_size_batches_is_that_of_known_records_more_or_less() -> None:
+    """Null records push others out of a batch, too: with one other record of value -1 delta(1) is 0.0077 there."""
+    group = hs.GaussianMixture.fixed_size_group(1.3, batch_size=1, population=2, size=1)
+    for adjacency in ("zero-out", "substitute"):
+        with pytest.raises(hs.UnknownPairError, match="group"):
+            hs.account(group, adjacency)
+    with pytest.raises(hs.UnknownPairError, match="number of records"):
+        hs.account(group).group_epsilon(1e-5, size=2)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "parameters"), [(Poisson, (0.5,)), (WithoutReplacement, (2, 4)), (Shuffled, (2, 4))]
+)
+def test_no_scheme_draws_a_group_as_one(scheme: Any, parameters: tuple[float, ...]) -> None:
+    """Its records are drawn one by one: the group of the sampled step is another one."""
+    with pytest.raises(ValueError, match="for_group"):
+        scheme(hs.Gaussian(1.0).for_group(3), *parameters)
+
+
+def test_cut_batches_of_noise_that_is_known_between_two_numbers_show_the_smaller() -> None:
+    cut = CutBatches(CorrelatedNoise(2.0, 0.25), 0.25, 2, 4)
+    shown = Poisson(CorrelatedNoise(0.25, 0.25), 0.25)
+    assert 0.0 < hs.account(cut).delta(0.0).lower < hs.account(shown).delta(0.0).upper
+
+
+def test_no_datasets_are_known_for_a_sample_of_a_batch_of_fixed_size() -> None:
+    """Of two records out of four, each dropped or not, delta(0) is 0.1217 at most, where the pair has 0.1357."""
+    step = WithoutReplacement(hs.Gaussian(0.6).poisson(0.3), 2, 4)
+    for direction in ("add", "remove"):
+        bound = hs.account(step, direction).delta(0.0)
+        assert bound.lower == 0.0
+        assert 0.12168 < bound.upper < 0.1357
+    assert "lower: trivial, no datasets are known" in bound.notes
 
 
 def test_rounds_and_fixed_bins_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:

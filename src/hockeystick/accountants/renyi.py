@@ -93,14 +93,18 @@ class RenyiCurve:
 
     @public_door
     def __add__(self, other: RenyiCurve) -> RenyiCurve:
-        """The composition of two curves with the same orders."""
+        """The composition of two curves with the same orders.
+
+        Each may be the larger of two directions, but not of the same one: the sum is an upper bound, and below is what
+        either of them tells alone. To know both sides, ask for the divergences of the composition.
+        """
         if not isinstance(other, RenyiCurve):
             return NotImplemented
         if not np.array_equal(self.orders, other.orders):
             raise ValueError("only curves with the same orders add up; evaluate both at one grid")
         a, b = self.divergence, other.divergence
         if isinstance(a, Bound) and isinstance(b, Bound):
-            lower = _down(np.asarray(a.lower) + np.asarray(b.lower))
+            lower = np.maximum(a.lower, b.lower)
             upper = _up(np.asarray(a.upper) + np.asarray(b.upper))
             return RenyiCurve(self.orders, Bound(lower, upper, a.method, (*a.notes, *b.notes)))
         value = np.asarray(a.sides[1]) + np.asarray(b.sides[1])

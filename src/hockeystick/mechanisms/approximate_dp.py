@@ -27,8 +27,8 @@ class ApproximateDP(Mechanism):
     """Any mechanism that is (epsilon, delta)-DP under the neighbouring relation it is accounted for.
 
     Its worst pair is known and has four outcomes (Kairouz, Oh and Viswanath 2015). On a Poisson sample the guarantee
-    must hold under add-remove, on a batch of fixed size under substitution. With delta 0 this is pure DP, and
-    compositions lie on an exact lattice.
+    must hold under add-remove, on a batch of fixed size under substitution, on a cut one under both. With delta 0 this
+    is pure DP, and compositions lie on an exact lattice.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ class ExponentialMechanism(Mechanism):
     joined worst curve of all such intervals, and every step is (epsilon^2 / 8)-concentrated (docs/derivations/
     selection.md). Any other mechanism of bounded range may stand here; where all scores move in one direction
     (*monotone*), epsilon / sensitivity in the exponent gives the same. On a Poisson sample the range must hold under
-    add-remove, on a batch of fixed size under substitution.
+    add-remove, on a batch of fixed size under substitution, on a cut one under both.
 
     Steps beside each other may be chosen adaptively, by what earlier ones released: of a run of them alone, up to 128,
     both sides are those of the worst such choices.

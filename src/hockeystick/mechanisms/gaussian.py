@@ -74,18 +74,22 @@ class Gaussian(Mechanism):
                 " the micro-batches; account for one record: curve.group_epsilon(delta, size=) then bounds a group's"
                 " epsilon from above"
             )
-        from hockeystick.mechanisms.gaussian_mixture import GaussianMixture
-
-        return GaussianMixture.poisson_group(self.noise_multiplier, rate=rate, size=times).pair("remove")
+        return self._moved(chances_of_draws(Fraction(rate), times), 1.0)
 
     def drawn_together(self, *, batch_size: int, population: int, size: int) -> Pair:
         """sum_j w_j N(2j) against N(0), w hypergeometric: docs/derivations/fixed-size.md, section 5."""
-        from hockeystick.mechanisms.gaussian_mixture import GaussianMixture
+        b, others = batch_size, population - size
+        if b > others:
+            raise ValueError(f"without the group of {size} there are {others} records, which fill no batch of {b}")
+        ways = [math.comb(size, j) * math.comb(others, b - j) for j in range(min(b, size) + 1)]
+        return self._moved(tuple(Fraction(way, math.comb(population, b)) for way in ways), 2.0)
 
-        group = GaussianMixture.fixed_size_group(
-            self.noise_multiplier, batch_size=batch_size, population=population, size=size
-        )
-        return group.pair("remove")
+    def _moved(self, weights: tuple[Fraction, ...], shift: float) -> Pair:
+        """Moved by so many shifts, with these chances, against unmoved."""
+        from hockeystick.laws.mixture import GaussianMixturePair
+
+        centres = tuple(shift * j for j in range(len(weights)))
+        return GaussianMixturePair(self.noise_multiplier, weights, centres, (Fraction(1),), (0.0,))
 
     def summed_lower(self, taking_part: int, releases: int) -> tuple[Pair, ...]:
         """N(k, t s^2) against N(0, t s^2), its own reverse: docs/derivations/random-allocation.md, section 7."""
@@ -111,3 +115,8 @@ class Gaussian(Mechanism):
         if direction == "substitute":
             return allocated, allocated.reversed()
         return largest.under(direction), allocated.under(direction)
+
+
+def chances_of_draws(rate: Fraction, times: int) -> tuple[Fraction, ...]:
+    """The chances of 0, 1, ... draws out of so many, each of the rate."""
+    return tuple(math.comb(times, j) * rate**j * (1 - rate) ** (times - j) for j in range(times + 1))

@@ -20,7 +20,8 @@ class GaussianDP(Mechanism):
     """Any mechanism that is mu-GDP under the neighbouring relation it is accounted for.
 
     Its outputs are no easier to tell apart than two unit normals at distance mu. On a Poisson sample the guarantee
-    must hold under add-remove, on a batch of fixed size under substitution (Dong, Roth and Su 2019).
+    must hold under add-remove, on a batch of fixed size under substitution, on a cut one under both (Dong, Roth and Su
+    2019).
 
     Parameters
     ----------

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import final
 
-from hockeystick.composition import Direction, Step
+from hockeystick.composition import Direction, Grouped, Step
 from hockeystick.errors import (
     UnknownPairError,
     check_count,
@@ -20,6 +19,7 @@ from hockeystick.errors import (
 )
 from hockeystick.laws.base import Pair
 from hockeystick.laws.mixture import GaussianMixturePair
+from hockeystick.mechanisms.gaussian import Gaussian, chances_of_draws
 from hockeystick.numerics.rationals import Probability
 
 _LARGEST_GROUP = 1000  # whose exact weights take 15 s
@@ -88,16 +88,14 @@ class GaussianMixture(Step):
         g, k = Fraction(check_rate("rate", rate)), check_count("size", size)
         if k > _LARGEST_GROUP:
             raise ValueError(f"size must be at most {_LARGEST_GROUP:,}, got {k:,}")
-        weights = tuple(math.comb(k, j) * g**j * (1 - g) ** (k - j) for j in range(k + 1))
-        return cls(noise_multiplier, tuple(float(j) for j in range(k + 1)), probabilities=weights)
+        return cls(noise_multiplier, tuple(map(float, range(k + 1))), probabilities=chances_of_draws(g, k))
 
-    @classmethod
-    def fixed_size_group(
-        cls, noise_multiplier: float, *, batch_size: int, population: int, size: int
-    ) -> GaussianMixture:
-        """A group of records and batches of fixed size: a hypergeometric number of them takes part.
+    @staticmethod
+    def fixed_size_group(noise_multiplier: float, *, batch_size: int, population: int, size: int) -> Grouped:
+        """A group of records and batches of fixed size: `Gaussian.without_replacement` as it counts for the group.
 
-        Each one that does pushes another record out of the batch, so the shifts are 0, 2, 4, ...
+        A hypergeometric number of the group takes part. Each one that does pushes another record out of the batch, so
+        the shifts are 0, 2, 4, ... A null record pushes others out as well: under *zero-out* no pair is proved.
 
         Parameters
         ----------
@@ -108,13 +106,10 @@ class GaussianMixture(Step):
         size : int
             Records in the group, at least 1.
         """
-        sizes = {"batch_size": batch_size, "population": population, "size": size}
-        b, n, k = (check_count(name, given) for name, given in sizes.items())
-        if b > n - k:
-            raise ValueError(f"without the group of {k} there are {n - k} records, which fill no batch of {b}")
-        drawn = range(min(b, k) + 1)
-        weights = tuple(Fraction(math.comb(k, j) * math.comb(n - k, b - j), math.comb(n, b)) for j in drawn)
-        return cls(noise_multiplier, tuple(2.0 * j for j in drawn), probabilities=weights)
+        step = Gaussian(noise_multiplier).without_replacement(batch_size=batch_size, population=population)
+        group = Grouped(step, check_count("size", size))
+        group.pair("remove")  # refuses what fills no batch
+        return group
 
     def pair(self, direction: Direction) -> Pair:
         if direction == "substitute":

@@ -38,7 +38,7 @@ class ReportNoisyMax(Mechanism):
     ----------
     epsilon : float
         The pure-DP guarantee (nats) under the neighbouring relation it is accounted for (on a batch of fixed size:
-        under substitution), above 0.
+        under substitution; on a cut one: under add-remove, too), above 0.
     noise : {"gumbel", "exponential", "laplace"}
         Gumbel noise makes it the exponential mechanism, which composes best; exponential noise permute-and-flip.
 
@@ -90,7 +90,7 @@ class PermuteAndFlip(Mechanism):
     ----------
     epsilon : float
         The pure-DP guarantee (nats) under the neighbouring relation it is accounted for (on a batch of fixed size:
-        under substitution), above 0.
+        under substitution; on a cut one: under add-remove, too), above 0.
 
     Examples
     --------

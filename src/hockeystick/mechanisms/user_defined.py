@@ -29,8 +29,9 @@ class UserDefined(Mechanism):
 
     Notes
     -----
-    Zero-out has the pairs of remove and add: state those for a null record instead where they differ. Samples under add
-    are made of the pair for ``add``.
+    Zero-out has the pairs of remove and add: state those for a null record instead where they differ, but not for
+    samples, which take a null record to be as good as none. Samples under add are made of the pair for ``add``. Cut
+    batches take both, of ``remove`` and of ``substitute``.
 
     Examples
     --------

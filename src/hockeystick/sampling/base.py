@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hockeystick.composition import Direction, Step
+from hockeystick.composition import Direction, Grouped, Step
 from hockeystick.errors import UnknownPairError, check_count, set_fields
 from hockeystick.laws.base import Pair
 
@@ -116,6 +116,11 @@ class Sampled(Step):
             raise ValueError(
                 f"{self.mechanism!r} is for a stated number of records, which a sample of them does not have; state one"
                 " scheme, with the number of records it draws from"
+            )
+        if isinstance(self.mechanism, Grouped):
+            raise ValueError(
+                f"{self.mechanism!r} is for a group, whose records a sample takes one by one; state the sampled step,"
+                " and then for_group of it, or group_size"
             )
 
     @classmethod

@@ -73,7 +73,7 @@ class CutBatches(Sampled):
         return (
             f"cut Poisson: every {unit} of {parameters['population']:,} joins each batch independently, with"
             f" probability {plain(parameters['rate'])}; of more than {parameters['largest_batch']:,} a uniformly random"
-            f" {parameters['largest_batch']:,} are kept"
+            f" {parameters['largest_batch']:,} are kept; of two neighbours the larger has {parameters['population']:,}"
         )
 
     @cached_property
@@ -107,7 +107,11 @@ class CutBatches(Sampled):
         tail = self._tail
         drawn = Fraction(tail.below) + Fraction(tail.above) * Fraction(tail.mean_share)
         rate = float_beside(Fraction(self.rate) * drawn * (1 - 2 * _SLIP), up=False)
-        return (Poisson(self.mechanism, rate).pair(direction),) if rate >= LEAST_RATE else ()
+        if rate < LEAST_RATE:
+            return ()
+        sample = Poisson(self.mechanism, rate)
+        known = sample.attained(direction)
+        return (sample.pair(direction),) if known is None else known
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
         if self._tail is None:

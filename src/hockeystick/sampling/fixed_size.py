@@ -65,13 +65,13 @@ class WithoutReplacement(InBatches):
         return super().pair_of_group(direction, size)
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
-        if self.mechanism.attained("substitute") is not None or (direction == "substitute" and self._is_lopsided):
+        if not self._is_shown or (direction == "substitute" and self._is_lopsided):
             return ()
         upper, lower = (self._pairs(direction, float_beside(self.rate, up=side)) for side in (True, False))
         return None if len(upper) == 1 and upper == lower else lower[-2:]
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
-        if self.mechanism.attained("substitute") is not None:
+        if not self._is_shown:
             return self.mechanism.provenance("substitute")
         batches = f"fixed-size batches, {self.batch_size} of {self.population}"
         if direction == "substitute" and self.rate < 1:
@@ -87,6 +87,11 @@ class WithoutReplacement(InBatches):
         if self.attained(direction) is None:
             return ()
         return (f"{batches}: the rate is no exact float64: it is rounded up for the upper bound, down for the lower",)
+
+    @property
+    def _is_shown(self) -> bool:
+        """Whether datasets show the mechanism's pair in every batch: on a sample of a batch none are known to."""
+        return isinstance(self.mechanism, Samplable) and self.mechanism.attained("substitute") is None
 
     @property
     def _is_lopsided(self) -> bool:

@@ -19,7 +19,8 @@ class Poisson(Sampled):
     """A step on a Poisson sample: every record takes part independently with the same probability.
 
     Under *remove* the pair is ((1-g)Q + gP, Q), under *add* its reverse (003, Theorem 10); zero-out and zero-in are
-    the same. Under *substitute* a pair is proved for Gaussian noise only (003, Proposition 13).
+    the same, a null record being as good as none. Under *substitute* a pair is proved for Gaussian noise only (003,
+    Proposition 13).
 
     Parameters
     ----------
@@ -46,7 +47,9 @@ class Poisson(Sampled):
 
     @classmethod
     def by_size(cls, mechanism: Step, *, batch_size: int, population: int) -> Poisson:
-        """Poisson sampling, its rate given as an expected batch size over a number of records.
+        """Poisson sampling, its rate given as an expected batch size over a number of records, known to all.
+
+        Neighbours of another number of records have the same rate: what is accounted is the quotient.
 
         Parameters
         ----------

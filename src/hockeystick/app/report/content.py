@@ -161,7 +161,7 @@ class Content:
         if self.specification.schemes:
             samplers = dict.fromkeys(entry.sampling for entry in self.specification.steps)
             drawn = [words.sampling_words(sampling, unit) for sampling in samplers]
-            drawn.append("Draws are assumed to be independent between steps; which records were drawn is kept secret.")
+            drawn.append("Beyond that draws are assumed to be independent; which records were drawn is kept secret.")
             rows.append(Row("Sampling", ". ".join(drawn)))
         if self.specification.tuning is not None:
             rows.append(Row("Tuning", f"{capital(words.tuning_words(self.specification))}."))

@@ -101,10 +101,11 @@ def _batches(specification: Stated) -> Iterator[Caution]:
     everyone = f"that every {specification.unit} takes part in every step"
     assumed = " and ".join(of_kind[kind].noun for kind in accounted) or everyone
     if accounted and stated is None:
+        others = "Many data loaders do otherwise" if "shuffled" in accounted else "Most data loaders shuffle instead"
         yield _unstated(
             "sampler-unstated",
-            f"How batches are drawn in fact is not stated; the accounting assumes {assumed}. Most data loaders"
-            " shuffle instead, which this guarantee does not cover.",
+            f"How batches are drawn in fact is not stated; the accounting assumes {assumed}. {others},"
+            " which this guarantee does not cover.",
         )
     elif stated is not None and accounted != [stated]:
         yield _broken(
@@ -137,7 +138,7 @@ def _observers(specification: Stated) -> Iterator[Caution]:
         kept = "for the whole run" if any(scheme.step_is_run for scheme in hidden) else "of every round or epoch"
         yield _unstated(
             "order-unstated",
-            f"Who sees which step a {specification.unit} is in is not stated. The accounting ({said}) assumes that"
+            f"Who sees which step any {specification.unit} is in is not stated. The accounting ({said}) assumes that"
             f" nobody but the trainer ever learns the places {kept}, from logs, losses of batches or the storage that"
             " batches are read from.",
         )

@@ -1,7 +1,9 @@
 """Compositions as events of dp-accounting.
 
-Guarantee: the event costs at least what the composition does, and exactly that where no number had to be rounded;
-`from_dp_event` reads it back. Steps that no event of the installed release stands for raise ``ValueError``.
+Guarantee: read back by `from_dp_event` the event costs at least what the composition does, and exactly that where no
+number had to be rounded. One step is an exception: randomised response against a special record, which answers
+uniformly there, but may tell any other category here. Steps that no event of the installed release stands for raise
+``ValueError``.
 """
 
 from __future__ import annotations
