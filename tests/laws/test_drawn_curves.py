@@ -177,6 +177,26 @@ def test_a_plot_draws_the_same_lines_and_no_wall_before_the_largest_loss() -> No
     assert np.interp(0.0175, shown[:, 0], shown[:, 1]) <= 0.7271  # what an attack reaches
 
 
+@pytest.mark.parametrize("run", [hs.RandomizedResponse(0.6) * 1, hs.ApproximateDP(1.0, 1e-3) * 1, ATOMS])
+def test_a_trade_off_on_logarithmic_axes_holds_between_its_points(run: hs.Composition) -> None:
+    pytest.importorskip("matplotlib")
+    curve = hs.account(run)
+    axes = plots.trade_off(curve, scale="logarithmic").axes[0]
+    x, y = np.maximum(np.asarray(axes.patches[0].get_path().vertices[:-1], dtype=np.float64), 1e-300).T
+    half = int(np.argmax(x)) + 1  # there along the lower line, back along the upper one
+    alphas = np.geomspace(1e-6, 1.0 - 1e-6, 1001)
+    truth = curve.trade_off(alphas, tolerance=1e-9).false_negative_rate
+    seen = truth.sides[0] > 1e-6  # inside the picture
+    below, above = (
+        np.exp(np.interp(np.log(alphas), np.log(px), np.log(py)))
+        for px, py in ((x[:half], y[:half]), (x[half:][::-1], y[half:][::-1]))
+    )
+    assert np.all((below <= truth.sides[1])[seen])
+    assert np.all((above >= truth.sides[0])[seen])
+    guesses = np.asarray(axes.lines[-1].get_xydata(), dtype=np.float64)[:-1]
+    assert np.max(np.abs(np.diff(np.log(guesses), axis=0))) < 0.04  # of the 14 that an axis shows
+
+
 def test_counts_between_those_drawn_lie_below_the_line() -> None:
     pytest.importorskip("matplotlib")
     step = hs.Gaussian(2.0).poisson(0.01)

@@ -122,6 +122,21 @@ def small_losses(size: int, scale: float) -> LossRule:
     return finite_rule(loss, q, 1e6)
 
 
+@pytest.mark.parametrize("exponent", [0.3, 0.9, 0.94, 1.5])
+def test_what_nodes_grow_by_holds_at_every_exponent(exponent: float) -> None:
+    """Between a half and one the weight is p, whose logarithm is rounded, and the losses that grow lie far below 0."""
+    random = np.random.default_rng(0)
+    loss = random.uniform(-700.0, -512.0, 2000) * (-0.6 if exponent in {0.3, 1.5} else 1.0)
+    log_weight = np.minimum(-loss, 0.0) - random.uniform(0.0, 1.0, 2000)
+    zero, none = np.zeros((1, loss.size)), np.zeros(1)
+    rule = LossRule(loss[None], zero, log_weight[None], zero, none, none, none + 1.0, NoQuadrature(1), None, none)
+    found = rule.grown_by(np.array([[exponent]]))
+    lean = exponent > 0.5
+    for value, error, q, x in zip(found.value[0], found.error[0], log_weight.tolist(), loss.tolist(), strict=True):
+        base = (arb(q) + arb(x)).exp() if lean else arb(q).exp()
+        assert abs(arb(float(value)) - base * (arb(exponent) * x - lean * arb(x)).expm1()) <= float(error)
+
+
 RULES = [small_losses(40, 1e-4), small_losses(90, 0.05), small_losses(61, 0.9), small_losses(300, 4.0)]
 EXPONENTS = np.array([0.0, 0.25, 0.5, 0.9990234375, 1.0, 1.0009765625, 1.5, 4.0, 31.0])
 

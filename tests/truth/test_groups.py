@@ -181,6 +181,17 @@ def test_the_bound_for_anything_is_the_chain_of_pure_dp() -> None:
     assert one.group_epsilon(1e-5, size=1).sides == one.epsilon(1e-5).sides
 
 
+@pytest.mark.parametrize(("scale", "size"), [(0.1, 100), (0.001, 2), (1.0, 10**6)])
+def test_the_bound_of_a_group_is_finite_wherever_losses_are(scale: float, size: int) -> None:
+    """The largest loss of one record is 1 / scale, so that of k is k / scale at most, beyond e^700 as well."""
+    largest = size / scale
+    for delta in (0.0, 1e-300, 1e-6):
+        assert 0.5 * largest <= hs.account(hs.Laplace(scale)).group_epsilon(delta, size=size).upper <= 1.001 * largest
+    assert hs.account(hs.Gaussian(0.1)).group_epsilon(1e-6, size=2).upper < 700.0
+    nothing = hs.account(hs.Gaussian(1.0)).group_epsilon(1.0, size=size)
+    assert nothing.sides == (0.0, 0.0)  # a delta of 1 asks for nothing
+
+
 def test_what_is_not_proved_is_refused_with_what_to_use() -> None:
     for step in (
         hs.Laplace(5.0).poisson(0.1),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Literal
@@ -14,6 +15,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.accountants import RENYI_ORDERS, Certified, Moments, RenyiCurve
+from hockeystick.engines.moments.log_moment import MomentBracket
 from hockeystick.exact import Enclosure, exact_delta, exact_epsilon
 from hockeystick.laws import BoundedRangePair, DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
 from hockeystick.laws.joined import JoinedPair
@@ -221,6 +223,17 @@ def test_a_divergence_is_no_more_than_known_candidates_show() -> None:
         assert 0.999 * truth < low <= truth
     nothing = hs.renyi(hs.AboveThreshold(1.0, 1.0), orders).divergence
     assert not np.asarray(nothing.sides[0]).any()
+
+
+def test_a_divergence_at_orders_that_lack_their_neighbour_is_rounded_outward(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond 2^53 order - 1 is no float64; known moments without any slack, of 2000 orders."""
+    random = np.random.default_rng(0)
+    orders, known = 2.0**53 + 2.0 * random.integers(1, 2**51, 2000), random.uniform(1.0, 2.0, 2000)
+    module = sys.modules["hockeystick.accountants.renyi"]
+    monkeypatch.setattr(module, "moments_of_pair", lambda *_: MomentBracket(known, known))
+    sides = map(np.asarray, hs.renyi(GaussianPair(1.0), orders).divergence.sides)
+    for order, moment, low, high in zip(orders.tolist(), known.tolist(), *sides, strict=True):
+        assert Fraction(low) <= Fraction(moment) / (int(order) - 1) <= Fraction(high)
 
 
 def test_a_count_that_is_no_float_is_rounded_outward() -> None:

@@ -83,7 +83,12 @@ NEVER = hs.DiscretePair((1.0, 0.0), (0.0, 1.0))
         (
             lambda: hs.account(NO_NOISE, accountant=hs.accountants.PRV()).delta(1.0),
             hs.PrecisionError,
-            "inf grid points",
+            "allow an epsilon_error of [0-9]+, or accountants.Certified",
+        ),
+        (
+            lambda: hs.account(hs.Gaussian(1e-20) * 5, accountant=hs.accountants.PRV()).delta(1.0),
+            hs.PrecisionError,
+            "grid points: use more noise, or accountants.Certified",
         ),
         (lambda: hs.account(NO_NOISE_ON_A_GROUP, accountant=LATTICE).delta(1.0), hs.PrecisionError, "use more noise"),
         (lambda: hs.account(NEVER, accountant=hs.accountants.PRV()).delta(1.0), hs.PrecisionError, "no loss"),

@@ -167,3 +167,13 @@ def test_laplace_steps_of_tiny_noise_need_nodes_where_there_is_mass_alone(shift:
     assert (np.diff(nodes.loss) > 0.0).all()
     assert math.fsum(np.exp(nodes.log_p)) == pytest.approx(1.0, rel=1e-9, abs=0.0)
     assert math.fsum(np.exp(nodes.log_q)) == pytest.approx(1.0, rel=1e-9, abs=0.0)
+
+
+def test_groups_with_next_to_no_noise_need_nodes_where_there_is_mass_alone() -> None:
+    """Three records at noise 1e-3: four centres a thousand deviations apart; nodes all the way were millions."""
+    (pair, _), *_ = (hs.GaussianMixture.poisson_group(1e-3, rate=0.01, size=3) * 1).pairs("remove")
+    nodes = pair.nodes(-60.0)
+    assert nodes.loss.size <= 4 * (2.0 * math.sqrt(120.0) * 3000.0 / 0.55 + 2)
+    assert (np.diff(nodes.loss) >= 0.0).all()
+    assert math.fsum(np.exp(nodes.log_p)) == pytest.approx(1.0, rel=1e-9, abs=0.0)
+    assert math.fsum(np.exp(nodes.log_q)) == pytest.approx(1.0, rel=1e-9, abs=0.0)

@@ -10,6 +10,14 @@ import pytest
 
 from hockeystick.engines.contour.root_bracket import LogBracket, RootBracket, Targets, root_brackets
 from hockeystick.numerics.one_sided_root import one_sided_root
+from hockeystick.numerics.roots import increasing_root
+
+
+def test_a_root_among_large_numbers_is_found_to_two_neighbours() -> None:
+    """No float lies between, however fine the tolerance: the search ended never."""
+    assert increasing_root(lambda x: -1.0 if x < 3e20 else 1.0, 0.0, 1e21, 1e-3) == pytest.approx(
+        3e20, rel=1e-15, abs=0.0
+    )
 
 
 @pytest.mark.parametrize(("guess", "slope", "step"), list(product([0.0, 3.0, 40.0], [0.3, 1.0, 20.0], [1e-3, 1e-9])))

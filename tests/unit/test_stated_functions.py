@@ -74,3 +74,24 @@ def test_bounds_that_contradict_one_another_are_refused(
     run = hs.UserDefinedCurve(lambda _: bounds, infinite=0.125) * steps
     with pytest.raises(error, match=says):
         hs.account(run).delta(1.0)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-3])
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 1.1, 5.0])
+def test_a_stated_curve_may_be_straight_across_epsilon_0(epsilon: float, delta: float) -> None:
+    """That of (epsilon, delta)-DP, with no outcome of loss 0: its upper side was refused, its lower side 0."""
+
+    def stated(at: float) -> tuple[float, float]:
+        value = delta + (1.0 - delta) * max(math.exp(epsilon) - math.exp(at), 0.0) / (math.exp(epsilon) + 1.0)
+        return value * (1.0 - 1e-13), value * (1.0 + 1e-13)
+
+    for count in (2, 10):
+        found = hs.account(hs.UserDefinedCurve(stated, infinite=delta * (1.0 - 1e-13)) * count)
+        truth = hs.account(hs.ApproximateDP(epsilon, delta) * count)
+        for ask, values in (("epsilon", [0.02, 0.1]), ("delta", [0.0, epsilon, 0.7 * count * epsilon])):
+            for value in values:
+                low, high = (float(side) for side in getattr(found, ask)(value).sides)
+                least, most = (float(side) for side in getattr(truth, ask)(value).sides)
+                assert low <= most
+                assert least <= high
+                assert high - low <= 0.03 * max(high, epsilon if ask == "epsilon" else 1e-3)

@@ -40,7 +40,7 @@ _METHOD = "PRV accountant (mean-preserving rounding)"
 _NOTE = "rounding to the nearest point bounds neither side: the bracket holds by Hoeffding's inequality"
 _LARGEST_WINDOW = 1 << 25
 _WIDEST = 600.0  # nats, between points: e to the power of it is finite
-_TILTS = np.exp(np.linspace(math.log(1e-3), math.log(1e4), 120))
+_TILTS = np.exp(np.linspace(math.log(1e-10), math.log(1e4), 239))
 
 
 @final
@@ -121,11 +121,14 @@ class _PRVCurve(DirectedCurve):
             edge = (moments + 0.5 * _TILTS * spacing - math.log(self._settings.delta_error / 16.0)) / _TILTS
             reach = max(reach, float(edge.min()) + self._settings.epsilon_error)
         wanted = 2.0 * reach / spacing
-        points = even_smooth_length(2 * math.ceil(reach / spacing)) if wanted <= _LARGEST_WINDOW else wanted
+        points = even_smooth_length(2 * math.ceil(reach / spacing)) if wanted <= _LARGEST_WINDOW else math.inf
         if points > _LARGEST_WINDOW:
+            more = 1.1 * wanted / _LARGEST_WINDOW  # the window grows a little with the error
+            larger = f"allow an epsilon_error of {self._settings.epsilon_error * more:.3g}"
             raise PrecisionError(
-                f"epsilon_error {self._settings.epsilon_error:g} over {self._steps} steps takes {points:.3g} grid"
-                f" points, more than {_LARGEST_WINDOW}: allow a larger epsilon_error, or use accountants.Certified"
+                f"epsilon_error {self._settings.epsilon_error:g} over {self._steps} steps takes more than"
+                f" {_LARGEST_WINDOW} grid points: {larger if spacing * more < _WIDEST else 'use more noise'},"
+                " or accountants.Certified"
             )
         return int(points)
 

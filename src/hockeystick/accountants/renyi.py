@@ -257,7 +257,7 @@ def _divergence(
     parts: Iterable[tuple[Pair, int]], orders: Array, known: MomentBracket | None = None
 ) -> Bound | Estimate:
     """Divergences of one direction, from what is known of its moments: by default what is proved of all steps."""
-    theta = orders - 1.0  # exact
+    theta = orders - 1.0  # exact up to 2^53; beyond, one rounding off
     composition = tuple(parts)
     if any(pair.mass_at_infinity > 0.0 for pair, _ in composition):
         return Bound(np.full_like(theta, math.inf), np.full_like(theta, math.inf), _METHOD, ("infinite losses",))
@@ -272,7 +272,8 @@ def _divergence(
         except OverflowError:
             raise PrecisionError("the moments at these orders leave float64: ask lower orders") from None
         return Estimate(value, error, _METHOD, ("no certified bound of the moments is known for this pair",))
-    return Bound(np.maximum(_down(bracket.lower / theta), 0.0), _up(bracket.upper / theta), _METHOD)
+    lower, upper = bracket.lower / theta, bracket.upper / theta  # two roundings: no more than two steps
+    return Bound(np.maximum(_down(_down(lower)), 0.0), _up(_up(upper)), _METHOD)
 
 
 def _largest(curves: list[Bound | Estimate]) -> Bound | Estimate:

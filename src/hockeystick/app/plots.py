@@ -48,8 +48,9 @@ Run = Step | Composition | Callable[[int], Composition]
 _SEEN = 3e-3  # of the axis
 _FLAT = 1e-3  # of delta, on the axes of a trade-off
 _FEWEST = 1e-6  # false alarms, where a trade-off begins on a logarithmic scale
+_ENDS = np.array([0.0, 1.0])
 _FLATTEST = 0.9  # delta: what an axis reaches down to, at least
-_FINE = 400  # points of a line on it: straight lines are none there
+_FINE = 400  # steps of either rate along a line on it: no longer than is seen
 
 
 @public_door
@@ -149,8 +150,8 @@ def trade_off(
             else:
                 dashed(axes, *lines.below, index, label)
             index += 1
-    blind = np.array([0.0, 1.0]) if first == 0.0 else np.geomspace(first, 1.0 - first, _FINE)
-    axes.plot(blind, 1.0 - blind, color=GREY, linewidth=1.0, linestyle=":", label="blind guessing")
+    blind = _from(first, Lines((_ENDS, _ENDS[::-1]), (_ENDS, _ENDS[::-1]))).below
+    axes.plot(*blind, color=GREY, linewidth=1.0, linestyle=":", label="blind guessing")
     if first > 0.0:
         axes.set(xscale="log", yscale="log")
     axes.set(
@@ -290,13 +291,19 @@ def _distinct(curve: PrivacyCurve) -> list[str]:
 
 
 def _from(first: float, lines: Lines) -> Lines:
-    """The lines from a false-positive rate on, close enough to be straight on a logarithmic scale."""
+    """The lines from a false-positive rate on, as they may be drawn on logarithmic scales.
+
+    A falling straight line is concave there: chords lie below it. One step late they lie above whatever falls.
+    """
     if first == 0.0:
         return lines
 
     def fine(x: Array, y: Array) -> tuple[Array, Array]:
         order = np.argsort(x, kind="stable")
-        at = np.union1d(np.geomspace(first, 1.0, _FINE), x[x >= first])
-        return at, np.interp(at, x[order], y[order])
+        x, y = x[order], y[order]
+        rates = np.geomspace(first, 1.0, _FINE)
+        at = np.union1d(rates, np.maximum(np.concatenate((x, np.interp(rates, y[::-1], x[::-1]))), first))
+        return at, np.interp(at, x, y)
 
-    return Lines(fine(*lines.below), fine(*lines.above))
+    at, above = fine(*lines.above)
+    return Lines(fine(*lines.below), (at, np.append(above[:1], above[:-1])))

@@ -144,7 +144,7 @@ def _values(curve: CertifiedCurve) -> _Values:
     high = np.minimum.accumulate(high)  # delta never rises
     low = np.maximum.accumulate(low[::-1])[::-1]
     changing = np.flatnonzero(high > high[-1] * (1.0 + 1e-3))
-    last = min(int(changing[-1]) + 2 if changing.size else 0, int((high >= LEAST_DELTA).sum()) + 1)
+    last = min(int(changing[-1]) + 3 if changing.size else 0, int((high >= LEAST_DELTA).sum()) + 2)
     last = max(min(last, index.size), 4)
     return _Values(index[:last], low[:last], high[:last])
 
@@ -163,11 +163,17 @@ def _above(curve: CertifiedCurve) -> tuple[_Side, _Side]:
     spacing = _spacing(curve)
     both = _both(curve)
     up, down = (_hull(own.index, own.high, spacing, _STRAIGHT) for own in both)
-    across = _across(up, down, spacing)
-    if across < float(up.value[0]):  # chords past a = 1 bound it, too; all others then lie strictly above these
-        lifted = [np.append(across, own.high[1:] * (1.0 + _LIFT)) for own in both]
-        up, down = (_hull(own.index, high, spacing, _STRAIGHT) for own, high in zip(both, lifted, strict=True))
+    across, middle = _across(up, down, spacing), float(up.value[0])
+    if across < middle * (1.0 + _STRAIGHT):  # chords past a = 1 bound it, too; all others then lie strictly above these
+        up, down = (_hull(own.index, _lifted(own, min(across, middle)), spacing, _STRAIGHT) for own in both)
     return up, down
+
+
+def _lifted(own: _Values, middle: float) -> Array:
+    """The upper bounds, raised beside a = 1: the last knot but one, where they may have ended, by its neighbour."""
+    lifted = np.append(middle, own.high[1:] * (1.0 + _LIFT))
+    lifted[-2] += _LIFT * lifted[-3]
+    return lifted
 
 
 def _across(up: _Side, down: _Side, spacing: float) -> float:
@@ -182,16 +188,20 @@ def _across(up: _Side, down: _Side, spacing: float) -> float:
 def _below(curve: CertifiedCurve) -> tuple[_Side, _Side]:
     """Hulls of lines of support, of the curve and of its reverse."""
     spacing = _spacing(curve)
-    forward, backward = _both(curve)
+    both = forward, backward = _both(curve)
     ends = curve.infinite_mass.low, curve.reversed().infinite_mass.low
     up = _supported(forward, backward, spacing, ends[0])
     down = _supported(backward, forward, spacing, ends[1])
     up[0] = down[0] = min(up[0], down[0])
-    sides = [
-        _hull(own.index, np.minimum.accumulate(np.maximum(values * (1.0 - _BELOW), 0.0)), spacing)
-        for own, values in ((forward, up), (backward, down))
-    ]
-    return sides[0], sides[1]
+
+    def hulls() -> tuple[_Side, _Side]:
+        lowered = (np.minimum.accumulate(np.maximum(values * (1.0 - _BELOW), 0.0)) for values in (up, down))
+        above, below = (_hull(own.index, values, spacing) for own, values in zip(both, lowered, strict=True))
+        return above, below
+
+    # chords past a = 1 bound the hull, too; what lies lower by far more than rounding has a bend there that is known
+    up[0] = down[0] = min(up[0], _across(*hulls(), spacing)) * (1.0 - _STRAIGHT)
+    return hulls()
 
 
 def _supported(own: _Values, other: _Values, spacing: float, end: float) -> Array:

@@ -250,11 +250,12 @@ class GaussianMixturePair(Pair):
         p, q = self._sides
         reach = math.sqrt(-2.0 * min(log_tail, -1.0))
         step = min(0.4, 0.55 / max(self._spread, 1e-9)) / refine  # analytic for |Im y| < pi / spread
-        first = min(p.centres[0], q.centres[0]) - reach
-        last = max(p.centres[-1], q.centres[-1]) + reach
-        if not last - first <= _MOST_NODES * step:
+        centres = np.union1d(p.centres, q.centres)
+        apart = np.flatnonzero(np.diff(centres) > 2.0 * reach) + 1  # between the two there is no mass
+        ends = [(near[0] - reach, near[-1] + reach) for near in np.split(centres, apart)]
+        if not sum(last - first for first, last in ends) <= _MOST_NODES * step:
             raise PrecisionError(f"losses of up to {self._spread**2:.2g} nats take too many points: use more noise")
-        y = np.arange(first, last + step, step)
+        y = np.concatenate([np.arange(first, last + step, step) for first, last in ends])
         density = math.log(step) - _LOG_SQRT_2PI - 0.5 * y * y
         log_p, log_q = p.log_ratio(y)[0], q.log_ratio(y)[0]
         return Nodes(log_p - log_q, log_p + density, log_q + density)

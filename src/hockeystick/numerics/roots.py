@@ -12,7 +12,7 @@ _ROUNDS = 2
 
 
 def increasing_root(function: Callable[[float], float], low: float, high: float, tolerance: float) -> float:
-    """A root of a nondecreasing function in [low, high], to within ``tolerance``.
+    """A root of a nondecreasing function in [low, high], to within ``tolerance``, or two neighbouring floats.
 
     An end of the interval is returned where the function does not change sign. The Illinois variant of regula falsi,
     with a bisection whenever a step does not halve the bracket.
@@ -28,7 +28,7 @@ def increasing_root(function: Callable[[float], float], low: float, high: float,
     f_high = function(high)
     if f_high <= 0.0:
         return high
-    while high - low > tolerance:
+    while high - low > tolerance and low < 0.5 * (low + high) < high:
         width = high - low
         point = high - f_high * width / (f_high - f_low)
         if not low + 0.01 * width < point < high - 0.01 * width:

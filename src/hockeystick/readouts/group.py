@@ -25,10 +25,10 @@ from hockeystick.errors import UnknownPairError, check_count, check_delta, publi
 from hockeystick.numerics.rationals import float_beside
 from hockeystick.together import Curve
 
-_MOST = 700.0  # e to the power of this is finite
+_MOST = 750.0  # e to minus this is below the least float: a delta above 0 times more is above one
 _HALVINGS = 40
 _NARROW = 1e-4
-_SLACK = 1e-9  # far above the rounding of the sum below
+_SLACK = 1e-9  # far above the rounding of the logarithms below
 _NOTE = "above, k times an epsilon of one record, by a chain of k neighbours; below, the epsilon of one record"
 
 
@@ -67,7 +67,7 @@ def group_epsilon(curve: _Answering, delta: float, *, size: int) -> Bound:
     one = curve.epsilon(level)
     if not isinstance(one, Bound):
         raise TypeError("the epsilon of a group needs a certified accountant: this curve is an estimate")
-    if members == 1:
+    if members == 1 or level == 1.0:
         return one
     if curve.adjacency != "substitute" and any(step.of_stated_population for step, _ in curve.composition.steps):
         raise UnknownPairError(
@@ -75,25 +75,26 @@ def group_epsilon(curve: _Answering, delta: float, *, size: int) -> Bound:
             f" use adjacency 'substitute', or Poisson sampling, for a group of {members}"
         )
     found = _least(curve, level, members)
-    upper = math.inf if found is None else float_beside(members * Fraction(found), up=True)
+    upper = float_beside(members * Fraction(found), up=True) if math.isfinite(found) else math.inf
     return from_sides(float(one.lower), upper, f"group of {members}, {one.method}", notes=(*one.notes, _NOTE))
 
 
-def _least(curve: _Answering, level: float, size: int) -> float | None:
-    """About the least epsilon of one record that serves, itself proved to serve; None where none was found."""
+def _least(curve: _Answering, level: float, size: int) -> float:
+    """About the least epsilon of one record that serves, itself proved to serve: the largest loss always does."""
 
     def serves(epsilon: float) -> bool:
-        if epsilon * size > _MOST:
-            return False
-        growth = float(size) if epsilon == 0.0 else math.expm1(size * epsilon) / math.expm1(epsilon)
-        found = curve.delta(epsilon)
-        return float(found.sides[1]) * growth * (1.0 + _SLACK) <= level
+        found = float(curve.delta(epsilon).sides[1])
+        if found == 0.0 or level == 0.0:
+            return found == 0.0
+        growth = (size - 1) * epsilon + math.log(math.expm1(-size * epsilon) / math.expm1(-epsilon))
+        return math.log(found) + growth + _SLACK <= math.log(level)
 
-    low, high = 0.0, max(float(curve.epsilon(level / size).sides[1]), 1e-12)
-    while not serves(high):
-        low, high = high, 1.5 * high
-        if high * size > _MOST:
-            return None
+    largest = float(curve.epsilon(0.0).sides[1])
+    low, high = 0.0, min(max(float(curve.epsilon(level / size).sides[1]), 1e-12), largest)
+    while high < largest and not serves(high):
+        low, high = high, min(1.5 * high, largest)
+        if (size - 1) * high > _MOST:
+            return largest
     for _ in range(_HALVINGS):
         if high - low <= _NARROW * high:
             break

@@ -203,8 +203,9 @@ class LossRule:
         return Grown(value, error)
 
     def _reach(self, x: Array) -> Array:
-        """Size of the exponents that are rounded where the weight is taken into the exponential."""
-        return 2.0 * np.abs(x) + np.abs(self.log_weight) + np.abs(self.log_weight_p) + 16.0
+        """Size of the exponents that are rounded where the weight, q or p, is taken into the exponential."""
+        size = np.abs(self.log_weight_p)  # rounded itself: it counts twice
+        return 2.0 * np.abs(x) + np.maximum(np.abs(self.log_weight), size) + size + 16.0
 
     def grown_by(self, exponents: Array) -> Grown:
         """``q (e^{al} - 1)`` at exponents a of at most a half, ``q (e^{al} - e^l)`` at others, a `column`."""
