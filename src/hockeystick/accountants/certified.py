@@ -13,16 +13,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, cast, final, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
-from hockeystick.accountants.base import Accountant, Array, DirectedCurve, EngineCurve, Parts, Rows, Together
+from hockeystick.accountants.base import Accountant, Array, DirectedCurve, EngineCurve, Parts, Together
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.choose import EngineName, choose_engine
 from hockeystick.engines.ends import BoundedCurve, Engine
 from hockeystick.engines.together import Quantity, answers_together, below_together, is_below_beside
 from hockeystick.errors import check_choice, check_count, check_fields, check_positive, set_fields
 from hockeystick.laws.base import Pair, any_guarantee
+from hockeystick.numerics.columns import Flags, Places
 
 if TYPE_CHECKING:
     from hockeystick.engines.contour.answers import Answers
@@ -116,10 +114,10 @@ class _CertifiedCurves(Together):
 
     engines: Sequence[BoundedCurve]
 
-    def answers(self, owners: Rows, values: Array, quantity: Quantity) -> Answers:
+    def answers(self, owners: Places, values: Array, quantity: Quantity) -> Answers:
         return answers_together(self.engines, owners, values, quantity)
 
-    def are_below(self, own: Rows, beside: Rows, epsilon: Array, delta: Array, quantity: Quantity) -> NDArray[np.bool_]:
+    def are_below(self, own: Places, beside: Places, epsilon: Array, delta: Array, quantity: Quantity) -> Flags:
         curves, others = ([self.engines[row] for row in rows] for rows in (own, beside))
         return below_together(curves, others, epsilon, delta, quantity)
 

@@ -31,7 +31,7 @@ from hockeystick.engines.one_sided.curve import OneSidedCurve
 from hockeystick.engines.rare import MOST_DRAWN, RareCurve
 from hockeystick.engines.reach import check_reach
 from hockeystick.errors import UnknownPairError
-from hockeystick.laws.base import Pair
+from hockeystick.laws.base import Parts
 from hockeystick.laws.loss_sum import PairSum
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ __all__ = ["EngineName", "asks_rare", "choose_engine", "narrower_lines", "rare_l
 
 EngineName = Literal["automatic", "contour", "lattice"]
 
-Parts = tuple[tuple[Pair, int], ...]
 
 FEW_OUTCOMES: Final = 1 << 13
 """Outcomes that are listed before anything else is tried: 1 ms an answer, where the contour takes 3."""

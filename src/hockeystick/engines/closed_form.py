@@ -15,19 +15,16 @@ from functools import partial
 from typing import Protocol, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.root_bracket import LogBracket, Targets, inverse_interpolated, root_brackets
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.laplace_sum import LaplaceSum
-from hockeystick.laws.base import Pair
+from hockeystick.laws.base import Array, Pair
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.laws.one_step import least_one_step_deltas, one_step_delta, one_step_deltas
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U
-
-Array = NDArray[np.float64]
 
 _OFF = 1e-3  # of the guess, by which interpolation on the fan is off
 _FANS = 10  # fans tried

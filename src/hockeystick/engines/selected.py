@@ -17,17 +17,15 @@ from functools import lru_cache
 from typing import Any, Protocol, cast, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.contour.answers import Answers, unknown
 from hockeystick.engines.contour.lines import Quantity
 from hockeystick.engines.selection import OneRun, SelectedCurve
-from hockeystick.laws.base import Array, Extreme, InfiniteMass, Pair, Selection
+from hockeystick.laws.base import Extreme, InfiniteMass, Pair, Parts, Selection
 from hockeystick.laws.curve import LEAST_DELTA, ChordPair, of_reverse
 from hockeystick.laws.vectors import DiscretePair
-
-Parts = tuple[tuple[Pair, int], ...]
+from hockeystick.numerics.columns import Array, Places
 
 
 class Answering(Protocol):
@@ -43,7 +41,7 @@ class Answering(Protocol):
 class Pass(Protocol):
     """What answers many questions of curves at once."""
 
-    def answers(self, owners: NDArray[np.intp], values: Array, quantity: Quantity) -> Answers | None:
+    def answers(self, owners: Places, values: Array, quantity: Quantity) -> Answers | None:
         """``quantity`` of the curve ``owners[i]`` at ``values[i]``, where one answers."""
 
 

@@ -20,9 +20,9 @@ import numpy as np
 
 from hockeystick.decimals import own_context
 from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
+from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rationals import product_up
 from hockeystick.numerics.rounding import ELEMENTARY, U
-from hockeystick.transforms.rule import Array
 
 _DIGITS = 70  # of a loss held as a fraction: far beyond `transforms.lattice.PRECISE`
 _FEW, _LARGEST = 64, 1e9  # atoms, and the size of losses (nats), of which sampled ones are known so well

@@ -25,7 +25,7 @@ import numpy as np
 
 from hockeystick.errors import check_positive, set_fields
 from hockeystick.laws.atom_table import precise_log
-from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
+from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair, Parts
 from hockeystick.laws.bounded_range_run import BoundedRangeRun
 from hockeystick.laws.curve import ChordPair
 from hockeystick.laws.laplace_rule import LaplaceSummand, gauss_legendre
@@ -106,7 +106,7 @@ class BoundedRangePair(Pair):
     def summand(self) -> Summand:
         return LaplaceSummand(self.epsilon, "between the atoms")
 
-    def composed(self, count: int) -> tuple[tuple[Pair, int], ...]:
+    def composed(self, count: int) -> Parts:
         """Runs of about the same length."""
         most = BoundedRangeRun.longest(self.epsilon)
         if min(count, most) <= 1:

@@ -26,7 +26,8 @@ from typing import final
 import numpy as np
 
 from hockeystick.laws.curve import of_reverse, undercut
-from hockeystick.laws.extent import Array, Extreme, InfiniteMass
+from hockeystick.laws.extent import Extreme, InfiniteMass
+from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rounding import ELEMENTARY, SUBNORMAL, U, downs, ups
 
 _MOST, _MOST_SPREAD = 128, 100.0  # steps of a run, and its epsilon^2: delta(0) is below 1 by far

@@ -28,19 +28,17 @@ from functools import lru_cache
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
-from hockeystick.laws.base import Array, CertifiedCurve, LossQuantum
+from hockeystick.laws.base import CertifiedCurve, LossQuantum
+from hockeystick.numerics.columns import Array, Indices
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, dyadic_below, up
 from hockeystick.transforms.summand import Summand
 
 LEAST_DELTA = 1e-45
 """Where tables of a curve end."""
-
-Index = NDArray[np.int64]
 
 _FINE = 100.0  # knots for a loss of about delta(0)
 _DENSE = 20.0  # times delta(0): up to there knots are next to one another
@@ -106,7 +104,7 @@ def _spacing(curve: CertifiedCurve) -> float:
     return dyadic_below(max(min(high, 1.0) / _FINE, _FINEST))
 
 
-def _knots(spacing: float) -> Index:
+def _knots(spacing: float) -> Indices:
     """Multiples of the spacing from 0 on: all of them at first, then ever fewer."""
     dense = int(_DENSE * _FINE)
     runs, start, step = [np.arange(dense)], dense, 1
@@ -122,7 +120,7 @@ def _knots(spacing: float) -> Index:
 class _Values:
     """Bounds on delta at knots from epsilon 0 upward, as far as there is anything to tell; shape (n,)."""
 
-    index: Index
+    index: Indices
     low: Array
     high: Array
 
@@ -132,7 +130,7 @@ class _Values:
 class _Side:
     """A convex, decreasing, piecewise linear curve in a, from a = 1 upward, constant from its last knot on."""
 
-    index: Index
+    index: Indices
     value: Array
 
 
@@ -223,7 +221,7 @@ def _supported(own: _Values, other: _Values, spacing: float, end: float) -> Arra
     return np.asarray(np.minimum(np.append(at_left, end), np.append(math.inf, at_right)))
 
 
-def _hull(index: Index, value: Array, spacing: float, straight: float = 0.0) -> _Side:
+def _hull(index: Indices, value: Array, spacing: float, straight: float = 0.0) -> _Side:
     """The lower convex hull of points over ``a = e^{index h}``; which points are left out is not critical.
 
     Above: the chord of any two upper bounds lies above a convex curve, and points where it bends by less than

@@ -18,7 +18,6 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.errors import check_count, check_positive, check_ratio, set_fields
 from hockeystick.laws.atom_table import AtomTable
@@ -187,7 +186,7 @@ class DiscreteGaussianPair(Pair):
         return self  # mirror the line about D/2
 
 
-def _discrete_gaussian(rng: np.random.Generator, sigma: float, size: int) -> NDArray[np.float64]:
+def _discrete_gaussian(rng: np.random.Generator, sigma: float, size: int) -> Array:
     """Draws by rejection from a discrete Laplace distribution (Canonne, Kamath and Steinke 2020, Algorithm 3)."""
     scale = math.floor(sigma) + 1.0
     drawn: list[Array] = []

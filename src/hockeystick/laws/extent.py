@@ -6,12 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Protocol, final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rounding import ELEMENTARY, U, down
-
-Array = NDArray[np.float64]
 
 INFINITE = 32.0 * U
 """How far `Pair.mass_at_infinity` may exceed the true mass, relative to it: an exact number rounded once and one float

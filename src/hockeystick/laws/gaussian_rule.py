@@ -21,9 +21,9 @@ import numpy as np
 
 from hockeystick.laws.gaussian_strip import CutOff, Grid, SampledStrip, record_argument
 from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
-from hockeystick.numerics.columns import column
+from hockeystick.numerics.columns import Array, Flags, column
 from hockeystick.numerics.rounding import U, log_sums
-from hockeystick.transforms.rule import Array, Cells, LossRule, Rows, RuleSource, Sketch, Window, few_bits_up
+from hockeystick.transforms.rule import Cells, LossRule, Rows, RuleSource, Sketch, Window, few_bits_up
 from hockeystick.transforms.strip import Ends, Strip, choose_strip, few_bits, half_widths
 from hockeystick.transforms.summand import Order, SampledSummand, Summand
 
@@ -187,7 +187,7 @@ class SubsampledGaussians(RuleSource):
         dropped = np.exp(window.log_drop) * (1.0 + 1e-9) + 1e-300
         return CutOff(np.where(useful, place, np.inf), np.where(useful, width, 1.0), np.where(useful, dropped, 0.0))
 
-    def _is_tamed(self, power: Array, place: Array, width: float) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    def _is_tamed(self, power: Array, place: Array, width: float) -> Flags:
         """Whether the integrand at a power of r stays small beyond a cut-off (a guide)."""
         m, power = self.shift[:, None], power[:, None]
         weight = 2.0 / width**2

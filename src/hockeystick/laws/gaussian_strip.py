@@ -13,12 +13,11 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hockeystick.numerics.columns import column
+from hockeystick.numerics.columns import Array, Flags, column
 from hockeystick.numerics.error_functions import erfcx
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U, log_sums
-from hockeystick.transforms.rule import Array, Numbers, Window
+from hockeystick.transforms.rule import Numbers, Window
 from hockeystick.transforms.strip import MixtureStrip, Strip
 
 _OUTSIDE = np.concatenate((np.arange(0.0, 12.0, 0.4), 12.0 * 1.08 ** np.arange(40.0)))[None]  # beyond the last node
@@ -129,7 +128,7 @@ class CutOff:
     dropped: Array
 
     @cached_property
-    def used(self) -> NDArray[np.bool_]:
+    def used(self) -> Flags:
         """Which are there."""
         return np.isfinite(self.place)
 

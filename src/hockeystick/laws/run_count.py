@@ -15,8 +15,8 @@ from typing import final
 import numpy as np
 
 from hockeystick.errors import check_finite, check_inside, check_positive, set_fields
+from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rounding import U
-from hockeystick.transforms.rule import Array
 
 __all__ = ["NegativeBinomialCount", "PoissonCount", "RunCount"]  # what a specification can name
 

@@ -16,8 +16,9 @@ import numpy as np
 
 from hockeystick.errors import check_fields, check_rate
 from hockeystick.laws.atom_table import AtomTable
-from hockeystick.laws.base import INFINITE, Array, CellMasses, Extreme, GaussianTail, Measure, Nodes, Pair, derives
+from hockeystick.laws.base import INFINITE, CellMasses, Extreme, GaussianTail, Measure, Nodes, Pair, derives
 from hockeystick.laws.sampled_loss import base_losses, sampled_loss_error, sampled_losses
+from hockeystick.numerics.columns import Array, Flags
 from hockeystick.numerics.rationals import product_up
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U, up
 from hockeystick.transforms.summand import Summand
@@ -169,9 +170,7 @@ class SubsampledPair(Pair):
         error_p[0] += rounding
         return log_q, error_q, log_p, error_p
 
-    def _slack(
-        self, losses: Array, cuts: Array, inside: np.ndarray[tuple[int], np.dtype[np.bool_]], base: Array
-    ) -> Array:
+    def _slack(self, losses: Array, cuts: Array, inside: Flags, base: Array) -> Array:
         """How far the mapped cuts lie from those asked for: the map's own rounding and the base's slack."""
         g = self.rate
         # the decision that a cut lies below all losses, expm1(l) <= -g: expm1 and a quotient, over e^l = 1 - g

@@ -13,9 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from hockeystick.engines.enumeration.outcomes import known_table, log_weights
-from hockeystick.laws.base import Array, Pair
-
-Parts = tuple[tuple[Pair, int], ...]
+from hockeystick.laws.base import Array, Pair, Parts
 
 _BIN = 0.25  # nats
 _DEEPER = 32.0  # nats below the share left out: lighter outcomes are not counted

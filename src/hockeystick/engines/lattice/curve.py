@@ -32,7 +32,7 @@ from hockeystick.engines.lattice.plan import (
 )
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.engines.lattice.rare_events import JumpComposition, JumpPlan, epsilon_with_jumps, plan_jumps
-from hockeystick.laws.base import Pair
+from hockeystick.laws.base import Parts
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.transforms.cumulants import Cumulants, Scan
 
@@ -81,9 +81,7 @@ class LatticeCurve:
         Upper bound on the composed loss where it is finite (nats); epsilon does not go beyond it.
     """
 
-    def __init__(
-        self, parts: tuple[tuple[Pair, int], ...], tolerance: float, points: int, largest_loss: float = math.inf
-    ) -> None:
+    def __init__(self, parts: Parts, tolerance: float, points: int, largest_loss: float = math.inf) -> None:
         self.parts = parts
         self.tolerance = tolerance
         self.points = points

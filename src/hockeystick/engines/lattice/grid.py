@@ -12,11 +12,11 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.ends import largest_loss
 from hockeystick.errors import PrecisionError
-from hockeystick.laws.base import Array, CellMasses, Pair
+from hockeystick.laws.base import CellMasses, Pair
+from hockeystick.numerics.columns import Array, Indices
 from hockeystick.numerics.rounding import U
 
 _MOST = 1 << 27  # points: a gigabyte for each array of them
@@ -43,7 +43,7 @@ class Grid:
     """
 
     spacing: float
-    index: NDArray[np.int64]
+    index: Indices
     offset: float = 0.0
 
     def __post_init__(self) -> None:

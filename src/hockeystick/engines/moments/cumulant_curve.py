@@ -12,9 +12,7 @@ from functools import cached_property
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.ends import composed_infinity, largest_loss
 from hockeystick.engines.moments.cumulants import CumulantWindow
-from hockeystick.laws.base import Pair
-
-Parts = tuple[tuple[Pair, int], ...]
+from hockeystick.laws.base import Parts
 
 
 class CumulantCurve(ABC):

@@ -27,11 +27,12 @@ from typing import Literal, final
 import numpy as np
 
 from hockeystick.bound import Bound, Estimate
-from hockeystick.engines.moments.cumulant_curve import CumulantCurve, Parts
+from hockeystick.engines.moments.cumulant_curve import CumulantCurve
 from hockeystick.engines.moments.log_moment import log_moment_bounds
 from hockeystick.engines.moments.tilted_bounds import TiltedBounds, tilted_bounds
 from hockeystick.errors import PrecisionError
-from hockeystick.laws.base import Array
+from hockeystick.laws.base import Parts
+from hockeystick.numerics.columns import Array
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_down, exp_up, up
 from hockeystick.transforms.cumulants import TiltedCumulants

@@ -21,7 +21,7 @@ from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.root_bracket import RootBracket, Rows, Targets, root_brackets
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.rare.losses import METHOD, Array, RareLosses
-from hockeystick.laws.base import Pair
+from hockeystick.laws.base import Parts
 
 if TYPE_CHECKING:  # lines that few answers need load late
     from hockeystick.engines.rare.line import RareLine
@@ -61,7 +61,7 @@ class RareCurve:
         self.losses, self.tolerance = losses, tolerance
 
     @classmethod
-    def of(cls, parts: tuple[tuple[Pair, int], ...], tolerance: float) -> RareCurve | None:
+    def of(cls, parts: Parts, tolerance: float) -> RareCurve | None:
         """The curve, where large losses may be rare."""
         if len(parts) != 1:
             return None
