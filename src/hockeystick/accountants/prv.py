@@ -32,7 +32,7 @@ from hockeystick.engines.lattice.nearest import nearest_points
 from hockeystick.engines.lattice.plan import saddle_at_delta
 from hockeystick.errors import PrecisionError, check_fields, check_positive, set_fields
 from hockeystick.numerics.fft import even_smooth_length
-from hockeystick.numerics.one_sided_root import one_sided_root
+from hockeystick.numerics.one_sided_root import crossings
 from hockeystick.numerics.rounding import U, up
 from hockeystick.transforms.cumulants import Cumulants
 
@@ -165,15 +165,7 @@ class _PRVCurve(DirectedCurve):
             note = f"delta {delta:g} is not above delta_error {self._settings.delta_error:g}: no upper bound"
             return Bound(0.0, math.inf, _METHOD, notes=(note,))
         _, saddle = saddle_at_delta(self._parts, delta)
-        lower, upper = (
-            one_sided_root(
-                partial(self._side, side),
-                delta,
-                guess=max(saddle.epsilon, 0.0),
-                slope=saddle.theta,
-                step=1e-4 * self._settings.epsilon_error,
-                above=bool(side),
-            )
-            for side in (0, 1)
-        )
-        return from_sides(lower, upper, _METHOD, (_NOTE,))
+        guess, step = max(saddle.epsilon, 0.0), 1e-4 * self._settings.epsilon_error
+        lower, upper = (partial(self._side, side) for side in (0, 1))
+        ends = crossings(lower, upper, delta, guess=guess, slope=saddle.theta, step=step)
+        return from_sides(*ends, _METHOD, (_NOTE,))

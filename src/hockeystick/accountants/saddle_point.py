@@ -34,7 +34,7 @@ from hockeystick.engines.moments.cumulant_curve import CumulantCurve
 from hockeystick.engines.moments.log_moment import log_moment_bounds
 from hockeystick.engines.moments.tilted_bounds import TiltedBounds, tilted_bounds
 from hockeystick.errors import PrecisionError, check_choice
-from hockeystick.numerics.one_sided_root import one_sided_root
+from hockeystick.numerics.one_sided_root import crossings
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_down, exp_up, up
 from hockeystick.numerics.tilted_normal import tilted_normal
 from hockeystick.transforms.cumulants import TiltedCumulants
@@ -180,18 +180,8 @@ class _TiltedNormalCurve(_SaddleCurve):
         start = _DescentCurve(self.parts, "msd0").epsilon(delta)
         guess = float(start.sides[1])
         slope = max(self.window.tilt_where(lambda c: _saddle_excess(c) - guess), 1e-6)
-        ends = [
-            one_sided_root(
-                partial(self._side, above=above),
-                delta,
-                guess=guess,
-                slope=min(slope, 1e9),
-                step=1e-7 * max(guess, 1e-2),
-                above=above,
-            )
-            for above in (True, False)
-        ]
-        high, low = ends
+        sides = partial(self._side, above=False), partial(self._side, above=True)
+        low, high = crossings(*sides, delta, guess=guess, slope=min(slope, 1e9), step=1e-7 * max(guess, 1e-2))
         if delta > self.infinity[1]:
             high = min(high, max(self.largest_loss, 0.0))
         low = min(low, high)

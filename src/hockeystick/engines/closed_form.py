@@ -23,7 +23,7 @@ from hockeystick.engines.laplace_sum import LaplaceSum
 from hockeystick.laws.base import Array, Pair
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.laws.one_step import least_one_step_deltas, one_step_delta, one_step_deltas
-from hockeystick.numerics.one_sided_root import one_sided_root
+from hockeystick.numerics.one_sided_root import crossings
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U
 
 _OFF = 1e-3  # of the guess, by which interpolation on the fan is off
@@ -225,11 +225,8 @@ class ClosedForm:
         """The crossing of each side, whatever its shape."""
         near, far = self._of.side(1, guess), self._of.side(1, guess * (1.0 + 1e-3) + 1e-3)
         slope = math.log(near / far) / (1e-3 * guess + 1e-3) if near > far > 0.0 else 1.0
-        lower, upper = (
-            one_sided_root(partial(self._of.side, side), delta, guess=guess, slope=slope, step=step, above=side == 1)
-            for side in (0, 1)
-        )
-        return lower, upper
+        lower, upper = (partial(self._of.side, side) for side in (0, 1))
+        return crossings(lower, upper, delta, guess=guess, slope=slope, step=step)
 
 
 def closed_form(parts: Sequence[tuple[Pair, int]]) -> ClosedForm | None:

@@ -33,7 +33,7 @@ from hockeystick.engines.lattice.plan import (
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.engines.lattice.rare_events import JumpComposition, JumpPlan, epsilon_with_jumps, plan_jumps
 from hockeystick.laws.base import Parts
-from hockeystick.numerics.one_sided_root import one_sided_root
+from hockeystick.numerics.one_sided_root import crossings
 from hockeystick.transforms.cumulants import Cumulants, Scan
 
 _METHOD = "certified lattice"
@@ -261,10 +261,8 @@ class LatticeCurve:
         if guess is None:
             guess = bracket.upper.nearest_epsilon(delta)
         step = max(0.02 * self.tolerance, 1e-3 * bracket.upper.spacing)
-        upper, lower = (
-            one_sided_root(side.delta, delta, guess=guess, slope=bracket.theta, step=step, above=above)
-            for side, above in ((bracket.upper, True), (bracket.lower, False))
-        )
+        sides = bracket.lower.delta, bracket.upper.delta
+        lower, upper = crossings(*sides, delta, guess=guess, slope=bracket.theta, step=step)
         budget = bracket.upper.budget(upper) if math.isfinite(upper) else {}
         slope = delta * bracket.theta  # may be too small for float64
         errors = {name: size / slope if slope > 0.0 else math.inf for name, size in budget.items()}
