@@ -25,7 +25,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.laws.curve import of_reverse, undercut
+from hockeystick.laws.curve import PointwiseCurve
 from hockeystick.laws.extent import Extreme, InfiniteMass
 from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rounding import ELEMENTARY, SUBNORMAL, U, downs, ups
@@ -34,12 +34,11 @@ _MOST, _MOST_SPREAD = 128, 100.0  # steps of a run, and its epsilon^2: delta(0) 
 _LEAST_EPSILON = 1e-6  # whose runs a table of knots shows
 
 _INTERVALS = 3072  # of losses above 0
-_HALVINGS = 60
 
 
 @final
 @dataclass(frozen=True)
-class BoundedRangeRun:
+class BoundedRangeRun(PointwiseCurve):
     """The curve of a run. Its lower side is what adaptive choices of finitely many t attain.
 
     Parameters
@@ -59,10 +58,7 @@ class BoundedRangeRun:
     epsilon: float
     count: int
 
-    def delta(self, epsilon: float) -> tuple[float, float]:
-        """Lower and upper bound, epsilon finite and of any sign."""
-        if epsilon < 0.0:
-            return of_reverse(epsilon, *self.delta(-epsilon))
+    def at(self, epsilon: float) -> tuple[float, float]:
         low, high = self.deltas(np.array([epsilon]), 0.0)
         return float(low[0]), float(high[0])
 
@@ -83,10 +79,6 @@ class BoundedRangeRun:
     def reversed(self) -> BoundedRangeRun:
         """The same curve."""
         return self
-
-    def guess(self, delta: float) -> float:
-        """About the epsilon at this delta, by bisection."""
-        return undercut(lambda epsilon: self.delta(epsilon)[1], delta, _HALVINGS)
 
     @classmethod
     def longest(cls, epsilon: float) -> int:
