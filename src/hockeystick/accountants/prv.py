@@ -30,7 +30,7 @@ from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.lattice.fourier import PeriodicComposition
 from hockeystick.engines.lattice.nearest import nearest_points
 from hockeystick.engines.lattice.plan import saddle_at_delta
-from hockeystick.errors import PrecisionError, check_fields, check_positive, set_fields
+from hockeystick.errors import PrecisionError, check_fields, check_positive
 from hockeystick.numerics.fft import even_smooth_length
 from hockeystick.numerics.one_sided_root import crossings
 from hockeystick.numerics.rounding import U, up
@@ -68,13 +68,11 @@ class PRV(Accountant):
     delta_error: float = 1e-10
 
     def __post_init__(self) -> None:
-        check_fields(self, epsilon_error=check_positive)
+        check_fields(self, epsilon_error=check_positive, delta_error=check_positive)
         if not 1e-15 <= self.epsilon_error <= 1e100:
             raise ValueError(f"epsilon_error must be between 1e-15 and 1e100, got {self.epsilon_error!r}")
-        delta_error = check_positive("delta_error", self.delta_error)
-        if delta_error >= 1.0:
-            raise ValueError(f"delta_error must be below 1, got {delta_error!r}")
-        set_fields(self, delta_error=delta_error)
+        if self.delta_error >= 1.0:
+            raise ValueError(f"delta_error must be below 1, got {self.delta_error!r}")
 
     def directed(self, parts: Parts) -> DirectedCurve:
         return _PRVCurve(self, parts)

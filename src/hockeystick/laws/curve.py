@@ -107,9 +107,7 @@ class _OnKnots(AtomicPair):
     def curve(self) -> CertifiedCurve:
         return self.known
 
-    @property
-    def method(self) -> str:
-        return "curve known at points"
+    method = "curve known at points"
 
     @property
     def loss_quantum(self) -> LossQuantum:

@@ -19,7 +19,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_count, check_positive, check_ratio, set_fields
+from hockeystick.errors import check_count, check_fields, check_positive, check_ratio
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Array, CellMasses, Extreme, LossQuantum, Measure, Nodes, Pair
 from hockeystick.laws.discrete_gaussian_rule import DiscreteGaussianSummand, log_normaliser
@@ -58,11 +58,10 @@ class DiscreteGaussianPair(Pair):
     sensitivity: int = 1
 
     def __post_init__(self) -> None:
-        sigma = check_positive("sigma", self.sigma)
-        if sigma > _LARGEST_SIGMA:
-            raise ValueError(f"sigma must be at most {_LARGEST_SIGMA:g}, got {sigma!r}; count in larger units")
-        set_fields(self, sigma=sigma, sensitivity=check_count("sensitivity", self.sensitivity))
-        check_ratio(self.sensitivity, sigma)
+        check_fields(self, sigma=check_positive, sensitivity=check_count)
+        if self.sigma > _LARGEST_SIGMA:
+            raise ValueError(f"sigma must be at most {_LARGEST_SIGMA:g}, got {self.sigma!r}; count in larger units")
+        check_ratio(self.sensitivity, self.sigma)
 
     infimum = Extreme(-math.inf)
     supremum = Extreme(math.inf)
