@@ -23,7 +23,8 @@ from hockeystick.engines.contour.answers import Answers, unknown
 from hockeystick.engines.contour.lines import Quantity
 from hockeystick.engines.selection import OneRun, SelectedCurve
 from hockeystick.laws.base import InfiniteMass, Pair, Parts, Selection
-from hockeystick.laws.curve import ChordPair, PointwiseCurve
+from hockeystick.laws.curve import ChordPair
+from hockeystick.laws.extent import CertifiedCurve
 from hockeystick.laws.vectors import DiscretePair
 from hockeystick.numerics.columns import Array, Places
 
@@ -105,7 +106,7 @@ def below(method: Method, pair: Pair) -> Pair:
 
 @final
 @dataclass(frozen=True)
-class _WinnersCurve(PointwiseCurve):
+class _WinnersCurve(CertifiedCurve):
     """Upper bounds of the best run's curve, as `ChordPair` asks for them."""
 
     method: Method

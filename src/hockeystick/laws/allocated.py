@@ -26,8 +26,8 @@ from hockeystick.errors import PrecisionError, check_count, set_fields
 from hockeystick.laws.allocated_line import StopLossLine
 from hockeystick.laws.allocated_line_plan import plan_line
 from hockeystick.laws.allocated_plan import plan_sum
-from hockeystick.laws.base import Array, Extreme, InfiniteMass, Pair, least_infinite
-from hockeystick.laws.curve import LEAST_DELTA, PointwiseCurve
+from hockeystick.laws.base import Array, CertifiedCurve, Extreme, InfiniteMass, Pair, least_infinite
+from hockeystick.laws.extent import LEAST_DELTA
 from hockeystick.numerics.lattice_sum import SumWindow
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U, dyadic_below, exp_down, exp_up
 from hockeystick.numerics.stop_loss import (
@@ -61,7 +61,7 @@ _WORSE = 3.0  # times the relative width in its middle, that an answer of a latt
 
 @final
 @dataclass(frozen=True)
-class AllocatedCurve(PointwiseCurve):
+class AllocatedCurve(CertifiedCurve):
     """The certified curve of one round: for every epsilon, bounds on delta.
 
     Parameters

@@ -29,7 +29,7 @@ from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import Array, InfiniteMass, Pair
 from hockeystick.laws.binomial import binomial_log_masses
-from hockeystick.laws.curve import LEAST_DELTA, PointwiseCurve, undercut
+from hockeystick.laws.extent import LEAST_DELTA, CertifiedCurve, undercut
 from hockeystick.numerics.rationals import float_beside
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_up, up
 
@@ -46,7 +46,7 @@ _SIDE = 14.0  # standard deviations in Lambda, at least
 
 @final
 @dataclass(frozen=True)
-class BlanketCurve(PointwiseCurve):
+class BlanketCurve(CertifiedCurve):
     """What the reports of ``people`` tell, shuffled, one of whom holds x or x': the worst of some pairs of values.
 
     Both orders of every pair of values are there, so that the curve is its own reverse. Nothing is known below.

@@ -25,8 +25,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.laws.curve import PointwiseCurve
-from hockeystick.laws.extent import Extreme, InfiniteMass
+from hockeystick.laws.extent import CertifiedCurve, Extreme, InfiniteMass
 from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rounding import ELEMENTARY, SUBNORMAL, U, downs, ups
 
@@ -38,7 +37,7 @@ _INTERVALS = 3072  # of losses above 0
 
 @final
 @dataclass(frozen=True)
-class BoundedRangeRun(PointwiseCurve):
+class BoundedRangeRun(CertifiedCurve):
     """The curve of a run. Its lower side is what adaptive choices of finitely many t attain.
 
     Parameters

@@ -21,8 +21,6 @@ docs/derivations/random-allocation.md, section 5.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -33,13 +31,11 @@ import numpy as np
 from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
-from hockeystick.laws.base import CertifiedCurve, Extreme, InfiniteMass, LossQuantum
+from hockeystick.laws.base import CertifiedCurve, LossQuantum
+from hockeystick.laws.extent import LEAST_DELTA
 from hockeystick.numerics.columns import Array, Indices
-from hockeystick.numerics.rounding import ELEMENTARY, U, down, dyadic_below, up
+from hockeystick.numerics.rounding import ELEMENTARY, U, dyadic_below
 from hockeystick.transforms.summand import Summand
-
-LEAST_DELTA = 1e-45
-"""Where tables of a curve end."""
 
 _FINE = 100.0  # knots for a loss of about delta(0)
 _DENSE = 20.0  # times delta(0): up to there knots are next to one another
@@ -48,47 +44,6 @@ _FARTHEST = 256.0  # nats
 _LIFT = 1e-6  # relative: what upper bounds are raised by where they would not be convex at a = 1
 _STRAIGHT = 1e-9  # relative change of slope that is none: rounding could turn it round
 _BELOW = 1e-12  # relative: what knots of the lower curve are lowered by, so that rounding cannot lift its hull
-_HALVINGS = 60  # of an interval, for a guess
-
-
-class PointwiseCurve(ABC):
-    """A certified curve that is told point by point, from epsilon 0 on; below that its reverse says it."""
-
-    @abstractmethod
-    def at(self, epsilon: float) -> tuple[float, float]:
-        """Lower and upper bound on delta(epsilon), epsilon finite and at least 0 (nats)."""
-
-    @abstractmethod
-    def reversed(self) -> CertifiedCurve:
-        """The curve of the reversed pair."""
-
-    @property
-    @abstractmethod
-    def infinite_mass(self) -> InfiniteMass:
-        """The pair's mass of losses of +inf."""
-
-    @property
-    def supremum(self) -> Extreme:
-        """The pair's largest finite loss: none, unless a subclass knows one."""
-        return Extreme(math.inf)
-
-    def delta(self, epsilon: float) -> tuple[float, float]:
-        """Lower and upper bound on delta(epsilon), epsilon finite and of any sign (nats)."""
-        return self.at(epsilon) if epsilon >= 0.0 else _of_reverse(epsilon, *self.reversed().delta(-epsilon))
-
-    def guess(self, delta: float) -> float:
-        """About the epsilon at this delta, by bisection."""
-        return undercut(lambda epsilon: self.at(epsilon)[1], delta, _HALVINGS)
-
-    def one_by_one(self, epsilons: Array, least: float) -> tuple[Array, Array]:
-        """The bounds at increasing epsilons of at least 0, until the upper one is next to nothing, or at the least."""
-        low, high = np.zeros(epsilons.size), np.ones(epsilons.size)
-        for number, epsilon in enumerate(epsilons.tolist()):
-            low[number], high[number:] = self.at(epsilon)  # delta falls
-            if high[number] <= max(LEAST_DELTA, least):
-                low[number:] = self.infinite_mass.low
-                break
-        return low, high
 
 
 @dataclass(frozen=True)
@@ -321,20 +276,3 @@ def _kinks(side: _Side, spacing: float) -> tuple[float, Array, Array]:
     own = (4.0 * ELEMENTARY) * (slopes + np.append(slopes[1:], 0.0)) / changes
     first = float(slopes[0]) if slopes.size else 0.0  # constant from a = 1 on
     return first, changes, -np.log1p(-np.minimum(own, 0.5))
-
-
-def undercut(upper: Callable[[float], float], delta: float, halvings: int) -> float:
-    """About where an upper bound on a curve falls to delta (nats), found so accurately."""
-    low, high = 0.0, 1.0
-    while upper(high) > delta and high < 512.0:
-        low, high = high, 2.0 * high
-    for _ in range(halvings):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if upper(middle) > delta else (low, middle)
-    return high
-
-
-def _of_reverse(epsilon: float, low: float, high: float) -> tuple[float, float]:
-    """Bounds at epsilon < 0 from those of the reverse at -epsilon: ``h(a) = 1 - a + a h_reverse(1 / a)``."""
-    rest, a = -math.expm1(epsilon), math.exp(epsilon)
-    return down(rest + a * low, 4.0 * ELEMENTARY), min(up(rest + a * high, 4.0 * ELEMENTARY), 1.0)

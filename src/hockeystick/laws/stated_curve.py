@@ -13,14 +13,14 @@ import numpy as np
 
 from hockeystick.errors import check_probability, shown
 from hockeystick.laws.base import Array, InfiniteMass
-from hockeystick.laws.curve import PointwiseCurve
+from hockeystick.laws.extent import CertifiedCurve
 
 Bounds = Callable[[float], tuple[float, float]]
 
 
 @final
 @dataclass(frozen=True)
-class StatedCurve(PointwiseCurve):
+class StatedCurve(CertifiedCurve):
     """Bounds on delta(epsilon) for epsilon of at least 0. Equality and hash go by the functions' identity.
 
     Parameters
