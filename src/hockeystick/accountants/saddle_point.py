@@ -22,16 +22,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Literal, final
-
-import numpy as np
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, EngineCurve, Parts
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.contour.aliasing import kernel_peak
 from hockeystick.engines.moments.cumulant_curve import CumulantCurve
-from hockeystick.engines.moments.log_moment import log_moment_bounds
 from hockeystick.engines.moments.tilted_bounds import TiltedBounds, tilted_bounds
 from hockeystick.errors import PrecisionError, check_choice
 from hockeystick.numerics.one_sided_root import crossings
@@ -154,11 +151,6 @@ class _TiltedNormalCurve(_SaddleCurve):
     """The tilted loss taken as normal, with the Berry-Esseen bound on what that costs."""
 
     method = "saddle point (clt)"
-
-    @cached_property
-    def is_certified(self) -> bool:
-        """Whether K is bounded for these pairs."""
-        return math.isfinite(float(log_moment_bounds(self.parts, np.array([2.0])).upper[0]))
 
     def delta_inside(self, epsilon: float) -> Bound | Estimate:
         theta = round_tilt(min(self.window.tilt_where(lambda c: _saddle_excess(c) - epsilon), _LARGEST_TILT))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Protocol, final
+from typing import final
 
 import numpy as np
 
@@ -52,45 +52,6 @@ def as_one_gaussian(parts: Sequence[tuple[Pair, int]]) -> tuple[GaussianPair, Ga
     return GaussianPair(1.0, total * (1.0 - 8.0 * U)), GaussianPair(1.0, total * (1.0 + 8.0 * U))
 
 
-class Sides(Protocol):
-    """Certified sides of delta, as a closed form gives them.
-
-    Attributes
-    ----------
-    method : str
-        What a bracket says of where it is from.
-    error : str
-        What keeps its sides apart, in a word.
-    step : float
-        How near epsilon is looked for, relative to it.
-    is_smooth : bool
-        Whether delta has no kinks, or few.
-    is_dear : bool
-        Whether each question takes long, so that none are asked in fans.
-    is_joint : bool
-        Whether questions asked together are answered as each is alone, to the bit.
-    """
-
-    method: str
-    error: str
-    step: float
-    is_smooth: bool
-    is_dear: bool
-    is_joint: bool
-
-    def sides(self, epsilons: Array) -> tuple[Array, Array]:
-        """Both at increasing epsilons."""
-
-    def side(self, side: int, epsilon: float) -> float:
-        """The lower (0) or upper (1) one at one epsilon."""
-
-    def least(self, epsilons: Array) -> Array:
-        """The lower ones, where questions are not dear."""
-
-    def guess(self, delta: float) -> float:
-        """An epsilon next to that of delta, or above it."""
-
-
 @final
 class PairSides:
     """The sides of the tails of one pair, or of two next to each other that bracket the curve."""
@@ -120,6 +81,13 @@ class PairSides:
             return max(self._above.curve.guess(delta), 0.0)
         log_delta = math.log(max(delta, 1e-320))
         return max(self._above.loss_range(log_delta, log_delta)[1], 0.0)
+
+
+Sides = PairSides | LaplaceSum
+"""Certified sides of delta, as a closed form gives them, and what a search may know of them: what a bracket says of
+where it is from (`method`) and of what keeps its sides apart (`error`), how near epsilon is looked for, relative to it
+(`step`), whether delta has few kinks or none (`is_smooth`), whether each question takes long, so that none are asked in
+fans (`is_dear`), and whether those asked together are answered as each is alone, to the bit (`is_joint`)."""
 
 
 @final

@@ -192,12 +192,8 @@ def number_of_outcomes(parts: Parts, most: int) -> int | None:
 
 def halves(parts: Parts) -> tuple[Parts, Parts]:
     """About half of the steps, and the other ones."""
-    first: list[tuple[Pair, int]] = []
-    second: list[tuple[Pair, int]] = []
-    for place, (pair, count) in enumerate(parts):
-        larger = count - count // 2
-        first.append((pair, count - larger if place % 2 else larger))
-        second.append((pair, count - first[-1][1]))
+    first = [(pair, (count + 1 - place % 2) // 2) for place, (pair, count) in enumerate(parts)]
+    second = [(pair, count - own) for (pair, own), (_, count) in zip(first, parts, strict=True)]
     return [(pair, own) for pair, own in first if own], [(pair, own) for pair, own in second if own]
 
 
