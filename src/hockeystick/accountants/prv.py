@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -127,9 +127,6 @@ class _PRVCurve(DirectedCurve):
             )
         return int(points)
 
-    def _side(self, side: int, epsilon: float) -> float:
-        return self._sides(epsilon)[side]
-
     def _sides(self, epsilon: float) -> tuple[float, float]:
         composition, moved, relative, outside = self._composed
         factor = math.exp(min(relative, 700.0)) * (1.0 + 4.0 * U)
@@ -164,6 +161,6 @@ class _PRVCurve(DirectedCurve):
             return Bound(0.0, math.inf, _METHOD, notes=(note,))
         _, saddle = saddle_at_delta(self._parts, delta)
         guess, step = max(saddle.epsilon, 0.0), 1e-4 * self._settings.epsilon_error
-        lower, upper = (partial(self._side, side) for side in (0, 1))
+        lower, upper = (lambda at: self._sides(at)[0]), (lambda at: self._sides(at)[1])
         ends = crossings(lower, upper, delta, guess=guess, slope=saddle.theta, step=step)
         return from_sides(*ends, _METHOD, (_NOTE,))

@@ -126,7 +126,7 @@ SOME_STEPS: Final = 64
 
 
 def choose_engine(
-    parts: Parts, *, tolerance: float, points: int, largest_loss: float, engine: EngineName = "automatic"
+    parts: Parts, largest_loss: float, *, tolerance: float, points: int, engine: EngineName = "automatic"
 ) -> Engine:
     """What answers between the ends of the range.
 
@@ -134,12 +134,12 @@ def choose_engine(
     ----------
     parts : tuple of (Pair, int)
         Dominating pairs with their counts.
+    largest_loss : float
+        Upper bound on the largest finite loss (nats).
     tolerance : float
         Width of the epsilon bracket asked for (nats), and relative width of the delta bracket.
     points : int
         Largest number of lattice points in a window.
-    largest_loss : float
-        Upper bound on the largest finite loss (nats).
     engine : {"automatic", "contour", "lattice"}
         "contour" and "lattice": one engine alone.
 

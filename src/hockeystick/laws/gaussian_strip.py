@@ -142,14 +142,14 @@ class CutOff:
         """Half, and one over w^2 for the cut-off."""
         if not self.is_used:
             return np.full(self.place.size, 0.5)
-        return np.where(np.isfinite(self.place), 0.5 + (1.0 + 1e-9) / self.width**2, 0.5)
+        return np.where(self.used, 0.5 + (1.0 + 1e-9) / self.width**2, 0.5)
 
     def highest(self, peak: Array) -> Array:
         """Where the integrand is largest, given where it would be without the cut-off."""
         if not self.is_used:
             return peak
         weight = 2.0 / self.width**2
-        place = np.where(np.isfinite(self.place), self.place, peak)
+        place = np.where(self.used, self.place, peak)
         return np.where(place < peak, (peak + weight * place) / (1.0 + weight), peak)
 
     def fall(self, high: Array) -> Array:
@@ -158,7 +158,7 @@ class CutOff:
 
     def log_factor(self, t: Array, m: Array) -> tuple[Array, Array]:
         """``ln`` of the cut-off and a bound on its error; t carries three roundings of terms of its size and m's."""
-        used = np.isfinite(self.place)[:, None]
+        used = column(self.used)
         width = self.width[:, None]
         x = np.where(used, (t - np.where(used, self.place[:, None], 0.0)) / width, -30.0)
         size = np.abs(x)

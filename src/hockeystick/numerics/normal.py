@@ -23,7 +23,7 @@ from hockeystick.numerics.error_functions import erf, erfcx
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U
 
 _NARROW = 0.1  # bound on (|m| + 2) w under which the series is used
-_LOG_SQRT_2PI = 0.9189385332046727
+LOG_SQRT_2PI = 0.9189385332046727
 _SQRT_HALF = 0.7071067811865476
 
 
@@ -80,7 +80,7 @@ def _narrow(width: Array, middle: Array, reach: Array, off: Array) -> tuple[Arra
     he6 = ((square - 15.0) * square + 45.0) * square - 15.0
     series = 1.0 + w2 * ((square - 1.0) / 24.0 + w2 * (he4 / 1920.0 + w2 * (he6 / 322560.0)))
     log_width = np.log(width * series)
-    logs = log_width - (0.5 * square + _LOG_SQRT_2PI)
+    logs = log_width - (0.5 * square + LOG_SQRT_2PI)
     size = np.abs(middle)
     error = (
         2.0 * reach**8 / 92897280.0
