@@ -149,8 +149,7 @@ class LaplaceTransform(Transform):
     def on_line(self, line: Line) -> list[acb]:
         """Enclosures of ``M(z)`` at the points of a line."""
         if self.is_plain:
-            theta, step = ball(line.theta), ball(line.step)
-            return [self._elementary(acb(theta, step * k)) for k in range(line.nodes + 1)]
+            return [self._elementary(z) for z in line.points()]
         rule, error = self._rule(line.theta, line.reach)
         weights, losses = zip(*self._nodes(line.theta, *rule), strict=True)
         blur = acb(arb(0, error), arb(0, error))
