@@ -40,7 +40,6 @@ more, which of them all its steps show."""
 
 _ALL = 5  # so many splits are all accounted
 _BEST = 3  # otherwise: the best splits by estimate, and the two pure ones
-_NEXT = 100.0  # widths of what datasets show: an upper side nearer than that is worth more digits
 _FINE = 1e-9  # relative width that nothing makes finer
 _COARSE = 16  # intervals of the first pass over a group's splits
 

@@ -11,22 +11,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hockeystick.bound import Bound, Estimate
 from hockeystick.errors import check_positive, public_door
 from hockeystick.laws.base import Pair
+from hockeystick.laws.base import Parts as Parts
+from hockeystick.numerics.columns import Array as Array
+from hockeystick.numerics.columns import Flags
+from hockeystick.numerics.columns import Places as Places
 
 if TYPE_CHECKING:
     from hockeystick.engines.contour.answers import Answers
     from hockeystick.engines.selected import Answering
     from hockeystick.engines.together import Quantity
 
-Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Parts = tuple[tuple[Pair, int], ...]
-"""Distinct dominating pairs of one direction with their counts."""
 
 AUTOMATIC = "automatic"
 """What leaves the choice of the accountant to the library, as None does in Python."""
@@ -100,11 +97,11 @@ class Together(ABC):
     """Several curves that answer many questions in one pass, each the same to the bit as alone."""
 
     @abstractmethod
-    def answers(self, owners: Rows, values: Array, quantity: Quantity) -> Answers | None:
+    def answers(self, owners: Places, values: Array, quantity: Quantity) -> Answers | None:
         """``quantity`` of the curve ``owners[i]`` at ``values[i]``, where one answers; None where none does."""
 
     @abstractmethod
-    def are_below(self, own: Rows, beside: Rows, epsilon: Array, delta: Array, quantity: Quantity) -> NDArray[np.bool_]:
+    def are_below(self, own: Places, beside: Places, epsilon: Array, delta: Array, quantity: Quantity) -> Flags:
         """`DirectedCurve.is_below_beside` ``beside[i]`` of the curve ``own[i]``, each at a point of its own."""
 
 

@@ -13,16 +13,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, cast, final, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
-from hockeystick.accountants.base import Accountant, Array, DirectedCurve, EngineCurve, Parts, Rows, Together
+from hockeystick.accountants.base import Accountant, Array, DirectedCurve, EngineCurve, Parts, Together
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.choose import EngineName, choose_engine
-from hockeystick.engines.ends import BoundedCurve, Engine
+from hockeystick.engines.ends import BoundedCurve
 from hockeystick.engines.together import Quantity, answers_together, below_together, is_below_beside
 from hockeystick.errors import check_choice, check_count, check_fields, check_positive, set_fields
 from hockeystick.laws.base import Pair, any_guarantee
+from hockeystick.numerics.columns import Flags, Places
 
 if TYPE_CHECKING:
     from hockeystick.engines.contour.answers import Answers
@@ -73,7 +71,7 @@ class Certified(Accountant):
             return cast("DirectedCurve", curve)
         from hockeystick.engines.moments.guarantee import GuaranteeCurve  # engines that few answers need load late
 
-        return _ByMoments(GuaranteeCurve(parts), curve)
+        return _UpperSide(GuaranteeCurve(parts), curve)
 
     def _selected(self, parts: Parts) -> DirectedCurve:
         """The best of many runs, alone or among other steps."""
@@ -96,12 +94,8 @@ class Certified(Accountant):
         return below(self, pair)
 
     def _by_windows(self, parts: Parts) -> DirectedCurve:
-        return _CertifiedCurve(BoundedCurve(parts, partial(self._engine, parts), self.tolerance))
-
-    def _engine(self, parts: Parts, largest_loss: float) -> Engine:
-        return choose_engine(
-            parts, tolerance=self.tolerance, points=self.points, largest_loss=largest_loss, engine=self.engine
-        )
+        engine = partial(choose_engine, parts, tolerance=self.tolerance, points=self.points, engine=self.engine)
+        return _CertifiedCurve(BoundedCurve(parts, engine, self.tolerance))
 
     def together(self, curves: Sequence[DirectedCurve]) -> Together | None:
         own = [curve.engine for curve in curves if isinstance(curve, _CertifiedCurve)]
@@ -116,10 +110,10 @@ class _CertifiedCurves(Together):
 
     engines: Sequence[BoundedCurve]
 
-    def answers(self, owners: Rows, values: Array, quantity: Quantity) -> Answers:
+    def answers(self, owners: Places, values: Array, quantity: Quantity) -> Answers:
         return answers_together(self.engines, owners, values, quantity)
 
-    def are_below(self, own: Rows, beside: Rows, epsilon: Array, delta: Array, quantity: Quantity) -> NDArray[np.bool_]:
+    def are_below(self, own: Places, beside: Places, epsilon: Array, delta: Array, quantity: Quantity) -> Flags:
         curves, others = ([self.engines[row] for row in rows] for rows in (own, beside))
         return below_together(curves, others, epsilon, delta, quantity)
 
@@ -143,24 +137,14 @@ class _CertifiedCurve(EngineCurve):
 
 @final
 @dataclass(frozen=True, eq=False)
-class _ByMoments(EngineCurve):
-    """One direction of which more is proved by moments: the smaller of all upper sides.
+class _UpperSide(EngineCurve):
+    """Curves above all that the steps stand for, or every score: the smaller of their upper sides.
 
-    The lower side of a dominating pair is no bound for the steps that it stands for, so it is left to `attained`.
+    Their lower sides are no bounds for these, so they are left to `attained`.
     """
 
-    pairs: DirectedCurve | None
+    other: DirectedCurve | None = None
 
     def read(self, ask: Callable[[Answering], Bound | Estimate]) -> Bound:
-        found = [cast("Bound", ask(curve)) for curve in (self.engine, self.pairs) if curve is not None]
+        found = [cast("Bound", ask(curve)) for curve in (self.engine, self.other) if curve is not None]
         return replace(min(found, key=lambda bound: float(bound.upper)), lower=0.0)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _UpperSide(EngineCurve):
-    """A curve that is above every score's: its own lower side is no bound for any."""
-
-    def read(self, ask: Callable[[Answering], Bound | Estimate]) -> Bound:
-        found = cast("Bound", ask(self.engine))
-        return Bound(0.0, found.upper, found.method, found.notes, found.errors)

@@ -11,14 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from hockeystick.accountants.base import Accountant, Array, DirectedCurve, EngineCurve, Parts, Rows, Together
+from hockeystick.accountants.base import Accountant, Array, DirectedCurve, EngineCurve, Parts, Together
 from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.engines.together import Quantity, deltas_together, lines_below
 from hockeystick.errors import check_fields, check_positive
 from hockeystick.laws.loss_sum import PairSum
+from hockeystick.numerics.columns import Flags, Places
 
 if TYPE_CHECKING:
     from hockeystick.engines.contour.answers import Answers
@@ -64,10 +62,10 @@ class _Curves(Together):
 
     engines: Sequence[ContourCurve]
 
-    def answers(self, owners: Rows, values: Array, quantity: Quantity) -> Answers | None:
+    def answers(self, owners: Places, values: Array, quantity: Quantity) -> Answers | None:
         return deltas_together(self.engines, owners, values) if quantity == "delta" else None
 
-    def are_below(self, own: Rows, beside: Rows, epsilon: Array, delta: Array, quantity: Quantity) -> NDArray[np.bool_]:
+    def are_below(self, own: Places, beside: Places, epsilon: Array, delta: Array, quantity: Quantity) -> Flags:
         lines, others = ([self.engines[row].standing for row in rows] for rows in (own, beside))
         return lines_below(lines, others, epsilon, delta, quantity)
 

@@ -34,7 +34,7 @@ from hockeystick.engines.lattice.plan import saddle_at_delta
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.errors import PrecisionError, check_choice, check_fields, check_finite, check_positive, public_door
 from hockeystick.numerics.fft import even_smooth_length, fft_error
-from hockeystick.numerics.one_sided_root import one_sided_root
+from hockeystick.numerics.one_sided_root import crossings
 from hockeystick.numerics.rounding import U, exp_up, up
 from hockeystick.transforms.cumulants import Cumulants
 
@@ -226,9 +226,6 @@ class _FourierCurve(DirectedCurve):
             note = "the errors of this accountant are absolute: nothing is known where delta is 0"
             return Bound(0.0, math.inf, _METHOD, notes=(note,))
         _, saddle = saddle_at_delta(self._parts, max(delta, 1e-300))
-        step = 1e-2 * self._settings.spacing
-        lower, upper = (
-            one_sided_root(curve, delta, guess=max(saddle.epsilon, 0.0), slope=saddle.theta, step=step, above=above)
-            for curve, above in ((self._lower, False), (self._upper, True))
-        )
-        return from_sides(lower, upper, _METHOD)
+        guess, step = max(saddle.epsilon, 0.0), 1e-2 * self._settings.spacing
+        ends = crossings(self._lower, self._upper, delta, guess=guess, slope=saddle.theta, step=step)
+        return from_sides(*ends, _METHOD)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -30,9 +30,9 @@ from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.lattice.fourier import PeriodicComposition
 from hockeystick.engines.lattice.nearest import nearest_points
 from hockeystick.engines.lattice.plan import saddle_at_delta
-from hockeystick.errors import PrecisionError, check_fields, check_positive, set_fields
+from hockeystick.errors import PrecisionError, check_fields, check_positive
 from hockeystick.numerics.fft import even_smooth_length
-from hockeystick.numerics.one_sided_root import one_sided_root
+from hockeystick.numerics.one_sided_root import crossings
 from hockeystick.numerics.rounding import U, up
 from hockeystick.transforms.cumulants import Cumulants
 
@@ -68,13 +68,11 @@ class PRV(Accountant):
     delta_error: float = 1e-10
 
     def __post_init__(self) -> None:
-        check_fields(self, epsilon_error=check_positive)
+        check_fields(self, epsilon_error=check_positive, delta_error=check_positive)
         if not 1e-15 <= self.epsilon_error <= 1e100:
             raise ValueError(f"epsilon_error must be between 1e-15 and 1e100, got {self.epsilon_error!r}")
-        delta_error = check_positive("delta_error", self.delta_error)
-        if delta_error >= 1.0:
-            raise ValueError(f"delta_error must be below 1, got {delta_error!r}")
-        set_fields(self, delta_error=delta_error)
+        if self.delta_error >= 1.0:
+            raise ValueError(f"delta_error must be below 1, got {self.delta_error!r}")
 
     def directed(self, parts: Parts) -> DirectedCurve:
         return _PRVCurve(self, parts)
@@ -132,9 +130,6 @@ class _PRVCurve(DirectedCurve):
             )
         return int(points)
 
-    def _side(self, side: int, epsilon: float) -> float:
-        return self._sides(epsilon)[side]
-
     def _sides(self, epsilon: float) -> tuple[float, float]:
         composition, moved, relative, outside = self._composed
         factor = math.exp(min(relative, 700.0)) * (1.0 + 4.0 * U)
@@ -168,15 +163,7 @@ class _PRVCurve(DirectedCurve):
             note = f"delta {delta:g} is not above delta_error {self._settings.delta_error:g}: no upper bound"
             return Bound(0.0, math.inf, _METHOD, notes=(note,))
         _, saddle = saddle_at_delta(self._parts, delta)
-        lower, upper = (
-            one_sided_root(
-                partial(self._side, side),
-                delta,
-                guess=max(saddle.epsilon, 0.0),
-                slope=saddle.theta,
-                step=1e-4 * self._settings.epsilon_error,
-                above=bool(side),
-            )
-            for side in (0, 1)
-        )
-        return from_sides(lower, upper, _METHOD, (_NOTE,))
+        guess, step = max(saddle.epsilon, 0.0), 1e-4 * self._settings.epsilon_error
+        lower, upper = (lambda at: self._sides(at)[0]), (lambda at: self._sides(at)[1])
+        ends = crossings(lower, upper, delta, guess=guess, slope=saddle.theta, step=step)
+        return from_sides(*ends, _METHOD, (_NOTE,))

@@ -22,19 +22,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Literal, final
-
-import numpy as np
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, EngineCurve, Parts
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.contour.aliasing import kernel_peak
 from hockeystick.engines.moments.cumulant_curve import CumulantCurve
-from hockeystick.engines.moments.log_moment import log_moment_bounds
 from hockeystick.engines.moments.tilted_bounds import TiltedBounds, tilted_bounds
 from hockeystick.errors import PrecisionError, check_choice
-from hockeystick.numerics.one_sided_root import one_sided_root
+from hockeystick.numerics.one_sided_root import crossings
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_down, exp_up, up
 from hockeystick.numerics.tilted_normal import tilted_normal
 from hockeystick.transforms.cumulants import TiltedCumulants
@@ -155,11 +152,6 @@ class _TiltedNormalCurve(_SaddleCurve):
 
     method = "saddle point (clt)"
 
-    @cached_property
-    def is_certified(self) -> bool:
-        """Whether K is bounded for these pairs."""
-        return math.isfinite(float(log_moment_bounds(self.parts, np.array([2.0])).upper[0]))
-
     def delta_inside(self, epsilon: float) -> Bound | Estimate:
         theta = round_tilt(min(self.window.tilt_where(lambda c: _saddle_excess(c) - epsilon), _LARGEST_TILT))
         if not self.is_certified:
@@ -180,18 +172,8 @@ class _TiltedNormalCurve(_SaddleCurve):
         start = _DescentCurve(self.parts, "msd0").epsilon(delta)
         guess = float(start.sides[1])
         slope = max(self.window.tilt_where(lambda c: _saddle_excess(c) - guess), 1e-6)
-        ends = [
-            one_sided_root(
-                partial(self._side, above=above),
-                delta,
-                guess=guess,
-                slope=min(slope, 1e9),
-                step=1e-7 * max(guess, 1e-2),
-                above=above,
-            )
-            for above in (True, False)
-        ]
-        high, low = ends
+        sides = partial(self._side, above=False), partial(self._side, above=True)
+        low, high = crossings(*sides, delta, guess=guess, slope=min(slope, 1e9), step=1e-7 * max(guess, 1e-2))
         if delta > self.infinity[1]:
             high = min(high, max(self.largest_loss, 0.0))
         low = min(low, high)

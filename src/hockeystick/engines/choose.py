@@ -31,7 +31,7 @@ from hockeystick.engines.one_sided.curve import OneSidedCurve
 from hockeystick.engines.rare import MOST_DRAWN, RareCurve
 from hockeystick.engines.reach import check_reach
 from hockeystick.errors import UnknownPairError
-from hockeystick.laws.base import Pair
+from hockeystick.laws.base import Parts
 from hockeystick.laws.loss_sum import PairSum
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ __all__ = ["EngineName", "asks_rare", "choose_engine", "narrower_lines", "rare_l
 
 EngineName = Literal["automatic", "contour", "lattice"]
 
-Parts = tuple[tuple[Pair, int], ...]
 
 FEW_OUTCOMES: Final = 1 << 13
 """Outcomes that are listed before anything else is tried: 1 ms an answer, where the contour takes 3."""
@@ -127,7 +126,7 @@ SOME_STEPS: Final = 64
 
 
 def choose_engine(
-    parts: Parts, *, tolerance: float, points: int, largest_loss: float, engine: EngineName = "automatic"
+    parts: Parts, largest_loss: float, *, tolerance: float, points: int, engine: EngineName = "automatic"
 ) -> Engine:
     """What answers between the ends of the range.
 
@@ -135,12 +134,12 @@ def choose_engine(
     ----------
     parts : tuple of (Pair, int)
         Dominating pairs with their counts.
+    largest_loss : float
+        Upper bound on the largest finite loss (nats).
     tolerance : float
         Width of the epsilon bracket asked for (nats), and relative width of the delta bracket.
     points : int
         Largest number of lattice points in a window.
-    largest_loss : float
-        Upper bound on the largest finite loss (nats).
     engine : {"automatic", "contour", "lattice"}
         "contour" and "lattice": one engine alone.
 

@@ -12,22 +12,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Protocol, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.root_bracket import LogBracket, Targets, inverse_interpolated, root_brackets
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.laplace_sum import LaplaceSum
-from hockeystick.laws.base import Pair
+from hockeystick.laws.base import Array, Pair
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.laws.one_step import least_one_step_deltas, one_step_delta, one_step_deltas
-from hockeystick.numerics.one_sided_root import one_sided_root
+from hockeystick.numerics.one_sided_root import crossings
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U
-
-Array = NDArray[np.float64]
 
 _OFF = 1e-3  # of the guess, by which interpolation on the fan is off
 _FANS = 10  # fans tried
@@ -53,45 +50,6 @@ def as_one_gaussian(parts: Sequence[tuple[Pair, int]]) -> tuple[GaussianPair, Ga
     total = math.sqrt(math.fsum(squares))
     # relative errors: one rounding for each shift, two for its square and count, half of all that under the root
     return GaussianPair(1.0, total * (1.0 - 8.0 * U)), GaussianPair(1.0, total * (1.0 + 8.0 * U))
-
-
-class Sides(Protocol):
-    """Certified sides of delta, as a closed form gives them.
-
-    Attributes
-    ----------
-    method : str
-        What a bracket says of where it is from.
-    error : str
-        What keeps its sides apart, in a word.
-    step : float
-        How near epsilon is looked for, relative to it.
-    is_smooth : bool
-        Whether delta has no kinks, or few.
-    is_dear : bool
-        Whether each question takes long, so that none are asked in fans.
-    is_joint : bool
-        Whether questions asked together are answered as each is alone, to the bit.
-    """
-
-    method: str
-    error: str
-    step: float
-    is_smooth: bool
-    is_dear: bool
-    is_joint: bool
-
-    def sides(self, epsilons: Array) -> tuple[Array, Array]:
-        """Both at increasing epsilons."""
-
-    def side(self, side: int, epsilon: float) -> float:
-        """The lower (0) or upper (1) one at one epsilon."""
-
-    def least(self, epsilons: Array) -> Array:
-        """The lower ones, where questions are not dear."""
-
-    def guess(self, delta: float) -> float:
-        """An epsilon next to that of delta, or above it."""
 
 
 @final
@@ -123,6 +81,13 @@ class PairSides:
             return max(self._above.curve.guess(delta), 0.0)
         log_delta = math.log(max(delta, 1e-320))
         return max(self._above.loss_range(log_delta, log_delta)[1], 0.0)
+
+
+Sides = PairSides | LaplaceSum
+"""Certified sides of delta, as a closed form gives them, and what a search may know of them: what a bracket says of
+where it is from (`method`) and of what keeps its sides apart (`error`), how near epsilon is looked for, relative to it
+(`step`), whether delta has few kinks or none (`is_smooth`), whether each question takes long, so that none are asked in
+fans (`is_dear`), and whether those asked together are answered as each is alone, to the bit (`is_joint`)."""
 
 
 @final
@@ -228,11 +193,8 @@ class ClosedForm:
         """The crossing of each side, whatever its shape."""
         near, far = self._of.side(1, guess), self._of.side(1, guess * (1.0 + 1e-3) + 1e-3)
         slope = math.log(near / far) / (1e-3 * guess + 1e-3) if near > far > 0.0 else 1.0
-        lower, upper = (
-            one_sided_root(partial(self._of.side, side), delta, guess=guess, slope=slope, step=step, above=side == 1)
-            for side in (0, 1)
-        )
-        return lower, upper
+        lower, upper = (partial(self._of.side, side) for side in (0, 1))
+        return crossings(lower, upper, delta, guess=guess, slope=slope, step=step)
 
 
 def closed_form(parts: Sequence[tuple[Pair, int]]) -> ClosedForm | None:

@@ -18,15 +18,11 @@ from functools import cached_property
 from typing import Protocol, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, agreed, at_most
-from hockeystick.laws.base import CertifiedCurve, Pair
-from hockeystick.numerics.columns import Columns
+from hockeystick.laws.base import CertifiedCurve, Pair, Parts
+from hockeystick.numerics.columns import Array, Columns, Flags, Places
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_up, up
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 _TRIVIAL = "trivial"
 _NOTHING_HIDDEN = "a step hides nothing: its loss is infinite with probability one, or next to it"
@@ -123,7 +119,7 @@ class Ends(Columns):
     tolerance: Array
 
     @classmethod
-    def of(cls, curves: Sequence[BoundedCurve], owners: NDArray[np.intp]) -> Ends:
+    def of(cls, curves: Sequence[BoundedCurve], owners: Places) -> Ends:
         """Those of ``curves[owners[i]]``."""
         return cls(*np.array([curve.ends for curve in curves])[owners].T)
 
@@ -164,9 +160,7 @@ class BoundedCurve:
         Width of the epsilon bracket asked for (nats), and relative width of the delta bracket.
     """
 
-    def __init__(
-        self, parts: tuple[tuple[Pair, int], ...], make_engine: Callable[[float], Engine], tolerance: float
-    ) -> None:
+    def __init__(self, parts: Parts, make_engine: Callable[[float], Engine], tolerance: float) -> None:
         self._make_engine, self._tolerance, self._parts = make_engine, tolerance, parts
         # a pair given by its curve: the ends are the pair's own, not those of the laws about it
         own = tuple((pair.curve or pair, count) for pair, count in parts)

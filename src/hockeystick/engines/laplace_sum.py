@@ -26,14 +26,11 @@ from itertools import accumulate, product
 from typing import Self, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.ends import composed_infinity
 from hockeystick.engines.enumeration.outcomes import Outcomes, number_of_outcomes, outcomes_of_all
-from hockeystick.laws.base import Pair
+from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import ELEMENTARY, SUBNORMAL, U, down, downs, exps_down, exps_up, up, ups
-
-Array = NDArray[np.float64]
 
 _MOST_WORK = 1 << 14  # products for one epsilon: 5 ms, and 0.2 s for that of a delta
 _SLOW = (80, 66.0)  # steps, or nats of all, from which on the contour answers epsilon to 1e-11, in 5 ms

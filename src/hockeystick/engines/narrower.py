@@ -9,14 +9,12 @@ from collections.abc import Callable
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.bound import Bound
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.ends import Engine
 from hockeystick.engines.enumeration.outcomes import TooManyOutcomesError
-
-Array = NDArray[np.float64]
+from hockeystick.numerics.columns import Array, Flags
 
 _ROUNDED = 8.0  # times its rounding, up to which a bracket has little else in it: no engine does much better
 
@@ -39,7 +37,7 @@ class Narrower:
         """Certified epsilon at ``delta``."""
         return self._ask(lambda engine: engine.epsilon(delta), relative=False)
 
-    def is_enough(self, lower: Array, upper: Array, rounding: Array, *, relative: bool) -> NDArray[np.bool_]:
+    def is_enough(self, lower: Array, upper: Array, rounding: Array, *, relative: bool) -> Flags:
         """Which brackets of the first are answers, with so much rounding inside; relative to their size, or not."""
         wanted = self._width * lower if relative else np.full_like(lower, self._width)
         return np.asarray(upper - lower <= np.maximum(wanted, _ROUNDED * rounding))

@@ -17,17 +17,16 @@ from functools import lru_cache
 from typing import Any, Protocol, cast, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.contour.answers import Answers, unknown
 from hockeystick.engines.contour.lines import Quantity
 from hockeystick.engines.selection import OneRun, SelectedCurve
-from hockeystick.laws.base import Array, Extreme, InfiniteMass, Pair, Selection
-from hockeystick.laws.curve import LEAST_DELTA, ChordPair, of_reverse
+from hockeystick.laws.base import InfiniteMass, Pair, Parts, Selection
+from hockeystick.laws.curve import ChordPair
+from hockeystick.laws.extent import CertifiedCurve
 from hockeystick.laws.vectors import DiscretePair
-
-Parts = tuple[tuple[Pair, int], ...]
+from hockeystick.numerics.columns import Array, Places
 
 
 class Answering(Protocol):
@@ -43,7 +42,7 @@ class Answering(Protocol):
 class Pass(Protocol):
     """What answers many questions of curves at once."""
 
-    def answers(self, owners: NDArray[np.intp], values: Array, quantity: Quantity) -> Answers | None:
+    def answers(self, owners: Places, values: Array, quantity: Quantity) -> Answers | None:
         """``quantity`` of the curve ``owners[i]`` at ``values[i]``, where one answers."""
 
 
@@ -107,7 +106,7 @@ def below(method: Method, pair: Pair) -> Pair:
 
 @final
 @dataclass(frozen=True)
-class _WinnersCurve:
+class _WinnersCurve(CertifiedCurve):
     """Upper bounds of the best run's curve, as `ChordPair` asks for them."""
 
     method: Method
@@ -117,21 +116,13 @@ class _WinnersCurve:
     def _curve(self) -> SelectedCurve:
         return selected_curve(self.method, self.run)
 
-    def delta(self, epsilon: float) -> tuple[float, float]:
-        """0, and an upper bound on delta(epsilon), epsilon finite and of any sign (nats)."""
-        if epsilon < 0.0:
-            return of_reverse(epsilon, *self.reversed().delta(-epsilon))
+    def at(self, epsilon: float) -> tuple[float, float]:
+        """0, and an upper bound on delta(epsilon), epsilon finite and at least 0 (nats)."""
         return 0.0, self._curve.upper(epsilon)
 
     def deltas(self, epsilons: Array, spacing: float) -> tuple[Array, Array]:
         """The same at increasing epsilons, until next to nothing is left."""
-        least = max(LEAST_DELTA, self.infinite_mass.high)
-        high = np.ones(epsilons.size)
-        for number, epsilon in enumerate(epsilons.tolist()):
-            high[number:] = self._curve.upper(epsilon)  # delta falls
-            if high[number] <= least:
-                break
-        return np.zeros(epsilons.size), high
+        return self.one_by_one(epsilons, self.infinite_mass.high)
 
     def reversed(self) -> _WinnersCurve:
         """The best of the reversed runs."""
@@ -140,11 +131,6 @@ class _WinnersCurve:
     def guess(self, delta: float) -> float:
         """About the epsilon at this delta."""
         return self._curve.guess(delta)
-
-    @property
-    def supremum(self) -> Extreme:
-        """Not stated: none."""
-        return Extreme(np.inf)
 
     @property
     def infinite_mass(self) -> InfiniteMass:

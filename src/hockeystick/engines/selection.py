@@ -30,9 +30,9 @@ from typing import final
 import numpy as np
 
 from hockeystick.bound import Bound, from_sides
-from hockeystick.laws.base import Array
 from hockeystick.laws.run_count import RunCount
 from hockeystick.laws.selected import SHARES
+from hockeystick.numerics.columns import Array, Places
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import SUBNORMAL, TINY, UNDERFLOW, U, up
 
@@ -329,7 +329,7 @@ def _concave(points: list[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fr
     return kept
 
 
-def _hull(first: Array, second: Array) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+def _hull(first: Array, second: Array) -> Places:
     """The lines ``first - second b`` that are the largest somewhere on b >= 0, the flattest first."""
     heights, slopes = first.tolist(), second.tolist()
     kept: list[int] = []

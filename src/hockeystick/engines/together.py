@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.choose import asks_rare, narrower_lines, rare_lines, standing_lines
 from hockeystick.engines.closed_form import ClosedForm
@@ -33,16 +32,14 @@ from hockeystick.engines.ends import BoundedCurve, Ends, Engine
 from hockeystick.engines.rare import RareCurve
 from hockeystick.engines.rare import deltas as rare_deltas
 from hockeystick.engines.rare import epsilons as rare_epsilons
+from hockeystick.numerics.columns import Array, Flags, Places
 
 __all__ = ["Quantity", "answers_together", "below_together", "deltas_together", "is_below_beside", "lines_below"]
 
-Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Flags = NDArray[np.bool_]
 T = TypeVar("T")
 
 
-def answers_together(curves: Sequence[BoundedCurve], owners: Rows, values: Array, quantity: Quantity) -> Answers:
+def answers_together(curves: Sequence[BoundedCurve], owners: Places, values: Array, quantity: Quantity) -> Answers:
     """delta or epsilon of ``curves[owners[i]]`` at ``values[i]``, where a pass answers.
 
     Parameters
@@ -93,7 +90,7 @@ def answers_together(curves: Sequence[BoundedCurve], owners: Rows, values: Array
     return answers
 
 
-def _leave_wide_ones(found: Answers, curves: Sequence[BoundedCurve], owners: Rows, *, relative: bool) -> None:
+def _leave_wide_ones(found: Answers, curves: Sequence[BoundedCurve], owners: Places, *, relative: bool) -> None:
     """Leave to other lines what they are asked for, too, where a question is asked alone."""
     for owner in set(owners.tolist()):
         narrower, rows = narrower_lines(curves[owner].engine), np.flatnonzero(found.known & (owners == owner))
@@ -146,7 +143,7 @@ def lines_below(
     return found
 
 
-def deltas_together(curves: Sequence[ContourCurve], owners: Rows, epsilon: Array) -> Answers:
+def deltas_together(curves: Sequence[ContourCurve], owners: Places, epsilon: Array) -> Answers:
     """delta of ``curves[owners[i]]`` at ``epsilon[i]``, where standing lines answer."""
     answers = unknown(epsilon.size)
     asked = zip(owners.tolist(), epsilon.tolist(), strict=True)
@@ -179,8 +176,8 @@ def _asked_lines(engine: Engine, delta: float, quantity: Quantity) -> StandingLi
 
 
 def _served(
-    curves: Sequence[BoundedCurve], owners: Rows, asked: Flags, of: Callable[[Engine], T | None]
-) -> tuple[Rows, Rows, list[T]]:
+    curves: Sequence[BoundedCurve], owners: Places, asked: Flags, of: Callable[[Engine], T | None]
+) -> tuple[Places, Places, list[T]]:
     """The questions asked whose curve has lines; which of these each has; and these."""
     needed = set(owners[asked].tolist())
     lines = [of(curve.engine) if place in needed else None for place, curve in enumerate(curves)]
@@ -189,7 +186,7 @@ def _served(
     return rows, (np.cumsum(served) - 1)[owners[rows]], [one for one in lines if one is not None]
 
 
-def _targets(lines: Sequence[StandingLines | RareCurve], owners: Rows, delta: Array) -> Targets:
+def _targets(lines: Sequence[StandingLines | RareCurve], owners: Places, delta: Array) -> Targets:
     asked = zip(owners.tolist(), delta.tolist(), strict=True)
     exceeded, undercut = np.array([targets_of(value, *lines[owner].infinite_mass) for owner, value in asked]).T
     return Targets(exceeded, undercut)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import product
 from typing import final
 
@@ -56,17 +56,11 @@ class AtomicTransform(Transform):
 
     def loss_limit(self) -> arb:
         """The largest finite loss; minus infinity where there is none."""
-        largest = arb.neg_inf()
-        for outcome in self.finite():
-            largest = largest.max(log_ratio(outcome))
-        return largest
+        return reduce(arb.max, map(log_ratio, self.finite()), arb.neg_inf())
 
     def loss_floor(self) -> arb:
         """The smallest finite loss."""
-        smallest = arb.pos_inf()
-        for outcome in self.finite():
-            smallest = smallest.min(log_ratio(outcome))
-        return smallest
+        return reduce(arb.min, map(log_ratio, self.finite()), arb.pos_inf())
 
     @cached_property
     def _floats(self) -> tuple[tuple[float, float], ...]:

@@ -92,10 +92,8 @@ class Contour(EpsilonLine):
         """``M(z_m) / (z_m (1 + z_m))``."""
         line = self.plan.line
         with precision(self.plan.bits):
-            theta, step = ball(line.theta), ball(line.step)
             moments = self.composite.on_line(line)
-            points = (acb(theta, step * m) for m in range(line.nodes + 1))
-            return tuple(value / (z * (1 + z)) for value, z in zip(moments, points, strict=True))
+            return tuple(value / (z * (1 + z)) for value, z in zip(moments, line.points(), strict=True))
 
     @cached_property
     def _cut(self) -> arb:

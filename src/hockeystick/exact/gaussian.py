@@ -63,9 +63,7 @@ class GaussianTransform(Transform):
     def powers(self, line: Line, count: int) -> list[acb]:
         """Enclosures of ``M(z)^count``."""
         scale = ball(self.mu_squared) * count / 2
-        theta, step = ball(line.theta), ball(line.step)
-        points = (acb(theta, step * m) for m in range(line.nodes + 1))
-        return [(scale * z * (1 + z)).exp() for z in points]
+        return [(scale * z * (1 + z)).exp() for z in line.points()]
 
     def decay(self, theta: Fraction) -> Decay:
         """The Gaussian characteristic function itself."""

@@ -38,15 +38,6 @@ def _legendre(nodes: int, bits: int) -> tuple[tuple[arb, arb], ...]:
 
 @final
 @dataclass(frozen=True)
-class _Node:
-    """A node or an atom: its weight in ``M(theta)`` and its loss."""
-
-    value: arb
-    loss: arb
-
-
-@final
-@dataclass(frozen=True)
 class LaplaceTransform(Transform):
     """``M(z)`` for a shift m in units of the scale and blends a, b of (P0, Q0)."""
 
@@ -96,10 +87,8 @@ class LaplaceTransform(Transform):
         """``(ln weight under P, loss)`` of atoms and nodes in floats."""
         with precision(LOW_BITS):
             panels = max(1, math.ceil(float(self.m) / 4.0))
-            return [
-                (float(node.value.log()), float(node.loss))
-                for node in self._nodes(Fraction(0), [(panels, _SKETCH_NODES)])
-            ]
+            nodes = self._nodes(Fraction(0), panels, _SKETCH_NODES)
+            return [(float(weight.log()), float(loss)) for weight, loss in nodes]
 
     def sketch(self, theta: float) -> Sketch:
         """Estimates at one tilt."""
@@ -107,19 +96,19 @@ class LaplaceTransform(Transform):
 
     # ------------------------------------------------------------------------------------------------------ enclosures
 
-    def _nodes(self, theta: Fraction, rule: list[tuple[int, int]]) -> list[_Node]:
-        """Atoms and the nodes of a rule: ``(panels, nodes)``, panels of equal length."""
-        (panels, count), tilt, m = rule[0], ball(theta), ball(self.m)
+    def _nodes(self, theta: Fraction, panels: int, count: int) -> list[tuple[arb, arb]]:
+        """Weight in ``M(theta)`` and loss of the atoms, and of so many nodes on each of some panels of equal length."""
+        tilt, m = ball(theta), ball(self.m)
         result = []
         for w, log_mass in ((-m, -arb(2).log()), (m, -arb(2).log() - m)):
             g, loss = (value.real for value in self._logs(acb(w)))
-            result.append(_Node((g + tilt * loss + log_mass).exp(), loss))
+            result.append(((g + tilt * loss + log_mass).exp(), loss))
         half = m / (2 * panels)
         for panel in range(panels):
             for node, weight in _legendre(count, working_bits()):
                 y = half * (2 * panel + 1 + node)
                 g, loss = (value.real for value in self._logs(acb(2 * y - m)))
-                result.append(_Node((g + tilt * loss - y).exp() * weight * half / 2, loss))
+                result.append(((g + tilt * loss - y).exp() * weight * half / 2, loss))
         return result
 
     def _modulus(self, theta: Fraction, reach: Fraction, centre: arb, half: arb, rho: float) -> arb | None:
@@ -160,13 +149,12 @@ class LaplaceTransform(Transform):
     def on_line(self, line: Line) -> list[acb]:
         """Enclosures of ``M(z)`` at the points of a line."""
         if self.is_plain:
-            theta, step = ball(line.theta), ball(line.step)
-            return [self._elementary(acb(theta, step * k)) for k in range(line.nodes + 1)]
+            return [self._elementary(z) for z in line.points()]
         rule, error = self._rule(line.theta, line.reach)
-        nodes = self._nodes(line.theta, [rule])
+        weights, losses = zip(*self._nodes(line.theta, *rule), strict=True)
         blur = acb(arb(0, error), arb(0, error))
-        sums = turned([node.value for node in nodes], [acb(0, node.loss) for node in nodes], line)
-        return [acb(sum((node.value for node in nodes), arb(0)) + arb(0, error)), *(one + blur for one in sums)]
+        sums = turned(weights, [acb(0, loss) for loss in losses], line)
+        return [acb(sum(weights, arb(0)) + arb(0, error)), *(one + blur for one in sums)]
 
     def _elementary(self, z: acb) -> acb:
         """``e^{-m/2} (cosh(zeta m) + sinh(zeta m) / (2 zeta))``, ``zeta = z + 1/2``, for a plain pair."""

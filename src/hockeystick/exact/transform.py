@@ -54,6 +54,11 @@ class Line:
         """Imaginary part of the last point."""
         return self.step * self.nodes
 
+    def points(self) -> list[acb]:
+        """The points, at the working precision."""
+        theta, step = ball(self.theta), ball(self.step)
+        return [acb(theta, step * m) for m in range(self.nodes + 1)]
+
 
 class Decay(ABC):
     """A nonincreasing upper bound on ``|phi(s)|``, at one tilt."""

@@ -26,8 +26,8 @@ from hockeystick.errors import PrecisionError, check_count, set_fields
 from hockeystick.laws.allocated_line import StopLossLine
 from hockeystick.laws.allocated_line_plan import plan_line
 from hockeystick.laws.allocated_plan import plan_sum
-from hockeystick.laws.base import Array, Extreme, InfiniteMass, Pair, least_infinite
-from hockeystick.laws.curve import LEAST_DELTA, of_reverse
+from hockeystick.laws.base import Array, CertifiedCurve, Extreme, InfiniteMass, Pair, least_infinite
+from hockeystick.laws.extent import LEAST_DELTA
 from hockeystick.numerics.lattice_sum import SumWindow
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U, dyadic_below, exp_down, exp_up
 from hockeystick.numerics.stop_loss import (
@@ -61,7 +61,7 @@ _WORSE = 3.0  # times the relative width in its middle, that an answer of a latt
 
 @final
 @dataclass(frozen=True)
-class AllocatedCurve:
+class AllocatedCurve(CertifiedCurve):
     """The certified curve of one round: for every epsilon, bounds on delta.
 
     Parameters
@@ -89,7 +89,6 @@ class AllocatedCurve:
         set_fields(self, steps=check_count("steps", self.steps, minimum=2))
 
     def reversed(self) -> AllocatedCurve:
-        """The curve of (Q, P)."""
         return AllocatedCurve(self.base, self.steps, not self.mirrored)
 
     @property
@@ -133,10 +132,7 @@ class AllocatedCurve:
             epsilon = ahead if low < ahead < high else 0.5 * (low + min(high, 2.0 * epsilon))
         return epsilon
 
-    def delta(self, epsilon: float) -> tuple[float, float]:
-        """Certified bounds on delta(epsilon), epsilon finite and of any sign (nats)."""
-        if epsilon < 0.0:
-            return of_reverse(epsilon, *self.reversed().delta(-epsilon))
+    def at(self, epsilon: float) -> tuple[float, float]:
         low, high = self._read(_kept(self, *self._place(epsilon)), np.array([epsilon]))
         return float(low[0]), float(high[0])
 

@@ -24,8 +24,8 @@ import numpy as np
 
 from hockeystick.errors import PrecisionError
 from hockeystick.laws.allocated_line_plan import LinePlan
-from hockeystick.laws.base import Array
 from hockeystick.laws.lognormal_panels import LognormalPanels
+from hockeystick.numerics.columns import Array, Complex
 from hockeystick.numerics.normal import normal_intervals
 from hockeystick.numerics.products import product
 from hockeystick.numerics.rounding import ELEMENTARY, TRIGONOMETRIC, U, gamma
@@ -157,7 +157,7 @@ class StopLossLine:
         return log + 4.0 * ELEMENTARY * abs(log)
 
 
-def _summed(values: np.ndarray[tuple[int], np.dtype[np.complex128]], step: float, point: Array) -> Array:
+def _summed(values: Complex, step: float, point: Array) -> Array:
     """The real part of ``sum values_n e^{-i n step point}``; with n = q B + r the exponential is a product."""
     inner = math.isqrt(values.size - 1) + 1
     rows = np.zeros((inner, inner), dtype=np.complex128)
@@ -169,8 +169,8 @@ def _summed(values: np.ndarray[tuple[int], np.dtype[np.complex128]], step: float
 
 
 def _log_one_plus(
-    value: np.ndarray[tuple[int], np.dtype[np.complex128]],
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.complex128]], Array]:
+    value: Complex,
+) -> tuple[Complex, Array]:
     """``ln(1 + value)`` and bounds on its absolute errors: large where 1 + value is lost."""
     real, imaginary = value.real, value.imag
     size = real * real + imaginary * imaginary

@@ -14,7 +14,7 @@ from typing import final
 import numpy as np
 
 from hockeystick.errors import PrecisionError
-from hockeystick.laws.base import Array
+from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rounding import dyadic_below
 from hockeystick.numerics.stop_loss import lognormal_square, surely_beyond
 

@@ -98,10 +98,20 @@ def _around(terms: _TiltedTerms, count: int, theta: float) -> _Tilt:
     deviation = math.sqrt(count * variance)
     if not deviation > 0.0:
         raise PrecisionError(f"a tilt of {theta!r} leaves all of the sum's mass on one point")
-    farthest = _MOST_EXPONENT / terms.reach
-    high, above = _edge(terms, count, theta, log_moment, deviation, farthest, 1.0)
-    low, beneath = _edge(terms, count, theta, log_moment, deviation, farthest, -1.0)
-    return _Tilt(theta, log_moment, deviation, low, beneath, high, above)
+
+    def edge(side: float) -> tuple[float, float]:
+        """Where Chernoff leaves little of the tilted mass beyond, on one side, and the tilt that shows it."""
+        best, tilt = math.inf, theta + side * 1e-3 / deviation
+        for share in _SHARES:
+            other = theta + side * share / deviation
+            if abs(other) > _MOST_EXPONENT / terms.reach:
+                break
+            found = (count * (terms(other)[0] - log_moment) - _LOG_OUTSIDE) / (share / deviation)
+            if found < best:
+                best, tilt = found, other
+        return side * best, tilt
+
+    return _Tilt(theta, log_moment, deviation, *edge(-1.0), *edge(1.0))
 
 
 def _saddle(terms: _TiltedTerms, count: int, k: float) -> float:
@@ -115,18 +125,3 @@ def _saddle(terms: _TiltedTerms, count: int, k: float) -> float:
         else:
             low = middle
     return math.exp(0.5 * (low + high))
-
-
-def _edge(
-    terms: _TiltedTerms, count: int, theta: float, log_moment: float, deviation: float, farthest: float, side: float
-) -> tuple[float, float]:
-    """Where Chernoff leaves little of the tilted mass beyond, on one side, and the tilt that shows it."""
-    best, tilt = math.inf, theta + side * 1e-3 / deviation
-    for share in _SHARES:
-        other = theta + side * share / deviation
-        if abs(other) > farthest:
-            break
-        edge = (count * (terms(other)[0] - log_moment) - _LOG_OUTSIDE) / (share / deviation)
-        if edge < best:
-            best, tilt = edge, other
-    return side * best, tilt

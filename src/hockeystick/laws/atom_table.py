@@ -20,9 +20,9 @@ import numpy as np
 
 from hockeystick.decimals import own_context
 from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
+from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rationals import product_up
 from hockeystick.numerics.rounding import ELEMENTARY, U
-from hockeystick.transforms.rule import Array
 
 _DIGITS = 70  # of a loss held as a fraction: far beyond `transforms.lattice.PRECISE`
 _FEW, _LARGEST = 64, 1e9  # atoms, and the size of losses (nats), of which sampled ones are known so well
@@ -86,7 +86,7 @@ class AtomTable:
             infinite_p=self.infinite_q,
             infinite_q=self.infinite_p,
             dropped=self.dropped,
-            exact_losses=None if self.exact_losses is None else lambda: _negated(self.precise or ()),
+            exact_losses=self.exact_losses and (lambda: tuple(-loss for loss in reversed(self.precise or ()))),
         )
 
     def subsampled(self, rate: Fraction) -> AtomTable:
@@ -123,10 +123,6 @@ class AtomTable:
             bottom, top = _decimal(1 - rate), _decimal(rate)
             logs = [(bottom + top * _decimal(loss).exp()).ln() for loss in self.precise or ()]
             return tuple(map(Fraction, [*([bottom.ln()] if self.infinite_q > 0.0 else []), *logs]))
-
-
-def _negated(losses: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
-    return tuple(-loss for loss in reversed(losses))
 
 
 def precise_log(value: Fraction) -> Fraction:

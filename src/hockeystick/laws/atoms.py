@@ -11,7 +11,8 @@ import numpy as np
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.atom_rules import MOST_ATOMS, AtomSummand
 from hockeystick.laws.atom_table import AtomTable
-from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
+from hockeystick.laws.base import CellMasses, Extreme, Measure, Nodes, Pair
+from hockeystick.numerics.columns import Array, Places
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.summand import Summand
 
@@ -101,7 +102,7 @@ class AtomicPair(Pair):
         return loss[rng.choice(loss.size, size=size, p=masses / masses.sum())]
 
 
-def _grouped(logs: Array, index: np.ndarray[tuple[int], np.dtype[np.intp]], size: int) -> Array:
+def _grouped(logs: Array, index: Places, size: int) -> Array:
     """``ln`` of the sums of ``exp(logs)`` over equal, sorted indices."""
     out = np.full(size, -math.inf)
     if logs.size:

@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.atom_table import AtomTable
@@ -28,6 +27,7 @@ from hockeystick.laws.extent import CertifiedCurve as CertifiedCurve
 from hockeystick.laws.extent import Extreme as Extreme
 from hockeystick.laws.extent import InfiniteMass as InfiniteMass
 from hockeystick.laws.extent import least_infinite as least_infinite
+from hockeystick.numerics.columns import Array as Array
 from hockeystick.numerics.rounding import U, up
 from hockeystick.transforms.nodes import Nodes as Nodes
 from hockeystick.transforms.summand import Summand
@@ -35,9 +35,7 @@ from hockeystick.transforms.summand import Summand
 if TYPE_CHECKING:
     from hockeystick.laws.run_count import RunCount
 
-Array = NDArray[np.float64]
 
-_ANY_ORDER = np.array([2.0])
 _LOG_TAIL = -60.0  # ln of the mass of one step whose losses are looked at for its reach
 
 Measure = Literal["P", "Q"]
@@ -121,7 +119,7 @@ class Selection:
     See `hockeystick.laws.selected.SelectedPair`.
     """
 
-    parts: tuple[tuple[Pair, int], ...]
+    parts: Parts
     count: RunCount
     share: float | None = None
 
@@ -189,10 +187,9 @@ class Pair(ABC):
 
         A pair whose losses are bounded by e is an e-DP one.
         """
-        low, high = self.infimum, self.supremum
-        if math.isinf(low.value) or math.isinf(high.value) or self.mass_at_infinity or self.reverse_mass_at_infinity:
+        largest = max(abs(end.value) + end.error for end in (self.infimum, self.supremum))
+        if math.isinf(largest) or self.mass_at_infinity or self.reverse_mass_at_infinity:
             return None
-        largest = max(abs(end.value) + end.error for end in (low, high))
         return GaussianTail(0.0, up(largest, 2.0 * U), attained=False)
 
     @property
@@ -230,7 +227,7 @@ class Pair(ABC):
         """What answers of one such step alone."""
         return "closed form of one step"
 
-    def composed(self, count: int) -> tuple[tuple[Pair, int], ...]:
+    def composed(self, count: int) -> Parts:
         """Pairs, with their counts, that dominate so many of the steps that this pair stands for, one after another."""
         return ((self, count),)
 
@@ -329,9 +326,12 @@ class Pair(ABC):
         return self if rate == 1 else _DERIVED["joined"](self, float(rate))
 
 
+Parts = tuple[tuple[Pair, int], ...]  # of one direction: dominating pairs with their counts
+
+
 def any_guarantee(parts: Iterable[tuple[Pair, int]]) -> bool:
     """Whether more is proved of some step by its moments than by its pair: the two sides then never meet."""
-    return any(pair.moment_guarantee(_ANY_ORDER) is not None for pair, _ in parts)
+    return any(pair.moment_guarantee(np.array([2.0])) is not None for pair, _ in parts)
 
 
 _DERIVED: dict[str, Callable[..., Pair]] = {}

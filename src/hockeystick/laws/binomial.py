@@ -16,7 +16,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_count, check_probability, set_fields
+from hockeystick.errors import check_count, check_fields, check_probability
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import Array, Pair
@@ -51,18 +51,15 @@ class BinomialPair(AtomicPair):
     sensitivity: int = 1
 
     def __post_init__(self) -> None:
-        trials = check_count("trials", self.trials)
-        if trials > _LARGEST_TRIALS:
+        check_fields(self, trials=check_count, probability=check_probability, sensitivity=check_count)
+        if self.trials > _LARGEST_TRIALS:
             raise ValueError(
-                f"trials must be at most {_LARGEST_TRIALS}, got {trials}; beyond that use DiscreteGaussian"
+                f"trials must be at most {_LARGEST_TRIALS}, got {self.trials}; beyond that use DiscreteGaussian"
             )
-        set_fields(self, trials=trials)
-        probability = check_probability("probability", self.probability)
-        if not 0.0 < probability < 1.0:
+        if not 0.0 < self.probability < 1.0:
             raise ValueError(
-                f"probability must be above 0 and below 1, got {probability!r}: otherwise there is no noise"
+                f"probability must be above 0 and below 1, got {self.probability!r}: otherwise there is no noise"
             )
-        set_fields(self, probability=probability, sensitivity=check_count("sensitivity", self.sensitivity))
 
     def reversed(self) -> Pair:
         # even noise: mirror the line about (n + D) / 2

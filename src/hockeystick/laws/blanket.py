@@ -27,9 +27,9 @@ import numpy as np
 
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
-from hockeystick.laws.base import Array, Extreme, InfiniteMass, Pair
+from hockeystick.laws.base import Array, InfiniteMass, Pair
 from hockeystick.laws.binomial import binomial_log_masses
-from hockeystick.laws.curve import LEAST_DELTA, of_reverse, undercut
+from hockeystick.laws.extent import LEAST_DELTA, CertifiedCurve, undercut
 from hockeystick.numerics.rationals import float_beside, log_of
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_up, up
 
@@ -46,7 +46,7 @@ _SIDE = 14.0  # standard deviations in Lambda, at least
 
 @final
 @dataclass(frozen=True)
-class BlanketCurve:
+class BlanketCurve(CertifiedCurve):
     """What the reports of ``people`` tell, shuffled, one of whom holds x or x': the worst of some pairs of values.
 
     Both orders of every pair of values are there, so that the curve is its own reverse. Nothing is known below.
@@ -70,12 +70,8 @@ class BlanketCurve:
         )
         return replace(InfiniteMass.rounded_up(high), low=0.0, log_high=0.0)
 
-    supremum = Extreme(math.inf)  # not stated: that of the knots about the curve may lie beyond the reports' own
-
-    def delta(self, epsilon: float) -> tuple[float, float]:
-        """0, and an upper bound on delta(epsilon), epsilon finite and of any sign (nats)."""
-        if epsilon < 0.0:
-            return of_reverse(epsilon, *self.delta(-epsilon))
+    def at(self, epsilon: float) -> tuple[float, float]:
+        """0, and an upper bound on delta(epsilon), epsilon finite and at least 0 (nats)."""
         return 0.0, self._upper(epsilon, _NODES)
 
     def deltas(self, epsilons: Array, spacing: float) -> tuple[Array, Array]:
@@ -92,7 +88,6 @@ class BlanketCurve:
         return max(_stop_loss(columns, self.people, epsilon, nodes) for columns in self.choices)
 
     def guess(self, delta: float) -> float:
-        """About the epsilon at this delta."""
         return undercut(lambda epsilon: self._upper(epsilon, _FEWER_NODES), delta, _HALVINGS)
 
     def reversed(self) -> BlanketCurve:

@@ -23,9 +23,9 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_positive, set_fields
+from hockeystick.errors import check_fields, check_positive
 from hockeystick.laws.atom_table import precise_log
-from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
+from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair, Parts
 from hockeystick.laws.bounded_range_run import BoundedRangeRun
 from hockeystick.laws.curve import ChordPair
 from hockeystick.laws.laplace_rule import LaplaceSummand, gauss_legendre
@@ -60,10 +60,9 @@ class BoundedRangePair(Pair):
     epsilon: float
 
     def __post_init__(self) -> None:
-        epsilon = check_positive("epsilon", self.epsilon)
-        if not LEAST_RANGE <= epsilon <= LARGEST_RANGE:
-            raise ValueError(f"epsilon must be from {LEAST_RANGE:g} to {LARGEST_RANGE:g}, got {epsilon!r}")
-        set_fields(self, epsilon=epsilon)
+        check_fields(self, epsilon=check_positive)
+        if not LEAST_RANGE <= self.epsilon <= LARGEST_RANGE:
+            raise ValueError(f"epsilon must be from {LEAST_RANGE:g} to {LARGEST_RANGE:g}, got {self.epsilon!r}")
 
     @property
     def infimum(self) -> Extreme:
@@ -106,7 +105,7 @@ class BoundedRangePair(Pair):
     def summand(self) -> Summand:
         return LaplaceSummand(self.epsilon, "between the atoms")
 
-    def composed(self, count: int) -> tuple[tuple[Pair, int], ...]:
+    def composed(self, count: int) -> Parts:
         """Runs of about the same length."""
         most = BoundedRangeRun.longest(self.epsilon)
         if min(count, most) <= 1:

@@ -25,20 +25,19 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.laws.curve import of_reverse, undercut
-from hockeystick.laws.extent import Array, Extreme, InfiniteMass
+from hockeystick.laws.extent import CertifiedCurve, Extreme, InfiniteMass
+from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rounding import ELEMENTARY, SUBNORMAL, U, downs, ups
 
 _MOST, _MOST_SPREAD = 128, 100.0  # steps of a run, and its epsilon^2: delta(0) is below 1 by far
 _LEAST_EPSILON = 1e-6  # whose runs a table of knots shows
 
 _INTERVALS = 3072  # of losses above 0
-_HALVINGS = 60
 
 
 @final
 @dataclass(frozen=True)
-class BoundedRangeRun:
+class BoundedRangeRun(CertifiedCurve):
     """The curve of a run. Its lower side is what adaptive choices of finitely many t attain.
 
     Parameters
@@ -58,10 +57,7 @@ class BoundedRangeRun:
     epsilon: float
     count: int
 
-    def delta(self, epsilon: float) -> tuple[float, float]:
-        """Lower and upper bound, epsilon finite and of any sign."""
-        if epsilon < 0.0:
-            return of_reverse(epsilon, *self.delta(-epsilon))
+    def at(self, epsilon: float) -> tuple[float, float]:
         low, high = self.deltas(np.array([epsilon]), 0.0)
         return float(low[0]), float(high[0])
 
@@ -82,10 +78,6 @@ class BoundedRangeRun:
     def reversed(self) -> BoundedRangeRun:
         """The same curve."""
         return self
-
-    def guess(self, delta: float) -> float:
-        """About the epsilon at this delta, by bisection."""
-        return undercut(lambda epsilon: self.delta(epsilon)[1], delta, _HALVINGS)
 
     @classmethod
     def longest(cls, epsilon: float) -> int:

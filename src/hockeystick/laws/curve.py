@@ -21,26 +21,21 @@ docs/derivations/random-allocation.md, section 5.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
-from hockeystick.laws.base import Array, CertifiedCurve, LossQuantum
-from hockeystick.numerics.rounding import ELEMENTARY, U, down, dyadic_below, up
+from hockeystick.laws.base import CertifiedCurve, LossQuantum
+from hockeystick.laws.extent import LEAST_DELTA
+from hockeystick.numerics.columns import Array, Indices
+from hockeystick.numerics.rounding import ELEMENTARY, U, dyadic_below
 from hockeystick.transforms.summand import Summand
-
-LEAST_DELTA = 1e-45
-"""Where tables of a curve end."""
-
-Index = NDArray[np.int64]
 
 _FINE = 100.0  # knots for a loss of about delta(0)
 _DENSE = 20.0  # times delta(0): up to there knots are next to one another
@@ -67,9 +62,7 @@ class _OnKnots(AtomicPair):
     def curve(self) -> CertifiedCurve:
         return self.known
 
-    @property
-    def method(self) -> str:
-        return "curve known at points"
+    method = "curve known at points"
 
     @property
     def loss_quantum(self) -> LossQuantum:
@@ -106,7 +99,7 @@ def _spacing(curve: CertifiedCurve) -> float:
     return dyadic_below(max(min(high, 1.0) / _FINE, _FINEST))
 
 
-def _knots(spacing: float) -> Index:
+def _knots(spacing: float) -> Indices:
     """Multiples of the spacing from 0 on: all of them at first, then ever fewer."""
     dense = int(_DENSE * _FINE)
     runs, start, step = [np.arange(dense)], dense, 1
@@ -122,7 +115,7 @@ def _knots(spacing: float) -> Index:
 class _Values:
     """Bounds on delta at knots from epsilon 0 upward, as far as there is anything to tell; shape (n,)."""
 
-    index: Index
+    index: Indices
     low: Array
     high: Array
 
@@ -132,7 +125,7 @@ class _Values:
 class _Side:
     """A convex, decreasing, piecewise linear curve in a, from a = 1 upward, constant from its last knot on."""
 
-    index: Index
+    index: Indices
     value: Array
 
 
@@ -233,7 +226,7 @@ def _supported(own: _Values, other: _Values, spacing: float, end: float) -> Arra
     return np.asarray(np.minimum(np.append(at_left, end), np.append(math.inf, at_right)))
 
 
-def _hull(index: Index, value: Array, spacing: float, straight: float = 0.0) -> _Side:
+def _hull(index: Indices, value: Array, spacing: float, straight: float = 0.0) -> _Side:
     """The lower convex hull of points over ``a = e^{index h}``; which points are left out is not critical.
 
     Above: the chord of any two upper bounds lies above a convex curve, and points where it bends by less than
@@ -293,20 +286,3 @@ def _kinks(side: _Side, spacing: float) -> tuple[float, Array, Array]:
     own = (4.0 * ELEMENTARY) * (slopes + np.append(slopes[1:], 0.0)) / changes
     first = float(slopes[0]) if slopes.size else 0.0  # constant from a = 1 on
     return first, changes, -np.log1p(-np.minimum(own, 0.5))
-
-
-def undercut(upper: Callable[[float], float], delta: float, halvings: int) -> float:
-    """About where an upper bound on a curve falls to delta (nats), found so accurately."""
-    low, high = 0.0, 1.0
-    while upper(high) > delta and high < 512.0:
-        low, high = high, 2.0 * high
-    for _ in range(halvings):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if upper(middle) > delta else (low, middle)
-    return high
-
-
-def of_reverse(epsilon: float, low: float, high: float) -> tuple[float, float]:
-    """Bounds at epsilon < 0 from those of the reverse at -epsilon: ``h(a) = 1 - a + a h_reverse(1 / a)``."""
-    rest, a = -math.expm1(epsilon), math.exp(epsilon)
-    return down(rest + a * low, 4.0 * ELEMENTARY), min(up(rest + a * high, 4.0 * ELEMENTARY), 1.0)

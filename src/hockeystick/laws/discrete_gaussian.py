@@ -18,9 +18,8 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hockeystick.errors import check_count, check_positive, check_ratio, set_fields
+from hockeystick.errors import check_count, check_fields, check_positive, check_ratio
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Array, CellMasses, Extreme, LossQuantum, Measure, Nodes, Pair
 from hockeystick.laws.discrete_gaussian_rule import DiscreteGaussianSummand, log_normaliser
@@ -59,11 +58,10 @@ class DiscreteGaussianPair(Pair):
     sensitivity: int = 1
 
     def __post_init__(self) -> None:
-        sigma = check_positive("sigma", self.sigma)
-        if sigma > _LARGEST_SIGMA:
-            raise ValueError(f"sigma must be at most {_LARGEST_SIGMA:g}, got {sigma!r}; count in larger units")
-        set_fields(self, sigma=sigma, sensitivity=check_count("sensitivity", self.sensitivity))
-        check_ratio(self.sensitivity, sigma)
+        check_fields(self, sigma=check_positive, sensitivity=check_count)
+        if self.sigma > _LARGEST_SIGMA:
+            raise ValueError(f"sigma must be at most {_LARGEST_SIGMA:g}, got {self.sigma!r}; count in larger units")
+        check_ratio(self.sensitivity, self.sigma)
 
     infimum = Extreme(-math.inf)
     supremum = Extreme(math.inf)
@@ -187,7 +185,7 @@ class DiscreteGaussianPair(Pair):
         return self  # mirror the line about D/2
 
 
-def _discrete_gaussian(rng: np.random.Generator, sigma: float, size: int) -> NDArray[np.float64]:
+def _discrete_gaussian(rng: np.random.Generator, sigma: float, size: int) -> Array:
     """Draws by rejection from a discrete Laplace distribution (Canonne, Kamath and Steinke 2020, Algorithm 3)."""
     scale = math.floor(sigma) + 1.0
     drawn: list[Array] = []

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hockeystick.numerics.rounding import ELEMENTARY, U, down
-
-Array = NDArray[np.float64]
+from hockeystick.numerics.columns import Array
+from hockeystick.numerics.rounding import ELEMENTARY, U, down, up
 
 INFINITE = 32.0 * U
 """How far `Pair.mass_at_infinity` may exceed the true mass, relative to it: an exact number rounded once and one float
 up (3 u), and as much for each sampling around it, of which there are a few."""
+
+LEAST_DELTA = 1e-45
+"""Where tables of a curve end."""
+
+_HALVINGS = 60  # of an interval, for a guess
 
 
 @final
@@ -69,28 +74,62 @@ class InfiniteMass:
         return cls(low, high, log_low, log_high)
 
 
-class CertifiedCurve(Protocol):
-    """Certified bounds on the curve of one pair: equal, and of equal hash, where it is the same curve."""
+class CertifiedCurve(ABC):
+    """Certified bounds on the curve of one pair: hashable, equal where it is the same curve."""
 
-    def __hash__(self) -> int:
-        """Curves are kept by their parameters."""
+    @abstractmethod
+    def at(self, epsilon: float) -> tuple[float, float]:
+        """Lower and upper bound on delta(epsilon), epsilon finite and at least 0 (nats)."""
 
-    def delta(self, epsilon: float) -> tuple[float, float]:
-        """Lower and upper bound on delta(epsilon), epsilon finite and of any sign (nats)."""
-
+    @abstractmethod
     def deltas(self, epsilons: Array, spacing: float) -> tuple[Array, Array]:
         """The same for increasing epsilons of at least 0, as accurate as chords ``spacing`` wide are (nats)."""
 
+    @abstractmethod
     def reversed(self) -> CertifiedCurve:
         """The curve of the reversed pair."""
 
-    def guess(self, delta: float) -> float:
-        """About the epsilon at this delta: no bound."""
+    @property
+    @abstractmethod
+    def infinite_mass(self) -> InfiniteMass:
+        """The pair's mass of losses of +inf."""
 
     @property
     def supremum(self) -> Extreme:
-        """The pair's largest finite loss, ``inf`` where there is none."""
+        """The pair's largest finite loss: none, unless a subclass knows one."""
+        return Extreme(math.inf)
 
-    @property
-    def infinite_mass(self) -> InfiniteMass:
-        """The pair's mass of losses of +inf."""
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        """The same at an epsilon of any sign, below 0 as the reverse says."""
+        return self.at(epsilon) if epsilon >= 0.0 else _of_reverse(epsilon, *self.reversed().delta(-epsilon))
+
+    def guess(self, delta: float) -> float:
+        """About the epsilon at this delta: no bound."""
+        return undercut(lambda epsilon: self.at(epsilon)[1], delta, _HALVINGS)
+
+    def one_by_one(self, epsilons: Array, least: float) -> tuple[Array, Array]:
+        """The bounds at increasing epsilons of at least 0, until the upper one is next to nothing, or at the least."""
+        low, high = np.zeros(epsilons.size), np.ones(epsilons.size)
+        for number, epsilon in enumerate(epsilons.tolist()):
+            low[number], high[number:] = self.at(epsilon)  # delta falls
+            if high[number] <= max(LEAST_DELTA, least):
+                low[number:] = self.infinite_mass.low
+                break
+        return low, high
+
+
+def undercut(upper: Callable[[float], float], delta: float, halvings: int) -> float:
+    """About where an upper bound on a curve falls to delta (nats), found so accurately."""
+    low, high = 0.0, 1.0
+    while upper(high) > delta and high < 512.0:
+        low, high = high, 2.0 * high
+    for _ in range(halvings):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if upper(middle) > delta else (low, middle)
+    return high
+
+
+def _of_reverse(epsilon: float, low: float, high: float) -> tuple[float, float]:
+    """Bounds at epsilon < 0 from those of the reverse at -epsilon: ``h(a) = 1 - a + a h_reverse(1 / a)``."""
+    rest, a = -math.expm1(epsilon), math.exp(epsilon)
+    return down(rest + a * low, 4.0 * ELEMENTARY), min(up(rest + a * high, 4.0 * ELEMENTARY), 1.0)

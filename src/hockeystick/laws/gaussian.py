@@ -16,11 +16,10 @@ import numpy as np
 from hockeystick.errors import LEAST_RATIO, check_fields, check_positive, check_ratio
 from hockeystick.laws.base import Array, CellMasses, Extreme, GaussianTail, Measure, Nodes, Pair
 from hockeystick.laws.gaussian_rule import GaussianSummand
-from hockeystick.numerics.normal import normal_intervals
+from hockeystick.numerics.normal import LOG_SQRT_2PI, normal_intervals
 from hockeystick.numerics.rounding import U, down, up
 from hockeystick.transforms.summand import Summand
 
-_LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _MOST_NODES = 1 << 15  # where the noise is so small that nodes as dense as wanted would be far more
 
 
@@ -94,7 +93,7 @@ class GaussianPair(Pair):
             y = np.concatenate((near, near + m))
         else:
             y = np.arange(-reach, m + reach + step, step)
-        scale = math.log(step) - _LOG_SQRT_2PI
+        scale = math.log(step) - LOG_SQRT_2PI
         return Nodes(m * y - 0.5 * m * m, scale - 0.5 * (y - m) ** 2, scale - 0.5 * y * y)
 
     def summand(self) -> Summand:

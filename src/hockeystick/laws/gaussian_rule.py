@@ -21,9 +21,9 @@ import numpy as np
 
 from hockeystick.laws.gaussian_strip import CutOff, Grid, SampledStrip, record_argument
 from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
-from hockeystick.numerics.columns import column
+from hockeystick.numerics.columns import Array, Flags, column
 from hockeystick.numerics.rounding import U, log_sums
-from hockeystick.transforms.rule import Array, Cells, LossRule, Rows, RuleSource, Sketch, Window, few_bits_up
+from hockeystick.transforms.rule import Cells, LossRule, Rows, RuleSource, Sketch, Window, few_bits_up
 from hockeystick.transforms.strip import Ends, Strip, choose_strip, few_bits, half_widths
 from hockeystick.transforms.summand import Order, SampledSummand, Summand
 
@@ -187,7 +187,7 @@ class SubsampledGaussians(RuleSource):
         dropped = np.exp(window.log_drop) * (1.0 + 1e-9) + 1e-300
         return CutOff(np.where(useful, place, np.inf), np.where(useful, width, 1.0), np.where(useful, dropped, 0.0))
 
-    def _is_tamed(self, power: Array, place: Array, width: float) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    def _is_tamed(self, power: Array, place: Array, width: float) -> Flags:
         """Whether the integrand at a power of r stays small beyond a cut-off (a guide)."""
         m, power = self.shift[:, None], power[:, None]
         weight = 2.0 / width**2
@@ -300,7 +300,6 @@ class SubsampledGaussians(RuleSource):
     def _cells(self, grid: Grid, between: int) -> Cells:
         """The density of the loss, ``between`` cells to a step."""
         m, u, cut = self.shift, grid.u, grid.cut
-        forward = self.order == "forward"
         length = grid.step / between
         fine = column(u[:, 0]) + np.arange((u.shape[1] - 1) * between + 1)[None] * column(length)
         loss = self._losses(fine)
@@ -309,14 +308,13 @@ class SubsampledGaussians(RuleSource):
         if cut.is_used:
             log_density = log_density + cut.log_factor(t, m[:, None])[0]  # log-concave: it bends down only
         log_slope = column(np.log(self.rate)) + fine - loss  # ln(dl / du), increasing in u
-        zero = np.zeros(m.size)
-        quarter = zero + 0.25  # ln r bends by at most a quarter
-        return Cells(
-            loss=loss if forward else -loss,
-            log_density=log_density if forward else log_density + loss,
+        cells = Cells(
+            loss=loss,
+            log_density=log_density,
             log_slope=log_slope[:, 1:],
             curvature=-1.0 / (m * m),
-            curvature_p=quarter if forward else zero,
-            curvature_q=zero if forward else quarter,
+            curvature_p=np.full(m.size, 0.25),  # ln r bends by at most a quarter
+            curvature_q=np.zeros(m.size),
             square=length * length,
         )
+        return cells if self.order == "forward" else cells.reversed()

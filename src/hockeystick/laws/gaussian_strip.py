@@ -13,12 +13,11 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hockeystick.numerics.columns import column
+from hockeystick.numerics.columns import Array, Flags, column
 from hockeystick.numerics.error_functions import erfcx
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U, log_sums
-from hockeystick.transforms.rule import Array, Numbers, Window
+from hockeystick.transforms.rule import Numbers, Window
 from hockeystick.transforms.strip import MixtureStrip, Strip
 
 _OUTSIDE = np.concatenate((np.arange(0.0, 12.0, 0.4), 12.0 * 1.08 ** np.arange(40.0)))[None]  # beyond the last node
@@ -129,7 +128,7 @@ class CutOff:
     dropped: Array
 
     @cached_property
-    def used(self) -> NDArray[np.bool_]:
+    def used(self) -> Flags:
         """Which are there."""
         return np.isfinite(self.place)
 
@@ -143,14 +142,14 @@ class CutOff:
         """Half, and one over w^2 for the cut-off."""
         if not self.is_used:
             return np.full(self.place.size, 0.5)
-        return np.where(np.isfinite(self.place), 0.5 + (1.0 + 1e-9) / self.width**2, 0.5)
+        return np.where(self.used, 0.5 + (1.0 + 1e-9) / self.width**2, 0.5)
 
     def highest(self, peak: Array) -> Array:
         """Where the integrand is largest, given where it would be without the cut-off."""
         if not self.is_used:
             return peak
         weight = 2.0 / self.width**2
-        place = np.where(np.isfinite(self.place), self.place, peak)
+        place = np.where(self.used, self.place, peak)
         return np.where(place < peak, (peak + weight * place) / (1.0 + weight), peak)
 
     def fall(self, high: Array) -> Array:
@@ -159,7 +158,7 @@ class CutOff:
 
     def log_factor(self, t: Array, m: Array) -> tuple[Array, Array]:
         """``ln`` of the cut-off and a bound on its error; t carries three roundings of terms of its size and m's."""
-        used = np.isfinite(self.place)[:, None]
+        used = column(self.used)
         width = self.width[:, None]
         x = np.where(used, (t - np.where(used, self.place[:, None], 0.0)) / width, -30.0)
         size = np.abs(x)

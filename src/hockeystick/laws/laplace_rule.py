@@ -200,14 +200,13 @@ class LaplaceRules(RuleSource):
         loss = sampled_losses(edges, self.rate)
         log_density = -0.5 * (edges + m) - math.log(4.0) - self._log_between
         log_slope = math.log(g) + edges - loss if g < 1.0 else np.zeros_like(edges)  # ln(dl / du), increasing in u
-        forward = self.order == "forward"
-        quarter, zero = np.array([0.25 if g < 1.0 else 0.0]), np.zeros(1)
-        return Cells(
-            loss=(loss if forward else -loss)[None],
-            log_density=(log_density if forward else log_density + loss)[None],
+        cells = Cells(
+            loss=loss[None],
+            log_density=log_density[None],
             log_slope=log_slope[None, 1:],
-            curvature=zero,
-            curvature_p=quarter if forward else zero,
-            curvature_q=zero if forward else quarter,
+            curvature=np.zeros(1),
+            curvature_p=np.array([0.25 if g < 1.0 else 0.0]),
+            curvature_q=np.zeros(1),
             square=np.array([(2.0 * m / count) ** 2]),
         )
+        return cells if self.order == "forward" else cells.reversed()

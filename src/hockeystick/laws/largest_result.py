@@ -23,7 +23,7 @@ from scipy.special import erfcx
 from hockeystick.errors import check_count, check_fields, check_finite, check_positive
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
-from hockeystick.laws.base import Array
+from hockeystick.numerics.columns import Array
 from hockeystick.numerics.normal import normal_intervals
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U
 

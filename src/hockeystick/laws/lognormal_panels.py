@@ -30,8 +30,8 @@ from typing import final
 import numpy as np
 
 from hockeystick.errors import PrecisionError
-from hockeystick.laws.base import Array
 from hockeystick.laws.laplace_rule import NODE_ERROR, WEIGHT_ERROR, gauss_legendre
+from hockeystick.numerics.columns import Array, Complex
 from hockeystick.numerics.products import product
 from hockeystick.numerics.rounding import ELEMENTARY, SUBNORMAL, TRIGONOMETRIC, U, gamma
 
@@ -65,7 +65,7 @@ class Transform:
     log_scale: float
     log_scale_error: float
     centre: float
-    value: np.ndarray[tuple[int], np.dtype[np.complex128]]
+    value: Complex
     error: Array
 
 
@@ -207,7 +207,7 @@ class LognormalPanels:
         return best
 
 
-def _turned(term: Array, off: Array, step: float, count: int) -> np.ndarray[tuple[int], np.dtype[np.complex128]]:
+def _turned(term: Array, off: Array, step: float, count: int) -> Complex:
     """``sum term (e^{i k step off} - 1)`` for k from 0 to count - 1.
 
     With k = q B + r the exponential is a product, and ``ab - 1 = (a - 1)(b - 1) + (a - 1) + (b - 1)``: sums over a
@@ -223,7 +223,7 @@ def _turned(term: Array, off: Array, step: float, count: int) -> np.ndarray[tupl
     return value.ravel()[:count]
 
 
-def _less_one(angle: Array) -> np.ndarray[tuple[int, int], np.dtype[np.complex128]]:
+def _less_one(angle: Array) -> Complex:
     """``e^{i angle} - 1``, accurate relative to itself."""
     half = np.sin(0.5 * angle)
     return np.asarray(-2.0 * half * half + 1j * np.sin(angle))

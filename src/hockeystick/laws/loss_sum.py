@@ -17,12 +17,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import Pair
+from hockeystick.numerics.columns import Array, Places
 from hockeystick.transforms.replicas import Replicas
-from hockeystick.transforms.rule import Array, LossRule, Rows, Sketch, Window
+from hockeystick.transforms.rule import LossRule, Rows, Sketch, Window
 from hockeystick.transforms.saddle import LossSum, is_few
 from hockeystick.transforms.summand import Summand
 
@@ -199,7 +199,7 @@ class LikeSums(LossSum):
     def at(self, rows: Rows) -> LikeSums:
         return LikeSums(self._source.at(rows), self._variance[rows], self.log_drop[rows])
 
-    def alike(self, window: Window) -> Iterator[tuple[NDArray[np.intp], LossSum, Window]]:
+    def alike(self, window: Window) -> Iterator[tuple[Places, LossSum, Window]]:
         sizes = self._source.lengths(replace(window, log_drop=self.log_drop))
         for size in np.unique(sizes[np.isfinite(sizes)]).tolist():
             rows, most = np.flatnonzero(sizes == size), max(int(_AT_ONCE // size), 1)

@@ -32,13 +32,12 @@ from hockeystick.errors import (
 from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
 from hockeystick.laws.mixture_rule import MixtureSummand
 from hockeystick.laws.vectors import probabilities
-from hockeystick.numerics.normal import normal_intervals
+from hockeystick.numerics.normal import LOG_SQRT_2PI, normal_intervals
 from hockeystick.numerics.rationals import LOG_RATIO, Probability, exact_probabilities, log_of
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.summand import Summand
 
-_LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _TABLE = 2049  # points of the table that starts the inversion of L
 _NEWTON_STEPS = 40
 _MOST_NODES = 1 << 24
@@ -256,7 +255,7 @@ class GaussianMixturePair(Pair):
         if not sum(last - first for first, last in ends) <= _MOST_NODES * step:
             raise PrecisionError(f"losses of up to {self._spread**2:.2g} nats take too many points: use more noise")
         y = np.concatenate([np.arange(first, last + step, step) for first, last in ends])
-        density = math.log(step) - _LOG_SQRT_2PI - 0.5 * y * y
+        density = math.log(step) - LOG_SQRT_2PI - 0.5 * y * y
         log_p, log_q = p.log_ratio(y)[0], q.log_ratio(y)[0]
         return Nodes(log_p - log_q, log_p + density, log_q + density)
 

@@ -272,17 +272,17 @@ class MixtureRules(RuleSource):
         with np.errstate(divide="ignore"):  # equal mixtures: every loss is 0
             log_slope = np.log(steepest)
         log_density = looks.log_q - 0.5 * fine * fine - _LOG_SQRT_2PI
-        forward = self.order == "forward"
         bends = [0.25 * np.array([np.ptp(used) ** 2]) * (1.0 + _OUT) for used in (used_p, used_q)]
-        return Cells(
-            loss=(looks.loss if forward else -looks.loss)[None],
-            log_density=(log_density if forward else log_density + looks.loss)[None],
+        cells = Cells(
+            loss=looks.loss[None],
+            log_density=log_density[None],
             log_slope=log_slope[None],
             curvature=-np.ones(1),
-            curvature_p=bends[0] if forward else bends[1],
-            curvature_q=bends[1] if forward else bends[0],
+            curvature_p=bends[0],
+            curvature_q=bends[1],
             square=np.array([length * length]),
         )
+        return cells if self.order == "forward" else cells.reversed()
 
 
 def _whole(centres: Array) -> Ends:

@@ -17,12 +17,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.laws.base import CellMasses, Pair, least_infinite
+from hockeystick.numerics.columns import Array, Flags
 from hockeystick.numerics.rounding import ELEMENTARY, U, downs, exp_up, exps_down, exps_up, ups
-
-Array = NDArray[np.float64]
 
 _TRIALS = 50  # each at least doubles the way back
 _UNKNOWN = 600.0  # nats that a mass is off by: beyond, nothing is known of it
@@ -143,7 +141,7 @@ def _least(cells: CellMasses, epsilon: Array) -> Array:
     return np.where(known, found, 0.0)
 
 
-def _most(cells: CellMasses, epsilon: Array, *, beyond: NDArray[np.bool_]) -> Array:
+def _most(cells: CellMasses, epsilon: Array, *, beyond: Flags) -> Array:
     """Upper bounds on the same; 0 where nothing is above a cut that is ``beyond`` all losses."""
     log_p, ratio, error, rounding = _ratios(cells, epsilon)
     share = np.minimum(ups(-np.expm1(np.minimum(ratio - error, 0.0)), 2.0 * ELEMENTARY), 1.0)

@@ -14,9 +14,9 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_finite, check_inside, check_positive, set_fields
+from hockeystick.errors import check_fields, check_finite, check_inside, check_positive
+from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rounding import U
-from hockeystick.transforms.rule import Array
 
 __all__ = ["NegativeBinomialCount", "PoissonCount", "RunCount"]  # what a specification can name
 
@@ -64,10 +64,9 @@ class PoissonCount(RunCount):
     mean: float
 
     def __post_init__(self) -> None:
-        mean = check_positive("mean", self.mean)
-        if mean > _MOST:
-            raise ValueError(f"mean must be at most {_MOST:g}, got {mean!r}")
-        set_fields(self, mean=mean)
+        check_fields(self, mean=check_positive)
+        if self.mean > _MOST:
+            raise ValueError(f"mean must be at most {_MOST:g}, got {self.mean!r}")
 
     @property
     def error(self) -> float:
@@ -109,14 +108,14 @@ class NegativeBinomialCount(RunCount):
     shape: float = 1.0
 
     def __post_init__(self) -> None:
-        stopping, shape = check_inside("stopping", self.stopping), check_finite("shape", self.shape)
+        check_fields(self, stopping=check_inside, shape=check_finite)
+        stopping, shape = self.stopping, self.shape
         if stopping < 1.0 / _MOST:
             raise ValueError(f"stopping must be at least {1.0 / _MOST:g}, got {stopping!r}")
         if not -1.0 < shape <= 1000.0:
             raise ValueError(f"shape must be above -1 and at most 1000, got {shape!r}")
         if shape * -math.log(stopping) > 600.0:
             raise ValueError(f"a shape of {shape!r} and a stopping of {stopping!r} make more runs than float64 counts")
-        set_fields(self, stopping=stopping, shape=shape)
 
     @property
     def mean(self) -> float:

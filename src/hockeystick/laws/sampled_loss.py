@@ -13,8 +13,8 @@ import math
 
 import numpy as np
 
+from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rounding import ELEMENTARY, U
-from hockeystick.transforms.rule import Array
 
 _LARGE = 30.0  # base losses from which the large form is used
 

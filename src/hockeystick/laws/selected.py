@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import final
 
-from hockeystick.laws.base import Pair, Selection
+from hockeystick.laws.base import Pair, Parts, Selection
 from hockeystick.laws.run_count import RunCount
 from hockeystick.laws.without_windows import WithoutWindows
 
@@ -34,7 +34,7 @@ class SelectedPair(WithoutWindows):
 
     reason = "the best of many runs is known by its curve: account for it unsampled, with the certified accountant"
 
-    parts: tuple[tuple[Pair, int], ...]
+    parts: Parts
     count: RunCount
     share: float | None = None
 

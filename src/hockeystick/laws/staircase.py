@@ -23,7 +23,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_count, check_fields, check_inside, check_positive, set_fields
+from hockeystick.errors import check_count, check_fields, check_inside, check_positive
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import LossQuantum, Pair
@@ -57,13 +57,11 @@ class StaircasePair(AtomicPair):
     sensitivity: int = 1
 
     def __post_init__(self) -> None:
-        epsilon = check_positive("epsilon", self.epsilon)
-        if epsilon > _LARGEST_EPSILON:
+        check_fields(self, epsilon=check_positive, gamma=check_inside, sensitivity=check_count)
+        if self.epsilon > _LARGEST_EPSILON:
             raise ValueError(
-                f"epsilon must be at most {_LARGEST_EPSILON}, got {epsilon!r}: beyond that nothing is hidden"
+                f"epsilon must be at most {_LARGEST_EPSILON}, got {self.epsilon!r}: beyond that nothing is hidden"
             )
-        set_fields(self, epsilon=epsilon)
-        check_fields(self, gamma=check_inside, sensitivity=check_count)
 
     def make_table(self) -> AtomTable:
         epsilon, gamma, shift = self.epsilon, self.gamma, self.sensitivity

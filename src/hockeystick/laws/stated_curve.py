@@ -5,7 +5,6 @@ Guarantee: certified if the functions' answers are bounds.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
@@ -13,17 +12,15 @@ from typing import final
 import numpy as np
 
 from hockeystick.errors import check_probability, shown
-from hockeystick.laws.base import Array, Extreme, InfiniteMass
-from hockeystick.laws.curve import LEAST_DELTA, of_reverse, undercut
+from hockeystick.laws.base import Array, InfiniteMass
+from hockeystick.laws.extent import CertifiedCurve
 
 Bounds = Callable[[float], tuple[float, float]]
-
-_HALVINGS = 60
 
 
 @final
 @dataclass(frozen=True)
-class StatedCurve:
+class StatedCurve(CertifiedCurve):
     """Bounds on delta(epsilon) for epsilon of at least 0. Equality and hash go by the functions' identity.
 
     Parameters
@@ -40,13 +37,9 @@ class StatedCurve:
     infinite_backward: float = 0.0
 
     def reversed(self) -> StatedCurve:
-        """The curve of the reversed pair."""
         return StatedCurve(self.backward, self.forward, self.infinite_backward, self.infinite)
 
-    def delta(self, epsilon: float) -> tuple[float, float]:
-        """Lower and upper bound, epsilon finite and of any sign."""
-        if epsilon < 0.0:
-            return of_reverse(epsilon, *self.reversed().delta(-epsilon))
+    def at(self, epsilon: float) -> tuple[float, float]:
         found: object = self.forward(epsilon)
         bounds = tuple(found) if np.iterable(found) else ()
         if len(bounds) != 2:
@@ -61,19 +54,7 @@ class StatedCurve:
 
     def deltas(self, epsilons: Array, spacing: float) -> tuple[Array, Array]:
         """The bounds at many epsilons, whatever the spacing."""
-        low, high = np.zeros(epsilons.size), np.ones(epsilons.size)
-        for i, epsilon in enumerate(epsilons):
-            low[i], high[i] = self.delta(float(epsilon))
-            if high[i] <= max(LEAST_DELTA, self.infinite):
-                low[i:], high[i:] = self.infinite, high[i]
-                break
-        return low, high
-
-    def guess(self, delta: float) -> float:
-        """About the epsilon at this delta, by bisection."""
-        return undercut(lambda epsilon: self.delta(epsilon)[1], delta, _HALVINGS)
-
-    supremum = Extreme(math.inf)  # not stated: none
+        return self.one_by_one(epsilons, self.infinite)
 
     @property
     def infinite_mass(self) -> InfiniteMass:

@@ -16,8 +16,9 @@ import numpy as np
 
 from hockeystick.errors import check_fields, check_rate
 from hockeystick.laws.atom_table import AtomTable
-from hockeystick.laws.base import INFINITE, Array, CellMasses, Extreme, GaussianTail, Measure, Nodes, Pair, derives
+from hockeystick.laws.base import INFINITE, CellMasses, Extreme, GaussianTail, Measure, Nodes, Pair, derives
 from hockeystick.laws.sampled_loss import base_losses, sampled_loss_error, sampled_losses
+from hockeystick.numerics.columns import Array, Flags
 from hockeystick.numerics.rationals import product_up
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U, up
 from hockeystick.transforms.summand import Summand
@@ -92,9 +93,6 @@ class SubsampledPair(Pair):
         """Whether Q has mass where P has none, which the mixture sees at ln(1 - g)."""
         return self.base.reverse_mass_at_infinity > 0.0 and self.rate < 1.0
 
-    def _lowest(self, low: float) -> float:
-        return -math.inf if self._has_bottom else low
-
     @property
     def is_discrete(self) -> bool:
         return self.base.is_discrete
@@ -133,31 +131,25 @@ class SubsampledPair(Pair):
         inside = np.isfinite(cuts)
         base = self.base.cells(cuts[inside])
         slack = self._slack(losses, cuts, inside, base.slack)
-        with np.errstate(divide="ignore"):
-            log_rest = math.log1p(-g) if g < 1.0 else -math.inf
+        log_rest = math.log1p(-g)
         log_p = np.logaddexp(log_rest + base.log_q, math.log(g) + base.log_p)
         size = np.where(np.isfinite(log_p), np.abs(log_p), 0.0)
         # A sum of two masses is off by no more than a mean of what they are: ELEMENTARY of ln g or of ln(1 - g) and
         # the rounding of a number whose mean, weighted by mass, is at most 1 above ``size``. Then exp, log1p and a
         # last sum.
-        log_rates = max(-math.log(g), -log_rest if g < 1.0 else 0.0)
-        rounding = ELEMENTARY * log_rates + 3.0 * ELEMENTARY + 2.0 * U * (1.0 + size)
+        rounding = ELEMENTARY * max(-math.log(g), -log_rest) + 3.0 * ELEMENTARY + 2.0 * U * (1.0 + size)
         error_p = np.maximum(base.error_p, base.error_q) + rounding
         # Q's mass where P has none: at base loss -inf, which the mixture sees at ln(1 - g)
         log_q, error_q, log_p, error_p = self._with_bottom(base.log_q, base.error_q, log_p, error_p)
-        missing = int(losses.size - np.count_nonzero(inside))
-        return CellMasses(
-            _padded(log_p, missing, -math.inf),
-            _padded(log_q, missing, -math.inf),
-            _padded(error_p, missing, 0.0),
-            _padded(error_q, missing, 0.0),
-            slack,
-        )
+        below = np.zeros(losses.size - np.count_nonzero(inside))  # cuts below every loss: empty cells
+        log_p, log_q = (np.append(below - math.inf, logs) for logs in (log_p, log_q))
+        error_p, error_q = (np.append(below, errors) for errors in (error_p, error_q))
+        return CellMasses(log_p, log_q, error_p, error_q, slack)
 
     def _with_bottom(self, log_q: Array, error_q: Array, log_p: Array, error_p: Array) -> tuple[Array, ...]:
         """Put the mass of Q at base loss -inf into the lowest cell, for both measures."""
         mass = self.base.reverse_mass_at_infinity
-        if mass == 0.0 or self.rate == 1.0:
+        if mass == 0.0:
             return log_q, error_q, log_p, error_p
         log_q, log_p, error_q, error_p = log_q.copy(), log_p.copy(), error_q.copy(), error_p.copy()
         log_mass, log_rest = math.log(mass), math.log1p(-self.rate)
@@ -169,9 +161,7 @@ class SubsampledPair(Pair):
         error_p[0] += rounding
         return log_q, error_q, log_p, error_p
 
-    def _slack(
-        self, losses: Array, cuts: Array, inside: np.ndarray[tuple[int], np.dtype[np.bool_]], base: Array
-    ) -> Array:
+    def _slack(self, losses: Array, cuts: Array, inside: Flags, base: Array) -> Array:
         """How far the mapped cuts lie from those asked for: the map's own rounding and the base's slack."""
         g = self.rate
         # the decision that a cut lies below all losses, expm1(l) <= -g: expm1 and a quotient, over e^l = 1 - g
@@ -186,14 +176,13 @@ class SubsampledPair(Pair):
 
     def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:
         g = self.rate
-        low_q, high_q = self.base.loss_range(log_below, log_above, "Q")
-        low, high = low_q, high_q
+        low, high = self.base.loss_range(log_below, log_above, "Q")
         if measure == "P":
             # P' = (1-g) Q + g P: its upper tail is the larger of Q's and g times P's
             _, high_p = self.base.loss_range(log_below, min(log_above - math.log(g), -1e-3), "P")
-            high = max(high_q, high_p)
-        low_mapped, high_mapped = self._sampled(np.array([self._lowest(low), high]))
-        return float(low_mapped), float(high_mapped)
+            high = max(high, high_p)
+        ends = self._sampled(np.array([-math.inf if self._has_bottom else low, high]))
+        return float(ends[0]), float(ends[1])
 
     def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
         g = self.rate
@@ -218,8 +207,3 @@ class SubsampledPair(Pair):
             takes_part = rng.random(size) < self.rate
             loss[takes_part] = self.base.sample(rng, int(np.count_nonzero(takes_part)), "P")
         return self._sampled(loss)
-
-
-def _padded(values: Array, missing: int, fill: float) -> Array:
-    """``values`` with ``missing`` empty cells in front: cuts below every loss."""
-    return np.concatenate((np.full(missing, fill), values)) if missing else values

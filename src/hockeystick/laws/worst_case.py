@@ -15,7 +15,7 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import check_finite, check_probability, set_fields
+from hockeystick.errors import check_fields, check_finite, check_probability
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import LossQuantum, Pair
@@ -46,10 +46,9 @@ class WorstCasePair(AtomicPair):
     delta: float = 0.0
 
     def __post_init__(self) -> None:
-        epsilon = check_finite("epsilon", self.epsilon)
-        if not 0.0 <= epsilon <= LARGEST_EPSILON:
-            raise ValueError(f"epsilon must be at least 0 and at most {LARGEST_EPSILON:g}, got {epsilon!r}")
-        set_fields(self, epsilon=epsilon, delta=check_probability("delta", self.delta))
+        check_fields(self, epsilon=check_finite, delta=check_probability)
+        if not 0.0 <= self.epsilon <= LARGEST_EPSILON:
+            raise ValueError(f"epsilon must be at least 0 and at most {LARGEST_EPSILON:g}, got {self.epsilon!r}")
 
     def make_table(self) -> AtomTable:
         if self.delta == 1.0:

@@ -1,4 +1,4 @@
-"""Arrays that share axes: records of them, and numbers that meet every number of a row or of a column.
+"""Arrays: by what they hold, records of arrays that share axes, and numbers that meet those of a row or of a column.
 
 What is picked from one array of a record, or put beside it, is so in all of them.
 
@@ -15,6 +15,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+Flags = NDArray[np.bool_]
+Indices = NDArray[np.int64]
+Places = NDArray[np.intp]
+"""Of rows of an array, or of its entries."""
 
 
 class Columns:
@@ -46,13 +53,13 @@ class Columns:
         )
 
 
-def column(numbers: Any) -> NDArray[np.float64]:
+def column(numbers: Any) -> Array:
     """A number for each row, shape (..., R, 1), for arithmetic with rows; of one row without axes, in half the time."""
     array = np.asarray(numbers)
     return array[..., None] if array.size > 1 else array.reshape(())
 
 
-def across(numbers: Any) -> NDArray[np.float64]:
+def across(numbers: Any) -> Array:
     """A number for each column, shape (R,), for arithmetic with columns; of one column without axes, likewise."""
     array = np.asarray(numbers)
     return array if array.size > 1 else array.reshape(())

@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hockeystick.numerics.columns import Array, Complex
 from hockeystick.numerics.rounding import FFT_LEVEL
 from hockeystick.numerics.rounding import POWER_STEP as POWER_STEP
 
@@ -51,21 +51,21 @@ def fft_error(length: int) -> float:
     return (math.log2(length) + 3.0) * FFT_LEVEL
 
 
-def transform_real(values: NDArray[np.float64]) -> NDArray[np.complex128]:
+def transform_real(values: Array) -> Complex:
     """Half spectrum of a real vector of length n, shape (n // 2 + 1,)."""
     from scipy import fft
 
     return np.asarray(fft.rfft(values))
 
 
-def inverse_real(spectrum: NDArray[np.complex128], length: int) -> NDArray[np.float64]:
+def inverse_real(spectrum: Complex, length: int) -> Array:
     """The real vector of the given length that has this half spectrum."""
     from scipy import fft
 
     return np.asarray(fft.irfft(spectrum, length))
 
 
-def integer_power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
+def integer_power(base: Complex, exponent: int) -> Complex:
     """``base ** exponent``, exponent at least 1, by repeated squaring.
 
     The relative error is at most ``gamma`` of ``exponent`` POWER_STEPs.

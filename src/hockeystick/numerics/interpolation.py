@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from hockeystick.numerics.columns import Array, Places
 
 _STEEPEST = 3.0  # times the chord, up to which a cubic is monotone
 
 
-def monotone_cubic(at: Array, x: Array, y: Array, slope: Array, rows: NDArray[np.intp] | None = None) -> Array:
+def monotone_cubic(at: Array, x: Array, y: Array, slope: Array, rows: Places | None = None) -> Array:
     """Values at points of cubics through a table, both of its columns increasing; at an end for a point beyond it.
 
     Of tables of shape (R, k), which of them each point is looked up in are the ``rows``.

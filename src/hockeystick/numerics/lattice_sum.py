@@ -24,13 +24,11 @@ from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.errors import PrecisionError
+from hockeystick.numerics.columns import Array, Indices
 from hockeystick.numerics.fft import POWER_STEP, fft_error, integer_power, inverse_real, smooth_length, transform_real
 from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, gamma
-
-Array = NDArray[np.float64]
 
 _REACH = 600.0  # nats of e^{-theta x} that are kept apart to the left of the reference
 _LEAST = 1e-300
@@ -56,7 +54,7 @@ class PointMasses:
     """
 
     spacing: float
-    index: NDArray[np.int64]
+    index: Indices
     mass: Array
     error: Array
     moved: Array

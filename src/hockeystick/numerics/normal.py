@@ -17,15 +17,13 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hockeystick.numerics.columns import Array, Flags
 from hockeystick.numerics.error_functions import erf, erfcx
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U
 
-Array = NDArray[np.float64]
-
 _NARROW = 0.1  # bound on (|m| + 2) w under which the series is used
-_LOG_SQRT_2PI = 0.9189385332046727
+LOG_SQRT_2PI = 0.9189385332046727
 _SQRT_HALF = 0.7071067811865476
 
 
@@ -82,7 +80,7 @@ def _narrow(width: Array, middle: Array, reach: Array, off: Array) -> tuple[Arra
     he6 = ((square - 15.0) * square + 45.0) * square - 15.0
     series = 1.0 + w2 * ((square - 1.0) / 24.0 + w2 * (he4 / 1920.0 + w2 * (he6 / 322560.0)))
     log_width = np.log(width * series)
-    logs = log_width - (0.5 * square + _LOG_SQRT_2PI)
+    logs = log_width - (0.5 * square + LOG_SQRT_2PI)
     size = np.abs(middle)
     error = (
         2.0 * reach**8 / 92897280.0
@@ -93,9 +91,7 @@ def _narrow(width: Array, middle: Array, reach: Array, off: Array) -> tuple[Arra
     return logs, error
 
 
-def _wide(
-    edges: Array, where: NDArray[np.bool_], centre: Array | float, centre_error: Array | float
-) -> tuple[Array, Array]:
+def _wide(edges: Array, where: Flags, centre: Array | float, centre_error: Array | float) -> tuple[Array, Array]:
     """The wide intervals, from differences of tails, in units of sqrt 2."""
     t = edges * _SQRT_HALF
     off = _SQRT_HALF * centre_error + 2.0 * U * (np.abs(t) + np.abs(centre))  # error of each edge

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 _STEPS = 150
 _PATIENCE = 4  # steps, of which one bisects
@@ -69,6 +70,20 @@ def one_sided_root(
             at = _next(low, high, f_low, f_high, slope=slope, step=step, reach=reach)
         value = excess(at)
     return max(high if above else low, 0.0)
+
+
+def crossings(
+    lower: Callable[[float], float],
+    upper: Callable[[float], float],
+    target: float,
+    *,
+    guess: float,
+    slope: float,
+    step: float,
+) -> tuple[float, float]:
+    """A point before the crossing of one function, and one beyond that of another: of the two sides of a curve."""
+    find = partial(one_sided_root, target=target, guess=guess, slope=slope, step=step)
+    return find(lower, above=False), find(upper, above=True)
 
 
 def _next(low: float, high: float, f_low: float, f_high: float, *, slope: float, step: float, reach: float) -> float:

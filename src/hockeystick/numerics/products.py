@@ -11,13 +11,14 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+
+from hockeystick.numerics.columns import Complex
 
 SMALL: Final = 50_000
 """Complex products of one matrix product, or four real ones each."""
 
 
-def product(left: NDArray[np.complex128], right: NDArray[np.complex128]) -> NDArray[np.complex128]:
+def product(left: Complex, right: Complex) -> Complex:
     """``left @ right`` of complex matrices, a few rows at a time."""
     most = max(SMALL // max(right.size, 1), 1)
     found = np.empty((left.shape[0], right.shape[1]), dtype=np.complex128)

@@ -18,13 +18,12 @@ from math import factorial
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rounding import TRIGONOMETRIC, U
 
 __all__ = ["EXPONENTIAL_RESIDUAL", "SINE_RESIDUAL", "SWITCH", "TRIGONOMETRIC", "exponential_residual", "sine_residual"]
 
-Array = NDArray[np.float64]
 
 SWITCH: Final = 0.25
 """Size of the argument up to which the Taylor polynomial of exp is used."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
+
+from hockeystick.numerics.columns import Array
 
 _FAN = 25  # points asked at once
 _ROUNDS = 2
@@ -50,7 +51,7 @@ def increasing_root(function: Callable[[float], float], low: float, high: float,
     return 0.5 * (low + high)
 
 
-def fan_root(function: Callable[[NDArray[np.float64]], NDArray[np.float64]], low: float, high: float) -> float:
+def fan_root(function: Callable[[Array], Array], low: float, high: float) -> float:
     """About a root in [low, high] of a nondecreasing, smooth function that is cheap at many points at once.
 
     To within some 1e-6 of the interval, by two fans of points and a straight line. An end of the interval is returned

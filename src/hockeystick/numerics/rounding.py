@@ -14,9 +14,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hockeystick.numerics.columns import column
+from hockeystick.numerics.columns import Array, column
 
 U = 2.0**-53
 """Unit roundoff."""
@@ -116,7 +115,7 @@ def exp_down(log: float, factor: float = 1.0) -> float:
     return value if value * _SCALE <= scaled / _SCALE else math.nextafter(value, 0.0)
 
 
-def exps_up(logs: NDArray[np.float64], factors: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+def exps_up(logs: Array, factors: Array | None = None) -> Array:
     """`exp_up` of several logarithms, each at most 709, and of as many factors."""
     value = np.exp(logs) if factors is None else np.exp(logs) * factors
     value = ups(value, 2.0 * ELEMENTARY)
@@ -125,7 +124,7 @@ def exps_up(logs: NDArray[np.float64], factors: NDArray[np.float64] | None = Non
     return value
 
 
-def exps_down(logs: NDArray[np.float64], factors: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+def exps_down(logs: Array, factors: Array | None = None) -> Array:
     """`exp_down` of several logarithms, each at most 709, and of as many factors."""
     value = np.exp(logs) if factors is None else np.exp(logs) * factors
     value = np.maximum(downs(value, 2.0 * ELEMENTARY), 0.0)
@@ -134,12 +133,12 @@ def exps_down(logs: NDArray[np.float64], factors: NDArray[np.float64] | None = N
     return value
 
 
-def ups(values: NDArray[np.float64], relative: float = 0.0) -> NDArray[np.float64]:
+def ups(values: Array, relative: float = 0.0) -> Array:
     """`up` of several numbers of at least 0."""
     return np.asarray(np.nextafter(values + relative * values * (1.0 + 4.0 * U), np.inf))
 
 
-def downs(values: NDArray[np.float64], relative: float = 0.0) -> NDArray[np.float64]:
+def downs(values: Array, relative: float = 0.0) -> Array:
     """`down` of several numbers of at least 0."""
     return np.asarray(np.nextafter(values - relative * values * (1.0 + 4.0 * U), -np.inf))
 
@@ -150,7 +149,7 @@ def _scaled_exp(log: float) -> float:
     return half * half
 
 
-def log_sums(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_sums(logs: Array) -> Array:
     """``ln sum exp(logs)`` over the last axis; infinite where a term is ``inf`` or all are ``-inf``."""
     peak = logs.max(axis=-1)
     finite = np.isfinite(peak)

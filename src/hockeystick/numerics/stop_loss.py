@@ -25,15 +25,14 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.errors import PrecisionError
+from hockeystick.numerics.columns import Array, Indices
 from hockeystick.numerics.lattice_sum import LatticeSum, PointMasses, SumWindow
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U
 
 __all__ = ["NOISE_LOST", "LinearCells", "RareTerms", "StopLoss", "lognormal_square", "noise_deviation", "surely_beyond"]
 
-Array = NDArray[np.float64]
 
 TENTS: tuple[float, ...] = (2.0, 5.0, 20.0)
 """Half-widths of the tents, in units of sigma."""
@@ -69,7 +68,7 @@ class LinearCells:
     """
 
     spacing: float
-    index: NDArray[np.int64]
+    index: Indices
     log_q: Array
     log_p: Array
     error_q: Array

@@ -13,9 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from hockeystick.engines.enumeration.outcomes import known_table, log_weights
-from hockeystick.laws.base import Array, Pair
-
-Parts = tuple[tuple[Pair, int], ...]
+from hockeystick.laws.base import Array, Parts
 
 _BIN = 0.25  # nats
 _DEEPER = 32.0  # nats below the share left out: lighter outcomes are not counted
@@ -29,17 +27,13 @@ def outcomes_but(parts: Parts, theta: float, log_drop: float, log_share: float) 
     number = np.zeros(depth)
     number[0] = 1.0
     for pair, count in parts:
-        logs = _logs(pair, theta, log_drop)
+        logs = log_weights(known_table(pair, log_drop), theta)
         number = _shared_out(number, (np.logaddexp.reduce(logs) - np.sort(logs)[::-1]).tolist(), count)
     shares = log_orders - _BIN * np.arange(float(depth))
     lighter = np.cumsum((np.exp(shares) * number)[::-1])[::-1]
     enough = lighter <= math.exp(log_share)
     cut = int(np.argmax(enough)) if enough.any() else depth - 1
     return float(shares[cut]), float(number[:cut].sum())
-
-
-def _logs(pair: Pair, theta: float, log_drop: float) -> Array:
-    return log_weights(known_table(pair, log_drop), theta)
 
 
 def _shared_out(number: Array, sizes: Sequence[float], count: int) -> Array:

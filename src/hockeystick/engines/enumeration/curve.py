@@ -39,7 +39,7 @@ from hockeystick.engines.enumeration.outcomes import (
     outcomes_of_all,
 )
 from hockeystick.laws.base import Pair
-from hockeystick.numerics.one_sided_root import one_sided_root
+from hockeystick.numerics.one_sided_root import crossings
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import U, down, exp_up, gamma, up
 
@@ -181,13 +181,8 @@ class EnumeratedCurve:
                 seen[point] = self._sides(point)
             return seen[point][side]
 
-        step = 1e-13 * max(1.0, guess)
-        return self._bound(
-            *(
-                one_sided_root(partial(value, side), delta, guess=guess, slope=slope, step=step, above=side == 1)
-                for side in (0, 1)
-            )
-        )
+        lower, upper = (partial(value, side) for side in (0, 1))
+        return self._bound(*crossings(lower, upper, delta, guess=guess, slope=slope, step=1e-13 * max(1.0, guess)))
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether ``delta(epsilon) <= delta``: proving that takes one evaluation."""

@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from typing import Final, Self, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.enumeration.outcomes import Outcomes
 from hockeystick.errors import PrecisionError
-from hockeystick.laws.base import Array
-from hockeystick.numerics.columns import Columns
+from hockeystick.numerics.columns import Array, Columns, Places
 from hockeystick.numerics.rounding import ELEMENTARY, U, gamma
 
 LOST: Final = 2.0**-1068
@@ -145,7 +143,7 @@ class Excess:
         error = 1.01 * rounded * (1.0 + listed.most) + listed.most
         return cls(-loss, height, weight, mean, widest, error, lost, np.arange(float(loss.size)))
 
-    def places(self, beyond: Array) -> NDArray[np.intp]:
+    def places(self, beyond: Array) -> Places:
         """The last k with ``-l_k <= beyond``, or 0, of rising numbers.
 
         Interpolation walks along both lists and is nearly always right; what is not, as comparisons tell, is searched.

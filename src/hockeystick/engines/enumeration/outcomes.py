@@ -16,15 +16,14 @@ from functools import lru_cache
 from typing import Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.errors import PrecisionError
 from hockeystick.laws.atom_table import AtomTable
-from hockeystick.laws.base import Array, Pair
+from hockeystick.laws.base import Pair
+from hockeystick.numerics.columns import Array, Places
 from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, up
 
 Parts = Sequence[tuple[Pair, int]]
-Indices = NDArray[np.intp]
 
 _MOST_ATOMS = 1 << 12
 SLACK = 1e-9  # of a logarithm of a weight, for its roundings
@@ -106,7 +105,7 @@ class Outcomes:
             log_omitted=log_omitted,
         )
 
-    def _pairs(self, other: Outcomes, omitted: Omission) -> tuple[Indices, Indices, Array]:
+    def _pairs(self, other: Outcomes, omitted: Omission) -> tuple[Places, Places, Array]:
         """Places of the pairs that weigh enough, and ``ln`` of what all others weigh, for each outcome of this."""
         own, logs = log_weights(self, omitted.theta), log_weights(other, omitted.theta)
         falling = np.argsort(-logs, kind="stable")
@@ -193,12 +192,8 @@ def number_of_outcomes(parts: Parts, most: int) -> int | None:
 
 def halves(parts: Parts) -> tuple[Parts, Parts]:
     """About half of the steps, and the other ones."""
-    first: list[tuple[Pair, int]] = []
-    second: list[tuple[Pair, int]] = []
-    for place, (pair, count) in enumerate(parts):
-        larger = count - count // 2
-        first.append((pair, count - larger if place % 2 else larger))
-        second.append((pair, count - first[-1][1]))
+    first = [(pair, (count + 1 - place % 2) // 2) for place, (pair, count) in enumerate(parts)]
+    second = [(pair, count - own) for (pair, own), (_, count) in zip(first, parts, strict=True)]
     return [(pair, own) for pair, own in first if own], [(pair, own) for pair, own in second if own]
 
 

@@ -22,15 +22,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.lattice.grid import GridCells
 from hockeystick.engines.lattice.hull import log_down, spread_negative_masses
 from hockeystick.engines.lattice.pld import LatticePLD
-from hockeystick.laws.base import Array, least_infinite
+from hockeystick.laws.base import least_infinite
+from hockeystick.numerics.columns import Array, Indices
 from hockeystick.numerics.rounding import ELEMENTARY, U
-
-Indices = NDArray[np.int64]
 
 
 def algorithm_2(on: GridCells) -> LatticePLD:

@@ -15,7 +15,7 @@ import numpy as np
 
 from hockeystick.engines.lattice.compose import Parts, log_moment
 from hockeystick.engines.lattice.pld import LatticePLD
-from hockeystick.laws.base import Array
+from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
 _LOG_GOLDEN = 0.6180339887498949

@@ -28,11 +28,10 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.contour.aliasing import kernel_peak
 from hockeystick.engines.lattice.pld import LatticePLD, Side
-from hockeystick.laws.base import Array
+from hockeystick.numerics.columns import Array, Indices
 from hockeystick.numerics.fft import POWER_STEP, fft_error, integer_power, inverse_real, smooth_length, transform_real
 from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, exp_down, exp_up, gamma
 
@@ -274,7 +273,7 @@ def tilted(pld: LatticePLD, theta: float) -> tuple[Array, float, float]:
     return weights * math.exp(peak - log_scale), log_scale, error
 
 
-def _folded(masses: Array, index: NDArray[np.int64], length: int) -> tuple[Array, int]:
+def _folded(masses: Array, index: Indices, length: int) -> tuple[Array, int]:
     """Masses modulo the window, the heaviest at 0, and the lattice index that 0 stands for."""
     start = int(index[masses.argmax()])
     folded = np.bincount((index - start) % length, weights=masses, minlength=length)

@@ -11,6 +11,7 @@ bounded, and where the bound does not allow the tolerance the bracket is wider a
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, final
@@ -32,8 +33,8 @@ from hockeystick.engines.lattice.plan import (
 )
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.engines.lattice.rare_events import JumpComposition, JumpPlan, epsilon_with_jumps, plan_jumps
-from hockeystick.laws.base import Pair
-from hockeystick.numerics.one_sided_root import one_sided_root
+from hockeystick.laws.base import Parts
+from hockeystick.numerics.one_sided_root import crossings
 from hockeystick.transforms.cumulants import Cumulants, Scan
 
 _METHOD = "certified lattice"
@@ -81,9 +82,7 @@ class LatticeCurve:
         Upper bound on the composed loss where it is finite (nats); epsilon does not go beyond it.
     """
 
-    def __init__(
-        self, parts: tuple[tuple[Pair, int], ...], tolerance: float, points: int, largest_loss: float = math.inf
-    ) -> None:
+    def __init__(self, parts: Parts, tolerance: float, points: int, largest_loss: float = math.inf) -> None:
         self.parts = parts
         self.tolerance = tolerance
         self.points = points
@@ -215,14 +214,14 @@ class LatticeCurve:
         if longest / layout.spacing > self.points:
             limited = True
             layout = common_layout(self.parts, longest / self.points * 1.3)
-        uppers, lowers = self._lattices(saddle, above, ranges, plan, layout)
 
-        def composed(parts: list[tuple[LatticePLD, int]]) -> _Composed:
+        def composed(lattices: tuple[LatticePLD, ...]) -> _Composed:
+            parts = [(lattice, count) for lattice, (_, count) in zip(lattices, self.parts, strict=True)]
             if plan is None:
                 return TiltedComposition(parts, window)
             return JumpComposition(parts, plan, log_alias=math.log(relative), points=self.points)
 
-        upper, lower = composed(uppers), composed(lowers)
+        upper, lower = map(composed, zip(*self._lattices(saddle, above, ranges, plan, layout), strict=True))
         return _Bracket(
             upper,
             lower,
@@ -239,19 +238,13 @@ class LatticeCurve:
         ranges: list[tuple[float, float]],
         plan: JumpPlan | None,
         layout: Layout,
-    ) -> tuple[list[tuple[LatticePLD, int]], list[tuple[LatticePLD, int]]]:
-        """Upper and lower lattices of all pairs on one layout, each over a range of losses."""
-        uppers: list[tuple[LatticePLD, int]] = []
-        lowers: list[tuple[LatticePLD, int]] = []
+    ) -> Iterator[tuple[LatticePLD, LatticePLD]]:
+        """The upper and the lower lattice of each pair on one layout, over a range of losses."""
+        spacing = layout.spacing
         for part, ((pair, count), offset) in enumerate(zip(self.parts, layout.offsets, strict=True)):
             nodes = pair.nodes(above)
             nodes = nodes if plan is None else plan.nodes(nodes, part, count)
-            upper, lower = fitted_lattices(
-                pair, nodes, saddle.theta, ranges[part], spacing=layout.spacing, offset=offset
-            )
-            uppers.append((upper, count))
-            lowers.append((lower, count))
-        return uppers, lowers
+            yield fitted_lattices(pair, nodes, saddle.theta, ranges[part], spacing=spacing, offset=offset)
 
     def _read_delta(self, bracket: _Bracket, epsilon: float) -> Bound:
         upper, lower = bracket.upper.delta(epsilon), bracket.lower.delta(epsilon)
@@ -263,10 +256,8 @@ class LatticeCurve:
         if guess is None:
             guess = bracket.upper.nearest_epsilon(delta)
         step = max(0.02 * self.tolerance, 1e-3 * bracket.upper.spacing)
-        upper, lower = (
-            one_sided_root(side.delta, delta, guess=guess, slope=bracket.theta, step=step, above=above)
-            for side, above in ((bracket.upper, True), (bracket.lower, False))
-        )
+        sides = bracket.lower.delta, bracket.upper.delta
+        lower, upper = crossings(*sides, delta, guess=guess, slope=bracket.theta, step=step)
         budget = bracket.upper.budget(upper) if math.isfinite(upper) else {}
         slope = delta * bracket.theta  # may be too small for float64
         errors = {name: size / slope if slope > 0.0 else math.inf for name, size in budget.items()}
@@ -285,12 +276,8 @@ def _finer(width: float, first: float, tolerance: float, goal: float, found: flo
     """The next width to ask for; where rounding leaves no more than a goal above the tolerance, one for that goal."""
     if first > width and goal == tolerance:
         return width
-    return max(width, first) * _refinement(goal, found)
-
-
-def _refinement(tolerance: float, found: float) -> float:
-    """The factor to ask the next width down by, after a width was found above the tolerance."""
-    return max(min(0.8 * tolerance / found, 0.5), 0.02) if math.isfinite(found) else 0.1
+    refinement = max(min(0.8 * goal / found, 0.5), 0.02) if math.isfinite(found) else 0.1
+    return max(width, first) * refinement
 
 
 def _is_rounding(bound: Bound) -> bool:

@@ -25,13 +25,12 @@ from functools import cached_property
 from typing import Literal, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.lattice.chernoff import TailTable, least_log_tail
 from hockeystick.engines.lattice.compose import Parts, composed_infinity
 from hockeystick.engines.lattice.plancherel import FrequencyKernel
 from hockeystick.errors import PrecisionError
-from hockeystick.laws.base import Array
+from hockeystick.numerics.columns import Array, Complex
 from hockeystick.numerics.fft import POWER_STEP, fft_error, integer_power, inverse_real, transform_real
 from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up, gamma
 
@@ -49,7 +48,7 @@ _NEGLIGIBLE = 1e-18  # what the frequencies left out may add to delta
 class Spectrum:
     """The product of all transforms, its origin, and its errors."""
 
-    values: NDArray[np.complex128]
+    values: Complex
     floor: Array  # G = prod max(|w_j|, 1/2)^T_j
     shift: int  # lattice index of its origin
     transform_error: float  # sum T_j e_j
@@ -100,7 +99,7 @@ class PeriodicComposition:
     def spectrum(self) -> Spectrum:
         """The product of the transforms; memory about 40 bytes a point."""
         n = self.points
-        product: NDArray[np.complex128] = np.ones(1, dtype=np.complex128)
+        product: Complex = np.ones(1, dtype=np.complex128)
         floor = np.ones(n // 2 + 1)
         relative, transform_error, shift = 0.0, 0.0, self._carried
         for pld, count in self.parts:
@@ -134,7 +133,7 @@ class PeriodicComposition:
         return (2.0 * self.spectrum.transform_error + fft_error(self.points)) * mean * self._growth + 1e-300
 
     @cached_property
-    def _kept(self) -> tuple[FrequencyKernel, NDArray[np.complex128], float]:
+    def _kept(self) -> tuple[FrequencyKernel, Complex, float]:
         """Kernel and spectrum on the frequencies worth keeping, and the error of a sum over them."""
         n, spectrum = self.points, self.spectrum
         full = FrequencyKernel(0.0, self.spacing, length=n, kept=n // 2 + 1)

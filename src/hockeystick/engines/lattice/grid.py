@@ -12,19 +12,14 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.ends import largest_loss
 from hockeystick.errors import PrecisionError
-from hockeystick.laws.base import Array, CellMasses, Pair
+from hockeystick.laws.base import CellMasses, Pair
+from hockeystick.numerics.columns import Array, Indices
 from hockeystick.numerics.rounding import U
 
 _MOST = 1 << 27  # points: a gigabyte for each array of them
-
-
-def _is_short(spacing: float) -> bool:
-    """Whether ``spacing`` has at most three bits, so that its multiples by integers below 2^50 are exact."""
-    return math.frexp(spacing)[0] * 8.0 % 1.0 == 0.0
 
 
 @final
@@ -43,7 +38,7 @@ class Grid:
     """
 
     spacing: float
-    index: NDArray[np.int64]
+    index: Indices
     offset: float = 0.0
 
     def __post_init__(self) -> None:
@@ -74,8 +69,8 @@ class Grid:
     @property
     def rounding(self) -> float:
         """How far (nats) a computed point may lie from the true one; 0 where all is dyadic."""
-        if _is_short(self.spacing) and self.offset == 0.0:
-            return 0.0
+        if math.frexp(self.spacing)[0] * 8.0 % 1.0 == 0.0 and self.offset == 0.0:
+            return 0.0  # multiples of a spacing of at most three bits by integers below 2^50 are exact
         reach = float(np.abs(self.index).max()) + 1.0
         return 2.0 * U * (reach * self.spacing + abs(self.offset))
 

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from hockeystick.laws.base import Array
+from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
 _FARTHEST = 300.0  # nats that a mass may exceed the taker's unit by

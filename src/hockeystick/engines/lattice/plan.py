@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.lattice.compose import TiltedWindow
+from hockeystick.numerics.columns import Array
 from hockeystick.numerics.roots import fan_root
 from hockeystick.transforms.cumulants import Cumulants, NodeSource, Scan, smooth_log_delta
 
-Array = NDArray[np.float64]
 Parts = Sequence[tuple[NodeSource, int]]
 
 _LARGEST_THETA = 1e6

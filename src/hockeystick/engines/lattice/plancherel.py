@@ -26,12 +26,9 @@ import math
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hockeystick.laws.base import Array
+from hockeystick.numerics.columns import Array, Complex, Indices
 from hockeystick.numerics.rounding import U, gamma
-
-Spectrum = NDArray[np.complex128]
 
 _GONE = 80.0  # exponents beyond which e^-x counts as zero
 # Error of F_j relative to the sum of its terms' absolute values, in u: 22 for 1 - e^{-x - i phi} (two parts of one
@@ -73,17 +70,17 @@ class FrequencyKernel:
             self.size[0] = self._weight[0] * (length + 2.0 * abs(self._second[0]))
         self.size.setflags(write=False)
 
-    def series(self, gap: float) -> tuple[Spectrum, Spectrum]:
+    def series(self, gap: float) -> tuple[Complex, Complex]:
         """The two geometric series of a kernel that begins at ``gap``, endless and weighted; phases left out."""
         outer, inner = math.exp(-self.theta * gap), math.exp(-(1.0 + self.theta) * gap)
         return self._weight * outer * self._first, self._weight * inner * self._second
 
-    def phases(self, index: int) -> Spectrum:
+    def phases(self, index: int) -> Complex:
         """``e^{-i phi_j index}``, shape (kept,)."""
         turns = (self._frequency * (index % self.length)) % self.length
         return np.asarray(np.exp(turns * (-2j * math.pi / self.length)))
 
-    def transform(self, start: int, *, gap: float, terms: int) -> Spectrum:
+    def transform(self, start: int, *, gap: float, terms: int) -> Complex:
         """``F_j`` times its weight, for a kernel of ``terms`` terms from index ``start`` on, ``f(gap)`` the first.
 
         Parameters
@@ -112,7 +109,7 @@ class FrequencyKernel:
         return (_TRANSFORM + gamma(2 * self.kept + 8)) * magnitude + math.exp(-_GONE) * magnitude
 
     @staticmethod
-    def inner(transform: Spectrum, spectrum: Spectrum) -> float:
+    def inner(transform: Complex, spectrum: Complex) -> float:
         """The sum S."""
         return float(np.vdot(transform, spectrum).real)
 
@@ -134,12 +131,12 @@ def _weights(length: int, kept: int) -> Array:
     return weight
 
 
-def _reciprocal(decay: float, length: int, kept: int) -> Spectrum:
+def _reciprocal(decay: float, length: int, kept: int) -> Complex:
     """``1 / (1 - e^{-decay - i phi_j})``, 0 where the denominator vanishes."""
     return _at(decay, length, np.arange(kept))
 
 
-def _at(decay: float, length: int, frequency: NDArray[np.int64]) -> Spectrum:
+def _at(decay: float, length: int, frequency: Indices) -> Complex:
     phi = frequency * (2.0 * math.pi / length)
     shrink = math.exp(-decay)
     half = np.sin(0.5 * phi)

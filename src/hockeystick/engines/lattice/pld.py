@@ -17,9 +17,8 @@ from functools import cached_property
 from typing import Literal, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hockeystick.laws.base import Array
+from hockeystick.numerics.columns import Array, Indices
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U
 from hockeystick.transforms.nodes import Nodes
 
@@ -59,7 +58,7 @@ class LatticePLD:
 
     side: Side
     spacing: float
-    index: NDArray[np.int64]
+    index: Indices
     offset: float
     log_mass: Array
     mass_at_infinity: float

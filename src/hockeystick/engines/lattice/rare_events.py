@@ -23,19 +23,18 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.lattice.compose import TiltedComposition, TiltedWindow, composed_infinity, log_moment
 from hockeystick.engines.lattice.plan import SaddleEstimate, saddle_on, window_around
 from hockeystick.engines.lattice.pld import LatticePLD, Side
 from hockeystick.laws.base import Pair
+from hockeystick.numerics.columns import Array, Flags
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import U, exp_up
 from hockeystick.transforms.cumulants import Cumulants, smooth_log_delta
 from hockeystick.transforms.nodes import Nodes
 
 Parts = Sequence[tuple[Pair, int]]
-Chosen = NDArray[np.bool_]
 
 _CUTS = (0.5, 2.0)  # of epsilon: where a loss counts as a jump, and where as a far one
 _BEYOND = 1.2  # of the saddle point's tilt: where it is steep, jumps begin just above it
@@ -240,7 +239,7 @@ def _counts(count: int, log_masses: Sequence[float], *, most: int) -> Iterator[t
             yield (count - jumps, near, far), math.log(math.comb(count, jumps) * math.comb(jumps, far))
 
 
-def _log_sum(logs: NDArray[np.float64]) -> float:
+def _log_sum(logs: Array) -> float:
     return float(np.logaddexp.reduce(logs)) if logs.size else -math.inf
 
 
@@ -325,7 +324,7 @@ def _left_out(bands: Sequence[LatticePLD], count: int, plan: JumpPlan, excess: f
     return min(total * (1.0 + 1e-9), 1.0)
 
 
-def _part(pld: LatticePLD, chosen: Chosen) -> LatticePLD:
+def _part(pld: LatticePLD, chosen: Flags) -> LatticePLD:
     """Some of a PLD's points; one without mass where there is none."""
     if not chosen.any():
         return replace(pld, index=pld.index[:1].copy(), log_mass=np.array([-math.inf]), mass_at_infinity=0.0)

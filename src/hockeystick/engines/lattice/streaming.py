@@ -27,14 +27,13 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.contour.aliasing import kernel_peak
 from hockeystick.engines.lattice.compose import TiltedWindow
 from hockeystick.engines.lattice.plancherel import FrequencyKernel
 from hockeystick.engines.lattice.pld import Side
 from hockeystick.engines.lattice.streaming_spectrum import SCALARS, StepSpectrum, band_edges, band_sizes
-from hockeystick.laws.base import Array
+from hockeystick.numerics.columns import Array, Complex
 from hockeystick.numerics.fft import POWER_STEP, integer_power
 from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, exp_down, exp_up
 
@@ -124,11 +123,11 @@ class RunningComposition:
         self.product = self.product * (values if count == 1 else integer_power(values, count))
         self._counts[number] += count
 
-    def restore(self, counts: list[int], product: NDArray[np.complex128], magnitudes: Magnitudes | None) -> None:
+    def restore(self, counts: list[int], product: Complex, magnitudes: Magnitudes | None) -> None:
         """Set the counts of the known steps, and the product and the magnitudes that belong to them."""
         self._counts, self.product, self.magnitudes = list(counts), product.copy(), magnitudes
 
-    def recomputed(self) -> NDArray[np.complex128]:
+    def recomputed(self) -> Complex:
         """The product, from the counts alone."""
         product = np.ones(self.frame.kept, dtype=np.complex128)
         for spectrum, count in zip(self._spectra, self._counts, strict=True):

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, agreed, from_sides
 from hockeystick.engines.lattice.compose import TiltedWindow
@@ -27,7 +26,8 @@ from hockeystick.engines.lattice.plan import SaddleEstimate, saddle_at_least_zer
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.engines.lattice.streaming import Frame, Magnitudes, RunningComposition
 from hockeystick.engines.lattice.streaming_spectrum import NEGLIGIBLE, StepSpectrum, TiltedStep, few_frequencies
-from hockeystick.laws.base import Array, Pair
+from hockeystick.laws.base import Pair, Parts
+from hockeystick.numerics.columns import Array, Complex
 from hockeystick.numerics.fft import smooth_length
 from hockeystick.transforms.cumulants import Cumulants
 
@@ -104,7 +104,7 @@ class Progress:
     """A plan, and the products of the upper and the lower side on it with their magnitudes."""
 
     plan: Plan
-    products: tuple[NDArray[np.complex128], NDArray[np.complex128]]
+    products: tuple[Complex, Complex]
     magnitudes: tuple[Magnitudes | None, Magnitudes | None]
 
 
@@ -252,7 +252,7 @@ class LiveDirection:
         return agree
 
 
-def _planned(parts: tuple[tuple[Pair, int], ...], delta: float, width: float, *, tolerance: float, points: int) -> Plan:
+def _planned(parts: Parts, delta: float, width: float, *, tolerance: float, points: int) -> Plan:
     """A plan with all frequencies kept, for the steps as they are up to the horizon."""
     steps = sum(count for _, count in parts)
     middle = tuple((pair, _MIDDLE * count) for pair, count in parts)

@@ -28,12 +28,11 @@ from itertools import pairwise
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.lattice.compose import TiltedWindow, log_moment, tilted
 from hockeystick.engines.lattice.plancherel import FrequencyKernel
 from hockeystick.engines.lattice.pld import LatticePLD
-from hockeystick.laws.base import Array
+from hockeystick.numerics.columns import Array, Complex, Indices
 from hockeystick.numerics.fft import fft_error, transform_real
 from hockeystick.numerics.products import product
 from hockeystick.numerics.rounding import ELEMENTARY, U, gamma
@@ -77,7 +76,7 @@ class StepSpectrum:
         The quantities of `SCALARS`.
     """
 
-    values: NDArray[np.complex128]
+    values: Complex
     start: int
     log_bands: Array
     scalars: Array
@@ -92,7 +91,7 @@ class StepSpectrum:
         return StepSpectrum(self.values[:kept].copy(), self.start, bands, self.scalars)
 
 
-def band_edges(kept: int, length: int) -> NDArray[np.int64]:
+def band_edges(kept: int, length: int) -> Indices:
     """Ends of the bands of frequencies ``kept <= j < length // 2 + 1``, wider and wider."""
     edges, last = [kept], length // 2 + 1
     while edges[-1] < last:
@@ -100,12 +99,12 @@ def band_edges(kept: int, length: int) -> NDArray[np.int64]:
     return np.array(edges)
 
 
-def band_sizes(kernel: FrequencyKernel, edges: NDArray[np.int64]) -> Array:
+def band_sizes(kernel: FrequencyKernel, edges: Indices) -> Array:
     """What the kernel makes of every band at the most, for an inner product with spectra of size one."""
     return np.array([kernel.beyond(int(low), int(high)) for low, high in pairwise(edges)])
 
 
-def low_transform(index: NDArray[np.int64], masses: Array, length: int, kept: int) -> NDArray[np.complex128]:
+def low_transform(index: Indices, masses: Array, length: int, kept: int) -> Complex:
     """``sum_a masses_a e^{-2 pi i j index_a / length}`` for j below ``kept``: a product of two tables of phases.
 
     With j = r q + s the phases factor, and the sums are one matrix product. Phases are reduced as integers.
@@ -152,7 +151,7 @@ class TiltedStep:
     def __init__(self, pld: LatticePLD, window: TiltedWindow) -> None:
         self.masses, log_scale, relative = tilted(pld, window.theta)
         self.start = int(pld.index[int(self.masses.argmax())])
-        self.index: NDArray[np.int64] = pld.index - self.start
+        self.index: Indices = pld.index - self.start
         below, error_below = log_moment(pld, window.theta_below)
         above, error_above = log_moment(pld, window.theta_above)
         self._scalars = np.array(
@@ -190,7 +189,7 @@ class TiltedStep:
         error = _low_error(masses.size) + 1e-22
         return StepSpectrum(values, self.start, self.bands(band_edges(kept, length), length), self._with_error(error))
 
-    def bands(self, edges: NDArray[np.int64], length: int) -> Array:
+    def bands(self, edges: Indices, length: int) -> Array:
         """``ln`` of bounds on ``|w_j|`` for the frequencies between consecutive edges, by pairing masses."""
         phi = edges * (2.0 * math.pi / length)
         distances = np.maximum(np.rint(2.0 * math.pi / (phi[:-1] + phi[1:])).astype(np.int64), 1)

@@ -34,12 +34,12 @@ from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.lattice.grid import Grid
 from hockeystick.engines.lattice.hull import log_down, spread_negative_masses
 from hockeystick.engines.lattice.pld import LatticePLD
-from hockeystick.laws.base import Array, CellMasses, Pair, least_infinite
+from hockeystick.laws.base import CellMasses, Pair, least_infinite
+from hockeystick.numerics.columns import Array, Indices
 from hockeystick.numerics.rounding import ELEMENTARY, U, log_sums
 
 _STEEPEST = 300.0  # nats by which the units of neighbouring masses may differ
@@ -183,13 +183,13 @@ class _Merged:
     error_p: Array
     error_q: Array
 
-    def of(self, kept: NDArray[np.int64]) -> _Merged:
+    def of(self, kept: Indices) -> _Merged:
         """Some of the cells; the others are empty, and go to the next one above."""
         log_p, log_q, error_p, error_q = (a[kept] for a in (self.log_p, self.log_q, self.error_p, self.error_q))
         return _Merged(self.first, self.lowered, log_p, log_q, error_p, error_q)
 
 
-def _near_masses(log_p: Array) -> NDArray[np.int64]:
+def _near_masses(log_p: Array) -> Indices:
     """Which cells hold mass or lie beside one that does: between others far apart no point is needed."""
     occupied = log_p > -math.inf
     occupied[1:] |= log_p[:-1] > -math.inf

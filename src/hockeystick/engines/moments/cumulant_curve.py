@@ -9,12 +9,13 @@ import math
 from abc import ABC, abstractmethod
 from functools import cached_property
 
+import numpy as np
+
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.ends import composed_infinity, largest_loss
 from hockeystick.engines.moments.cumulants import CumulantWindow
-from hockeystick.laws.base import Pair
-
-Parts = tuple[tuple[Pair, int], ...]
+from hockeystick.engines.moments.log_moment import log_moment_bounds
+from hockeystick.laws.base import Parts
 
 
 class CumulantCurve(ABC):
@@ -31,6 +32,15 @@ class CumulantCurve(ABC):
     def largest_loss(self) -> float:
         """The largest finite loss of the composition, rounded up."""
         return largest_loss(self.parts)[1]
+
+    def log_moment_upper(self, theta: float) -> float:
+        """Upper bound of K; infinite where nothing is known."""
+        return float(log_moment_bounds(self.parts, np.array([1.0 + theta])).upper[0])
+
+    @cached_property
+    def is_certified(self) -> bool:
+        """Whether K is bounded for these pairs."""
+        return math.isfinite(self.log_moment_upper(1.0))
 
     def delta(self, epsilon: float) -> Bound | Estimate:
         """delta(epsilon), for an epsilon of at least 0 (nats)."""

@@ -21,17 +21,16 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from functools import cached_property
 from typing import Literal, final
 
 import numpy as np
 
 from hockeystick.bound import Bound, Estimate
-from hockeystick.engines.moments.cumulant_curve import CumulantCurve, Parts
-from hockeystick.engines.moments.log_moment import log_moment_bounds
+from hockeystick.engines.moments.cumulant_curve import CumulantCurve
 from hockeystick.engines.moments.tilted_bounds import TiltedBounds, tilted_bounds
 from hockeystick.errors import PrecisionError
-from hockeystick.laws.base import Array
+from hockeystick.laws.base import Parts
+from hockeystick.numerics.columns import Array
 from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_down, exp_up, up
 from hockeystick.transforms.cumulants import TiltedCumulants
@@ -52,11 +51,6 @@ def log_tight_kernel(theta: Array) -> Array:
 class MomentsCurve(CumulantCurve):
     """What the conversions share: what becomes of a bound that is not certified."""
 
-    @cached_property
-    def is_certified(self) -> bool:
-        """Whether K is bounded for these pairs."""
-        return math.isfinite(self._log_moment_upper(1.0))
-
     def delta_inside(self, epsilon: float) -> Bound | Estimate:
         low, high = self.infinity
         finite = exp_up(min(self._log_delta(epsilon), 0.0))
@@ -75,13 +69,9 @@ class MomentsCurve(CumulantCurve):
             return Bound(0.0, max(upper, 0.0), self.method, ("the lower side is trivial",))
         return Estimate(max(upper, 0.0), math.nan, self.method, (_NOT_CERTIFIED,))
 
-    def _log_moment_upper(self, theta: float) -> float:
-        """Certified; infinite where nothing is known."""
-        return float(log_moment_bounds(self.parts, np.array([1.0 + theta])).upper[0])
-
     def _log_moment(self, theta: float) -> float:
         """Upper bound of K, or its estimate."""
-        return self._log_moment_upper(theta) if self.is_certified else self.window.at(theta).log_moment
+        return self.log_moment_upper(theta) if self.is_certified else self.window.at(theta).log_moment
 
     @abstractmethod
     def _log_delta(self, epsilon: float) -> float:

@@ -22,7 +22,7 @@ import numpy as np
 
 from hockeystick.engines.moments.curve import MomentsCurve, log_tight_kernel
 from hockeystick.engines.moments.log_moment import log_moment_bounds
-from hockeystick.laws.base import Array, Pair
+from hockeystick.laws.base import Array, Parts
 from hockeystick.numerics.rounding import U, up
 
 _FIRST = 2.0 ** np.arange(-8.0, 13.0)
@@ -46,7 +46,7 @@ class GuaranteeCurve(MomentsCurve):
     method = "moments"
     is_certified = True
 
-    def __init__(self, parts: tuple[tuple[Pair, int], ...]) -> None:
+    def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
         told = all(pair.is_known_by_moments_alone for pair, _ in parts)
         self._thetas = np.concatenate((_FIRST, _FURTHER)) if told else _FIRST

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import final
 
 import numpy as np
@@ -25,7 +24,7 @@ from hockeystick.engines.enumeration.outcomes import Parts
 from hockeystick.engines.one_sided.kernels import COARSEST
 from hockeystick.engines.one_sided.line import OneSidedLine
 from hockeystick.engines.one_sided.terms import Atoms, Placed, Plan, Terms
-from hockeystick.numerics.one_sided_root import one_sided_root
+from hockeystick.numerics.one_sided_root import crossings
 from hockeystick.numerics.rounding import down, exp_up, up
 
 _METHOD = "contour"
@@ -147,8 +146,8 @@ class OneSidedCurve:
                 break
             off = lines.looked_at(guess).log_delta - log_delta
             at = max(guess + off / slope, 0.0) if abs(off) <= _NEAR else guess
-            find = partial(one_sided_root, target=delta, guess=at, slope=slope, step=_PART * self._width)
-            lower, upper = find(lines.lower, above=False), find(lines.upper, above=True)
+            step = _PART * self._width
+            lower, upper = crossings(lines.lower, lines.upper, delta, guess=at, slope=slope, step=step)
             if upper - lower <= self._width or upper == math.inf:
                 break
             middle = 0.5 * (lower + upper)

@@ -23,12 +23,9 @@ from dataclasses import dataclass
 from typing import Final, Self, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hockeystick.laws.base import Array
+from hockeystick.numerics.columns import Array, Complex
 from hockeystick.numerics.rounding import U
-
-Complex = NDArray[np.complex128]
 
 KERNEL: Final = 1000.0 * U
 """Part of a bound on the error of a transform relative to the sizes of its terms (section 4 of the derivation)."""

@@ -23,8 +23,8 @@ import numpy as np
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.one_sided.kernels import COARSEST, KERNEL, Kernels
 from hockeystick.engines.one_sided.terms import Placed, Terms
-from hockeystick.engines.one_sided.tilted import COLUMNS, Complex, TiltedStep, Transforms, doubts_of, weight_of
-from hockeystick.laws.base import Array
+from hockeystick.engines.one_sided.tilted import COLUMNS, TiltedStep, Transforms, doubts_of, weight_of
+from hockeystick.numerics.columns import Array, Complex
 from hockeystick.numerics.rounding import ELEMENTARY, U, exp_down, exp_up, up
 
 _BLOCK = 1 << 14  # frequencies at once: arrays that stay near

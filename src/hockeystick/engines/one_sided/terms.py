@@ -25,7 +25,7 @@ import numpy as np
 from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.enumeration.outcomes import Parts, TooManyOutcomesError, table
 from hockeystick.laws.atom_table import AtomTable
-from hockeystick.laws.base import Array
+from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U
 
 _OPPOSITE = 17  # tilts from -1 to 0

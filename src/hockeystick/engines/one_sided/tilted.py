@@ -18,15 +18,12 @@ from functools import reduce
 from typing import Final, Self, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.one_sided.terms import log_ways
 from hockeystick.laws.atom_table import AtomTable
-from hockeystick.laws.base import Array
+from hockeystick.numerics.columns import Array, Complex
 from hockeystick.numerics.fft import integer_power
 from hockeystick.numerics.rounding import ELEMENTARY, U
-
-Complex = NDArray[np.complex128]
 
 _HALF = 32
 COLUMNS: Final = 2 * _HALF - 1

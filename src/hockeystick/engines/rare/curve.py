@@ -21,7 +21,7 @@ from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.root_bracket import RootBracket, Rows, Targets, root_brackets
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.rare.losses import METHOD, Array, RareLosses
-from hockeystick.laws.base import Pair
+from hockeystick.laws.base import Parts
 
 if TYPE_CHECKING:  # lines that few answers need load late
     from hockeystick.engines.rare.line import RareLine
@@ -61,7 +61,7 @@ class RareCurve:
         self.losses, self.tolerance = losses, tolerance
 
     @classmethod
-    def of(cls, parts: tuple[tuple[Pair, int], ...], tolerance: float) -> RareCurve | None:
+    def of(cls, parts: Parts, tolerance: float) -> RareCurve | None:
         """The curve, where large losses may be rare."""
         if len(parts) != 1:
             return None
@@ -96,8 +96,9 @@ class RareCurve:
         guess = self.losses.least_delta(epsilon)
         if guess < _LEAST:
             raise _refused(None)
+        lowest = 1.0 / _APART if self.losses.are_large else 1.0  # where losses are large tilts are steep
         for _ in range(_ROUNDS):
-            run = self._run(epsilon, math.log(SHARE * self.tolerance * guess), self._lowest)
+            run = self._run(epsilon, math.log(SHARE * self.tolerance * guess), lowest)
             lower, upper = (float(side[0, 0]) for side in run.sides(_ONLY, np.array([[epsilon]])))
             if self.is_narrow(lower, upper):
                 break
@@ -138,11 +139,6 @@ class RareCurve:
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Nothing that is known at once."""
         return False
-
-    @property
-    def _lowest(self) -> float:
-        """Of an epsilon, the share down to which its line is planned: where losses are large its tilts are steep."""
-        return 1.0 / _APART if self.losses.are_large else 1.0
 
     def _run(self, epsilon: float, log_error: float, lowest: float = 1.0) -> RareRuns:
         """The run on a line planned for an epsilon, and down to a share of it."""

@@ -20,20 +20,19 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.contour.planned import few_bit_steps
 from hockeystick.engines.contour.refusal import ContourRefusal
-from hockeystick.engines.rare.losses import RISEN, WIDTH, Array, RareLosses, raised
+from hockeystick.engines.rare.losses import RISEN, WIDTH, RareLosses, raised
 from hockeystick.engines.rare.pieces import Pieces, TiltedPieces
 from hockeystick.engines.rare.plan import RarePlan, Shares, plan
 from hockeystick.engines.rare.turning import CLEAR
+from hockeystick.numerics.columns import Array, Complex
 from hockeystick.numerics.products import SMALL
 from hockeystick.numerics.rounding import U
 
 __all__ = ["RareLine", "pieces_of", "rare_line", "transforms"]
 
-Complex = NDArray[np.complex128]
 
 MOST_FREQUENCIES = 1 << 14
 MOST_WORK = 60_000_000

@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from typing import Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.laws.sampled_loss import base_losses, sampled_losses
+from hockeystick.numerics.columns import Array as Array
 from hockeystick.numerics.error_functions import erfcx
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.rule import Numbers
-
-Array = NDArray[np.float64]
 
 METHOD: Final = "rare large losses"
 """What answers are said to be by."""

@@ -17,15 +17,13 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hockeystick.engines.rare.losses import RISEN, WIDTH, Array, RareLosses, kept, raised
+from hockeystick.engines.rare.losses import RISEN, WIDTH, RareLosses, kept, raised
 from hockeystick.engines.rare.turning import CLEAR, NEAR, STEEPER, least_turn, most_turn
 from hockeystick.laws.sampled_loss import sampled_loss_error
+from hockeystick.numerics.columns import Array, Places
 from hockeystick.numerics.rounding import U, log_sums
 from hockeystick.transforms.strip import few_bits
-
-Places = NDArray[np.intp]
 
 _HEIGHTS = np.linspace(0.0, 1.0, 25)  # of the ends, over the half-width
 _COARSE = 96  # points of an estimate

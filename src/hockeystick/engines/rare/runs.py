@@ -14,18 +14,16 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.contour.root_bracket import LogBracket, Rows
 from hockeystick.engines.rare.excess import log_excess
 from hockeystick.engines.rare.line import RareLine, turn
-from hockeystick.engines.rare.losses import LEAST, RISEN, Array, log_difference, raised
+from hockeystick.engines.rare.losses import LEAST, RISEN, log_difference, raised
+from hockeystick.numerics.columns import Array, Complex
 from hockeystick.numerics.products import SMALL
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.rule import Numbers
-
-Complex = NDArray[np.complex128]
 
 _TINY = 1e-300  # covers a Q(H) below that range
 _MOST_EXPONENT = 600.0

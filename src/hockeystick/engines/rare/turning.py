@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from hockeystick.engines.rare.losses import Array
 from hockeystick.laws.gaussian_strip import record_argument
+from hockeystick.numerics.columns import Array
 
 NEAR: Final = 0.5 * math.pi
 """Heights up to which r has a positive real part, or turns by less than that, wherever the record may be."""
