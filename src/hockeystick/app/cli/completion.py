@@ -1,6 +1,10 @@
-"""``hockeystick completion``: shell completion, generated from the parser itself.
+"""A script that completes commands and options in your shell.
 
-Each script completes commands, options, the values of options that have few, and file names everywhere else.
+Print a completion script for a shell.
+
+  source <(hockeystick completion bash)   # put it into ~/.bashrc to keep it
+  hockeystick completion zsh > ~/.zfunc/_hockeystick    # a directory of $fpath
+  hockeystick completion fish > ~/.config/fish/completions/hockeystick.fish
 """
 
 from __future__ import annotations
@@ -10,13 +14,7 @@ from collections.abc import Mapping
 
 from hockeystick.app.cli.parsing import Parser, Status
 
-HELP = "a script that completes commands and options in your shell"
-DESCRIPTION = "Print a completion script for a shell."
-EXAMPLES = """examples:
-  source <(hockeystick completion bash)   # put it into ~/.bashrc to keep it
-  hockeystick completion zsh > ~/.zfunc/_hockeystick    # a directory of $fpath
-  hockeystick completion fish > ~/.config/fish/completions/hockeystick.fish
-"""
+# Made from the parser itself: commands, options, the values of options that have few, and file names everywhere else.
 
 _BASH = """\
 # bash completion for hockeystick

@@ -1,4 +1,10 @@
-"""``hockeystick schema``: the JSON schema of specification files, and an example of one."""
+"""The JSON schema of specification files, or an example of one.
+
+Print the JSON schema of specification files, for editors and checkers.
+
+  hockeystick schema > spec.schema.json
+  hockeystick schema --example > spec.toml
+"""
 
 from __future__ import annotations
 
@@ -34,13 +40,6 @@ tuning = "none"                 # none, on-public-data, counted, not-counted
 adaptive = "no"
 """
 """A specification that uses every part."""
-
-HELP = "the JSON schema of specification files, or an example of one"
-DESCRIPTION = "Print the JSON schema of specification files, for editors and checkers."
-EXAMPLES = """examples:
-  hockeystick schema > spec.schema.json
-  hockeystick schema --example > spec.toml
-"""
 
 
 def add(parser: Parser) -> None:
