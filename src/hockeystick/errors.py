@@ -286,7 +286,7 @@ def check_reals(name: str, value: ArrayLike, allowed: str) -> NDArray[np.float64
         raise TypeError(f"{name} must hold real numbers {allowed}, got {value!r}")
     array = array.astype(np.float64)
     if np.isnan(array).any():
-        raise ValueError(f"{name} is NaN; it must be {allowed}" if array.ndim == 0 else f"{name} holds NaN")
+        raise ValueError(f"{name} {'holds' if array.ndim else 'is'} NaN; it must be {allowed}")
     return array
 
 
