@@ -25,6 +25,16 @@ from hockeystick.readouts.trade_off import trade_off
 from hockeystick.together import worst
 
 
+def _unlimited(_: float) -> float:
+    """The most that a quantity can be which has no such limit."""
+    return math.inf
+
+
+def _may_be_met(_: Sequence[Parts]) -> str:
+    """Nothing keeps runs from meeting a target."""
+    return ""
+
+
 @final
 @dataclass(frozen=True)
 class Target:
@@ -45,7 +55,7 @@ class Target:
     delta_at : float, optional
         The epsilon, where the quantity is a delta.
     largest : callable
-        From the probability that the record is ever drawn to the most that the quantity can be; by default no limit.
+        From the probability that the record is ever drawn to the most that the quantity can be.
     cheap : bool
         Whether certifying the quantity costs no more than an estimate.
     hopeless : callable
@@ -58,9 +68,9 @@ class Target:
     whole: Callable[[PrivacyCurve, float], Bound | Estimate] | None = None
     of_direction: Callable[[DirectedCurve], Bound | Estimate] | None = None
     delta_at: float | None = None
-    largest: Callable[[float], float] = lambda _: math.inf
+    largest: Callable[[float], float] = _unlimited
     cheap: bool = False
-    hopeless: Callable[[Sequence[Parts]], str] = lambda _: ""
+    hopeless: Callable[[Sequence[Parts]], str] = _may_be_met
 
     def measure(self, curve: PrivacyCurve, tolerance: float) -> Bound | Estimate:
         """The quantity of a curve, to about a relative tolerance where the method has a choice."""
