@@ -9,13 +9,13 @@ Print the JSON schema of specification files, for editors and checkers.
 from __future__ import annotations
 
 import argparse
-from importlib.resources import files
 
+from hockeystick.app.assets import asset
 from hockeystick.app.cli.answer import print_json
 from hockeystick.app.cli.parsing import Parser, Status
 from hockeystick.app.spec.schema import schema
 
-EXAMPLE = files("hockeystick.app.cli").joinpath("example.toml").read_text(encoding="utf-8")
+EXAMPLE = asset("cli/example.toml")
 """A specification that uses every part."""
 
 

@@ -10,10 +10,10 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from importlib.resources import files
 from string import Template
 from typing import Any
 
+from hockeystick.app.assets import asset
 from hockeystick.app.report.content import Content
 from hockeystick.app.report.numbers import asked, claimed, is_pure, quoted
 from hockeystick.app.report.words import tuning_words
@@ -46,8 +46,7 @@ def deployment_record(receipt: Mapping[str, Any]) -> str:
         "notes": f"Accounted by {content.versions()}; receipt {receipt['checksum']}",
     }
     written = {name: json.dumps(words, ensure_ascii=False) for name, words in said.items()}  # which YAML reads alike
-    template = files("hockeystick.app.report").joinpath("deployment.yaml").read_text(encoding="utf-8")
-    return Template(template).substitute(written, parameters=parameters)
+    return Template(asset("report/deployment.yaml")).substitute(written, parameters=parameters)
 
 
 def _privacy(content: Content) -> tuple[str, str, str]:
