@@ -100,13 +100,6 @@ def _target(options: argparse.Namespace) -> dict[str, Any]:
     return target
 
 
-def _target_words(options: argparse.Namespace) -> str:
-    if options.epsilon is not None:
-        return f"epsilon {plain(options.epsilon)} at delta {plain(options.delta)}"
-    above = f" above delta {plain(options.floor)}" if options.floor else ""
-    return f"mu {plain(options.mu)}{above}" if options.mu is not None else f"advantage {plain(options.advantage)}"
-
-
 def _from_options(options: argparse.Namespace) -> Unknown:
     """The run of the options, with a value to start from in place of the one to find."""
     name = _absent(options)
@@ -182,7 +175,7 @@ def _from_file(options: argparse.Namespace) -> Unknown:
 
 def _text(options: argparse.Namespace, unknown: Unknown, found: Calibration, specification: Specification) -> str:
     worth = IF_HELD if specification.broken else "certified"
-    lines = [textwrap.fill(f"{unknown.noun} = {plain(found.value)} meets {_target_words(options)}, {worth}", WIDTH)]
+    lines = [textwrap.fill(f"{unknown.noun} = {plain(found.value)} meets {found.target}, {worth}", WIDTH)]
     if found.unsafe is not None:
         distance = nearest(found.precision, 2)
         lines.append(f"{unknown.noun} = {plain(found.unsafe)} does not: relative distance {distance}")
