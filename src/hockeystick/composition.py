@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, final
+from typing import Any, ClassVar, Literal, final
 
 from hockeystick import notebook
 from hockeystick.errors import UnknownPairError, check_choice, check_count, check_sequence
@@ -47,6 +47,9 @@ def directions(adjacency: str) -> tuple[Direction, ...]:
 
 class Step(ABC):
     """One release of a mechanism under one sampling scheme: frozen, hashable."""
+
+    origin: ClassVar[str] = ""
+    """Where the two sides of a bracket come from, where that is the same in every direction (`provenance`)."""
 
     @abstractmethod
     def pair(self, direction: Direction) -> Pair:
@@ -89,7 +92,7 @@ class Step(ABC):
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
         """Where the two sides of a bracket come from, where `attained` is not None: notes for the reader."""
-        return ()
+        return (self.origin,) if self.origin else ()
 
     def pair_of_group(self, direction: Direction, size: int) -> Pair:
         """The dominating pair of one direction for a group: up to that many records, all of them changed at once.

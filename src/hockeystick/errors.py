@@ -286,7 +286,7 @@ def check_reals(name: str, value: ArrayLike, allowed: str) -> NDArray[np.float64
         raise TypeError(f"{name} must hold real numbers {allowed}, got {value!r}")
     array = array.astype(np.float64)
     if np.isnan(array).any():
-        raise ValueError(f"{name} is NaN; it must be {allowed}" if array.ndim == 0 else f"{name} holds NaN")
+        raise ValueError(f"{name} {'holds' if array.ndim else 'is'} NaN; it must be {allowed}")
     return array
 
 
@@ -300,8 +300,13 @@ def check_epsilon(value: ArrayLike) -> NDArray[np.float64]:
 
 def check_delta(value: ArrayLike) -> NDArray[np.float64]:
     """Delta or an array of them: real numbers in [0, 1]."""
-    array = check_reals("delta", value, "in [0, 1]")
-    if ((array < 0.0) | (array > 1.0)).any():
-        bad = float(array[(array < 0.0) | (array > 1.0)].flat[0])
-        raise ValueError(f"delta must be in [0, 1], got {bad!r}")
+    return check_probabilities("delta", value)
+
+
+def check_probabilities(name: str, value: ArrayLike) -> NDArray[np.float64]:
+    """A probability or an array of them: real numbers in [0, 1]."""
+    array = check_reals(name, value, "in [0, 1]")
+    outside = array[(array < 0.0) | (array > 1.0)]
+    if outside.size:
+        raise ValueError(f"{name} must be in [0, 1], got {float(outside.flat[0])!r}")
     return array

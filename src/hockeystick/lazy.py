@@ -23,8 +23,8 @@ class _LazyPackage(ModuleType):
         if home is None:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         module = importlib.import_module(home)
-        is_module = home.rpartition(".")[2] == name and not hasattr(module, name)
-        value = module if is_module else getattr(module, name)
+        is_module = module is self or not hasattr(module, name)
+        value = importlib.import_module(f"{home}.{name}") if is_module else getattr(module, name)
         super().__setattr__(name, value)
         return value
 
@@ -41,19 +41,18 @@ class _LazyPackage(ModuleType):
         return importlib.import_module, (self.__name__,)
 
 
-def attach(package: str, names: Mapping[str, str]) -> None:
-    """Let ``package`` find its public names on demand, and list them in its ``__all__``.
+def attach(package: str) -> None:
+    """Let ``package`` find on demand the names that its stub says it has, and list them in its ``__all__``.
 
     Parameters
     ----------
     package : str
-        Its ``__name__``.
-    names : mapping of str to str
-        Dotted modules, and the public names each holds, with spaces between; a module that is public itself holds its
-        own name.
+        Its ``__name__``; its stub ``__init__.pyi``, which type checkers read, has a line for each name: ``from home
+        import name as name``.
     """
-    module = sys.modules[package]
-    homes = {name: home for home, held in names.items() for name in held.split()}
+    module: Any = sys.modules[package]
+    stub = module.__spec__.loader.get_data(f"{module.__file__.removesuffix('c')}i").decode()
+    homes = {name: home for _, home, _, name, *_ in map(str.split, stub.splitlines())}
     listed = sorted(homes, key=lambda name: (not name.isupper(), name))  # the order in which commands name them
     vars(module).update(_homes=homes, __all__=listed)
     module.__class__ = _LazyPackage

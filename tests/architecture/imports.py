@@ -55,9 +55,9 @@ def is_module(dotted: str) -> bool:
     return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
 
 
-def read_imports(importer: str, code: str) -> list[Import]:
-    """All imports of one module, given its dotted name and its source text."""
-    collector = _Collector(importer)
+def read_imports(importer: str, code: str, when: When = When.AT_IMPORT) -> list[Import]:
+    """All imports of one module, given its dotted name and its source text, or that of its stub."""
+    collector = _Collector(importer, when)
     collector.visit(ast.parse(code))
     return collector.found
 
@@ -65,13 +65,17 @@ def read_imports(importer: str, code: str) -> list[Import]:
 @functools.cache
 def all_imports() -> tuple[Import, ...]:
     """All imports of the package, read once."""
-    return tuple(found for path in source_files() for found in read_imports(module_name(path), path.read_text("utf-8")))
+    read = dict.fromkeys(source_files(), When.AT_IMPORT)
+    read |= dict.fromkeys(sorted((SOURCE / PACKAGE).rglob("*.pyi")), When.TYPE_CHECKING)
+    return tuple(
+        found for path, when in read.items() for found in read_imports(module_name(path), path.read_text("utf-8"), when)
+    )
 
 
 class _Collector(ast.NodeVisitor):
-    def __init__(self, importer: str) -> None:
+    def __init__(self, importer: str, when: When) -> None:
         self.importer = importer
-        self.when = When.AT_IMPORT
+        self.when = when
         self.found: list[Import] = []
 
     def _add(self, target: str, line: int) -> None:

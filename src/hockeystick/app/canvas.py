@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from importlib.resources import as_file, files
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,19 +35,6 @@ GREY = "#888888"
 _TOLD_APART = 40  # points by markers
 
 _FEW = 6  # points that each have a tick of their own
-_STYLE: Any = {
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "font.size": 10.0,
-    "axes.titlesize": 11.0,
-    "axes.titlelocation": "left",
-    "legend.frameon": False,
-    "lines.linewidth": 1.6,
-}
 
 
 def ticks_at(axes: Axes, places: Sequence[float]) -> None:
@@ -73,7 +61,9 @@ def canvas(title: str, ax: Axes | None, size: tuple[float, float] = (6.4, 4.2)) 
         import matplotlib as mpl
         from matplotlib.figure import Figure
 
-    with mpl.rc_context(_STYLE):
+    with as_file(files("hockeystick.app") / "canvas.mplstyle") as path:
+        style = mpl.rc_params_from_file(path, use_default_template=False)
+    with mpl.rc_context(style):
         figure = Figure(figsize=size, layout="constrained", dpi=150)
         axes = figure.subplots()
         axes.set_title(title)

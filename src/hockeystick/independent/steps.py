@@ -65,11 +65,9 @@ class SampledStep:
         outcomes, unit, missing = outcomes_of(name, given, self.moved, self.count)
         if self.kind == "joined" and name == "discrete-pair":
             raise UnreachedError("two vectors say nothing about substitution")
-        return Atoms(sampled(outcomes, self.g, self.kind), unit, missing, self._beyond())
-
-    def _beyond(self) -> Any:
-        """The supremum of the losses of noise that is not listed to its end, which no outcome reaches."""
-        return -real(1 - self.g).log() if self.kind == "add" and self.g < 1 else None
+        # the supremum of the losses of noise that is not listed to its end, which no outcome reaches
+        beyond = -real(1 - self.g).log() if self.kind == "add" and self.g < 1 else None
+        return Atoms(sampled(outcomes, self.g, self.kind), unit, missing, beyond)
 
     def _gaussian(self, name: str, given: Mapping[str, Any]) -> Law:
         if self.places > 1:

@@ -13,6 +13,7 @@ Guarantee: `HockeystickAccountant.get_epsilon` and `get_delta` are at least the 
 
 from __future__ import annotations
 
+from copy import copy
 from fractions import Fraction
 from typing import Any, final
 
@@ -65,12 +66,12 @@ class HockeystickAccountant:
     @property
     def composition(self) -> Composition:
         """The releases so far, to ask anything else of them; ``ValueError`` before the first."""
-        return self._as_steps(self._compositions)
+        return compose([(self._step(event), count) for event, count in self._compositions])
 
     @property
     def curve(self) -> PrivacyCurve:
         """The privacy curve of the releases so far, with brackets."""
-        return self._curve(self._compositions)
+        return account(self.composition, self._relation)
 
     def compose(self, event: GaussianPrivacyEvent, count: int = 1) -> None:
         """Record one or more releases; ``ValueError`` for what is no event of this configuration."""
@@ -78,7 +79,10 @@ class HockeystickAccountant:
 
     def get_epsilon(self, delta: float) -> float:
         """The certified upper side of epsilon at a delta (nats)."""
-        return self._epsilon(self._compositions, delta)
+        if isinstance(delta, bool):
+            raise ValueError(f"delta must be a number, got {delta!r}")  # as Flower's own accountant
+        at = check_inside("delta", delta)
+        return float(self.curve.epsilon(at).sides[1]) if self._compositions else 0.0
 
     def get_delta(self, epsilon: float) -> float:
         """The certified upper side of delta at an epsilon."""
@@ -95,8 +99,9 @@ class HockeystickAccountant:
         limit = self._config.max_epsilon if max_epsilon is None else max_epsilon
         if limit is None:
             raise ValueError("max_epsilon must be supplied either in PrivacyConfig or to would_exceed().")
-        planned = [*self._compositions, self._checked(event, count)]
-        return self._epsilon(planned, self._config.target_delta) > check_positive("max_epsilon", limit)
+        planned = copy(self)
+        planned.compose(event, count)
+        return planned.get_epsilon(self._config.target_delta) > check_positive("max_epsilon", limit)
 
     def state_dict(self) -> dict[str, object]:
         """The state as JSON holds it."""
@@ -151,18 +156,6 @@ class HockeystickAccountant:
                 return Gaussian(event.noise_multiplier if sample == population else event.noise_multiplier / 2.0)
             case other:
                 raise ValueError(f"unsupported sampling method: {other!r}")
-
-    def _as_steps(self, compositions: list[tuple[GaussianPrivacyEvent, int]]) -> Composition:
-        return compose([(self._step(event), count) for event, count in compositions])
-
-    def _curve(self, compositions: list[tuple[GaussianPrivacyEvent, int]]) -> PrivacyCurve:
-        return account(self._as_steps(compositions), self._relation)
-
-    def _epsilon(self, compositions: list[tuple[GaussianPrivacyEvent, int]], delta: float) -> float:
-        if isinstance(delta, bool):
-            raise ValueError(f"delta must be a number, got {delta!r}")  # as Flower's own accountant
-        at = check_inside("delta", delta)
-        return float(self._curve(compositions).epsilon(at).sides[1]) if compositions else 0.0
 
 
 def _written(config: PrivacyConfig) -> dict[str, object]:

@@ -14,6 +14,7 @@ from hockeystick.ledger.errors import LedgerError, OverBudgetError
 from hockeystick.ledger.records import (
     GENESIS,
     PERIODS,
+    SETTLES,
     DataSet,
     Entry,
     Release,
@@ -123,7 +124,7 @@ class Desk:
     def settle(self, dataset: str, number: int, action: str, why: str) -> Entry:
         """Commit or release a reservation."""
         check_choice("action", action, ("commit", "release"))
-        head, target = self._locked(dataset), self._unsettled(dataset, number, "reserve")
+        head, target = self._locked(dataset), self._unsettled(dataset, number, action)
         entry = self._write(dataset, head, action, why, refers=target.number, account=target.account)
         if action == "release":
             self.rows.count(dataset, target.account, target.runs, -1)
@@ -132,7 +133,7 @@ class Desk:
     def correct(self, dataset: str, number: int, why: str, release: Release | None) -> Entry:
         """Let what took place stand in place of what was recorded."""
         known, head = self.dataset(dataset), self._locked(dataset)
-        target = self._unsettled(dataset, number, "spend", "commit", "release", "correct")
+        target = self._unsettled(dataset, number, "correct")
         counted = target.runs
         if target.action == "commit" and target.refers is not None:
             counted = self._at(dataset, target.refers).runs
@@ -166,11 +167,11 @@ class Desk:
             raise LedgerError(f"the data set {dataset!r} has no entry {number}")
         return entry
 
-    def _unsettled(self, dataset: str, number: int, *actions: str) -> Entry:
-        """An entry that may be referred to, once."""
+    def _unsettled(self, dataset: str, number: int, action: str) -> Entry:
+        """An entry that an action may refer to, once."""
         target = self._at(dataset, check_count("number", number, minimum=0))
-        if target.action not in actions:
-            meant = " or ".join(actions)
+        if target.action not in SETTLES[action]:
+            meant = " or ".join(SETTLES[action])
             raise LedgerError(f"entry {number} of {dataset!r} is a {target.action}, not a {meant}")
         by = self.rows.settled_by(dataset, number)
         if by is not None:

@@ -25,6 +25,9 @@ GENESIS = "0" * 64
 PERIODS = {"year": "%Y", "month": "%Y-%m", "": ""}
 """How long a budget lasts, and how its name is made from a time."""
 
+SETTLES = {"commit": ("reserve",), "release": ("reserve",), "correct": ("spend", "commit", "release", "correct")}
+"""What an entry may refer to, by its action."""
+
 _LONGEST = 200
 _OF_DATA_SET = ("name", "unit", "adjacency", "rule", "period")
 _BESIDE = ("dataset", "number", "previous")  # what stands beside the content of an entry

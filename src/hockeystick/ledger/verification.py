@@ -11,12 +11,11 @@ from hockeystick.bound import Bound
 from hockeystick.errors import HockeystickError
 from hockeystick.ledger.desk import merged
 from hockeystick.ledger.errors import TamperedError
-from hockeystick.ledger.records import GENESIS, DataSet, Entry, digest
+from hockeystick.ledger.records import GENESIS, SETTLES, DataSet, Entry, digest
 from hockeystick.ledger.rules import composed_epsilon, fits
 from hockeystick.ledger.store import Rows, Totals, agrees, entry_of
 
 _CHANGES = frozenset({"spend", "reserve", "release", "correct"})
-_SETTLES = {"commit": ("reserve",), "release": ("reserve",), "correct": ("spend", "commit", "release", "correct")}
 
 
 @final
@@ -57,9 +56,9 @@ class Replay:
     def add(self, entry: Entry) -> str | None:
         """Add an entry; what is wrong with what it refers to."""
         runs: Mapping[str, int] = entry.runs
-        if entry.action in _SETTLES:
+        if entry.action in SETTLES:
             target = self.entries.get(-1 if entry.refers is None else entry.refers)
-            if target is None or target[0] not in _SETTLES[entry.action] or entry.refers in self.settled:
+            if target is None or target[0] not in SETTLES[entry.action] or entry.refers in self.settled:
                 return f"it cannot settle entry {entry.refers}"
             self.settled.add(int(entry.refers or 0))
             if entry.action == "commit":

@@ -44,6 +44,7 @@ class AboveThreshold(Mechanism):
     """
 
     adds_noise = False
+    origin = "above-threshold: pure DP by Lyu, Su and Li 2017; no lower bound is computed"
 
     threshold_scale: float
     query_scale: float
@@ -70,6 +71,3 @@ class AboveThreshold(Mechanism):
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         return ()
-
-    def provenance(self, direction: Direction) -> tuple[str, ...]:
-        return ("above-threshold: pure DP by Lyu, Su and Li 2017; no lower bound is computed",)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick.composition import Composition, Step
-from hockeystick.errors import public_door
+from hockeystick.errors import check_reals, public_door
 from hockeystick.mechanisms.gaussian import Gaussian
 from hockeystick.sampling import Poisson
 
@@ -71,12 +71,7 @@ def _step(noise_multiplier: float, rate: float) -> Step:
 
 def _checked(name: str, values: ArrayLike, low: float, high: float, allowed: str) -> NDArray[np.float64]:
     """Real numbers above ``low`` and at most ``high``, finite."""
-    array = np.asarray(values)
-    if array.dtype == np.bool_ or not np.issubdtype(array.dtype, np.number) or np.iscomplexobj(array):
-        raise TypeError(f"{name} must hold real numbers {allowed}, got {values!r}")
-    array = array.astype(np.float64)
-    if np.isnan(array).any():
-        raise ValueError(f"{name} holds NaN; it must be {allowed}")
+    array = check_reals(name, values, allowed)
     wrong = ~((array > low) & (array <= high) & np.isfinite(array))
     if wrong.any():
         raise ValueError(f"{name} must be {allowed}, got {float(array[wrong].flat[0])!r}")

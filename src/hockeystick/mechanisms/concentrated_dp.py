@@ -36,6 +36,7 @@ class ZeroConcentratedDP(Mechanism):
     """
 
     adds_noise = False
+    origin = "rho-zCDP: the upper bound holds for every such mechanism, the lower bound is that of Gaussian noise"
 
     rho: float
 
@@ -47,9 +48,6 @@ class ZeroConcentratedDP(Mechanism):
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         return shown_by_gaussian(down(math.sqrt(2.0 * self.rho), ELEMENTARY + 2.0 * U))
-
-    def provenance(self, direction: Direction) -> tuple[str, ...]:
-        return ("rho-zCDP: the upper bound holds for every such mechanism, the lower bound is that of Gaussian noise",)
 
 
 @final
@@ -73,6 +71,7 @@ class RenyiDP(Mechanism):
     """
 
     adds_noise = False
+    origin = "Renyi DP: the upper bound holds for every such mechanism, and no lower bound is computed"
 
     orders: tuple[float, ...]
     epsilons: tuple[float, ...]
@@ -87,6 +86,3 @@ class RenyiDP(Mechanism):
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         return ()
-
-    def provenance(self, direction: Direction) -> tuple[str, ...]:
-        return ("Renyi DP: the upper bound holds for every such mechanism, and no lower bound is computed",)

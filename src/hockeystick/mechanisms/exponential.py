@@ -11,13 +11,6 @@ from hockeystick.laws.base import Pair
 from hockeystick.laws.bounded_range import BoundedRangePair, two_outcomes_family
 from hockeystick.mechanisms.base import Mechanism
 
-__all__ = ["ExponentialMechanism"]
-
-RANGE_NOTE = (
-    "losses of bounded range: the upper bound holds for candidates chosen adaptively; the lower bound is attained by"
-    " two candidates, whose losses are the same in all steps"
-)
-
 
 @final
 @dataclass(frozen=True)
@@ -46,6 +39,10 @@ class ExponentialMechanism(Mechanism):
     """
 
     adds_noise = False
+    origin = (
+        "losses of bounded range: the upper bound holds for candidates chosen adaptively; the lower bound is attained"
+        " by two candidates, whose losses are the same in all steps"
+    )
 
     epsilon: float
 
@@ -57,6 +54,3 @@ class ExponentialMechanism(Mechanism):
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         return two_outcomes_family(self.epsilon)
-
-    def provenance(self, direction: Direction) -> tuple[str, ...]:
-        return (RANGE_NOTE,)

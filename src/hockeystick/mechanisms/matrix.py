@@ -61,6 +61,8 @@ class CorrelatedNoise(Step):
     GaussianPair(sigma=1.0, sensitivity=0.5)
     """
 
+    origin = "matrix mechanism: the upper bound takes the largest sensitivity, the lower bound known datasets"
+
     mu: float
     known_mu: float
 
@@ -80,9 +82,6 @@ class CorrelatedNoise(Step):
 
     def attained_by_group(self, direction: Direction, size: int) -> tuple[Pair, ...]:
         return shown_by_gaussian(float_beside(_records(direction, size) * Fraction(self.known_mu), up=False))
-
-    def provenance(self, direction: Direction) -> tuple[str, ...]:
-        return ("matrix mechanism: the upper bound takes the largest sensitivity, the lower bound known datasets",)
 
 
 def _records(direction: Direction, size: int) -> int:

@@ -54,6 +54,8 @@ class BinnedMatrix(Step):
         The same of rounds below it.
     """
 
+    origin = "matrix mechanism on fixed bins, the whole run: equally correlated bins bracket it on both sides"
+
     above: tuple[int, float]
     below: tuple[tuple[int, float], ...]
 
@@ -62,10 +64,6 @@ class BinnedMatrix(Step):
 
     def attained(self, direction: Direction) -> tuple[Pair, ...]:
         return tuple(_round(*each, direction)[1] for each in self.below)
-
-    def provenance(self, direction: Direction) -> tuple[str, ...]:
-        note = "matrix mechanism on fixed bins, the whole run: equally correlated bins bracket it on both sides"
-        return (note,)
 
 
 def _round(steps: int, mu: float, direction: Direction) -> tuple[Pair, Pair]:

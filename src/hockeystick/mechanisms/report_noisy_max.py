@@ -99,6 +99,7 @@ class PermuteAndFlip(Mechanism):
     """
 
     adds_noise = False
+    origin = f"permute-and-flip: {_TWO_CANDIDATES}"
 
     epsilon: float
 
@@ -110,9 +111,6 @@ class PermuteAndFlip(Mechanism):
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         return _exponential_noise(self.epsilon)
-
-    def provenance(self, direction: Direction) -> tuple[str, ...]:
-        return (f"permute-and-flip: {_TWO_CANDIDATES}",)
 
 
 def _exponential_noise(epsilon: float) -> tuple[Pair, ...]:

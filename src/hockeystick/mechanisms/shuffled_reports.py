@@ -42,6 +42,7 @@ class ShuffledReports(Step):
     """
 
     adds_noise = False
+    origin = "shuffled reports: above, the privacy blanket; below, the count of one report, all others alike"
 
     rows: tuple[tuple[Probability, ...], ...]
     people: int
@@ -81,9 +82,6 @@ class ShuffledReports(Step):
         first, other = max(chances, key=lambda pair: (pair[0] / pair[1], pair))
         counted = CountedReports(self.people, first, other)
         return counted, counted.reversed()
-
-    def provenance(self, direction: Direction) -> tuple[str, ...]:
-        return ("shuffled reports: above, the privacy blanket; below, the count of one report, all others alike",)
 
     def _choices(self) -> Iterator[tuple[Column, ...]]:
         """For each ordered pair of values its columns, those of one likelihood ratio and blanket together."""

@@ -46,6 +46,7 @@ class UserDefinedCurve(Step):
     """
 
     stated_by_caller = True
+    origin = "a pair given by bounds on its curve: chords above, lines of support below"
 
     remove: Bounds
     add: Bounds | None = None
@@ -69,6 +70,3 @@ class UserDefinedCurve(Step):
 
     def attained(self, direction: Direction) -> tuple[Pair, ...]:
         return (SupportPair(self._curve(direction)),)
-
-    def provenance(self, direction: Direction) -> tuple[str, ...]:
-        return ("a pair given by bounds on its curve: chords above, lines of support below",)

@@ -80,9 +80,7 @@ def _encode(value: Any) -> Any:
 
 def _decode(data: Any) -> Any:
     match data:
-        case bool():
-            raise ValueError(f"a number, text, list or step was expected, found {data!r}")
-        case int():
+        case int() if not isinstance(data, bool):
             return data
         case str():
             return decode_float(data)

@@ -267,9 +267,9 @@ class Enclosure:
         rest = 1.0 - alpha
         if alpha == 0.0:  # the best test answers "yes" only where it is certain
             low, high = self.forward.floor, min(self.forward.ceiling, float(self.forward.upper[-1]))
-            return Rates(Value(_below(1.0 - high), min(_above(1.0 - low), 1.0)), Value(low, min(high, 1.0))), None
-        points = [_sampled(side) for side in (self.forward, self.backward)]
-        negative_low, positive_high = _extremes(alpha, rest, points[0], points[1], -1.0)
+            missed = Value(max(1.0 - high - 4.0 * U, 0.0), min(1.0 - low + 4.0 * U, 1.0))
+            return Rates(missed, Value(low, min(high, 1.0))), None
+        negative_low, positive_high = _extremes(alpha, rest, _sampled(self.forward), _sampled(self.backward), -1.0)
         forward, backward = self.corners()
         negative_high, positive_low = _extremes(alpha, rest, forward, backward, 1.0)
         rates = Rates(
@@ -332,11 +332,3 @@ def _extremes(alpha: float, rest: float, forward: Corners, backward: Corners, si
     room = sign * UNDERFLOW  # products too small to be rounded relative to themselves
     negative_rate, positive_rate = max(negatives) + room, min(positives) - room
     return max(negative_rate * (1.0 + sign * _SLACK), 0.0), max(positive_rate * (1.0 - sign * _SLACK), 0.0)
-
-
-def _below(value: float) -> float:
-    return max(value - 4.0 * U, 0.0)
-
-
-def _above(value: float) -> float:
-    return value + 4.0 * U

@@ -53,7 +53,7 @@ def bayes_risk(curve: Curve, prior: float) -> Bound | Estimate:
     low, high = down(rarer * (1.0 - largest), 8.0 * U), min(up(rarer * (1.0 - smallest), 8.0 * U), rarer)
     method, notes = f"Bayes risk of {curve.accountant.name}", (f"prior {plain(believed)}",)
     if ask.certified:
-        return from_sides(max(low, 0.0), high, method, notes)
+        return from_sides(low, high, method, notes)
     return Estimate(0.5 * (low + high), high - low, method, notes)
 
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hockeystick import notebook
 from hockeystick.bound import Bound, Estimate
-from hockeystick.errors import check_choice, check_positive, check_probability, check_reals, public_door
+from hockeystick.errors import check_choice, check_positive, check_probabilities, public_door
 from hockeystick.readouts.directions import OPPOSITE, Asked
 from hockeystick.readouts.envelope import Enclosure, Value, worst
 from hockeystick.readouts.one_test import KnownAttacks, of_several
@@ -106,7 +106,7 @@ def trade_off(
     >>> found.false_negative_rate.contains(0.740488980), f"{found.true_positive_rate:.3f}"
     (True, '[0.259, 0.260]')
     """
-    alphas = _rates(false_positive_rate)
+    alphas = check_probabilities("false_positive_rate", false_positive_rate)
     width = check_positive("tolerance", tolerance)
     enclosures, ask = _enclosures(curve, direction)
     several = ask.certified and of_several(curve)
@@ -129,13 +129,6 @@ def trade_off(
         true_positive_rate=gathered([one.positive for one in found]),
         direction=direction,
     )
-
-
-def _rates(value: ArrayLike) -> NDArray[np.float64]:
-    array = check_reals("false_positive_rate", value, "in [0, 1]")
-    for item in array.ravel():
-        check_probability("false_positive_rate", float(item))
-    return array
 
 
 def _enclosures(curve: Curve, direction: str) -> tuple[dict[str, Enclosure], Asked]:

@@ -1,4 +1,10 @@
-"""``hockeystick account``: the guarantee of a specification."""
+"""The guarantee of a specification file.
+
+Epsilon at the deltas of a specification file, and delta at its epsilons.
+
+  hockeystick account spec.toml
+  hockeystick account spec.toml --delta 1e-5,1e-6 --adjacency remove --json
+"""
 
 from __future__ import annotations
 
@@ -9,13 +15,6 @@ from hockeystick.app.cli.answer import answer_document, answer_text, answers, to
 from hockeystick.app.cli.options import add_changes, add_specification, asked_specification
 from hockeystick.app.cli.parsing import WIDTH, Parser, Status
 from hockeystick.progress import Progress
-
-HELP = "the guarantee of a specification file"
-DESCRIPTION = "Epsilon at the deltas of a specification file, and delta at its epsilons."
-EXAMPLES = """examples:
-  hockeystick account spec.toml
-  hockeystick account spec.toml --delta 1e-5,1e-6 --adjacency remove --json
-"""
 
 
 def add(parser: Parser) -> None:

@@ -1,4 +1,14 @@
-"""``hockeystick audit``: what an attack on canaries saw, held against what a specification claims."""
+r"""Lower bounds on epsilon from what an attack saw, and whether they refute a claim.
+
+From an attack on canaries (planted records), a lower bound on epsilon and mu at a stated confidence, and whether it
+refutes a specification. Exit status 1: the claim is refuted.
+
+  hockeystick audit --true-positives 90 --positives 100 \
+      --false-positives 5 --negatives 100
+  hockeystick audit --canaries 900 --guesses 200 --correct 180 --claim a.toml
+  hockeystick audit --scores attack.csv --guesses 200 --delta 1e-5,1e-6
+  hockeystick audit --scores attack.csv --claim run.toml --plot seen.svg
+"""
 
 from __future__ import annotations
 
@@ -15,17 +25,6 @@ from hockeystick.app.cli.parsing import CommandError, Parser, Status, count, del
 from hockeystick.app.cli.picture import check_picture, write_figure
 from hockeystick.app.report.numbers import plain, rounded_down
 from hockeystick.audit.base import Audit
-
-HELP = "lower bounds on epsilon from what an attack saw, and whether they refute a claim"
-DESCRIPTION = """From an attack on canaries (planted records), a lower bound on epsilon and mu at a stated confidence,
-and whether it refutes a specification. Exit status 1: the claim is refuted."""
-EXAMPLES = """examples:
-  hockeystick audit --true-positives 90 --positives 100 \\
-      --false-positives 5 --negatives 100
-  hockeystick audit --canaries 900 --guesses 200 --correct 180 --claim a.toml
-  hockeystick audit --scores attack.csv --guesses 200 --delta 1e-5,1e-6
-  hockeystick audit --scores attack.csv --claim run.toml --plot seen.svg
-"""
 
 _MANY = ("true_positives", "positives", "false_positives", "negatives")
 _ONE = ("canaries", "guesses", "correct")

@@ -1,4 +1,14 @@
-"""``hockeystick calibrate``: the one number that meets a target: noise, rate, batch size, number of steps, anything."""
+r"""The noise, rate, batch size or number of steps that meets a target.
+
+The smallest noise multiplier, or the largest rate, batch size or number of steps, that is proved to meet a target. The
+value is proved safe, and the value just beyond it proved unsafe.
+
+  hockeystick calibrate --epsilon 1 --delta 1e-6 --rate 0.001 --steps 10000
+  hockeystick calibrate --advantage 0.1 --rate 0.1 --noise-multiplier 1
+  hockeystick calibrate spec.toml --epsilon 2 --delta 1e-5 --find rate
+  hockeystick calibrate --epsilon 8 --delta 1e-5 --sampling balls-in-bins \
+      --round-steps 100 --epochs 20
+"""
 
 from __future__ import annotations
 
@@ -21,17 +31,6 @@ from hockeystick.app.spec.registry import samplings
 from hockeystick.calibrate import Calibration, UnreachableTargetError, calibrate
 from hockeystick.errors import one_line
 from hockeystick.progress import Progress
-
-HELP = "the noise, rate, batch size or number of steps that meets a target"
-DESCRIPTION = """The smallest noise multiplier, or the largest rate, batch size or number of steps, that is proved to
-meet a target. The value is proved safe, and the value just beyond it proved unsafe."""
-EXAMPLES = """examples:
-  hockeystick calibrate --epsilon 1 --delta 1e-6 --rate 0.001 --steps 10000
-  hockeystick calibrate --advantage 0.1 --rate 0.1 --noise-multiplier 1
-  hockeystick calibrate spec.toml --epsilon 2 --delta 1e-5 --find rate
-  hockeystick calibrate --epsilon 8 --delta 1e-5 --sampling balls-in-bins \\
-      --round-steps 100 --epochs 20
-"""
 
 _NO_FLOOR = (
     "note: mu-GDP at every delta, however small, is no easier with sampling than without it. --floor 1e-10, say, asks"
@@ -99,13 +98,6 @@ def _target(options: argparse.Namespace) -> dict[str, Any]:
             options.parser.error("--floor goes with --mu: it is the delta above which mu-GDP must hold")
         target["floor"] = options.floor
     return target
-
-
-def _target_words(options: argparse.Namespace) -> str:
-    if options.epsilon is not None:
-        return f"epsilon {plain(options.epsilon)} at delta {plain(options.delta)}"
-    above = f" above delta {plain(options.floor)}" if options.floor else ""
-    return f"mu {plain(options.mu)}{above}" if options.mu is not None else f"advantage {plain(options.advantage)}"
 
 
 def _from_options(options: argparse.Namespace) -> Unknown:
@@ -183,7 +175,7 @@ def _from_file(options: argparse.Namespace) -> Unknown:
 
 def _text(options: argparse.Namespace, unknown: Unknown, found: Calibration, specification: Specification) -> str:
     worth = IF_HELD if specification.broken else "certified"
-    lines = [textwrap.fill(f"{unknown.noun} = {plain(found.value)} meets {_target_words(options)}, {worth}", WIDTH)]
+    lines = [textwrap.fill(f"{unknown.noun} = {plain(found.value)} meets {found.target}, {worth}", WIDTH)]
     if found.unsafe is not None:
         distance = nearest(found.precision, 2)
         lines.append(f"{unknown.noun} = {plain(found.unsafe)} does not: relative distance {distance}")

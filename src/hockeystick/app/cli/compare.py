@@ -1,4 +1,12 @@
-"""``hockeystick compare``: one run under several accountants, relations and sampling schemes, in one table."""
+"""One run under several accountants, relations and sampling schemes.
+
+The same run under several accountants, neighbouring relations and sampling schemes, in one table. Every combination is
+a row; where no theorem covers one, the row says so.
+
+  hockeystick compare spec.toml
+  hockeystick compare spec.toml --adjacencies all --samplings none,poisson
+  hockeystick compare spec.toml --accountants automatic,lattice:spacing=1e-3
+"""
 
 from __future__ import annotations
 
@@ -23,15 +31,6 @@ from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import ADJACENCIES
 from hockeystick.errors import HockeystickError, check_choice, one_line
 from hockeystick.progress import Progress
-
-HELP = "one run under several accountants, relations and sampling schemes"
-DESCRIPTION = """The same run under several accountants, neighbouring relations and sampling schemes, in one table.
-Every combination is a row; where no theorem covers one, the row says so."""
-EXAMPLES = """examples:
-  hockeystick compare spec.toml
-  hockeystick compare spec.toml --adjacencies all --samplings none,poisson
-  hockeystick compare spec.toml --accountants automatic,lattice:spacing=1e-3
-"""
 
 _SIMULATION = "monte-carlo"
 _SIZES = {"rate", "batch_size", "population"}

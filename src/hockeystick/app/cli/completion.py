@@ -1,6 +1,10 @@
-"""``hockeystick completion``: shell completion, generated from the parser itself.
+"""A script that completes commands and options in your shell.
 
-Each script completes commands, options, the values of options that have few, and file names everywhere else.
+Print a completion script for a shell.
+
+  source <(hockeystick completion bash)   # put it into ~/.bashrc to keep it
+  hockeystick completion zsh > ~/.zfunc/_hockeystick    # a directory of $fpath
+  hockeystick completion fish > ~/.config/fish/completions/hockeystick.fish
 """
 
 from __future__ import annotations
@@ -8,41 +12,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
+from hockeystick.app.assets import asset
 from hockeystick.app.cli.parsing import Parser, Status
-
-HELP = "a script that completes commands and options in your shell"
-DESCRIPTION = "Print a completion script for a shell."
-EXAMPLES = """examples:
-  source <(hockeystick completion bash)   # put it into ~/.bashrc to keep it
-  hockeystick completion zsh > ~/.zfunc/_hockeystick    # a directory of $fpath
-  hockeystick completion fish > ~/.config/fish/completions/hockeystick.fish
-"""
-
-_BASH = """\
-# bash completion for hockeystick
-_hockeystick() {
-  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=''
-  case ${COMP_WORDS[1]} in
-@cases@
-  esac
-  [[ $COMP_CWORD -eq 1 ]] && words='@commands@ --help --version'
-  COMPREPLY=( $(compgen -W "$words" -- "$cur") )
-}
-complete -o default -F _hockeystick hockeystick
-"""
-_ZSH = """\
-#compdef hockeystick
-_hockeystick() {
-  local -a commands=(@commands@)
-  if (( CURRENT == 2 )); then _describe command commands; return; fi
-  local command=$words[2]
-  shift words; (( CURRENT-- ))
-  case $command in
-@cases@
-  esac
-}
-if [[ $funcstack[1] == _hockeystick ]]; then _hockeystick "$@"; else compdef _hockeystick hockeystick; fi
-"""
 
 Subparsers = argparse._SubParsersAction  # noqa: SLF001 - what `add_subparsers` returns has no public name
 
@@ -56,7 +27,7 @@ def add(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> Status:
-    """Print the script."""
+    """Print the script: commands, options, the values of options that have few, and file names everywhere else."""
     commands: Subparsers[Parser] = options.commands
     known = {name: _options(parser) for name, parser in commands.choices.items()}
     # argparse has no public way to get at the helps of commands, nor at the options of a parser
@@ -87,7 +58,7 @@ def _bash(commands: Mapping[str, Options], _: Mapping[str, str]) -> str:
         words = f"words='{' '.join((*filter(None, options), *options.get('', ())))}'"
         inner = ["      case $prev in", *few, f"        *) {words} ;;", "      esac"] if few else [f"      {words}"]
         cases += [f"    {name})", *inner, "      ;;"]
-    return _BASH.replace("@cases@", "\n".join(cases)).replace("@commands@", " ".join(commands))
+    return asset("cli/completion.bash").replace("@cases@", "\n".join(cases)).replace("@commands@", " ".join(commands))
 
 
 def _zsh(commands: Mapping[str, Options], helps: Mapping[str, str]) -> str:
@@ -99,7 +70,7 @@ def _zsh(commands: Mapping[str, Options], helps: Mapping[str, str]) -> str:
         first = "" if values is None else f"'1{values}'"
         specs = [f"'{option}[]{values}'" for option, values in few.items()]
         cases.append(f"    {name}) _arguments {' '.join([*specs, first])} '*:file:_files' ;;")
-    return _ZSH.replace("@cases@", "\n".join(cases)).replace("@commands@", listed)
+    return asset("cli/completion.zsh").replace("@cases@", "\n".join(cases)).replace("@commands@", listed)
 
 
 def _fish(commands: Mapping[str, Options], helps: Mapping[str, str]) -> str:

@@ -1,4 +1,11 @@
-"""``hockeystick curve``: the privacy curve as a table, and as a picture."""
+"""The privacy curve as a table and a picture.
+
+The privacy curve of a specification: epsilon at the deltas given, or at 1e-1 to 1e-30.
+
+  hockeystick curve spec.toml
+  hockeystick curve spec.toml --delta 1e-3,1e-6,1e-9 --plot curve.png
+  hockeystick curve spec.toml --epsilon 0.5,1,2,4 --json
+"""
 
 from __future__ import annotations
 
@@ -15,14 +22,6 @@ from hockeystick.app.report.numbers import nearest, plain, result_document, roun
 from hockeystick.app.report.words import IF_HELD
 from hockeystick.bound import Bound
 from hockeystick.progress import Progress
-
-HELP = "the privacy curve as a table and a picture"
-DESCRIPTION = "The privacy curve of a specification: epsilon at the deltas given, or at 1e-1 to 1e-30."
-EXAMPLES = """examples:
-  hockeystick curve spec.toml
-  hockeystick curve spec.toml --delta 1e-3,1e-6,1e-9 --plot curve.png
-  hockeystick curve spec.toml --epsilon 0.5,1,2,4 --json
-"""
 
 
 def add(parser: Parser) -> None:

@@ -1,4 +1,14 @@
-"""``hockeystick dpsgd``: the privacy of one DP-SGD run, from its hyperparameters alone."""
+r"""The privacy of a DP-SGD run, from its hyperparameters.
+
+The privacy of one DP-SGD run: epsilon at a delta, or delta at an epsilon.
+
+  hockeystick dpsgd --noise-multiplier 1 --rate 0.01 --steps 2000 --delta 1e-5
+  hockeystick dpsgd --noise-multiplier 1 --rate 1/235 --steps 7050 --epsilon 2
+  hockeystick dpsgd --noise-multiplier 1 --batch-size 256 --population 60000 \
+      --epochs 30 --delta 1e-5 --by-epoch --plot epochs.png --save run.toml
+  hockeystick dpsgd --noise-multiplier 1 --sampling random-allocation \
+      --round-steps 100 --steps 2000 --delta 1e-5
+"""
 
 from __future__ import annotations
 
@@ -18,17 +28,6 @@ from hockeystick.app.spec.entries import Choice
 from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.registry import AUTOMATIC, schemes
 from hockeystick.progress import Progress
-
-HELP = "the privacy of a DP-SGD run, from its hyperparameters"
-DESCRIPTION = "The privacy of one DP-SGD run: epsilon at a delta, or delta at an epsilon."
-EXAMPLES = """examples:
-  hockeystick dpsgd --noise-multiplier 1 --rate 0.01 --steps 2000 --delta 1e-5
-  hockeystick dpsgd --noise-multiplier 1 --rate 1/235 --steps 7050 --epsilon 2
-  hockeystick dpsgd --noise-multiplier 1 --batch-size 256 --population 60000 \\
-      --epochs 30 --delta 1e-5 --by-epoch --plot epochs.png --save run.toml
-  hockeystick dpsgd --noise-multiplier 1 --sampling random-allocation \\
-      --round-steps 100 --steps 2000 --delta 1e-5
-"""
 
 _ROWS = 40
 _WIDE = 2  # deltas side by side in a table

@@ -1,4 +1,11 @@
-"""``hockeystick import``: a specification from an event of dp-accounting written as JSON."""
+"""Make a specification from an event of dp-accounting.
+
+Read an event of dp-accounting, as JSON with class_name and fields (its named tuple, written out), and print the
+specification of what it releases.
+
+  hockeystick import event.json --delta 1e-5 > spec.json
+  hockeystick report spec.json -o receipt.html
+"""
 
 from __future__ import annotations
 
@@ -8,14 +15,6 @@ import json
 from hockeystick.app.cli.options import ADJACENCY, UNIT, add_adjacency, add_unit, read_text
 from hockeystick.app.cli.parsing import CommandError, Parser, Status, delta, listed, option
 from hockeystick.app.spec.write import from_event
-
-HELP = "make a specification from an event of dp-accounting"
-DESCRIPTION = """Read an event of dp-accounting, as JSON with class_name and fields (its named tuple, written out),
-and print the specification of what it releases."""
-EXAMPLES = """examples:
-  hockeystick import event.json --delta 1e-5 > spec.json
-  hockeystick report spec.json -o receipt.html
-"""
 
 
 def add(parser: Parser) -> None:

@@ -1,4 +1,11 @@
-"""``hockeystick explore``: a page with sliders and certified curves, served on this machine to this machine."""
+"""A page in your browser: move a slider and see the certified curve move.
+
+Serve a page, on this machine's own address only, whose sliders move certified curves. It needs no network. Stop it with
+Ctrl-C.
+
+  hockeystick explore
+  hockeystick explore --port 0 --no-browser
+"""
 
 from __future__ import annotations
 
@@ -9,14 +16,6 @@ from functools import partial
 from hockeystick.app.cli.parsing import CommandError, Parser, Status, count, option
 
 _PORT, _MOST_PORTS = 8321, 65535
-
-HELP = "a page in your browser: move a slider and see the certified curve move"
-DESCRIPTION = """Serve a page, on this machine's own address only, whose sliders move certified curves. It needs no
-network. Stop it with Ctrl-C."""
-EXAMPLES = """examples:
-  hockeystick explore
-  hockeystick explore --port 0 --no-browser
-"""
 
 
 def add(parser: Parser) -> None:

@@ -1,4 +1,17 @@
-"""``hockeystick ledger``: what has been spent on data sets, and whether the next release may run."""
+"""What has been spent on data sets, and whether the next release may run.
+
+A ledger of privacy budgets in a database. Exit status 1: a release does not fit, or the ledger does not verify.
+
+  export HOCKEYSTICK_LEDGER=sqlite:///ledger.db
+  hockeystick ledger init
+  hockeystick ledger add-dataset census --epsilon 1 --delta 1e-6 --unit person
+  hockeystick ledger would-fit census table3.toml
+  hockeystick ledger spend census table3.toml --why "Table 3, ages by county"
+  hockeystick ledger total census
+  hockeystick ledger verify
+  hockeystick ledger report census -o census.html
+  hockeystick ledger export census --format opendp > census.yaml
+"""
 
 from __future__ import annotations
 
@@ -22,21 +35,6 @@ from hockeystick.ledger.rules import RULES
 from hockeystick.progress import Progress
 
 _VARIABLE = "HOCKEYSTICK_LEDGER"
-
-HELP = "what has been spent on data sets, and whether the next release may run"
-DESCRIPTION = """A ledger of privacy budgets in a database. Exit status 1: a release does not fit, or the ledger does
-not verify."""
-EXAMPLES = f"""examples:
-  export {_VARIABLE}=sqlite:///ledger.db
-  hockeystick ledger init
-  hockeystick ledger add-dataset census --epsilon 1 --delta 1e-6 --unit person
-  hockeystick ledger would-fit census table3.toml
-  hockeystick ledger spend census table3.toml --why "Table 3, ages by county"
-  hockeystick ledger total census
-  hockeystick ledger verify
-  hockeystick ledger report census -o census.html
-  hockeystick ledger export census --format opendp > census.yaml
-"""
 
 
 def add(parser: Parser) -> None:

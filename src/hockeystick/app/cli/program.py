@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import textwrap
@@ -43,7 +44,8 @@ def parser(command: str | None = None) -> Parser:
     alone = command in COMMANDS and command not in _ALL_NEEDED
     for name in (command,) if command is not None and alone else COMMANDS:
         module = _module(name)
-        own = commands.add_parser(name, help=module.HELP, description=module.DESCRIPTION, epilog=module.EXAMPLES)
+        summary, description, examples = _said(module)
+        own = commands.add_parser(name, help=summary, description=description, epilog=f"examples:\n{examples}")
         module.add(own)
         if name not in _WITHOUT_JSON:
             add_json(own)
@@ -53,6 +55,13 @@ def parser(command: str | None = None) -> Parser:
 
 def _module(command: str) -> Any:
     return import_module(f"hockeystick.app.cli.{'events' if command == 'import' else command}")
+
+
+def _said(module: Any) -> tuple[str, str, str]:
+    """What a command's docstring says for its help: in a line, in full, and examples; nothing under ``python -OO``."""
+    parts = inspect.cleandoc(module.__doc__ or "").split("\n\n", 2)
+    summary, description, examples = (*parts, "", "")[:3]
+    return summary[:1].lower() + summary[1:].rstrip("."), description, examples
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

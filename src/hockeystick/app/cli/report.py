@@ -1,4 +1,12 @@
-"""``hockeystick report``: make a privacy receipt."""
+"""Make a privacy receipt: HTML, Markdown, JSON; a sentence for a paper; a record for a registry.
+
+Account a specification and write its privacy receipt: the guarantee in words, everything it rests on, and how to check
+it.
+
+  hockeystick report spec.toml -o receipt.html -o receipt.json
+  hockeystick report spec.toml --format markdown > PRIVACY.md
+  hockeystick report spec.toml --format latex
+"""
 
 from __future__ import annotations
 
@@ -18,15 +26,6 @@ from hockeystick.app.report.markdown import markdown
 from hockeystick.app.report.page import page
 from hockeystick.app.report.receipt import receipt
 from hockeystick.progress import Progress
-
-HELP = "make a privacy receipt: HTML, Markdown, JSON; a sentence for a paper; a record for a registry"
-DESCRIPTION = """Account a specification and write its privacy receipt: the guarantee in words, everything it rests on,
-and how to check it."""
-EXAMPLES = """examples:
-  hockeystick report spec.toml -o receipt.html -o receipt.json
-  hockeystick report spec.toml --format markdown > PRIVACY.md
-  hockeystick report spec.toml --format latex
-"""
 
 _FORMATS = {
     ".html": "html",

@@ -75,21 +75,17 @@ def entry_of(options: argparse.Namespace, mechanism: Choice) -> StepEntry:
         return _in_passes(options, mechanism, sampling)
     if options.epochs is None:
         return StepEntry(mechanism, sampling, options.steps or 1)
-    batches, sizes = batches_of(sampling), _numbers(sampling)
+    batches = batches_of(sampling)
+    sizes: dict[str, Any] = sampling.mapping
     said = f"{options.epochs:g} epochs of {batches} batches"
     if "batch_size" in sizes and sizes["population"] % sizes["batch_size"]:
         said += ", the last one short and counted; dropping it spends no more"
     return StepEntry(mechanism, sampling, math.ceil(Fraction(options.epochs) * batches), note=said)
 
 
-def _numbers(sampling: Choice) -> dict[str, Any]:
-    """The parameters of a scheme, which all are numbers."""
-    return sampling.mapping
-
-
 def batches_of(sampling: Choice) -> int:
     """Steps in a pass over the data, the last, short one counted."""
-    sizes = _numbers(sampling)
+    sizes: dict[str, Any] = sampling.mapping  # all are numbers
     if sampling.name in IN_ROUNDS:
         return int(sizes.get("steps", sizes.get("bins", 1)))
     names = ("rate",) if "rate" in sizes else ("batch_size", "population")

@@ -1,46 +1,22 @@
-"""``hockeystick schema``: the JSON schema of specification files, and an example of one."""
+"""The JSON schema of specification files, or an example of one.
+
+Print the JSON schema of specification files, for editors and checkers.
+
+  hockeystick schema > spec.schema.json
+  hockeystick schema --example > spec.toml
+"""
 
 from __future__ import annotations
 
 import argparse
 
+from hockeystick.app.assets import asset
 from hockeystick.app.cli.answer import print_json
 from hockeystick.app.cli.parsing import Parser, Status
 from hockeystick.app.spec.schema import schema
 
-EXAMPLE = """\
-title = "CIFAR-10, DP-SGD"
-
-[[steps]]                       # one table for each kind of step
-mechanism = "gaussian"
-noise_multiplier = 1.0
-sampling = { scheme = "poisson", batch_size = 500, population = 50_000 }
-count = 2000
-
-[guarantee]
-adjacency = "add-remove"
-unit = "example"
-delta = 1e-5                    # or a list; or epsilon
-
-[accountant]
-method = "automatic"
-tolerance = 1e-3
-
-[circumstances]                 # what accounting cannot see
-examples = 50_000
-batches = "poisson"             # how they are drawn: fixed-size, shuffled, ...
-clipping_norm = 1.0
-tuning = "none"                 # none, on-public-data, counted, not-counted
-adaptive = "no"
-"""
+EXAMPLE = asset("cli/example.toml")
 """A specification that uses every part."""
-
-HELP = "the JSON schema of specification files, or an example of one"
-DESCRIPTION = "Print the JSON schema of specification files, for editors and checkers."
-EXAMPLES = """examples:
-  hockeystick schema > spec.schema.json
-  hockeystick schema --example > spec.toml
-"""
 
 
 def add(parser: Parser) -> None:

@@ -1,4 +1,11 @@
-"""``hockeystick selfcheck``: measure here what every certified number assumes of numpy, scipy and the C library."""
+"""Measure on this machine the error bounds that certified numbers assume.
+
+Measure the functions, sums and transforms that every certified number rests on against ball arithmetic. Exit status 0:
+every assumed bound was kept; 1: one was exceeded.
+
+  hockeystick selfcheck
+  hockeystick selfcheck --quick --json
+"""
 
 from __future__ import annotations
 
@@ -9,14 +16,6 @@ from hockeystick.app.cli.answer import print_json, table
 from hockeystick.app.cli.parsing import Parser, Status
 from hockeystick.progress import Progress
 from hockeystick.selfcheck import Measurement, SelfCheck, self_check
-
-HELP = "measure on this machine the error bounds that certified numbers assume"
-DESCRIPTION = """Measure the functions, sums and transforms that every certified number rests on against ball
-arithmetic. Exit status 0: every assumed bound was kept; 1: one was exceeded."""
-EXAMPLES = """examples:
-  hockeystick selfcheck
-  hockeystick selfcheck --quick --json
-"""
 
 _HEADS = ("primitive", "assumed", "worst seen", "")
 _KEPT = {True: "within", False: "EXCEEDED"}

@@ -1,4 +1,16 @@
-"""``hockeystick sweep``: a grid of DP-SGD plans in one table, or the best noise for each."""
+r"""A grid of DP-SGD plans in one table, or the best noise for each.
+
+Epsilon of every combination of noise multiplier, rate and number of steps, all with commas for several; or, without
+noise multipliers, the smallest one that meets each target.
+
+  hockeystick sweep --noise-multiplier 0.8,1,1.5 --rate 0.005,0.01 \
+      --steps 1000,2000 --delta 1e-5
+  hockeystick sweep --epsilon 1,2,4 --delta 1e-6 --rate 0.001,0.01 --steps 10000
+  hockeystick sweep --noise-multiplier 0.8,1 --rate 0.01 --steps 1e4,1e5 \
+      --delta 1e-5 --workers 2 --file rows.csv
+  hockeystick sweep --noise-multiplier 1 --sampling poisson,random-allocation \
+      --batch-size 600 --population 60000 --steps 2000 --delta 1e-5
+"""
 
 from __future__ import annotations
 
@@ -13,18 +25,6 @@ from hockeystick.app.report.numbers import plain, rounded_down, rounded_up
 from hockeystick.app.spec.registry import schemes
 from hockeystick.sweep import Sweep, sweep
 
-HELP = "a grid of DP-SGD plans in one table, or the best noise for each"
-DESCRIPTION = """Epsilon of every combination of noise multiplier, rate and number of steps, all with commas for
-several; or, without noise multipliers, the smallest one that meets each target."""
-EXAMPLES = """examples:
-  hockeystick sweep --noise-multiplier 0.8,1,1.5 --rate 0.005,0.01 \\
-      --steps 1000,2000 --delta 1e-5
-  hockeystick sweep --epsilon 1,2,4 --delta 1e-6 --rate 0.001,0.01 --steps 10000
-  hockeystick sweep --noise-multiplier 0.8,1 --rate 0.01 --steps 1e4,1e5 \\
-      --delta 1e-5 --workers 2 --file rows.csv
-  hockeystick sweep --noise-multiplier 1 --sampling poisson,random-allocation \\
-      --batch-size 600 --population 60000 --steps 2000 --delta 1e-5
-"""
 _DIGITS = 6
 _BY_SIZES = tuple(name for name in schemes() if name not in {"cut-batches", "micro-batches"})
 """The schemes that two sizes describe."""

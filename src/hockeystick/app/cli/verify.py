@@ -1,4 +1,12 @@
-"""``hockeystick verify``: check a privacy receipt."""
+"""Compute a receipt again and say whether it holds.
+
+Compute every figure of a privacy receipt again, from the specification inside it, and compare. Exit status 0: it holds;
+1: it does not.
+
+  hockeystick verify receipt.json
+  hockeystick verify receipt.html --json
+  hockeystick verify --independent receipt.json
+"""
 
 from __future__ import annotations
 
@@ -13,15 +21,6 @@ from hockeystick.app.report.content import Content
 from hockeystick.app.spec.reader import from_document
 from hockeystick.errors import require_ball_arithmetic
 from hockeystick.progress import Progress
-
-HELP = "compute a receipt again and say whether it holds"
-DESCRIPTION = """Compute every figure of a privacy receipt again, from the specification inside it, and compare. Exit
-status 0: it holds; 1: it does not."""
-EXAMPLES = """examples:
-  hockeystick verify receipt.json
-  hockeystick verify receipt.html --json
-  hockeystick verify --independent receipt.json
-"""
 
 
 def add(parser: Parser) -> None:

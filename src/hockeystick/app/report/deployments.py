@@ -10,8 +10,10 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from string import Template
 from typing import Any
 
+from hockeystick.app.assets import asset
 from hockeystick.app.report.content import Content
 from hockeystick.app.report.numbers import asked, claimed, is_pure, quoted
 from hockeystick.app.report.words import tuning_words
@@ -29,44 +31,22 @@ def deployment_record(receipt: Mapping[str, Any]) -> str:
     sampling = f" Sampling: {guarantee['Sampling']}" if "Sampling" in guarantee else ""
     tuning = tuning_words(content.specification) or content.stated("tuning") or _UNKNOWN
     variant, parameters, details = _privacy(content)
-    return f"""\
-url_slug: {_text(re.sub(r"[^a-z0-9]+", "-", content.title.lower()).strip("-"))}
-status: "Draft"
-tier: 3
-deployment:
-  basic:
-    name: {_text(content.title)}
-    data_curators: ["TO FILL IN"]
-    intended_use: "TO FILL IN"
-    data_product_type: "Machine learning model"  # check
-    data_product_region: "TO FILL IN"
-    description: {_text(content.specification.circumstances.notes or _UNKNOWN)}
-    publication_date: {_text(receipt["created"])}  # the day of the receipt; check
-  dp_variant:
-    variant_name: {_text(variant)}
-    unprotected_quantities: "TO FILL IN"
-  privacy_loss:
-    privacy_unit: {_text(content.specification.unit)}
-    privacy_unit_details: {_text(f"{guarantee['Relation']}. {guarantee['Unit of privacy']}")}
-    privacy_parameters:
-{parameters}
-    privacy_parameters_details: {_text(details)}
-  deployment_model:
-    model_name: "Central"  # check
-    release_type: "One release"  # check
-    data_source_type: "Static"  # check
-    access_type: "Non-interactive"  # check
-  accounting:
-    post_processing: "TO FILL IN"
-    composition: {_text(f"{steps} Composed numerically, each direction apart. {method}")}
-  implementation:
-    preprocessing_and_hyperparameter_tuning: {_text(tuning)}
-    mechanisms: {_text(f"{steps}{sampling} Libraries and their safeguards: {_UNKNOWN}")}
-    justification: "TO FILL IN"
-  administrative:
-    notes: {_text(f"Accounted by {content.versions()}; receipt {receipt['checksum']}")}
-    registry_authors: ["TO FILL IN"]
-"""
+    said = {
+        "url_slug": re.sub(r"[^a-z0-9]+", "-", content.title.lower()).strip("-"),
+        "name": content.title,
+        "description": content.specification.circumstances.notes or _UNKNOWN,
+        "publication_date": receipt["created"],
+        "variant_name": variant,
+        "privacy_unit": content.specification.unit,
+        "privacy_unit_details": f"{guarantee['Relation']}. {guarantee['Unit of privacy']}",
+        "details": details,
+        "composition": f"{steps} Composed numerically, each direction apart. {method}",
+        "tuning": tuning,
+        "mechanisms": f"{steps}{sampling} Libraries and their safeguards: {_UNKNOWN}",
+        "notes": f"Accounted by {content.versions()}; receipt {receipt['checksum']}",
+    }
+    written = {name: json.dumps(words, ensure_ascii=False) for name, words in said.items()}  # which YAML reads alike
+    return Template(asset("report/deployment.yaml")).substitute(written, parameters=parameters)
 
 
 def _privacy(content: Content) -> tuple[str, str, str]:
@@ -84,11 +64,6 @@ def _privacy(content: Content) -> tuple[str, str, str]:
         [] if asked(first) == ("delta", 0.0) else [f"      delta: {_decimal(delta)}"]
     )
     return "Pure DP" if is_pure(first) else "Approximate DP", "\n".join(lines), ". ".join(details)
-
-
-def _text(words: str) -> str:
-    """Written as JSON has it, which YAML reads alike."""
-    return json.dumps(words, ensure_ascii=False)
 
 
 def _decimal(value: float) -> str:

@@ -5,20 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from hockeystick.app.assets import asset
 from hockeystick.app.report.charts import Axis, Points, Series, chart
 from hockeystick.app.report.markup import Markup, tag, text
 from hockeystick.app.report.numbers import plain
 from hockeystick.readouts.outline import Array, Lines, Samples
-
-_STYLE = """
-svg { background: #fff; font-family: system-ui, "Segoe UI", Roboto, Arial, sans-serif; }
-.grid { stroke: #d8dee4; } .frame { stroke: #57606a; } .area { fill: #0b5cad22; }
-.line { fill: none; stroke: #0b5cad; stroke-width: 2.2; stroke-linejoin: round; }
-.estimate { fill: none; stroke: #0b5cad; stroke-width: 2.2; stroke-dasharray: 7 4; }
-.guide { fill: none; stroke: #57606a; stroke-dasharray: 5 5; } .mark { fill: #0b5cad; }
-text { fill: #57606a; font-size: 13px; } .axis { fill: #1b1f24; font-size: 14px; }
-.said { fill: #b42318; font-weight: 600; }
-"""
 
 
 def privacy_chart(
@@ -85,5 +76,5 @@ def _band(lines: Lines, *, safe: Points) -> list[Series]:
 def standalone(drawn: Markup, said: str = "") -> str:
     """A chart as an SVG file of its own, with its style inside, and above it what it must not be seen without."""
     above = tag("text", said, x="62", y="11", class_="said") if said else Markup("")
-    styled = drawn.replace(">", ">" + tag("style", Markup(_STYLE)) + above, 1)
+    styled = drawn.replace(">", ">" + tag("style", Markup("\n" + asset("report/figure.css"))) + above, 1)
     return str(text(Markup(styled.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)))) + "\n"

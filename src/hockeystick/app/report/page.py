@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import Any
 
+from hockeystick.app.assets import asset
 from hockeystick.app.report.content import Content, Row
 from hockeystick.app.report.evaluation import evaluation
 from hockeystick.app.report.figures import privacy_chart, tradeoff_chart
@@ -34,7 +34,7 @@ def document(title: str, parts: Sequence[Markup], *more: Markup) -> str:
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="generator", content="hockeystick"),
         tag("title", title),
-        tag("style", Markup(files("hockeystick.app.report").joinpath("page.css").read_text(encoding="utf-8"))),
+        tag("style", Markup(asset("report/page.css"))),
     )
     body = tag("body", tag("main", *parts), *more)
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"

@@ -213,9 +213,7 @@ class DocumentReader:
     def guarantee(self, value: object) -> dict[str, Any]:
         """The guarantee asked for, as keywords of `Specification`."""
         path: Path = ("guarantee",)
-        table = self.table(path, value)
-        if table is None:
-            return {}
+        table = self.table(path, value) or {}
         self.unknown(path, table, (*GUARANTEE, "delta", "epsilon"))
         found = self.stated(path, table, GUARANTEE)
         for key, plural, check in (("delta", "deltas", check_delta), ("epsilon", "epsilons", check_epsilon)):
@@ -251,9 +249,7 @@ class DocumentReader:
     def circumstances(self, value: object) -> Circumstances:
         """What accounting cannot see."""
         path: Path = ("circumstances",)
-        table = self.table(path, value)
-        if table is None:
-            return Circumstances()
+        table = self.table(path, value) or {}
         self.unknown(path, table, tuple(STATED))
         return Circumstances(**self.stated(path, table, STATED))
 

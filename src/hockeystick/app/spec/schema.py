@@ -56,17 +56,22 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
     return kinds[parameter.kind] | ({"description": parameter.summary} if parameter.summary else {})
 
 
-def _object(key: str, entry: Entry, *, more: dict[str, Any] | None = None, optional_key: str = "") -> dict[str, Any]:
-    """A table that names an entry under ``key`` and holds its parameters."""
+def _table(description: str, properties: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A table that holds these keys and no others."""
     return {
         "type": "object",
-        "description": entry.summary,
+        "description": description,
         "additionalProperties": False,
-        "required": [*([] if key == optional_key else [key]), *entry.required],
-        "properties": {key: _names(entry)}
-        | {parameter.name: _parameter(parameter) for parameter in entry.parameters}
-        | (more or {}),
+        **more,
+        "properties": properties,
     }
+
+
+def _object(key: str, entry: Entry, *, more: dict[str, Any] | None = None, optional_key: str = "") -> dict[str, Any]:
+    """A table that names an entry under ``key`` and holds its parameters."""
+    properties = {key: _names(entry)} | {parameter.name: _parameter(parameter) for parameter in entry.parameters}
+    required = [*([] if key == optional_key else [key]), *entry.required]
+    return _table(entry.summary, properties | (more or {}), required=required)
 
 
 def _names(entry: Entry) -> dict[str, Any]:
@@ -97,16 +102,11 @@ def _levels(level: dict[str, Any], description: str) -> dict[str, Any]:
 
 
 def _guarantee() -> dict[str, Any]:
-    return {
-        "type": "object",
-        "description": "What is claimed, and of whom.",
-        "additionalProperties": False,
-        "properties": {
-            **_kinds(GUARANTEE),
-            "delta": _levels(_DELTA, "Report epsilon at this delta, or at each of these."),
-            "epsilon": _levels(_EPSILON, "Report delta at this epsilon (nats), or at each of these."),
-        },
+    levels = {
+        "delta": _levels(_DELTA, "Report epsilon at this delta, or at each of these."),
+        "epsilon": _levels(_EPSILON, "Report delta at this epsilon (nats), or at each of these."),
     }
+    return _table("What is claimed, and of whom.", _kinds(GUARANTEE) | levels)
 
 
 def _accountant() -> dict[str, Any]:
@@ -118,9 +118,5 @@ def _accountant() -> dict[str, Any]:
 
 
 def _circumstances() -> dict[str, Any]:
-    return {
-        "type": "object",
-        "description": "What accounting cannot see but a reader must know; receipts warn where it breaks a guarantee.",
-        "additionalProperties": False,
-        "properties": _kinds(STATED),
-    }
+    words = "What accounting cannot see but a reader must know; receipts warn where it breaks a guarantee."
+    return _table(words, _kinds(STATED))
