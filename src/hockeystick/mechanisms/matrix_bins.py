@@ -64,8 +64,8 @@ class BinnedMatrix(Step):
         return tuple(_round(*each, direction)[1] for each in self.below)
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
-        note = "matrix mechanism on fixed bins, the whole run: equally correlated bins bracket it on both sides"
-        return (note,)
+        sides = "bracket it on both sides" if self.below else "are above it"
+        return (f"matrix mechanism on fixed bins, the whole run: equally correlated bins {sides}",)
 
 
 def _round(steps: int, mu: float, direction: Direction) -> tuple[Pair, Pair]:
