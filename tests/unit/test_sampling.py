@@ -326,6 +326,29 @@ def test_no_datasets_are_known_for_a_sample_of_a_batch_of_fixed_size() -> None:
     assert "lower: trivial, no datasets are known" in bound.notes
 
 
+@pytest.mark.parametrize(
+    ("step", "shown"),
+    [
+        (hs.Laplace(9.0).shuffled(batch_size=1, population=3), False),
+        (hs.Gaussian(9.0).shuffled(batch_size=1, population=3), True),
+        (hs.Laplace(9.0).random_allocation(steps=4, selected=2), False),
+        (hs.Gaussian(9.0).random_allocation(steps=4, selected=2), True),
+        (hs.PermuteAndFlip(1.0).random_allocation(steps=4), False),
+        (hs.ApproximateDP(1.0).poisson(0.5, largest_batch=1, population=3), False),
+        (hs.Laplace(9.0).poisson(0.5, largest_batch=1, population=3), True),
+    ],
+)
+def test_notes_speak_of_known_datasets_where_there_are_any(step: Sampled, shown: bool) -> None:
+    (note,) = step.provenance("zero-out" if isinstance(step, Shuffled) else "remove")
+    assert ("the lower bound is that of" in note) == shown
+
+
+def test_a_scheme_that_leaves_nothing_to_chance_has_the_notes_of_the_mechanism() -> None:
+    flip = hs.PermuteAndFlip(1.0)
+    for step in (flip.random_allocation(steps=3, selected=3), flip.shuffled(batch_size=4, population=4)):
+        assert step.provenance("zero-out") == flip.provenance("zero-out")
+
+
 def test_rounds_and_fixed_bins_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     from hockeystick.app.cli.program import main
 

@@ -54,8 +54,6 @@ class BinnedMatrix(Step):
         The same of rounds below it.
     """
 
-    origin = "matrix mechanism on fixed bins, the whole run: equally correlated bins bracket it on both sides"
-
     above: tuple[int, float]
     below: tuple[tuple[int, float], ...]
 
@@ -64,6 +62,10 @@ class BinnedMatrix(Step):
 
     def attained(self, direction: Direction) -> tuple[Pair, ...]:
         return tuple(_round(*each, direction)[1] for each in self.below)
+
+    def provenance(self, direction: Direction) -> tuple[str, ...]:
+        sides = "bracket it on both sides" if self.below else "are above it"
+        return (f"matrix mechanism on fixed bins, the whole run: equally correlated bins {sides}",)
 
 
 def _round(steps: int, mu: float, direction: Direction) -> tuple[Pair, Pair]:

@@ -54,7 +54,7 @@ def group_epsilon(curve: _Answering, delta: float, *, size: int) -> Bound:
     delta : float
         In [0, 1].
     size : int
-        Records in the group, at least 1.
+        Records in the group, at least 1; groups, where the curve is already one of groups.
 
     Raises
     ------

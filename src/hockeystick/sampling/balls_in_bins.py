@@ -70,11 +70,12 @@ class BallsInBins(Sampled):
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         return attained_by(self.mechanism, self._pairs(direction))
 
-    def bracketed(self) -> str:
-        return (
+    def bracketed(self) -> tuple[str, ...]:
+        note = (
             f"balls in bins, {self.bins} bins for {self.epochs} epochs: the bins are fixed for the whole run, which is"
             " one release and no composition of epochs"
         )
+        return (note,)
 
     def _pairs(self, direction: Direction) -> tuple[Pair, Pair]:
         """Pairs above and below that of the run."""

@@ -137,12 +137,13 @@ class Sampled(Step):
         """
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
-        note = "" if self.attained(direction) is None else self.bracketed()
+        shown = self.attained(direction)
+        note = "" if shown is None else "; ".join(self.bracketed()[: 2 if shown else 1])
         return (note,) if note else ()
 
-    def bracketed(self) -> str:
-        """What is proved on either side where two pairs bracket the step; by default nothing is said."""
-        return ""
+    def bracketed(self) -> tuple[str, ...]:
+        """What is proved above, where `pair` is an upper bound only, and what datasets show; by default nothing."""
+        return ()
 
     @property
     def adds_noise(self) -> bool:

@@ -116,12 +116,14 @@ class CutBatches(Sampled):
     def provenance(self, direction: Direction) -> tuple[str, ...]:
         if self._tail is None:
             return Poisson(self.mechanism, self.rate).provenance(direction)
-        note = (
+        return super().provenance(direction)
+
+    def bracketed(self) -> tuple[str, ...]:
+        above = (
             f"Poisson samples cut to {self.largest_batch} of {self.population}: the upper bound takes it as released"
-            " whether a batch was full without the record, which no datasets are known to attain; the lower bound is"
-            " that of a record beside others with value 0"
+            " whether a batch was full without the record, which no datasets are known to attain"
         )
-        return (note,)
+        return above, "the lower bound is that of a record beside others with value 0"
 
 
 _SLIP = 2 * Fraction(TAIL)

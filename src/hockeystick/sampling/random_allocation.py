@@ -118,16 +118,21 @@ class RandomAllocation(Sampled):
             return noise.summed_lower(self.selected, self.steps) if isinstance(noise, Samplable) else ()
         return attained_by(self.mechanism, self._pairs(direction))
 
-    def bracketed(self) -> str:
+    def provenance(self, direction: Direction) -> tuple[str, ...]:
+        if self.selected == self.steps:
+            return self.mechanism.provenance(direction)
+        return super().provenance(direction)
+
+    def bracketed(self) -> tuple[str, ...]:
         if self.selected > 1:
-            return (
+            above = (
                 f"random allocation, {self.selected} of {self.steps} steps a round: the upper bound is that of"
-                f" {self.selected} rounds of one step each, which no datasets are known to attain; the lower bound is"
-                " that of the sum of all results"
+                f" {self.selected} rounds of one step each, which no datasets are known to attain"
             )
+            return above, "the lower bound is that of the sum of all results"
         return (
-            f"random allocation, {self.steps} steps a round: one pair that datasets attain, its curve certified from"
-            " above and from below; every round allocates afresh"
+            f"random allocation, {self.steps} steps a round, afresh in every round: the curve of one pair, certified",
+            "datasets attain that pair, whose curve is certified from below, too",
         )
 
     def _pairs(self, direction: Direction) -> tuple[Pair, Pair]:

@@ -76,9 +76,15 @@ class Shuffled(InBatches):
             return self.mechanism.attained(AS_REMOVE.get(direction, direction))
         return self.mechanism.shuffled_lower(direction, self.releases) if isinstance(self.mechanism, Samplable) else ()
 
-    def bracketed(self) -> str:
-        return (
-            f"shuffled batches, {self.releases} an epoch: the upper bound has no amplification, one unsampled step an"
-            " epoch; the lower bound is that of known datasets (Chua et al. 2024). Accounting"
-            " such batches as Poisson samples would claim more privacy than there is"
+    def provenance(self, direction: Direction) -> tuple[str, ...]:
+        if self.releases == 1:
+            return self.mechanism.provenance(AS_REMOVE.get(direction, direction))
+        return super().provenance(direction)
+
+    def bracketed(self) -> tuple[str, ...]:
+        above = f"{self.releases} an epoch: the upper bound has no amplification, one unsampled step an epoch"
+        below = (
+            "the lower bound is that of known datasets (Chua et al. 2024). Accounting such batches as Poisson samples"
+            " would claim more privacy than there is"
         )
+        return f"shuffled batches, {above}", below
