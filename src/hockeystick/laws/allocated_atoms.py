@@ -62,10 +62,14 @@ class AllocatedAtomsPair(AtomicPair):
         counts = np.diff(np.concatenate((ends[0], bars, ends[1]), axis=1), axis=1) - 1
         log_ways = np.array([math.log(_ways([int(n) for n in row])) for row in counts])
         log_masses = counts @ atoms.log_q
-        loss = np.log(counts @ np.exp(atoms.loss) / t)
+        most = np.where(counts > 0, atoms.loss, -np.inf).max(axis=1)
+        apart = np.exp(np.minimum(atoms.loss - most[:, None], 0.0))
+        loss = most + np.log((counts * apart).sum(axis=1) / t)
         log_q = log_ways + log_masses
-        # a mean of positive numbers, each an exponential of a loss that is off: one logarithm more
-        loss_error = float(atoms.loss_error.max()) + 2.0 * ELEMENTARY + (m + 4.0) * U + ELEMENTARY * np.abs(loss)
+        # a mean of positive numbers, each an exponential of a loss that is off; the logarithm, and what the differences
+        # are off by in that mean, are relative to how far it lies below the largest
+        loss_error = float(atoms.loss_error.max()) + 2.0 * ELEMENTARY + (m + 4.0) * U
+        loss_error = loss_error + 1.5 * ELEMENTARY * (np.abs(loss) + np.abs(most))
         size = np.abs(log_ways) + counts @ np.abs(atoms.log_q)
         error = t * float(atoms.error.max()) + (ELEMENTARY + (m + 4.0) * U) * size + loss_error + U * np.abs(loss)
         order = np.argsort(loss, kind="stable")

@@ -115,13 +115,14 @@ class LatticeSum:
         exponent = -theta * (x - reference)
         plain = composed * np.exp(exponent)
         above = np.cumsum(plain[:0:-1])[::-1]  # T_j = sum of the masses beyond j, for all but the last point
-        stop_loss = h * np.cumsum(above[::-1])[::-1]
+        with np.errstate(over="ignore"):  # so far to the left that nothing is known
+            stop_loss = h * np.cumsum(above[::-1])[::-1]
         self._stop_loss = np.append(stop_loss, 0.0)
         # two cumulated sums of n terms, the exponential of a rounded product, the mass it multiplies
         self._relative = relative + gamma(2.0 * composed.size + 8.0) + 2.0 * ELEMENTARY
         self._relative += 4.0 * U * (theta * max(abs(window.low), abs(window.high)) + _REACH)
         with np.errstate(over="ignore", invalid="ignore"):
-            self._errors = np.nan_to_num(1.01 * absolute * np.exp(exponent), nan=math.inf, posinf=1e300)
+            self._errors = np.nan_to_num(1.01 * absolute * np.exp(exponent), nan=math.inf, posinf=math.inf)
         self._log_factor = log_scale - theta * reference
         self._relative += 4.0 * U * (abs(log_scale) + abs(theta * reference)) + 4.0 * ELEMENTARY
 
@@ -200,10 +201,10 @@ class LatticeSum:
         def between(values: Array) -> Array:
             return np.asarray((1.0 - share) * values[left] + share * values[left + 1])
 
-        # the errors are a convex function of k: between two points the chord is above it
-        value, error = between(self._stop_loss), between(self._errors)
-        inside = position >= 0.0
-        with np.errstate(divide="ignore", over="ignore", under="ignore"):
+        with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
+            # the errors are a convex function of k: between two points the chord is above it
+            value, error = between(self._stop_loss), between(self._errors)
+            inside = (position >= 0.0) & np.isfinite(value * (1.0 + self._relative) + error)
             low = np.exp(np.log(np.maximum(value * (1.0 - min(self._relative, 1.0)) - error, 0.0)) + self._log_factor)
             high = np.exp(np.log(value * (1.0 + self._relative) + error) + self._log_factor)
         low = np.where(inside & (low > _LEAST), low * (1.0 - _READ), 0.0)

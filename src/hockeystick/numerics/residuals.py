@@ -35,7 +35,7 @@ EXPONENTIAL_RESIDUAL: Final = 32.0 * U
 # Above its switch: 4 u |x| from the sine, at most 8 u x^2, and u from the difference, below x^2 / 2.
 SINE_RESIDUAL: Final = 10.0 * U
 
-# (e^x - 1 - x) / x^2 = sum_k x^k / (k + 2)!; the first term left out, 0.25^11 / 13!, is below u / 4000.
+# (e^x - 1 - x) / x^2 = sum_k x^k / (k + 2)!; the first term left out, 0.25^11 / 13!, is below u / 2.
 _EXPONENTIAL: Final = tuple(1.0 / factorial(k + 2) for k in range(11))
 # (x - sin x) / x^3 = sum_k (-x^2)^k / (2k + 3)!; the first term left out, over x^2: 0.5^13 / 15! < u.
 _SINE: Final = tuple((-1.0) ** k / factorial(2 * k + 3) for k in range(6))

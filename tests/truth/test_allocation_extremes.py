@@ -1,0 +1,73 @@
+"""Random allocation where likelihood ratios leave the range of float64."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.laws.allocated_atoms import AllocatedAtomsPair
+from hockeystick.laws.vectors import DiscretePair
+from hockeystick.laws.worst_case import WorstCasePair
+from hockeystick.numerics.lattice_sum import LatticeSum, PointMasses, SumWindow
+
+
+@pytest.mark.parametrize("epsilon", [705.0, 720.0, 1e5])
+def test_outcomes_of_enormous_likelihood_ratios_are_listed(epsilon: float) -> None:
+    """One of t steps as good as surely shows a ratio of e^epsilon, all others e^-epsilon: of the mean 1/t is left."""
+    curve = hs.account(hs.ApproximateDP(epsilon).random_allocation(steps=10), adjacency="remove")
+    bound = curve.epsilon(0.5)
+    truth = mpmath.mpf(epsilon) - mpmath.log(10) + mpmath.log(mpmath.mpf("0.5"))
+    assert float(bound.lower) <= truth <= float(bound.upper)
+    assert bound.upper - bound.lower <= 1e-11 * epsilon
+
+
+@pytest.mark.parametrize(
+    "base", [WorstCasePair(0.3), WorstCasePair(400.0), DiscretePair((0.7, 0.2, 0.1), (0.1, 0.3, 0.6))]
+)
+def test_losses_of_a_listed_round_are_as_accurate_as_stated(base: WorstCasePair | DiscretePair) -> None:
+    table, atoms, steps = AllocatedAtomsPair(base, 7).atoms, base.atoms, 7
+    with mpmath.workdps(40 + int(2 * atoms.loss[-1])):
+        every = {}
+        for first in range(steps + 1):
+            for second in range(steps + 1 - first):
+                counts = (first, second, steps - first - second)[: atoms.size]
+                if sum(counts) == steps:
+                    ratios = [n * mpmath.exp(mpmath.mpf(x)) for n, x in zip(counts, atoms.loss.tolist(), strict=True)]
+                    every[counts] = mpmath.log(sum(ratios) / steps)
+        truths = sorted(every.values())
+        assert len(truths) == table.size
+        for loss, error, truth in zip(table.loss.tolist(), table.loss_error.tolist(), truths, strict=True):
+            assert abs(mpmath.mpf(loss) - truth) <= error
+
+
+def test_what_overflows_far_to_the_left_of_a_sum_on_a_lattice_is_not_known() -> None:
+    """Masses of points 1e120 apart, tilted: next to the reference they are known, to its left no float holds them."""
+    spacing, points, count = 2.0**400, 2000, 3
+    masses = np.full(points, 1.0 / points)
+    index = np.arange(points)
+    zero = np.zeros(points)
+    terms = PointMasses(spacing, index, masses, zero, zero[1:])
+    top = float(count * points) * spacing
+    theta = 500.0 / top
+    window = SumWindow(theta, 0.5 * theta, 2.0 * theta, 0.0, top)
+    found = LatticeSum(terms, count, window, reference=top)
+    k = np.linspace(0.0, 1.0, 41) * top
+    low, high = found.bounds(k)
+    truth = np.array([_stop_loss(points, count, float(x / spacing)) for x in k]) * spacing
+    assert (low <= truth * (1.0 + 1e-9)).all()
+    assert (truth * (1.0 - 1e-9) <= high).all()
+    assert low[0] == 0.0
+    assert math.isinf(high[0])
+    assert (high[38:40] < 1.001 * low[38:40]).all()
+
+
+def _stop_loss(points: int, count: int, k: float) -> float:
+    """``E (S - k)+`` of a sum of whole numbers, each uniform below ``points``."""
+    law = np.ones(1)
+    for _ in range(count):
+        law = np.convolve(law, np.full(points, 1.0 / points))
+    return float(law @ np.maximum(np.arange(law.size) - k, 0.0))
