@@ -70,8 +70,8 @@ class MicroBatches(Sampled):
         if direction != "substitute" and isinstance(self.mechanism, Samplable):
             return self.mechanism.drawn_repeatedly(self.rate, self.micro_batches).under(direction)
         raise UnknownPairError(
-            f"no dominating pair is proved for micro-batches under {direction!r}; use adjacency 'add-remove' or"
-            " 'zero-out', or one micro-batch"
+            f"no dominating pair is proved for micro-batches of {self.mechanism!r} under {direction!r}; use Gaussian"
+            " noise and adjacency 'add-remove' or 'zero-out', or one micro-batch"
         )
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
