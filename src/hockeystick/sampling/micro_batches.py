@@ -54,7 +54,7 @@ class MicroBatches(Sampled):
     def sentence(cls, unit: str, parameters: Mapping[str, float]) -> str:
         return (
             f"micro-batches: every {unit} joins each of the {parameters['micro_batches']:,} micro-batches of a step"
-            f" independently, with probability {plain(parameters['rate'])}"
+            f" independently, with probability {plain(parameters['rate'])}, and is clipped in each"
         )
 
     def pair_of_group(self, direction: Direction, size: int) -> Pair:
