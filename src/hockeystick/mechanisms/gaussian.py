@@ -78,7 +78,7 @@ class Gaussian(Mechanism):
 
     def drawn_together(self, *, batch_size: int, population: int, size: int) -> Pair:
         """sum_j w_j N(2j) against N(0), w hypergeometric: docs/derivations/fixed-size.md, section 5."""
-        b, others = batch_size, population - size
+        b, others = batch_size, max(population - size, 0)
         if b > others:
             raise ValueError(f"without the group of {size} there are {others} records, which fill no batch of {b}")
         ways = [math.comb(size, j) * math.comb(others, b - j) for j in range(min(b, size) + 1)]

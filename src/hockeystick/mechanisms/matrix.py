@@ -159,6 +159,8 @@ def matrix_mechanism(
     sensitivity is known between two bounds, and the step is a `CorrelatedNoise` whose lower side is that of datasets.
     Else the upper side of what is asked of the step holds for the run, and the lower one but for this rounding.
 
+    On a sample, the whole run is on one sample, drawn once; for one drawn in every step see `cyclic_matrix_mechanism`.
+
     Parameters
     ----------
     strategy : array_like, shape (n, n)

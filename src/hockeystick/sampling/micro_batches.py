@@ -54,7 +54,7 @@ class MicroBatches(Sampled):
     def sentence(cls, unit: str, parameters: Mapping[str, float]) -> str:
         return (
             f"micro-batches: every {unit} joins each of the {parameters['micro_batches']:,} micro-batches of a step"
-            f" independently, with probability {plain(parameters['rate'])}"
+            f" independently, with probability {plain(parameters['rate'])}, and is clipped in each"
         )
 
     def pair_of_group(self, direction: Direction, size: int) -> Pair:
@@ -70,8 +70,8 @@ class MicroBatches(Sampled):
         if direction != "substitute" and isinstance(self.mechanism, Samplable):
             return self.mechanism.drawn_repeatedly(self.rate, self.micro_batches).under(direction)
         raise UnknownPairError(
-            f"no dominating pair is proved for micro-batches under {direction!r}; use adjacency 'add-remove' or"
-            " 'zero-out', or one micro-batch"
+            f"no dominating pair is proved for micro-batches of {self.mechanism!r} under {direction!r}; use Gaussian"
+            " noise and adjacency 'add-remove' or 'zero-out', or one micro-batch"
         )
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
