@@ -161,6 +161,12 @@ def test_a_total_remembers_what_releases_said_of_themselves(table: str, capsys: 
         assert main(asked) == Status.NOT_CERTIFIED
         said = capsys.readouterr().out
         assert said.startswith("NOT CERTIFIED: an assumption of the accounting is broken\n  - entry 4: Batches are")
+    other = str(tmp_path / "other.toml")
+    Path(other).write_text(planned)
+    for action, status in (("would-fit", Status.REFUTED), ("remaining", Status.NOT_CERTIFIED)):
+        assert main(["ledger", action, "census", other]) == status
+        said = capsys.readouterr().out
+        assert said.startswith("NOT CERTIFIED: an assumption of the accounting is broken\n  - entry 4: Batches are")
     assert main([*total, "--json"]) == Status.NOT_CERTIFIED
     (found,) = json.loads(capsys.readouterr().out)["broken_assumptions"]
     assert found in Path(page).read_text()
