@@ -118,6 +118,8 @@ def test_the_receipt_says_what_a_filter_promises_and_what_is_over_budget(tmp_pat
     [
         (["ledger"], "ACTION"),
         (["ledger", "total", "nowhere"], "there is no data set 'nowhere'; known are census"),
+        (["ledger", "report", "nowhere"], "there is no data set 'nowhere'; known are census"),
+        (["ledger", "export", "nowhere", "--format", "opendp"], "there is no data set 'nowhere'; known are census"),
         (["ledger", "add-dataset", "census", "--mu", "1"], "there is a data set 'census' already"),
         (["ledger", "add-dataset", "other"], "a budget is epsilon and delta, or mu"),
         (["ledger", "add-dataset", "other", "--epsilon", "1"], "epsilon and delta go together"),
