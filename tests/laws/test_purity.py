@@ -7,11 +7,24 @@ from __future__ import annotations
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from typing import get_args
 
 import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick.accountants import (
+    PRV,
+    Accountant,
+    Contour,
+    Fourier,
+    GaussianLimit,
+    Lattice,
+    Moments,
+    MonteCarlo,
+    SaddlePoint,
+)
+from hockeystick.accountants.lattice import Rounding
 from tests.random_runs import random_run
 
 Question = tuple[str, float]
@@ -52,6 +65,32 @@ def check(rng: np.random.Generator, most_steps: float, *, slow: bool = False) ->
 @pytest.mark.parametrize("seed", [6, 12, 16, 19])  # those that answer fast
 def test_random_runs_answer_alike_however_asked(seed: int) -> None:
     check(np.random.default_rng([9, seed]), 100.0)
+
+
+PUBLISHED = [
+    *(Lattice(0.01, rounding=rounding) for rounding in get_args(Rounding)),
+    Fourier(1e-3, 10.0),
+    PRV(0.05, 1e-9),
+    SaddlePoint(),
+    Moments(),
+    GaussianLimit(),
+    Contour(),
+    MonteCarlo(1000, seed=1),
+]
+
+
+@pytest.mark.parametrize("accountant", PUBLISHED, ids=str)
+def test_published_accountants_answer_alike_whatever_was_asked_before(accountant: Accountant) -> None:
+    """Of questions so near one another that one composition serves them, and of others that drive it out."""
+    run = hs.Gaussian(1.0) * 3 + hs.Laplace(3.0)
+    questions = [("delta", 0.0), ("delta", 0.1), ("epsilon", 0.15), ("epsilon", 0.1), ("delta", 6.0)]
+    used = hs.account(run, "remove", accountant=accountant)
+    for question in [*questions, *questions[::-1]]:
+        kind, at = question
+        fresh = getattr(hs.account(run, "remove", accountant=accountant), kind)(at)
+        again = getattr(used, kind)(at)
+        assert type(again) is type(fresh)
+        assert list(map(str, again.sides)) == list(map(str, fresh.sides)), question
 
 
 STEPS = (hs.Gaussian(1.0).poisson(0.01) * 300, hs.Laplace(2.0) * 2, hs.DiscreteLaplace(3.0) * 4)

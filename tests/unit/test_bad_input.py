@@ -98,6 +98,7 @@ NEVER = hs.DiscretePair((1.0, 0.0), (0.0, 1.0))
         (lambda: hs.RenyiDP(0.5, (1.0,)), TypeError, "orders must be a sequence, got 0.5"),  # type: ignore[arg-type]
         (lambda: hs.ShuffledReports(0.5, 3), TypeError, "rows must be a sequence, got 0.5"),  # type: ignore[arg-type]
         (lambda: hs.GaussianMixture(1.0, 0.5, probabilities=(1.0,)), TypeError, "sensitivities must be a sequence"),  # type: ignore[arg-type]
+        (lambda: hs.account(RUN).group_epsilon([0.5], size=2), TypeError, r"delta must be .* got \[0.5\]"),  # type: ignore[arg-type]
         (lambda: hs.renyi(RUN, 10**400), TypeError, "orders must be"),
         (lambda: hs.renyi(RUN, 1.7e308), ValueError, r"at most 1e\+150"),
         (lambda: hs.renyi(hs.Gaussian(1e-140), 1e30), hs.PrecisionError, "ask lower orders"),

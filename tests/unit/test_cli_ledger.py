@@ -118,6 +118,8 @@ def test_the_receipt_says_what_a_filter_promises_and_what_is_over_budget(tmp_pat
     [
         (["ledger"], "ACTION"),
         (["ledger", "total", "nowhere"], "there is no data set 'nowhere'; known are census"),
+        (["ledger", "report", "nowhere"], "there is no data set 'nowhere'; known are census"),
+        (["ledger", "export", "nowhere", "--format", "opendp"], "there is no data set 'nowhere'; known are census"),
         (["ledger", "add-dataset", "census", "--mu", "1"], "there is a data set 'census' already"),
         (["ledger", "add-dataset", "other"], "a budget is epsilon and delta, or mu"),
         (["ledger", "add-dataset", "other", "--epsilon", "1"], "epsilon and delta go together"),
@@ -159,6 +161,12 @@ def test_a_total_remembers_what_releases_said_of_themselves(table: str, capsys: 
     capsys.readouterr()
     for asked in (total, report):
         assert main(asked) == Status.NOT_CERTIFIED
+        said = capsys.readouterr().out
+        assert said.startswith("NOT CERTIFIED: an assumption of the accounting is broken\n  - entry 4: Batches are")
+    other = str(tmp_path / "other.toml")
+    Path(other).write_text(planned)
+    for action, status in (("would-fit", Status.REFUTED), ("remaining", Status.NOT_CERTIFIED)):
+        assert main(["ledger", action, "census", other]) == status
         said = capsys.readouterr().out
         assert said.startswith("NOT CERTIFIED: an assumption of the accounting is broken\n  - entry 4: Batches are")
     assert main([*total, "--json"]) == Status.NOT_CERTIFIED

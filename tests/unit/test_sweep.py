@@ -29,6 +29,10 @@ def plan(noise: float, rate: float, steps: int) -> Composition:
     return hs.Gaussian(noise).poisson(rate) * steps
 
 
+def named(name: str, noise: float) -> Composition:
+    return hs.Gaussian(noise) * len(name)
+
+
 GRID: dict[str, Any] = {"noise": [0.7, 1.0, 2.0], "rate": np.array([0.001, 0.01]), "steps": range(500, 2001, 500)}
 
 
@@ -296,6 +300,18 @@ def test_a_sweep_goes_on_where_it_was_interrupted(tmp_path: Path, ending: str) -
     assert found.rows == swept().rows
     again = swept(workers=stopping(0), resume=path)  # all is there: nobody is asked
     assert again.rows == found.rows
+
+
+def test_values_that_hold_the_end_of_a_line_are_kept(tmp_path: Path) -> None:
+    """As names read from a file of another system; a file with such a name was refused as damaged."""
+    names = ["plain", "ends\r", "two\r\nlines", "two\nlines", 'said "so", twice']
+    kept = str(tmp_path / "rows.csv")
+    found = hs.sweep(named, name=names, noise=[10.0, 20.0], delta=1e-5, file=kept)
+    written = Path(kept).read_bytes()
+    for length in (len(written), written.index(b"\nlines") + 1, written.index(b"\nlines") + 3):
+        Path(kept).write_bytes(written[:length])
+        assert hs.sweep(named, name=names, noise=[10.0, 20.0], delta=1e-5, resume=kept).rows == found.rows
+        assert Path(kept).read_bytes() == written
 
 
 def test_calibrations_go_on_and_find_the_same(tmp_path: Path) -> None:

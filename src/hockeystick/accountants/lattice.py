@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts, check_length
@@ -28,9 +29,8 @@ from hockeystick.engines.lattice.dots import connect_the_dots
 from hockeystick.engines.lattice.grid import Grid, GridCells
 from hockeystick.engines.lattice.plan import (
     SaddleEstimate,
-    saddle_at_delta,
-    saddle_at_epsilon,
     saddle_at_least_zero,
+    scanned,
     tail_exponents,
     window_around,
 )
@@ -41,7 +41,7 @@ from hockeystick.engines.lattice.tangents import tangents
 from hockeystick.errors import PrecisionError, check_choice, check_fields, shown
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.one_sided_root import one_sided_root
-from hockeystick.transforms.cumulants import Cumulants
+from hockeystick.transforms.cumulants import Cumulants, Scan
 
 Rounding = Literal["connect-the-dots", "tangents", "algorithm-2", "buckets-up", "buckets-down"]
 """How a loss distribution is put on the lattice."""
@@ -49,6 +49,8 @@ Rounding = Literal["connect-the-dots", "tangents", "algorithm-2", "buckets-up", 
 _RELATIVE = 1e-9  # of delta: what leaving the window may cost
 _POINTS = 1 << 24
 _LONG = 1 << 16  # points beyond which low frequencies alone are tried first
+_APART = 2.0  # nats of delta from one composition to the next
+_LAST = 368  # of them: float64 holds no smaller delta
 _KEPT = 3
 
 _Composed = TiltedComposition | RunningCurve
@@ -98,7 +100,7 @@ class Lattice(Accountant):
 
 @final
 class _OneSidedCurve(DirectedCurve):
-    """One direction; compositions are kept for questions near their saddle points."""
+    """One direction; compositions for deltas of a few sizes are kept."""
 
     def __init__(self, settings: Lattice, parts: Parts) -> None:
         self._settings = settings
@@ -106,7 +108,7 @@ class _OneSidedCurve(DirectedCurve):
         self._steps = sum(count for _, count in parts)
         self._upper = settings.rounding in _UPPER
         self._method = f"lattice, {settings.rounding}"
-        self._made: list[tuple[SaddleEstimate, _Composed]] = []
+        self._made: dict[int, tuple[SaddleEstimate, _Composed]] = {}
 
     def delta(self, epsilon: float) -> Bound:
         if math.isinf(epsilon):
@@ -120,7 +122,7 @@ class _OneSidedCurve(DirectedCurve):
             return Bound(0.0, 0.0, self._method)
         if delta == 0.0:
             return self._one_sided(self._largest_loss(), math.inf)
-        saddle, made = self._at_delta(delta)
+        saddle, made = self._for_size(math.log(delta))
         if not self._upper and delta < made.delta_at_infinity:
             return self._one_sided(math.inf, math.inf)
         step = 1e-6 * max(self._settings.spacing, 1e-3)
@@ -145,23 +147,26 @@ class _OneSidedCurve(DirectedCurve):
         return max(highest + made.slack if self._upper else highest - made.slack, 0.0)
 
     def _at_epsilon(self, epsilon: float) -> tuple[SaddleEstimate, _Composed]:
-        """A composition tilted for one epsilon, and the lattice's own saddle point there."""
-        for saddle, made in self._made:
-            if abs(saddle.epsilon - epsilon) * saddle.theta < 1.0:
-                return saddle, made
-        _, rough = saddle_at_epsilon(self._parts, epsilon)
-        plds = self._plds(rough.theta, *tail_exponents(self._steps, rough, _RELATIVE))
-        return self._composed(plds, saddle_at_epsilon(plds, epsilon))
+        """A composition tilted for about one epsilon, and the lattice's own saddle point there."""
+        return self._for_size(self._scanned.log_delta_at(epsilon))
 
-    def _at_delta(self, delta: float) -> tuple[SaddleEstimate, _Composed]:
-        """A composition tilted for one delta, and the lattice's own saddle point there."""
-        delta = max(delta, 1e-320)
-        for saddle, made in self._made:
-            if abs(saddle.log_delta - math.log(delta)) < 1.0:
-                return saddle, made
-        _, rough = saddle_at_delta(self._parts, delta)
-        plds = self._plds(rough.theta, *tail_exponents(self._steps, rough, _RELATIVE))
-        return self._composed(plds, saddle_at_least_zero(plds, delta))
+    @cached_property
+    def _scanned(self) -> Scan:
+        return scanned(self._parts)
+
+    def _for_size(self, log_delta: float) -> tuple[SaddleEstimate, _Composed]:
+        """The composition for deltas of about this size.
+
+        It is made for a size that depends on nothing else, so that no answer depends on what was asked before.
+        """
+        number = min(max(round(-log_delta / _APART), 0), _LAST)
+        if number not in self._made:
+            delta = math.exp(-_APART * (number or 0.5))
+            _, rough = saddle_at_least_zero(self._parts, delta)
+            plds = self._plds(rough.theta, *tail_exponents(self._steps, rough, _RELATIVE))
+            made = self._composed(plds, saddle_at_least_zero(plds, delta))
+            self._made = {number: made, **dict(list(self._made.items())[: _KEPT - 1])}
+        return self._made[number]
 
     def _composed(
         self, plds: list[tuple[LatticePLD, int]], at: tuple[Cumulants, SaddleEstimate]
@@ -178,9 +183,7 @@ class _OneSidedCurve(DirectedCurve):
                 f" {window.high - window.low:.3g} nats, more than {_POINTS}: use a larger spacing,"
                 " or accountants.Certified"
             )
-        self._made.insert(0, (saddle, made or TiltedComposition(plds, window)))
-        del self._made[_KEPT:]
-        return self._made[0]
+        return saddle, made or TiltedComposition(plds, window)
 
     def _plds(self, theta: float, below: float = -60.0, above: float = -60.0) -> list[tuple[LatticePLD, int]]:
         """Every pair on the lattice, with about ``e^below`` and ``e^above`` beyond its ends."""

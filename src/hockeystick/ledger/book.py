@@ -156,6 +156,13 @@ class Ledger:
         return replace(worst(known, held, delta)[1], broken=broken)
 
     @public_door
+    def broken(self, dataset: str, *, partition: str = "") -> tuple[str, ...]:
+        """What releases that count now said of themselves is not as accounted: no answer about them is certified."""
+        with self._desk() as desk:
+            known = desk.dataset(dataset)
+            return desk.broken(known, desk.accounts(known, partition))
+
+    @public_door
     def history(self, dataset: str) -> list[Entry]:
         """All entries of a data set."""
         with self._desk() as desk:

@@ -21,7 +21,7 @@ from typing import Protocol
 from numpy.typing import ArrayLike
 
 from hockeystick.bound import Bound, Estimate, from_sides
-from hockeystick.errors import UnknownPairError, check_count, check_delta, public_door
+from hockeystick.errors import UnknownPairError, check_count, check_probability, public_door
 from hockeystick.numerics.rationals import float_beside
 from hockeystick.together import Curve
 
@@ -63,7 +63,7 @@ def group_epsilon(curve: _Answering, delta: float, *, size: int) -> Bound:
     UnknownPairError
         Where the curve is that of a stated number of records, and neighbours have another number.
     """
-    level, members = float(check_delta(delta)), check_count("size", size)
+    level, members = check_probability("delta", delta), check_count("size", size)
     one = curve.epsilon(level)
     if not isinstance(one, Bound):
         raise TypeError("the epsilon of a group needs a certified accountant: this curve is an estimate")

@@ -104,14 +104,16 @@ class _CsvFile(RowFile):
     def write(self, rows: Iterable[tuple[int, Row]]) -> None:
         fresh = not self.path.exists()
         with self.path.open("a", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, self.header, lineterminator="\n")
             if fresh:
-                writer.writeheader()
-            writer.writerows(self.record(number, row) for number, row in rows)
+                file.write(_line(self.header))
+            for number, row in rows:
+                file.write(_line(self.record(number, row).values()))
 
     def read(self) -> dict[int, Row]:
         text = self.path.read_bytes()
         whole = text[: text.rfind(b"\n") + 1]  # a line cut short was not yet kept
+        while whole.count(b'"') % 2:  # nor one cut short in a value that holds the end of a line
+            whole = whole[: whole.rfind(b"\n", 0, -1) + 1]
         if len(whole) < len(text):
             os.truncate(self.path, len(whole))  # rows that are whole are never out of the file
         if not whole:
@@ -165,6 +167,13 @@ class _ParquetFolder(RowFile):
                 raise ValueError(f"{self.path} holds another sweep: its columns are {', '.join(table.column_names)}")
             found.update(map(self.row, table.to_pylist()))
         return found
+
+
+def _line(values: Iterable[Any]) -> str:
+    """A line of a file, in which values that hold either character of a line's end are quoted."""
+    line = io.StringIO(newline="")
+    csv.writer(line, lineterminator="\r\n").writerow(values)  # of what ends a line all is quoted, and nothing else
+    return line.getvalue().removesuffix("\r\n") + "\n"
 
 
 def _damaged(path: Path, why: str) -> ValueError:

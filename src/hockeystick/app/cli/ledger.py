@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from hockeystick import ledger
-from hockeystick.app.cli.answer import opening, print_json, status_of, table
+from hockeystick.app.cli.answer import opening, print_json, table
 from hockeystick.app.cli.options import add_specification, in_file, write_text
 from hockeystick.app.cli.parsing import CommandError, Parser, Status, add_json, count, delta, option, positive
 from hockeystick.app.report.data_set import Account, data_set_json, data_set_page, data_set_record
@@ -156,8 +156,9 @@ def _add_dataset(options: argparse.Namespace, url: str) -> None:
 
 
 def _admit(options: argparse.Namespace, url: str) -> Status:
-    release = _stated_release(options)
-    made = getattr(ledger.Ledger(url), options.action)(
+    book = ledger.Ledger(url)
+    release, status = _stated_release(options, book)
+    made = getattr(book, options.action)(
         options.dataset,
         release,
         why=options.why,
@@ -167,14 +168,15 @@ def _admit(options: argparse.Namespace, url: str) -> Status:
     print(f"entry {made.number}: {'recorded' if options.action == 'spend' else 'reserved'}")
     if options.action == "reserve":
         print(f"afterwards: hockeystick ledger commit {options.dataset} {made.number}")
-    return status_of(release)
+    return status
 
 
-def _stated_release(options: argparse.Namespace) -> Specification:
-    """The release in a file; what the file itself says is not as accounted is printed before any answer."""
+def _stated_release(options: argparse.Namespace, book: ledger.Ledger) -> tuple[Specification, Status]:
+    """The release in a file; what it, or one that counts, says is not as accounted is printed before any answer."""
     release = in_file(options.specification)
-    print(opening(release.broken), end="")
-    return release
+    broken = (*release.broken, *book.broken(options.dataset, partition=options.partition))
+    print(opening(broken), end="")
+    return release, Status.NOT_CERTIFIED if broken else Status.OK
 
 
 def _settle(options: argparse.Namespace, url: str) -> None:
@@ -190,16 +192,17 @@ def _correct(options: argparse.Namespace, url: str) -> None:
 
 def _would_fit(options: argparse.Namespace, url: str) -> Status:
     book = ledger.Ledger(url)
-    release = _stated_release(options)
+    release, status = _stated_release(options, book)
     fits = book.would_fit(options.dataset, release, partition=options.partition)
     print("fits" if fits else "does not fit")
-    return status_of(release) if fits else Status.REFUTED
+    return status if fits else Status.REFUTED
 
 
 def _remaining(options: argparse.Namespace, url: str) -> Status:
-    release = _stated_release(options)
-    print(ledger.Ledger(url).remaining(options.dataset, release, partition=options.partition))
-    return status_of(release)
+    book = ledger.Ledger(url)
+    release, status = _stated_release(options, book)
+    print(book.remaining(options.dataset, release, partition=options.partition))
+    return status
 
 
 def _total(options: argparse.Namespace, url: str) -> Status:

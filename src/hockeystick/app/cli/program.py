@@ -107,7 +107,9 @@ def _run(given: list[str]) -> int:
     if not given:
         whole.print_help()
         return Status.OK
-    options = whole.parse_args(joined_negatives(given))
+    options, beyond = whole.parse_known_args(joined_negatives(given))
+    if beyond:
+        options.parser.error(f"unrecognized arguments: {' '.join(beyond)}")  # of the command that was asked
     if options.version:
         import hockeystick
 

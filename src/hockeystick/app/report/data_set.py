@@ -40,8 +40,8 @@ class Account:
     """
 
     def __init__(self, ledger: Ledger, name: str, *, period: str | None = None, partition: str = "") -> None:
+        self.total = ledger.total(name, period=period, partition=partition)  # refuses a data set that there is not
         self.known: DataSet = next(one for one in ledger.datasets() if one.name == name)
-        self.total = ledger.total(name, period=period, partition=partition)
         self.runs = ledger.runs(name, period=period, partition=partition)
         self.progress = ledger.progress(name, period=period, partition=partition, most=_SHOWN)
         self.entries = ledger.history(name)
