@@ -12,10 +12,9 @@ from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.accountants import Certified, Contour
-from hockeystick.accountants.certified import Engine
 from hockeystick.bound import Bound
 from hockeystick.composition import Composition
-from hockeystick.engines.ends import largest_loss
+from hockeystick.engines.ends import Engine, largest_loss
 from hockeystick.engines.lattice.curve import LatticeCurve
 from hockeystick.engines.lattice.plan import saddle_at_delta
 from hockeystick.errors import PrecisionError
