@@ -182,8 +182,7 @@ def _to_significant(value: float, digits: int, rounding: str) -> Decimal:
 
 def _scientific(rounded: Decimal, significant: int) -> str:
     mantissa, exponent = f"{rounded:.{significant - 1}e}".split("e")
-    power = int(exponent) if rounded else 0
-    return f"{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
+    return f"{mantissa}e{int(exponent) if rounded else 0:+03d}"
 
 
 def _shortest(size: float, rounding: str) -> str:
@@ -225,14 +224,10 @@ def _padded(sign: str, number: str, parts: re.Match[str]) -> str:
         while len(sign) + len(grouped := f"{_grouped(whole, parts['group'])}{rest}") < width and zeros:
             whole = "0" + whole
         number = grouped
-    blank = max(width - len(sign) - len(number), 0)
     if align == "=":
-        return sign + fill * blank + number
-    before = {"<": 0, ">": blank, "^": blank // 2}[align]
-    return fill * before + sign + number + fill * (blank - before)
+        return sign + number.rjust(width - len(sign), fill)
+    return f"{sign + number:{fill}{align}{width}}"
 
 
 def _grouped(whole: str, mark: str) -> str:
-    head = len(whole) % 3
-    groups = [whole[:head]] * bool(head) + [whole[at : at + 3] for at in range(head, len(whole), 3)]
-    return mark.join(groups)
+    return re.sub(r"\B(?=(?:\d{3})+$)", mark, whole)
