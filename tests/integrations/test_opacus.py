@@ -140,9 +140,7 @@ def test_loaders_that_do_not_sample_are_refused() -> None:
 def test_a_target_is_met_where_float64_leaves_the_loader_a_batch_too_few() -> None:
     made, data = PrivacyEngine(), TensorDataset(torch.zeros(93, 64), torch.zeros(93, dtype=torch.int64))
     given = parts() | {"data_loader": DataLoader(data)}
-    model, optimizer, loader = made.make_private_with_epsilon(
-        **given, target_epsilon=3.0, target_delta=DELTA, epochs=1
-    )
+    model, optimizer, loader = made.make_private_with_epsilon(**given, target_epsilon=3.0, target_delta=DELTA, epochs=1)
     run_epochs(model, optimizer, loader, 1)
     assert made.accountant.history[0][1:] == (1 / 92, 92)
     assert 3.0 - 1e-3 <= made.get_epsilon(DELTA) <= 3.0
