@@ -14,6 +14,7 @@ import torch
 from opacus.accountants import create_accountant
 from opacus.accountants.utils import get_noise_multiplier
 from opacus.schedulers import ExponentialNoise
+from opacus.utils.adaptive_clipping.adaptive_clipping_utils import PrivacyEngineAdaptiveClipping
 from sklearn.datasets import load_digits
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -134,6 +135,36 @@ def test_loaders_that_do_not_sample_are_refused() -> None:
     for engine in (opacus.PrivacyEngine(accountant="hockeystick"), PrivacyEngine()):
         with pytest.raises(ValueError, match="Poisson"):
             engine.make_private(**parts(), noise_multiplier=1.0, poisson_sampling=False)
+
+
+def test_a_target_is_met_where_float64_leaves_the_loader_a_batch_too_few() -> None:
+    made, data = PrivacyEngine(), TensorDataset(torch.zeros(93, 64), torch.zeros(93, dtype=torch.int64))
+    given = parts() | {"data_loader": DataLoader(data)}
+    model, optimizer, loader = made.make_private_with_epsilon(**given, target_epsilon=3.0, target_delta=DELTA, epochs=1)
+    run_epochs(model, optimizer, loader, 1)
+    assert made.accountant.history[0][1:] == (1 / 92, 92)
+    assert 3.0 - 1e-3 <= made.get_epsilon(DELTA) <= 3.0
+
+
+def test_clipping_norms_that_follow_the_data_are_refused() -> None:
+    engine = opacus.PrivacyEngine(accountant="hockeystick")
+    quantile = {"target_unclipped_quantile": 0.5, "clipbound_learning_rate": 0.2, "unclipped_num_std": 0.6}
+    model, optimizer, loader = engine.make_private(
+        **parts(), noise_multiplier=1.0, clipping="adaptive", max_clipbound=10.0, min_clipbound=0.1, **quantile
+    )
+    with pytest.raises(ValueError, match="adaptive clipping"):
+        run_epochs(model, optimizer, loader, 1)
+    assert engine.accountant.history == []
+    ghost = PrivacyEngineAdaptiveClipping(accountant="hockeystick")
+    loss = torch.nn.CrossEntropyLoss()
+    model, optimizer, criterion, loader = ghost.make_private(
+        **parts(), noise_multiplier=1.0, grad_sample_mode="ghost", criterion=loss
+    )
+    images, labels = next(iter(loader))
+    criterion(model(images), labels).backward()
+    with pytest.raises(ValueError, match="adaptive clipping"):
+        optimizer.step()
+    assert ghost.accountant.history == []
 
 
 def test_batches_accumulated_for_one_step_are_a_binomial_mixture() -> None:

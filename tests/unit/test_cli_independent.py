@@ -73,6 +73,24 @@ def test_words_that_do_not_follow_from_proved_numbers_are_refuted(
     assert f"{path[0]}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("table", "key", "changed"),
+    [
+        ("tradeoff", "direction", "add"),  # the attack that claims a record was not there
+        ("tradeoff", "false_positive", [0.00051, 0.01, 0.1]),  # which a page shows as 1 in 1,000
+        ("drawn", "several", True),
+    ],
+)
+def test_true_numbers_of_another_attack_are_refuted(
+    made: dict[str, Any], table: str, key: str, changed: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    short = {"curve": [], "tradeoff": made["tradeoff"] | {"certified": False}}  # else its points take minutes
+    document = made | short
+    document[table] = document[table] | {key: changed}
+    assert main(["verify", "--independent", written(tmp_path / "receipt.json", document)]) == Status.REFUTED
+    assert f"{table}.{key}" in capsys.readouterr().out
+
+
 def test_what_a_page_shows_of_proved_numbers_is_compared(made: dict[str, Any], tmp_path: Path) -> None:
     document = made | {"curve": [made["curve"][0]], "tradeoff": None}
     signed = document | {"checksum": checksum(document)}

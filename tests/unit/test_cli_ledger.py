@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> s
     path = tmp_path / "table.toml"
     path.write_text(
         'version = 1\n[[steps]]\nmechanism = "discrete-gaussian"\nsigma = 30.0\ncount = 20\n'
-        '[guarantee]\nadjacency = "add-remove"\ndelta = 1e-6\n'
+        '[guarantee]\nadjacency = "add-remove"\ndelta = 1e-6\nunit = "household"\n'
     )
     assert main(["ledger", "init"]) == 0
     assert main(["ledger", "add-dataset", "census", "--epsilon", "1", "--delta", "1e-6", "--unit", "household"]) == 0
@@ -89,6 +90,21 @@ def test_the_receipt_of_a_data_set_draws_its_history(table: str, capsys: Capture
     assert 'privacy_unit: "household"' in record
     assert main(["ledger", "export", "--format", "opendp"]) == 2
     assert "name it" in capsys.readouterr().err
+
+
+def test_what_holds_for_a_year_alone_says_so(table: str, capsys: Capture, tmp_path: Path) -> None:
+    page = tmp_path / "yearly.html"
+    budget = ["--epsilon", "1", "--delta", "1e-6", "--unit", "household", "--period", "year"]
+    assert main(["ledger", "add-dataset", "yearly", *budget]) == 0
+    assert "for each household, each year alone" in capsys.readouterr().out
+    assert main(["ledger", "spend", "yearly", table, "--why", "Table 3"]) == 0
+    assert main(["ledger", "report", "yearly", "-o", str(page)]) == 0
+    shown = page.read_text()
+    assert re.search(r"20 releases so far, 2\d{3}\. .*, in 2\d{3} alone\.", shown)
+    assert re.search(r"The true epsilon of all releases in 2\d{3} is proved", shown)
+    capsys.readouterr()
+    assert main(["ledger", "export", "yearly", "--format", "opendp"]) == 0
+    assert re.search(r'description: "Of 2\d{3} alone: each year has a budget', capsys.readouterr().out)
 
 
 def test_the_receipt_says_what_a_filter_promises_and_what_is_over_budget(tmp_path: Path, capsys: Capture) -> None:

@@ -198,7 +198,10 @@ def test_periods_and_partitions_have_their_own_budgets(ledger: Ledger, monkeypat
     monkeypatch.setattr(_Frozen, "year_now", 2027)
     assert ledger.remaining("yearly", STEP) == full
     assert ledger.total("yearly").releases == 0
-    assert ledger.total("yearly", period="2026").releases == full
+    last_year = ledger.total("yearly", period="2026")
+    assert last_year.releases == full
+    assert last_year.statement == f"{STRICT} under add-remove, all fixed in advance, in 2026 alone"
+    assert ledger.total("yearly").statement.endswith(", in 2027 alone")
     monkeypatch.setattr(_Frozen, "year_now", 2025)
     with pytest.raises(LedgerError, match=r"the clock says 2025-06-01.*before the last entry's 2026-06-01"):
         ledger.spend("yearly", STEP, why="yesterday")
@@ -257,16 +260,19 @@ def test_a_partition_needs_records_that_stay(ledger: Ledger) -> None:
 def test_specifications_are_releases(ledger: Ledger) -> None:
     text = (
         'version = 1\n[[steps]]\nmechanism = "gaussian"\nnoise_multiplier = 25.0\ncount = 3\n'
-        '[guarantee]\nadjacency = "{}"\ndelta = 1e-5\n'
+        '[guarantee]\nadjacency = "{}"\ndelta = 1e-5\nunit = "household"\n'
     )
     ledger.spend("census", hs.spec.read(text.format("add-remove")), why="a table")
     assert ledger.runs("census") == {STEP: 3}
     with pytest.raises(LedgerError, match="counts neighbours by add-remove, the specification by substitute"):
         ledger.spend("census", hs.spec.read(text.format("substitute")), why="a table")
     grouped = hs.spec.read(text.format("add-remove") + "group_size = 5\n")
+    members = hs.spec.read(text.format("add-remove").replace("household", "member of a household"))
     for ask in (ledger.would_fit, lambda name, release: ledger.spend(name, release, why="a table")):
         with pytest.raises(LedgerError, match="stated for groups of 5: leave out group_size"):
             ask("census", grouped)
+        with pytest.raises(LedgerError, match="for each household, the specification's guarantee for each member of"):
+            ask("census", members)
 
 
 BAD: list[tuple[type[Exception], Callable[[Ledger], Any]]] = [

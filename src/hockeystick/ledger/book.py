@@ -121,14 +121,14 @@ class Ledger:
     def would_fit(self, dataset: str, release: Release, *, partition: str = "") -> bool:
         """Whether a release would be admitted now; nothing is recorded."""
         known, held = self._held(dataset, partition)
-        run = composition_of(release, known.adjacency)
+        run = composition_of(release, known)
         return all(fits(added(runs, run), known.budget, known.rule, known.adjacency) for runs in held)
 
     @public_door
     def remaining(self, dataset: str, release: Release, *, partition: str = "") -> int:
         """How many more such releases fit."""
         known, held = self._held(dataset, partition)
-        run = composition_of(release, known.adjacency)
+        run = composition_of(release, known)
         return min(room(runs, run, known.budget, known.rule, known.adjacency) for runs in held)
 
     @public_door
@@ -153,7 +153,9 @@ class Ledger:
             known = desk.dataset(dataset)
             accounts = desk.accounts(known, partition, period)
             held, broken = desk.held(known, accounts), desk.broken(known, accounts)
-        return replace(worst(known, held, delta)[1], broken=broken)
+        found, named = worst(known, held, delta)[1], accounts[0][0].rstrip("/")
+        statement = f"{found.statement}, in {named} alone" if named else found.statement
+        return replace(found, broken=broken, period=named, statement=statement)
 
     @public_door
     def broken(self, dataset: str, *, partition: str = "") -> tuple[str, ...]:

@@ -103,7 +103,7 @@ class Desk:
                 f"the data set {dataset!r} admits releases fixed in advance: its total is not proved for adaptive"
                 " ones. Open a data set with the rule gaussian-dp or renyi for them"
             )
-        run = composition_of(release, known.adjacency)
+        run = composition_of(release, known)
         kinds, counts = _kinds(run)
         accounts = self.accounts(known, partition)  # once: a period may end while the question is answered
         held = self.held(known, accounts)
@@ -137,7 +137,7 @@ class Desk:
         counted = target.runs
         if target.action == "commit" and target.refers is not None:
             counted = self._at(dataset, target.refers).runs
-        kinds, counts = _kinds(composition_of(release, known.adjacency)) if release is not None else ({}, {})
+        kinds, counts = _kinds(composition_of(release, known)) if release is not None else ({}, {})
         self.rows.remember(kinds)
         more: dict[str, Any] = {"refers": target.number, "account": target.account, "details": broken_by(release)}
         entry = self._write(dataset, head, "correct", why, runs=counts, **more)

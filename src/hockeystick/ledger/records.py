@@ -46,6 +46,10 @@ class _Specified(Protocol):
         """The neighbouring relation."""
 
     @property
+    def unit(self) -> str:
+        """What one record is."""
+
+    @property
     def broken(self) -> Sequence[str]:
         """What it says itself is not as accounted."""
 
@@ -64,8 +68,8 @@ def digest(*parts: str) -> str:
     return hashlib.sha256("".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()
 
 
-def composition_of(release: object, adjacency: str) -> Composition:
-    """The composition of what is released, if it is meant for this relation."""
+def composition_of(release: object, known: DataSet) -> Composition:
+    """The composition of what is released, if it is meant for this data set's relation and unit."""
     if isinstance(release, Step | Composition):
         run = release * 1
         sizes = [step.size for step, _ in run.steps if isinstance(step, Grouped)]
@@ -76,11 +80,17 @@ def composition_of(release: object, adjacency: str) -> Composition:
             )
         return run
     if isinstance(release, _Specified):
-        if release.adjacency != adjacency:
+        if release.adjacency != known.adjacency:
             raise LedgerError(
-                f"the data set counts neighbours by {adjacency}, the specification by {release.adjacency}"
+                f"the data set counts neighbours by {known.adjacency}, the specification by {release.adjacency}"
             )
-        return composition_of(release.composition, adjacency)
+        if release.unit != known.unit:
+            raise LedgerError(
+                f"the data set's budget is for each {known.unit}, the specification's guarantee for each"
+                f" {release.unit}: account the release for one {known.unit}, and write unit = {json.dumps(known.unit)}"
+                " under [guarantee]"
+            )
+        return composition_of(release.composition, known)
     raise TypeError(f"a release is a step, a composition or a specification, got {type(release).__name__}")
 
 

@@ -134,6 +134,8 @@ class Total:
     broken : tuple of str
         What specifications of such releases said themselves is not as accounted, with their entries: where there is
         any, `epsilon` and `statement` hold only if every assumption held.
+    period : str
+        The period whose releases alone these are, where budgets are by period; else "".
     """
 
     epsilon: Bound
@@ -142,6 +144,7 @@ class Total:
     within_budget: bool
     releases: int
     broken: tuple[str, ...] = ()
+    period: str = ""
 
 
 def check_rule(rule: str, budget: Budget) -> str:

@@ -152,7 +152,8 @@ def _add_dataset(options: argparse.Namespace, url: str) -> None:
         options.dataset, budget, options.unit, options.adjacency, rule=options.rule, period=options.period
     )
     ledger.Ledger(url).add_dataset(dataset)
-    print(f"{dataset.name}: {budget} for each {dataset.unit}, {dataset.adjacency}, rule {dataset.rule}")
+    lasts = f", each {dataset.period} alone" if dataset.period else ""
+    print(f"{dataset.name}: {budget} for each {dataset.unit}{lasts}, {dataset.adjacency}, rule {dataset.rule}")
 
 
 def _admit(options: argparse.Namespace, url: str) -> Status:

@@ -46,7 +46,7 @@ class Account:
         self.progress = ledger.progress(name, period=period, partition=partition, most=_SHOWN)
         self.entries = ledger.history(name)
         self.open = ledger.open_reservations(name)
-        self.where = "".join(f", {words}" for words in (period, partition) if words)
+        self.where = "".join(f", {words}" for words in (self.total.period, partition) if words)
 
     @property
     def adaptive(self) -> bool:
@@ -60,14 +60,17 @@ class Account:
             raise LedgerError(f"{known.name!r} is over its budget: its filter proves nothing any more")
         if not self.runs:
             raise LedgerError(f"nothing was released of {known.name!r}: there is nothing to account")
-        filtered = f"A {known.rule} filter admits releases, chosen adaptively: all together are as private as this step"
+        notes = [f"Of {self.total.period} alone: each {known.period} has a budget of its own."] if known.period else []
+        if self.adaptive:
+            private = "all together are as private as this step"
+            notes.append(f"A {known.rule} filter admits releases, chosen adaptively: {private}")
         return of_run(
             promise(known.budget, known.rule, known.adjacency) if self.adaptive else compose(list(self.runs.items())),
             known.adjacency,
             delta=[delta for _, delta in known.budget.points] or known.budget.delta_read,
             unit=known.unit,
             title=known.name,
-            circumstances=Circumstances(adaptive="no", dataset=known.name, notes=filtered if self.adaptive else None),
+            circumstances=Circumstances(adaptive="no", dataset=known.name, notes=" ".join(notes) or None),
         )
 
     def guarantee(self) -> list[Row]:
@@ -172,9 +175,10 @@ def _claim(account: Account) -> Markup:
         kind, worth = "refuted", f"{'not certified' if total.within_budget else worth}, true only {IF_HELD}"
         proved, infinite, assumed = "would lie", "would be infinite", f"{IF_HELD}, "
     figure = f"epsilon = {high}" if math.isfinite(float(total.epsilon.upper)) else "no finite epsilon"
-    words = f"{assumed}the true epsilon of all releases together {proved} between {low} and {high}."
+    together = f"all releases {f'in {total.period}' if total.period else 'together'}"
+    words = f"{assumed}the true epsilon of {together} {proved} between {low} and {high}."
     if math.isinf(float(total.epsilon.lower)):
-        words = f"{assumed}the true epsilon of all releases together {infinite}."
+        words = f"{assumed}the true epsilon of {together} {infinite}."
     if account.adaptive and total.within_budget:
         words = "a filter promises its whole budget from the first release on: what is left is for later releases."
     badge = tag("span", worth, class_=f"badge {kind}")

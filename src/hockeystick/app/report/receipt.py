@@ -167,21 +167,24 @@ def _drawn(results: list[dict[str, Any]], points: list[dict[str, float]], curve:
 
 
 def _tradeoff(specification: Specification, curve: PrivacyCurve) -> dict[str, Any] | None:
-    """What is missed by the attack that claims a record was there: the direction that removes it.
-
-    None under the relations of one direction only: of them nothing follows about the other, nor about an attack.
-    """
-    direction = next((name for name in _CLAIMS_PRESENT if name in curve.directed), None)
-    if direction is None or specification.adjacency in {"add", "remove"}:
+    """What the attack of a receipt misses; None where it states none."""
+    told = attack(specification)
+    if told is None:
         return None
-    rates = trade_off(curve, _ALPHAS, direction=direction, tolerance=0.02).false_negative_rate
+    rates = trade_off(curve, _ALPHAS, direction=told["direction"], tolerance=0.02).false_negative_rate
     sides = (np.asarray(side, dtype=np.float64).tolist() for side in rates.sides)
     return {
         "certified": rates.certified,
-        "direction": direction,
-        "false_positive": list(_ALPHAS),
+        **told,
         "false_negative": [{"lower": low, "upper": high} for low, high in zip(*sides, strict=True)],
     }
 
 
-_CLAIMS_PRESENT = ("remove", "zero-out", "substitute")
+def attack(specification: Specification) -> dict[str, Any] | None:
+    """The attack that a receipt speaks of, which claims a record was there: that of the direction that removes it.
+
+    None under the relations of one direction only: of them nothing follows about the other, nor about an attack.
+    """
+    removes = {"add-remove": "remove", "zero-out": "zero-out", "substitute": "substitute"}
+    direction = removes.get(specification.adjacency)
+    return None if direction is None else {"direction": direction, "false_positive": list(_ALPHAS)}

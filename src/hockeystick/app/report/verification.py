@@ -19,13 +19,14 @@ from typing import Any, final
 
 from hockeystick.app.report.numbers import asked, is_number, jsonable, number, result_document
 from hockeystick.app.report.page import page
-from hockeystick.app.report.receipt import FORMAT, checksum, receipt, said_of_run, software, stated
+from hockeystick.app.report.receipt import FORMAT, attack, checksum, receipt, said_of_run, software, stated
 from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.problems import SpecificationError
 from hockeystick.app.spec.reader import from_document
 from hockeystick.app.spec.registry import AUTOMATIC
 from hockeystick.bound import Bound, Estimate
 from hockeystick.errors import HockeystickError
+from hockeystick.readouts.one_test import of_several
 from hockeystick.readouts.outline import Samples
 
 _PAGE = "page: what is shown is not what the receipt inside it says"
@@ -212,6 +213,11 @@ def words_that_differ(
 ) -> tuple[str, ...]:
     """What a receipt says and this version does not say of its figures, whether or not these are true."""
     again = {**document, **jsonable(said_of_run(specification))}
+    told, drawn, missed = attack(specification), document.get("drawn"), document.get("tradeoff")
+    if isinstance(missed, dict):
+        again["tradeoff"] = told and missed | told
+    if isinstance(drawn, dict):
+        again["drawn"] = drawn | {"several": of_several(specification.curve)}
     changed = () if shown is None or shown == page(document) else (_PAGE,)
     return (*changed, *filter(None, _words(document, again, specification)))
 
