@@ -85,9 +85,8 @@ def opening(broken: Sequence[str]) -> str:
 def answer_text(specification: Specification, found: Sequence[Answer]) -> str:
     """The answers and what they rest on, for a person."""
     lines: list[str] = []
-    assumed = words.IF_HELD if specification.broken else ""
     for answer in found:
-        lines += [words.headline(answer.quantity, answer.given, answer.result, assumed=assumed), ""]
+        lines += [words.headline(specification, answer.quantity, answer.given, answer.result), ""]
         bound = "at most " if isinstance(answer.result, Bound) else ""
         lines.append(_row(answer.quantity, bound + words.result_words(answer.result)))
         lines += [_row(f"at {answer.other}", plain(answer.given)), ""]

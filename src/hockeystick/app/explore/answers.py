@@ -23,7 +23,7 @@ from hockeystick.app.report.markup import Markup
 from hockeystick.app.report.numbers import bracket, jsonable, plain, result_document, rounded_up
 from hockeystick.app.report.page import page
 from hockeystick.app.report.receipt import receipt
-from hockeystick.app.report.words import IF_HELD, headline, method_words, not_included, statement
+from hockeystick.app.report.words import headline, method_words, not_included, statement
 from hockeystick.app.spec.cautions import cautions, verdict
 from hockeystick.app.spec.circumstances import Circumstances
 from hockeystick.app.spec.model import Specification
@@ -137,14 +137,13 @@ def _answer(question: Question) -> dict[str, Any]:
     """The guarantee in words and figures, the privacy curve and the trade-off function."""
     noise, found, shown = _proved(question)
     specification, bound = question.specification(noise), shown.bound
-    assumed = IF_HELD if specification.broken else ""
     return {
         **_worth(specification),
         "noise_multiplier": noise,
         "met": _met(question, found),
         "epsilon": result_document(bound),
         "bracket": bracket(bound) if bound.certified else None,  # type: ignore[arg-type]  # a Bound is certified
-        "headline": headline("epsilon", question.delta, bound, assumed=assumed),
+        "headline": headline(specification, "epsilon", question.delta, bound),
         "statement": statement(specification, "epsilon", question.delta, bound),
         "method": method_words(bound),
         "not_included": list(not_included(specification)),

@@ -31,8 +31,8 @@ _SPELT = {"gaussian": "Gaussian", "laplace": "Laplace", "renyi": "Renyi", "dp": 
 
 _CHANGES = {
     "add-remove": "adding or removing any {one}",
-    "add": "adding any {one} (but not necessarily removing one)",
-    "remove": "removing any {one} (but not necessarily adding one)",
+    "add": "adding any {one}",
+    "remove": "removing any {one}",
     "substitute": "replacing any {one} by any other",
     "zero-out": "replacing any {one} by {null} (or back)",
 }
@@ -141,16 +141,22 @@ def _pair(quantity: str, given: float, value: str) -> tuple[str, str]:
     return (value, plain(given)) if quantity == "epsilon" else (plain(given), value)
 
 
-def headline(quantity: str, given: float, result: Bound | Estimate, *, assumed: str = "") -> str:
-    """The pair (epsilon, delta) that may be quoted; under ``assumed``, where that is not the case."""
+def headline(specification: Specification, quantity: str, given: float, result: Bound | Estimate) -> str:
+    """The pair (epsilon, delta) that may be quoted, and what it is worth."""
     if not isinstance(result, Bound):
         value, kind = "about " + nearest(float(result.value)), "an estimate, not certified"
     elif math.isinf(float(result.upper)):
         known = "holds" if math.isinf(float(result.lower)) else "is proved"
         return f"no finite epsilon {known} at delta {plain(given)}"
     else:
-        value, kind = rounded_up(float(result.upper)), assumed or "certified"
-    return f"({', '.join(_pair(quantity, given, value))})-differential privacy, {kind}"
+        value, kind = rounded_up(float(result.upper)), IF_HELD if specification.broken else "certified"
+    return f"({', '.join(_pair(quantity, given, value))})-differential privacy{_alone(specification)}, {kind}"
+
+
+def _alone(specification: Specification) -> str:
+    """What is said of a guarantee in one direction: it bounds how far a step that way lowers a probability, no more."""
+    adjacency = specification.adjacency
+    return f" in the direction {adjacency} alone" if adjacency in {"add", "remove"} else ""
 
 
 def statement(specification: Specification, quantity: str, given: float, result: Bound | Estimate) -> str:
@@ -179,9 +185,11 @@ def _statement(specification: Specification, quantity: str, given: float, result
         return f"No guarantee follows: no finite epsilon {known} at delta {delta}, under {change}."
     if quantity == "delta" and float(result.upper) >= 1.0:
         return f"No guarantee follows: at delta {delta}, epsilon is {epsilon}, under {change}."
+    alone = _alone(specification)
     return (
-        f"{change[0].upper()}{change[1:]} changes the probability of any set of outcomes of {steps} by a factor of at"
-        f" most e^{epsilon}, up to an additive {delta}: ({epsilon}, {delta})-differential privacy."
+        f"{change[0].upper()}{change[1:]} {'lowers' if alone else 'changes'} the probability of any set of outcomes of"
+        f" {steps} by a factor of at most e^{epsilon}, up to an additive {delta}: ({epsilon}, {delta})-differential"
+        f" privacy{alone}."
     )
 
 
