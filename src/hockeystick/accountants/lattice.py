@@ -160,13 +160,14 @@ class _OneSidedCurve(DirectedCurve):
         It is made for a size that depends on nothing else, so that no answer depends on what was asked before.
         """
         number = min(max(round(-log_delta / _APART), 0), _LAST)
-        if number not in self._made:
+        made = self._made.get(number)
+        if made is None:
             delta = math.exp(-_APART * (number or 0.5))
             _, rough = saddle_at_least_zero(self._parts, delta)
             plds = self._plds(rough.theta, *tail_exponents(self._steps, rough, _RELATIVE))
             made = self._composed(plds, saddle_at_least_zero(plds, delta))
             self._made = {number: made, **dict(list(self._made.items())[: _KEPT - 1])}
-        return self._made[number]
+        return made
 
     def _composed(
         self, plds: list[tuple[LatticePLD, int]], at: tuple[Cumulants, SaddleEstimate]
