@@ -32,8 +32,6 @@ MEANINGS = [
     (REPLACE, FIXED, event(), hs.Gaussian(1.0).without_replacement(batch_size=10, population=1000), "substitute"),
     (ADD, PLAIN, event(clients=1000), hs.Gaussian(1.0), "add-remove"),
     (ADD, PLAIN, event(clients=10), hs.Gaussian(0.5), "add-remove"),
-    (REPLACE, PLAIN, event(clients=1000), hs.Gaussian(1.0), "substitute"),
-    (REPLACE, PLAIN, event(clients=10), hs.Gaussian(1.0), "substitute"),
 ]
 
 

@@ -22,7 +22,7 @@ def test_a_profile_says_the_certified_upper_side() -> None:
         assert curve.delta(epsilon).upper <= profile.delta(epsilon) <= curve.delta(epsilon).upper * (1 + 1e-9)
     found = profile.epsilon(1e-5)
     assert curve.delta(found).upper <= 1e-5
-    assert curve.epsilon(1e-5).upper <= found <= curve.epsilon(1e-5).upper + 1e-9
+    assert curve.epsilon(1e-5).lower <= found <= curve.epsilon(1e-5).upper + 1e-9
     with pytest.raises(dp.OpenDPException, match="epsilon"):
         profile.delta(-1.0)
 

@@ -7,7 +7,6 @@ What an event is, by the sampling method of the configuration:
 - ``no-amplification``, add or remove: where all clients take part, a client more moves the sum by 1. Where a fixed
   number of them does, a client more pushes another out and moves it by 2: the noise counts half. (Flower's own
   accountant takes 1 there, which is not proved for the fixed numbers of clients that its strategies draw.)
-- ``no-amplification``, replace: a client replaced moves the sum by 2, however many take part.
 
 Guarantee: `HockeystickAccountant.get_epsilon` and `get_delta` are at least the certified upper side.
 """
@@ -154,8 +153,7 @@ class HockeystickAccountant:
             case SamplingMethod.WITHOUT_REPLACEMENT:
                 return Gaussian(event.noise_multiplier).without_replacement(batch_size=sample, population=population)
             case SamplingMethod.NO_AMPLIFICATION:
-                moved = 1.0 if sample == population or self._relation == "substitute" else 2.0  # whose values move by 2
-                return Gaussian(event.noise_multiplier / moved)
+                return Gaussian(event.noise_multiplier if sample == population else event.noise_multiplier / 2.0)
             case other:
                 raise ValueError(f"unsupported sampling method: {other!r}")
 
