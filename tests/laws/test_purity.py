@@ -25,6 +25,7 @@ from hockeystick.accountants import (
     SaddlePoint,
 )
 from hockeystick.accountants.lattice import Rounding
+from hockeystick.exact import Enclosure, evaluate, exact_delta, exact_epsilon
 from tests.random_runs import random_run
 
 Question = tuple[str, float]
@@ -91,6 +92,30 @@ def test_published_accountants_answer_alike_whatever_was_asked_before(accountant
         again = getattr(used, kind)(at)
         assert type(again) is type(fresh)
         assert list(map(str, again.sides)) == list(map(str, fresh.sides)), question
+
+
+@pytest.mark.parametrize(
+    "run",
+    [hs.Gaussian(1.0).poisson(0.01) * 500, hs.Gaussian(1.0).random_allocation(steps=50) * 1],
+    ids=["line", "allocation"],
+)
+def test_exact_numbers_have_the_same_digits_whatever_was_asked_before(run: hs.Composition) -> None:
+    parts = [(step.pair("remove"), count) for step, count in run.steps]
+    questions = [("delta", 0.5), ("delta", 0.52), ("delta", 0.6), ("epsilon", 1e-4)]
+
+    def digits(question: Question) -> Enclosure:
+        kind, at = question
+        return (exact_delta if kind == "delta" else exact_epsilon)(parts, at, digits=16)
+
+    fresh = {}
+    for question in questions:
+        evaluate._curve.cache_clear()
+        fresh[question] = digits(question)
+    backwards = questions[::-1]
+    assert [digits(question) for question in backwards] == [fresh[question] for question in backwards]
+    evaluate._curve.cache_clear()
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(digits, questions)) == [fresh[question] for question in questions]
 
 
 STEPS = (hs.Gaussian(1.0).poisson(0.01) * 300, hs.Laplace(2.0) * 2, hs.DiscreteLaplace(3.0) * 4)

@@ -65,7 +65,7 @@ class Exact(Accountant):
 @final
 @dataclass(frozen=True)
 class _ExactCurve(DirectedCurve):
-    """The curve of one direction; `hockeystick.exact` keeps the lines it has computed."""
+    """The curve of one direction; `hockeystick.exact` keeps lines that serve many questions."""
 
     parts: Parts
     digits: int

@@ -189,7 +189,7 @@ class _Line:
 
 @final
 class AllocationCurve(Curve):
-    """The curve of one round, or of its reverse."""
+    """The curve of one round, or of its reverse, for one question: the lines it lays serve the next epsilons."""
 
     def __init__(self, shape: AllocationShape) -> None:
         self._shape = shape
@@ -225,19 +225,20 @@ class AllocationCurve(Curve):
             best = value if value.rad() < best.rad() else best
             if self._will_do(best, digits, floor):
                 return best
-        nats_below = _FIRST
+        with precision(LOW_BITS):
+            at = float(nats(epsilon))
+        nats_below = -float(best.abs_lower().log()) if best > 0 else _FIRST
         while nats_below < _LAST:
-            if best > 0:
-                nats_below = -float(best.abs_lower().log())
-            with precision(LOW_BITS):
-                at = float(nats(epsilon))
             line = _Line(self._shape, _planned(self._shape, at, nats_below + (digits + 2) * math.log(10.0)))
             value = self._on(line, epsilon)
             best = value if value.rad() < best.rad() else best
             if self._will_do(best, digits, floor):
                 self._lines = [*self._lines[-3:], line]
                 return best
-            nats_below = 2.0 * nats_below if not best > 0 else nats_below + 4.0
+            if best > 0:
+                nats_below = max(nats_below + 4.0, -float(best.abs_lower().log()))
+            else:
+                nats_below = 2.0 * nats_below
         found = Enclosure.of_ball(best)
         raise PrecisionError(f"delta could not be enclosed to {digits} digits; best so far {found}", best=found)
 

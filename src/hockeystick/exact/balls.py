@@ -7,14 +7,32 @@ everything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import wraps
+from threading import RLock
+from typing import ParamSpec, TypeVar
 
 from flint import arb, ctx, fmpq
 
 LOW_BITS = 64
 """The precision of bounds and choices."""
+
+_Given = ParamSpec("_Given")
+_Found = TypeVar("_Found")
+_ALONE = RLock()
+
+
+def one_at_a_time(question: Callable[_Given, _Found]) -> Callable[_Given, _Found]:
+    """The question, asked by one thread at a time: flint's precision is that of the whole process."""
+
+    @wraps(question)
+    def asked(*args: _Given.args, **kwargs: _Given.kwargs) -> _Found:
+        with _ALONE:
+            return question(*args, **kwargs)
+
+    return asked
 
 
 @contextmanager

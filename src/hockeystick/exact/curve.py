@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
+from functools import lru_cache
 from typing import final
 
 from flint import arb
@@ -17,6 +18,8 @@ from hockeystick.exact.exponent import Epsilon, nats
 
 _MOST_BITS = 60_000
 _ZERO_BITS = 4_000
+_LINES = 32  # of one composition that are kept
+_TOGETHER = 3  # digits: lines are planned for a multiple of so many
 _ZERO = Fraction(0)
 
 
@@ -153,11 +156,14 @@ class EpsilonLine(ABC):
 
 
 class LineCurve(OfComposite):
-    """A composition by quadrature on a line; a line once computed serves every epsilon it is good for."""
+    """A composition by quadrature on lines.
+
+    A line stands where all epsilons of a range ask for it, so that an answer does not depend on what was asked before.
+    """
 
     def __init__(self, composite: Composite) -> None:
         super().__init__(composite)
-        self._lines: list[EpsilonLine] = []
+        self._line = lru_cache(maxsize=_LINES)(self.new_line)
 
     @abstractmethod
     def new_line(self, estimate: float, digits: int) -> EpsilonLine:
@@ -193,23 +199,22 @@ class LineCurve(OfComposite):
         value = self._near_total(epsilon, digits)
         if value is not None:
             return value
-        for line in reversed(self._lines):
-            value = line.delta(epsilon)
-            if relative_digits(value) >= digits or value < ball(floor / 2):
-                return value
-        return self._on_new_line(epsilon, estimate, digits)
-
-    def _on_new_line(self, epsilon: Epsilon, estimate: float, digits: int) -> arb:
-        wanted, value = digits + 2, arb(0)
-        for _ in range(8):
-            line = self.new_line(estimate, wanted)
-            value = line.delta(epsilon)
+        wanted, value = _TOGETHER * math.ceil((digits + 2) / _TOGETHER), arb(0)
+        for place in (self._place(estimate), *[estimate] * 7):
+            value = self._line(place, wanted).delta(epsilon)
             known = relative_digits(value)
-            if known >= digits:
-                self._lines.append(line)
+            if known >= digits or value < ball(floor / 2):
                 return value
             wanted += max(2, math.ceil(digits - known) + 1)
         raise _out_of_reach(digits, value, f"a line planned for {wanted} digits does not give them")
+
+    def _place(self, estimate: float) -> float:
+        """The epsilon that a line near this one is planned for: a multiple of about three deviations."""
+        theta, limit = self.composite.saddle(estimate), self.loss_limit()
+        deviation = math.sqrt(self.composite.sketch(theta).variance + theta**-2.0 + (1.0 + theta) ** -2.0)
+        apart = 2.0 ** math.floor(math.log2(4.0 * deviation))
+        place = apart * round(estimate / apart)
+        return place if limit is None or limit > place else estimate
 
 
 @final

@@ -16,7 +16,7 @@ from hockeystick.errors import UnknownPairError, check_count
 from hockeystick.exact.allocation import AllocationCurve
 from hockeystick.exact.atomic import AtomicTransform
 from hockeystick.exact.atoms import Atoms
-from hockeystick.exact.balls import precision
+from hockeystick.exact.balls import one_at_a_time, precision
 from hockeystick.exact.composite import Composite
 from hockeystick.exact.contour import ContourCurve
 from hockeystick.exact.curve import Curve, FirstThatServes, relative_digits
@@ -46,6 +46,7 @@ Terms = Iterable[tuple[Pair, int]]
 """Pairs and how often each is composed."""
 
 
+@one_at_a_time
 def exact_delta(terms: Terms, epsilon: float | Fraction | Log, *, digits: int = 15) -> Enclosure:
     """Enclosure of delta(epsilon) of a composition, to so many relative digits.
 
@@ -74,6 +75,7 @@ def exact_delta(terms: Terms, epsilon: float | Fraction | Log, *, digits: int = 
     return Enclosure.of_ball(curve_of(terms).delta(point, wanted)).at_least(0)
 
 
+@one_at_a_time
 def exact_epsilon(terms: Terms, delta: float | Fraction, *, digits: int = 15) -> Enclosure:
     """Enclosure of ``inf {eps >= 0: delta(eps) <= delta}`` (nats) of a composition, to so many relative digits.
 
@@ -108,6 +110,7 @@ def exact_epsilon(terms: Terms, delta: float | Fraction, *, digits: int = 15) ->
     return epsilon_of(curve_of(terms), Fraction(delta), digits=check_count("digits", digits))
 
 
+@one_at_a_time
 def exact_infinite_mass(terms: Terms, *, digits: int = 15) -> Enclosure:
     """Enclosure of the mass of infinite losses, the limit of delta as epsilon grows.
 
@@ -129,7 +132,7 @@ def exact_infinite_mass(terms: Terms, *, digits: int = 15) -> Enclosure:
 
 
 def curve_of(terms: Terms) -> Curve:
-    """The exact curve of a composition, which keeps what it has computed.
+    """The exact curve of a composition, whose answers do not depend on what it was asked before.
 
     Raises
     ------
@@ -142,16 +145,16 @@ def curve_of(terms: Terms) -> Curve:
         counts[shape] = counts.get(shape, 0) + own if shape != _NOTHING else 1
     if not counts:
         raise ValueError("a composition has at least one step, got none")
+    if len(counts) > 1:
+        counts.pop(_NOTHING, None)  # equal P and Q add nothing
+    ((first, count), *others) = counts.items()
+    if isinstance(first, AllocationShape) and count == 1 and not others:
+        return AllocationCurve(first)  # it keeps the lines of one question
     return _curve(tuple(sorted(counts.items(), key=repr)))
 
 
 @lru_cache(maxsize=64)
 def _curve(counts: tuple[tuple[Shape, int], ...]) -> Curve:
-    if len(counts) > 1:
-        counts = tuple(item for item in counts if item[0] != _NOTHING)  # equal P and Q add nothing
-    ((first, count), *others) = counts
-    if isinstance(first, AllocationShape) and count == 1 and not others:
-        return AllocationCurve(first)
     shift_squared, parts = Fraction(0), []
     for shape, count in counts:
         if isinstance(shape, MixtureShape) and shape.shift_squared is not None:
