@@ -113,6 +113,11 @@ ONE_OF_EACH_KIND = {
     "unknown scheme": (replaced('"poisson"', '"poison"'), 5, "did you mean 'poisson'"),
     "batch above data": (replaced("rate = 0.01", "batch_size = 9, population = 8"), 5, "at most population"),
     "batch without data": (replaced("rate = 0.01", "batch_size = 9"), 5, "population is missing"),
+    "two ways": (
+        replaced("rate = 0.01", "rate = 0.01, batch_size = 9, population = 900"),
+        5,
+        "steps[1].sampling says the same in two ways: give rate, or batch_size and population, not both",
+    ),
     "examples for population": (
         replaced('"poisson", rate = 0.01', '"without-replacement", batch_size = 9, examples = 90'),
         5,

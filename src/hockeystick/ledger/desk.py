@@ -172,7 +172,9 @@ class Desk:
         target = self._at(dataset, check_count("number", number, minimum=0))
         if target.action not in SETTLES[action]:
             meant = " or ".join(SETTLES[action])
-            raise LedgerError(f"entry {number} of {dataset!r} is a {target.action}, not a {meant}")
+            raise LedgerError(
+                f"{action} needs an entry of the kind {meant}; entry {number} of {dataset!r} is {target.action!r}"
+            )
         by = self.rows.settled_by(dataset, number)
         if by is not None:
             raise LedgerError(f"entry {number} of {dataset!r} is settled by entry {by} already")

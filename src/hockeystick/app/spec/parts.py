@@ -152,8 +152,13 @@ class DocumentReader:
             ways = [way for each in known.values() for way in (each, *each.others)]
             self.unknown(path, table, others, tuple(name for way in ways for name in way.names))
             return None
-        entry = entry.written_with(table.keys() - set(others))
-        self.unknown(path, table, (*others, *entry.names))
+        whole, entry = entry, entry.written_with(table.keys() - set(others))
+        given = [name for name in table if name not in entry.names]
+        beside = {name: way for way in (whole, *whole.others) for name in given if name in way.names}
+        for way in dict.fromkeys(beside.values()):
+            one, other = (" and ".join(each.required) for each in (entry, way))
+            self.problem(path, f"{_named(path)} says the same in two ways: give {one}, or {other}, not both")
+        self.unknown(path, table, (*others, *entry.names, *beside))
         found: dict[str, Value] = {}
         for parameter in entry.parameters:
             if parameter.name in table:
