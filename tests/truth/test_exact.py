@@ -96,7 +96,7 @@ def two_steps_by_quadrature(noise: float, rate: float, epsilon: float) -> mpf:
 
 @pytest.mark.parametrize(("noise", "rate", "epsilon"), [(1.0, 0.25, 0.5), (0.75, 0.5, 3.0)])
 def test_two_steps_agree_with_quadrature_over_the_first_loss(noise: float, rate: float, epsilon: float) -> None:
-    with mp.workdps(30):
+    with mp.workdps(20):
         truth = two_steps_by_quadrature(noise, rate, epsilon)
         found = exact_delta([(subsampled(noise, rate), 2)], epsilon, digits=12)
         low = Fraction(found.low)

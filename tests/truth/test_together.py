@@ -341,7 +341,7 @@ def contained(rng: np.random.Generator, questions: int) -> int:
     return compared
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_batches_contain_the_exact_truth(seed: int) -> None:
     rng = np.random.default_rng(20261122 + seed)
     assert sum(contained(rng, 3) for _ in range(3)) >= 9
