@@ -58,7 +58,7 @@ def group(sigma: float, rate: Fraction, size: int) -> Pair:
 
 
 def assert_contains(bound: Bound, parts: Parts, epsilon: float, tolerance: float = TOLERANCE) -> None:
-    exact = exact_delta(parts, epsilon, digits=12)
+    exact = exact_delta(parts, epsilon, digits=14)
     assert Fraction(float(bound.lower)) <= exact.low
     assert exact.high <= Fraction(float(bound.upper))
     assert float(bound.width) <= tolerance * float(bound.lower)

@@ -96,7 +96,7 @@ def two_steps_by_quadrature(noise: float, rate: float, epsilon: float) -> mpf:
 
 @pytest.mark.parametrize(("noise", "rate", "epsilon"), [(1.0, 0.25, 0.5), (0.75, 0.5, 3.0)])
 def test_two_steps_agree_with_quadrature_over_the_first_loss(noise: float, rate: float, epsilon: float) -> None:
-    with mp.workdps(20):
+    with mp.workdps(30):
         truth = two_steps_by_quadrature(noise, rate, epsilon)
         found = exact_delta([(subsampled(noise, rate), 2)], epsilon, digits=12)
         low = Fraction(found.low)
@@ -152,7 +152,7 @@ def test_known_epsilons_of_ten_thousand_rare_steps(direction: str, delta: float,
 def test_known_epsilons_where_float_accountants_fail(
     noise: float, rate: float, steps: int, delta: float, epsilon: str
 ) -> None:
-    assert within(exact_epsilon([(subsampled(noise, rate), steps)], delta, digits=7), epsilon)
+    assert within(exact_epsilon([(subsampled(noise, rate), steps)], delta, digits=10), epsilon)
 
 
 def test_known_delta_of_two_thousand_steps() -> None:
@@ -167,8 +167,8 @@ def test_known_delta_of_two_thousand_steps() -> None:
 @pytest.mark.parametrize("epsilon", [0.25, 2.0, 30.0])
 def test_intervals_shrink_and_overlap_as_digits_grow(epsilon: float) -> None:
     pair = subsampled(0.9, 0.02)
-    found = [exact_delta([(pair, 300), (ReversedPair(pair), 200)], epsilon, digits=digits) for digits in (5, 15, 30)]
-    assert all(f.digits >= digits for f, digits in zip(found, (5, 15, 30), strict=True))
+    found = [exact_delta([(pair, 300), (ReversedPair(pair), 200)], epsilon, digits=digits) for digits in (5, 15, 40)]
+    assert all(f.digits >= digits for f, digits in zip(found, (5, 15, 40), strict=True))
     assert all(a.overlaps(b) for a in found for b in found)
 
 

@@ -337,11 +337,11 @@ def test_rows_left_out_are_inside_the_bracket(monkeypatch: pytest.MonkeyPatch) -
 
 
 LONG = (
-    (hs.DiscreteGaussian(2.0).poisson(0.1) * 14, "remove", (1e-150,)),
-    (hs.DiscreteGaussian(2.0).poisson(0.01) * 14, "add", (1e-1, 1e-40)),
+    (hs.DiscreteGaussian(2.0).poisson(0.1) * 14, "remove", (1e-1, 1e-150)),
+    (hs.DiscreteGaussian(2.0).poisson(0.01) * 14, "add", (1e-6, 1e-40)),
     (hs.Binomial(800) * 8, "remove", (1e-100,)),
     (hs.DiscreteLaplace(5.0).poisson(0.05) * 12 + hs.DiscreteGaussian(3.0) * 6, "remove", (1e-8, 1e-60)),
-    (hs.DiscreteGaussian(6.0).poisson(0.003) * 12, "remove", (1e-90,)),
+    (hs.DiscreteGaussian(6.0).poisson(0.003) * 12, "remove", (1e-12, 1e-90)),
 )
 
 

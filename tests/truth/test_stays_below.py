@@ -50,14 +50,14 @@ def directed(run: hs.Step | hs.Composition, direction: str) -> DirectedCurve:
 @pytest.mark.parametrize("direction", ["remove", "add"])
 def test_what_is_proved_at_once_is_above_the_exact_delta_and_near(direction: str, epsilon: float, times: float) -> None:
     run = hs.Gaussian(1.0).poisson(0.02) * 300
-    truth = float(hs.account(run, direction, accountant=hs.accountants.Exact(6)).delta(epsilon).sides[1])
+    truth = float(hs.account(run, direction, accountant=hs.accountants.Exact()).delta(epsilon).sides[1])
     assert truth < least_proved(directed(run, direction), epsilon) < times * truth
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5])
 def test_chernoffs_bound_is_above_the_exact_delta(epsilon: float) -> None:
     run = hs.Gaussian(1.0).poisson(0.02) * 300
-    truth = float(hs.account(run, "add", accountant=hs.accountants.Exact(6)).delta(epsilon).sides[1])
+    truth = float(hs.account(run, "add", accountant=hs.accountants.Exact()).delta(epsilon).sides[1])
     tilts = round_tilts(np.geomspace(0.5, 30.0, 24))[:, None]
     (found,) = log_tail(PairSum(run.pairs("add")).dropping(-690.0), tilts, np.array([epsilon]))
     assert math.log(truth) < found < math.log(truth) + 3.0

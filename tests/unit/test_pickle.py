@@ -102,7 +102,7 @@ def test_a_curve_that_was_copied_gives_the_same_answers(name: str, adjacency: st
         with pytest.raises(hs.UnknownPairError):
             hs.account(run, adjacency)
         return
-    curve = hs.account(run, adjacency, tolerance=1e-2)
+    curve = hs.account(run, adjacency)
     fresh = pickle.dumps(curve)
     answer = curve.delta([0.2, 0.4])
     for copied in (pickle.loads(fresh), copy.deepcopy(curve)):  # noqa: S301 - our own

@@ -115,7 +115,7 @@ def test_delta_at_an_axis_of_epsilons_contains_the_exact_truth() -> None:
     assert found.quantity == "delta"
     for i, noise in enumerate((0.9, 1.5)):
         for j, epsilon in enumerate((0.5, 2.0)):
-            truth = exact_delta(plan(noise, 0.02, 50).pairs("remove"), epsilon, digits=12)
+            truth = exact_delta(plan(noise, 0.02, 50).pairs("remove"), epsilon, digits=15)
             one = found.bound[i, j]
             assert Fraction(float(one.lower)) <= truth.low <= truth.high <= Fraction(float(one.upper))
             assert float(one.width) < 1e-3 * float(one.upper)
@@ -177,7 +177,7 @@ def test_values_found_are_proved_safe_and_their_neighbours_unsafe() -> None:
             assert safe == found.bound.upper[i, j]  # type: ignore[index]
             for value, met in ((safe, True), (unsafe, False)):
                 run = plan(value, rate, 1000)
-                ends = (exact_delta(run.pairs(d), epsilon, digits=7).high for d in ("remove", "add"))
+                ends = (exact_delta(run.pairs(d), epsilon, digits=9).high for d in ("remove", "add"))
                 assert all(end <= Fraction(1e-6) for end in ends) == met
 
 
