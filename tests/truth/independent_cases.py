@@ -81,8 +81,8 @@ FAST: list[tuple[str, list[Step], float, float]] = [  # relation, steps, delta a
         [
             step(
                 "gaussian-mixture",
-                100,
-                noise_multiplier=2.0,
+                1000,
+                noise_multiplier=4.0,
                 sensitivities=[0.0, 1.0, 2.0],
                 probabilities=[0.75, 0.125, 0.125],
             )

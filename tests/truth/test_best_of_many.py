@@ -285,11 +285,11 @@ def test_tuning_costs_more_with_more_runs_and_never_less_than_one() -> None:
 
 def test_calibration_and_refusals() -> None:
     found = hs.calibrate(
-        lambda s: hs.select_best(hs.Gaussian(s) * 10, count=hs.NegativeBinomialCount(0.2)),
+        lambda s: hs.select_best(hs.Gaussian(s), count=hs.NegativeBinomialCount(0.2)),
         epsilon=2.0,
         delta=1e-6,
         adjacency="remove",
-        guess=9.2,
+        guess=2.9,
         precision=1.0,
     )
     assert bound(found.curve.delta(2.0)).upper <= 1e-6

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 import hockeystick as hs
 from hockeystick.laws import LabelledPair, Pair
@@ -165,7 +166,12 @@ def test_samples_have_the_masses_of_the_cells() -> None:
 
 
 @pytest.mark.parametrize(
-    ("most", "peer", "least"), [(600, 2.594349, 2.5835), (550, 5.598308, 2.5830), (520, 10.270351, 2.5705)]
+    ("most", "peer", "least"),
+    [
+        (600, 2.594349, 2.5835),
+        (550, 5.598308, 2.5830),
+        pytest.param(520, 10.270351, 2.5705, marks=pytest.mark.torture),
+    ],
 )
 def test_a_run_is_never_above_what_a_substitution_pair_gives(most: int, peer: float, least: float) -> None:
     """dp-accounting 0.6.0 takes the substitution pair for full batches: its answers for 2000 steps at delta 1e-5."""
@@ -202,14 +208,12 @@ def test_one_micro_batch_is_a_poisson_sample_bit_for_bit(adjacency: Any) -> None
 
 def test_micro_batches_are_a_mixture_of_shifts() -> None:
     """One step, by the closed form: sum_j w_j Phi(j/s - y) - a Phi(-y), largest at the root of the likelihood ratio."""
-    from scipy.stats import norm
-
     s, g, m = 2.0, 0.25, 3
     weights = [float(binomial(m, Fraction(g), j)) for j in range(m + 1)]
     pair = hs.Gaussian(s).poisson(g, micro_batches=m).pair("remove")
     for epsilon in (0.05, 0.3, 1.0):
-        y = np.linspace(-8.0, 12.0, 400_001)
-        values = sum(w * norm.sf(y - j / s) for j, w in enumerate(weights)) - math.exp(epsilon) * norm.sf(y)
+        y = np.linspace(-8.0, 12.0, 100_001)
+        values = sum(w * ndtr(j / s - y) for j, w in enumerate(weights)) - math.exp(epsilon) * ndtr(-y)
         low, high = one_step_delta(pair, epsilon)
         assert low <= high
         assert float(values.max()) <= high * (1 + 1e-9)

@@ -167,7 +167,7 @@ def test_steps_that_hide_nothing_are_refused_or_said_to(accountant: Accountant) 
             assert curve.epsilon(0.5).upper == math.inf
 
 
-@pytest.mark.parametrize("epsilon", [1e10, 1e100, 1e300])
+@pytest.mark.parametrize("epsilon", [1e10, 1e300])
 def test_enormous_epsilons_are_answered(epsilon: float) -> None:
     for run in (
         hs.Gaussian(1.0) * 3,

@@ -214,7 +214,7 @@ def test_outcomes_that_are_all_alike_tell_nothing_beyond_an_epsilon_of_0() -> No
 
 def test_lines_are_the_same_whatever_was_asked_before_and_from_however_many_threads() -> None:
     run = hs.DiscreteGaussian(1.2).poisson(0.01) * 3 + hs.Binomial(24) * 2
-    epsilons, deltas = (0.0, 2.0, 2.0001), (1e-2, 1e-5)
+    epsilons, deltas = (0.0, 2.0001), (1e-2, 1e-5)
     asked = [("delta", at) for at in epsilons] + [("epsilon", at) for at in deltas]
     alone = [getattr(curve_of(run, "remove"), question)(at).sides for question, at in asked]
     kept = curve_of(run, "remove")

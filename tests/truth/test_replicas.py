@@ -123,16 +123,19 @@ def test_beyond_a_quarter_of_a_period_nothing_is_known() -> None:
 
 
 def composed(sigma: float, sensitivity: int, steps: int) -> list[tuple[mpf, mpf]]:
-    """Losses and masses under P of some steps, to 30 digits."""
+    """Losses and masses under P of some steps, each mass to within 1e-89."""
     s, most = mpf(sigma), math.ceil(14.0 * sigma)
-    one = np.array([mp.exp(-mpf(x * x) / (2 * s * s)) for x in range(-most, most + 1)], dtype=object)
-    one = one / one.sum()
-    whole = one
+    with mp.workdps(100):
+        weights = [mp.exp(-mpf(x * x) / (2 * s * s)) for x in range(-most, most + 1)]
+        total = mp.fsum(weights)
+        one = np.array([int(mp.ldexp(weight / total, 300)) for weight in weights], dtype=object)
+    whole = one  # in units of 2^-300: convolutions of integers take a tenth of the time
     for _ in range(steps - 1):
-        whole = np.convolve(whole, one)
+        whole = np.convolve(whole, one) >> 300
     middle = len(whole) // 2
     return [
-        ((2 * (n - middle) + steps * sensitivity) * sensitivity / (2 * s * s), mass) for n, mass in enumerate(whole)
+        ((2 * (n - middle) + steps * sensitivity) * sensitivity / (2 * s * s), mp.ldexp(mass, -300))
+        for n, mass in enumerate(whole)
     ]
 
 

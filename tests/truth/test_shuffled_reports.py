@@ -271,7 +271,7 @@ def test_polls_and_other_steps_compose_above_every_dataset_and_not_above_all(
 
 def test_a_poll_composes_as_closely_as_its_curve_is_known() -> None:
     """One poll and a step that tells nothing: the curve of the poll alone, but for chords between knots."""
-    poll = hs.RandomizedResponse(F(3, 4)).shuffled_reports(people=200)
+    poll = hs.RandomizedResponse(F(3, 4)).shuffled_reports(people=60)
     nothing = hs.DiscretePair((F(1, 2), F(1, 2)), (F(1, 2), F(1, 2)))
     curve = hs.account(poll, "substitute")
     composed = Certified(1e-4).directed(((poll.pair("substitute"), 1), (nothing.pair("remove"), 1)))

@@ -155,7 +155,7 @@ def test_long_lines_of_atoms_beside_little_noise_contain_the_truth(
     monkeypatch.setattr(line, "sieve", sieved)
     curve = hs.account(run, direction, accountant=hs.accountants.Contour())
     for epsilon in (10.0, 26.0, 45.0):
-        found, truth = curve.delta(epsilon), exact_delta(run.pairs(direction), epsilon, digits=15)
+        found, truth = curve.delta(epsilon), exact_delta(run.pairs(direction), epsilon, digits=12)
         assert found.lower <= truth.high
         assert truth.low <= found.upper <= found.lower * (1.0 + 1e-9)
     assert max(lengths) > line.LONGEST

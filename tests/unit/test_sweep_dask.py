@@ -10,11 +10,10 @@ import pytest
 
 import hockeystick as hs
 
-distributed = pytest.importorskip("distributed")
-
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
+    distributed = pytest.importorskip("distributed")
     settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as connected:
         yield connected
