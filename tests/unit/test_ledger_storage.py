@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,13 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/ledger.db"
     return new_database(request.getfixturevalue("server"))
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """A file of SQLite, whose changes are kept, closed afterwards: sqlite3's own ``with`` leaves it open."""
+    with closing(sqlite3.connect(path)) as database, database:
+        yield database
 
 
 ATTEMPTS = """
@@ -171,7 +179,7 @@ def book(filled_once: Path, tmp_path: Path) -> Ledger:
 
 def columns(path: Path) -> list[tuple[str, str, int, str]]:
     """Every stored value of entries: its table, column, row, and the entry that holds it."""
-    with sqlite3.connect(path) as database:
+    with opened(path) as database:
         found = [
             ("ledger_entries", column, rowid, str(number))
             for column in ("dataset", "number", "refers", "content", "previous", "hash")
@@ -192,7 +200,7 @@ def test_one_changed_byte_is_found_and_named(seed: int, book: Ledger, tmp_path: 
     assert book.verify() == []
     rng = random.Random(seed)  # noqa: S311 - no secret
     table, column, rowid, number = rng.choice(columns(path))
-    with sqlite3.connect(path) as database:
+    with opened(path) as database:
         for (name,) in database.execute("select name from sqlite_master where type = 'trigger'").fetchall():
             database.execute(f"drop trigger {name}")
         (value,) = database.execute(f"select {column} from {table} where rowid = ?", (rowid,)).fetchone()  # noqa: S608
@@ -212,7 +220,7 @@ def test_one_changed_byte_is_found_and_named(seed: int, book: Ledger, tmp_path: 
 
 
 def test_totals_that_do_not_follow_from_the_entries_are_found(book: Ledger, tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "ledger.db") as database:
+    with opened(tmp_path / "ledger.db") as database:
         database.execute("update ledger_totals set times = times + 1")
     database.close()
     assert [finding.what for finding in book.verify()] == ["the totals kept are not those of the entries"]
@@ -226,7 +234,7 @@ def test_totals_that_do_not_follow_from_the_entries_are_found(book: Ledger, tmp_
     ],
 )
 def test_a_last_entry_that_is_not_the_one_kept_is_found(change: str, what: str, book: Ledger, tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "ledger.db") as database:
+    with opened(tmp_path / "ledger.db") as database:
         database.execute(change)
     database.close()
     assert all(what in finding.what for finding in book.verify())
@@ -247,7 +255,7 @@ def test_a_last_entry_that_is_not_the_one_kept_is_found(change: str, what: str, 
 def test_what_was_changed_is_refused_by_name_when_it_is_used(
     change: str, ask: str, what: str, book: Ledger, tmp_path: Path
 ) -> None:
-    with sqlite3.connect(tmp_path / "ledger.db") as database:
+    with opened(tmp_path / "ledger.db") as database:
         for (trigger,) in database.execute("select name from sqlite_master where type = 'trigger'").fetchall():
             database.execute(f"drop trigger {trigger}")
         database.execute(f"update {change}")
@@ -261,7 +269,7 @@ def test_a_ledger_of_version_1_is_migrated_with_its_entries(book: Ledger, tmp_pa
     """Version 1 had entries and kinds, and added them up each time."""
     path = tmp_path / "ledger.db"
     before, total = list(book.export()), book.total("census")
-    with sqlite3.connect(path) as database:
+    with opened(path) as database:
         for table in ("heads", "totals"):
             database.execute(f"drop table ledger_{table}")
         database.execute("update ledger_version set version = 1")
@@ -280,7 +288,7 @@ def test_a_ledger_of_version_1_is_migrated_with_its_entries(book: Ledger, tmp_pa
 
 @pytest.mark.usefixtures("book")
 def test_a_ledger_of_a_newer_version_is_refused(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "ledger.db") as database:
+    with opened(tmp_path / "ledger.db") as database:
         database.execute("update ledger_version set version = 3")
     database.close()
     with pytest.raises(LedgerError, match="a newer hockeystick"):
@@ -291,7 +299,7 @@ def test_a_ledger_of_a_newer_version_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("book")
 def test_a_ledger_that_no_longer_says_its_version_is_refused(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "ledger.db") as database:
+    with opened(tmp_path / "ledger.db") as database:
         database.execute("delete from ledger_version")
     database.close()
     with pytest.raises(TamperedError, match="no longer says which version"):
@@ -306,7 +314,7 @@ def test_a_million_entries_are_added_up_from_their_totals(tmp_path: Path) -> Non
     kinds = [kind_of(hs.Gaussian(5000.0 + index)) for index in range(100)]
     previous = book.history("census")[0].hash
     assert previous != GENESIS
-    with sqlite3.connect(tmp_path / "ledger.db") as database:
+    with opened(tmp_path / "ledger.db") as database:
         database.executemany("insert into ledger_kinds values (?, ?)", kinds)
 
         def rows() -> Iterator[tuple[object, ...]]:
