@@ -188,6 +188,21 @@ class _Frozen(datetime):
         return cls(cls.year_now, 6, 1, tzinfo=tz)
 
 
+def test_a_budget_of_pure_privacy_is_spent_to_the_last_step(ledger: Ledger) -> None:
+    ledger.add_dataset(DataSet("pure", Budget(epsilon=1.0, delta=0.0)))
+    assert ledger.remaining("pure", hs.Laplace(10.0)) == 10
+    ledger.spend("pure", hs.Laplace(10.0) * 10, why="a table")  # each of epsilon 1/10
+    for more in (hs.Laplace(1e9), hs.Gaussian(1e6)):
+        with pytest.raises(OverBudgetError, match=r"epsilon 1 at delta 0 is spent"):
+            ledger.spend("pure", more, why="another")
+    found = ledger.total("pure")
+    assert (found.delta, found.epsilon.upper, found.within_budget) == (0.0, 1.0, True)
+    assert found.epsilon.lower >= 1.0 - 1e-12
+    for rule in ("gaussian-dp", "renyi"):
+        with pytest.raises(ValueError, match=f"the rule {rule} needs a delta above 0"):
+            DataSet("other", Budget(epsilon=1.0, delta=0.0), rule=rule)
+
+
 def test_periods_and_partitions_have_their_own_budgets(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hockeystick.ledger.desk.datetime", _Frozen)
     monkeypatch.setattr(_Frozen, "year_now", 2026)
@@ -314,7 +329,7 @@ def test_bad_input_changes_nothing(ledger: Ledger, index: int) -> None:
 
 def test_five_hundred_bad_budgets_names_and_releases(ledger: Ledger) -> None:
     rng = np.random.default_rng(11)
-    numbers = [-1.0, 0.0, math.nan, math.inf, -math.inf, "1", None, [], True, 2.0, 1e-400, 10**400]
+    numbers = [-1.0, 1.0, math.nan, math.inf, -math.inf, "1", None, [], True, 2.0, -5e-324, 10**400]
     names = ["", " ", "a\nb", "a\x07", "x" * 4001, "\ud800", None, 3, b"census", ["census"]]
     attempts: list[Callable[[Ledger, Any, Any], Any]] = [
         lambda book, bad, _: book.add_dataset(DataSet("new", Budget(epsilon=1.0, delta=bad))),

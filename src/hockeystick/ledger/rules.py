@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, final
 
@@ -50,7 +50,8 @@ class Budget:
     Attributes
     ----------
     epsilon, delta : float, optional
-        (epsilon, delta)-DP, epsilon above 0 (nats), delta in (0, 1).
+        (epsilon, delta)-DP, epsilon above 0 (nats), delta in [0, 1); 0 is pure differential privacy, and for releases
+        fixed in advance.
     mu, floor : float, optional
         mu-Gaussian-DP, for deltas above the floor.
     curve : tuple of (float, float), optional
@@ -82,7 +83,8 @@ class Budget:
                 raise TypeError("epsilon and delta go together: give both")
             for epsilon, delta in self.points:
                 check_positive("epsilon", epsilon)
-                check_inside("delta", delta)
+                if check_probability("delta", delta):
+                    check_inside("delta", delta)
 
     @property
     def points(self) -> tuple[tuple[float, float], ...]:
@@ -154,6 +156,8 @@ def check_rule(rule: str, budget: Budget) -> str:
         raise ValueError(f"the rule renyi needs a budget of one epsilon and delta, got {budget}")
     if rule == "gaussian-dp" and (budget.floor or len(budget.points) > 1):
         raise ValueError(f"the rule gaussian-dp needs a budget of mu, or of one epsilon and delta, got {budget}")
+    if rule != "in-advance" and not all(delta for _, delta in budget.points):
+        raise ValueError(f"the rule {rule} needs a delta above 0, got {budget}: only in-advance keeps a delta of 0")
     return rule
 
 
@@ -208,10 +212,13 @@ def total(runs: Runs, budget: Budget, rule: str, adjacency: str, delta: float | 
     if within and rule != "in-advance":
         epsilon = _promised(budget, rule, adjacency, at) if runs else composed_epsilon(runs, adjacency, at)
         return Total(epsilon, at, _filter(budget, rule, adjacency).statement, within, releases)
-    statement = f"{budget} under {adjacency}, all fixed in advance"
-    if not within:
-        statement = f"over the budget of {budget} under {adjacency}: epsilon is that of releases fixed in advance"
-    return Total(composed_epsilon(runs, adjacency, at), at, statement, within, releases)
+    spent = composed_epsilon(runs, adjacency, at)
+    statement = f"over the budget of {budget} under {adjacency}: epsilon is that of releases fixed in advance"
+    if within:
+        statement = f"{budget} under {adjacency}, all fixed in advance"
+        proved = min((epsilon for epsilon, least in budget.points if least <= at), default=math.inf)
+        spent = replace(spent, upper=min(_upper(spent), proved))
+    return Total(spent, at, statement, within, releases)
 
 
 def promise(budget: Budget, rule: str, adjacency: str) -> Composition:

@@ -34,6 +34,7 @@ _SAME = 1e-9  # relative: the order of a few sums may differ between machines, n
 _SHARPER = 0.02  # with other versions: how much narrower the brackets are that decide a claim
 _MOST_DIGITS = 300  # of a whole number that is a float64, too
 _EMBEDDED = re.compile(r'<script type="application/json" id="receipt">(.*?)</script>', re.DOTALL)
+_OF_A_LEDGER = "that of a data set is proved by its ledger: `hockeystick ledger verify`"
 
 
 class NoReceiptError(HockeystickError):
@@ -71,11 +72,12 @@ def open_receipt(text: str) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise NoReceiptError(
             f"not a receipt: neither JSON nor a receipt's page (line {error.lineno}: {error.msg}); of a receipt in"
-            " Markdown, verify the page or the JSON made with it"
+            f" Markdown, verify the page or the JSON made with it; {_OF_A_LEDGER}"
         ) from None
     if not isinstance(document, dict) or "receipt" not in document or "specification" not in document:
         raise NoReceiptError(
-            "not a receipt: 'receipt' and 'specification' are missing; make one with `hockeystick report`"
+            "not a receipt: 'receipt' and 'specification' are missing; make one with `hockeystick report`;"
+            f" {_OF_A_LEDGER}"
         )
     if document["receipt"] != FORMAT:
         raise NoReceiptError(f"a receipt of format {document['receipt']!r}; this version reads format {FORMAT}")
