@@ -293,3 +293,9 @@ def test_masses_that_are_known_roughly_are_not_counted_twice() -> None:
     for epsilon in (0.0, 1.0, 3.0):
         bound = bound_of(curve.delta(epsilon))
         assert bound.lower <= gaussian_delta(composed_mu(2.0, 10), epsilon) <= bound.upper
+
+
+def test_steps_whose_masses_are_lost_to_rounding_are_refused() -> None:
+    curve = Fourier(500.0, 1e5).directed(((GaussianPair(1e6), 2**40),))
+    with pytest.raises(PrecisionError, match="rounding leaves nothing of the masses of 1099511627776 steps"):
+        curve.delta(0.0)
