@@ -10,6 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.special import log_ndtr
 
 import hockeystick as hs
 from hockeystick.accountants import Certified, Fourier, Moments
@@ -21,7 +22,8 @@ from hockeystick.engines.lattice.fourier import PeriodicComposition
 from hockeystick.engines.lattice.grid import Grid
 from hockeystick.engines.lattice.nearest import nearest_points
 from hockeystick.errors import PrecisionError
-from hockeystick.laws import GaussianPair
+from hockeystick.laws import DiscretePair, GaussianPair
+from hockeystick.laws.stated import ContinuousPair
 from hockeystick.numerics.fft import inverse_real
 from tests.closed_forms import composed_mu, gaussian_delta
 
@@ -245,3 +247,55 @@ def test_mass_outside_the_range_of_a_nearest_lattice_is_counted(reach: float) ->
     beyond = mpmath.erfc((mpmath.mpf(reach) + 0.125) / mpmath.sqrt(2))
     assert mpmath.mpf(found.mass_outside) + found.pld.total_mass >= 1 - mpmath.mpf(10) ** -13
     assert found.mass_outside >= beyond
+
+
+def test_what_rounding_up_adds_beyond_the_grid_is_not_called_delta() -> None:
+    """Losses beyond the grid, put at infinity, are taken away again: with all that was added to them."""
+    curve = Fourier(1.0, 1.0).directed(((GaussianPair(1.0).subsampled(1e-9), 1),))
+    for epsilon in (5.0, 1000.0):  # delta is 5e-151, and nothing
+        assert bound_of(curve.delta(epsilon)).lower == 0.0
+
+
+@pytest.mark.parametrize("steps", [1, 3, 10**6])
+def test_a_grid_much_finer_than_the_losses_answers(steps: int) -> None:
+    """Its tails are bounded on few points, whatever their spacing."""
+    p, q = (0.5, 0.5), (0.0, 1.0)
+    infinite = 1.0 - 0.5**steps
+    bound = bound_of(Fourier(1e-12, 1e-7).directed(((DiscretePair(p, q), steps),)).delta(0.0))
+    assert bound.lower <= infinite <= bound.upper
+
+
+def test_grid_points_that_float64_does_not_tell_apart_are_refused() -> None:
+    curve = Fourier(1e-100, 1e-95).directed(((DiscretePair((0.5, 0.5), (0.0, 1.0)), 1),))
+    with pytest.raises(PrecisionError, match=r"finer than float64 tells losses of 0\.693 nats apart"):
+        curve.delta(0.0)
+
+
+def test_points_beyond_the_integers_that_are_exact_are_off() -> None:
+    spacing = 2.0**-60
+    first = math.floor(-math.log(2.0) / spacing)
+    assert Grid(spacing, np.array([first, first + 1])).rounding >= spacing
+
+
+def test_masses_that_are_known_roughly_are_not_counted_twice() -> None:
+    """Rounded up, they sum to more than one: what the sum has too much is taken from the lower side."""
+    pair = ContinuousPair(
+        loss=lambda x: 0.5 * x - 0.125,
+        log_cdf_p=lambda x: log_ndtr(x - 0.5),
+        log_tail_p=lambda x: log_ndtr(0.5 - x),
+        log_cdf_q=log_ndtr,
+        log_tail_q=lambda x: log_ndtr(-x),
+        search=(-37.0, 38.0),
+        loss_error=1e-14,
+        mass_error=1e-4,
+    )
+    curve = Fourier(1e-3, 30.0).directed(((pair, 10),))
+    for epsilon in (0.0, 1.0, 3.0):
+        bound = bound_of(curve.delta(epsilon))
+        assert bound.lower <= gaussian_delta(composed_mu(2.0, 10), epsilon) <= bound.upper
+
+
+def test_steps_whose_masses_are_lost_to_rounding_are_refused() -> None:
+    curve = Fourier(500.0, 1e5).directed(((GaussianPair(1e6), 2**40),))
+    with pytest.raises(PrecisionError, match="rounding leaves nothing of the masses of 1099511627776 steps"):
+        curve.delta(0.0)

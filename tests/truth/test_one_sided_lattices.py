@@ -184,3 +184,12 @@ def test_an_atom_on_the_highest_point_keeps_the_order(direction: str) -> None:
     assert gaps[-1] < 1e-3
     assert gaps[0] / gaps[1] > 3.0
     assert gaps[1] / gaps[2] > 3.0
+
+
+@pytest.mark.parametrize("spacing", [710.0, 1000.0, 1e5])
+def test_points_further_apart_than_exponentials_of_float64_reach_bound_from_below(spacing: float) -> None:
+    curve = Lattice(spacing, rounding="algorithm-2").directed(((GaussianPair(0.02), 1),))
+    for epsilon in (10.0, 1000.0, 1300.0):
+        lower = curve.delta(epsilon).lower
+        assert 0.0 <= lower <= gaussian_delta(50.0, epsilon)
+    assert curve.delta(10.0).lower > (0.999 if spacing <= 1000.0 else -1.0)

@@ -181,3 +181,9 @@ def test_a_largest_loss_just_beyond_the_last_point_is_slack(beyond: float) -> No
     upper = connect_the_dots(replace(on, largest_loss=1.0 + beyond))
     assert upper.mass_at_infinity == 0.0
     assert upper.losses[-1] + upper.slack >= 1.0 + beyond
+
+
+def test_a_mean_loss_far_below_its_only_point_is_not_raised() -> None:
+    """All losses lie a thousand nats below the points: what is left of them is next to nothing."""
+    pld = tangents(LaplacePair(1.0), Grid.covering(1000.0, 1010.0, 0.5))
+    assert pld.loss_bounds[1] <= 0.0  # the mean of e^-L under P is one

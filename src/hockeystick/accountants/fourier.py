@@ -177,11 +177,11 @@ class _FourierCurve(DirectedCurve):
 
     @cached_property
     def _compositions(self) -> tuple[PeriodicComposition, PeriodicComposition, float]:
-        """Rounded up, rounded down, and a bound on the mass that the grids leave beyond their ends."""
+        """Rounded up, rounded down, and a bound on what the first has too much: beyond its ends, and by rounding."""
         h = self._settings.spacing
         ups: list[tuple[LatticePLD, int]] = []
         downs: list[tuple[LatticePLD, int]] = []
-        beyond = 0.0
+        beyond, excess = 0.0, 0.0
         for pair, count in self._parts:
             log_beyond = _LOG_BEYOND - math.log(self._steps)
             grid = Grid.covering(*pair.loss_range(log_beyond, log_beyond), h)
@@ -189,16 +189,19 @@ class _FourierCurve(DirectedCurve):
             ups.append((buckets_up(cells), count))
             downs.append((buckets_down(bucket_cells(pair, grid, "lower") if pair.is_discrete else cells), count))
             ends = (cells.cells.log_p + cells.cells.error_p)[[0, -1]]
-            beyond += count * sum(exp_up(min(end, 0.0)) for end in ends.tolist()) * (1.0 + 8.0 * U * 64.0)
+            beyond += count * sum(exp_up(min(end, 0.0)) for end in ends.tolist())
+            # every mass is rounded up, the one at infinity too: products of the sums exceed 1 by that, all together
+            excess += count * ups[-1][0].excess
         points = self._settings.points
-        return PeriodicComposition(ups, points), PeriodicComposition(downs, points), beyond
+        too_much = up(beyond + math.expm1(min(excess, 700.0)), 8.0 * U * (len(self._parts) + 64.0))
+        return PeriodicComposition(ups, points), PeriodicComposition(downs, points), too_much
 
     def _grid_error(self, epsilon: float) -> float:
         """Theorem 2: how far rounding up may raise delta(epsilon)."""
-        above, _, beyond = self._compositions
+        above, _, too_much = self._compositions
         moved = self._steps * (self._settings.spacing + 2.0 * above.slack / self._steps) * (1.0 + 1e-9)
         mass = exp_up(above.log_mass_beyond(epsilon))
-        return min(up(moved * mass + beyond, 8.0 * U), 1.0)
+        return min(up(moved * mass + too_much, 8.0 * U), 1.0)
 
     def _upper(self, epsilon: float) -> float:
         """Upper bound on delta(epsilon)."""

@@ -100,14 +100,15 @@ def _candidates(on: GridCells, positions: Array, centre: int) -> tuple[Array, Ar
     # the two cells around 1
     p, q = np.logaddexp(*log_p[centre : centre + 2]), np.logaddexp(*log_q[centre : centre + 2])
     log_a, log_b = _log_difference(np.array([p, q]), np.array([q, p]))
+    up_gap, down_gap = _log_expm1(positions[centre + 1 :][:1])[0], math.log(-math.expm1(positions[centre - 1]))
     given.append(
         (
             np.array([centre] * 3),
             np.array(
                 [
                     q,
-                    log_b - math.log(math.expm1(positions[centre + 1])),
-                    log_a - math.log(-math.expm1(positions[centre - 1])),
+                    log_b - up_gap,
+                    log_a - down_gap,
                 ]
             ),
         )
@@ -117,8 +118,8 @@ def _candidates(on: GridCells, positions: Array, centre: int) -> tuple[Array, Ar
             np.array([centre - 1, centre + 1]),
             np.array(
                 [
-                    log_a - math.log(-math.expm1(positions[centre - 1])) + positions[centre - 1],
-                    log_b - math.log(math.expm1(positions[centre + 1])) + positions[centre + 1],
+                    log_a - down_gap + positions[centre - 1],
+                    log_b - up_gap + positions[centre + 1],
                 ]
             ),
         )
@@ -146,7 +147,12 @@ def _log_extrapolated(log_p: Array, log_q: Array, near: Array, far: Array) -> Ar
     at = np.where(below, near, far)
     with np.errstate(invalid="ignore"):
         numerator = np.where(below, _log_difference(at + log_q, log_p), _log_difference(log_p, at + log_q))
-    return np.asarray(numerator - np.where(below, near, far) - np.log(np.expm1(np.abs(far - near))))
+    return np.asarray(numerator - np.where(below, near, far) - _log_expm1(np.abs(far - near)))
+
+
+def _log_expm1(gap: Array) -> Array:
+    """``ln(e^gap - 1)``, gap above 0, also where the exponential is beyond float64."""
+    return np.asarray(gap + np.log(-np.expm1(-gap)))
 
 
 def _log_difference(a: Array, b: Array) -> Array:

@@ -104,10 +104,10 @@ def _on_block_ends(pld: LatticePLD, block: int) -> LatticePLD:
     with np.errstate(divide="ignore"):
         log_mass = np.log(np.column_stack((to_first, to_last))).ravel() + np.repeat(scale, 2)
     # of each exponential the rounding of its exponent; of its share of two ends, and of sums over the block
-    rounding = (_DEEPEST + 4.0 * block + 16.0) * U + 2.0 * ELEMENTARY
+    rounding = (_DEEPEST + 4.0 * min(block, pld.size) + 16.0) * U + 2.0 * ELEMENTARY
     log_mass = log_mass + rounding + 2.0 * U * np.abs(np.repeat(scale, 2))
     index = np.column_stack((pld.index[first], pld.index[last])).ravel()
-    return replace(pld, index=index, log_mass=log_mass)
+    return replace(pld, side="upper", index=index, log_mass=log_mass)
 
 
 def _least(function: Callable[[float], float], low: float, high: float) -> float:

@@ -40,6 +40,7 @@ Evaluation = Literal["plancherel", "inverse transform"]
 Side = tuple[float, float]
 
 _UNKNOWN = 1.0  # ln of a mass rounded up: beyond, nothing is known of it
+_OVERFLOW = 600.0  # ln of the sum of composed masses: float64 holds no powers much larger
 _NEGLIGIBLE = 1e-18  # what the frequencies left out may add to delta
 
 
@@ -72,6 +73,12 @@ class PeriodicComposition:
             raise PrecisionError("a step hides nothing: no loss is finite, and neither is epsilon; use more noise")
         if any(not float(pld.log_mass.max()) < _UNKNOWN for pld, _ in parts):
             raise PrecisionError("rounding leaves nothing of the masses of enormous losses: use more noise")
+        if not math.fsum(count * pld.excess for pld, count in parts) < _OVERFLOW:
+            steps, spacing = sum(count for _, count in parts), parts[0][0].spacing
+            raise PrecisionError(
+                f"rounding leaves nothing of the masses of {steps} steps on a grid of spacing {spacing!r}: use"
+                " accountants.Certified"
+            )
         self.parts = tuple(parts)
         self.spacing = parts[0][0].spacing
         self.points = points

@@ -20,6 +20,7 @@ from hockeystick.numerics.columns import Array, Indices
 from hockeystick.numerics.rounding import U
 
 _MOST = 1 << 27  # points: a gigabyte for each array of them
+_FARTHEST = 2.0**50  # indices below it: their multiples of a spacing of few bits are exact
 
 
 @final
@@ -53,6 +54,11 @@ class Grid:
                 f"spacing {spacing!r} makes {(high - low) / spacing:.2g} points over {high - low:.3g} nats, more than"
                 f" {_MOST}: use a larger spacing, or accountants.Certified"
             )
+        if max(abs(low - offset), abs(high - offset)) / spacing > _FARTHEST:
+            raise PrecisionError(
+                f"spacing {spacing!r} is finer than float64 tells losses of {max(-low, high):.3g} nats apart: use a"
+                " larger spacing, or accountants.Certified"
+            )
         first, last = math.floor((low - offset) / spacing), math.ceil((high - offset) / spacing)
         return cls(spacing, np.arange(first, max(last, first + 1) + 1), offset)
 
@@ -69,9 +75,9 @@ class Grid:
     @property
     def rounding(self) -> float:
         """How far (nats) a computed point may lie from the true one; 0 where all is dyadic."""
-        if math.frexp(self.spacing)[0] * 8.0 % 1.0 == 0.0 and self.offset == 0.0:
-            return 0.0  # multiples of a spacing of at most three bits by integers below 2^50 are exact
         reach = float(np.abs(self.index).max()) + 1.0
+        if math.frexp(self.spacing)[0] * 8.0 % 1.0 == 0.0 and self.offset == 0.0 and reach <= _FARTHEST:
+            return 0.0  # of at most three bits
         return 2.0 * U * (reach * self.spacing + abs(self.offset))
 
 

@@ -103,9 +103,10 @@ def _built(cells: CellMasses, grid: Grid, tilt: float, infinity: float) -> Latti
     while (merged := _merged(cells, points, tilt, lift)) is not None:
         kept = _near_masses(merged.log_p)
         index, merged = grid.index[merged.first + kept], merged.of(kept)
-        deviation = _deviation(merged, points[merged.first + kept])
-        if index.size == 1 and deviation[0] < 0.0:
-            return _one_point(merged, grid, float(deviation[0]), infinity)
+        log_ratio = _log_ratio(merged, points[merged.first + kept])
+        if index.size == 1 and log_ratio[0] > 0.0:
+            return _one_point(merged, grid, float(log_ratio[0]), infinity)
+        deviation = _deviation(log_ratio)
         log_mass = _masses(merged.log_p - merged.error_p, deviation, np.asarray(index * grid.spacing, dtype=np.float64))
         if log_mass is not None:
             slack = grid.rounding + merged.lowered
@@ -160,9 +161,9 @@ def _settled(grid: Grid, cells: CellMasses) -> Grid:
     return Grid(grid.spacing, grid.index, grid.offset + above)
 
 
-def _one_point(merged: _Merged, grid: Grid, deviation: float, infinity: float) -> LatticePLD:
+def _one_point(merged: _Merged, grid: Grid, log_ratio: float, infinity: float) -> LatticePLD:
     """All mass on the next lattice point below the mean loss: lowering losses lowers the curve."""
-    down_by = math.ceil(math.log1p(-deviation) / grid.spacing * (1.0 + 1e-12)) + 1
+    down_by = math.ceil(log_ratio / grid.spacing * (1.0 + 1e-12)) + 1
     index = grid.index[merged.first : merged.first + 1] - down_by
     slack = grid.rounding + 4.0 * U * down_by * grid.spacing
     return LatticePLD("lower", grid.spacing, index, grid.offset, merged.log_p - merged.error_p, infinity, slack)
@@ -246,13 +247,21 @@ def _merged(cells: CellMasses, points: Array, tilt: float, lift: int) -> _Merged
     )
 
 
-def _deviation(merged: _Merged, points: Array) -> Array:
-    """``D / p``, rounded down."""
+def _log_ratio(merged: _Merged, points: Array) -> Array:
+    """``ln(a q / p)``, rounded up; 0 where a cell is empty."""
     with np.errstate(invalid="ignore"):
-        log_ratio = points - merged.lowered + merged.log_q - merged.log_p  # ln(a q / p)
+        log_ratio = points - merged.lowered + merged.log_q - merged.log_p
     size = np.abs(points) + 2.0 * np.where(np.isfinite(merged.log_p), np.abs(merged.log_p), 0.0)
     log_ratio = log_ratio + (merged.error_p + merged.error_q + 4.0 * U * size)  # q up
-    deviation = -np.expm1(np.where(np.isnan(log_ratio), 0.0, np.minimum(log_ratio, 700.0)))
+    return np.where(np.isnan(log_ratio), 0.0, log_ratio)
+
+
+def _deviation(log_ratio: Array) -> Array:
+    """``D / p``, rounded down.
+
+    Where a mean lies 700 nats below its point, a p that f can hold is too small to be told from nothing, however deep.
+    """
+    deviation = -np.expm1(np.minimum(log_ratio, 700.0))
     return np.asarray(deviation - ELEMENTARY * np.abs(deviation))
 
 
