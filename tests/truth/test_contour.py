@@ -311,3 +311,19 @@ def test_a_search_that_starts_beyond_a_cliff_comes_back(sigma: float, rate: floa
     assert float(found.width) < 1e-9
     other = hs.account(run, "remove", accountant=hs.accountants.Certified(engine="lattice")).epsilon(1e-6)
     assert float(other.lower) <= float(found.lower) <= float(found.upper) <= float(other.upper)
+
+
+@pytest.mark.parametrize("order", ["forward", "reversed"])
+@pytest.mark.parametrize("shift", [-3.0, -0.75, 0.25, 4.0])
+def test_a_mixture_is_told_as_well_wherever_its_centres_lie(shift: float, order: str) -> None:
+    """Only their distances count; far out all components may lie below the normal density about 0."""
+
+    def epsilon(first: float) -> Bound:
+        centres = first, first + 0.5
+        pair: Pair = GaussianMixturePair(0.25, (0.4, 0.6), centres, (0.45, 0.55), centres)
+        return ContourCurve(PairSum([(pair if order == "forward" else pair.reversed(), 1000)]), 1e-9).epsilon(1e-6)
+
+    here, there = epsilon(0.0), epsilon(shift)
+    assert here.lower <= there.upper
+    assert there.lower <= here.upper
+    assert there.width < 1e-9

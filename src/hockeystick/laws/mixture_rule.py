@@ -220,7 +220,7 @@ class MixtureRules(RuleSource):
         """``(P - Q) / Q`` and a bound on its error; Q is ``total_q e^peak_q``."""
         gaps = self._sides.gaps[:, None]
         peak = g.max(axis=0)
-        small = peak <= 1.0  # then e^g - 1 everywhere; else the terms as they are
+        small = np.abs(peak) <= 1.0  # then e^g - 1 everywhere; else the terms as they are, beside the largest
         terms = gaps * np.where(small, np.expm1(np.minimum(g, 1.0)), np.exp(g - peak))
         size = np.abs(terms).sum(axis=0)
         numerator = terms.sum(axis=0)
