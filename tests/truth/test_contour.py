@@ -29,6 +29,7 @@ from hockeystick.laws.discrete_laplace import DiscreteLaplacePair
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.laws.mixture import GaussianMixturePair
 from hockeystick.laws.worst_case import WorstCasePair
+from hockeystick.transforms.rule import Window
 
 Parts = list[tuple[Pair, int]]
 
@@ -311,3 +312,28 @@ def test_a_search_that_starts_beyond_a_cliff_comes_back(sigma: float, rate: floa
     assert float(found.width) < 1e-9
     other = hs.account(run, "remove", accountant=hs.accountants.Certified(engine="lattice")).epsilon(1e-6)
     assert float(other.lower) <= float(found.lower) <= float(found.upper) <= float(other.upper)
+
+
+@pytest.mark.parametrize("order", ["forward", "reversed"])
+@pytest.mark.parametrize("shift", [-3.0, -0.75, 0.25, 4.0])
+def test_a_mixture_is_told_as_well_wherever_its_centres_lie(shift: float, order: str) -> None:
+    """Only their distances count; far out all components may lie below the normal density about 0."""
+
+    def epsilon(first: float) -> Bound:
+        centres = first, first + 0.5
+        pair: Pair = GaussianMixturePair(0.25, (0.4, 0.6), centres, (0.45, 0.55), centres)
+        return ContourCurve(PairSum([(pair if order == "forward" else pair.reversed(), 1000)]), 1e-9).epsilon(1e-6)
+
+    here, there = epsilon(0.0), epsilon(shift)
+    assert here.lower <= there.upper
+    assert there.lower <= here.upper
+    assert there.width < 1e-9
+
+
+def test_a_mixture_of_weights_of_all_sizes_is_told_where_its_heavy_components_vanish() -> None:
+    """Beside these P and Q are next to nothing there, and so is their difference."""
+    weights, centres = (2.0**-550, 2.0**-290, 2.0**-250, 1.0), (-23.0, -10.0, -1.0, 20.0)
+    rules = GaussianMixturePair(1.0, weights, centres, weights[::-1], centres).summand().source(1.0)
+    rule = rules.rule(Window((1.0, 1.5), 0.0, -30.0))
+    assert rule is not None
+    assert float(rule.loss_error.max()) < 1e-10

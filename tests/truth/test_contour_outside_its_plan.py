@@ -17,6 +17,7 @@ import pytest
 from hockeystick.engines.contour.aliasing import Chernoff, chernoff
 from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.engines.contour.lattice_line import prepare_lattice_line
+from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.placing import (
     ContourRefusal,
     line_for_epsilon,
@@ -175,6 +176,16 @@ def test_mass_left_out_on_purpose_is_in_the_upper_side(log_drop: float) -> None:
         assert truth <= mp.exp(mpf(float(found.log_upper()[0])))
         saddle = saddle_of_epsilon(losses, epsilon)
         assert truth <= mp.exp(mpf(float(log_tail(losses, np.array([[saddle.theta]]), np.array([epsilon]))[0])))
+
+
+def test_mass_left_out_on_purpose_is_in_the_upper_side_however_far_out() -> None:
+    """Also where the scale of the line is so small that the quotient is beyond float64."""
+    losses = PairSum([(SubsampledPair(GaussianPair(0.5), 0.01), 1000)]).dropping(-20.0)
+    line = line_for_epsilon(losses, 200.0, 1e-3)
+    found = line.curve(np.array([200.0, 400.0, 800.0, 8000.0]))
+    assert isinstance(line, ContourLine)
+    assert line.dropped > 0.0
+    assert (found.log_upper() >= math.log(line.dropped)).all()
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 3.0])

@@ -316,6 +316,15 @@ def test_runs_bound_the_transform_over_half_a_period() -> None:
         assert (np.maximum.accumulate(size[::-1])[::-1] <= bound + 1e-12).all()
 
 
+def test_runs_bound_the_transforms_of_all_laws_within_the_errors_of_their_masses() -> None:
+    """Two even masses, whose runs are least loose: what one has too much, the other has not."""
+    doubt, s = 1e-3, np.linspace(1e-3, 0.2, 50)
+    weight = np.array([0.5 + doubt, 0.5 - doubt])
+    size = np.abs(weight[0] + weight[1] * np.exp(1j * s))
+    assert (size > np.exp(runs(np.array([0.5, 0.5]), np.arange(2), 1.0).log_bound(s))).any()
+    assert (size <= np.exp(runs(np.array([0.5, 0.5]), np.arange(2), 1.0, doubt).log_bound(s))).all()
+
+
 def test_runs_lie_under_masses_of_several_peaks() -> None:
     """Masses far apart beat at high frequencies; they are no run."""
     for weight in ([0.5, 0.0, 0.5], [0.4, 0.05, 0.05, 0.5], [0.1, 0.3, 0.02, 0.3, 0.01, 0.27]):

@@ -201,6 +201,17 @@ def test_the_rule_of_a_line_bounds_the_reverse_of_its_curve(
     assert min(bounds) < math.log(delta)
 
 
+def test_replicas_of_losses_that_count_as_normal_are_in_the_bound_on_the_reverse() -> None:
+    noise = [(hs.DiscreteGaussian(float(sigma)), 4) for sigma in range(500, 600)]
+    curve = hs.account(hs.compose([(hs.Gaussian(30.0).poisson(0.5), 100), *noise]))
+    lines = standing_lines(curve.directed["remove"].engine.engine)  # type: ignore[attr-defined]
+    assert lines is not None
+    assert lines.losses.replicas is not None
+    before = log_reverse_beside(lines, 0.7, 1e-6, "delta")
+    lines.losses.replicas = replace(lines.losses.replicas, met=1.0)
+    assert log_reverse_beside(lines, 0.7, 1e-6, "delta") > before + 1.0
+
+
 def test_no_law_about_a_curve_is_taken_for_the_curve_reversed() -> None:
     """Its mass at infinity is not the curve's, by whose ends the two sides are told apart."""
 

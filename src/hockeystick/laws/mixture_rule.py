@@ -200,10 +200,11 @@ class MixtureRules(RuleSource):
         far_error = 2.0 * spread + slips[0] + slips[1] + ELEMENTARY * (np.abs(logs[0]) + np.abs(logs[1]))
         far_error = far_error + 2.0 * U * (np.abs(apart) + np.abs(far))
         ratio, ratio_error = self._difference(g, g_error, peaks[1], sums[1], spread + slips[1])
-        near = np.abs(ratio) < 0.5
         inner = np.clip(ratio, -0.5, 0.5)
-        loss = np.where(near, np.log1p(inner), far)
-        loss_error = np.where(near, 1.01 * ratio_error / (1.0 + inner) + ELEMENTARY * np.abs(loss), far_error)
+        close = np.log1p(inner)
+        close_error = 1.01 * ratio_error / (1.0 + inner) + ELEMENTARY * np.abs(close)
+        near = (np.abs(ratio) < 0.5) & (close_error <= far_error)  # the difference may be lost beside tiny P and Q
+        loss, loss_error = np.where(near, close, far), np.where(near, close_error, far_error)
         log_q = peaks[1] + logs[1]
         return _Looks(
             loss=loss,
@@ -220,7 +221,7 @@ class MixtureRules(RuleSource):
         """``(P - Q) / Q`` and a bound on its error; Q is ``total_q e^peak_q``."""
         gaps = self._sides.gaps[:, None]
         peak = g.max(axis=0)
-        small = peak <= 1.0  # then e^g - 1 everywhere; else the terms as they are
+        small = np.abs(peak) <= 1.0  # then e^g - 1 everywhere; else the terms as they are, beside the largest
         terms = gaps * np.where(small, np.expm1(np.minimum(g, 1.0)), np.exp(g - peak))
         size = np.abs(terms).sum(axis=0)
         numerator = terms.sum(axis=0)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
+from hockeystick.transforms.replicas import Replicas
 from hockeystick.transforms.rule import Array, Cells, LossRule, Numbers, Quadrature, Sketch, Window, reversed_nodes
 from hockeystick.transforms.saddle import LossSum
 
@@ -36,10 +37,12 @@ class ReversedSum(LossSum):
         Those of the part.
     gaussian_variance : float
         Of the normal part, which is its own reverse.
+    replicas : Replicas or None
+        Those of losses that count into it: of their reverses they are the same.
     """
 
-    def __init__(self, rule: LossRule, cells: Cells, gaussian_variance: Numbers) -> None:
-        self.gaussian_variance = gaussian_variance
+    def __init__(self, rule: LossRule, cells: Cells, gaussian_variance: Numbers, replicas: Replicas | None) -> None:
+        self.gaussian_variance, self.replicas = gaussian_variance, replicas
         self._rule = reversed_rule(rule, cells)
 
     @property

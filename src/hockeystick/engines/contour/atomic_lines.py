@@ -94,14 +94,14 @@ def _lattice_line(found: TiltedRules, lattice: SharedLattice, several: LinePlan,
     size = 2 * math.ceil(0.5 * found.period(epsilon, log_error) / lattice.spacing) + 1
     step = 2.0 * math.pi / (size * lattice.spacing)
     rows = [
-        (weight, float(count))
+        (weight, float(doubt), float(count))
         for t, r in zip(found.tilted, found.rules, strict=True)
-        for weight, count in zip(t.weight, r.counts, strict=True)
+        for weight, doubt, count in zip(t.weight, t.weight_error, r.counts, strict=True)
     ]
     decay = _LatticeDecay(
         [
-            (runs(weight, index, lattice.spacing), count)
-            for (weight, count), index in zip(rows, lattice.indices, strict=True)
+            (runs(weight, index, lattice.spacing, doubt), count)
+            for (weight, doubt, count), index in zip(rows, lattice.indices, strict=True)
         ]
     )
     cut = float(reach_of(decay, several)[0])

@@ -48,12 +48,14 @@ class Runs:
     """Parts of a tilted law that are uniform on runs of neighbouring lattice points.
 
     A run of k points has ``|sin(k x) / (k sin x)|`` at x = s d / 2; on (0, pi / 2] that is at most the nonincreasing
-    ``max(e^{-(k^2 - 1) x^2 / 6}, v)``, v = 1 / (k sin(pi / k)), up to pi / k, and ``1 / (k sin x)`` beyond.
+    ``max(e^{-(k^2 - 1) x^2 / 6}, v)``, v = 1 / (k sin(pi / k)), up to pi / k, and ``1 / (k sin x)`` beyond. Where
+    masses are too large by e in all, runs under them leave at most 2 e more than they say, e of them and e of the rest.
     """
 
     mass: Array
     length: Array
     spacing: float
+    doubt: float = 0.0
 
     def log_bound(self, frequencies: Array) -> Array:
         """At least ``ln |phi(t)|`` for t from s to pi / d, for frequencies s of shape (F,)."""
@@ -64,18 +66,20 @@ class Runs:
         early = np.minimum(-np.expm1((1.0 - k * k) * near * near / 6.0), 1.0 - 1.0 / (k * np.sin(math.pi / k)))
         late = 1.0 - 1.0 / (k * np.sin(np.clip(x, 1e-300, 0.5 * math.pi)))
         rest = np.maximum(np.where(x * k < math.pi, early, late), 0.0)
-        lost = np.where(self.length >= 2.0, self.mass * rest, 0.0).sum(axis=1)
-        return np.asarray(np.log1p(-np.minimum(lost * _SAFE, 1.0 - 2.0**-40)))
+        lost = np.where(self.length >= 2.0, self.mass * rest, 0.0).sum(axis=1) * _SAFE - 2.0 * self.doubt
+        return np.asarray(np.log1p(-np.clip(lost, 0.0, 1.0 - 2.0**-40)))
 
 
-def runs(weight: Array, index: np.ndarray[tuple[int, ...], np.dtype[np.int64]], spacing: float) -> Runs:
-    """The level sets of the largest unimodal function below the masses of one tilted law."""
+def runs(
+    weight: Array, index: np.ndarray[tuple[int, ...], np.dtype[np.int64]], spacing: float, doubt: float = 0.0
+) -> Runs:
+    """The level sets of the largest unimodal function below the masses of one tilted law, off by ``doubt`` in all."""
     mass = np.bincount(index - index.min(), weights=weight * _SAFE)
     top = int(np.argmax(mass))
     profile = np.concatenate((np.minimum.accumulate(mass[top::-1])[::-1], np.minimum.accumulate(mass[top:])[1:]))
     level = -np.sort(-profile)
     length = np.arange(1.0, level.size + 1.0)
-    return Runs((level - np.append(level[1:], 0.0)) * length, length, spacing)
+    return Runs((level - np.append(level[1:], 0.0)) * length, length, spacing, doubt)
 
 
 @final

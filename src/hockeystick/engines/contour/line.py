@@ -170,7 +170,8 @@ class ContourLine:
         if not dropped.any():
             return 0.0
         log_ratio = np.log(np.where(dropped > 0.0, dropped, 1.0)) - log_scale
-        grown = np.exp(np.minimum(log_ratio + 1e-9 * (1.0 + np.abs(log_ratio)), 700.0))
+        with np.errstate(over="ignore"):  # infinite: beyond float64 nothing is said
+            grown = np.exp(log_ratio + 1e-9 * (1.0 + np.abs(log_ratio)))
         return np.where(dropped > 0.0, grown, 0.0)
 
     @cached_property

@@ -101,7 +101,7 @@ def log_reverse_beside(other: StandingLines, epsilon: float, delta: float, quant
         return math.inf
     variance = other.losses.gaussian_variance
     runs = Runs(np.zeros(1, dtype=np.intp), np.array([other.losses.total_count]), np.array([variance]))
-    losses = ReversedSum(rule, cells, variance)
+    losses = ReversedSum(rule, cells, variance, other.losses.replicas)
     (found,) = lines_beside(losses, [line], np.array([other.finest]), count=nodes, nodes=_FEW, runs=runs)
     return math.inf if found is None else float(found.curve(at).log_upper()[0])
 
