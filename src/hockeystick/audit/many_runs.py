@@ -77,7 +77,10 @@ class ManyRuns(Audit):
 
     @public_door
     def false_negative_rate(self, false_positive_rate: ArrayLike) -> NDArray[np.float64]:
-        """The trade-off function at most, at the audit's confidence: the lower hull of what was seen and its mirror.
+        """The "worst" trade-off function at most, at the audit's confidence, as `PrivacyCurve.trade_off` has it.
+
+        The smaller of two at every rate: the lower hull of what was seen, and its mirror image. No attack need reach
+        what lies between a point of the one and a point of the other.
 
         Parameters
         ----------
@@ -91,14 +94,12 @@ class ManyRuns(Audit):
         array([1.  , 0.11, 0.  ])
         """
         share = 0.5 * (1.0 - self.confidence) / len(self.attacks)
-        corners = {(0.0, 1.0), (1.0, 0.0)}
-        for hits, alarms in (attack.rates(share) for attack in self.attacks):
-            corners |= {(alarms, 1.0 - hits), (1.0 - hits, alarms)}
+        seen = ((alarms, 1.0 - hits) for hits, alarms in (attack.rates(share) for attack in self.attacks))
         alphas = check_reals("false_positive_rate", false_positive_rate, "in [0, 1]")
         if not np.all((alphas >= 0.0) & (alphas <= 1.0)):
             raise ValueError(f"false_positive_rate must be in [0, 1], got {false_positive_rate!r}")
-        x, y = np.array(_lower_hull(sorted(corners))).T
-        return np.asarray(np.interp(alphas, x, y))
+        x, y = np.array(_lower_hull(sorted({(0.0, 1.0), (1.0, 0.0), *seen}))).T
+        return np.asarray(np.minimum(np.interp(alphas, x, y), np.interp(alphas, y[::-1], x[::-1])))
 
 
 def _upper(successes: int, trials: int, level: float) -> float:
