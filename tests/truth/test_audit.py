@@ -269,6 +269,23 @@ def test_a_rate_next_to_1_is_rounded_down(canaries: int) -> None:
     assert seen.mu() < 25.0
 
 
+@pytest.mark.parametrize("canaries", [10**3, 10**9, 10**12, 10**15, 10**30])
+def test_a_small_rate_is_accurate_relative_to_itself(canaries: int) -> None:
+    """One hit: the limit of its rate is ``1 - 0.975^(1/n)``."""
+    seen = audit.counts(1, canaries, false_positives=0, negatives=1000 * canaries)
+    hits, alarms = (
+        -math.expm1(math.log(level) / size) for level, size in ((0.975, canaries), (0.025, 1000 * canaries))
+    )
+    assert seen.epsilon(0.0) == pytest.approx(math.log(hits / alarms), rel=1e-12)
+
+
+def test_a_limit_that_is_not_found_says_nothing() -> None:
+    size = 10**18
+    seen = audit.counts(3 * size // 10, size, false_positives=size // 10, negatives=size)
+    assert 0.0 <= seen.epsilon(0.0) <= math.log(3.0)
+    assert np.all(seen.false_negative_rate([0.2, 0.5]) >= [0.6222, 0.3571])
+
+
 @pytest.mark.parametrize(("hits", "alarms"), [(0, 0), (0, 3), (3, 3), (3, 0)])
 def test_who_always_says_in_misses_nothing(hits: int, alarms: int) -> None:
     seen = audit.counts(hits, 3, false_positives=alarms, negatives=3)

@@ -12,7 +12,7 @@ from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainccinv
+from scipy.special import betainccinv, betaincinv
 
 from hockeystick.audit.base import Audit
 from hockeystick.audit.claims import Claim
@@ -43,8 +43,7 @@ class Counted:
 
     def rates(self, level: float) -> tuple[float, float]:
         """The smallest true-positive and the largest false-positive rate that either count admits at a level."""
-        missed = _upper(self.positives - self.true_positives, self.positives, level)
-        return down(1.0 - missed), _upper(self.false_positives, self.negatives, level)
+        return _lower(self.true_positives, self.positives, level), _upper(self.false_positives, self.negatives, level)
 
 
 @final
@@ -102,9 +101,19 @@ class ManyRuns(Audit):
         return np.asarray(np.minimum(np.interp(alphas, x, y), np.interp(alphas, y[::-1], x[::-1])))
 
 
+def _lower(successes: int, trials: int, level: float) -> float:
+    """Clopper and Pearson's lower limit of a rate, undercut with probability ``level`` at most; 0 where none is found.
+
+    Not one less the upper limit of the others: that difference is rounded by more than a small rate.
+    """
+    found = float(betaincinv(successes, trials - successes + 1, level)) if successes else 0.0
+    return down(found) if found > 0.0 else 0.0  # scipy finds NaN for some
+
+
 def _upper(successes: int, trials: int, level: float) -> float:
-    """Clopper and Pearson's upper limit of a rate, exceeded with probability ``level`` at most."""
-    return 1.0 if successes == trials else float(betainccinv(successes + 1, trials - successes, level))
+    """Clopper and Pearson's upper limit, exceeded with probability ``level`` at most; 1 where none is found."""
+    found = 1.0 if successes == trials else float(betainccinv(successes + 1, trials - successes, level))
+    return min(1.0, found)
 
 
 def _lower_hull(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
