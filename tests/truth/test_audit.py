@@ -194,11 +194,26 @@ def test_what_an_audit_says_holds_together() -> None:
     assert deltas[0] > 0.2
     assert seen.epsilon(float(deltas[2])) == pytest.approx(1.0, rel=1e-6)
     alphas = np.linspace(0.0, 1.0, 21)
-    hull = seen.false_negative_rate(alphas)
-    assert np.all(np.diff(hull) <= 0.0)
-    assert np.all(np.diff(hull, 2) >= -1e-12)
-    # no claim that is true passes above the hull: total variation is what the hull shows
-    assert float(np.max(1.0 - alphas - hull)) <= deltas[0] + 1e-9
+    missed = seen.false_negative_rate(alphas)
+    assert np.all(np.diff(missed) <= 0.0)
+    # no claim that is true passes above: total variation is what this shows
+    assert float(np.max(1.0 - alphas - missed)) <= deltas[0] + 1e-9
+
+
+def test_what_was_missed_holds_for_the_worst_trade_off() -> None:
+    """Two directions that differ: between a test of the one and a test of the other lies no attack.
+
+    The counts are the expected ones, so that every limit is on its own side of the truth.
+    """
+    curve = hs.account(hs.DiscretePair((0.5, 0.5), (0.1, 0.9)))
+    size = 10**8
+    seen = audit.counts(size // 2, size, false_positives=size // 10, negatives=size)
+    alphas = np.linspace(0.0, 1.0, 41)
+    truth = np.array([min(max(1 - 5 * a, (1 - a) * 5 / 9), max(1 - 1.8 * a, 0.2 * (1 - a))) for a in alphas])
+    missed = seen.false_negative_rate(alphas)
+    assert np.all(missed >= truth)
+    assert np.all(missed <= truth + 1e-3)
+    assert np.all(missed >= curve.trade_off(alphas).false_negative_rate.lower)
 
 
 def test_lines_claim_no_more_than_the_curve() -> None:
@@ -252,6 +267,23 @@ def test_a_rate_next_to_1_is_rounded_down(canaries: int) -> None:
     assert seen.epsilon(0.0) <= most * (1.0 + 1e-12)
     assert seen.epsilon(0.0) >= 0.99 * most
     assert seen.mu() < 25.0
+
+
+@pytest.mark.parametrize("canaries", [10**3, 10**9, 10**12, 10**15, 10**30])
+def test_a_small_rate_is_accurate_relative_to_itself(canaries: int) -> None:
+    """One hit: the limit of its rate is ``1 - 0.975^(1/n)``."""
+    seen = audit.counts(1, canaries, false_positives=0, negatives=1000 * canaries)
+    hits, alarms = (
+        -math.expm1(math.log(level) / size) for level, size in ((0.975, canaries), (0.025, 1000 * canaries))
+    )
+    assert seen.epsilon(0.0) == pytest.approx(math.log(hits / alarms), rel=1e-12)
+
+
+def test_a_limit_that_is_not_found_says_nothing() -> None:
+    size = 10**18
+    seen = audit.counts(3 * size // 10, size, false_positives=size // 10, negatives=size)
+    assert 0.0 <= seen.epsilon(0.0) <= math.log(3.0)
+    assert np.all(seen.false_negative_rate([0.2, 0.5]) >= [0.6222, 0.3571])
 
 
 @pytest.mark.parametrize(("hits", "alarms"), [(0, 0), (0, 3), (3, 3), (3, 0)])

@@ -64,6 +64,15 @@ def test_gaussian_filter_fills_its_budget_exactly() -> None:
         assert budget.remaining == pytest.approx(0.0, abs=1e-7)  # a root: of the rounding of mu^2, some 1e-16
 
 
+def test_a_step_costs_the_same_after_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes, share_of = set(), GaussianDPFilter._share_of
+    monkeypatch.setattr(GaussianDPFilter, "_share_of", lambda own, cost: sizes.add(len(cost)) or share_of(own, cost))
+    budget = GaussianDPFilter(1.0)
+    for step in range(20, 70):
+        budget.step(hs.Gaussian(float(step)))
+    assert sizes == {1}
+
+
 def test_gaussian_filter_refuses_a_hair_too_much() -> None:
     budget = GaussianDPFilter(1.0)
     assert budget.allows(hs.Gaussian(1.0))
@@ -130,7 +139,7 @@ def test_a_renyi_budget_beyond_float64_is_refused(make: Callable[[], AnyFilter])
 
 
 def test_statements_hold_the_budget_as_given() -> None:
-    assert RenyiFilter(2.0, 1e-6).statement.startswith("(2, 1e-6)-DP")
+    assert repr(RenyiFilter(2.0, 1e-6)).startswith("<RenyiFilter: (2, 1e-6)-DP under add-remove, ")
     assert RenyiFilter(0.123456789, 1e-6).statement.startswith("(0.123456789, 1e-6)-DP")
     assert GaussianDPFilter(0.123456789).statement.startswith("0.123456789-GDP")
 

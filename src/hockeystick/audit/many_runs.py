@@ -12,7 +12,7 @@ from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainccinv
+from scipy.special import betainccinv, betaincinv
 
 from hockeystick.audit.base import Audit
 from hockeystick.audit.claims import Claim
@@ -43,8 +43,7 @@ class Counted:
 
     def rates(self, level: float) -> tuple[float, float]:
         """The smallest true-positive and the largest false-positive rate that either count admits at a level."""
-        missed = _upper(self.positives - self.true_positives, self.positives, level)
-        return down(1.0 - missed), _upper(self.false_positives, self.negatives, level)
+        return _lower(self.true_positives, self.positives, level), _upper(self.false_positives, self.negatives, level)
 
 
 @final
@@ -77,7 +76,10 @@ class ManyRuns(Audit):
 
     @public_door
     def false_negative_rate(self, false_positive_rate: ArrayLike) -> NDArray[np.float64]:
-        """The trade-off function at most, at the audit's confidence: the lower hull of what was seen and its mirror.
+        """The "worst" trade-off function at most, at the audit's confidence, as `PrivacyCurve.trade_off` has it.
+
+        The smaller of two at every rate: the lower hull of what was seen, and its mirror image. No attack need reach
+        what lies between a point of the one and a point of the other.
 
         Parameters
         ----------
@@ -91,19 +93,27 @@ class ManyRuns(Audit):
         array([1.  , 0.11, 0.  ])
         """
         share = 0.5 * (1.0 - self.confidence) / len(self.attacks)
-        corners = {(0.0, 1.0), (1.0, 0.0)}
-        for hits, alarms in (attack.rates(share) for attack in self.attacks):
-            corners |= {(alarms, 1.0 - hits), (1.0 - hits, alarms)}
+        seen = ((alarms, 1.0 - hits) for hits, alarms in (attack.rates(share) for attack in self.attacks))
         alphas = check_reals("false_positive_rate", false_positive_rate, "in [0, 1]")
         if not np.all((alphas >= 0.0) & (alphas <= 1.0)):
             raise ValueError(f"false_positive_rate must be in [0, 1], got {false_positive_rate!r}")
-        x, y = np.array(_lower_hull(sorted(corners))).T
-        return np.asarray(np.interp(alphas, x, y))
+        x, y = np.array(_lower_hull(sorted({(0.0, 1.0), (1.0, 0.0), *seen}))).T
+        return np.asarray(np.minimum(np.interp(alphas, x, y), np.interp(alphas, y[::-1], x[::-1])))
+
+
+def _lower(successes: int, trials: int, level: float) -> float:
+    """Clopper and Pearson's lower limit of a rate, undercut with probability ``level`` at most; 0 where none is found.
+
+    Not one less the upper limit of the others: that difference is rounded by more than a small rate.
+    """
+    found = float(betaincinv(successes, trials - successes + 1, level)) if successes else 0.0
+    return down(found) if found > 0.0 else 0.0  # scipy finds NaN for some
 
 
 def _upper(successes: int, trials: int, level: float) -> float:
-    """Clopper and Pearson's upper limit of a rate, exceeded with probability ``level`` at most."""
-    return 1.0 if successes == trials else float(betainccinv(successes + 1, trials - successes, level))
+    """Clopper and Pearson's upper limit, exceeded with probability ``level`` at most; 1 where none is found."""
+    found = 1.0 if successes == trials else float(betainccinv(successes + 1, trials - successes, level))
+    return min(1.0, found)
 
 
 def _lower_hull(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:

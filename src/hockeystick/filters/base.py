@@ -28,6 +28,9 @@ class Filter(Saved, Generic[Cost]):
         self._directions: tuple[Direction, ...] = directions(adjacency)
         self._steps = 0
 
+    def __repr__(self) -> str:
+        return f"<{self.kind}: {self.statement}; {self._steps} steps so far>"
+
     @property
     def adjacency(self) -> str:
         """The neighbouring relation."""

@@ -7,8 +7,6 @@ from collections import Counter
 from fractions import Fraction
 from typing import Any, ClassVar, Self, final
 
-import numpy as np
-
 from hockeystick.decimals import plain
 from hockeystick.errors import PrecisionError, check_count, check_inside, check_positive, public_door
 from hockeystick.filters.base import Filter
@@ -17,7 +15,8 @@ from hockeystick.readouts.gaussian_dp import mu_below
 from hockeystick.readouts.pure_dp import squared_mu
 from hockeystick.state import decode_float, encode_float, field
 
-_OVER = Fraction(4)
+_WHOLE = 1 << 512  # the budget, in the units that shares of it are counted in
+_CLOSE = 1 << 400  # units: of more steps than there can be each is rounded down by less than one
 
 
 @final
@@ -51,7 +50,7 @@ class GaussianDPFilter(Filter[Counter[Fraction]]):
         self._mu = check_positive("mu", mu)
         self._budget = Fraction(self._mu) ** 2
         self._spent: list[Counter[Fraction]] = [Counter() for _ in self._directions]  # mu^2 of a step: how often
-        self._share = np.zeros(len(self._directions))  # their sum over the budget, to rounding
+        self._shares = [0 for _ in self._directions]  # their sum, in units
 
     @classmethod
     @public_door
@@ -106,7 +105,7 @@ class GaussianDPFilter(Filter[Counter[Fraction]]):
     @public_door
     def remaining(self) -> float:
         """About the mu of a Gaussian step that would just fit."""
-        return self._mu * math.sqrt(max(1.0 - float(self._share.max()), 0.0))
+        return self._mu * math.sqrt(max(1.0 - max(self._shares) / _WHOLE, 0.0))
 
     def _content(self) -> dict[str, Any]:
         spent = [
@@ -136,20 +135,20 @@ class GaussianDPFilter(Filter[Counter[Fraction]]):
         return cost
 
     def _fits(self, costs: list[Counter[Fraction]]) -> bool:
-        return all(self._within(*each) for each in zip(self._spent, self._share.tolist(), costs, strict=True))
+        return all(self._within(*each) for each in zip(self._spent, self._shares, costs, strict=True))
 
-    def _within(self, spent: Counter[Fraction], share: float, cost: Counter[Fraction]) -> bool:
-        """Whether the sum is at most mu^2: in floats where that is clear, exactly where it is close."""
+    def _within(self, spent: Counter[Fraction], share: int, cost: Counter[Fraction]) -> bool:
+        """Whether the sum is at most mu^2: in units where that is clear, exactly where it is close."""
         nearly = share + self._share_of(cost)
-        if abs(nearly - 1.0) > 1e-9:
-            return nearly < 1.0
+        if abs(nearly - _WHOLE) > _CLOSE:
+            return nearly < _WHOLE
         return sum(((spent + cost)[square] * square for square in spent + cost), Fraction(0)) <= self._budget
 
     def _record(self, costs: list[Counter[Fraction]]) -> None:
         for spent, cost in zip(self._spent, costs, strict=True):
             spent.update(cost)
-        self._share = np.array([self._share_of(spent) for spent in self._spent])
+        self._shares = [share + self._share_of(cost) for share, cost in zip(self._shares, costs, strict=True)]
 
-    def _share_of(self, cost: Counter[Fraction]) -> float:
-        """The part of the budget, cut where it is far above; the quotient has a float where the squares have none."""
-        return math.fsum(float(min(count * square / self._budget, _OVER)) for square, count in cost.items())
+    def _share_of(self, cost: Counter[Fraction]) -> int:
+        """The part of the budget, in units, every step rounded down."""
+        return sum(count * math.floor(square / self._budget * _WHOLE) for square, count in cost.items())
