@@ -71,3 +71,14 @@ def _stop_loss(points: int, count: int, k: float) -> float:
     for _ in range(count):
         law = np.convolve(law, np.full(points, 1.0 / points))
     return float(law @ np.maximum(np.arange(law.size) - k, 0.0))
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove"])
+@pytest.mark.parametrize("epsilon", [300.0, 690.8, 744.0, 1e5])
+def test_delta_far_out_is_at_most_what_it_is_nearer(adjacency: str, epsilon: float) -> None:
+    """Where the ratio of all steps leaves float64, or their sums are too rare for it."""
+    curve = hs.account(hs.Gaussian(0.3).random_allocation(steps=10), adjacency)
+    bound = curve.delta(epsilon)
+    assert 0.0 <= bound.lower <= bound.upper <= 1e-90
+    assert bound.lower <= curve.delta(100.0).upper
+    assert hs.account(hs.Gaussian(0.3).random_allocation(steps=10)).bayes_risk(1e-320).upper <= 1e-320

@@ -160,8 +160,9 @@ def test_bounded_losses_have_a_mu() -> None:
 
 def test_mass_at_infinity_needs_a_budget_of_its_own() -> None:
     leak = hs.ApproximateDP(0.01, 1e-8)
-    assert not RenyiFilter(1.0, 1e-5).allows(leak)
-    budget = RenyiFilter(1.0, 1e-5, infinite_delta=1.0001e-6)
+    with pytest.raises(BudgetError, match="infinite_delta of this filter, 0"):
+        RenyiFilter(1.0, 1e-5).step(leak)
+    budget = RenyiFilter.planned_for(leak, 1.0, 1e-5, infinite_delta=1.0001e-6)
     budget.step(leak, 60)
     budget.step(leak, 40)
     assert not budget.allows(leak)

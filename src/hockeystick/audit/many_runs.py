@@ -20,6 +20,7 @@ from hockeystick.errors import check_count, check_finite, check_inside, check_re
 from hockeystick.numerics.rounding import down
 
 _THRESHOLDS = 10
+_MOST = 10**12  # canaries: from some 10^13 on limits by scipy are off, to either side
 Scores = NDArray[np.float64]
 
 
@@ -39,6 +40,8 @@ class Counted:
             found = check_count(hits, getattr(self, hits), minimum=0)
             if found > total:
                 raise ValueError(f"{hits} must be at most {of}: got {found} of {total}")
+            if total > _MOST:
+                raise ValueError(f"{of} must be at most {_MOST}, got {total}: no limits are known for more")
             set_fields(self, **{hits: found, of: total})
 
     def rates(self, level: float) -> tuple[float, float]:
@@ -107,13 +110,13 @@ def _lower(successes: int, trials: int, level: float) -> float:
     Not one less the upper limit of the others: that difference is rounded by more than a small rate.
     """
     found = float(betaincinv(successes, trials - successes + 1, level)) if successes else 0.0
-    return down(found) if found > 0.0 else 0.0  # scipy finds NaN for some
+    return down(found) if found > 0.0 else 0.0  # scipy finds NaN for some tiny levels
 
 
 def _upper(successes: int, trials: int, level: float) -> float:
     """Clopper and Pearson's upper limit, exceeded with probability ``level`` at most; 1 where none is found."""
     found = 1.0 if successes == trials else float(betainccinv(successes + 1, trials - successes, level))
-    return min(1.0, found)
+    return min(1.0, found)  # also for NaN
 
 
 def _lower_hull(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -64,10 +64,14 @@ class Filter(Saved, Generic[Cost]):
         if not self._fits(costs):
             raise BudgetError(
                 f"{count} x {mechanism!r} does not fit into what is left after {self._steps} steps ({self.statement}):"
-                " stop here, or take a step with more noise"
+                f" {self._way_out(costs)}"
             )
         self._record(costs)
         self._steps += count * (mechanism.total_steps if isinstance(mechanism, Composition) else 1)
+
+    def _way_out(self, costs: list[Cost]) -> str:
+        """What to do about costs that do not fit."""
+        return "stop here, or take a step with more noise"
 
     def _costs(self, mechanism: Step | Composition, count: int) -> list[Cost]:
         """Cost in every direction."""

@@ -93,19 +93,26 @@ class RenyiFilter(Filter[Array]):
     @classmethod
     @public_door
     def planned_for(
-        cls, run: Step | Composition, epsilon: float, delta: float, *, adjacency: str = "add-remove"
+        cls,
+        run: Step | Composition,
+        epsilon: float,
+        delta: float,
+        *,
+        adjacency: str = "add-remove",
+        infinite_delta: float = 0.0,
     ) -> RenyiFilter:
         """The filter with the single order that leaves most room for repetitions of a run like this one.
 
         The order is fixed here, before the first output; the run that follows may be any other.
         """
         candidates = np.unique(np.concatenate((1.0 + 2.0 ** np.arange(-4.0, 9.0, 0.5), np.arange(2.0, 65.0))))
-        everything = cls(epsilon, delta, adjacency=adjacency, orders=candidates.tolist())
+        everything = cls(epsilon, delta, adjacency=adjacency, orders=candidates.tolist(), infinite_delta=infinite_delta)
         single = everything._budget + math.log(candidates.size)
         costs = np.max(np.array(everything._costs(run, 1))[:, :-1], axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.where(single > 0.0, single / costs, -math.inf)
-        return cls(epsilon, delta, adjacency=adjacency, orders=(float(candidates[int(np.nanargmax(room))]),))
+        best = (float(candidates[int(np.nanargmax(room))]),)
+        return cls(epsilon, delta, adjacency=adjacency, orders=best, infinite_delta=infinite_delta)
 
     @property
     def statement(self) -> str:
@@ -169,9 +176,16 @@ class RenyiFilter(Filter[Array]):
         return np.asarray(cost * (1.0 + (len(parts) + 4.0) * U))
 
     def _fits(self, costs: list[Array]) -> bool:
+        return self._infinite_fits(costs) and bool(self._survivors(np.array(costs)).any(axis=1).all())
+
+    def _infinite_fits(self, costs: list[Array]) -> bool:
         infinite = self._infinite + np.array(costs)[:, -1]
-        within = bool((infinite <= self._infinite_delta * (1.0 - 8.0 * U)).all())
-        return within and bool(self._survivors(np.array(costs)).any(axis=1).all())
+        return bool((infinite <= self._infinite_delta * (1.0 - 8.0 * U)).all())
+
+    def _way_out(self, costs: list[Array]) -> str:
+        if self._infinite_fits(costs):
+            return super()._way_out(costs)
+        return f"its mass at infinite loss is beyond the infinite_delta of this filter, {plain(self._infinite_delta)}"
 
     def _survivors(self, costs: Array) -> NDArray[np.bool_]:
         return np.asarray(self._alive & ((self._spent + costs[:, :-1]) * (1.0 + 2.0 * U) <= self._budget))

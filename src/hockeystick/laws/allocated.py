@@ -50,6 +50,7 @@ _ROUGH = 2048  # cells that a plan is made by
 _LARGEST_LOSS = 350.0  # nats: the square of e to this power stays finite, and what that is multiplied by
 _MOST_POINTS = 1 << 21  # of one lattice
 _LOG_RARE = (-40.0, -80.0, -160.0, -320.0, -640.0)  # ln of the P-mass of losses too rare to matter, tried in turn
+_FARTHEST = 600.0  # nats up to which the curve is looked at: likelihood ratios of all steps have floats there
 _NEGLIGIBLE = 1e-8  # of the answer, that they may add
 _GUESSES = 16  # rough lattices for it
 _ABREAST = 8.0  # nats, of delta or of a lattice's errors, to either side of where it is made
@@ -133,8 +134,14 @@ class AllocatedCurve(CertifiedCurve):
         return epsilon
 
     def at(self, epsilon: float) -> tuple[float, float]:
-        low, high = self._read(_kept(self, *self._place(epsilon)), np.array([epsilon]))
-        return float(low[0]), float(high[0])
+        try:
+            asked = min(epsilon, _FARTHEST)
+            low, high = self._read(_kept(self, *self._place(asked)), np.array([asked]))
+        except PrecisionError:
+            if epsilon <= 1.0:
+                raise
+            return self.infinite_mass.low, self.at(0.5 * asked)[1]  # delta falls
+        return float(low[0]) if asked == epsilon else self.infinite_mass.low, float(high[0])
 
     def _place(self, epsilon: float) -> tuple[float, tuple[float, float]]:
         """The station that answers: its middle and its ends. Their places do not depend on what was asked before."""
