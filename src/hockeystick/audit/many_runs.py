@@ -110,7 +110,7 @@ def _lower(successes: int, trials: int, level: float) -> float:
     Not one less the upper limit of the others: that difference is rounded by more than a small rate.
     """
     found = float(betaincinv(successes, trials - successes + 1, level)) if successes else 0.0
-    return down(found) if found > 0.0 else 0.0  # scipy finds NaN for some tiny levels
+    return max(0.0, down(found))  # also for NaN, which scipy has at some tiny levels
 
 
 def _upper(successes: int, trials: int, level: float) -> float:
