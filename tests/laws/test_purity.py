@@ -96,7 +96,7 @@ def test_published_accountants_answer_alike_whatever_was_asked_before(accountant
 
 @pytest.mark.parametrize(
     "run",
-    [hs.Gaussian(1.0).poisson(0.01) * 500, hs.Gaussian(1.0).random_allocation(steps=50) * 1],
+    [hs.Gaussian(1.0).poisson(0.01) * 500, hs.Gaussian(2.0).random_allocation(steps=10) * 1],
     ids=["line", "allocation"],
 )
 def test_exact_numbers_have_the_same_digits_whatever_was_asked_before(run: hs.Composition) -> None:

@@ -346,7 +346,7 @@ def test_another_delta_is_answered_from_the_history() -> None:
     assert odometer.epsilon(1e-9).sides == (0.0, 0.0)
     odometer.step(MECHANISMS[0], count=30)
     other = odometer.epsilon(delta=1e-9)
-    truth = hs.account(MECHANISMS[0] * 30, "remove", accountant=hs.accountants.Exact()).epsilon(1e-9)
+    truth = hs.account(MECHANISMS[0] * 30, "remove", accountant=hs.accountants.Exact(digits=6)).epsilon(1e-9)
     assert other.lower <= float(truth.sides[0])
     assert float(truth.sides[1]) <= other.upper
     assert other.width <= 1e-3
