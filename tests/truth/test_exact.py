@@ -11,7 +11,7 @@ from typing import final
 import pytest
 from flint import arb, ctx
 
-from hockeystick.errors import UnknownPairError
+from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.exact import Enclosure, Log, exact_delta, exact_epsilon
 from hockeystick.exact.composite import Composite
 from hockeystick.exact.contour import Contour, plan_contour
@@ -311,3 +311,10 @@ def test_a_value_that_straddles_the_target_decides_nothing() -> None:
     search.excess(Fraction(6, 10), 10)
     assert search.low == Fraction(6, 10)
     assert search.high == Fraction(3, 4)
+
+
+def test_a_line_beside_next_to_no_noise_is_refused_in_words() -> None:
+    """At the tilts asked for, the tilted loss of the sampled step has no spread that float64 tells from 0."""
+    sampled = SubsampledPair(GaussianPair(0.045), 0.99993)
+    with pytest.raises(PrecisionError, match="decays too slowly"):
+        exact_epsilon([(sampled.reversed(), 78), (LaplacePair(0.045), 3)], 3.56e-31, digits=3)

@@ -211,7 +211,10 @@ class LineCurve(OfComposite):
     def _place(self, estimate: float) -> float:
         """The epsilon that a line near this one is planned for: a multiple of about three deviations."""
         theta, limit = self.composite.saddle(estimate), self.loss_limit()
-        deviation = math.sqrt(self.composite.sketch(theta).variance + theta**-2.0 + (1.0 + theta) ** -2.0)
+        variance = self.composite.sketch(theta).variance
+        if not 0.0 <= variance < math.inf:
+            return estimate
+        deviation = math.sqrt(variance + theta**-2.0 + (1.0 + theta) ** -2.0)
         apart = 2.0 ** math.floor(math.log2(4.0 * deviation))
         place = apart * round(estimate / apart)
         return place if limit is None or limit > place else estimate

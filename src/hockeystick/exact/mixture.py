@@ -124,7 +124,8 @@ class MixtureTransform(Transform):
     def decay(self, theta: Fraction) -> Decay:
         """Rectangles under the density of the tilted loss, and shifted lines where s is large."""
         integrand, log_moment = self._integrand(theta), self.log_moment(theta)
-        reach = _FAR / math.sqrt(self.sketch(float(theta)).variance)
+        variance = self.sketch(float(theta)).variance
+        reach = _FAR / math.sqrt(variance) if variance > 0.0 else math.inf
         return MixtureDecay(integrand, log_moment, integrand.layers(log_moment), reach)
 
 
