@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from scipy.special import log_ndtr
 
 import hockeystick as hs
 from hockeystick import laws
@@ -23,7 +22,6 @@ from hockeystick.laws import (
     BinomialPair,
     BoundedRangePair,
     ConcentratedPair,
-    ContinuousPair,
     DiscreteGaussianPair,
     DiscreteLaplacePair,
     DiscretePair,
@@ -39,6 +37,7 @@ from hockeystick.laws import (
 )
 from hockeystick.laws.blanket import CountedReports
 from hockeystick.numerics import binomial_tail
+from tests.stated_pairs import stated_gaussian
 
 
 class Stated(Step):
@@ -51,16 +50,7 @@ class Stated(Step):
         return self._pair
 
 
-OWN = ContinuousPair(  # a Gaussian pair as a caller may state one
-    loss=lambda x: 0.5 * x - 0.125,
-    log_cdf_p=lambda x: log_ndtr(x - 0.5),
-    log_tail_p=lambda x: log_ndtr(0.5 - x),
-    log_cdf_q=log_ndtr,
-    log_tail_q=lambda x: log_ndtr(-x),
-    search=(-37.0, 38.0),
-    loss_error=1e-14,
-    mass_error=1e-12,
-)
+OWN = stated_gaussian(0.5)
 HALF = Fraction(1, 2)
 JOINED = hs.Gaussian(2.0).without_replacement(batch_size=1, population=4).pair("substitute")
 CUT = hs.Gaussian(2.0).poisson(0.25, largest_batch=2, population=6).pair("remove")

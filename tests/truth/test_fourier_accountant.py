@@ -10,7 +10,6 @@ import mpmath
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 import hockeystick as hs
 from hockeystick.accountants import Certified, Fourier, Moments
@@ -23,9 +22,9 @@ from hockeystick.engines.lattice.grid import Grid
 from hockeystick.engines.lattice.nearest import nearest_points
 from hockeystick.errors import PrecisionError
 from hockeystick.laws import DiscretePair, GaussianPair
-from hockeystick.laws.stated import ContinuousPair
 from hockeystick.numerics.fft import inverse_real
 from tests.closed_forms import composed_mu, gaussian_delta
+from tests.stated_pairs import stated_gaussian
 
 
 def bound_of(value: object) -> Bound:
@@ -279,16 +278,7 @@ def test_points_beyond_the_integers_that_are_exact_are_off() -> None:
 
 def test_masses_that_are_known_roughly_are_not_counted_twice() -> None:
     """Rounded up, they sum to more than one: what the sum has too much is taken from the lower side."""
-    pair = ContinuousPair(
-        loss=lambda x: 0.5 * x - 0.125,
-        log_cdf_p=lambda x: log_ndtr(x - 0.5),
-        log_tail_p=lambda x: log_ndtr(0.5 - x),
-        log_cdf_q=log_ndtr,
-        log_tail_q=lambda x: log_ndtr(-x),
-        search=(-37.0, 38.0),
-        loss_error=1e-14,
-        mass_error=1e-4,
-    )
+    pair = stated_gaussian(0.5, mass_error=1e-4)
     curve = Fourier(1e-3, 30.0).directed(((pair, 10),))
     for epsilon in (0.0, 1.0, 3.0):
         bound = bound_of(curve.delta(epsilon))

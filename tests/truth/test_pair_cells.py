@@ -30,18 +30,10 @@ from hockeystick.laws.loss_sum import PairSum
 from hockeystick.transforms.rule import Window
 from tests import mechanism_truths as truths
 from tests.mechanism_truths import mp, mpf
+from tests.stated_pairs import stated_gaussian
 
 G = Fraction(1, 10)
-STATED = ContinuousPair(
-    loss=lambda x: x - 0.5,
-    log_cdf_p=lambda x: log_ndtr(x - 1.0),
-    log_tail_p=lambda x: log_ndtr(1.0 - x),
-    log_cdf_q=log_ndtr,
-    log_tail_q=lambda x: log_ndtr(-x),
-    search=(-37.0, 38.0),
-    loss_error=1e-14,
-    mass_error=1e-12,
-)
+STATED = stated_gaussian(1.0)
 PAIRS: list[Pair] = [
     GaussianMixturePair(1.0, (1 - G, G), (0.0, 1.0), (1 - G, G), (0.0, -1.0)),
     GaussianMixturePair(0.5, (0.5, 0.25, 0.25), (0.0, 1.0, 2.0), (1.0,), (0.0,)),

@@ -153,7 +153,7 @@ class DocumentReader:
             self.unknown(path, table, others, tuple(name for way in ways for name in way.names))
             return None
         whole, entry = entry, entry.written_with(table.keys() - set(others))
-        given = [name for name in table if name not in entry.names]
+        given = [name for name in table if name not in (*others, *entry.names)]
         beside = {name: way for way in (whole, *whole.others) for name in given if name in way.names}
         for way in dict.fromkeys(beside.values()):
             one, other = (" and ".join(each.required) for each in (entry, way))
