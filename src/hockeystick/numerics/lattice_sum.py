@@ -27,7 +27,15 @@ import numpy as np
 
 from hockeystick.errors import PrecisionError
 from hockeystick.numerics.columns import Array, Indices
-from hockeystick.numerics.fft import POWER_STEP, fft_error, integer_power, inverse_real, smooth_length, transform_real
+from hockeystick.numerics.fft import (
+    POWER_STEP,
+    fft_error,
+    floored_power,
+    integer_power,
+    inverse_real,
+    smooth_length,
+    transform_real,
+)
 from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, gamma
 
 _REACH = 600.0  # nats of e^{-theta x} that are kept apart to the left of the reference
@@ -145,7 +153,7 @@ class LatticeSum:
         spectrum = transform_real(folded)
         composed = inverse_real(integer_power(spectrum, count), length)
         transform_error = count * (fft_error(length) * 1.0001 + POWER_STEP)
-        floor = np.maximum(np.abs(spectrum), 0.5) ** float(count)
+        floor = floored_power(np.abs(spectrum), count)
         growth = 1.002 * math.exp(min(4.0 * transform_error, 700.0))
         peak = 1.001 / (math.e * theta)  # the largest y e^{-theta y}
         kernel = kernel_bounds(theta, masses.spacing, length)
