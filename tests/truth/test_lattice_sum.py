@@ -12,7 +12,7 @@ import pytest
 from hockeystick.laws.allocated_plan import plan_sum
 from hockeystick.numerics import lattice_sum
 from hockeystick.numerics.columns import Array, Complex
-from hockeystick.numerics.fft import fft_error, transform_real
+from hockeystick.numerics.fft import fft_error, inverse_real, transform_real
 from hockeystick.numerics.lattice_sum import LatticeSum, PointMasses, kernel_bounds
 
 SPACING = 0.25
@@ -21,9 +21,9 @@ EVEN = [1] * 60
 LEAST_SHARE = 0.02  # of the width, that such errors move the answer by
 
 
-def _terms(weights: list[int]) -> PointMasses:
-    masses = np.array(weights) / sum(weights)
-    return PointMasses(SPACING, np.arange(masses.size), masses, 4e-16 * masses, np.zeros(masses.size - 1))
+def _terms(weights: list[int], finer: int = 1) -> PointMasses:
+    masses, index = np.array(weights) / sum(weights), finer * np.arange(len(weights))
+    return PointMasses(SPACING / finer, index, masses, 4e-16 * masses, np.zeros(masses.size - 1))
 
 
 def _truth(weights: list[int], count: int, k: int) -> Fraction:
@@ -66,6 +66,21 @@ def test_the_truth_is_contained_where_transforms_err_as_much_as_they_may(
         low, high = bounds()
         assert Fraction(low) <= truth <= Fraction(high)
         assert abs(high - plain) > LEAST_SHARE * (high - low)
+
+
+def test_masses_put_back_to_0_count_as_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most points of a fine lattice have no mass: errors that cancel leave half of these below 0."""
+    count, k = 20, 800
+    terms = _terms(EVEN, finer=16)
+
+    def alternating(spectrum: Complex, length: int) -> Array:
+        return inverse_real(spectrum, length) + 1e-8 * (-1.0) ** np.arange(length)
+
+    monkeypatch.setattr(lattice_sum, "inverse_real", alternating)
+    window, *_ = plan_sum(terms, count, k * SPACING)
+    low, high = LatticeSum(terms, count, window, reference=k * SPACING).bounds(np.array([k * SPACING]))
+    assert Fraction(float(low[0])) <= _truth(EVEN, count, k) <= Fraction(float(high[0]))
+    assert float(high[0]) < 1.01 * float(low[0])
 
 
 @pytest.mark.parametrize("step", [1e-3, 0.02, 0.4, 3.0])

@@ -10,6 +10,7 @@ theta)``, so that at a tilt near the saddle point every error is relative to the
 - *aliasing*: the tilted mass outside the window, by Chernoff at a tilt on either side, over ``e theta``;
 - *transforms*: the error of every frequency, as in `engines/lattice/compose`, times what the kernel ``y e^{-theta y}``
   has of it, and one error of the inverse for every composed mass times ``sum of y e^{-theta y} <= 1 / (theta^2 h)``;
+- *clipping* of masses below 0: what is added to them, over ``e theta``;
 - *rounding* of tilts, powers and cumulated sums: relative, on positive terms alike.
 
 On a lattice the stop-loss transform is linear between the points: two cumulated sums give it everywhere.
@@ -168,7 +169,8 @@ class LatticeSum:
         relative = (
             count * (own + U) + count * ELEMENTARY * abs(math.log(total)) + 4.0 * U * count * theta * abs(self._centre)
         )
-        # truth is at least 0, so that this brings every mass nearer to it
+        # no mass is below 0; what is put back to it counts as an error
+        absolute -= 1.01 * peak * float(np.minimum(composed, 0.0).sum())
         return np.maximum(composed, 0.0), log_scale, math.expm1(min(relative, 700.0)), absolute
 
     def _outside(self, log_total: float, rounding: float) -> float:
