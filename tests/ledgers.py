@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import uuid
 from collections.abc import Iterator
 from functools import cache
@@ -26,8 +27,8 @@ def programs() -> Path | None:
 
 
 @contextlib.contextmanager
-def postgresql(folder: Path) -> Iterator[str]:
-    """A server of its own in a folder, stopped at the end; the URL of its first database."""
+def postgresql() -> Iterator[str]:
+    """A server of its own, stopped at the end; the URL of its first database."""
     place = programs()
     if place is None:
         pytest.skip(
@@ -35,32 +36,31 @@ def postgresql(folder: Path) -> Iterator[str]:
         )
     pytest.importorskip("psycopg", reason="psycopg is not installed: the ledger on PostgreSQL is not tested")
     user = "postgres" if os.geteuid() == 0 else None  # the server refuses to run as root
-    data = folder / "data"
-    data.mkdir()
-    if user is not None:
-        for path in (folder, data):
-            shutil.chown(path, user)
-        for path in folder.parents:
-            if path.owner() == "root" and str(path).startswith("/tmp/"):  # noqa: S108 - where pytest keeps its folders
-                path.chmod(0o755)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
+    with tempfile.TemporaryDirectory(prefix="postgresql-") as folder:  # pytest's own may be closed to other users
+        data = f"{folder}/data"
+        if user is not None:
+            shutil.chown(folder, user)
 
-    def call(*arguments: str) -> None:
-        environment = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
-        subprocess.run(
-            arguments, check=True, user=user, cwd=folder, env=environment, stdout=subprocess.DEVNULL, timeout=60
+        def call(program: str, *arguments: str) -> None:
+            environment = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
+            command = [str(place / program), "-D", data, *arguments]
+            subprocess.run(
+                command, check=True, user=user, cwd=folder, env=environment, stdout=subprocess.DEVNULL, timeout=60
+            )
+
+        call("initdb", "-U", "tester", "--auth=trust", "-E", "UTF8", "--no-sync")
+        options = f"-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories={folder}"
+        options += (
+            " -c max_connections=60 -c fsync=off -c full_page_writes=off"  # the tests kill clients, not the machine
         )
-
-    call(str(place / "initdb"), "-D", str(data), "-U", "tester", "--auth=trust", "-E", "UTF8", "--no-sync")
-    options = f"-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories={folder} -c max_connections=60"
-    options += " -c fsync=off -c full_page_writes=off"  # the tests kill clients, not the machine
-    call(str(place / "pg_ctl"), "-D", str(data), "-w", "-o", options, "-l", str(folder / "log"), "start")
-    try:
-        yield f"postgresql+psycopg://tester@127.0.0.1:{port}/postgres"
-    finally:
-        call(str(place / "pg_ctl"), "-D", str(data), "-w", "-m", "immediate", "stop")
+        call("pg_ctl", "-w", "-o", options, "-l", f"{folder}/log", "start")
+        try:
+            yield f"postgresql+psycopg://tester@127.0.0.1:{port}/postgres"
+        finally:
+            call("pg_ctl", "-w", "-m", "immediate", "stop")
 
 
 def new_database(server: str) -> str:

@@ -29,8 +29,8 @@ STRICT = Budget(epsilon=1.0, delta=1e-6)
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with postgresql(tmp_path_factory.mktemp("postgresql")) as url:
+def server() -> Iterator[str]:
+    with postgresql() as url:
         yield url
 
 

@@ -16,6 +16,7 @@ from hockeystick.errors import check_probability
 from hockeystick.numerics.fft import (
     even_smooth_length,
     fft_error,
+    floored_power,
     integer_power,
     inverse_real,
     smooth_length,
@@ -122,6 +123,18 @@ def test_integer_power_errs_by_one_rounding_a_multiplication(exponent: int) -> N
     for b, p in zip(base.tolist(), powers.tolist(), strict=True):
         truth = acb(b.real, b.imag) ** exponent
         assert float(((acb(p.real, p.imag) - truth) / truth).abs_upper()) <= gamma(2.5 * exponent)
+
+
+@pytest.mark.parametrize("exponent", [1, 7, 1000, 10**6, 10**12])
+def test_powers_that_underflow_are_bounded_whether_they_are_computed_or_not(exponent: int) -> None:
+    depths = np.linspace(0.0, 1500.0, 301)  # nats that the power falls by
+    sizes = np.exp(-depths / exponent)
+    powers, floors = integer_power(sizes * np.exp(0.3j), exponent), floored_power(sizes, exponent)
+    for size, power, floor in zip(sizes.tolist(), powers.tolist(), floors.tolist(), strict=True):
+        truth = arb(size) ** exponent
+        assert float((abs(acb(power.real, power.imag)) - truth).abs_upper()) <= 1e-300 + gamma(4.0 * exponent) * truth
+        assert arb(floor) >= arb(max(size, 0.5)) ** exponent
+        assert floor <= max(float(arb(max(size, 0.5)) ** exponent) * (1.0 + 1e-11), 1e-303)
 
 
 @pytest.mark.parametrize("count", [3, 50, 3000])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants import Certified, SaddlePoint
+from hockeystick.accountants import Certified, SaddlePoint, certified
 from hockeystick.accountants.attained import AttainedCurve
 from hockeystick.app.cli.parsing import Parser
 from hockeystick.app.cli.sampler import add_sampler
@@ -248,6 +248,26 @@ def test_the_lower_side_is_that_of_known_datasets_whatever_the_accountant_leaves
     splits = [((pair, first), (pair.reversed(), 6 - first)) for first in range(1, 6)]
     every = [exact_delta(parts, 0.2, digits=8).upper for parts in (*splits, ((pair, 6),), ((pair.reversed(), 6),))]
     assert float(bound.lower) <= max(every)  # type: ignore[union-attr]
+
+
+def test_splits_that_are_clearly_behind_are_not_accounted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps of a shuffled epoch: all of them one way show more than any other split, and the estimates tell."""
+    asked: list[Any] = []
+    engine = certified.choose_engine
+
+    def counted(parts: Any, *rest: Any, **settings: Any) -> Any:
+        asked.append(parts)
+        return engine(parts, *rest, **settings)
+
+    step = hs.Gaussian(4.0).shuffled(batch_size=1, population=20)
+    monkeypatch.setattr(certified, "choose_engine", counted)
+    bound = hs.account(step * 7, "substitute").epsilon(delta=1e-6)
+    below = [parts for parts in asked if parts[0][0].gaussian_mu is None]
+    pair = (step.attained("substitute") or ())[0]
+    every = [{pair: first, pair.reversed(): 7 - first} for first in range(8)]
+    curves = [Certified().directed(tuple((own, n) for own, n in split.items() if n)) for split in every]
+    assert float(bound.lower) == max(float(curve.epsilon(1e-6).lower) for curve in curves)  # type: ignore[union-attr]
+    assert len(below) <= 2
 
 
 def test_both_sides_fall_with_epsilon_and_meet_the_epsilon_they_answer() -> None:

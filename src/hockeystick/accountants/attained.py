@@ -6,10 +6,11 @@ of steps does not matter a choice is a *split* of the steps among them (003, sec
 steps one direction and k - i the other). Of a family of more than two, all steps show the same.
 
 The search for the best split uses saddle-point estimates (nothing certified rests on them: every split is a valid
-lower bound); the best few are then accounted by the accountant in charge. Few steps are accounted for every split.
+lower bound); the best few are then accounted by the accountant in charge, but for those that are clearly behind the
+first. Few steps are accounted for every split.
 
-Guarantee: both sides certified where the accountant's answers are. Cost: some forty estimates and four brackets an
-answer.
+Guarantee: both sides certified where the accountant's answers are. Cost: some forty estimates and one to five brackets
+an answer.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ more, which of them all its steps show."""
 
 _ALL = 5  # so many splits are all accounted
 _BEST = 3  # otherwise: the best splits by estimate, and the two pure ones
-_FINE = 1e-9  # relative width that nothing makes finer
+_BEHIND = 2.0  # times the error of the first estimate, that others may be behind it and are still accounted
 _COARSE = 16  # intervals of the first pass over a group's splits
 
 
@@ -92,12 +93,13 @@ class AttainedCurve(DirectedCurve):
         self._steps: dict[Pair, Scan] = {}
 
     def delta(self, epsilon: float) -> Bound | Estimate:
-        return self._joined(self._upper.delta(epsilon), lambda curve: curve.delta(epsilon), self._estimate(epsilon))
+        estimate = self._estimate(epsilon)
+        return self._joined(self._upper.delta(epsilon), lambda curve: curve.delta(epsilon), estimate, _log)
 
     def shown_at(self, epsilon: float) -> Parts:
         """What those known datasets show of all steps that by estimate show most at an epsilon."""
         estimate = self._estimate(epsilon)
-        return max(map(self._parts, self._candidates(estimate)), key=estimate)
+        return max((self._parts(split) for split, _ in self._candidates(estimate)), key=estimate)
 
     def _estimate(self, epsilon: float) -> Callable[[Parts], float]:
         return lambda parts: self._scanned(parts).log_delta_at(epsilon)
@@ -117,26 +119,33 @@ class AttainedCurve(DirectedCurve):
         def estimate(parts: Parts) -> float:
             return saddle_at_delta(parts, max(delta, 1e-320))[1].epsilon
 
-        return self._joined(self._upper.epsilon(delta), lambda curve: curve.epsilon(delta), estimate)
+        return self._joined(self._upper.epsilon(delta), lambda curve: curve.epsilon(delta), estimate, float)
 
     def _joined(
         self,
         upper: Bound | Estimate,
         ask: Callable[[DirectedCurve], Bound | Estimate],
         estimate: Callable[[Parts], float],
+        measure: Callable[[float], float],
     ) -> Bound | Estimate:
+        """The bracket; ``measure`` takes a lower side to what is estimated."""
         if isinstance(upper, Estimate):
             note = "an estimate of the dominating pair's curve, which is an upper bound only"
             return Estimate(upper.value, upper.error, upper.method, (*upper.notes, note, *self._provenance))
         nothing = "nothing is proved of the known datasets" if self._groups else "no datasets are known"
         below, note = Bound(0.0, math.inf, "trivial"), f"lower: trivial, {nothing}"
         if self._groups:
-            for split in self._candidates(estimate):
+            first, error = -math.inf, math.inf
+            for split, score in self._candidates(estimate):
+                if first - score > _BEHIND * error:
+                    continue
                 try:
                     found = ask(self._curve(split))
                 except PrecisionError as refusal:  # the upper side stands without it
                     note = f"lower: trivial, {refusal}" if below.lower == 0.0 else note
                     continue
+                if first == -math.inf and isinstance(found, Bound):
+                    first, error = score, abs(measure(float(found.lower)) - score)
                 if isinstance(found, Bound) and float(found.lower) > float(below.lower):
                     below, note = replace(found, upper=math.inf, decimals=None), self._described(split)
         # the pair's own lower side holds for the pair alone
@@ -172,14 +181,14 @@ class AttainedCurve(DirectedCurve):
         """Groups with a choice."""
         return [index for index, (pairs, _) in enumerate(self._groups) if len(pairs) > 1]
 
-    def _candidates(self, estimate: Callable[[Parts], float]) -> list[Split]:
-        """The splits to account."""
+    def _candidates(self, estimate: Callable[[Parts], float]) -> list[tuple[Split, float]]:
+        """The splits to account, with estimates where these chose them; few splits have none."""
         ranges = [
             range(len(pairs)) if _is_family(pairs) else range(0 if len(pairs) > 1 else count, count + 1)
             for pairs, count in self._groups
         ]
         if math.prod(len(own) for own in ranges) <= _ALL:
-            return list(product(*ranges))
+            return [(split, math.inf) for split in product(*ranges)]
         scores: dict[Split, float] = {}
 
         def score(split: Split) -> float:
@@ -193,7 +202,11 @@ class AttainedCurve(DirectedCurve):
             for index in self._free():
                 best = _improved(best, index, ranges[index][-1], score)
         ranked = sorted(scores, key=score, reverse=True)[:_BEST]
-        return list(dict.fromkeys([*ranked, *pure]))
+        return [(split, scores[split]) for split in dict.fromkeys([*ranked, *pure])]
+
+
+def _log(delta: float) -> float:
+    return math.log(delta) if delta > 0.0 else -math.inf
 
 
 def _is_family(pairs: tuple[Pair, ...]) -> bool:

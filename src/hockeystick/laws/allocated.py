@@ -52,6 +52,7 @@ _MOST_POINTS = 1 << 21  # of one lattice
 _LOG_RARE = (-40.0, -80.0, -160.0, -320.0, -640.0)  # ln of the P-mass of losses too rare to matter, tried in turn
 _FARTHEST = 600.0  # nats up to which the curve is looked at: likelihood ratios of all steps have floats there
 _NEGLIGIBLE = 1e-8  # of the answer, that they may add
+_SURELY = 3.0  # nats, by which a guide of the answer may be too small
 _GUESSES = 16  # rough lattices for it
 _ABREAST = 8.0  # nats, of delta or of a lattice's errors, to either side of where it is made
 _SEEN = 20.0  # nats, of the errors, that a station is asked for at once
@@ -243,15 +244,17 @@ class AllocatedCurve(CertifiedCurve):
             largest = 1.01 * min(needed, math.exp(min(top, 700.0)))
             rough = self._cells(dyadic_below(largest / _ROUGH), largest)
             masses = rough.spread()
-            window, coarse = plan_sum(
+            window, coarse, log_most = plan_sum(
                 masses.mirrored() if self.mirrored else masses, self.steps, -k if self.mirrored else k
             )
             spacing = dyadic_below(max(coarse, (window.high - window.low) / _MOST_POINTS))
             if largest > needed:
                 break
+            rare = float(rough.rare_terms(self.steps, below=self.mirrored).bounds(np.array([k]))[1][0])
+            if rare > _NEGLIGIBLE * exp_up(log_most + _SURELY):
+                continue  # no lattice needs to tell
             station = StopLoss(self._cells(spacing, largest), self.steps, window, reference=k, below=self.mirrored)
-            rare, high = station.rare(np.array([k]))[1], station.bounds(np.array([k]))[1]
-            if float(rare[0]) <= _NEGLIGIBLE * float(high[0]) < math.inf:
+            if rare <= _NEGLIGIBLE * float(station.bounds(np.array([k]))[1][0]) < math.inf:
                 break
         if noise is None:
             spacing = self._fitted(largest, window, k, spacing)

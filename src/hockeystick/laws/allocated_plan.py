@@ -48,8 +48,10 @@ class _TiltedTerms:
         return peak + math.log(total), mean, max(float(weights @ (self.points - mean) ** 2) / total, self._least)
 
 
-def plan_sum(masses: PointMasses, count: int, k: float) -> tuple[SumWindow, float]:
-    """A window for E (S - k)+, and a spacing that is coarse but does not drown the sum in noise.
+def plan_sum(masses: PointMasses, count: int, k: float) -> tuple[SumWindow, float, float]:
+    """A window for E (S - k)+, a spacing that is coarse but does not drown the sum in noise, and a guide of its size.
+
+    The last is ``ln`` of Chernoff's bound, for the masses as they are.
 
     Parameters
     ----------
@@ -71,7 +73,8 @@ def plan_sum(masses: PointMasses, count: int, k: float) -> tuple[SumWindow, floa
     low, high = max(low, least), min(high, most)
     coarse = min((high - low) / _COARSE_POINTS, 0.25 * found.deviation / math.sqrt(count))
     low, high = min(low, k - 0.1 / theta), max(high, k + 0.1 / theta)
-    return SumWindow(theta, found.theta_below, found.theta_above, low, high), dyadic_below(coarse)
+    window = SumWindow(theta, found.theta_below, found.theta_above, low, high)
+    return window, dyadic_below(coarse), found.log_most(count, k)
 
 
 @final
@@ -87,8 +90,12 @@ class _Tilt:
     high: float
     theta_above: float
 
+    def log_most(self, count: int, k: float) -> float:
+        """``ln`` of Chernoff's bound on the answer, the kernel's peak included."""
+        return count * self.log_moment - self.theta * k - math.log(self.theta) - 1.0
+
     def log_scale(self, count: int, k: float) -> float:
-        """``ln`` of what errors are relative to: Chernoff's bound on the answer, the kernel's peak included."""
+        """``ln`` of what errors are relative to."""
         return count * self.log_moment - self.theta * k - 2.0 * math.log(self.theta)
 
 

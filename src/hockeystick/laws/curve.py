@@ -170,12 +170,22 @@ def _lifted(own: _Values, middle: float) -> Array:
 
 
 def _across(up: _Side, down: _Side, spacing: float) -> float:
-    """The least chord at a = 1 from a knot before to a knot after it, rounded up; infinite where there is none."""
+    """The least chord at a = 1 from a knot before to a knot after it, rounded up; infinite where there is none.
+
+    Both sides are convex: a chord that is the least of all from either of its ends lies below both, and is the least.
+    """
     if min(up.index.size, down.index.size) < 2:
         return math.inf
-    right, left = np.expm1(up.index[1:] * spacing), -np.expm1(-down.index[1:] * spacing)[:, None]
-    before = left + (1.0 - left) * down.value[1:, None]
-    return float(((before * right + up.value[1:] * left) / (right + left)).min()) * (1.0 + 16.0 * ELEMENTARY)
+    right, left = np.expm1(up.index[1:] * spacing), -np.expm1(-down.index[1:] * spacing)
+    after, before = up.value[1:], left + (1.0 - left) * down.value[1:]
+    least, own = math.inf, 0
+    while True:
+        other = int(((before[own] * right + after * left[own]) / (right + left[own])).argmin())
+        heights = (before * right[other] + after[other] * left) / (right[other] + left)
+        own = int(heights.argmin())
+        if not heights[own] < least:
+            return least * (1.0 + 16.0 * ELEMENTARY)
+        least = float(heights[own])
 
 
 def _below(curve: CertifiedCurve) -> tuple[_Side, _Side]:

@@ -8,8 +8,9 @@ theta)``, so that at a tilt near the saddle point every error is relative to the
 - *moved masses*: what may lie one point away from where it is meant, tilted at the upper point and summed to m:
   ``t h m (1 + r)^t``, since ``1 <= e^{theta (x - k)}`` for x >= k;
 - *aliasing*: the tilted mass outside the window, by Chernoff at a tilt on either side, over ``e theta``;
-- *transforms*: one error for every composed mass, as in `engines/lattice/compose`, times ``sum of y e^{-theta y} <= 1 /
-  (theta^2 h)``;
+- *transforms*: the error of every frequency, as in `engines/lattice/compose`, times what the kernel ``y e^{-theta y}``
+  has of it, and one error of the inverse for every composed mass times ``sum of y e^{-theta y} <= 1 / (theta^2 h)``;
+- *clipping* of masses below 0: what is added to them, over ``e theta``;
 - *rounding* of tilts, powers and cumulated sums: relative, on positive terms alike.
 
 On a lattice the stop-loss transform is linear between the points: two cumulated sums give it everywhere.
@@ -27,7 +28,15 @@ import numpy as np
 
 from hockeystick.errors import PrecisionError
 from hockeystick.numerics.columns import Array, Indices
-from hockeystick.numerics.fft import POWER_STEP, fft_error, integer_power, inverse_real, smooth_length, transform_real
+from hockeystick.numerics.fft import (
+    POWER_STEP,
+    fft_error,
+    floored_power,
+    integer_power,
+    inverse_real,
+    smooth_length,
+    transform_real,
+)
 from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, gamma
 
 _REACH = 600.0  # nats of e^{-theta x} that are kept apart to the left of the reference
@@ -145,21 +154,23 @@ class LatticeSum:
         spectrum = transform_real(folded)
         composed = inverse_real(integer_power(spectrum, count), length)
         transform_error = count * (fft_error(length) * 1.0001 + POWER_STEP)
-        floor = np.maximum(np.abs(spectrum), 0.5) ** float(count)
-        spread = 2.0 * float(floor.sum()) / length
-        growth = math.exp(min(4.0 * transform_error, 700.0))
-        each = 1.001 * (2.0 * transform_error + fft_error(length)) * spread * growth + _LEAST
+        floor = floored_power(np.abs(spectrum), count)
+        growth = 1.002 * math.exp(min(4.0 * transform_error, 700.0))
         peak = 1.001 / (math.e * theta)  # the largest y e^{-theta y}
+        kernel = kernel_bounds(theta, masses.spacing, length)
+        transforms = 2.0 * transform_error * growth * 2.0 * float(floor @ kernel) / length
+        transforms += (fft_error(length) * growth * 2.0 * float(floor.sum()) / length + _LEAST) * float(kernel[0])
         changed = math.expm1(min(count * missed * 1.01, 700.0))
         moved = 1.01 * float((masses.moved * tilts[1:]).sum()) / total * count * (1.0 + changed)
         outside = self._outside(math.log(total), count * own)
         absolute = peak * (changed + outside) + moved * masses.spacing
-        absolute += 1.01 * each / (theta * theta * masses.spacing)
+        absolute += 1.01 * transforms
         log_scale = count * (math.log(total) + theta * self._centre)
         relative = (
             count * (own + U) + count * ELEMENTARY * abs(math.log(total)) + 4.0 * U * count * theta * abs(self._centre)
         )
-        # truth is at least 0, so that this brings every mass nearer to it
+        # no mass is below 0; what is put back to it counts as an error
+        absolute -= 1.01 * peak * float(np.minimum(composed, 0.0).sum())
         return np.maximum(composed, 0.0), log_scale, math.expm1(min(relative, 700.0)), absolute
 
     def _outside(self, log_total: float, rounding: float) -> float:
@@ -209,3 +220,12 @@ class LatticeSum:
             high = np.exp(np.log(value * (1.0 + self._relative) + error) + self._log_factor)
         low = np.where(inside & (low > _LEAST), low * (1.0 - _READ), 0.0)
         return low, np.where(inside, high * (1.0 + _READ) + _LEAST, math.inf)
+
+
+def kernel_bounds(theta: float, spacing: float, length: int) -> Array:
+    """Bounds on the half spectrum of ``y e^{-theta y}`` at multiples of a spacing from 0 to anywhere in one period.
+
+    Frequency j has their sum at most, and at most twice the largest over ``|1 - e^{2 pi i j / n}| >= 4 j / n``.
+    """
+    whole, largest = 1.001 / (theta * theta * spacing), 1.001 / (math.e * theta)
+    return np.asarray(whole / np.maximum(1.0, np.arange(length // 2 + 1) * (2.0 * whole / (largest * length))))

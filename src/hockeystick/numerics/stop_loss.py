@@ -112,6 +112,13 @@ class LinearCells:
         """b, the last cut."""
         return float(self.index[-1] * self.spacing)
 
+    def rare_terms(self, count: int, *, below: bool) -> RareTerms:
+        """The terms beyond the last cut, of a sum of so many."""
+        off = float(self.error_q[-1] + self.error_p[-1])
+        last = self.last * (1.0 - 2.0 * self.slack)
+        log_q, log_p = float(self.log_q[-1]), float(self.log_p[-1])
+        return RareTerms(log_q, log_p, off, last, mean=self.mean, count=count, below=below, square=self.square)
+
 
 @final
 @dataclass(frozen=True)
@@ -227,12 +234,13 @@ class StopLoss:
     def __init__(self, cells: LinearCells, count: int, window: SumWindow, *, reference: float, below: bool) -> None:
         if cells.slack * 2.0 * cells.last > (_WIDER - 1.0) * cells.spacing:
             raise PrecisionError("a lattice as fine as that is finer than the values of float64")
-        self._cells, self._count, self._sign = cells, count, -1.0 if below else 1.0
+        self._sign = -1.0 if below else 1.0
         masses = cells.spread()
         self._sum = LatticeSum(masses.mirrored() if below else masses, count, window, reference=self._sign * reference)
         self.steepness = window.theta * reference  # how fast the errors fall with ln k, about the reference: nats a nat
         self._deviation = noise_deviation(cells.spacing * _WIDER, count)
         self._stretch = 2.0 * cells.slack + 16.0 * U
+        self.rare = cells.rare_terms(count, below=below)
 
     def bounds(self, k: Array) -> tuple[Array, Array]:
         """Lower and upper bounds, arrays of the shape of ``k``, at least 0.
@@ -242,7 +250,7 @@ class StopLoss:
         signed = self._sign * np.asarray(k, dtype=np.float64)
         low = self._noise_removed(signed)
         high = self._above(signed)
-        rare_low, rare_high = self.rare(np.asarray(k, dtype=np.float64))
+        rare_low, rare_high = self.rare.bounds(np.asarray(k, dtype=np.float64))
         return (low + rare_low) * (1.0 - 4.0 * U), (high + rare_high) * (1.0 + 4.0 * U)
 
     def _above(self, k: Array) -> Array:
@@ -260,12 +268,3 @@ class StopLoss:
         rest = _REST * self._deviation
         below = (at - (about + rest) * (1.0 + 64.0 * U)) / (1.0 - 2.0 * float(_TENT_WEIGHTS.sum()))
         return np.asarray(np.maximum(below, 0.0) * (1.0 - 64.0 * U))
-
-    def rare(self, k: Array) -> tuple[Array, Array]:
-        """Bounds on what the terms above b add: ``E[(S - k)+; some W > b]``, or ``E[(k - S)+; some W > b]``."""
-        cells = self._cells
-        off = float(cells.error_q[-1] + cells.error_p[-1])
-        last = cells.last * (1.0 - 2.0 * cells.slack)
-        log_q, log_p, below = float(cells.log_q[-1]), float(cells.log_p[-1]), self._sign < 0.0
-        rare = RareTerms(log_q, log_p, off, last, mean=cells.mean, count=self._count, below=below, square=cells.square)
-        return rare.bounds(k)

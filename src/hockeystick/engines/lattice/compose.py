@@ -32,7 +32,15 @@ import numpy as np
 from hockeystick.engines.contour.aliasing import kernel_peak
 from hockeystick.engines.lattice.pld import LatticePLD, Side
 from hockeystick.numerics.columns import Array, Indices
-from hockeystick.numerics.fft import POWER_STEP, fft_error, integer_power, inverse_real, smooth_length, transform_real
+from hockeystick.numerics.fft import (
+    POWER_STEP,
+    fft_error,
+    floored_power,
+    integer_power,
+    inverse_real,
+    smooth_length,
+    transform_real,
+)
 from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, exp_down, exp_up, gamma
 
 Parts = Sequence[tuple[LatticePLD, int]]
@@ -137,7 +145,7 @@ class TiltedComposition:
             magnitude = np.abs(spectrum)
             power = integer_power(spectrum, count)
             product = product * power
-            floor *= np.maximum(magnitude, 0.5) ** float(count)
+            floor *= floored_power(magnitude, count)
             log_scales.append(count * log_scale)
             relative += count * (error + U * abs(log_scale))
             transform_error += count * (fft_error(n) * 1.0001 + POWER_STEP)

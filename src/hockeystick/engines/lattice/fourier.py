@@ -31,7 +31,7 @@ from hockeystick.engines.lattice.compose import Parts, composed_infinity
 from hockeystick.engines.lattice.plancherel import FrequencyKernel
 from hockeystick.errors import PrecisionError
 from hockeystick.numerics.columns import Array, Complex
-from hockeystick.numerics.fft import POWER_STEP, fft_error, integer_power, inverse_real, transform_real
+from hockeystick.numerics.fft import POWER_STEP, fft_error, floored_power, integer_power, inverse_real, transform_real
 from hockeystick.numerics.rounding import ELEMENTARY, U, exp_up, gamma
 
 Evaluation = Literal["plancherel", "inverse transform"]
@@ -115,7 +115,7 @@ class PeriodicComposition:
             values = transform_real(np.asarray(np.bincount((pld.index - start) % n, masses, n), dtype=np.float64))
             magnitude = np.abs(values)
             product = product * integer_power(values, count)
-            floor *= np.maximum(magnitude, 0.5) ** float(count)
+            floor *= floored_power(magnitude, count)
             total = float(masses.sum())
             size = float(np.max(np.abs(pld.log_mass[np.isfinite(pld.log_mass)]), initial=0.0))
             relative += count * (ELEMENTARY + U * min(size, 745.0) + gamma(4 + int(np.ptp(pld.index)) // n))
