@@ -56,7 +56,7 @@ class Saved(ABC):
         StateError
             Where it is no such state, a damaged one, or one with other settings, such as a larger budget.
         """
-        restored = self._of(dict(state))
+        restored = self._of(state)
         given, own = restored._content()["settings"], self._content()["settings"]  # noqa: SLF001 - its own class
         if given != own:
             other = ", ".join(name for name in own if given.get(name) != own[name])
@@ -78,7 +78,7 @@ class Saved(ABC):
         """
         try:
             data = json.loads(text)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise StateError(f"this is not a saved {cls.kind}: it is not JSON ({error})") from error
         return cls._of(data)
 
@@ -113,7 +113,7 @@ class Saved(ABC):
     @classmethod
     @public_door
     def _of(cls, data: object) -> Self:
-        body = _checked(cls.kind, data)
+        body = _checked(cls.kind, dict(data) if isinstance(data, Mapping) else data)
         try:
             return cls._restored(body)
         except (ValueError, OverflowError, KeyError, TypeError) as error:

@@ -165,3 +165,10 @@ def test_too_many_blocks_are_refused() -> None:
     parts = parts_of([(SKEWED, 3)])
     with pytest.raises(TooManyBlocksError):
         sieve(parts, THETA, 0.125, 1 << 18, variance=1e-10, log_error=-30.0, most=100_000)
+
+
+@pytest.mark.parametrize(("noise", "delta"), [(1e4, 0.1), (1e8, 1e-5)])
+def test_a_line_whose_atoms_all_have_one_loss_is_answered(noise: float, delta: float) -> None:
+    """Their blocks may be of any length: longer than all integers, they were no array."""
+    nothing = hs.DiscretePair((0.5, 0.5), (0.5, 0.5))
+    assert hs.account(hs.Gaussian(noise) + nothing, "remove").epsilon(delta).sides == (0.0, 0.0)

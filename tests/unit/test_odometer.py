@@ -378,6 +378,73 @@ def test_bad_steps_are_refused() -> None:
         odometer.step(MECHANISMS[0], count=0)
 
 
+@pytest.mark.parametrize("steps", [0, 10])
+@pytest.mark.parametrize(
+    ("delta", "kind"),
+    [(5.0, ValueError), (-1e-9, ValueError), (math.nan, ValueError), ("x", TypeError), (np.ones(2), TypeError)],
+)
+def test_bad_deltas_are_refused_before_the_first_step_too(steps: int, delta: float, kind: type[Exception]) -> None:
+    odometer = hs.Odometer(1e-5)
+    for _ in range(steps):
+        odometer.step(MECHANISMS[0])
+    with pytest.raises(kind, match="delta"):
+        odometer.epsilon(delta)
+
+
+def test_a_tolerance_that_no_lattice_has_is_answered() -> None:
+    """The largest loss over the spacing asked for is beyond the integers of numpy."""
+    odometer = hs.Odometer(1e-5, "remove", tolerance=1e-300, points=1 << 10)
+    odometer.step(hs.Laplace(1.0), count=7)
+    assert_agree(odometer.epsilon(), hs.account(hs.Laplace(1.0) * 7, "remove").epsilon(1e-5))
+
+
+SIDES_AND_DIRECTIONS = [(RunningComposition, name, call) for name in ("register", "add") for call in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "call"), [*SIDES_AND_DIRECTIONS, (LiveDirection, "add", 0), (LiveDirection, "add", 1)]
+)
+def test_a_step_whose_recording_is_interrupted_counts_in_every_direction(
+    monkeypatch: pytest.MonkeyPatch, kind: type, name: str, call: int
+) -> None:
+    """Before, what had been multiplied so far was answered as the whole: 0.55 for an epsilon of 1.60."""
+    odometer = hs.Odometer(1e-5)
+    odometer.step(MECHANISMS[0], count=40)
+    odometer.epsilon()
+    whole, calls = getattr(kind, name), iter(range(call))
+
+    def interrupted(*given: object) -> object:
+        if next(calls, None) is None:
+            raise KeyboardInterrupt
+        return whole(*given)
+
+    monkeypatch.setattr(kind, name, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        odometer.step(hs.Gaussian(2.5))
+    monkeypatch.undo()
+    assert odometer.steps == 41
+    saved = odometer.to_json()
+    found = odometer.epsilon()
+    assert_agree(found, hs.account(odometer.composition).epsilon(1e-5))
+    assert hs.Odometer.from_json(saved).epsilon().sides == found.sides
+
+
+def test_a_step_whose_known_pairs_are_interrupted_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else its lower side would be taken for one that datasets attain."""
+    step, odometer = hs.Gaussian(2.0).random_allocation(steps=4), hs.Odometer(1e-5, "remove")
+
+    def interrupted(*given: object) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(step), "attained", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        odometer.step(step)
+    monkeypatch.undo()
+    assert odometer.steps == 0
+    odometer.step(step)
+    assert odometer.epsilon().lower == 0.0
+
+
 @pytest.mark.torture
 def test_a_million_updates_stay_sound() -> None:
     odometer = hs.Odometer(1e-6, "remove")

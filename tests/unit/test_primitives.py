@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -193,3 +193,11 @@ def test_a_product_of_complex_numbers_errs_by_at_most_a_power_step() -> None:
 
 def test_a_probability_of_minus_zero_is_zero() -> None:
     assert math.copysign(1.0, check_probability("delta", -0.0)) == 1.0
+
+
+@pytest.mark.parametrize("outward", [up, down])
+@pytest.mark.parametrize("relative", [0.0, 1e-9])
+def test_infinities_moved_outward_are_what_they_were(outward: Callable[..., float], relative: float) -> None:
+    """A rounding of infinity, relative to it, is no number: bounds of NaN would compare as neither side."""
+    assert outward(math.inf, relative) == math.inf
+    assert outward(-math.inf, relative) == -math.inf

@@ -122,6 +122,14 @@ def test_a_state_nested_too_deeply_is_none() -> None:
         hs.Odometer.from_json("[" * 100_000)
 
 
+@pytest.mark.parametrize("given", [3, None, ["a"], b"\xff"])
+def test_what_is_neither_text_nor_a_mapping_is_no_state(given: Any) -> None:
+    with pytest.raises(StateError, match="not a saved odometer"):
+        hs.Odometer.from_json(given)
+    with pytest.raises(StateError, match="not a saved odometer"):
+        hs.Odometer(1e-5).load_state_dict(given)
+
+
 @pytest.mark.parametrize(("name", "change"), FORGED)
 def test_a_filter_state_that_makes_no_sense_is_refused(name: str, change: dict[str, Any]) -> None:
     body = {

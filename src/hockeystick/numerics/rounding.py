@@ -71,12 +71,16 @@ def gamma(operations: float) -> float:
 
 
 def up(value: float, relative: float = 0.0) -> float:
-    """A float64 of at least ``value + relative * |value|``."""
+    """A float64 of at least ``value + relative * |value|``; of an infinity, itself."""
+    if math.isinf(value):
+        return value
     return math.nextafter(value + relative * abs(value) * (1.0 + 4.0 * U), math.inf)
 
 
 def down(value: float, relative: float = 0.0) -> float:
-    """A float64 of at most ``value - relative * |value|``."""
+    """A float64 of at most ``value - relative * |value|``; of an infinity, itself."""
+    if math.isinf(value):
+        return value
     return math.nextafter(value - relative * abs(value) * (1.0 + 4.0 * U), -math.inf)
 
 

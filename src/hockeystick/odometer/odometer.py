@@ -25,7 +25,7 @@ from hockeystick.decimals import plain
 from hockeystick.engines.ends import composed_infinity, largest_loss
 from hockeystick.engines.lattice.streaming_plan import LiveDirection
 from hockeystick.engines.reach import check_reach
-from hockeystick.errors import check_count, check_inside, check_positive, public_door
+from hockeystick.errors import check_count, check_inside, check_positive, check_probability, public_door
 from hockeystick.laws.base import Pair
 from hockeystick.odometer.products import decode_progress, encode_progress
 from hockeystick.odometer.steps import decode_step, encode_step
@@ -164,12 +164,26 @@ class Odometer(Saved):
 
     def _count(self, step: Step, count: int, pairs: dict[Direction, Pair]) -> None:
         if step not in self._pairs:
-            self._pairs[step] = pairs
             self._attained = self._attained and all(step.attained(direction) is None for direction in self._directions)
             self._bounded = self._bounded and all(
                 pair.loss_bounds[1] < math.inf and pair.mass_at_infinity == 0.0 for pair in pairs.values()
             )
+            self._pairs[step] = pairs
         self._counts[step] = self._counts.get(step, 0) + count
+
+    def _live(self, direction: Direction) -> LiveDirection:
+        """The composition of a direction: of all steps, also where recording one of them was interrupted."""
+        live = self._directions[direction]
+        if live.steps != self.steps:
+            live.restore(self._counts_of(direction), None, guess=live.guess, refined_at=live.refined_at)
+        return live
+
+    def _counts_of(self, direction: Direction) -> dict[Pair, int]:
+        counts: dict[Pair, int] = {}
+        for step, count in self._counts.items():
+            pair = self._pairs[step][direction]
+            counts[pair] = counts.get(pair, 0) + count
+        return counts
 
     @public_door
     def epsilon(self, delta: float | None = None) -> Bound:
@@ -186,10 +200,11 @@ class Odometer(Saved):
         Bound
             Its notes say which statement holds.
         """
+        at = self._delta if delta is None else check_probability("delta", delta)
         if not self._counts:
             return Bound(0.0, 0.0, _METHOD, notes=(_FIXED,))
-        if delta is not None and delta != self._delta:
-            return self._anew(delta)
+        if at != self._delta:
+            return self._anew(at)
         answers = {direction: self._capped(direction) for direction in self._directions}
         lower, upper = (max(sides) for sides in zip(*answers.values(), strict=True))
         notes = [_FIXED] if self._attained else [_FIXED, _TRIVIAL_LOWER]
@@ -207,7 +222,7 @@ class Odometer(Saved):
 
     def _capped(self, direction: Direction) -> tuple[float, float]:
         """The direction's bracket, within the largest loss where there is one."""
-        live = self._directions[direction]
+        live = self._live(direction)
         if self._delta < composed_infinity([(pair.curve or pair, count) for pair, count in live.counts.items()])[0]:
             return math.inf, math.inf  # no lattice has more to say, and its windows would be as wide as they may be
         lower, upper = live.epsilon()
@@ -237,7 +252,7 @@ class Odometer(Saved):
                 "points": self._points,
             },
             "steps": [{"step": encode_step(step), "count": count} for step, count in self._counts.items()],
-            "directions": {name: _encode_direction(live) for name, live in self._directions.items()},
+            "directions": {name: _encode_direction(self._live(name)) for name in self._directions},
         }
 
     @classmethod
@@ -256,11 +271,7 @@ class Odometer(Saved):
         if set(stored) != set(odometer._directions):
             raise StateError(f"this odometer state is damaged: it has the directions {sorted(stored)}")
         for direction, live in odometer._directions.items():
-            counts: dict[Pair, int] = {}
-            for step, count in odometer._counts.items():
-                pair = odometer._pairs[step][direction]
-                counts[pair] = counts.get(pair, 0) + count
-            if not _restore_direction(live, counts, stored[direction]):
+            if not _restore_direction(live, odometer._counts_of(direction), stored[direction]):
                 raise StateError("this odometer state is damaged: its products do not belong to its counts")
         return odometer
 

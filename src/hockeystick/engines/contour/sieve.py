@@ -149,7 +149,7 @@ def sieve(
     block = _block_length(parts) / (_CUT * step)
     if block < _SHORT and nodes * (atoms + _LOGARITHM) <= _WHOLE * most:
         return found.of_all(nodes)
-    length = _CUT * 2 ** max(round(math.log2(block)), 0)
+    length = _CUT * 2 ** max(round(math.log2(min(block, nodes))), 0)  # of atoms at one loss blocks may be any length
     together = max(math.isqrt(nodes // length), 1)  # blocks that share a row of the first tables
     starts = np.arange(0, nodes, length * together, dtype=np.int64)
     starts, left_out = found.pieces([_Atoms.heavy(part, _LIGHT) for part in parts], starts, together, length)

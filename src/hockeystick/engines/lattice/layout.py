@@ -67,8 +67,8 @@ def _dividing(gaps: Sequence[tuple[float, int]], spacing: float) -> float:
     It divides the gap of most steps. What the other gaps miss by, the lower lattice loses at every step.
     """
     main = max(gaps, key=lambda one: one[1])[0]
-    least = math.ceil(main / spacing)
-    pieces = np.unique(np.linspace(least, 2 * least, min(least, _TRIES) + 1).round())
+    least = float(math.ceil(main / spacing))  # may be beyond the integers of numpy
+    pieces = np.unique(np.linspace(least, 2.0 * least, int(min(least, _TRIES)) + 1).round())
     h = main / pieces
     missed = np.zeros_like(h)
     for gap, count in gaps:

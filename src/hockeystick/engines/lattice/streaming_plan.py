@@ -170,17 +170,17 @@ class LiveDirection:
 
     def add(self, pair: Pair, count: int) -> None:
         """Add ``count`` more of a pair."""
+        running, self._running = self._running, None  # whatever interrupts this: the next answer is made of the counts
         self.counts[pair] = self.counts.get(pair, 0) + count
-        running = self._running
         if running is None:
             return
         if pair not in running.numbers:
             plan = running.plan
             if plan.exact and common_layout(tuple(self.counts.items()), plan.spacing).spacing != plan.spacing:
-                self._running = None
                 return
             running.register(pair, plan.tilted(pair))
         running.add(pair, count)
+        self._running = running
 
     def epsilon(self) -> tuple[float, float]:
         """Certified lower and upper epsilon at delta (nats)."""
