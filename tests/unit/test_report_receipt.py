@@ -196,7 +196,7 @@ def _moved(found: Any, side: Any, to: Any) -> Any:
 
 
 class TestOtherVersions:
-    """Receipts made with other versions: brackets must meet and claims must be provable, digits may differ."""
+    """Receipts made with other versions: brackets must be provable, digits may differ."""
 
     @pytest.fixture
     def foreign(self, made: dict[str, Any]) -> dict[str, Any]:

@@ -2,10 +2,9 @@
 
 Four things are checked. The checksum: has anything been changed since? The words: do statements and cautions
 follow from the figures? The figures: computed again from the specification inside. With the same versions of
-everything each figure must come out the same, to far more digits than matter; with others each bracket must meet
-the new one, what is claimed must follow from brackets made narrow enough to decide it, and all else must be what is
-said here of these figures. The self-check: were the error bounds that every figure assumes kept where the receipt was
-made, and are they kept here?
+everything each figure must come out the same, to far more digits than matter; with others each bracket must hold the
+new one, or else one made narrow enough to decide it, and all else must be what is said here of these figures. The
+self-check: were the error bounds that every figure assumes kept where the receipt was made, and are they kept here?
 """
 
 from __future__ import annotations
@@ -291,28 +290,20 @@ def _pictures(
 def _held(
     name: str, claimed: Mapping[str, Any], found: Mapping[str, Any], narrower: Callable[[], Bound | Estimate]
 ) -> str:
-    """Nothing where a bracket meets the new one, and what it claims beyond that is proved by a narrower one."""
-    if not _meet(claimed, found):
-        return f"{name}: the receipt says {_said(claimed)}, computed again it is {_said(found)}"
-    if "upper" not in found or _holds(claimed, found["lower"], found["upper"]):
-        return ""
-    if isinstance(result := narrower(), Bound) and _holds(claimed, *result.sides):
-        return ""
-    return f"{name}: {_said(claimed)} could not be proved again; {_said(found)} was"
+    """Nothing where what is claimed is proved by the new bracket or a narrower one; estimates agree to three digits."""
+    if "upper" not in found:
+        agrees = math.isclose(number(claimed.get("value")), number(found["value"]), rel_tol=1e-3)
+    else:
+        agrees = _holds(claimed, found["lower"], found["upper"])
+        agrees = agrees or (isinstance(result := narrower(), Bound) and _holds(claimed, *result.sides))
+    says = f"the receipt says {_said(claimed)}, which could not be proved again; computed again it is {_said(found)}"
+    return "" if agrees else f"{name}: {says}"
 
 
 def _holds(claimed: Mapping[str, Any], lower: Any, upper: Any) -> bool:
     """Whether a bracket is proved where another one is, up to what machines may differ by."""
     low, high = number(claimed.get("lower")), number(claimed.get("upper"))
     return low * (1.0 - _SAME) <= float(lower) and high * (1.0 + _SAME) >= float(upper)
-
-
-def _meet(claimed: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
-    """Whether two brackets have a point in common; estimates must agree to three digits."""
-    if "upper" not in found:
-        return math.isclose(number(claimed.get("value")), number(found["value"]), rel_tol=1e-3)
-    low, high = number(claimed.get("lower")), number(claimed.get("upper"))
-    return low <= number(found["upper"]) and high >= number(found["lower"])
 
 
 def _claims(claimed: Mapping[str, Any], found: Mapping[str, Any], finer: PrivacyCurve) -> Iterator[str]:
