@@ -290,6 +290,22 @@ class TestOtherVersions:
         other = edited(foreign, (*path[:3], 1 - int(path[3]), path[4]), lambda value: value * 0.9)
         assert not verify(signed_anew(edited(other, path, lambda value: value * 0.9))).holds
 
+    @pytest.mark.usefixtures("computed_once")
+    @pytest.mark.parametrize(
+        ("path", "junk"),
+        [
+            (("results", 0), None),
+            (("curve", 0), 1.0),
+            (("tradeoff", "false_negative", 1), None),
+            (("drawn", "directions"), None),
+            (("drawn", "directions", "add"), []),
+            (("drawn", "epsilon", 0), "nan"),
+        ],
+    )
+    def test_figures_that_are_none_are_findings(self, foreign: dict[str, Any], path: Keys, junk: Any) -> None:
+        found = verify(signed_anew(edited(foreign, path, lambda _: junk)))
+        assert any(finding.startswith("figures: ") for finding in found.findings)
+
     @pytest.mark.parametrize("path", [("results", 0, "at"), ("specification", "steps")])
     def test_an_answer_to_another_question_is_rejected(self, foreign: dict[str, Any], path: Keys) -> None:
         other = {"delta": 2e-5} if path[0] == "results" else []

@@ -31,6 +31,8 @@ from hockeystick.readouts.one_test import of_several
 from hockeystick.readouts.outline import Samples
 
 _PAGE = "page: what is shown is not what the receipt inside it says"
+_NO_FIGURES = "figures: some are not of their kind"
+_JUNK = (AttributeError, LookupError, OverflowError, TypeError, ValueError)  # where a figure is something else
 _SAME = 1e-9  # relative: the order of a few sums may differ between machines, nothing else
 _SHARPER = 0.02  # with other versions: how much narrower the brackets are that decide what is claimed
 _MOST_DIGITS = 300  # of a whole number that is a float64, too
@@ -122,7 +124,10 @@ def verify(document: Mapping[str, Any], *, shown: str | None = None) -> Verifica
         findings.append(_PAGE)
     for words, broken in _self_checks(document.get("selfcheck"), again["selfcheck"]):
         (findings if broken else remarks).append(words)
-    compared = list(_exactly(document, again) if same_software else _compatibly(document, again, specification))
+    try:
+        compared = list(_exactly(document, again) if same_software else _compatibly(document, again, specification))
+    except _JUNK:
+        compared = [_NO_FIGURES]
     findings += filter(None, compared)
     return Verification(not findings, tuple(findings), tuple(remarks), 1 + len(compared))
 
@@ -229,8 +234,8 @@ def words_that_differ(
 def _words(document: Mapping[str, Any], again: Mapping[str, Any], specification: Specification) -> Iterator[str]:
     try:
         expected = _said_of(document, again, specification)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        yield "results: not figures of this kind"
+    except _JUNK:
+        yield _NO_FIGURES
         return
     yield from _exactly(document, expected)
 
@@ -265,14 +270,9 @@ def _pictures(
     document: Mapping[str, Any], again: Mapping[str, Any], curve: PrivacyCurve, finer: PrivacyCurve
 ) -> Iterator[str]:
     """What the pictures are drawn from: other versions may have asked for other points, so each is asked for anew."""
-    told = again["tradeoff"]
-    try:
-        samples = Samples.of(document["drawn"])
-        missed = [] if told is None else document["tradeoff"]["false_negative"]
-        rates = [] if told is None else list(zip(told["false_positive"], missed, told["false_negative"], strict=True))
-    except (KeyError, TypeError, ValueError):
-        yield "drawn: not what pictures are drawn from"
-        return
+    told, samples = again["tradeoff"], Samples.of(document["drawn"])
+    missed = [] if told is None else document["tradeoff"]["false_negative"]
+    rates = [] if told is None else list(zip(told["false_positive"], missed, told["false_negative"], strict=True))
     if samples.values.keys() != curve.directed.keys():
         yield "drawn: not the directions of this specification"
         return
