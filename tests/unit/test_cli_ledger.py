@@ -198,6 +198,17 @@ def test_a_total_remembers_what_releases_said_of_themselves(table: str, capsys: 
     assert "NOT CERTIFIED" not in Path(page).read_text()
 
 
+def test_what_is_beyond_a_filter_is_said_to_hold_only_for_releases_fixed_in_advance(tmp_path: Path) -> None:
+    ledger = Ledger.create(f"sqlite:///{tmp_path}/book.db")
+    ledger.add_dataset(DataSet("a", Budget(epsilon=1.0, delta=1e-6), rule="gaussian-dp"))
+    ledger.spend("a", hs.Gaussian(20.0), why="as planned", chosen="adaptively")
+    ledger.correct("a", 1, why="with less noise", release=hs.Gaussian(1.0))
+    shown = data_set_page(Account(ledger, "a"))
+    assert "over budget" in shown
+    assert "Had all releases been fixed in advance, the true epsilon of all releases together would lie" in shown
+    assert "is proved to lie" not in shown
+
+
 def test_an_infinite_epsilon_is_drawn_at_the_top_and_none_at_all_as_a_line(tmp_path: Path) -> None:
     ledger = Ledger.create(f"sqlite:///{tmp_path}/book.db")
     ledger.add_dataset(DataSet("a", Budget(epsilon=1.0, delta=1e-6)))
