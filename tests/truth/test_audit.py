@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -297,3 +298,10 @@ def test_who_always_says_in_misses_nothing(hits: int, alarms: int) -> None:
 def test_what_is_of_another_kind_is_refused(ask: object, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         ask()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("level", [1e-3, 1e-9, 1e-12])
+@pytest.mark.parametrize("trials", [2, 5, 10, 50])
+def test_the_largest_rate_of_false_alarms_is_rounded_up(trials: int, level: float) -> None:
+    rate = Fraction(audit.many_runs._upper(trials - 1, trials, level))
+    assert 1 - rate**trials <= Fraction(level)  # that not all of so many are false alarms

@@ -8,11 +8,15 @@ from __future__ import annotations
 import copy
 import math
 import random
+import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any
 
 import pytest
+from flint import ctx
 
 import hockeystick as hs
 from hockeystick.independent import CONTRADICTED, NOT_REACHED, PROVED, Finding, check
@@ -24,6 +28,7 @@ from hockeystick.readouts.trade_off import trade_off
 from tests.truth.independent_cases import FAST, SLOW, document, fixed_size, poisson, random_case, step
 
 RANDOM_CASES = 300
+SIZES = {"batch_size": 10, "population": 100}
 SEED = 20_261_122
 
 
@@ -200,3 +205,108 @@ def test_names_and_notes_of_steps_change_nothing() -> None:
 
 def test_the_same_rate_as_two_sizes_is_exact() -> None:
     assert step_of(step("laplace", 1, fixed_size(1, 3), scale=1.0), "add")[0].g == Fraction(1, 3)
+
+
+def gaussian_trade_off(mu: float, alpha: float) -> float:
+    normal = NormalDist()
+    return normal.cdf(-normal.inv_cdf(alpha) - mu)
+
+
+def test_a_trade_off_that_no_datasets_are_known_to_attain_is_proved_from_below_only() -> None:
+    # shuffled batches are dominated by steps without sampling: known datasets miss more than f
+    f = gaussian_trade_off(2.0 / 3.0, 0.1)
+    steps = [{**step("gaussian", 4, noise_multiplier=3.0), "sampling": {"scheme": "shuffled", **SIZES}}]
+    claims = {"specification": {"steps": steps, "guarantee": {"adjacency": "zero-out"}}, "results": []}
+    rows = [{"lower": f - 1e-4, "upper": f + 1e-4}, {"lower": f + 1e-4, "upper": f - 1e-4}]
+    tradeoff = {"certified": True, "direction": "zero-out", "false_positive": [0.1, 0.1], "false_negative": rows}
+    found = [one.verdict for one in check({**claims, "tradeoff": tradeoff})]
+    assert found == [PROVED, NOT_REACHED, CONTRADICTED, CONTRADICTED]
+
+
+def test_a_trade_off_of_exchanged_records_is_proved_from_above_by_datasets() -> None:
+    claims = document("substitute", [step("randomized-response", 5, fixed_size(1, 4), probability=0.75)], 1e-4, 0.1)
+    rows = [{"lower": 0.7161, "upper": 0.7331}, {"lower": 0.7161, "upper": 0.725}]
+    tradeoff = {"certified": True, "direction": "substitute", "false_positive": [0.1, 0.1], "false_negative": rows}
+    found = [one.verdict for one in check({**claims, "results": [], "tradeoff": tradeoff})]
+    assert found == [PROVED, PROVED, PROVED, NOT_REACHED]
+
+
+def test_losses_too_small_for_the_working_precision_are_not_taken_for_none() -> None:
+    steps = [step("approximate-dp", 1, fixed_size(1, 2), epsilon=1e-30)]
+    result = {"quantity": "delta", "at": {"epsilon": 0.0}, "lower": 1e-31, "upper": 1e-40, "directions": {}}
+    specification = {"steps": steps, "guarantee": {"adjacency": "substitute"}}
+    found = check({"specification": specification, "results": [result]})
+    assert [one.verdict for one in found] == [PROVED, NOT_REACHED]  # delta is 1.25e-31
+
+
+@pytest.mark.parametrize(("trials", "sensitivity"), [(1, 1), (1200, 2)])
+def test_the_middle_of_symmetric_noise_is_known_to_be_even(trials: int, sensitivity: int) -> None:
+    steps = [step("binomial", 1, fixed_size(1, 5), trials=trials, sensitivity=sensitivity)]
+    assert {one.verdict for one in check(document("substitute", steps, 1e-3, 0.01))} == {PROVED}
+
+
+def test_no_epsilon_is_below_0() -> None:
+    claims = document("remove", [step("gaussian", 1, noise_multiplier=2.0)], 0.9, 1.0)
+    (result,) = (result for result in claims["results"] if result["quantity"] == "epsilon")
+    (_, found) = check({**claims, "results": [{**result, "upper": -0.1, "directions": {}}]})
+    assert found.verdict == CONTRADICTED
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"threat_model": "one record is known"},
+        {"guarantee": {"adjacency": "remove", "delta": 1e-5, "conditional_on": "public data"}},
+        {"steps": [step("gaussian", 3, fixed_size(5, 5), noise_multiplier=2.0)]},
+        {"steps": [step("gaussian", 3, poisson(-0.5), noise_multiplier=2.0)]},
+    ],
+    ids=["of the run", "of the guarantee", "no smaller dataset", "no rate"],
+)
+def test_a_specification_that_is_not_wholly_understood_proves_nothing(changed: dict[str, Any]) -> None:
+    claims = document("remove", [step("gaussian", 3, noise_multiplier=2.0)], 1e-5, 1.0)
+    claims["specification"] |= changed
+    assert {one.verdict for one in check(claims)} == {NOT_REACHED}
+
+
+@pytest.mark.parametrize(("quantity", "given"), [("epsilon", "epsilon"), ("mu", "delta")])
+def test_a_quantity_that_is_not_known_is_no_figure(quantity: str, given: str) -> None:
+    claims = document("remove", [step("gaussian", 3, noise_multiplier=2.0)], 1e-5, 1.0)
+    with pytest.raises(LookupError):
+        check({**claims, "results": [{**claims["results"][0], "quantity": quantity, "at": {given: 0.5}}]})
+
+
+ROUND = {"scheme": "random-allocation", "steps": 5}
+
+
+@pytest.mark.parametrize(
+    ("written", "epsilon"),
+    [
+        (step("gaussian", 1, ROUND, noise_multiplier=1.0), 800.0),
+        (step("laplace", 2, scale=1e-9), 1e6),
+        (step("discrete-laplace", 1, scale=1.0, sensitivity=10**9), 1.0),
+        (step("discrete-gaussian", 1, sigma=3.0, sensitivity=10**9), 1.0),
+        (step("binomial", 1, trials=60, sensitivity=10**9), 1.0),
+    ],
+    ids=["float64", "digits", "discrete-laplace", "discrete-gaussian", "binomial"],
+)
+def test_what_would_take_too_much_is_not_reached(written: dict[str, Any], epsilon: float) -> None:
+    result = {"quantity": "delta", "at": {"epsilon": epsilon}, "lower": 1e-9, "upper": 0.5, "directions": {}}
+    specification = {"steps": [written], "guarantee": {"adjacency": "remove"}}
+    found = check({"specification": specification, "results": [result]})
+    assert {one.verdict for one in found} == {NOT_REACHED}
+    assert all(one.reason for one in found)
+
+
+def test_threads_wait_for_each_other() -> None:
+    depths = [(5.0, 1e-6), (3.0, 1e-60), (9.0, 1e-2), (7.0, 1e-200)]
+    cases = [document("remove", [step("gaussian", 20, noise_multiplier=s)], d, 1.0) for s, d in depths]
+    before, interval = ctx.prec, sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            found = [one for said in pool.map(check, cases * 40) for one in said]
+    finally:
+        after, ctx.prec = ctx.prec, before
+        sys.setswitchinterval(interval)
+    assert {one.verdict for one in found} == {PROVED}
+    assert after == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -47,6 +48,26 @@ def test_scores_come_from_a_table(guesses: list[str], tmp_path: Path, capsys: py
     assert "mu at least" in capsys.readouterr().out
 
 
+def test_a_table_may_begin_with_a_mark_of_its_encoding_or_come_from_stdin(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, table = "score,member\n3,1\n1,0\n2,1\n0,0\n", tmp_path / "scores.csv"
+    table.write_text(rows, encoding="utf-8-sig")
+    monkeypatch.setattr("sys.stdin", io.StringIO(rows))
+    assert [main(["audit", "--scores", name, "--guesses", "2"]) for name in (str(table), "-")] == [0, 0]
+    first, second = capsys.readouterr().out.split("delta  epsilon at least")[1:]
+    assert first == second
+
+
+def test_the_relation_that_a_verdict_rests_on_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    claim = Path(spec(tmp_path, 2.0))
+    claim.write_text(claim.read_text().replace("add-remove", "substitute"))
+    main([*MANY, "--claim", str(claim)])
+    assert "neighbours as claimed: one example is replaced by any other" in " ".join(capsys.readouterr().out.split())
+    main([*MANY, "--claim", str(claim), "--json"])
+    assert json.loads(capsys.readouterr().out)["neighbours"] == "one example is replaced by any other"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -54,7 +75,7 @@ def test_scores_come_from_a_table(guesses: list[str], tmp_path: Path, capsys: py
         ([*ONE, "--positives", "3"], "give --true-positives"),
         (["audit", "--canaries", "10", "--guesses", "5", "--correct", "6"], "correct <= guesses <= canaries"),
         ([*ONE, "--confidence", "1"], "confidence"),
-        (["audit", "--scores", "nowhere.csv"], "nowhere.csv: error: cannot read it"),
+        (["audit", "--scores", "nowhere.csv"], "cannot read nowhere.csv"),
     ],
 )
 def test_bad_input_is_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,13 +89,15 @@ def test_bad_input_is_one_line(arguments: list[str], message: str, capsys: pytes
         ("a,b\n1,1\n", "the first line must name the columns score and member"),
         ("score,member\n1,yes\n", "scores.csv:2: error: member must be 1 or 0, got 'yes'"),
         ("score,member\nhigh,1\n", "scores.csv:2: error: score must be a number"),
+        (f"score,member\n{'1' * 200_000},1\n", "scores.csv:1: error: score must be a number (field larger"),
+        ("score,member\n\udcff,1\n", "scores.csv is not a text file in UTF-8"),
     ],
 )
 def test_a_bad_table_is_named_by_its_line(
     text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = tmp_path / "scores.csv"
-    table.write_text(text)
+    table.write_bytes(text.encode(errors="surrogateescape"))
     assert main(["audit", "--scores", str(table)]) == 2
     assert message in capsys.readouterr().err
 

@@ -198,14 +198,25 @@ def test_a_total_remembers_what_releases_said_of_themselves(table: str, capsys: 
     assert "NOT CERTIFIED" not in Path(page).read_text()
 
 
+def test_what_is_beyond_a_filter_is_said_to_hold_only_for_releases_fixed_in_advance(tmp_path: Path) -> None:
+    ledger = Ledger.create(f"sqlite:///{tmp_path}/book.db")
+    ledger.add_dataset(DataSet("a", Budget(epsilon=1.0, delta=1e-6), rule="gaussian-dp"))
+    ledger.spend("a", hs.Gaussian(20.0), why="as planned", chosen="adaptively")
+    ledger.correct("a", 1, why="with less noise", release=hs.Gaussian(1.0))
+    shown = data_set_page(Account(ledger, "a"))
+    assert "over budget" in shown
+    assert "Had all releases been fixed in advance, the true epsilon of all releases together would lie" in shown
+    assert "is proved to lie" not in shown
+
+
 def test_an_infinite_epsilon_is_drawn_at_the_top_and_none_at_all_as_a_line(tmp_path: Path) -> None:
     ledger = Ledger.create(f"sqlite:///{tmp_path}/book.db")
     ledger.add_dataset(DataSet("a", Budget(epsilon=1.0, delta=1e-6)))
     ledger.spend("a", hs.Laplace(10.0), why="as planned")
     ledger.correct("a", 1, why="it failed at times", release=hs.ApproximateDP(1.0, 1e-3))
-    assert "no finite epsilon at delta = 1e-6" in data_set_page(Account(ledger, "a"))
+    assert "no finite epsilon holds at delta = 1e-6" in data_set_page(Account(ledger, "a"))
     ledger.correct("a", 2, why="it did not", release=hs.Laplace(10.0))
-    assert "At the top edge no epsilon is finite." in data_set_page(Account(ledger, "a"))
+    assert "At the top edge no finite epsilon is proved." in data_set_page(Account(ledger, "a"))
     ledger.add_dataset(DataSet("b", Budget(mu=1.0)))
     ledger.spend("b", hs.Gaussian(1e6), why="nothing to see")
     assert "epsilon = 0 at delta" in data_set_page(Account(ledger, "b"))

@@ -281,11 +281,15 @@ def test_specifications_are_releases(ledger: Ledger) -> None:
     assert ledger.runs("census") == {STEP: 3}
     with pytest.raises(LedgerError, match="counts neighbours by add-remove, the specification by substitute"):
         ledger.spend("census", hs.spec.read(text.format("substitute")), why="a table")
-    grouped = hs.spec.read(text.format("add-remove") + "group_size = 5\n")
+    for_groups = text.format("add-remove") + "group_size = 5\n"
+    answers = for_groups.replace("gaussian", "randomized-response").replace(
+        "noise_multiplier = 25.0", "probability = 0.6"
+    )
     members = hs.spec.read(text.format("add-remove").replace("household", "member of a household"))
     for ask in (ledger.would_fit, lambda name, release: ledger.spend(name, release, why="a table")):
-        with pytest.raises(LedgerError, match="stated for groups of 5: leave out group_size"):
-            ask("census", grouped)
+        for grouped in map(hs.spec.read, (for_groups, answers)):  # the second: one answer more for each of the group
+            with pytest.raises(LedgerError, match="stated for groups of 5: leave out group_size"):
+                ask("census", grouped)
         with pytest.raises(LedgerError, match="for each household, the specification's guarantee for each member of"):
             ask("census", members)
 

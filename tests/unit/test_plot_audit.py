@@ -43,6 +43,14 @@ def test_the_title_says_whether_the_claim_is_refuted() -> None:
         hs.plots.audit(CLAIM)  # type: ignore[arg-type]
 
 
+def test_a_claim_in_one_direction_is_drawn_both_ways_as_it_is_judged() -> None:
+    seen = hs.audit.counts(40, 100, false_positives=2, negatives=100)
+    one_way, both = (hs.account(hs.Gaussian(0.2).poisson(0.3), adjacency=name) for name in ("add", "add-remove"))
+    assert not seen.verdict(one_way).refuted
+    drawn = [hs.plots.audit(seen, claim, end=3.0).axes[0].lines[0].get_xydata() for claim in (one_way, both)]
+    np.testing.assert_array_equal(*drawn)
+
+
 def test_the_command_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     claim = tmp_path / "claim.toml"
     claim.write_text('[[steps]]\nmechanism = "gaussian"\nnoise_multiplier = 1.0\n', encoding="utf-8")

@@ -317,13 +317,22 @@ def of(mechanism: str, guarantee: str, more: str = "") -> dict[str, Any]:
     return receipt(read(f"[[steps]]\nmechanism = {mechanism}\n[guarantee]\n{guarantee}\n{more}"), created="2026-11-25")
 
 
+def test_where_none_is_proved_none_is_said_to_hold() -> None:
+    sampling = "sampling = {scheme = 'shuffled', batch_size = 10, population = 100}"
+    made = of(f'"approximate-dp"\nepsilon = 1.0\ndelta = 1e-6\n{sampling}', "adjacency = 'substitute'\ndelta = 1e-7")
+    assert made["results"][0]["lower"] == 0.0
+    for shown in (page(made), markdown(made)):
+        assert "no finite epsilon is proved at delta = 1e-7" in shown
+        assert "no finite epsilon at" not in shown
+
+
 def test_where_no_epsilon_is_finite_nothing_is_called_a_guarantee() -> None:
     made = of('"gaussian"\nnoise_multiplier = 1.0', "delta = 0")
     for shown in (page(made), markdown(made), latex(made)):
         assert "epsilon = inf" not in shown
         assert "between inf" not in shown
         assert "pure differential privacy" not in shown
-    assert "no finite epsilon at delta = 0" in page(made)
+    assert "no finite epsilon holds at delta = 0" in page(made)
     assert '<span class="badge refuted">no guarantee</span>' in page(made)
     assert "The true epsilon is infinite." in markdown(made)
     assert "No finite $\\varepsilon$ holds" in latex(made)

@@ -165,6 +165,7 @@ def test_all_problems_are_reported_together_in_order() -> None:
         ("[]", 1, "must be a table"),
         ('{"steps": [\n{"mechanism": "gaussian",\n"noise_multiplier": NaN}]}', 3, "NaN"),
         ('{"steps": [\n{"mechanism": "laplace",\n"scale": 1,\n "count": 0}]}', 4, "at least 1"),
+        ('{"title": "\\ud800",\n "steps": [{"mechanism": "laplace", "scale": 1}]}', 1, "title must be a text"),
     ],
 )
 def test_json_errors_point_at_their_line(text: str, line: int, said: str) -> None:
@@ -257,6 +258,8 @@ tolerance = -1
 def test_a_file_is_loaded_by_its_name(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text(GOOD, encoding="utf-8")
     assert load(str(tmp_path / "run.toml")) == load(tmp_path / "run.toml")
+    (tmp_path / "marked.toml").write_text(GOOD, encoding="utf-8-sig")  # as some editors begin a file
+    assert load(tmp_path / "marked.toml") == load(tmp_path / "run.toml")
 
 
 def test_a_run_put_together_in_python_is_read_back_from_a_file(tmp_path: Path) -> None:

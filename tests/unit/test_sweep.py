@@ -314,6 +314,12 @@ def test_values_that_hold_the_end_of_a_line_are_kept(tmp_path: Path) -> None:
         assert Path(kept).read_bytes() == written
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_text_that_no_file_can_hold_is_refused_in_words(tmp_path: Path, ending: str) -> None:
+    with pytest.raises(ValueError, match=r"cannot hold the text 'half\\ud800'"):
+        hs.sweep(named, name=["half\ud800"], noise=10.0, delta=1e-5, file=tmp_path / f"rows.{ending}")
+
+
 def test_calibrations_go_on_and_find_the_same(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     asked = {**LEAST, "epsilon": [1.0, 2.0]}

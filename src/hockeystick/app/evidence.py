@@ -11,6 +11,7 @@ from hockeystick.audit.base import Audit
 from hockeystick.curve import PrivacyCurve
 from hockeystick.decimals import plain
 from hockeystick.errors import check_inside, check_positive, public_door
+from hockeystick.readouts.directions import ways
 from hockeystick.readouts.outline import sampled
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ def audit(
 
     What is claimed is a band proved to hold the curve, with its upper side as the line. What was seen is a staircase:
     at every epsilon delta is at least that high, at the audit's confidence, all at once. Where the staircase is above
-    the claim, the claim is refuted.
+    the claim, the claim is refuted. What was seen holds either way, so that of a claim in one direction its reverse is
+    drawn, too.
 
     Parameters
     ----------
@@ -67,7 +69,7 @@ def audit(
     last = _last(seen, claim, lowest) if end is None else check_positive("end", end)
     figure, axes = canvas(title or _title(seen, claim), ax)
     if claim is not None:
-        lines = sampled(claim, last, least=lowest, seen=_SEEN).privacy(lowest)
+        lines = sampled(claim, last, least=lowest, names=ways(claim), seen=_SEEN).privacy(lowest)
         draw(axes, lines, lines.above, 0, "claimed at most")
     x, y = _staircase(seen, last)
     axes.plot(x, y, color=RED, linewidth=1.6, label=f"seen at least, at confidence {plain(seen.confidence)}")

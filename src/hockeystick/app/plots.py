@@ -32,7 +32,7 @@ from hockeystick.errors import (
     public_door,
 )
 from hockeystick.progress import Progress
-from hockeystick.readouts.directions import OPPOSITE, Asked
+from hockeystick.readouts.directions import Asked, ways
 from hockeystick.readouts.outline import Lines, sampled
 from hockeystick.together import asked_together
 
@@ -139,7 +139,7 @@ def trade_off(
     figure, axes = canvas(title or "Trade-off function", ax, size=(5.4, 5.0))
     index = 0
     for run, curve in _named(curves).items():
-        both_ways = dict.fromkeys(way for name in curve.directed for way in (name, OPPOSITE[name]))
+        both_ways = ways(curve)
         samples = sampled(curve, reach({"": curve}, _FLAT * (first or 1.0)), least=1.0, names=both_ways, seen=_SEEN)
         for name in _distinct(curve) if directions is None else directions:
             check_choice("direction", name, ("worst", *both_ways))

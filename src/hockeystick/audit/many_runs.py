@@ -17,7 +17,7 @@ from scipy.special import betainccinv, betaincinv
 from hockeystick.audit.base import Audit
 from hockeystick.audit.claims import Claim
 from hockeystick.errors import check_count, check_finite, check_inside, check_reals, public_door, set_fields
-from hockeystick.numerics.rounding import down
+from hockeystick.numerics.rounding import down, up
 
 _THRESHOLDS = 10
 _MOST = 10**12  # canaries: from some 10^13 on limits by scipy are off, to either side
@@ -116,7 +116,7 @@ def _lower(successes: int, trials: int, level: float) -> float:
 def _upper(successes: int, trials: int, level: float) -> float:
     """Clopper and Pearson's upper limit, exceeded with probability ``level`` at most; 1 where none is found."""
     found = 1.0 if successes == trials else float(betainccinv(successes + 1, trials - successes, level))
-    return min(1.0, found)  # also for NaN
+    return min(1.0, up(found))  # also for NaN
 
 
 def _lower_hull(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -130,5 +130,5 @@ def _plan(square: Fraction, t: int, k: Fraction, accuracy: int) -> tuple[Fractio
         if room > 1500.0:
             break
     if best is None:
-        raise UnreachedError("a round of random allocation with so little noise takes too many points")
+        raise UnreachedError("a round of random allocation with this noise takes too many points")
     return best[1]

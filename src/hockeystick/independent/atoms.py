@@ -69,6 +69,9 @@ def sampled(outcomes: list[tuple[Any, Any, int | None]], g: Fraction, kind: str)
         return turned
     rises = [bool(real(p) > real(q)) for p, q, _ in outcomes]
     falls = [bool(real(p) < real(q)) for p, q, _ in outcomes]
+    same = sum(k == 0 or p == q for p, q, k in outcomes)
+    if sum(rises) + sum(falls) + same < len(outcomes):
+        raise UnreachedError("outcomes differ by less than the working precision tells")
     above = [item for item, up in zip(mixed, rises, strict=True) if up]
     # add's losses below 0 lie, by the symmetry of the noise, where Q0 and P0 trade places: {u > 0} under Q0
     below = [item for item, up in zip(turned, rises, strict=True) if up]
@@ -108,6 +111,16 @@ def _staircase(given: Mapping[str, Any], moved: int) -> list[tuple[Any, Any, int
     return [(p, q, k) for k, (p, q) in masses.items()]
 
 
+def _binomial(given: Mapping[str, Any], shift: int) -> list[tuple[Any, Any, int | None]]:
+    n, a = given["trials"], Fraction(given.get("probability", 0.5))
+    if n > 3000:
+        raise UnreachedError("the noise has too many values")
+    noise = [real(math.comb(n, x)) * real(a) ** x * real(1 - a) ** (n - x) for x in range(n + 1)]
+    padded, middle = [Fraction(0)] * shift, (n + shift if a == Fraction(1, 2) else None)  # where noise is symmetric
+    pairs = zip([*padded, *noise], [*noise, *padded], strict=True)
+    return [(p, q, 0 if 2 * x == middle else None) for x, (p, q) in enumerate(pairs)]
+
+
 def outcomes_of(
     name: str, given: Mapping[str, Any], moved: int, count: int
 ) -> tuple[list[tuple[Any, Any, int | None]], Any, Any]:
@@ -127,9 +140,12 @@ def outcomes_of(
         high = real(1 - lost) / (1 + (-real(unit)).exp())
         low = real(1 - lost) / (1 + real(unit).exp())
         ends: list[tuple[Any, Any, int | None]] = [(lost, Fraction(0), None), (Fraction(0), lost, None)] if lost else []
-        return [(high, low, 1), (low, high, -1), *ends] if lost < 1 else ends, unit, 0
+        side = int(unit > 0)
+        return [(high, low, side), (low, high, -side), *ends] if lost < 1 else ends, unit, 0
     # replacing a count in 0..s by another moves the sum by at most s
     shift = given.get("sensitivity", 1) * (1 if given.get("values") == "counts" else moved)
+    if shift > MOST_DEGREE:
+        raise UnreachedError("the noise has too many values")
     if name == "discrete-laplace":
         unit = 1 / Fraction(given["scale"])
         t = (-real(unit)).exp()
@@ -153,10 +169,5 @@ def outcomes_of(
     if name == "staircase":
         return _staircase(given, moved), Fraction(given["epsilon"]), 0
     if name == "binomial":
-        n, a = given["trials"], Fraction(given.get("probability", 0.5))
-        if n > 3000:
-            raise UnreachedError("the noise has too many values")
-        noise = [real(math.comb(n, x)) * real(a) ** x * real(1 - a) ** (n - x) for x in range(n + 1)]
-        padded = [Fraction(0)] * shift
-        return [(p, q, None) for p, q in zip([*padded, *noise], [*noise, *padded], strict=True)], None, 0
+        return _binomial(given, shift), Fraction(0), 0
     raise UnreachedError(f"{name} is not known to the checker")

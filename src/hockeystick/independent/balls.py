@@ -9,6 +9,8 @@ from typing import Any
 
 from flint import acb, arb, ctx, fmpq
 
+_MOST_BITS = 10**6
+
 
 class UnreachedError(Exception):
     """Why a number cannot be proved here."""
@@ -22,6 +24,8 @@ def real(x: Any) -> Any:
 @contextmanager
 def precision(bits: int) -> Iterator[None]:
     """Work at so many bits, then as before."""
+    if bits > _MOST_BITS:
+        raise UnreachedError("it takes too many digits")
     before, ctx.prec = ctx.prec, bits
     try:
         yield

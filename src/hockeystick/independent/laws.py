@@ -73,7 +73,7 @@ class Mixture(Law):
         For x > 0: p <= e^{Cx}, C the largest |centre|, and q is at least its last term, times cos(y spread / 2).
         """
         c = real(self.reach)
-        least = min(real(side[i][1]) for side in (self.q,) for i in (0, -1))
+        least = real(min(self.q[0][1], self.q[-1][1]))
         slope = (1 + 2 * theta) * c
         size = theta * (c * c / 2 - least.log() - (y * real(self.spread) / 2).cos().log()) + y * y / 2
         x = slope + (2 * (ctx.prec * arb(2).log() + abs(size) + slope * slope / 2) + 1).sqrt()

@@ -79,7 +79,10 @@ class Run:
             exact = [(way, deep) for way in (self._gaussian, self._single, self._listed)]
             for way, bits in (*exact, (self._contour, ctx.prec)):
                 ctx.prec = bits
-                found = way(epsilon, goal)
+                try:
+                    found = way(epsilon, goal)
+                except (OverflowError, ValueError):
+                    raise UnreachedError("its plan is beyond the range of float64") from None
                 if found is not None and found.is_finite():
                     ctx.prec = deep
                     return found, self.infinite()
@@ -245,8 +248,8 @@ def _sum(x: Any, y: Any) -> Any:
 def _multinomial(atoms: list[tuple[Any, Any]], n: int) -> Iterator[tuple[Any, Any]]:
     """Outcomes of n steps: every way to share n among the atoms, with its mass and its loss."""
     (p, loss), *others = atoms
-    if not others:
-        yield p**n, loss * n
+    if n == 1 or not others:
+        yield from ((q**n, loss * n) for q, loss in atoms)
         return
     for k in range(n + 1):
         own, gained = p**k * math.comb(n, k), loss * k
@@ -264,4 +267,4 @@ def _powers(group: list[tuple[Atoms, list[int], int]]) -> list[tuple[Any, Any]]:
             row[k - low] += p
         total *= arb_poly(row) ** n
         start += low * n
-    return [(p, (start + j) * unit) for j, p in enumerate(total.coeffs()) if p != 0]
+    return [(p, (start + j) * unit) for j, p in enumerate(total.coeffs()) if not p.is_zero()]

@@ -103,6 +103,8 @@ def step_of(entry: Mapping[str, Any], direction: str) -> tuple[SampledStep, bool
     if sizes["scheme"] in {"random-allocation", "balls-in-bins"}:
         return _allocated(name, given, sizes, kind, count), True
     moved, g, attained = _scheme(sizes, direction, kind)
+    if not 0 <= g <= 1:
+        raise UnreachedError(f"{float(g)!r} is no sampling rate")
     mirrored = sizes["scheme"] == "poisson" and kind == "joined" and g < 1
     if mirrored and name != "gaussian":
         raise UnreachedError(f"no pair is known for {name} on a Poisson sample under substitution")
@@ -134,6 +136,8 @@ def _scheme(sizes: Mapping[str, Any], direction: str, kind: str) -> tuple[int, F
         return moved, Fraction(sizes["rate"] if "rate" in sizes else sizes["batch_size"] / sizes["population"]), True
     if sizes["scheme"] == "without-replacement" and direction not in {"zero-out", "zero-in"}:
         g = Fraction(sizes["batch_size"], sizes["population"])
+        if g == 1 and kind != "joined":
+            raise UnreachedError("without the record there is no batch of this size")
         return 2, g, kind != "joined" or g == 1
     if sizes["scheme"] == "shuffled" and direction not in {"add", "remove"}:
         return moved, Fraction(1), bool(sizes["batch_size"] == sizes["population"])

@@ -50,6 +50,10 @@ class _Specified(Protocol):
         """What one record is."""
 
     @property
+    def group_size(self) -> int:
+        """How many records change at once."""
+
+    @property
     def broken(self) -> Sequence[str]:
         """What it says itself is not as accounted."""
 
@@ -72,14 +76,10 @@ def composition_of(release: object, known: DataSet) -> Composition:
     """The composition of what is released, if it is meant for this data set's relation and unit."""
     if isinstance(release, Step | Composition):
         run = release * 1
-        sizes = [step.size for step, _ in run.steps if isinstance(step, Grouped)]
-        if sizes:
-            raise LedgerError(
-                f"a budget is for one record at a time, and this release is stated for groups of {max(sizes)}: leave"
-                " out group_size; what the ledger admits is recorded for one record"
-            )
+        _check_of_one_record(max((step.size for step, _ in run.steps if isinstance(step, Grouped)), default=1))
         return run
     if isinstance(release, _Specified):
+        _check_of_one_record(release.group_size)
         if release.adjacency != known.adjacency:
             raise LedgerError(
                 f"the data set counts neighbours by {known.adjacency}, the specification by {release.adjacency}"
@@ -92,6 +92,14 @@ def composition_of(release: object, known: DataSet) -> Composition:
             )
         return composition_of(release.composition, known)
     raise TypeError(f"a release is a step, a composition or a specification, got {type(release).__name__}")
+
+
+def _check_of_one_record(size: int) -> None:
+    if size > 1:
+        raise LedgerError(
+            f"a budget is for one record at a time, and this release is stated for groups of {size}: leave out"
+            " group_size; what the ledger admits is recorded for one record"
+        )
 
 
 def broken_by(release: object) -> dict[str, list[str]]:

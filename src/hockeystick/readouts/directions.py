@@ -32,6 +32,11 @@ OPPOSITE: Mapping[str, Direction] = {
 """The direction with the two datasets exchanged."""
 
 
+def ways(curve: Curve) -> tuple[str, ...]:
+    """The directions of a curve and their opposites, each once."""
+    return tuple(dict.fromkeys([*curve.directed, *(OPPOSITE[name] for name in curve.directed)]))
+
+
 @final
 @dataclass(eq=False)
 class _OneWay:
@@ -108,8 +113,7 @@ class Asked:
 
     def both_ways(self) -> Callable[[float], Value]:
         """The largest delta over the directions of the relation and their opposites."""
-        names = list(self._curve.directed)
-        return self(*dict.fromkeys([*names, *(OPPOSITE[name] for name in names)]))
+        return self(*ways(self._curve))
 
     def _directed(self, name: str) -> DirectedCurve:
         """The curve of a direction; for a one-sided relation also that of the other side, which the pairs define."""

@@ -186,7 +186,14 @@ def _plain(values: Sequence[Any]) -> list[Any]:
     kinds = {type(value) for value in values}
     if kinds == {bool} or (kinds == {int} and all(abs(value) < 2**63 for value in values)):
         return list(values)
-    return list(map(float if kinds <= {int, float} else str, values))
+    if kinds <= {int, float}:
+        return list(map(float, values))
+    for text in map(str, values):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"a file in UTF-8 cannot hold the text {text!r}; write to none, or rename it") from None
+    return list(map(str, values))
 
 
 def row_file(path: str | os.PathLike[str], grid: Grid, quantity: str) -> RowFile:

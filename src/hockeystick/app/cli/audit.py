@@ -14,16 +14,17 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
 from functools import partial
-from pathlib import Path
 from typing import NoReturn
 
 from hockeystick import audit
 from hockeystick.app.cli.answer import opening, print_json, status_of, table
-from hockeystick.app.cli.options import in_file
-from hockeystick.app.cli.parsing import CommandError, Parser, Status, count, delta, listed, option
+from hockeystick.app.cli.options import in_file, read_text
+from hockeystick.app.cli.parsing import CommandError, Parser, Status, count, delta, listed, option, wrapped
 from hockeystick.app.cli.picture import check_picture, write_figure
 from hockeystick.app.report.numbers import plain, rounded_down
+from hockeystick.app.report.words import change_words
 from hockeystick.audit.base import Audit
 
 _MANY = ("true_positives", "positives", "false_positives", "negatives")
@@ -42,7 +43,7 @@ def add(parser: Parser) -> None:
     option(one, "--canaries", count, "M", "how many were planted")
     option(one, "--guesses", count, "C", "about how many the attack guessed")
     option(one, "--correct", any_count, "V", "how many guesses were right")
-    words = "CSV with columns score and member (1 or 0); with --guesses: one run, else independent canaries"
+    words = "CSV with columns score and member (1 or 0), or -; with --guesses: one run, else independent canaries"
     parser.add_argument("--scores", metavar="FILE", help=words)
     parser.add_argument("--claim", metavar="SPEC", help="the specification claimed, TOML or JSON")
     parser.add_argument("--confidence", type=float, default=0.95, metavar="P", help="default: %(default)s")
@@ -70,7 +71,7 @@ def run(options: argparse.Namespace) -> Status:
             "mu_at_least": seen.mu(),
         }
         for one in claims:
-            found["broken_assumptions"] = list(one.broken)
+            found |= {"broken_assumptions": list(one.broken), "neighbours": change_words(one)}
         print_json(found if verdict is None else found | {"refuted": verdict.refuted, "p_value": verdict.p_value})
     else:
         print("".join(opening(one.broken) for one in claims), end="")
@@ -79,6 +80,8 @@ def run(options: argparse.Namespace) -> Status:
         print(f"\nmu at least {rounded_down(seen.mu(), 4)}; all at confidence {plain(seen.confidence)}")
         if verdict is not None:
             print(f"{options.claim}: {verdict}")
+        for one in claims:
+            print(wrapped(f"if canaries, in and out, are neighbours as claimed: {change_words(one)}", "  ", "  "))
     return Status.REFUTED if verdict is not None and verdict.refuted else status_of(*claims)
 
 
@@ -106,18 +109,15 @@ def _refused(parser: Parser) -> NoReturn:
 def _scores(name: str) -> tuple[list[float], list[float]]:
     """Scores of members and of the others."""
     scores: dict[str, list[float]] = {"1": [], "0": []}
+    rows = csv.DictReader(io.StringIO(read_text(name)))
     try:
-        with Path(name).open(newline="", encoding="utf-8") as file:
-            rows = csv.DictReader(file)
-            if not {"score", "member"} <= set(rows.fieldnames or ()):
-                raise CommandError(f"{name}: error: the first line must name the columns score and member")
-            for row in rows:
-                into = scores.get(str(row["member"]).strip())
-                if into is None:
-                    raise CommandError(f"{name}:{rows.line_num}: error: member must be 1 or 0, got {row['member']!r}")
-                into.append(float(row["score"]))
-    except OSError as error:
-        raise CommandError(f"{name}: error: cannot read it: {error.strerror}") from None
-    except (TypeError, ValueError) as error:
+        if not {"score", "member"} <= set(rows.fieldnames or ()):
+            raise CommandError(f"{name}: error: the first line must name the columns score and member")
+        for row in rows:
+            into = scores.get(str(row["member"]).strip())
+            if into is None:
+                raise CommandError(f"{name}:{rows.line_num}: error: member must be 1 or 0, got {row['member']!r}")
+            into.append(float(row["score"]))
+    except (TypeError, ValueError, csv.Error) as error:
         raise CommandError(f"{name}:{rows.line_num}: error: score must be a number ({error})") from None
     return scores["1"], scores["0"]

@@ -171,7 +171,7 @@ def save_as(options: argparse.Namespace, specification: Specification) -> None:
 def read_text(name: str) -> str:
     """The text of a file."""
     try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise failed("read", name, error) from None
     except UnicodeDecodeError:

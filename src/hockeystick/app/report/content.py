@@ -78,7 +78,8 @@ class Content:
         """The pair that may be quoted, such as ``epsilon = 2.5841 at delta = 1e-5``, or that there is none."""
         given, level = asked(result)
         if math.isinf(claimed(result)):
-            return f"no finite {result['quantity']} at {given} = {plain(level)}"
+            known = words.known_of_none(number(result.get("lower")))
+            return f"no finite {result['quantity']} {known} at {given} = {plain(level)}"
         about = "" if result["certified"] else "about "
         return f"{result['quantity']} = {about}{quoted(result)} at {given} = {plain(level)}"
 

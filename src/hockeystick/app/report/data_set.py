@@ -13,7 +13,7 @@ from hockeystick.app.report.markup import Markup, tag, text
 from hockeystick.app.report.numbers import count_text, jsonable, number_of, plain, rounded_down, rounded_up
 from hockeystick.app.report.page import document, items, rows, said_broken, table
 from hockeystick.app.report.receipt import receipt, software, today
-from hockeystick.app.report.words import IF_HELD, noise_words, relation, sampling_words
+from hockeystick.app.report.words import IF_HELD, known_of_none, noise_words, relation, sampling_words
 from hockeystick.app.spec.circumstances import Circumstances
 from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.write import of_run
@@ -170,22 +170,25 @@ def _claim(account: Account) -> Markup:
     high, low = rounded_up(float(total.epsilon.upper)), rounded_down(float(total.epsilon.lower))
     releases = number_of(total.releases, "release")
     kind, worth = ("proved", "certified") if total.within_budget else ("refuted", "over budget")
-    proved, infinite, assumed = "is proved to lie", "is infinite", ""
     if total.broken:
         kind, worth = "refuted", f"{'not certified' if total.within_budget else worth}, true only {IF_HELD}"
-        proved, infinite, assumed = "would lie", "would be infinite", f"{IF_HELD}, "
-    figure = f"epsilon = {high}" if math.isfinite(float(total.epsilon.upper)) else "no finite epsilon"
-    together = f"all releases {f'in {total.period}' if total.period else 'together'}"
-    words = f"{assumed}the true epsilon of {together} {proved} between {low} and {high}."
+    none = f"no finite epsilon {known_of_none(float(total.epsilon.lower))}"
+    figure = f"epsilon = {high}" if math.isfinite(float(total.epsilon.upper)) else none
+    in_advance = "had all releases been fixed in advance" if account.adaptive else ""
+    assumed = "".join(f"{words}, " for words in (IF_HELD if total.broken else "", in_advance) if words)
+    lies = f"{'would' if assumed else 'is proved to'} lie between {low} and {high}"
     if math.isinf(float(total.epsilon.lower)):
-        words = f"{assumed}the true epsilon of {together} {infinite}."
+        lies = "would be infinite" if assumed else "is infinite"
+    together = f"all releases {f'in {total.period}' if total.period else 'together'}"
+    words = f"{assumed}the true epsilon of {together} {lies}."
     if account.adaptive and total.within_budget:
         words = "a filter promises its whole budget from the first release on: what is left is for later releases."
+    promised = f"{IF_HELD}, {total.statement}" if total.broken else total.statement
     badge = tag("span", worth, class_=f"badge {kind}")
     return tag(
         "section",
         tag("p", f"{figure} at delta = {plain(total.delta)} ", badge, class_="figure"),
-        tag("blockquote", f"{releases} so far{account.where}. {capital(assumed + total.statement)}."),
+        tag("blockquote", f"{releases} so far{account.where}. {capital(promised)}."),
         tag("p", capital(words), class_="worth"),
         class_=f"claim {kind}",
     )
@@ -224,7 +227,7 @@ def _picture(account: Account) -> list[Markup]:
     words += ", had all releases been fixed in advance: not what the filter promises." if account.adaptive else "."
     words = f"{capital(IF_HELD)}: {words[0].lower()}{words[1:]}" if account.total.broken else words
     words += " The dashed line is the budget." if limits else ""
-    words += " At the top edge no epsilon is finite." if len(finite) < len(found) else ""
+    words += " At the top edge no finite epsilon is proved." if len(finite) < len(found) else ""
     return [tag("h2", "Entry by entry"), tag("figure", drawn, tag("figcaption", words))]
 
 

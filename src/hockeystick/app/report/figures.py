@@ -61,7 +61,7 @@ def tradeoff_chart(samples: Samples, direction: str) -> Markup:
         Axis("false-negative rate", 0.0, 1.0),
         [guessing, *(band if samples.certified else [Series(band[1].points, "estimate")])],
         title="Trade-off curve",
-        description="The least false-negative rate of any attack that tells whether one record is in the data",
+        description="The least false-negative rate of any attack that tells neighbouring datasets apart",
     )
 
 

@@ -5,14 +5,13 @@ The sentence cites ``\cite{hockeystick}``; the entry stands in comments below it
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from hockeystick.app.report.content import Content
 from hockeystick.app.report.numbers import asked, number, plain, quoted, rounded_down
-from hockeystick.app.report.words import change_words
+from hockeystick.app.report.words import change_words, known_of_none
 from hockeystick.app.spec.cautions import verdict
 
 _MARKS = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"}
@@ -50,7 +49,7 @@ def _sentence(content: Content, result: Mapping[str, Any]) -> str:
     if not result["certified"]:
         return f"We estimate ${symbol} \\approx {upper}$ at {at}, {setting}; this is not a bound \\cite{{hockeystick}}."
     if upper == r"\infty":
-        known = "holds" if math.isinf(number(result["lower"])) else "is proved"
+        known = known_of_none(number(result["lower"]))
         return f"No finite ${symbol}$ {known} at {at}, {setting} \\cite{{hockeystick}}."
     lower = _number(rounded_down(number(result["lower"])))
     below = "" if lower == "0" else f", and for the stated mechanisms ${symbol} \\ge {lower}$"

@@ -13,7 +13,7 @@ import json
 import math
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -171,13 +171,20 @@ def _tradeoff(specification: Specification, curve: PrivacyCurve) -> dict[str, An
     told = attack(specification)
     if told is None:
         return None
-    rates = trade_off(curve, _ALPHAS, direction=told["direction"], tolerance=0.02).false_negative_rate
+    rates = missed_by(curve, told["direction"], _ALPHAS)
     sides = (np.asarray(side, dtype=np.float64).tolist() for side in rates.sides)
     return {
         "certified": rates.certified,
         **told,
         "false_negative": [{"lower": low, "upper": high} for low, high in zip(*sides, strict=True)],
     }
+
+
+def missed_by(
+    curve: PrivacyCurve, direction: str, rates: float | Sequence[float], *, sharper: float = 1.0
+) -> Bound | Estimate:
+    """The false-negative rates of an attack at false-positive rates; sharper: how much narrower than a receipt's."""
+    return trade_off(curve, rates, direction=direction, tolerance=0.02 * sharper).false_negative_rate
 
 
 def attack(specification: Specification) -> dict[str, Any] | None:

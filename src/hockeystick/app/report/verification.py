@@ -2,10 +2,9 @@
 
 Four things are checked. The checksum: has anything been changed since? The words: do statements and cautions
 follow from the figures? The figures: computed again from the specification inside. With the same versions of
-everything each figure must come out the same, to far more digits than matter; with others each bracket must meet
-the new one, what is claimed must follow from brackets made narrow enough to decide it, and all else must be what is
-said here of these figures. The self-check: were the error bounds that every figure assumes kept where the receipt was
-made, and are they kept here?
+everything each figure must come out the same, to far more digits than matter; with others each bracket must hold the
+new one, or else one made narrow enough to decide it, and all else must be what is said here of these figures. The
+self-check: were the error bounds that every figure assumes kept where the receipt was made, and are they kept here?
 """
 
 from __future__ import annotations
@@ -13,25 +12,29 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, final
 
 from hockeystick.app.report.numbers import asked, is_number, jsonable, number, result_document
 from hockeystick.app.report.page import page
-from hockeystick.app.report.receipt import FORMAT, attack, checksum, receipt, said_of_run, software, stated
+from hockeystick.app.report.receipt import FORMAT, attack, checksum, missed_by, receipt, said_of_run, software, stated
 from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.problems import SpecificationError
 from hockeystick.app.spec.reader import from_document
 from hockeystick.app.spec.registry import AUTOMATIC
 from hockeystick.bound import Bound, Estimate
+from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import HockeystickError
 from hockeystick.readouts.one_test import of_several
 from hockeystick.readouts.outline import Samples
 
 _PAGE = "page: what is shown is not what the receipt inside it says"
+_NO_FIGURES = "figures: some are not of their kind"
+_JUNK = (AttributeError, LookupError, OverflowError, TypeError, ValueError)  # where a figure is something else
 _SAME = 1e-9  # relative: the order of a few sums may differ between machines, nothing else
-_SHARPER = 0.02  # with other versions: how much narrower the brackets are that decide a claim
+_SHARPER = 0.02  # with other versions: how much narrower the brackets are that decide what is claimed
 _MOST_DIGITS = 300  # of a whole number that is a float64, too
 _EMBEDDED = re.compile(r'<script type="application/json" id="receipt">(.*?)</script>', re.DOTALL)
 _OF_A_LEDGER = "that of a data set is proved by its ledger: `hockeystick ledger verify`"
@@ -121,7 +124,10 @@ def verify(document: Mapping[str, Any], *, shown: str | None = None) -> Verifica
         findings.append(_PAGE)
     for words, broken in _self_checks(document.get("selfcheck"), again["selfcheck"]):
         (findings if broken else remarks).append(words)
-    compared = list(_exactly(document, again) if same_software else _compatibly(document, again, specification))
+    try:
+        compared = list(_exactly(document, again) if same_software else _compatibly(document, again, specification))
+    except _JUNK:
+        compared = [_NO_FIGURES]
     findings += filter(None, compared)
     return Verification(not findings, tuple(findings), tuple(remarks), 1 + len(compared))
 
@@ -202,11 +208,12 @@ def _compatibly(document: Mapping[str, Any], again: Mapping[str, Any], specifica
     if not isinstance(points, list) or len(points) != len(again["curve"]):
         yield "curve: not the points of this specification"
         return
+    curve, finer = specification.curve, _sharper(specification).curve
     for claimed, found in zip(claims, again["results"], strict=True):
-        yield from _claims(claimed, found, specification)
+        yield from _claims(claimed, found, finer)
     for place, (claimed, found) in enumerate(zip(points, again["curve"], strict=True)):
-        yield "" if _meet(claimed, found) else _apart(f"curve[{place}]", claimed, found)
-    yield from _pictures(document, again, specification)
+        yield _held(f"curve[{place}]", claimed, found, partial(finer.epsilon, found["delta"]))
+    yield from _pictures(document, again, curve, finer)
     yield from _words(document, again, specification)
 
 
@@ -227,8 +234,8 @@ def words_that_differ(
 def _words(document: Mapping[str, Any], again: Mapping[str, Any], specification: Specification) -> Iterator[str]:
     try:
         expected = _said_of(document, again, specification)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        yield "results: not figures of this kind"
+    except _JUNK:
+        yield _NO_FIGURES
         return
     yield from _exactly(document, expected)
 
@@ -259,15 +266,13 @@ def _said_of(document: Mapping[str, Any], again: Mapping[str, Any], specificatio
     return {**again, **said}
 
 
-def _pictures(document: Mapping[str, Any], again: Mapping[str, Any], specification: Specification) -> Iterator[str]:
+def _pictures(
+    document: Mapping[str, Any], again: Mapping[str, Any], curve: PrivacyCurve, finer: PrivacyCurve
+) -> Iterator[str]:
     """What the pictures are drawn from: other versions may have asked for other points, so each is asked for anew."""
-    try:
-        samples = Samples.of(document["drawn"])
-        rates = again["tradeoff"] and document["tradeoff"]["false_negative"]
-    except (KeyError, TypeError, ValueError):
-        yield "drawn: not what pictures are drawn from"
-        return
-    curve = specification.curve
+    told, samples = again["tradeoff"], Samples.of(document["drawn"])
+    missed = [] if told is None else document["tradeoff"]["false_negative"]
+    rates = [] if told is None else list(zip(told["false_positive"], missed, told["false_negative"], strict=True))
     if samples.values.keys() != curve.directed.keys():
         yield "drawn: not the directions of this specification"
         return
@@ -275,39 +280,42 @@ def _pictures(document: Mapping[str, Any], again: Mapping[str, Any], specificati
         for epsilon, value in zip(samples.epsilon, values, strict=True):
             found = result_document(curve.directed[direction].delta(epsilon))
             claimed = {"value": value.upper, "lower": value.lower, "upper": value.upper}
-            yield "" if _meet(claimed, found) else f"drawn: delta at {epsilon!r}, {direction}: {value}, now {found}"
-    for claimed, found in zip(rates or (), again["tradeoff"]["false_negative"] if rates else (), strict=True):
-        yield "" if _meet(claimed, found) else _apart("tradeoff", claimed, found)
+            narrower = partial(finer.directed[direction].delta, epsilon)
+            yield _held(f"drawn: delta at {epsilon!r}, {direction}", claimed, found, narrower)
+    for alpha, claimed, found in rates:
+        narrower = partial(missed_by, finer, told["direction"], alpha, sharper=_SHARPER)
+        yield _held(f"tradeoff at {alpha!r}", claimed, found, narrower)
 
 
-def _apart(what: str, claimed: object, found: object) -> str:
-    return f"{what}: the receipt says {claimed!r}, computed again {found!r}"
-
-
-def _meet(claimed: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
-    """Whether two brackets have a point in common; estimates must agree to three digits."""
+def _held(
+    name: str, claimed: Mapping[str, Any], found: Mapping[str, Any], narrower: Callable[[], Bound | Estimate]
+) -> str:
+    """Nothing where what is claimed is proved by the new bracket or a narrower one; estimates agree to three digits."""
     if "upper" not in found:
-        return math.isclose(number(claimed.get("value")), number(found["value"]), rel_tol=1e-3)
+        agrees = math.isclose(number(claimed.get("value")), number(found["value"]), rel_tol=1e-3)
+    else:
+        agrees = _holds(claimed, found["lower"], found["upper"])
+        agrees = agrees or (isinstance(result := narrower(), Bound) and _holds(claimed, *result.sides))
+    says = f"the receipt says {_said(claimed)}, which could not be proved again; computed again it is {_said(found)}"
+    return "" if agrees else f"{name}: {says}"
+
+
+def _holds(claimed: Mapping[str, Any], lower: Any, upper: Any) -> bool:
+    """Whether a bracket is proved where another one is, up to what machines may differ by."""
     low, high = number(claimed.get("lower")), number(claimed.get("upper"))
-    return low <= number(found["upper"]) and high >= number(found["lower"])
+    return low * (1.0 - _SAME) <= float(lower) and high * (1.0 + _SAME) >= float(upper)
 
 
-def _claims(claimed: Mapping[str, Any], found: Mapping[str, Any], specification: Specification) -> Iterator[str]:
-    """One result in each direction: brackets meet the new ones, and upper sides are proved, by narrower ones."""
+def _claims(claimed: Mapping[str, Any], found: Mapping[str, Any], finer: PrivacyCurve) -> Iterator[str]:
+    """One result in each direction."""
     name, sides = f"{found['quantity']} at {found['at']}", claimed.get("directions")
     if not isinstance(sides, dict) or sides.keys() != found["directions"].keys():
         yield f"{name}: not the directions of this specification"
         return
     _, level = asked(found)
     for direction, own in found["directions"].items():
-        given = sides[direction]
-        if not _meet(given, own):
-            yield f"{name}, {direction}: the receipt says {_said(given)}, computed again it is {_said(own)}"
-        elif "upper" in own and number(given["upper"]) < number(own["upper"]):
-            result = getattr(_sharper(specification).curve.directed[direction], found["quantity"])(level)
-            proved = isinstance(result, Bound) and number(given["upper"]) >= float(result.upper)
-            says = f"the upper side {given['upper']!r} could not be proved again; {own['upper']!r} was"
-            yield "" if proved else f"{name}, {direction}: {says}"
+        narrower = partial(getattr(finer.directed[direction], found["quantity"]), level)
+        yield _held(f"{name}, {direction}", sides[direction], own, narrower)
 
 
 def _sharper(specification: Specification) -> Specification:

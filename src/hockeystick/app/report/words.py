@@ -141,13 +141,17 @@ def _pair(quantity: str, given: float, value: str) -> tuple[str, str]:
     return (value, plain(given)) if quantity == "epsilon" else (plain(given), value)
 
 
+def known_of_none(lower: float) -> str:
+    """What is known where the upper side is infinite: that no finite epsilon holds, or only that none is proved."""
+    return "holds" if math.isinf(lower) else "is proved"
+
+
 def headline(specification: Specification, quantity: str, given: float, result: Bound | Estimate) -> str:
     """The pair (epsilon, delta) that may be quoted, and what it is worth."""
     if not isinstance(result, Bound):
         value, kind = "about " + nearest(float(result.value)), "an estimate, not certified"
     elif math.isinf(float(result.upper)):
-        known = "holds" if math.isinf(float(result.lower)) else "is proved"
-        return f"no finite epsilon {known} at delta {plain(given)}"
+        return f"no finite epsilon {known_of_none(float(result.lower))} at delta {plain(given)}"
     else:
         value, kind = rounded_up(float(result.upper)), IF_HELD if specification.broken else "certified"
     return f"({', '.join(_pair(quantity, given, value))})-differential privacy{_alone(specification)}, {kind}"
@@ -181,7 +185,7 @@ def _statement(specification: Specification, quantity: str, given: float, result
         )
     epsilon, delta = _pair(quantity, given, rounded_up(float(result.upper)))
     if quantity == "epsilon" and math.isinf(float(result.upper)):
-        known = "holds" if math.isinf(float(result.lower)) else "is proved"
+        known = known_of_none(float(result.lower))
         return f"No guarantee follows: no finite epsilon {known} at delta {delta}, under {change}."
     if quantity == "delta" and float(result.upper) >= 1.0:
         return f"No guarantee follows: at delta {delta}, epsilon is {epsilon}, under {change}."

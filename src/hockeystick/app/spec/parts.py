@@ -6,6 +6,7 @@ to the line of the parameter it names.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
@@ -71,8 +72,8 @@ class DocumentReader:
             return None
 
     def text(self, path: Path, value: object) -> str | None:
-        """The value if it is a text."""
-        if isinstance(value, str) and value.strip():
+        """The value if it is a text that UTF-8 can write, which halves of surrogate pairs in JSON are not."""
+        if isinstance(value, str) and value.strip() and not re.search("[\ud800-\udfff]", value):
             return value
         self.problem(path, f"{_named(path)} must be a text in quotes, got {value!r}")
         return None

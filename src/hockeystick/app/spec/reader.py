@@ -35,7 +35,7 @@ def load(path: str | FilePath) -> Specification:
         raise TypeError(f"path must be the path of a file, got {path!r}")
     path = FilePath(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise SpecificationError(str(path), [Problem(1, f"not a text file in UTF-8: {error.reason}")]) from None
     return read(text, source=str(path), form="json" if path.suffix == ".json" else "toml")
