@@ -30,7 +30,7 @@ from hockeystick.accountants.base import Parts
 from hockeystick.errors import PrecisionError
 from hockeystick.numerics.rounding import UNDERFLOW, U
 from hockeystick.readouts.directions import OPPOSITE, Asked
-from hockeystick.readouts.envelope import Array, Enclosure, Rates, Side, Value
+from hockeystick.readouts.envelope import FARTHEST, Array, Enclosure, Rates, Side, Value
 from hockeystick.together import Curve
 
 _SLACK = 64.0 * U  # of a few operations on terms of one sign, and of e^epsilon
@@ -82,7 +82,7 @@ class KnownTests:
     def lines(self) -> list[tuple[Array, Array]]:
         """The vertices of each test's broken line."""
         shared, apart = 1.0 - self.missed, self.steep - self.missed
-        at = np.divide(shared, apart, out=np.zeros_like(apart), where=shared > 0.0)
+        at = np.minimum(np.divide(shared, apart, out=np.zeros_like(apart), where=shared > 0.0), 1.0)
         corners = zip(at.tolist(), (self.missed * (1.0 - at)).tolist(), strict=True)
         return [
             (np.array([0.0, x, 1.0][x == 0.0 :]), np.array([1.0, y, 0.0][x == 0.0 :]))  # no edge straight up
@@ -95,7 +95,8 @@ def _of(side: Side, other: Side) -> tuple[Array, Array, Array]:
     a, excess, low = np.exp(side.epsilon), np.expm1(side.epsilon), side.lower
     most = np.minimum(side.steepest(a, other), (1.0 - low + 4.0 * U) / a * (1.0 + _SLACK))
     least = np.minimum(np.append(0.0, side.flattest(a)), np.minimum(most, _MOST))
-    ratio = np.divide(low, most, out=np.where(low > 0.0, np.inf, 0.0), where=most > 0.0)
+    with np.errstate(over="ignore"):  # a line less steep holds as well
+        ratio = np.minimum(low / most, FARTHEST)
     steep = np.append((ratio + a) * (1.0 - _SLACK), np.inf)
     found = np.append((low + excess * least) / (1.0 - least) * (1.0 - _SLACK), side.floor)
     missed = np.append(((1.0 - low) - a * least) / (1.0 - least), 1.0 - side.floor) + _SLACK
