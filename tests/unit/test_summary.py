@@ -229,6 +229,13 @@ def test_regret_is_looked_for_at_every_epsilon() -> None:
     assert sampled <= float(bound.upper) <= 1.02 * sampled + 1e-5
 
 
+def test_the_regret_of_bounded_losses_is_above_0_if_beyond_float64() -> None:
+    """Beyond the largest loss delta is 0, and that of mu is not."""
+    bound = hs.account(hs.ApproximateDP(20.0)).regret(1e-8)
+    assert isinstance(bound, Bound)
+    assert 0.0 == bound.lower < bound.upper < 1e-300  # type: ignore[operator]
+
+
 @final
 @dataclass(frozen=True)
 class Rough(Accountant, DirectedCurve):

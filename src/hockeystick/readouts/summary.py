@@ -36,7 +36,7 @@ from hockeystick.decimals import plain
 from hockeystick.errors import check_positive, check_probability, public_door
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.laws.one_step import one_step_delta
-from hockeystick.numerics.rounding import U
+from hockeystick.numerics.rounding import U, up
 from hockeystick.readouts.directions import Asked
 from hockeystick.readouts.envelope import Enclosure
 from hockeystick.readouts.gaussian_dp import CompositionTail, Point, mu_below, mu_of_cell, tail_of
@@ -234,8 +234,7 @@ def regret(curve: Curve, mu: float, *, tolerance: float = 1e-2) -> Bound | Estim
         heights = np.interp(corners.a[1:-1:2], corners.a[0::2], gauss[:, 1]) * (1.0 + 32.0 * U)
         heights = np.ravel(np.column_stack((gauss[:, 1], np.append(heights, gauss[-1, 1]))))
         losses = (heights - corners.lower) / (1.0 + corners.a) * (1.0 + 32.0 * U) + 4.0 * U
-        beyond = gauss[-1, 1] / (1.0 + corners.a[-2]) * (1.0 + 32.0 * U)
-        losses[-1] = beyond
+        losses[-1] = up(gauss[-1, 1] / (1.0 + corners.a[-2]), 32.0 * U)
         index = int(np.argmax(losses))
         most = max(float(losses[index]), 0.0)
         point = None if corners.sampled[index] else side.next_point(float(corners.a[index]))
