@@ -13,7 +13,7 @@ from mpmath import erfinv, mp, mpf, ncdf, sqrt
 
 import hockeystick as hs
 from hockeystick.bound import Bound
-from hockeystick.laws import GaussianPair
+from hockeystick.laws import DiscretePair, GaussianPair
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.readouts.directions import Asked
 from hockeystick.readouts.envelope import Enclosure, Side, Value
@@ -226,6 +226,19 @@ def test_an_attack_on_one_of_many_pairs_of_datasets_is_on_that_pair(relation: st
     for index, alpha in enumerate(alphas):
         power = max(powers(products(p, p), products(q, q), Fraction(alpha)) for p, q in shown)
         assert 0.97 * power <= float(found.lower[index]) <= power <= float(found.upper[index])  # type: ignore[index,union-attr]
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.1, 0.3, 0.5, 0.7])
+def test_an_exchange_whose_stated_pair_has_two_orders_is_attacked_in_one_of_them(alpha: float) -> None:
+    p, q = (Fraction(1, 2), Fraction(1, 2)), (Fraction(1, 8), Fraction(7, 8))
+    pair = DiscretePair(p, q)
+    curve = hs.account(hs.UserDefined(remove=pair, substitute=pair), "substitute")
+    power = max(powers(p, q, Fraction(alpha)), powers(q, p, Fraction(alpha)))
+    found = curve.trade_off(alpha)
+    assert found.true_positive_rate.sides[0] <= power <= found.true_positive_rate.sides[1]
+    assert found.true_positive_rate.sides[0] > power * Fraction(999, 1000)  # that of the better order
+    drawn = sampled(curve, 2.0, least=1.0).trade_off()
+    assert np.interp(alpha, *drawn.below) <= 1 - power <= np.interp(alpha, *drawn.above)
 
 
 def test_laws_below_what_datasets_show_are_no_pair_of_datasets() -> None:

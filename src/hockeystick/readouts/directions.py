@@ -77,7 +77,8 @@ class Asked:
     def shown_at(self, name: str, epsilon: float) -> Parts | None:
         """What known datasets that by estimate show most at an epsilon show of all steps; None where that is no law."""
         curve = self._directed(name)
-        parts = curve.shown_at(epsilon) if isinstance(curve, AttainedCurve) else ()
+        own = self._curve.composition.pairs(cast("Direction", name))
+        parts = curve.shown_at(epsilon) if isinstance(curve, AttainedCurve) else own
         return None if any(pair.curve or pair.selection for pair, _ in parts) else parts or None
 
     def of_parts(self, parts: Parts) -> Callable[[float], Value]:

@@ -38,9 +38,17 @@ _MOST = 0.999  # of r: smaller ones hold as well
 
 
 def of_several(curve: Curve) -> bool:
-    """Whether the lower sides of a curve at different epsilons may be those of different datasets."""
-    shown = (curve.composition.attained(name) for name in curve.directed)  # type: ignore[arg-type]  # directions
-    return any(len(pairs) > 1 for groups in shown for pairs, _ in groups or ())
+    """Whether the lower sides of a curve at different epsilons may be those of different datasets.
+
+    Or of the same in different order: under *substitute* either of two records may be the first, and a pair that is
+    stated may tell one order alone.
+    """
+    composition = curve.composition
+    shown = (composition.attained(name) for name in curve.directed)  # type: ignore[arg-type]  # directions
+    stated = [step for step, _ in composition.steps if step.stated_by_caller and "substitute" in curve.directed]
+    return any(len(pairs) > 1 for groups in shown for pairs, _ in groups or ()) or not all(
+        pair.is_symmetric for step in stated for pair, _ in step.pairs("substitute")
+    )
 
 
 @final
@@ -136,13 +144,13 @@ class KnownAttacks:
 
     def _of_one_pair(self, alpha: float, width: float) -> Iterable[Rates]:
         """The rates of the pairs of datasets that show most where those of all are decided."""
-        opposite = OPPOSITE[self.name]
-        for name, epsilon in zip((self.name, opposite), self.all.decides(alpha), strict=True):
+        first, second = self.all.decides(alpha)
+        for order, name, epsilon in ((1, self.name, first), (-1, OPPOSITE[self.name], second)):
             parts = self.ask.shown_at(name, epsilon)
             if parts is None:
                 continue
             turned = tuple((pair.reversed(), count) for pair, count in parts)
-            forward, backward = (parts, turned) if name == self.name else (turned, parts)
+            forward, backward = (parts, turned)[::order]
             with suppress(PrecisionError):  # the other tests stand without it
                 if forward not in self._alone:
                     both = None if forward == backward else self.ask.of_parts(backward)
