@@ -228,15 +228,15 @@ def test_an_attack_on_one_of_many_pairs_of_datasets_is_on_that_pair(relation: st
         assert 0.97 * power <= float(found.lower[index]) <= power <= float(found.upper[index])  # type: ignore[index,union-attr]
 
 
+@pytest.mark.parametrize("relation", ["substitute", "add-remove", "add"])
 @pytest.mark.parametrize("alpha", [0.05, 0.1, 0.3, 0.5, 0.7])
-def test_an_exchange_whose_stated_pair_has_two_orders_is_attacked_in_one_of_them(alpha: float) -> None:
+def test_a_pair_stated_for_both_orders_of_two_datasets_is_attacked_in_one_of_them(relation: str, alpha: float) -> None:
     p, q = (Fraction(1, 2), Fraction(1, 2)), (Fraction(1, 8), Fraction(7, 8))
     pair = DiscretePair(p, q)
-    curve = hs.account(hs.UserDefined(remove=pair, substitute=pair), "substitute")
+    curve = hs.account(hs.UserDefined(remove=pair, add=pair, substitute=pair), relation)
     power = max(powers(p, q, Fraction(alpha)), powers(q, p, Fraction(alpha)))
-    found = curve.trade_off(alpha)
-    assert found.true_positive_rate.sides[0] <= power <= found.true_positive_rate.sides[1]
-    assert found.true_positive_rate.sides[0] > power * Fraction(999, 1000)  # that of the better order
+    found = curve.trade_off(alpha).true_positive_rate
+    assert power * Fraction(999, 1000) <= found.sides[0] <= power <= found.sides[1]
     drawn = sampled(curve, 2.0, least=1.0).trade_off()
     assert np.interp(alpha, *drawn.below) <= 1 - power <= np.interp(alpha, *drawn.above)
 

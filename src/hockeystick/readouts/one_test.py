@@ -22,11 +22,12 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import final
+from typing import cast, final
 
 import numpy as np
 
 from hockeystick.accountants.base import Parts
+from hockeystick.composition import Direction
 from hockeystick.errors import PrecisionError
 from hockeystick.numerics.rounding import UNDERFLOW, U
 from hockeystick.readouts.directions import OPPOSITE, Asked
@@ -40,14 +41,16 @@ _MOST = 0.999  # of r: smaller ones hold as well
 def of_several(curve: Curve) -> bool:
     """Whether the lower sides of a curve at different epsilons may be those of different datasets.
 
-    Or of the same in different order: under *substitute* either of two records may be the first, and a pair that is
-    stated may tell one order alone.
+    Also where a caller states the two orders of two datasets apart, or one pair for both orders of two records.
     """
-    composition = curve.composition
-    shown = (composition.attained(name) for name in curve.directed)  # type: ignore[arg-type]  # directions
-    stated = [step for step, _ in composition.steps if step.stated_by_caller and "substitute" in curve.directed]
+    composition, names = curve.composition, cast("tuple[Direction, ...]", tuple(curve.directed))
+    shown = (composition.attained(name) for name in names)
+    stated = [step for step, _ in composition.steps if step.stated_by_caller]
     return any(len(pairs) > 1 for groups in shown for pairs, _ in groups or ()) or not all(
-        pair.is_symmetric for step in stated for pair, _ in step.pairs("substitute")
+        back == pair.reversed() or (back == pair and pair.is_symmetric)
+        for step in stated
+        for name in names
+        for (pair, _), (back, _) in zip(step.pairs(name), step.pairs(OPPOSITE[name]), strict=True)
     )
 
 
