@@ -318,7 +318,7 @@ def test_bad_rates_are_refused_by_name(alpha: Any, error: type[Exception], words
     curve = hs.account(hs.Gaussian(1.0))
     with pytest.raises(error, match=words):
         curve.trade_off(alpha)
-    with pytest.raises(ValueError, match="direction"):
+    with pytest.raises(ValueError, match="direction must be one of 'worst', 'remove', 'add', got"):
         curve.trade_off(0.1, direction="sideways")
 
 
