@@ -107,10 +107,15 @@ class Asked:
             raise ValueError(f"{self._curve.accountant!r} has no delta at epsilon {epsilon}")
         return Value(max(lower, 0.0), min(upper, 1.0))
 
+    @property
+    def ways(self) -> tuple[Direction, ...]:
+        """The directions of the relation and their opposites."""
+        names = cast("tuple[Direction, ...]", tuple(self._curve.directed))
+        return tuple(dict.fromkeys([*names, *(OPPOSITE[name] for name in names)]))
+
     def both_ways(self) -> Callable[[float], Value]:
-        """The largest delta over the directions of the relation and their opposites."""
-        names = list(self._curve.directed)
-        return self(*dict.fromkeys([*names, *(OPPOSITE[name] for name in names)]))
+        """The largest delta over `ways`."""
+        return self(*self.ways)
 
     def _directed(self, name: str) -> DirectedCurve:
         """The curve of a direction; for a one-sided relation also that of the other side, which the pairs define."""

@@ -25,8 +25,9 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast, final
+from typing import final
 
 import numpy as np
 
@@ -39,7 +40,7 @@ from hockeystick.laws.one_step import one_step_delta
 from hockeystick.numerics.rounding import U, up
 from hockeystick.readouts.directions import Asked
 from hockeystick.readouts.envelope import Enclosure
-from hockeystick.readouts.gaussian_dp import CompositionTail, Point, mu_below, mu_of_cell, tail_of
+from hockeystick.readouts.gaussian_dp import CompositionTail, Point, mu_below, mu_of_cell, tail_of, worst_tail
 from hockeystick.together import Curve
 
 _EVALUATIONS = 600
@@ -79,17 +80,26 @@ def smallest_mu(curve: Curve, *, floor: float = 0.0, tolerance: float = 1e-3) ->
     ignored, width = check_probability("floor", floor), check_positive("tolerance", tolerance)
     ask = Asked(curve)
     search = _Search(ask, ignored, width)
-    direction = cast("Direction", next(iter(curve.directed)))
-    tail = tail_of(curve.composition.pairs(direction)) if search.limit.lower <= ignored else None  # else infinite
-    if tail is not None and curve.composition.attained(direction) is not None:
-        tail = replace(tail, attained=False, gaussian=False)  # the dominating pairs say nothing about the lower side
-    low, high, notes = search.run(tail)
+    low, high, notes = search.run(_tail(curve, ask.ways) if search.limit.lower <= ignored else None)  # else infinite
     method = f"Gaussian DP above {curve.accountant.name}"
     if floor > 0.0:
         notes = (*notes, f"holds for delta(epsilon) <= max(delta of mu, {plain(floor)})")
     if ask.certified:
         return from_sides(low, high, method, notes)
     return Estimate(high, high - low if math.isfinite(high) else 0.0, method, notes)
+
+
+def _tail(curve: Curve, ways: Sequence[Direction]) -> CompositionTail | None:
+    """The tail of the largest delta over some directions; None where one is not known."""
+    tails = []
+    for name in ways:
+        tail = tail_of(curve.composition.pairs(name))
+        if tail is None:
+            return None
+        if curve.composition.attained(name) is not None:
+            tail = replace(tail, attained=False, gaussian=False)  # dominating pairs say nothing about the lower side
+        tails.append(tail)
+    return worst_tail(tails)
 
 
 @final
