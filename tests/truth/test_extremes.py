@@ -371,3 +371,9 @@ def test_moments_of_next_to_no_noise_are_asked() -> None:
     run = hs.Gaussian(1e-9).poisson(0.3) * 5
     found = hs.account(run, adjacency="remove", accountant=hs.accountants.Moments()).delta(1.0)
     assert found.sides[1] >= 1.0 - 0.7**5  # the record is drawn, and found
+
+
+@pytest.mark.parametrize(("noise", "epsilon"), [(1.7e100, 1e300), (1e50, 1e290), (1e139, 1e200)])
+def test_an_epsilon_beyond_what_float64_tells_of_the_noise_is_answered(noise: float, epsilon: float) -> None:
+    bound = hs.account(hs.Gaussian(noise)).delta(epsilon)
+    assert bound.sides[0] == 0.0  # as it is to far more digits than there are

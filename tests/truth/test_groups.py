@@ -192,6 +192,13 @@ def test_the_bound_of_a_group_is_finite_wherever_losses_are(scale: float, size: 
     assert nothing.sides == (0.0, 0.0)  # a delta of 1 asks for nothing
 
 
+@pytest.mark.parametrize("delta", [0.0, 1e-9, 0.5])
+def test_the_bound_of_a_group_is_found_where_losses_are_a_few_of_the_least_numbers(delta: float) -> None:
+    """A sample of two equal datasets: what is rounded of its loss is all there is to halve."""
+    curve = hs.account(hs.DiscretePair((0.0, 1.0), (0.0, 1.0)).poisson(0.5))
+    assert 0.0 <= curve.group_epsilon(delta, size=2).upper < 1e-320  # type: ignore[operator]
+
+
 def test_what_is_not_proved_is_refused_with_what_to_use() -> None:
     for step in (
         hs.Laplace(5.0).poisson(0.1),

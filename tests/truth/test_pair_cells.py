@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import tracemalloc
 from fractions import Fraction
 from itertools import pairwise
 
@@ -157,6 +158,15 @@ def test_binomial_masses_are_within_their_errors(trials: int, probability: float
     assert above <= Fraction(pair.mass_at_infinity) <= above * (1 + Fraction(1, 2**51))
     below = sum(noise[x] for x in range(shift))
     assert below <= Fraction(pair.reverse_mass_at_infinity) <= below * (1 + Fraction(1, 2**51))
+
+
+def test_a_large_shift_of_binomial_noise_takes_little_memory() -> None:
+    tracemalloc.start()
+    try:
+        assert BinomialPair(10_000, 0.5, 2_000).atoms.size == 8_001
+        assert tracemalloc.get_traced_memory()[1] < 2**24  # a table of every factor of every loss has 2^27 bytes
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(("scale", "shift"), [(0.05, 1), (1.0, 4), (30.0, 2)])

@@ -142,6 +142,16 @@ def test_the_mass_at_loss_zero_of_a_joined_pair_is_inside_its_bounds(noise: floa
         assert mpf(low) <= truth <= mpf(high)
 
 
+@pytest.mark.parametrize("cut", [0.5, -0.5])
+def test_the_cell_about_loss_zero_of_a_joined_pair_counts_what_is_not_known_as_all_there_may_be(cut: float) -> None:
+    """Next to no noise: a rounding of the cuts is worth 5 nats, and what lies between two of them is not known."""
+    cells = JoinedPair(GaussianPair(1.836603143927593e-08, 2.0), 0.6).cells(np.array([cut]))
+    middle = log(mpf("0.4"))  # of the mass at loss 0; all else is far away
+    holder = 0 if cut > 0.0 else 1
+    for logs, errors in ((cells.log_p, cells.error_p), (cells.log_q, cells.error_q)):
+        assert logs[holder] - errors[holder] <= middle <= logs[holder] + errors[holder]
+
+
 def _sampled_infinity(rng: np.random.Generator) -> tuple[Pair, int, Fraction]:
     """A pair with mass at infinity, sampled up to three times; a count; the composed mass, exactly."""
     mass = Fraction(int(rng.integers(1, 1000)), 10 ** int(rng.integers(3, 12)))

@@ -16,7 +16,8 @@ import hockeystick as hs
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound
 from hockeystick.composition import Composition
-from hockeystick.laws import GaussianPair, LaplacePair
+from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair
+from hockeystick.laws.base import Pair
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.numerics.rounding import LOG_NDTR
 from hockeystick.readouts import gaussian_dp
@@ -227,6 +228,32 @@ def test_regret_is_looked_for_at_every_epsilon() -> None:
     assert sampled > 0.01
     assert isinstance(bound, Bound)
     assert sampled <= float(bound.upper) <= 1.02 * sampled + 1e-5
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "remove", "add"])
+@pytest.mark.parametrize(
+    ("larger", "smaller", "mu"),
+    [
+        (GaussianPair(1.0), GaussianPair(2.0), 1.0),
+        (GaussianPair(1.0), DiscretePair((0.5, 0.5), (0.5, 0.5)), 1.0),
+        (LaplacePair(0.5), LaplacePair(2.0), 1.8009),  # at epsilon 0
+    ],
+)
+def test_the_direction_that_needs_the_larger_mu_decides(relation: str, larger: Pair, smaller: Pair, mu: float) -> None:
+    """Where a caller states the two directions apart, the tail of one says nothing of the other's."""
+    for remove, add in ((larger, smaller), (smaller, larger)):
+        bound = hs.account(hs.UserDefined(remove=remove, add=add), relation).mu()
+        assert isinstance(bound, Bound)
+        assert bound.lower <= mu * (1.0 + 1e-3)
+        assert mu * (1.0 - 1e-3) <= bound.upper <= mu * (1.0 + 2e-3)
+        assert bound.width <= 2e-3
+
+
+def test_the_regret_of_bounded_losses_is_above_0_if_beyond_float64() -> None:
+    """Beyond the largest loss delta is 0, and that of mu is not."""
+    bound = hs.account(hs.ApproximateDP(20.0)).regret(1e-8)
+    assert isinstance(bound, Bound)
+    assert 0.0 == bound.lower < bound.upper < 1e-300  # type: ignore[operator]
 
 
 @final

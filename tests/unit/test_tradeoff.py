@@ -13,7 +13,7 @@ from mpmath import erfinv, mp, mpf, ncdf, sqrt
 
 import hockeystick as hs
 from hockeystick.bound import Bound
-from hockeystick.laws import GaussianPair
+from hockeystick.laws import DiscretePair, GaussianPair
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.readouts.directions import Asked
 from hockeystick.readouts.envelope import Enclosure, Side, Value
@@ -228,6 +228,19 @@ def test_an_attack_on_one_of_many_pairs_of_datasets_is_on_that_pair(relation: st
         assert 0.97 * power <= float(found.lower[index]) <= power <= float(found.upper[index])  # type: ignore[index,union-attr]
 
 
+@pytest.mark.parametrize("relation", ["substitute", "add-remove", "add"])
+@pytest.mark.parametrize("alpha", [0.05, 0.1, 0.3, 0.5, 0.7])
+def test_a_pair_stated_for_both_orders_of_two_datasets_is_attacked_in_one_of_them(relation: str, alpha: float) -> None:
+    p, q = (Fraction(1, 2), Fraction(1, 2)), (Fraction(1, 8), Fraction(7, 8))
+    pair = DiscretePair(p, q)
+    curve = hs.account(hs.UserDefined(remove=pair, add=pair, substitute=pair), relation)
+    power = max(powers(p, q, Fraction(alpha)), powers(q, p, Fraction(alpha)))
+    found = curve.trade_off(alpha).true_positive_rate
+    assert power * Fraction(999, 1000) <= found.sides[0] <= power <= found.sides[1]
+    drawn = sampled(curve, 2.0, least=1.0).trade_off()
+    assert np.interp(alpha, *drawn.below) <= 1 - power <= np.interp(alpha, *drawn.above)
+
+
 def test_laws_below_what_datasets_show_are_no_pair_of_datasets() -> None:
     curve = hs.account(hs.Gaussian(2.5).shuffled(batch_size=1, population=25) * 2, "substitute")
     assert any(pair.curve is not None for pairs, _ in curve.composition.attained("substitute") or () for pair in pairs)
@@ -305,7 +318,7 @@ def test_bad_rates_are_refused_by_name(alpha: Any, error: type[Exception], words
     curve = hs.account(hs.Gaussian(1.0))
     with pytest.raises(error, match=words):
         curve.trade_off(alpha)
-    with pytest.raises(ValueError, match="direction"):
+    with pytest.raises(ValueError, match="direction must be one of 'worst', 'remove', 'add', got"):
         curve.trade_off(0.1, direction="sideways")
 
 

@@ -70,15 +70,15 @@ class BinomialPair(AtomicPair):
         lost_p, lost_q = self._exact_tail(Fraction(p)), self._exact_tail(1 - Fraction(p))
         if shift > n:
             return AtomTable.without_atoms(lost_p, lost_q)
-        x = np.arange(shift, n + 1)
-        drop = np.arange(shift)[:, None]
-        logs = np.log((x - drop) / (n - x + drop + 1.0))
-        loss = logs.sum(axis=0) + shift * (math.log1p(-p) - math.log(p))
+        x = np.arange(1, n + 1)
+        logs = np.log(x / (n - x + 1.0))
+        sums, sizes = (np.lib.stride_tricks.sliding_window_view(each, shift).sum(axis=1) for each in (logs, abs(logs)))
+        loss = sums + shift * (math.log1p(-p) - math.log(p))
         # a rounding of each quotient and its logarithm, and of sums
-        terms = np.abs(logs).sum(axis=0) + shift * (abs(math.log1p(-p)) + abs(math.log(p)))
+        terms = sizes + shift * (abs(math.log1p(-p)) + abs(math.log(p)))
         slack = 1.01 * U * (shift + (shift + 8.0) * terms)
         size = n * (math.log(2.0) + abs(math.log(p)) + abs(math.log1p(-p))) + 1.0
-        log_f, one = binomial_log_masses(n, math.log(p), math.log1p(-p)), np.ones(x.size)
+        log_f, one = binomial_log_masses(n, math.log(p), math.log1p(-p)), np.ones(loss.size)
         error = 3.0 * ELEMENTARY * size
         if (np.diff(loss) < 0.0).any():  # losses rise: what falls is rounding
             loss, slack = np.maximum.accumulate(loss), np.full(loss.size, slack.max())
@@ -98,8 +98,10 @@ class BinomialPair(AtomicPair):
         if self.sensitivity > n:
             return 1.0
         a, b, d = p.numerator, p.denominator - p.numerator, p.denominator
-        total = sum(math.comb(n, x) * a**x * b ** (n - x) for x in range(n - self.sensitivity + 1, n + 1))
-        return min(up(total / d**n), 1.0)  # a quotient of integers is rounded once
+        total, term = 0, 1  # over a power of a, the sum and its next term: that many fewer than n successes
+        for missing in range(self.sensitivity):
+            total, term = total * a + term, term * b * (n - missing) // (missing + 1)
+        return min(up(total * a ** (n - self.sensitivity + 1) / d**n), 1.0)  # a quotient of integers is rounded once
 
 
 @lru_cache(maxsize=64)

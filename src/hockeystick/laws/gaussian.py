@@ -20,6 +20,7 @@ from hockeystick.numerics.normal import LOG_SQRT_2PI, normal_intervals
 from hockeystick.numerics.rounding import U, down, up
 from hockeystick.transforms.summand import Summand
 
+_FARTHEST = 1e150  # standard deviations at which a cut is seen
 _MOST_NODES = 1 << 15  # where the noise is so small that nodes as dense as wanted would be far more
 
 
@@ -66,7 +67,7 @@ class GaussianPair(Pair):
 
     def cells(self, losses: Array) -> CellMasses:
         m = self.shift
-        y = (losses + 0.5 * m * m) / m
+        y = np.clip(losses + 0.5 * m * m, -_FARTHEST * m, _FARTHEST * m) / m  # beyond, a square has no float
         slope, offset = m * y, 0.5 * m * m
         # the cuts are where y says; how far their true losses lie from those asked for:
         slack = np.abs((slope - offset) - losses) + 4.0 * U * (np.abs(slope) + offset)

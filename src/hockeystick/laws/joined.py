@@ -118,15 +118,15 @@ class JoinedPair(Pair):
         ):
             logs, errors = np.concatenate((low[:-1], high[1:])), np.concatenate((low_error[:-1], high_error[1:]))
             errors[seam : seam + 2] += at_zero
-            logs[seam], errors[seam] = _sum(logs[seam], errors[seam], *self._middle)
+            logs[seam], errors[seam] = _sum(_sides(logs[seam], errors[seam]), self._middle)
             if not self.is_discrete and -math.inf in (low[-2], high[1]):
                 # an empty cell next to 0 may be in the errors of the one beyond 0, which is not ours (`laws/stated.py`)
                 beyond = ((low[-1], low_error[-1]), (high[0], high_error[0]))
                 lent = np.logaddexp(*(log + math.log(math.expm1(min(error, 600.0))) for log, error in beyond))
                 errors[seam] += np.logaddexp(0.0, lent - logs[seam])
             if not (losses == 0.0).any():  # loss 0 is no cut: one cell
-                other, off = float(logs[seam + 1]), float(errors[seam + 1])
-                logs[seam + 1], errors[seam + 1] = _sum(logs[seam], errors[seam], other - off, other + off)
+                both = (_sides(logs[at], errors[at]) for at in (seam, seam + 1))
+                logs[seam + 1], errors[seam + 1] = _sum(*both)
                 logs, errors = np.delete(logs, seam), np.delete(errors, seam)
             sides.append((logs, errors))
         (log_p, error_p), (log_q, error_q) = sides
@@ -187,13 +187,18 @@ def _scaled(mass: float, log_factor: float, sign: float) -> float:
     return log + log_factor + sign * (ELEMENTARY + 2.0 * U) * (abs(log) + abs(log_factor))
 
 
-def _sum(log_a: float, error_a: float, log_low: float, log_high: float) -> tuple[float, float]:
-    """``ln(e^a + e^b)`` for b in an interval, and a bound on its error: infinite where the sum may be nothing.
+def _sides(log: float, error: float) -> tuple[float, float]:
+    """Lower and upper bound on ``ln`` of a mass, of which nothing is known where the error is infinite."""
+    return log - error, log + error if error < math.inf else 0.0
 
-    Between ``ln(e^{a - error} + e^low)`` and ``ln(e^{a + error} + e^high)``; logaddexp loses a rounding of each
-    argument's size and two primitives.
+
+def _sum(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
+    """``ln`` of the sum of two masses in intervals, and a bound on its error: infinite where it may be nothing.
+
+    Between the sums of the lower and of the upper ends; logaddexp loses a rounding of each argument's size and two
+    primitives.
     """
-    low, high = float(np.logaddexp(log_a - error_a, log_low)), float(np.logaddexp(log_a + error_a, log_high))
+    low, high = (float(np.logaddexp(*ends)) for ends in zip(first, second, strict=True))
     if high == -math.inf:
         return high, 0.0
     if math.isinf(high - low):

@@ -32,9 +32,10 @@ OPPOSITE: Mapping[str, Direction] = {
 """The direction with the two datasets exchanged."""
 
 
-def ways(curve: Curve) -> tuple[str, ...]:
+def ways(curve: Curve) -> tuple[Direction, ...]:
     """The directions of a curve and their opposites, each once."""
-    return tuple(dict.fromkeys([*curve.directed, *(OPPOSITE[name] for name in curve.directed)]))
+    names = cast("tuple[Direction, ...]", tuple(curve.directed))
+    return tuple(dict.fromkeys([*names, *(OPPOSITE[name] for name in names)]))
 
 
 @final
@@ -82,7 +83,8 @@ class Asked:
     def shown_at(self, name: str, epsilon: float) -> Parts | None:
         """What known datasets that by estimate show most at an epsilon show of all steps; None where that is no law."""
         curve = self._directed(name)
-        parts = curve.shown_at(epsilon) if isinstance(curve, AttainedCurve) else ()
+        own = self._curve.composition.pairs(cast("Direction", name))
+        parts = curve.shown_at(epsilon) if isinstance(curve, AttainedCurve) else own
         return None if any(pair.curve or pair.selection for pair, _ in parts) else parts or None
 
     def of_parts(self, parts: Parts) -> Callable[[float], Value]:

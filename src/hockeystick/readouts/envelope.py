@@ -32,6 +32,9 @@ from hockeystick.numerics.rounding import UNDERFLOW, U
 
 Array = NDArray[np.float64]
 
+FARTHEST = 1e308
+"""Where lines that fall too slowly to meet the floor in float64 are put down to it."""
+
 _SLACK = 32.0 * U  # covers e^eps and the few operations of a line, whose terms are all of one sign
 _LARGEST_EPSILON = 690.0  # e^epsilon and its products stay finite
 _CUTS = 60  # evaluations for one alpha
@@ -57,7 +60,7 @@ class Corners:
     Attributes
     ----------
     a : ndarray, shape (k,)
-        Nondecreasing, at least 1; the last may be infinite.
+        Nondecreasing, at least 1, but that the last may be before the one before it.
     excess : ndarray, shape (k,)
         ``a - 1``, accurate relative to itself.
     lower : ndarray, shape (k,)
@@ -139,7 +142,7 @@ class Side:
         count = self.epsilon.size
         a, excess = np.exp(self.epsilon), np.expm1(self.epsilon)
         left, right = self.steepest(a, other), self.flattest(a)
-        width = a[:-1] * np.expm1(np.diff(self.epsilon))
+        width = _spans(a, self.epsilon, 1)
         reach = self._reach(width, left[:-1], right)
         last, bottom = self._tail(float(a[-1]), float(left[-1]))
         points, values, above, sampled = (
@@ -165,33 +168,33 @@ class Side:
         slope = np.full(a.size, np.inf)
         slope[0] = max(1.0 - low[0], 0.0)  # from h(0) = 1
         for step in range(1, min(_NEIGHBOURS, a.size - 1) + 1):
-            gap = a[:-step] * np.expm1(epsilon[step:] - epsilon[:-step])
-            slope[step:] = np.minimum(slope[step:], np.maximum(high[:-step] - low[step:], 0.0) / gap)
+            rise = np.maximum(high[:-step] - low[step:], 0.0)
+            slope[step:] = np.minimum(slope[step:], rise / _spans(a, epsilon, step))
         beyond = other.epsilon[1 : _NEIGHBOURS + 1]  # a = e^-eps, where h = 1 - a + a h_other
         if beyond.size:
-            height = -np.expm1(-beyond) + np.exp(-beyond) * other.upper[1 : _NEIGHBOURS + 1]
+            height = (-np.expm1(-beyond) + np.exp(-beyond) * other.upper[1 : _NEIGHBOURS + 1]) * (1.0 + _SLACK)
             for index in range(min(_NEIGHBOURS, a.size)):
                 gap = a[index] * -np.expm1(-beyond - epsilon[index])
                 rise = np.maximum(height - low[index], 0.0)
                 steepest = np.divide(rise, gap, out=np.full_like(gap, np.inf), where=gap > 0.0)
                 slope[index] = min(slope[index], float(steepest.min()))
-        return slope * (1.0 + _SLACK)
+        return slope * (1.0 + _SLACK) + UNDERFLOW  # of quotients below the normal range
 
     def flattest(self, a: Array) -> Array:
         """For each cell a bound on how fast the curve must rise to the left of its right end, from points beyond it."""
         low, high, epsilon = self.lower, self.upper, self.epsilon
         slope = np.zeros(max(a.size - 1, 0))
         for step in range(1, min(_NEIGHBOURS, a.size - 2) + 1):
-            gap = a[1:-step] * np.expm1(epsilon[1 + step :] - epsilon[1:-step])
             fall = np.maximum(low[1:-step] - high[1 + step :], 0.0)
-            slope[:-step] = np.maximum(slope[:-step], fall / gap)
-        return slope * (1.0 - _SLACK)
+            slope[:-step] = np.maximum(slope[:-step], fall / _spans(a[1:], epsilon[1:], step))
+        return np.maximum(slope * (1.0 - _SLACK) - UNDERFLOW, 0.0)
 
     def _reach(self, width: Array, left: Array, right: Array) -> Array:
         """How far into each cell the two lines cross."""
         steeper = left - right
         fall = self.lower[:-1] - self.lower[1:] - right * width
-        reach = np.divide(fall, steeper, out=width.copy(), where=steeper > 0.0)
+        with np.errstate(over="ignore"):  # beyond the cell
+            reach = np.divide(fall, steeper, out=width.copy(), where=steeper > 0.0)
         return np.clip(reach, 0.0, width)
 
     def _below_lines(self, point: Array, reach: Array, width: Array, left: Array, right: Array) -> Array:
@@ -205,15 +208,13 @@ class Side:
     def _tail(self, a: float, slope: float) -> tuple[float, float]:
         """Where the line beyond the last point meets the floor, and the lower bound there."""
         low = float(self.lower[-1])
-        if slope <= 0.0:
-            return math.inf, self.floor
-        reach = (low - self.floor) / slope
+        reach = min((low - self.floor) / slope, FARTHEST)
         fall = slope * (reach + 16.0 * U * (a + reach)) * (1.0 + _SLACK)
         return a + reach, min(low - fall - _SLACK * (low + fall), self.floor)
 
     def next_point(self, corner: float) -> float | None:
         """The epsilon at which to cut a corner; None where nothing new would be learnt."""
-        epsilon = math.log(corner) if math.isfinite(corner) else math.inf
+        epsilon = math.log(corner)
         last = float(self.epsilon[-1])
         if epsilon > last:
             epsilon = min(max(epsilon, _GROWTH * last, 0.05), max(2.0 * last, 1.0))
@@ -274,7 +275,7 @@ class Enclosure:
         negative_high, positive_low = _extremes(alpha, rest, forward, backward, 1.0)
         rates = Rates(
             Value(min(negative_low, rest), min(negative_high, rest * (1.0 + _SLACK), 1.0)),
-            Value(max(positive_low, alpha), max(min(positive_high, 1.0), alpha)),
+            Value(max(positive_low, alpha), max(positive_high, alpha)),
         )
         return rates, self._cut(alpha, rest)
 
@@ -300,6 +301,11 @@ class Enclosure:
         return None if point is None else (side, point)
 
 
+def _spans(a: Array, epsilon: Array, step: int) -> Array:
+    """``a_j - a_i``, j so many points beyond i: so written, a rounding of ``eps_j - eps_i`` costs one of the result."""
+    return np.asarray(a[step:] * -np.expm1(epsilon[:-step] - epsilon[step:]))
+
+
 def _sampled(side: Side) -> Corners:
     """The upper bounds of one side, as points."""
     return Corners(np.exp(side.epsilon), np.expm1(side.epsilon), side.upper, np.ones(side.epsilon.size, dtype=np.bool_))
@@ -313,8 +319,7 @@ def _forward(alpha: float, rest: float, at: Corners) -> tuple[Array, Array]:
 def _backward(alpha: float, rest: float, at: Corners) -> tuple[Array, Array]:
     """``((1 - alpha) - h) / b`` and its complement at points of the backward side."""
     share = 1.0 / at.a
-    finite = np.where(np.isfinite(at.a), at.excess, 0.0)
-    return (rest - at.lower) * share, np.where(np.isfinite(at.a), finite * share, 1.0) + (alpha + at.lower) * share
+    return (rest - at.lower) * share, at.excess * share + (alpha + at.lower) * share
 
 
 def _extremes(alpha: float, rest: float, forward: Corners, backward: Corners, sign: float) -> tuple[float, float]:
@@ -331,4 +336,5 @@ def _extremes(alpha: float, rest: float, forward: Corners, backward: Corners, si
         positives.append(float(np.min(positive - sign * 4.0 * U * np.abs(at.lower))))
     room = sign * UNDERFLOW  # products too small to be rounded relative to themselves
     negative_rate, positive_rate = max(negatives) + room, min(positives) - room
-    return max(negative_rate * (1.0 + sign * _SLACK), 0.0), max(positive_rate * (1.0 - sign * _SLACK), 0.0)
+    # b = inf, where h_backward / b is 0, is a point of either
+    return max(negative_rate * (1.0 + sign * _SLACK), 0.0), min(max(positive_rate * (1.0 - sign * _SLACK), 0.0), 1.0)

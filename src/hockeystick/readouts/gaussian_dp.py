@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
@@ -306,4 +306,16 @@ def tail_of(parts: tuple[tuple[Pair, int], ...]) -> CompositionTail | None:
         attained,
         gaussian,
         up(math.hypot(mu, *bounded), slack),
+    )
+
+
+def worst_tail(tails: Sequence[CompositionTail]) -> CompositionTail:
+    """What holds for several: each curve is below that of the largest Gaussian part after the largest bounded one."""
+    return CompositionTail(
+        max((tail.least for tail in tails if tail.attained), default=0.0),
+        max(tail.mu for tail in tails),
+        max(tail.epsilon for tail in tails),
+        any(tail.attained for tail in tails),
+        all(tail.gaussian for tail in tails),
+        max(tail.everywhere for tail in tails),
     )

@@ -96,8 +96,8 @@ def _least(curve: _Answering, level: float, size: int) -> float:
         if (size - 1) * high > _MOST:
             return largest
     for _ in range(_HALVINGS):
-        if high - low <= _NARROW * high:
-            break
         middle = 0.5 * (low + high)
+        if high - low <= _NARROW * high or middle == low:
+            break
         low, high = (low, middle) if serves(middle) else (middle, high)
     return high

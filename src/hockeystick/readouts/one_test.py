@@ -22,15 +22,16 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import final
+from typing import cast, final
 
 import numpy as np
 
 from hockeystick.accountants.base import Parts
+from hockeystick.composition import Direction
 from hockeystick.errors import PrecisionError
 from hockeystick.numerics.rounding import UNDERFLOW, U
 from hockeystick.readouts.directions import OPPOSITE, Asked
-from hockeystick.readouts.envelope import Array, Enclosure, Rates, Side, Value
+from hockeystick.readouts.envelope import FARTHEST, Array, Enclosure, Rates, Side, Value
 from hockeystick.together import Curve
 
 _SLACK = 64.0 * U  # of a few operations on terms of one sign, and of e^epsilon
@@ -38,9 +39,19 @@ _MOST = 0.999  # of r: smaller ones hold as well
 
 
 def of_several(curve: Curve) -> bool:
-    """Whether the lower sides of a curve at different epsilons may be those of different datasets."""
-    shown = (curve.composition.attained(name) for name in curve.directed)  # type: ignore[arg-type]  # directions
-    return any(len(pairs) > 1 for groups in shown for pairs, _ in groups or ())
+    """Whether the lower sides of a curve at different epsilons may be those of different datasets.
+
+    Also where a caller states the two orders of two datasets apart, or one pair for both orders of two records.
+    """
+    composition, names = curve.composition, cast("tuple[Direction, ...]", tuple(curve.directed))
+    shown = (composition.attained(name) for name in names)
+    stated = [step for step, _ in composition.steps if step.stated_by_caller]
+    return any(len(pairs) > 1 for groups in shown for pairs, _ in groups or ()) or not all(
+        back == pair.reversed() or (back == pair and pair.is_symmetric)
+        for step in stated
+        for name in names
+        for (pair, _), (back, _) in zip(step.pairs(name), step.pairs(OPPOSITE[name]), strict=True)
+    )
 
 
 @final
@@ -82,7 +93,7 @@ class KnownTests:
     def lines(self) -> list[tuple[Array, Array]]:
         """The vertices of each test's broken line."""
         shared, apart = 1.0 - self.missed, self.steep - self.missed
-        at = np.divide(shared, apart, out=np.zeros_like(apart), where=shared > 0.0)
+        at = np.minimum(np.divide(shared, apart, out=np.zeros_like(apart), where=shared > 0.0), 1.0)
         corners = zip(at.tolist(), (self.missed * (1.0 - at)).tolist(), strict=True)
         return [
             (np.array([0.0, x, 1.0][x == 0.0 :]), np.array([1.0, y, 0.0][x == 0.0 :]))  # no edge straight up
@@ -95,7 +106,8 @@ def _of(side: Side, other: Side) -> tuple[Array, Array, Array]:
     a, excess, low = np.exp(side.epsilon), np.expm1(side.epsilon), side.lower
     most = np.minimum(side.steepest(a, other), (1.0 - low + 4.0 * U) / a * (1.0 + _SLACK))
     least = np.minimum(np.append(0.0, side.flattest(a)), np.minimum(most, _MOST))
-    ratio = np.divide(low, most, out=np.where(low > 0.0, np.inf, 0.0), where=most > 0.0)
+    with np.errstate(over="ignore"):  # a line less steep holds as well
+        ratio = np.minimum(low / most, FARTHEST)
     steep = np.append((ratio + a) * (1.0 - _SLACK), np.inf)
     found = np.append((low + excess * least) / (1.0 - least) * (1.0 - _SLACK), side.floor)
     missed = np.append(((1.0 - low) - a * least) / (1.0 - least), 1.0 - side.floor) + _SLACK
@@ -135,13 +147,13 @@ class KnownAttacks:
 
     def _of_one_pair(self, alpha: float, width: float) -> Iterable[Rates]:
         """The rates of the pairs of datasets that show most where those of all are decided."""
-        opposite = OPPOSITE[self.name]
-        for name, epsilon in zip((self.name, opposite), self.all.decides(alpha), strict=True):
+        first, second = self.all.decides(alpha)
+        for order, name, epsilon in ((1, self.name, first), (-1, OPPOSITE[self.name], second)):
             parts = self.ask.shown_at(name, epsilon)
             if parts is None:
                 continue
             turned = tuple((pair.reversed(), count) for pair, count in parts)
-            forward, backward = (parts, turned) if name == self.name else (turned, parts)
+            forward, backward = (parts, turned)[::order]
             with suppress(PrecisionError):  # the other tests stand without it
                 if forward not in self._alone:
                     both = None if forward == backward else self.ask.of_parts(backward)

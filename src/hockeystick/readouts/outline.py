@@ -45,7 +45,7 @@ _SEEN = 1e-2  # of the axis: a band no wider than the line that is drawn
 _FIRST, _MOST = 9, 65  # values of each direction, at first and at most
 _SLACK = 1e-12
 _ALONE = 6  # one of so many that a pass does not answer
-_OUTWARD = 1e-12  # of 1, and of ln delta: far above the rounding of the few operations here, far below a pixel
+_OUTWARD = 1e-12  # of 1, epsilon and ln delta: far above the rounding of the few operations here, far below a pixel
 
 
 @final
@@ -123,12 +123,12 @@ class Samples:
     def privacy(self, least: float) -> Lines:
         """Outline of the worst delta against epsilon, delta on a logarithmic scale, down to ``least``."""
         enclosure = self._filled("worst")
-        side, (corners, _) = enclosure.forward, enclosure.corners()
-        excess, lower = corners.falling()
+        side, (excess, lower) = enclosure.forward, enclosure.corners()[0].falling()
         below = _falling_to(np.log1p(excess), lower, least)
         above = _along_tangents(side.epsilon, np.maximum(side.upper, 0.1 * least))
         outward = math.exp(_OUTWARD * (1.0 - math.log(least)))
-        return Lines((below[0], below[1] / outward), _cropped(above[0], above[1] * outward, least))
+        above = above[0] * (1.0 + _OUTWARD), above[1] * outward
+        return Lines((below[0] * (1.0 - _OUTWARD), below[1] / outward), _cropped(*above, least))
 
     def trade_off(self, direction: str = "worst") -> Lines:
         """Outline of the smallest false-negative rate against the false-positive rate, both scales linear."""
@@ -137,8 +137,8 @@ class Samples:
             return Lines(smallest(one.below for one in each), smallest(one.above for one in each))
         enclosure = self._filled(direction)
         sides = (enclosure.forward, enclosure.backward)
-        points = [(np.exp(side.epsilon), side.upper) for side in sides]
-        corners = [(side.a[np.isfinite(side.a)], side.lower[np.isfinite(side.a)]) for side in enclosure.corners()]
+        points = ((np.exp(side.epsilon), side.upper) for side in sides)
+        corners = ((side.a, side.lower) for side in enclosure.corners())
         below = _conjugate(*points)
         above = smallest(KnownTests.of(enclosure).lines()) if self.several else _conjugate(*corners)
         floor = sides[0].floor  # of the mass at infinite loss: what is found without a false alarm

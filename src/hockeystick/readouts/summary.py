@@ -26,20 +26,19 @@ import heapq
 import itertools
 import math
 from dataclasses import replace
-from typing import cast, final
+from typing import final
 
 import numpy as np
 
 from hockeystick.bound import Bound, Estimate, agreed, from_sides
-from hockeystick.composition import Direction
 from hockeystick.decimals import plain
 from hockeystick.errors import check_positive, check_probability, public_door
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.laws.one_step import one_step_delta
-from hockeystick.numerics.rounding import U
-from hockeystick.readouts.directions import Asked
+from hockeystick.numerics.rounding import U, up
+from hockeystick.readouts.directions import Asked, ways
 from hockeystick.readouts.envelope import Enclosure
-from hockeystick.readouts.gaussian_dp import CompositionTail, Point, mu_below, mu_of_cell, tail_of
+from hockeystick.readouts.gaussian_dp import CompositionTail, Point, mu_below, mu_of_cell, tail_of, worst_tail
 from hockeystick.together import Curve
 
 _EVALUATIONS = 600
@@ -79,17 +78,26 @@ def smallest_mu(curve: Curve, *, floor: float = 0.0, tolerance: float = 1e-3) ->
     ignored, width = check_probability("floor", floor), check_positive("tolerance", tolerance)
     ask = Asked(curve)
     search = _Search(ask, ignored, width)
-    direction = cast("Direction", next(iter(curve.directed)))
-    tail = tail_of(curve.composition.pairs(direction)) if search.limit.lower <= ignored else None  # else infinite
-    if tail is not None and curve.composition.attained(direction) is not None:
-        tail = replace(tail, attained=False, gaussian=False)  # the dominating pairs say nothing about the lower side
-    low, high, notes = search.run(tail)
+    low, high, notes = search.run(_tail(curve) if search.limit.lower <= ignored else None)  # else infinite
     method = f"Gaussian DP above {curve.accountant.name}"
     if floor > 0.0:
         notes = (*notes, f"holds for delta(epsilon) <= max(delta of mu, {plain(floor)})")
     if ask.certified:
         return from_sides(low, high, method, notes)
     return Estimate(high, high - low if math.isfinite(high) else 0.0, method, notes)
+
+
+def _tail(curve: Curve) -> CompositionTail | None:
+    """The tail of the largest delta, both ways round; None where one is not known."""
+    tails = []
+    for name in ways(curve):
+        tail = tail_of(curve.composition.pairs(name))
+        if tail is None:
+            return None
+        if curve.composition.attained(name) is not None:
+            tail = replace(tail, attained=False, gaussian=False)  # dominating pairs say nothing about the lower side
+        tails.append(tail)
+    return worst_tail(tails)
 
 
 @final
@@ -234,8 +242,7 @@ def regret(curve: Curve, mu: float, *, tolerance: float = 1e-2) -> Bound | Estim
         heights = np.interp(corners.a[1:-1:2], corners.a[0::2], gauss[:, 1]) * (1.0 + 32.0 * U)
         heights = np.ravel(np.column_stack((gauss[:, 1], np.append(heights, gauss[-1, 1]))))
         losses = (heights - corners.lower) / (1.0 + corners.a) * (1.0 + 32.0 * U) + 4.0 * U
-        beyond = gauss[-1, 1] / (1.0 + corners.a[-2]) * (1.0 + 32.0 * U)
-        losses[-1] = beyond
+        losses[-1] = up(gauss[-1, 1] / (1.0 + corners.a[-2]), 32.0 * U)
         index = int(np.argmax(losses))
         most = max(float(losses[index]), 0.0)
         point = None if corners.sampled[index] else side.next_point(float(corners.a[index]))

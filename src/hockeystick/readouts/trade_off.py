@@ -134,7 +134,7 @@ def trade_off(
 def _enclosures(curve: Curve, direction: str) -> tuple[dict[str, Enclosure], Asked]:
     """The enclosures of one direction's curve (or of each), and what knows whether their values are certified."""
     names = list(curve.directed)
-    check_choice("direction", direction, ("worst", *names, *(OPPOSITE[name] for name in names)))
+    check_choice("direction", direction, tuple(dict.fromkeys(("worst", *names, *(OPPOSITE[name] for name in names)))))
     ask = Asked(curve)
 
     def enclosure(name: str) -> Enclosure:
