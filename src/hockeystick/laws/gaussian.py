@@ -6,6 +6,7 @@ In units of s, y = x / s and m = D / s: Q = N(0, 1), P = N(m, 1) and L(y) = m y 
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -20,7 +21,7 @@ from hockeystick.numerics.normal import LOG_SQRT_2PI, normal_intervals
 from hockeystick.numerics.rounding import U, down, up
 from hockeystick.transforms.summand import Summand
 
-_FARTHEST = 1e150  # standard deviations at which a cut is seen
+_FARTHEST = sys.float_info.max  # standard deviations at which a cut is seen
 _MOST_NODES = 1 << 15  # where the noise is so small that nodes as dense as wanted would be far more
 
 
@@ -67,7 +68,8 @@ class GaussianPair(Pair):
 
     def cells(self, losses: Array) -> CellMasses:
         m = self.shift
-        y = np.clip(losses + 0.5 * m * m, -_FARTHEST * m, _FARTHEST * m) / m  # beyond, a square has no float
+        with np.errstate(over="ignore"):  # to an infinity, next to which the farthest float cuts as well
+            y = np.clip((losses + 0.5 * m * m) / m, -_FARTHEST, _FARTHEST)
         slope, offset = m * y, 0.5 * m * m
         # the cuts are where y says; how far their true losses lie from those asked for:
         slack = np.abs((slope - offset) - losses) + 4.0 * U * (np.abs(slope) + offset)
