@@ -248,6 +248,16 @@ def test_a_running_curve_whose_scale_is_off_keeps_to_its_side(sign: float) -> No
         assert sign * (mpf(found.delta(epsilon)) - truth(epsilon)) >= 0
 
 
+@pytest.mark.parametrize("side", ["upper", "lower"])
+def test_positions_may_be_off_by_what_is_stated_of_them(side: Side) -> None:
+    """A tilt multiplies what they are off by: here a loss of 2 nats in a window of thousands, tilted by e^20."""
+    pld = LatticePLD(side, 0.25, np.array([0, 8]), 0.0, np.log([0.5, 0.5]), 0.0, 0.0)
+    found = TiltedComposition([(pld, 1)], TiltedWindow(10.0, -4000.0, 4000.0, 5.0, 15.0))
+    found._offset += (7.0 if side == "upper" else -7.0) * 2.0**-53 * 4000.0
+    delta, truth = mpf(found.delta(1.5)), 0.5 * -mp.expm1(mpf(-0.5))
+    assert delta >= truth if side == "upper" else delta <= truth
+
+
 def test_terms_of_all_numbers_of_jumps_are_the_whole() -> None:
     """``(a + b + c)^n``, term by term."""
     logs = [math.log(0.5), math.log(0.3), math.log(0.2)]

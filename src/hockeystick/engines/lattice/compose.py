@@ -122,11 +122,13 @@ class TiltedComposition:
             + math.fsum(count * abs(pld.offset) for pld, count in parts)
         )
         self._offset = offset
-        self.slack = math.fsum(count * pld.slack for pld, count in parts) * (1.0 + 4.0 * U) + 8.0 * U * reach
+        misplaced = 8.0 * U * reach  # by what composed positions are rounded
+        self.slack = math.fsum(count * pld.slack for pld, count in parts) * (1.0 + 4.0 * U) + misplaced
         self._low_index = math.floor((window.low - self._margin - offset) / first.spacing)
         self.delta_at_infinity = composed_infinity(parts)[self.side == "upper"]
         if all((pld.log_mass > -math.inf).any() for pld, _ in parts):
             self.masses, self.log_scale, self.relative_error, self.mass_error = self._compose(parts)
+            self.relative_error += window.theta * misplaced
             self.aliased_mass = self._aliased(parts)
         else:  # a part without finite losses leaves none
             self.masses, self.log_scale, self.relative_error, self.mass_error = np.zeros(self.length), 0.0, 0.0, 0.0

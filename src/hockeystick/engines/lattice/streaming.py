@@ -185,7 +185,9 @@ class RunningCurve:
         self._log_scale = total["log_scale"]
         self._relative = total["relative_error"] * (1.0 + 1e-9) + U * of.steps + adding * size["log_scale"]
         reach = max(abs(frame.window.low), abs(frame.window.high)) + size["offset"] * (1.0 + counts.size)
-        self.slack: float = total["slack"] * (1.0 + 1e-9) + 8.0 * U * reach
+        misplaced = 8.0 * U * reach  # by what composed positions are rounded
+        self.slack: float = total["slack"] * (1.0 + 1e-9) + misplaced
+        self._relative += frame.window.theta * misplaced
         self._offset: float = math.remainder(total["offset"], h)
         carried = round((total["offset"] - self._offset) / h)
         self._low: int = math.floor((frame.window.low - self._offset) / h)
