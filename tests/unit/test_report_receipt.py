@@ -226,7 +226,8 @@ class TestOtherVersions:
     def test_one_direction_cannot_claim_less(self, foreign: dict[str, Any]) -> None:
         for direction in ("remove", "add"):
             path = ("results", 0, "directions", direction, "upper")
-            assert not verify(signed_anew(edited(foreign, path, lambda upper: 0.99 * upper))).holds
+            for less in (0.99, 1.0 - 1e-10):
+                assert not verify(signed_anew(edited(foreign, path, lambda upper, less=less: less * upper))).holds
 
     def test_a_curve_whose_deltas_are_smaller_is_rejected(self, foreign: dict[str, Any]) -> None:
         assert not verify(signed_anew(edited(foreign, ("curve", 2, "delta"), lambda delta: 1e-3 * delta))).holds

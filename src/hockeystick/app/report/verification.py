@@ -288,22 +288,27 @@ def _pictures(
 
 
 def _held(
-    name: str, claimed: Mapping[str, Any], found: Mapping[str, Any], narrower: Callable[[], Bound | Estimate]
+    name: str,
+    claimed: Mapping[str, Any],
+    found: Mapping[str, Any],
+    narrower: Callable[[], Bound | Estimate],
+    *,
+    spare: float = _SAME,
 ) -> str:
     """Nothing where what is claimed is proved by the new bracket or a narrower one; estimates agree to three digits."""
     if "upper" not in found:
         agrees = math.isclose(number(claimed.get("value")), number(found["value"]), rel_tol=1e-3)
     else:
-        agrees = _holds(claimed, found["lower"], found["upper"])
-        agrees = agrees or (isinstance(result := narrower(), Bound) and _holds(claimed, *result.sides))
+        agrees = _holds(claimed, found["lower"], found["upper"], spare)
+        agrees = agrees or (isinstance(result := narrower(), Bound) and _holds(claimed, *result.sides, spare))
     says = f"the receipt says {_said(claimed)}, which could not be proved again; computed again it is {_said(found)}"
     return "" if agrees else f"{name}: {says}"
 
 
-def _holds(claimed: Mapping[str, Any], lower: Any, upper: Any) -> bool:
-    """Whether a bracket is proved where another one is, up to what machines may differ by."""
+def _holds(claimed: Mapping[str, Any], lower: Any, upper: Any, spare: float) -> bool:
+    """Whether a bracket is proved where another one is: but for what machines may differ by, and ``spare`` above."""
     low, high = number(claimed.get("lower")), number(claimed.get("upper"))
-    return low * (1.0 - _SAME) <= float(lower) and high * (1.0 + _SAME) >= float(upper)
+    return low * (1.0 - _SAME) <= float(lower) and high * (1.0 + spare) >= float(upper)
 
 
 def _claims(claimed: Mapping[str, Any], found: Mapping[str, Any], finer: PrivacyCurve) -> Iterator[str]:
@@ -315,7 +320,7 @@ def _claims(claimed: Mapping[str, Any], found: Mapping[str, Any], finer: Privacy
     _, level = asked(found)
     for direction, own in found["directions"].items():
         narrower = partial(getattr(finer.directed[direction], found["quantity"]), level)
-        yield _held(f"{name}, {direction}", sides[direction], own, narrower)
+        yield _held(f"{name}, {direction}", sides[direction], own, narrower, spare=0.0)  # what a guarantee rests on
 
 
 def _sharper(specification: Specification) -> Specification:
