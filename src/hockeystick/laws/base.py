@@ -4,8 +4,8 @@ Symbols: the privacy loss is ``L = ln dP/dQ``; under P it may be ``+inf`` (P put
 Q it may be ``-inf``. The hockey-stick curve is ``h(a) = P(L > ln a) - a Q(L > ln a)``, and delta(epsilon) is
 ``h(e^epsilon)``.
 
-Windows: *tails* is ``Pair.cells``; *cumulants* is ``Pair.nodes`` (and the certified transforms built on the
-classes' closed forms); *samples* is ``Pair.sample``. Accountants know pairs only through them.
+Windows: *tails* is ``Pair.cells`` and ``Pair.tails``; *cumulants* is ``Pair.nodes`` (and the certified transforms built
+on the classes' closed forms); *samples* is ``Pair.sample``. Accountants know pairs only through them.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from hockeystick.laws.extent import INFINITE as INFINITE
 from hockeystick.laws.extent import CertifiedCurve as CertifiedCurve
 from hockeystick.laws.extent import Extreme as Extreme
 from hockeystick.laws.extent import InfiniteMass as InfiniteMass
+from hockeystick.laws.extent import LossQuantum as LossQuantum
 from hockeystick.laws.extent import least_infinite as least_infinite
 from hockeystick.numerics.columns import Array as Array
 from hockeystick.numerics.rounding import U, up
@@ -69,23 +70,6 @@ class CellMasses:
     def reversed(self) -> CellMasses:
         """The cells of the pair (Q, P), whose losses are the negatives, in increasing order."""
         return CellMasses(self.log_q[::-1], self.log_p[::-1], self.error_q[::-1], self.error_p[::-1], self.slack[::-1])
-
-
-@final
-@dataclass(frozen=True)
-class LossQuantum:
-    """A number of which every finite loss is an integer multiple.
-
-    Attributes
-    ----------
-    value : float
-        The number (nats), above 0.
-    slack : float
-        Bound on the distance (nats) of any finite loss from the multiple of ``value`` nearest to it.
-    """
-
-    value: float
-    slack: float
 
 
 @final
@@ -257,6 +241,10 @@ class Pair(ABC):
     @abstractmethod
     def cells(self, losses: Array) -> CellMasses:
         """Masses of the cells cut by ``losses`` (increasing, finite, shape (m,)), with certified errors."""
+
+    def tails(self, cuts: Array, *, upper: bool = True) -> CellMasses | None:
+        """Masses above (or below) each of any finite cuts, to the bit as of it alone; None where only cells tell."""
+        return None
 
     @abstractmethod
     def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Where a pair's losses end, and what lies at infinity: bounds that are kept accurate, and curves given by bounds."""
+"""Where a pair's losses end or may lie, what lies at infinity, and curves given by bounds."""
 
 from __future__ import annotations
 
@@ -33,6 +33,23 @@ class Extreme:
 
     def __neg__(self) -> Extreme:
         return Extreme(-self.value, self.error)
+
+
+@final
+@dataclass(frozen=True)
+class LossQuantum:
+    """A number of which every finite loss is an integer multiple.
+
+    Attributes
+    ----------
+    value : float
+        The number (nats), above 0.
+    slack : float
+        Bound on the distance (nats) of any finite loss from the multiple of ``value`` nearest to it.
+    """
+
+    value: float
+    slack: float
 
 
 def least_infinite(mass: float) -> float:

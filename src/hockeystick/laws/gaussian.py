@@ -17,7 +17,7 @@ import numpy as np
 from hockeystick.errors import LEAST_RATIO, check_fields, check_positive, check_ratio
 from hockeystick.laws.base import Array, CellMasses, Extreme, GaussianTail, Measure, Nodes, Pair
 from hockeystick.laws.gaussian_rule import GaussianSummand
-from hockeystick.numerics.normal import LOG_SQRT_2PI, normal_intervals
+from hockeystick.numerics.normal import LOG_SQRT_2PI, normal_masses
 from hockeystick.numerics.rounding import U, down, up
 from hockeystick.transforms.summand import Summand
 
@@ -67,15 +67,25 @@ class GaussianPair(Pair):
         return GaussianTail(up(self.shift, 2.0 * U), 0.0, attained=True, gaussian=True)
 
     def cells(self, losses: Array) -> CellMasses:
+        y, slack = self._places(losses)
+        return self._masses(np.append(-math.inf, y), np.append(y, math.inf), slack)
+
+    def tails(self, cuts: Array, *, upper: bool = True) -> CellMasses:
+        y, slack = self._places(cuts)
+        end = np.full(y.size, math.inf if upper else -math.inf)
+        return self._masses(y, end, slack) if upper else self._masses(end, y, slack)
+
+    def _places(self, losses: Array) -> tuple[Array, Array]:
+        """Where the losses are taken, and how far the losses there may lie from those asked for."""
         m = self.shift
         with np.errstate(over="ignore"):  # to an infinity, next to which the farthest float cuts as well
             y = np.clip((losses + 0.5 * m * m) / m, -_FARTHEST, _FARTHEST)
         slope, offset = m * y, 0.5 * m * m
-        # the cuts are where y says; how far their true losses lie from those asked for:
-        slack = np.abs((slope - offset) - losses) + 4.0 * U * (np.abs(slope) + offset)
-        edges = np.concatenate(([-math.inf], y, [math.inf]))
-        centres = np.array([[m], [0.0]])
-        both = normal_intervals(edges, centres, U * centres)
+        return y, np.abs((slope - offset) - losses) + 4.0 * U * (np.abs(slope) + offset)
+
+    def _masses(self, left: Array, right: Array, slack: Array) -> CellMasses:
+        centres = np.array([[self.shift], [0.0]])
+        both = normal_masses(left, right, centres, U * centres)
         log_p, log_q = both.log_mass
         error_p, error_q = both.error
         return CellMasses(log_p, log_q, error_p, error_q, slack)

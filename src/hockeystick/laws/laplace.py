@@ -69,16 +69,27 @@ class LaplacePair(Pair):
         return self.shift, -self.shift
 
     def cells(self, losses: Array) -> CellMasses:
+        y, slack = self._places(losses)
+        return self._masses(np.append(-math.inf, y), np.append(y, math.inf), slack)
+
+    def tails(self, cuts: Array, *, upper: bool = True) -> CellMasses:
+        y, slack = self._places(cuts)
+        end = np.full(y.size, math.inf if upper else -math.inf)
+        return self._masses(y, end, slack) if upper else self._masses(end, y, slack)
+
+    def _places(self, losses: Array) -> tuple[Array, Array]:
+        """Where the losses are taken, and how far the losses there may lie from those asked for."""
         m = self.shift
         # A cut at or above the largest loss has every point below it, and so on; at the ends the decision is
         # made with m, which is one rounding off.
         inside = (losses >= -m) & (losses < m)
         y = np.where(losses < -m, -math.inf, np.where(inside, 0.5 * (losses + m), math.inf))
         forward = np.where(inside, 2.0 * y - m, losses)
-        slack = np.abs(forward - losses) + 4.0 * U * m
-        edges = np.concatenate(([-math.inf], y, [math.inf]))
-        log_q, error_q = _laplace_intervals(edges, 0.0)
-        log_p, error_p = _laplace_intervals(edges, m)
+        return y, np.abs(forward - losses) + 4.0 * U * m
+
+    def _masses(self, left: Array, right: Array, slack: Array) -> CellMasses:
+        log_q, error_q = _laplace_intervals(left, right, 0.0)
+        log_p, error_p = _laplace_intervals(left, right, self.shift)
         return CellMasses(log_p, log_q, error_p, error_q, slack)
 
     def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:
@@ -104,12 +115,11 @@ class LaplacePair(Pair):
         return np.abs(y) - np.abs(y - self.shift)
 
 
-def _laplace_intervals(edges: Array, centre: float) -> tuple[Array, Array]:
-    """``ln`` masses of consecutive intervals under Lap(centre, 1), and bounds on their absolute errors.
+def _laplace_intervals(left: Array, right: Array, centre: float) -> tuple[Array, Array]:
+    """``ln`` masses of intervals under Lap(centre, 1), by their ends, and bounds on their absolute errors.
 
-    ``centre`` is one rounding away from the true centre; the edges are exact.
+    ``centre`` is one rounding away from the true centre; the ends are exact.
     """
-    left, right = edges[:-1], edges[1:]
     empty = left == right
     with np.errstate(invalid="ignore"):
         a, b = np.where(empty, 0.0, left - centre), np.where(empty, 0.0, right - centre)

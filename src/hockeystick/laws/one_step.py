@@ -54,22 +54,20 @@ def one_step_delta(pair: Pair, epsilon: float) -> tuple[float, float]:
 def one_step_deltas(pair: Pair, epsilon: Array, *, above: Pair | None = None) -> tuple[Array, Array]:
     """Certified sides of delta at several epsilons, shape (E,), increasing.
 
-    What lies above a cut is then a sum of cells, and the bracket a few roundings wider than at one epsilon alone. The
-    upper sides are those of another pair next to it where one is given ``above``.
+    Of pairs that tell no tails what lies above a cut is then a sum of cells, and the bracket a few roundings wider than
+    at one epsilon alone; of others any epsilons are answered as each is alone, to the bit. The upper sides are those of
+    another pair next to it where one is given ``above``.
     """
     above = pair if above is None else above
     known = [sides for at in epsilon.tolist() if (sides := _known(pair, at)) is not None]
     if len(known) == epsilon.size:
         return np.array([low for low, _ in known]), np.array([high for _, high in known])
-    reached = _reached(above, epsilon)
-    lower = _lowers(pair, epsilon, reached[0] if reached is not None and above is pair else None)
-    if reached is None:
-        return lower, np.ones_like(epsilon)
-    cells, cuts = reached
+    cells, cuts, reached = _reached(above, epsilon)
+    lower = _lowers(pair, epsilon, cells if above is pair else None)
     upper = _most(cells, cuts - cells.slack, beyond=cuts >= above.loss_bounds[1])
     if above.mass_at_infinity > 0.0:
         upper = ups(upper + above.mass_at_infinity)
-    return lower, np.minimum(upper, 1.0)
+    return lower, np.where(reached, np.minimum(upper, 1.0), 1.0)
 
 
 def least_one_step_deltas(pair: Pair, epsilon: Array) -> Array:
@@ -79,7 +77,7 @@ def least_one_step_deltas(pair: Pair, epsilon: Array) -> Array:
 
 def _lowers(pair: Pair, epsilon: Array, cells: CellMasses | None) -> Array:
     """Lower bounds, from what lies above cuts next to each epsilon where that is at hand."""
-    lower = _least(_above_cuts(pair.cells(epsilon)) if cells is None else cells, epsilon)
+    lower = _least(_above(pair, epsilon)[0] if cells is None else cells, epsilon)
     if pair.mass_at_infinity > 0.0:
         lower = downs(lower + least_infinite(pair.mass_at_infinity))
     return np.minimum(np.maximum(lower, 0.0), 1.0)
@@ -90,25 +88,29 @@ def _known(pair: Pair, epsilon: float) -> tuple[float, float] | None:
     return None if pair.curve is None else pair.curve.delta(epsilon)
 
 
-def _reached(pair: Pair, epsilon: Array) -> tuple[CellMasses, Array] | None:
-    """What lies above cuts, and the cuts: each goes down until its own slack keeps it below epsilon."""
+def _reached(pair: Pair, epsilon: Array) -> tuple[CellMasses, Array, Flags]:
+    """What lies above cuts, and the cuts: each goes down until its own slack keeps it below epsilon, and which do."""
     back = _BACK * U * np.abs(epsilon)
     for _ in range(_TRIALS):
-        cuts = np.minimum.accumulate((epsilon - back)[::-1])[::-1]  # in order, however near to each other
-        cells = _above_cuts(pair.cells(cuts))
+        cells, cuts = _above(pair, epsilon - back)
         far = cells.slack <= 0.75 * (epsilon - cuts)  # hence cut + slack <= epsilon, whatever the two roundings
         if far.all():
-            return cells, cuts
+            break
         wider = np.maximum(2.0 * back, 2.0 * cells.slack + 4.0 * U * np.abs(epsilon))
         back = np.where(far, back, wider)
-    return None
+    return cells, cuts, far
 
 
-def _above_cuts(cells: CellMasses) -> CellMasses:
-    """The masses above each cut, from those between cuts."""
+def _above(pair: Pair, cuts: Array) -> tuple[CellMasses, Array]:
+    """The masses above each cut, and the cuts, from the masses between cuts where the pair tells no tails."""
+    alone = pair.tails(cuts)
+    if alone is not None:
+        return alone, cuts
+    cuts = np.minimum.accumulate(cuts[::-1])[::-1]  # in order, however near to each other
+    cells = pair.cells(cuts)
     log_p, error_p = _tails(cells.log_p[1:], cells.error_p[1:])
     log_q, error_q = _tails(cells.log_q[1:], cells.error_q[1:])
-    return CellMasses(log_p, log_q, error_p, error_q, cells.slack)
+    return CellMasses(log_p, log_q, error_p, error_q, cells.slack), cuts
 
 
 def _tails(log: Array, error: Array) -> tuple[Array, Array]:

@@ -97,6 +97,12 @@ class ReversedPair(Pair):
     def cells(self, losses: Array) -> CellMasses:
         return self.base.cells(-losses[::-1]).reversed()
 
+    def tails(self, cuts: Array, *, upper: bool = True) -> CellMasses | None:
+        found = self.base.tails(-cuts, upper=not upper)
+        if found is None:
+            return None
+        return CellMasses(found.log_q, found.log_p, found.error_q, found.error_p, found.slack)
+
     def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:
         low, high = self.base.loss_range(log_above, log_below, "Q" if measure == "P" else "P")
         return -high, -low

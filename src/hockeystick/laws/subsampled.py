@@ -126,25 +126,44 @@ class SubsampledPair(Pair):
     def cells(self, losses: Array) -> CellMasses:
         if self.rate == 1.0:
             return self.base.cells(losses)
-        g = self.rate
-        cuts = base_losses(losses, g)
+        cuts = base_losses(losses, self.rate)
         inside = np.isfinite(cuts)
         base = self.base.cells(cuts[inside])
         slack = self._slack(losses, cuts, inside, base.slack)
-        log_rest = math.log1p(-g)
-        log_p = np.logaddexp(log_rest + base.log_q, math.log(g) + base.log_p)
-        size = np.where(np.isfinite(log_p), np.abs(log_p), 0.0)
-        # A sum of two masses is off by no more than a mean of what they are: ELEMENTARY of ln g or of ln(1 - g) and
-        # the rounding of a number whose mean, weighted by mass, is at most 1 above ``size``. Then exp, log1p and a
-        # last sum.
-        rounding = ELEMENTARY * max(-math.log(g), -log_rest) + 3.0 * ELEMENTARY + 2.0 * U * (1.0 + size)
-        error_p = np.maximum(base.error_p, base.error_q) + rounding
+        log_p, error_p = self._mixed(base)
         # Q's mass where P has none: at base loss -inf, which the mixture sees at ln(1 - g)
         log_q, error_q, log_p, error_p = self._with_bottom(base.log_q, base.error_q, log_p, error_p)
         below = np.zeros(losses.size - np.count_nonzero(inside))  # cuts below every loss: empty cells
         log_p, log_q = (np.append(below - math.inf, logs) for logs in (log_p, log_q))
         error_p, error_q = (np.append(below, errors) for errors in (error_p, error_q))
         return CellMasses(log_p, log_q, error_p, error_q, slack)
+
+    def tails(self, cuts: Array, *, upper: bool = True) -> CellMasses | None:
+        if self.rate == 1.0:
+            return self.base.tails(cuts, upper=upper)
+        if self.base.mass_at_infinity or self.base.reverse_mass_at_infinity:
+            return None
+        places = base_losses(cuts, self.rate)
+        inside = np.isfinite(places)
+        base = self.base.tails(places[inside], upper=upper)
+        if base is None:
+            return None
+        mixed, slack = self._mixed(base), self._slack(cuts, places, inside, base.slack)
+        log_p, log_q = (np.full(cuts.size, 0.0 if upper else -math.inf) for _ in "PQ")  # of a cut below every loss
+        error_p, error_q = np.zeros(cuts.size), np.zeros(cuts.size)
+        (log_p[inside], error_p[inside]), log_q[inside], error_q[inside] = mixed, base.log_q, base.error_q
+        return CellMasses(log_p, log_q, error_p, error_q, slack)
+
+    def _mixed(self, base: CellMasses) -> tuple[Array, Array]:
+        """``ln`` of the masses under (1 - rate) Q + rate P, and bounds on their errors."""
+        g, log_rest = self.rate, math.log1p(-self.rate)
+        log_p = np.logaddexp(log_rest + base.log_q, math.log(g) + base.log_p)
+        size = np.where(np.isfinite(log_p), np.abs(log_p), 0.0)
+        # A sum of two masses is off by no more than a mean of what they are: ELEMENTARY of ln g or of ln(1 - g) and
+        # the rounding of a number whose mean, weighted by mass, is at most 1 above ``size``. Then exp, log1p and a
+        # last sum.
+        rounding = ELEMENTARY * max(-math.log(g), -log_rest) + 3.0 * ELEMENTARY + 2.0 * U * (1.0 + size)
+        return log_p, np.maximum(base.error_p, base.error_q) + rounding
 
     def _with_bottom(self, log_q: Array, error_q: Array, log_p: Array, error_p: Array) -> tuple[Array, ...]:
         """Put the mass of Q at base loss -inf into the lowest cell, for both measures."""

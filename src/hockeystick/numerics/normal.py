@@ -53,7 +53,13 @@ def normal_intervals(edges: Array, centre: Array | float = 0.0, centre_error: Ar
     IntervalMasses
         Shape (..., m); an empty interval has ``-inf`` and error 0.
     """
-    left, right = edges[:-1], edges[1:]
+    return normal_masses(edges[:-1], edges[1:], centre, centre_error)
+
+
+def normal_masses(
+    left: Array, right: Array, centre: Array | float = 0.0, centre_error: Array | float = 0.0
+) -> IntervalMasses:
+    """The same of any intervals, by their ends, each at most its right one: every mass is to the bit what it is alone."""
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):  # of empty intervals and infinite ends
         middle = 0.5 * (left + right) - centre
         width = np.broadcast_to(right - left, middle.shape)
@@ -67,7 +73,7 @@ def normal_intervals(edges: Array, centre: Array | float = 0.0, centre_error: Ar
             log_mass[narrow], error[narrow] = _narrow(width[narrow], middle[narrow], reach[narrow], off[narrow])
         wide = ~narrow
         if wide.any():
-            log_mass[wide], error[wide] = _wide(edges - centre, wide, centre, centre_error)
+            log_mass[wide], error[wide] = _wide(left - centre, right - centre, wide, centre, centre_error)
     empty = left == right
     log_mass[..., empty], error[..., empty] = -np.inf, 0.0
     return IntervalMasses(log_mass, error)
@@ -91,15 +97,13 @@ def _narrow(width: Array, middle: Array, reach: Array, off: Array) -> tuple[Arra
     return logs, error
 
 
-def _wide(edges: Array, where: Flags, centre: Array | float, centre_error: Array | float) -> tuple[Array, Array]:
+def _wide(
+    left: Array, right: Array, where: Flags, centre: Array | float, centre_error: Array | float
+) -> tuple[Array, Array]:
     """The wide intervals, from differences of tails, in units of sqrt 2."""
-    t = edges * _SQRT_HALF
-    off = _SQRT_HALF * centre_error + 2.0 * U * (np.abs(t) + np.abs(centre))  # error of each edge
-    off = np.where(np.isfinite(t), off, 0.0)
-    left, right = t[..., :-1][where], t[..., 1:][where]
+    (left, off_left), (right, off_right) = (_edges(edges, where, centre, centre_error) for edges in (left, right))
     mirrored = right <= 0.0
     near, far = np.where(mirrored, -right, left), np.where(mirrored, -left, right)
-    off_left, off_right = off[..., :-1][where], off[..., 1:][where]
     off_near, off_far = np.where(mirrored, off_right, off_left), np.where(mirrored, off_left, off_right)
     logs, bound = np.empty(near.shape), np.empty(near.shape)
     straddling = near < 0.0
@@ -110,6 +114,13 @@ def _wide(edges: Array, where: Flags, centre: Array | float, centre_error: Array
     if tail.any():
         logs[tail], bound[tail] = _tail(near[tail], far[tail], off_near[tail], off_far[tail])
     return logs, bound
+
+
+def _edges(edges: Array, where: Flags, centre: Array | float, centre_error: Array | float) -> tuple[Array, Array]:
+    """Some of the edges in units of sqrt 2, and their errors."""
+    t = edges * _SQRT_HALF
+    off = _SQRT_HALF * centre_error + 2.0 * U * (np.abs(t) + np.abs(centre))
+    return t[where], np.where(np.isfinite(t), off, 0.0)[where]
 
 
 def _straddle(left: Array, right: Array, off: Array) -> tuple[Array, Array]:
