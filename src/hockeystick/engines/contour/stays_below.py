@@ -92,7 +92,7 @@ def log_reverse_beside(other: StandingLines, epsilon: float, delta: float, quant
     """The same by a line where the other's stands, by the rule of that, which serves both; infinite if several do."""
     at = np.array([epsilon])
     (line,) = _lines_of([other], at, np.array([delta]), quantity)
-    if line is None or len(line.rules) != 1 or line.dropped > 0.0:
+    if line is None or [rule.size for rule in line.rules] != [1] or line.dropped > 0.0:
         return math.inf
     (rule,), nodes = line.rules, line.frequencies.size
     level = other.ladder(DEEPEST).level((0,))
