@@ -20,14 +20,8 @@ from hockeystick.engines.contour.line_sum import LineSum, line_sum
 from hockeystick.laws import GaussianPair, LaplacePair, Pair, SubsampledPair
 from hockeystick.laws.laplace_rule import NODE_ERROR, WEIGHT_ERROR, gauss_legendre
 from hockeystick.laws.loss_sum import PairSum
-from hockeystick.numerics.residuals import (
-    EXPONENTIAL_RESIDUAL,
-    SINE_RESIDUAL,
-    TRIGONOMETRIC,
-    exponential_residual,
-    sine_residual,
-)
-from hockeystick.numerics.rounding import U
+from hockeystick.numerics.residuals import EXPONENTIAL_RESIDUAL, SINE_RESIDUAL, exponential_residual, sine_residual
+from hockeystick.numerics.rounding import TRIGONOMETRIC, U
 from hockeystick.transforms.log_moments import log_moments, tilt
 from hockeystick.transforms.rule import Array, LossRule, NoQuadrature, Quadrature, Window, additions, node_sum
 

@@ -17,7 +17,7 @@ from hockeystick.engines.choose import asks_rare, narrower_lines, rare_lines, st
 from hockeystick.engines.closed_form import ClosedForm
 from hockeystick.engines.contour.answers import Answers, deltas, epsilons, unknown
 from hockeystick.engines.contour.curve import ContourCurve
-from hockeystick.engines.contour.lines import Quantity
+from hockeystick.engines.contour.lines import Quantity as Quantity
 from hockeystick.engines.contour.root_bracket import Targets
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.contour.standing import StandingLines
@@ -33,8 +33,6 @@ from hockeystick.engines.rare import RareCurve
 from hockeystick.engines.rare import deltas as rare_deltas
 from hockeystick.engines.rare import epsilons as rare_epsilons
 from hockeystick.numerics.columns import Array, Flags, Places
-
-__all__ = ["Quantity", "answers_together", "below_together", "deltas_together", "is_below_beside", "lines_below"]
 
 T = TypeVar("T")
 

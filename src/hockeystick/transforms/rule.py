@@ -24,31 +24,18 @@ from typing import Any, Final, final
 
 import numpy as np
 
+from hockeystick.numerics.columns import Array as Array
 from hockeystick.numerics.residuals import exponential_residual
 from hockeystick.numerics.rounding import U
-from hockeystick.transforms.node_sums import additions, by_run, chunk, few_bits_up, node_sum
-from hockeystick.transforms.sketch import Array, Cells, Numbers, Rows, Sketch
-
-__all__ = [
-    "OVERFLOW",
-    "Array",
-    "Cells",
-    "Grown",
-    "LossRule",
-    "NoQuadrature",
-    "Numbers",
-    "Quadrature",
-    "Rows",
-    "RuleSource",
-    "Sketch",
-    "Window",
-    "additions",
-    "by_run",
-    "chunk",
-    "few_bits_up",
-    "leaning",
-    "node_sum",
-]
+from hockeystick.transforms.node_sums import additions as additions
+from hockeystick.transforms.node_sums import by_run as by_run
+from hockeystick.transforms.node_sums import chunk as chunk
+from hockeystick.transforms.node_sums import few_bits_up as few_bits_up
+from hockeystick.transforms.node_sums import node_sum as node_sum
+from hockeystick.transforms.sketch import Cells as Cells
+from hockeystick.transforms.sketch import Numbers as Numbers
+from hockeystick.transforms.sketch import Rows as Rows
+from hockeystick.transforms.sketch import Sketch as Sketch
 
 OVERFLOW: Final = 600.0
 """Exponent of a weighted node that is not exceeded."""

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hockeystick.numerics.columns import across
+from hockeystick.numerics.columns import Places, across
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.tilted_normal import tilted_normal
 from hockeystick.transforms.cumulants import Scan, scan, smooth_log_delta
@@ -72,7 +71,7 @@ class LossSum(ABC):
         """The sums of some of the runs."""
         return self
 
-    def alike(self, window: Window) -> Iterator[tuple[NDArray[np.intp], LossSum, Window]]:
+    def alike(self, window: Window) -> Iterator[tuple[Places, LossSum, Window]]:
         """Runs whose rules have as many nodes, a few at a time, with their part of the window."""
         yield np.zeros(1, dtype=np.intp), self, window
 
@@ -237,7 +236,7 @@ def coarse_sketches(losses: LossSum, level: int) -> tuple[float, Sequence[Sketch
     return 0.0, None
 
 
-def level_sketches(losses: LossSum, level: int) -> Iterator[tuple[NDArray[np.intp], Array, Sequence[Sketch] | None]]:
+def level_sketches(losses: LossSum, level: int) -> Iterator[tuple[Places, Array, Sequence[Sketch] | None]]:
     """Of R sums, those with sketches of one length: which, the largest tilts of a level, and the rules."""
     tops = (16.0 + 4.0 / np.maximum(np.atleast_1d(losses.typical_shift), 1e-3)) * 8.0**level
     few = is_few(np.atleast_1d(losses.total_count))

@@ -13,22 +13,20 @@ from dataclasses import dataclass
 from typing import Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.line_curve import COLUMNS, Curve
 from hockeystick.engines.contour.lines import Lines
 from hockeystick.engines.contour.looking import look_for
 from hockeystick.engines.contour.placing import ContourRefusal
-from hockeystick.engines.contour.root_bracket import LogBracket, RootBracket, Rows, Targets, root_brackets
+from hockeystick.engines.contour.root_bracket import LogBracket, RootBracket, Targets, root_brackets
 from hockeystick.engines.contour.search import REACH, PlacedLine, ranges_of
 from hockeystick.engines.contour.standing import StandingLines, stand
 from hockeystick.engines.contour.stations import Station
 from hockeystick.engines.contour.widths import is_narrow, sides
 from hockeystick.engines.rare.losses import METHOD as RARE_METHOD
-from hockeystick.numerics.columns import Columns
+from hockeystick.numerics.columns import Array, Columns, Flags, Places
 from hockeystick.numerics.rounding import TINY
-from hockeystick.transforms.rule import Array
 
 METHOD: Final = "contour"
 _PROVED_SMALLER = "delta is proved to be smaller at epsilon 0"
@@ -36,8 +34,6 @@ _LOOSE = 8.0  # times the width of delta, over the tilt: what a bracket of epsil
 _OFF = 2e-3  # deviations by which the guess of an epsilon is usually off, at most
 _ROUNDS = 3  # of stations asked: one, but next to cliffs of K
 _ERRORS = ("rounding", "truncation", "aliasing")
-
-Flags = NDArray[np.bool_]
 
 
 @final
@@ -69,7 +65,7 @@ class Answers(Columns):
     point: Array
     rare: Flags
 
-    def put(self, rows: Rows, found: Answers) -> Answers:
+    def put(self, rows: Places, found: Answers) -> Answers:
         """These, with what was found of some questions, in increasing order, in its place."""
         if rows.size == self.known.size:
             return found
@@ -95,7 +91,7 @@ class Answers(Columns):
         )
         return from_sides(float(self.lower[index]), float(self.upper[index]), METHOD, notes, errors)
 
-    def together(self, rows: Rows) -> Bound:
+    def together(self, rows: Places) -> Bound:
         """Some known answers as one."""
         if self.rare[rows].all() and rows.size:
             return Bound(self.lower[rows], self.upper[rows], RARE_METHOD)
@@ -121,12 +117,12 @@ class _Asked:
         The line of each of the rows.
     """
 
-    rows: Rows
+    rows: Places
     placed: Sequence[PlacedLine]
-    which: Rows
+    which: Places
 
     @classmethod
-    def of(cls, curves: Sequence[StandingLines], owners: Rows, stations: Sequence[Station | None]) -> _Asked:
+    def of(cls, curves: Sequence[StandingLines], owners: Places, stations: Sequence[Station | None]) -> _Asked:
         numbers: dict[tuple[int, Station | None], int] = {}
         keys = [numbers.setdefault(key, len(numbers)) for key in zip(owners.tolist(), stations, strict=True)]
         stand([(curves[owner], station) for owner, station in numbers])
@@ -148,7 +144,7 @@ def _line_at(curve: StandingLines, station: Station | None) -> PlacedLine | None
         return None
 
 
-def deltas(curves: Sequence[StandingLines], owners: Rows, epsilon: Array) -> Answers:
+def deltas(curves: Sequence[StandingLines], owners: Places, epsilon: Array) -> Answers:
     """delta of ``curves[owners[i]]`` at ``epsilon[i]``, each finite and well below its largest loss."""
     stations = look_for(curves, owners, epsilon, "delta")
     answers = _deltas_at(stations, curves, owners, epsilon)
@@ -163,7 +159,7 @@ def deltas(curves: Sequence[StandingLines], owners: Rows, epsilon: Array) -> Ans
 
 
 def _deltas_at(
-    stations: Sequence[Station | None], curves: Sequence[StandingLines], owners: Rows, epsilon: Array
+    stations: Sequence[Station | None], curves: Sequence[StandingLines], owners: Places, epsilon: Array
 ) -> Answers:
     """The same by lines at stations."""
     answers = unknown(epsilon.size)
@@ -181,7 +177,7 @@ def _deltas_at(
     return answers
 
 
-def epsilons(curves: Sequence[StandingLines], owners: Rows, targets: Targets) -> Answers:
+def epsilons(curves: Sequence[StandingLines], owners: Places, targets: Targets) -> Answers:
     """epsilon of ``curves[owners[i]]`` at each of the values, of the finite part of delta."""
     answers = unknown(owners.size)
     stations = look_for(curves, owners, targets.undercut, "epsilon")
@@ -199,7 +195,7 @@ def epsilons(curves: Sequence[StandingLines], owners: Rows, targets: Targets) ->
 def _epsilons_at(
     stations: Sequence[Station | None],
     curves: Sequence[StandingLines],
-    owners: Rows,
+    owners: Places,
     targets: Targets,
     *,
     refused: bool,
@@ -229,7 +225,7 @@ def _epsilons_at(
 
 def solved(
     placed: Sequence[PlacedLine],
-    which: Rows,
+    which: Places,
     targets: Targets,
     start: Array,
     tolerance: Array,
@@ -256,7 +252,7 @@ def solved(
 
     last = Curve(*[np.empty(which.size)] * len(COLUMNS))  # at the first point that each was asked last
 
-    def brackets(rows: Rows, points: Array) -> LogBracket:
+    def brackets(rows: Places, points: Array) -> LogBracket:
         nonlocal last
         curve = lines.curve(which[rows], points)
         last = curve.first(rows, last)
@@ -279,7 +275,7 @@ def solved(
 
 
 def _proved_at_zero(
-    brackets: Callable[[Rows, Array], LogBracket], found: RootBracket, targets: Targets, near: Flags
+    brackets: Callable[[Places, Array], LogBracket], found: RootBracket, targets: Targets, near: Flags
 ) -> Flags:
     """Whether delta is proved to be smaller at epsilon 0, or where epsilon is 0 itself."""
     proved = found.upper == 0.0

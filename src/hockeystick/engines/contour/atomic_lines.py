@@ -12,9 +12,10 @@ from typing import final
 
 import numpy as np
 
+from hockeystick.engines.contour.laid import TiltedRules
 from hockeystick.engines.contour.lattice_line import LatticeLine, Runs, prepare_lattice_line, runs
 from hockeystick.engines.contour.line import line_at, line_parts
-from hockeystick.engines.contour.planned import MOST_NODES, MOST_WORK, TiltedRules, few_bit_steps, reach_of
+from hockeystick.engines.contour.planned import MOST_NODES, MOST_WORK, few_bit_steps, reach_of
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.sieve import TooManyBlocksError, sieve, sieve_work
 from hockeystick.engines.contour.smoothed_line import SmoothedLine, few_bits, smoothed_reach, smoothing
