@@ -50,9 +50,12 @@ class Quadrature(ABC):
     def error(self, exponents: Array) -> Array:
         """Bound on ``|M - M_f| / M`` at real exponents, shape (K,) or (K, R), shape (K, B)."""
 
-    @abstractmethod
     def error_up_to(self, frequency: float, exponent: float, error: Array) -> Array:
-        """Bound on ``|M(z) - M_f(z)| / M(Re z)`` for every ``|Im z| <= frequency``, given `error`, shape (B,)."""
+        """Bound on ``|M(z) - M_f(z)| / M(Re z)`` for every ``|Im z| <= frequency``, given `error`, shape (B,).
+
+        Of a sum without some of its terms that `error` itself: none is larger than on the real axis.
+        """
+        return error
 
 
 @final
@@ -65,10 +68,6 @@ class NoQuadrature(Quadrature):
     def error(self, exponents: Array) -> Array:
         """Zero."""
         return np.zeros((len(exponents), self.size))
-
-    def error_up_to(self, frequency: float, exponent: float, error: Array) -> Array:
-        """Zero."""
-        return error
 
 
 @final
