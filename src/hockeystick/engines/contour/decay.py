@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -114,7 +114,7 @@ def _level_sets(profile: Array, width: Array) -> tuple[Array, Array]:
 class Decay:
     """Bound on ``ln prod |phi_k(t)|^{T_k}`` for all t at and above a frequency."""
 
-    parts: Sequence[tuple[Rectangles, Array]]
+    parts: Sequence[tuple[Any, Array]]
     gaussian_variance: Numbers
 
     @classmethod

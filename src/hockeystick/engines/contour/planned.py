@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, final
+from typing import Final, final
 
 import numpy as np
 
@@ -36,14 +36,7 @@ _LITTLE = 64.0  # nodes in the loss for each of which a line takes no longer tha
 _CELLS = 4  # between nodes, where a rule is cut off
 
 
-class Falling(Protocol):
-    """A bound on transforms that falls with the frequency."""
-
-    def log_bound(self, frequencies: Array) -> Array:
-        """At each frequency, shape (F, R)."""
-
-
-def reach_of(decay: Falling, plan: LinePlan) -> Array:
+def reach_of(decay: Decay, plan: LinePlan) -> Array:
     """The frequencies beyond which the bound leaves ``e^log_error``, shape (R,); infinite beyond a million scales."""
     low = high = np.log(1.0 / plan.deviation)
     beyond, row, theta = np.zeros(low.size, dtype=np.bool_), np.arange(low.size), across(plan.theta)
