@@ -44,9 +44,6 @@ def one_step_delta(pair: Pair, epsilon: float) -> tuple[float, float]:
     >>> lower <= 0.12693673750664397 <= upper, upper - lower < 1e-14
     (True, True)
     """
-    known = _known(pair, epsilon)
-    if known is not None:
-        return known
     below, above = one_step_deltas(pair, np.array([epsilon]))
     return float(below[0]), float(above[0])
 
@@ -58,11 +55,11 @@ def one_step_deltas(pair: Pair, epsilon: Array, *, above: Pair | None = None) ->
     upper sides are those of another pair next to it where one is given ``above``.
     """
     above = pair if above is None else above
-    known = [sides for at in epsilon.tolist() if (sides := _known(pair, at)) is not None]
-    if len(known) == epsilon.size:
-        return np.array([low for low, _ in known]), np.array([high for _, high in known])
+    if pair.curve is not None:
+        low, high = np.array([pair.curve.delta(at) for at in epsilon.tolist()]).T
+        return low, high
     reached = _reached(above, epsilon)
-    lower = _lowers(pair, epsilon, reached[0] if reached is not None and above is pair else None)
+    lower = least_one_step_deltas(pair, epsilon, reached[0] if reached is not None and above is pair else None)
     if reached is None:
         return lower, np.ones_like(epsilon)
     cells, cuts = reached
@@ -72,22 +69,15 @@ def one_step_deltas(pair: Pair, epsilon: Array, *, above: Pair | None = None) ->
     return lower, np.minimum(upper, 1.0)
 
 
-def least_one_step_deltas(pair: Pair, epsilon: Array) -> Array:
-    """Certified lower bounds on delta at several epsilons, increasing, of a pair that no curve is given of."""
-    return _lowers(pair, epsilon, None)
+def least_one_step_deltas(pair: Pair, epsilon: Array, cells: CellMasses | None = None) -> Array:
+    """Certified lower bounds on delta at several epsilons, increasing, of a pair that no curve is given of.
 
-
-def _lowers(pair: Pair, epsilon: Array, cells: CellMasses | None) -> Array:
-    """Lower bounds, from what lies above cuts next to each epsilon where that is at hand."""
+    From what lies above cuts next to each epsilon, where that is at hand.
+    """
     lower = _least(_above_cuts(pair.cells(epsilon)) if cells is None else cells, epsilon)
     if pair.mass_at_infinity > 0.0:
         lower = downs(lower + least_infinite(pair.mass_at_infinity))
     return np.minimum(np.maximum(lower, 0.0), 1.0)
-
-
-def _known(pair: Pair, epsilon: float) -> tuple[float, float] | None:
-    """Bounds on delta where the pair itself knows its curve."""
-    return None if pair.curve is None else pair.curve.delta(epsilon)
 
 
 def _reached(pair: Pair, epsilon: Array) -> tuple[CellMasses, Array] | None:

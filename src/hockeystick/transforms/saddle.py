@@ -220,20 +220,13 @@ def find_saddle(losses: LossSum, excess: Callable[[Scan], Array]) -> Saddle | No
         From a scan of k tilts to k numbers.
     """
     for level in range(_MOST_LEVELS):
-        top, sketches = coarse_sketches(losses, level)
-        if sketches is None:
+        _, tops, sketches = next(level_sketches(losses, level), (None, None, None))
+        if tops is None or sketches is None:
             return None
-        found = _search(losses, sketches, top, excess)
+        found = _search(losses, sketches, float(tops[0]), excess)
         if found is not None:
             return found
     return None
-
-
-def coarse_sketches(losses: LossSum, level: int) -> tuple[float, Sequence[Sketch] | None]:
-    """The largest tilt of a level, eight times that of the level below, and rules that serve all below it, if any."""
-    for _, top, sketches in level_sketches(losses, level):
-        return float(top[0]), sketches
-    return 0.0, None
 
 
 def level_sketches(losses: LossSum, level: int) -> Iterator[tuple[Places, Array, Sequence[Sketch] | None]]:
